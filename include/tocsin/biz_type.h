@@ -1,0 +1,56 @@
+// A kind of timeout: how its jobs are delivered, retried and limited.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+// Delay before attempt n+1: delays[n-1] when a list is given (the last entry repeats), else base * factor^(n-1), at most max,
+// times a random factor in [1 - jitter, 1 + jitter].
+struct Backoff {
+  Duration base = std::chrono::seconds(1);
+  double factor = 2;
+  Duration max = std::chrono::hours(1);
+  double jitter = 0.2;           // 0..1
+  std::vector<Duration> delays;  // empty: exponential
+};
+
+struct BizType {
+  TypeId type_id = 0;
+  std::string name;
+  std::string handler_kind;          // "noop", "webhook", "cpp", ...
+  std::string handler_json;          // the whole handler object as JSON text
+  Duration ttr = std::chrono::seconds(30);  // time to run: length of a lease
+  int max_attempts = 16;
+  Backoff backoff;
+  std::optional<int> max_running;
+  std::optional<double> rate_per_s;
+  std::optional<Duration> drop_older_than;      // catch_up.drop_older_than_ms
+  std::optional<double> catch_up_rate_per_s;    // catch_up.rate_per_s
+  bool paused = false;
+  std::optional<WallTime> paused_until;  // with paused: resumes by itself then
+  WallTime gmt_create{};
+  WallTime gmt_modified{};
+
+  bool is_instant() const { return handler_kind == "noop"; }  // claimed, run and finished in one statement
+  bool is_paused(WallTime now) const { return paused && (!paused_until || now < *paused_until); }
+};
+
+// An immutable snapshot of the registry; replaced as a whole.
+struct TypeCatalog {
+  std::vector<std::shared_ptr<const BizType>> types;
+  std::unordered_map<std::string, std::shared_ptr<const BizType>> by_name;
+  std::unordered_map<TypeId, std::shared_ptr<const BizType>> by_id;
+
+  explicit TypeCatalog(std::vector<BizType> all = {});
+  const BizType* find(const std::string& name) const;
+  const BizType* find(TypeId id) const;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,42 @@
+// What the engine tells about itself, as it happens. The node turns it into metrics and log lines; the simulator into checks.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tocsin/error.h"
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+enum class Counter {
+  candidates,       // scanned rows taken into memory
+  refused,          // scanned rows or hints that found no room in memory
+  claims_won,
+  claims_lost,      // somebody else won, cancelled or moved the job
+  claims_in_doubt,  // the answer to a claim was lost
+  backlog_claims,   // of claims_won: claimed straight from the table
+  finished_done,
+  finished_retry,
+  finished_dead,
+  given_back,
+  stale_finishes,   // results of lost claims: changed nothing
+  expired_starts,   // claimed jobs whose lease was over before they could start
+  buried,           // lease ended on the last attempt
+  store_errors,
+};
+inline constexpr int kCounters = 14;
+
+// Thread: any; must not block.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void count(Counter what, std::int64_t n = 1) = 0;
+  // First start of a job: how long after its action_time.
+  virtual void started(TypeId type, Duration lateness) = 0;
+  // One store call of a stage: how long it took, how many rows it moved.
+  virtual void called(std::string_view stage, Duration took, std::int64_t rows) = 0;
+  virtual void failed(std::string_view stage, const Error& error) = 0;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,26 @@
+// What runs when a job fires.
+#pragma once
+
+#include <functional>
+
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+// Runs attempts of one kind of delivery.
+// Thread: start() from the runner's thread only; `finish` may be called from any thread, exactly once per start.
+class Handler {
+ public:
+  using Finish = std::function<void(Outcome)>;
+  virtual ~Handler() = default;
+
+  // Begins the attempt and returns without waiting for it. Must not block and must not throw.
+  // The attempt should end by job.lease_deadline: after it another node may run the job again.
+  virtual void start(const ClaimedJob& job, Finish finish) = 0;
+};
+
+// An in-process handler, registered with Node::handle(). Called on a worker thread; may block up to the ttr of its type.
+// An exception counts as Outcome::retry with its message.
+using CppHandler = std::function<Outcome(const Job&)>;
+
+}  // namespace tocsin

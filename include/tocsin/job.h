@@ -1,0 +1,68 @@
+// A job as the outside sees it, and what a handler says of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tocsin/clock.h"
+#include "tocsin/job_status.h"
+#include "tocsin/shard.h"
+
+namespace tocsin {
+
+using TypeId = std::int32_t;
+using ClaimToken = std::int64_t;
+
+// One failed attempt.
+struct JobError {
+  std::string at;  // RFC 3339, database clock
+  std::string node;
+  int attempt = 0;
+  std::string message;
+};
+
+struct Job {
+  JobId job_id = 0;
+  std::string biz_id;    // 1..128 bytes, UTF-8
+  std::string biz_type;  // name of the type
+  TypeId type_id = 0;
+  JobStatus status = JobStatus::pending;
+  WallTime action_time{};  // the deadline the business asked for; never touched by retries
+  WallTime fire_at{};      // when the row next wants attention: deadline, retry time or lease end
+  int attempts = 0;        // started so far
+  int max_attempts = 16;
+  std::string attribute_json;  // the caller's data as JSON text; empty when none was given
+  std::optional<std::string> idempotency_key;
+  std::optional<std::string> node;  // that claimed it last
+  std::optional<std::string> traceparent;
+  WallTime gmt_create{};
+  WallTime gmt_modified{};
+  std::optional<WallTime> started_at;   // of the first attempt
+  std::optional<WallTime> finished_at;  // done, cancelled or dead
+  std::vector<JobError> errors;         // the last 16 failures
+
+  Shard shard() const { return shard_of(job_id); }
+};
+
+// A job that this node has claimed: a promise to run it, valid until the lease ends.
+struct ClaimedJob {
+  Job job;                   // job.attempts counts this attempt; job.fire_at is the end of the lease
+  ClaimToken token = 0;      // fences this attempt: a finish with another token changes nothing
+  MonoTime lease_deadline{};  // local trust in the lease, counted from before the claim was sent
+};
+
+// What became of one attempt.
+struct Outcome {
+  enum class Kind { done, retry, dead };
+  Kind kind = Kind::done;
+  std::optional<Duration> retry_after;  // retry: the handler's own wish; otherwise the backoff of the type decides
+  std::string message;                  // retry, dead: why; kept in the job's errors
+
+  static Outcome done() { return {}; }
+  static Outcome retry(std::string why, std::optional<Duration> after = {}) { return {Kind::retry, after, std::move(why)}; }
+  static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why)}; }
+};
+
+}  // namespace tocsin

@@ -1,0 +1,116 @@
+// What callers ask of jobs in one database: create, cancel, change. Every answer is definite, or an Error that says it is not.
+// Implemented by PgJobDesk (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tocsin/error.h"
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+// What to do when a job with the same (biz_type, biz_id, idempotency_key) exists.
+enum class OnConflict {
+  keep,      // same body: the existing job is the answer; another body: refused
+  replace,   // new time and attribute for the pending job
+  earliest,  // replace if the new time is earlier
+  latest,    // replace if the new time is later
+  reject,    // refused
+};
+
+// When a job is due: at an instant, or so long after the database's now.
+struct When {
+  std::optional<WallTime> at;
+  std::optional<Duration> in;  // exactly one of the two
+};
+
+struct NewJob {
+  std::string biz_id;  // 1..128 bytes, valid UTF-8, no NUL
+  TypeId type_id = 0;
+  When when;
+  int max_attempts = 16;
+  bool has_own_max_attempts = false;  // given by the caller, so part of the body
+  std::string attribute_json;         // valid JSON that jsonb accepts, or empty
+  std::optional<std::string> idempotency_key;
+  OnConflict on_conflict = OnConflict::keep;  // read only with a key
+  std::optional<std::string> traceparent;
+};
+
+struct CreateReply {
+  enum class Kind {
+    created,
+    existing,     // the key's job, unchanged
+    updated,      // the key's pending job has the new time and attribute
+    key_reused,   // refused: the key's job has another body
+    rejected,     // refused: on_conflict = reject
+    not_pending,  // refused: replace, earliest or latest of a job that runs or is finished
+  };
+  Kind kind = Kind::created;
+  JobId job_id = 0;
+  WallTime action_time{};
+  WallTime fire_at{};
+  WallTime gmt_create{};
+  std::optional<Job> existing;  // all kinds but created
+
+  bool is_refused() const { return kind >= Kind::key_reused; }
+};
+
+enum class CreateMode {
+  all_or_nothing,  // one refusal undoes the whole call; the replies say which
+  each_by_itself,  // refusals undo nothing else
+};
+
+struct CancelReply {
+  enum class Kind { cancelled, running, finished, not_found };
+  Kind kind = Kind::not_found;
+  JobId job_id = 0;
+  std::optional<Job> job;  // as it is now; not for not_found
+};
+
+// Answer to reschedule, run_now and retry.
+struct ChangeReply {
+  enum class Kind { changed, pending, running, finished, not_found };  // all but changed: nothing was changed, and why
+  Kind kind = Kind::not_found;
+  std::optional<Job> job;  // as it is now; not for not_found
+};
+
+// Jobs carry no biz_type name in replies: type_id is the catalog's business.
+// Thread: owner only (each thread has its own).
+class JobDesk {
+ public:
+  virtual ~JobDesk() = default;
+
+  // One transaction; one reply per job, in order. Durable when it returns. Error in_doubt: may have happened (jobs without a key
+  // are re-read by id before that is said). REQUIRES: at most 10,000 jobs.
+  virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
+
+  // Pending jobs become cancelled; one reply per id, in order. Durable when it returns.
+  virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) = 0;
+
+  // All jobs of a business key, of one type or of every type; at most 10,000.
+  virtual Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
+
+  // Pending only: a new deadline (action_time and fire_at).
+  virtual Result<ChangeReply> reschedule(JobId job, const When& when) = 0;
+
+  // Pending only: due now; action_time stays.
+  virtual Result<ChangeReply> run_now(JobId job) = 0;
+
+  // Dead only: pending again, due now, attempts 0, errors kept.
+  virtual Result<ChangeReply> retry(JobId job) = 0;
+
+  // Dead jobs of a type that died in [from, to): pending again, oldest first, spread so that at most rate_per_s become due each second.
+  // At most `limit` (1..10,000). Returns how many.
+  struct RetryMany {
+    TypeId type_id = 0;
+    std::optional<WallTime> from, to;
+    int limit = 1000;
+    std::optional<double> rate_per_s;
+  };
+  virtual Result<int> retry_many(const RetryMany& request) = 0;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,67 @@
+// Reads for people: single jobs, lists, counts. Changes nothing and is never on the firing path.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tocsin/biz_type.h"
+#include "tocsin/error.h"
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+// Newest first (by job_id, descending); `below` continues after the last id seen.
+struct JobFilter {
+  std::optional<std::string> biz_id;
+  std::optional<TypeId> type_id;
+  std::optional<JobStatus> status;
+  std::optional<WallTime> from, to;  // action_time in [from, to)
+  std::optional<JobId> below;
+  int limit = 100;  // 1..1000
+};
+
+struct TypeCount {
+  TypeId type_id = 0;
+  JobStatus status = JobStatus::pending;
+  std::int64_t n = 0;
+};
+
+// Facts about one database, for readiness and for people.
+struct DatabaseInfo {
+  std::string name;  // host:port/dbname, without user and password
+  int shards = 0;
+  int schema_version = 0;
+  WallTime now{};
+};
+
+// Thread: owner only (each thread has its own).
+class ReportStore {
+ public:
+  virtual ~ReportStore() = default;
+  virtual Result<std::optional<Job>> find(JobId job) = 0;
+  virtual Result<std::vector<Job>> list(const JobFilter& filter) = 0;
+  virtual Result<std::vector<TypeCount>> counts() = 0;  // exact, from rollups
+  virtual Result<std::int64_t> overdue(int at_most) = 0;  // live jobs whose time has passed, counted up to at_most
+  virtual Result<DatabaseInfo> info() = 0;
+};
+
+// The type registry of the home database.
+// Thread: owner only (each thread has its own).
+class TypeStore {
+ public:
+  virtual ~TypeStore() = default;
+  virtual Result<std::vector<BizType>> list() = 0;
+  // Creates or replaces by name (pause state stays). Returns the stored type and whether it is new.
+  struct PutReply {
+    BizType type;
+    bool is_new = false;
+  };
+  virtual Result<PutReply> put(const BizType& type) = 0;
+  enum class RemoveReply { removed, has_live_jobs, not_found };
+  virtual Result<RemoveReply> remove(const std::string& name) = 0;
+  // paused = false resumes. nullopt: not found.
+  virtual Result<std::optional<BizType>> set_paused(const std::string& name, bool paused, std::optional<WallTime> until) = 0;
+};
+
+}  // namespace tocsin

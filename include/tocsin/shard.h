@@ -1,0 +1,23 @@
+// Which shard a business key belongs to.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tocsin {
+
+using JobId = std::int64_t;
+using Shard = std::int16_t;
+
+inline constexpr int kMaxShards = 1024;      // the low 10 bits of a job_id. DO NOT CHANGE.
+inline constexpr int kDefaultShards = 64;
+
+// First 4 bytes of SHA-256(biz_id) as big-endian unsigned, modulo `shards` (1..kMaxShards). The SQL function
+// tocsin.shard_of computes the same. DO NOT CHANGE: stored rows sit where this put them.
+Shard shard_of(std::string_view biz_id, int shards);
+
+// The shard that a job_id carries in its low 10 bits.
+constexpr Shard shard_of(JobId id) { return static_cast<Shard>(id & (kMaxShards - 1)); }
+constexpr JobId make_job_id(std::int64_t sequence, Shard shard) { return sequence * kMaxShards + shard; }
+
+}  // namespace tocsin

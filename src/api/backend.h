@@ -1,0 +1,65 @@
+// What the endpoints need of the node: database work off the network threads, and the state the node keeps.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tocsin/biz_type.h"
+#include "tocsin/job_desk.h"
+#include "tocsin/report_store.h"
+
+namespace tocsin {
+
+// One thread's set of stores; valid only inside the call that receives it.
+struct Stores {
+  JobDesk& desk;
+  ReportStore& reports;
+  TypeStore& types;
+};
+
+struct LatencySummary {  // milliseconds; of first starts on this node in the last minutes
+  std::int64_t n = 0;
+  double p50 = 0, p90 = 0, p99 = 0, max = 0;
+};
+
+struct Readiness {
+  bool is_ready = false;
+  std::vector<std::pair<std::string, std::string>> checks;  // name -> "ok" or what is wrong
+};
+
+// Thread: any.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // Single creates and cancels: requests that arrive together share a transaction. `done` runs on a database thread.
+  // False: the queue is full, `done` will not be called (answer 429).
+  virtual bool create(NewJob job, std::function<void(Result<CreateReply>)> done) = 0;
+  virtual bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) = 0;
+
+  // Everything else: runs `work` on a database thread. False: the queue is full (answer 429).
+  virtual bool post(std::function<void(Stores&)> work) = 0;
+
+  // Jobs that may be due within the lookahead: tells the engine of this node (and others) at once.
+  virtual void hint(JobId job, TypeId type, WallTime fire_at) = 0;
+
+  virtual std::shared_ptr<const TypeCatalog> types() const = 0;
+  // After a change of the registry; reads it again. Call on a database thread.
+  virtual void reload_types(Stores& stores) = 0;
+  // Whether a handler of this kind exists here, and whether its settings are right: empty, or what is wrong with which field.
+  virtual std::optional<Error> check_handler(const BizType& type) const = 0;
+
+  virtual int shards() const = 0;
+  virtual std::string node_name() const = 0;
+  virtual std::string database_name() const = 0;
+  virtual WallTime now() const = 0;  // estimate of the database's clock
+  virtual LatencySummary lateness() const = 0;
+  virtual Readiness readiness() const = 0;
+  virtual std::string metrics_text() const = 0;  // Prometheus exposition format
+  // Why a type does not run here right now ("" when it does): paused, at its limit, catalog unknown.
+  virtual std::string hold_reason(TypeId type) const = 0;
+};
+
+}  // namespace tocsin
