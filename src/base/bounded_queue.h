@@ -1,0 +1,81 @@
+// A first-in first-out queue between two threads that may refuse, never grow without limit.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/waker.h"
+
+namespace tocsin {
+
+// Thread: any.
+template <class T>
+class BoundedQueue {
+ public:
+  explicit BoundedQueue(std::size_t capacity, Waker* consumer = nullptr) : capacity_(capacity), consumer_(consumer) {}
+
+  // Who is woken by a push. REQUIRES: set before the first push.
+  void set_consumer(Waker* consumer) { consumer_ = consumer; }
+
+  // False: full or closed; `item` is untouched.
+  bool try_push(T&& item) {
+    {
+      std::lock_guard lock(mutex_);
+      if (is_closed_ || items_.size() >= capacity_) return false;
+      items_.push_back(std::move(item));
+    }
+    if (consumer_) consumer_->wake();
+    return true;
+  }
+
+  // Takes as many as fit, from the front of `items`; returns how many.
+  std::size_t push_some(std::vector<T>& items) {
+    std::size_t n = 0;
+    {
+      std::lock_guard lock(mutex_);
+      if (is_closed_) return 0;
+      n = std::min(items.size(), capacity_ - std::min(capacity_, items_.size()));
+      items_.insert(items_.end(), std::make_move_iterator(items.begin()),
+                    std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(n)));
+    }
+    if (n > 0 && consumer_) consumer_->wake();
+    return n;
+  }
+
+  // Up to `most` items, oldest first; empty when there are none.
+  std::vector<T> pop_some(std::size_t most) {
+    std::vector<T> out;
+    std::lock_guard lock(mutex_);
+    const auto n = static_cast<std::ptrdiff_t>(std::min(most, items_.size()));
+    out.reserve(static_cast<std::size_t>(n));
+    std::move(items_.begin(), items_.begin() + n, std::back_inserter(out));
+    items_.erase(items_.begin(), items_.begin() + n);
+    return out;
+  }
+
+  // Refuses every further push; what is inside can still be taken.
+  void close() {
+    std::lock_guard lock(mutex_);
+    is_closed_ = true;
+  }
+
+  std::size_t size() const {
+    std::lock_guard lock(mutex_);
+    return items_.size();
+  }
+  std::size_t capacity() const { return capacity_; }
+
+ private:
+  const std::size_t capacity_;
+  Waker* consumer_;
+  mutable std::mutex mutex_;
+  std::deque<T> items_;
+  bool is_closed_ = false;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,23 @@
+// The one source of chance: seeded, so that a run can be repeated.
+#pragma once
+
+#include <cstdint>
+#include <random>
+
+namespace tocsin {
+
+// Thread: owner only.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+  std::int64_t int64() { return static_cast<std::int64_t>(engine_()); }
+  // [0, 1)
+  double unit() { return static_cast<double>(engine_() >> 11) * 0x1.0p-53; }
+  // [0, n), n > 0
+  std::uint64_t below(std::uint64_t n) { return engine_() % n; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,18 @@
+// The SQL files of migrations/, compiled into the binary.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tocsin {
+
+struct Migration {
+  int version;
+  std::string name;
+  std::string sql;
+};
+
+// In order of version, starting with 1, without gaps.
+const std::vector<Migration>& migrations();
+
+}  // namespace tocsin
