@@ -277,8 +277,8 @@ BEGIN
   END IF;
   INSERT INTO tocsin.job_count_delta VALUES (kind.type_id, 0, 1);
   IF action_time < now_ + interval '6 seconds' THEN
-    -- The payload is the shard alone: PostgreSQL folds equal notifications of one transaction into one.
-    PERFORM pg_notify('tocsin_due', target::text);
+    -- job, type and due time: the node that owns the shard needs no read to put it on its wheel.
+    PERFORM pg_notify('tocsin_due', format('%s %s %s', id, kind.type_id, (extract(epoch FROM greatest(action_time, now_)) * 1000000)::bigint));
   END IF;
   RETURN id;
 END $$;

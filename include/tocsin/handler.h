@@ -14,7 +14,7 @@ class Handler {
   using Finish = std::function<void(Outcome)>;
   virtual ~Handler() = default;
 
-  // Begins the attempt and returns without waiting for it. Must not block and must not throw.
+  // Begins the attempt and returns without waiting for it. Must not block and must not throw. `job` lives as long as `finish` does.
   // The attempt should end by job.lease_deadline: after it another node may run the job again.
   virtual void start(const ClaimedJob& job, Finish finish) = 0;
 };

@@ -42,7 +42,8 @@ struct ScanReply {
     bool is_exhausted = false;  // running its last allowed attempt: to be buried, not claimed, once the lease has ended
   };
   std::vector<std::vector<Row>> rows;  // one list per range asked, in the order asked
-  WallTime db_now{};                   // the database's clock during the call
+  WallTime db_now{};                   // the database's clock, read between `asked` and `answered`
+  MonoTime asked{}, answered{};        // the local clock before the request and after the reply
 };
 
 // Draws the claim tokens of one claim: token = hash(job_id, seed). A fresh random seed per claim, or a claim that was lost in a

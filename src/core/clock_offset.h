@@ -1,0 +1,40 @@
+// What the database's clock shows, told from the local monotonic clock and timed round trips.
+//
+// One sample is a database time T read between the local instants `asked` and `answered`. At `answered` the database showed at
+// least T, so T - answered bounds the offset from below: the estimate is the largest lower bound of the last samples (F. Cristian,
+// "Probabilistic clock synchronization", 1989, taken from its safe side). It is late by at most one round trip, never early, as long
+// as the clocks run evenly; a sample that contradicts it (T - asked below the estimate: the clock was set back or runs slower) throws
+// the older samples away.
+// Thread: owner only.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "tocsin/clock.h"
+
+namespace tocsin {
+
+class ClockOffset {
+ public:
+  // Returns false when the sample contradicted the estimate (the database's clock went back against ours).
+  bool sample(MonoTime asked, MonoTime answered, WallTime database);
+
+  bool is_known() const { return n_ > 0; }
+
+  // The database shows at least this now. REQUIRES: is_known().
+  WallTime at_least(MonoTime now) const { return WallTime(now.time_since_epoch() + low_); }
+  // From this local instant on at_least() has reached `time`. REQUIRES: is_known().
+  MonoTime when(WallTime time) const { return MonoTime(time.time_since_epoch() - low_); }
+  // How far the true time may lie ahead of at_least(): the shortest round trip of the samples kept.
+  Duration uncertainty() const { return uncertainty_; }
+
+ private:
+  static constexpr std::size_t kKept = 8;
+  std::array<Duration, kKept> lows_{};
+  std::size_t n_ = 0;  // samples since the last contradiction
+  Duration low_{0};
+  Duration uncertainty_{0};
+};
+
+}  // namespace tocsin

@@ -1,0 +1,137 @@
+#include "pipeline/claimer.h"
+
+#include "base/assert.h"
+
+namespace tocsin {
+namespace {
+
+std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
+  std::vector<JobId> ids;
+  ids.reserve(jobs.size());
+  for (const Candidate& job : jobs) ids.push_back(job.job_id);
+  return ids;
+}
+
+}  // namespace
+
+MonoTime Claimer::step(MonoTime now) {
+  if (unresolved_) return resolve(now);
+  if (shared_.is_draining) return kWhenWoken;
+  const auto db_now = shared_.db_clock.at_least(now);
+  if (!db_now) return kWhenWoken;
+  const auto catalog = shared_.catalog.get();
+  DueBatch batch = shared_.due.pop(shared_.config.claim_batch, {*catalog, *db_now}, shared_.gate);
+  shared_.known.remove(batch.dropped);
+  if (batch.empty()) return kWhenWoken;
+  return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));
+}
+
+MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
+  const auto fired = batch.backlog ? store_.fire_due(batch.backlog->lane, batch.backlog->from, static_cast<int>(batch.limit), shared_.config.node)
+                                   : store_.fire(ids_of(batch.jobs), shared_.config.node);
+  if (!fired) {
+    // In doubt or not: what happened is finished, what did not is still pending and will be scanned again.
+    shared_.events.failed(name(), fired.error());
+    give_up(batch);
+    return now + shared_.config.retry_pause;
+  }
+  for (const Fired& job : *fired) shared_.events.started(job.type_id, job.started_at - job.action_time);
+  shared_.events.count(Counter::finished_done, static_cast<std::int64_t>(fired->size()));
+  after_batch(batch, fired->size());
+  return now;
+}
+
+MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
+  const auto catalog = shared_.catalog.get();
+  Sent sent{std::move(batch), {random_.int64(), shared_.config.node}, now, {}};
+  Result<std::vector<ClaimedJob>> won = std::vector<ClaimedJob>{};
+  const auto ttr_of = [&](TypeId type) {
+    const BizType* known = catalog->find(type);
+    return known ? known->ttr : BizType{}.ttr;
+  };
+  if (const auto& backlog = sent.batch.backlog) {
+    const Lane lane = backlog->lane;
+    sent.slots[lane.type_id] = sent.batch.limit;
+    won = store_.claim_due(lane, backlog->from, static_cast<int>(sent.batch.limit), ttr_of(lane.type_id), sent.ticket);
+  } else {
+    std::vector<Duration> ttr;
+    for (const Candidate& job : sent.batch.jobs) {
+      ++sent.slots[job.type_id];
+      ttr.push_back(ttr_of(job.type_id));
+    }
+    won = store_.claim(ids_of(sent.batch.jobs), ttr, sent.ticket);
+  }
+  if (won) {
+    accept(sent, std::move(*won));
+    return now;
+  }
+  shared_.events.failed(name(), won.error());
+  if (won.error().code == ErrorCode::in_doubt) {
+    shared_.events.count(Counter::claims_in_doubt);
+    unresolved_ = std::move(sent);
+  } else {
+    for (const auto& [type, n] : sent.slots) shared_.gate.release(type, n);
+    give_up(sent.batch);
+  }
+  return now + shared_.config.retry_pause;
+}
+
+MonoTime Claimer::resolve(MonoTime now) {
+  const DueBatch& batch = unresolved_->batch;
+  auto won = batch.backlog ? store_.claimed_with(unresolved_->ticket, batch.backlog->lane)
+                           : store_.claimed_with(unresolved_->ticket, ids_of(batch.jobs));
+  if (!won) {
+    shared_.events.failed(name(), won.error());
+    return now + shared_.config.retry_pause;
+  }
+  const Sent sent = std::move(*unresolved_);
+  unresolved_.reset();
+  accept(sent, std::move(*won));
+  return now;
+}
+
+void Claimer::accept(const Sent& sent, std::vector<ClaimedJob> won) {
+  const auto catalog = shared_.catalog.get();
+  auto unused = sent.slots;
+  for (ClaimedJob& claimed : won) {
+    const TypeId type = claimed.job.type_id;
+    const BizType* known = catalog->find(type);
+    if (known) claimed.job.biz_type = known->name;
+    // Trust in the lease is counted from before the request was sent.
+    claimed.lease_deadline = sent.at + (known ? known->ttr : BizType{}.ttr) - shared_.config.lease_margin;
+    if (claimed.job.attempts == 1 && claimed.job.started_at) {
+      shared_.events.started(type, *claimed.job.started_at - claimed.job.action_time);
+    }
+    TOCSIN_ASSERT(unused[type] > 0);
+    --unused[type];
+  }
+  after_batch(sent.batch, won.size());
+  for (ClaimedJob& claimed : won) {
+    const bool has_room = shared_.claimed.try_push(std::move(claimed));
+    TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
+  }
+  for (const auto& [type, n] : unused) shared_.gate.release(type, n);
+}
+
+void Claimer::after_batch(const DueBatch& batch, std::size_t won) {
+  shared_.events.count(Counter::claims_won, static_cast<std::int64_t>(won));
+  if (!batch.backlog) {
+    shared_.known.remove(batch.jobs);
+    shared_.events.count(Counter::claims_lost, static_cast<std::int64_t>(batch.jobs.size() - won));
+    return;
+  }
+  shared_.events.count(Counter::backlog_claims, static_cast<std::int64_t>(won));
+  if (won < batch.limit) {
+    shared_.due.end_backlog(batch.backlog->lane);
+  } else {
+    shared_.due.put_back(*batch.backlog);
+  }
+}
+
+// Before the claim memory is a hint: the rows are still pending, the next scan finds them.
+void Claimer::give_up(const DueBatch& batch) {
+  shared_.known.remove(batch.jobs);
+  if (batch.backlog) shared_.due.end_backlog(batch.backlog->lane);
+}
+
+}  // namespace tocsin

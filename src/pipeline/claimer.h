@@ -1,0 +1,49 @@
+// Turns due into claimed: one store call per batch, won by exactly one node. What was not won is dropped and counted.
+// Instant types are claimed, run and finished in that one call.
+//
+// Thread: owner only, except the inputs it shares (EngineShared). Several claimers work side by side on one engine.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/random.h"
+#include "pipeline/engine_shared.h"
+#include "pipeline/stage.h"
+
+namespace tocsin {
+
+class Claimer final : public Stage {
+ public:
+  // `seed`: of its own random numbers, which become claim tokens: must differ between claimers, nodes and process starts.
+  Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed) : shared_(shared), store_(store), random_(seed) {}
+
+  const char* name() const override { return "claimer"; }
+  MonoTime step(MonoTime now) override;
+
+  // It holds a claim whose outcome it does not know yet.
+  bool has_unresolved() const { return unresolved_.has_value(); }
+
+ private:
+  // A claim that was sent. Kept while its answer is in doubt: the rows may be ours.
+  struct Sent {
+    DueBatch batch;
+    ClaimTicket ticket;
+    MonoTime at{};
+    std::map<TypeId, std::size_t> slots;  // taken of the gate
+  };
+
+  MonoTime fire(MonoTime now, DueBatch batch);
+  MonoTime claim(MonoTime now, DueBatch batch);
+  MonoTime resolve(MonoTime now);
+  void accept(const Sent& sent, std::vector<ClaimedJob> won);
+  void after_batch(const DueBatch& batch, std::size_t won);
+  void give_up(const DueBatch& batch);
+
+  EngineShared& shared_;
+  JobStore& store_;
+  Random random_;
+  std::optional<Sent> unresolved_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,155 @@
+#include "pipeline/due_queue.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tocsin {
+
+bool is_held(const Admission& admission, TypeId type) {
+  const BizType* known = admission.catalog.find(type);
+  return !known || known->is_paused(admission.now);
+}
+
+void DueQueue::wake() {
+  for (Waker* consumer : consumers_) consumer->wake();
+}
+
+void DueQueue::push(std::span<const Candidate> jobs) {
+  if (jobs.empty()) return;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Candidate& job : jobs) types_[job.type_id].jobs.push_back(job);
+    size_ += jobs.size();
+  }
+  wake();
+}
+
+void DueQueue::push_backlog(const Backlog& backlog) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!backlog_lanes_.insert(backlog.lane).second) return;
+    types_[backlog.lane.type_id].backlog.push_back(backlog);
+  }
+  wake();
+}
+
+bool DueQueue::has_backlog(Lane lane) const {
+  std::lock_guard lock(mutex_);
+  return backlog_lanes_.contains(lane);
+}
+
+void DueQueue::put_back(const Backlog& backlog) {
+  {
+    std::lock_guard lock(mutex_);
+    types_[backlog.lane.type_id].backlog.push_back(backlog);
+  }
+  wake();
+}
+
+void DueQueue::end_backlog(Lane lane) {
+  std::lock_guard lock(mutex_);
+  backlog_lanes_.erase(lane);
+}
+
+std::size_t DueQueue::size() const {
+  std::lock_guard lock(mutex_);
+  return size_;
+}
+
+std::size_t DueQueue::backlog_lanes() const {
+  std::lock_guard lock(mutex_);
+  return backlog_lanes_.size();
+}
+
+DueQueue::Turn::iterator DueQueue::after(TypeId last) {
+  auto it = types_.upper_bound(last);
+  return it == types_.end() ? types_.begin() : it;
+}
+
+void DueQueue::drop_held(const Admission& admission, DueBatch& batch) {
+  for (auto it = types_.begin(); it != types_.end();) {
+    TypeQueue& queue = it->second;
+    if (is_held(admission, it->first)) {
+      size_ -= queue.jobs.size();
+      batch.dropped.insert(batch.dropped.end(), queue.jobs.begin(), queue.jobs.end());
+      for (const Backlog& backlog : queue.backlog) backlog_lanes_.erase(backlog.lane);
+      it = types_.erase(it);
+    } else if (queue.jobs.empty() && queue.backlog.empty()) {
+      it = types_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+DueBatch DueQueue::pop(std::size_t most, const Admission& admission, RunningGate& gate) {
+  std::lock_guard lock(mutex_);
+  DueBatch batch;
+  drop_held(admission, batch);
+  if (types_.empty()) return batch;
+  // In turns: fresh jobs must not wait behind a long backlog, nor the backlog for ever behind fresh jobs.
+  is_backlogs_turn_ = !is_backlogs_turn_;
+  const bool found = is_backlogs_turn_
+                         ? take_backlog(most, admission, gate, batch) || take_jobs(most, admission, gate, batch)
+                         : take_jobs(most, admission, gate, batch) || take_backlog(most, admission, gate, batch);
+  static_cast<void>(found);
+  return batch;
+}
+
+namespace {
+
+std::size_t slots_for(const BizType& type, std::size_t want, RunningGate& gate) {
+  if (type.is_instant()) return want;
+  const auto limit = type.max_running ? static_cast<std::size_t>(*type.max_running) : std::numeric_limits<std::size_t>::max();
+  return gate.acquire(type.type_id, want, limit);
+}
+
+}  // namespace
+
+bool DueQueue::take_jobs(std::size_t most, const Admission& admission, RunningGate& gate, DueBatch& batch) {
+  const auto waiting = static_cast<std::size_t>(
+      std::count_if(types_.begin(), types_.end(), [](const auto& entry) { return !entry.second.jobs.empty(); }));
+  if (waiting == 0) return false;
+  const std::size_t share = std::max<std::size_t>(1, most / waiting);
+  auto it = after(last_served_);
+  for (std::size_t seen = 0; seen < types_.size() && batch.jobs.size() < most; ++seen) {
+    TypeQueue& queue = it->second;
+    const BizType& type = *admission.catalog.find(it->first);
+    const bool fits = batch.jobs.empty() || type.is_instant() == batch.is_instant;
+    if (!queue.jobs.empty() && fits) {
+      const std::size_t want = std::min({share, queue.jobs.size(), most - batch.jobs.size()});
+      const auto n = static_cast<std::ptrdiff_t>(slots_for(type, want, gate));
+      if (n > 0) {
+        batch.is_instant = type.is_instant();
+        batch.jobs.insert(batch.jobs.end(), queue.jobs.begin(), queue.jobs.begin() + n);
+        queue.jobs.erase(queue.jobs.begin(), queue.jobs.begin() + n);
+        size_ -= static_cast<std::size_t>(n);
+        if (batch.jobs.size() == static_cast<std::size_t>(n)) last_served_ = it->first;
+      }
+    }
+    if (++it == types_.end()) it = types_.begin();
+  }
+  return !batch.jobs.empty();
+}
+
+bool DueQueue::take_backlog(std::size_t most, const Admission& admission, RunningGate& gate, DueBatch& batch) {
+  auto it = after(last_served_);
+  for (std::size_t seen = 0; seen < types_.size(); ++seen) {
+    TypeQueue& queue = it->second;
+    if (!queue.backlog.empty()) {
+      const BizType& type = *admission.catalog.find(it->first);
+      batch.limit = slots_for(type, most, gate);
+      if (batch.limit > 0) {
+        batch.is_instant = type.is_instant();
+        batch.backlog = queue.backlog.front();
+        queue.backlog.pop_front();
+        last_served_ = it->first;
+        return true;
+      }
+    }
+    if (++it == types_.end()) it = types_.begin();
+  }
+  return false;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,88 @@
+// What is due and waits for a claim: single jobs from the wheel, and lanes whose backlog is claimed straight from the table.
+// Kept per type and served in turns, so a flooded type delays only itself.
+//
+// Invariants: a lane is in the backlog at most once. Single jobs are bounded by KnownJobs, lanes by shards x types.
+// Thread: any.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/waker.h"
+#include "pipeline/running_gate.h"
+#include "tocsin/biz_type.h"
+
+namespace tocsin {
+
+// A lane with overdue rows that nobody holds in memory; none of them lies before `from`.
+struct Backlog {
+  Lane lane;
+  WallTime from{};
+};
+
+// Work for one store call. Either jobs or a backlog; all of instant types, or none.
+struct DueBatch {
+  std::vector<Candidate> jobs;
+  std::optional<Backlog> backlog;
+  std::size_t limit = 0;  // backlog: how many rows to claim
+  bool is_instant = false;
+  std::vector<Candidate> dropped;  // of types that are held or gone: forget them, their rows are still pending
+  bool empty() const { return jobs.empty() && !backlog; }
+};
+
+// What the node lets run now.
+struct Admission {
+  const TypeCatalog& catalog;
+  WallTime now;
+};
+
+class DueQueue {
+ public:
+  // Woken by every push. REQUIRES: set before the first push.
+  void set_consumers(std::vector<Waker*> consumers) { consumers_ = std::move(consumers); }
+
+  void push(std::span<const Candidate> jobs);
+  void push_backlog(const Backlog& backlog);  // no effect when the lane is in it already
+  bool has_backlog(Lane lane) const;
+
+  // Takes the next batch of at most `most` jobs; slots of `gate` are taken for types that are not instant. A backlog lane taken
+  // stays in the backlog until put_back() or end_backlog().
+  DueBatch pop(std::size_t most, const Admission& admission, RunningGate& gate);
+  void put_back(const Backlog& backlog);  // to the end of the turn
+  void end_backlog(Lane lane);
+
+  std::size_t size() const;           // single jobs
+  std::size_t backlog_lanes() const;
+
+ private:
+  struct TypeQueue {
+    std::deque<Candidate> jobs;
+    std::deque<Backlog> backlog;
+  };
+  using Turn = std::map<TypeId, TypeQueue>;
+
+  void wake();
+  void drop_held(const Admission& admission, DueBatch& batch);
+  bool take_jobs(std::size_t most, const Admission& admission, RunningGate& gate, DueBatch& batch);
+  bool take_backlog(std::size_t most, const Admission& admission, RunningGate& gate, DueBatch& batch);
+  Turn::iterator after(TypeId last);
+
+  std::vector<Waker*> consumers_;
+  mutable std::mutex mutex_;
+  Turn types_;
+  std::set<Lane> backlog_lanes_;
+  TypeId last_served_ = 0;
+  bool is_backlogs_turn_ = false;
+  std::size_t size_ = 0;
+};
+
+// The type's jobs must not be claimed now: unknown, or paused.
+bool is_held(const Admission& admission, TypeId type);
+
+}  // namespace tocsin

@@ -1,0 +1,72 @@
+#include "pipeline/engine.h"
+
+#include "base/assert.h"
+#include "base/random.h"
+
+namespace tocsin {
+
+Engine::Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler, EventSink& events, std::uint64_t seed)
+    : shared_(std::move(config), std::move(owned), events),
+      scanner_(shared_, stores.scanner),
+      timekeeper_(shared_),
+      runner_(shared_, std::move(find_handler)),
+      finisher_(shared_, stores.finisher, Random(seed).below(UINT64_MAX)),
+      lease_reaper_(shared_, stores.lease_reaper) {
+  Random random(seed);
+  for (JobStore* store : stores.claimers) {
+    claimers_.push_back(std::make_unique<Claimer>(shared_, *store, static_cast<std::uint64_t>(random.int64())));
+  }
+}
+
+std::vector<Stage*> Engine::stages() {
+  std::vector<Stage*> all{&scanner_, &timekeeper_};
+  for (const auto& claimer : claimers_) all.push_back(claimer.get());
+  all.push_back(&runner_);
+  all.push_back(&finisher_);
+  all.push_back(&lease_reaper_);
+  return all;
+}
+
+void Engine::set_wakers(const std::vector<Waker*>& wakers) {
+  TOCSIN_ASSERT(wakers.size() == claimers_.size() + 5);
+  wakers_ = wakers;
+  shared_.candidates.set_consumer(wakers[1]);
+  const std::vector<Waker*> claimers(wakers.begin() + 2, wakers.end() - 3);
+  shared_.due.set_consumers(claimers);
+  shared_.gate.on_release([claimers] {
+    for (Waker* claimer : claimers) claimer->wake();
+  });
+  shared_.claimed.set_consumer(wakers[wakers.size() - 3]);
+  shared_.outcomes.set_consumer(wakers[wakers.size() - 2]);
+  shared_.expired.set_consumer(wakers[wakers.size() - 1]);
+}
+
+bool Engine::hint(const Candidate& job) {
+  if (shared_.is_draining) return false;
+  // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
+  if (shared_.known.add(job.job_id, job.type_id) == KnownJobs::Added::full) {
+    shared_.events.count(Counter::refused);
+    return false;
+  }
+  Candidate copy = job;
+  if (shared_.candidates.try_push(std::move(copy))) return true;
+  shared_.known.remove(job.job_id);
+  return false;
+}
+
+void Engine::request_sweep() {
+  scanner_.request_sweep();
+  if (!wakers_.empty()) wakers_.front()->wake();
+}
+
+void Engine::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
+  shared_.catalog.set(std::move(catalog));
+  for (Waker* waker : wakers_) waker->wake();
+}
+
+void Engine::begin_drain() {
+  shared_.is_draining = true;
+  for (Waker* waker : wakers_) waker->wake();
+}
+
+}  // namespace tocsin

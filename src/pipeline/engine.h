@@ -1,0 +1,64 @@
+// The stages of one node on one database, wired together. Brings no threads: the node gives each stage a loop, the simulator a fiber.
+//
+//   scanner -> candidates -> timekeeper -> due -> claimers -> claimed -> runner -> outcomes -> finisher
+//           -> expired -> lease reaper
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "pipeline/claimer.h"
+#include "pipeline/finisher.h"
+#include "pipeline/lease_reaper.h"
+#include "pipeline/runner.h"
+#include "pipeline/scanner.h"
+#include "pipeline/timekeeper.h"
+
+namespace tocsin {
+
+// One store per stage that calls one: each has its own connection.
+struct EngineStores {
+  JobStore& scanner;
+  std::vector<JobStore*> claimers;  // as many claimers as stores
+  JobStore& finisher;
+  JobStore& lease_reaper;
+};
+
+class Engine {
+ public:
+  Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler, EventSink& events, std::uint64_t seed);
+
+  // Every stage that wants a loop, in the order jobs flow.
+  std::vector<Stage*> stages();
+
+  // Who is woken when a stage has work; one waker per entry of stages(), in that order. REQUIRES: before the first step.
+  void set_wakers(const std::vector<Waker*>& wakers);
+
+  // A job of an owned shard that was created or moved and is due within the lookahead: spares it the wait for the next scan.
+  // False: no room, or too far; the scan will find it. Thread: any.
+  bool hint(const Candidate& job);
+
+  // Reads every lane again from the beginning with the next scan. Thread: any.
+  void request_sweep();
+
+  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);  // Thread: any.
+
+  // Stops scanning and claiming; claimed jobs that have not started are given back. Thread: any.
+  void begin_drain();
+  // Nothing claimed is left in memory. Thread: any.
+  bool is_drained() const { return shared_.gate.running() == 0; }
+
+  const EngineShared& shared() const { return shared_; }
+
+ private:
+  EngineShared shared_;
+  Scanner scanner_;
+  Timekeeper timekeeper_;
+  std::vector<std::unique_ptr<Claimer>> claimers_;
+  Runner runner_;
+  Finisher finisher_;
+  LeaseReaper lease_reaper_;
+  std::vector<Waker*> wakers_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,77 @@
+// What the stages of one engine share: settings, queues and the few thread-safe objects between them.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/bounded_queue.h"
+#include "base/latest.h"
+#include "pipeline/db_clock.h"
+#include "pipeline/due_queue.h"
+#include "pipeline/known_jobs.h"
+#include "pipeline/running_gate.h"
+#include "tocsin/event.h"
+#include "tocsin/handler.h"
+
+namespace tocsin {
+
+struct EngineConfig {
+  std::string node = "node";
+  Duration lookahead = std::chrono::seconds(5);
+  Duration scan_interval = std::chrono::seconds(1);
+  Duration sweep_interval = std::chrono::seconds(30);
+  Duration late_commit_margin = std::chrono::seconds(5);  // how far the low-water mark stays behind now
+  Duration tick = std::chrono::microseconds(500);
+  Duration retry_pause = std::chrono::milliseconds(200);  // after a store error
+  Duration lease_margin = std::chrono::milliseconds(100);  // trust in a lease ends so much before it does
+  std::size_t capacity = 100'000;      // candidates in memory
+  std::size_t window_page = 512;       // rows of one lane per scan
+  std::size_t overdue_page = 64;
+  std::size_t claim_batch = 500;       // jobs per claim statement; more makes the last of a batch wait longer than it saves
+  std::size_t finish_batch = 500;
+  std::size_t max_running = 4096;      // claimed jobs on this node
+  std::size_t max_running_per_type = 2048;
+};
+
+// One attempt that has ended, or that will not start.
+struct FinishedRun {
+  std::shared_ptr<const ClaimedJob> claimed;
+  Outcome outcome;
+  bool is_given_back = false;  // never started: the attempt does not count
+};
+
+// Finds who runs a type. nullptr: nobody on this node.
+using HandlerFinder = std::function<Handler*(const BizType&)>;
+
+// Queues, in the order jobs flow; each named for what it holds.
+struct EngineShared {
+  EngineShared(EngineConfig settings, std::vector<Shard> owned, EventSink& sink)
+      : config(std::move(settings)),
+        shards(std::make_shared<const std::vector<Shard>>(std::move(owned))),
+        catalog(std::make_shared<const TypeCatalog>()),
+        events(sink),
+        known(config.capacity),
+        gate(config.max_running, config.max_running_per_type),
+        candidates(config.capacity + config.capacity / 4),
+        expired(config.capacity),
+        claimed(config.max_running),
+        outcomes(config.max_running) {}
+
+  const EngineConfig config;
+  Latest<std::vector<Shard>> shards;  // that this node owns
+  Latest<TypeCatalog> catalog;
+  EventSink& events;
+  DbClock db_clock;
+  KnownJobs known;
+  RunningGate gate;
+  BoundedQueue<Candidate> candidates;     // scanner, hints -> timekeeper
+  DueQueue due;                           // timekeeper, scanner -> claimers
+  BoundedQueue<JobId> expired;            // scanner -> lease reaper
+  BoundedQueue<ClaimedJob> claimed;       // claimers -> runner
+  BoundedQueue<FinishedRun> outcomes;     // runner, handlers -> finisher
+  std::atomic<bool> is_draining{false};
+};
+
+}  // namespace tocsin

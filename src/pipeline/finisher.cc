@@ -1,0 +1,71 @@
+#include "pipeline/finisher.h"
+
+#include "base/assert.h"
+#include "core/retry_policy.h"
+
+namespace tocsin {
+
+MonoTime Finisher::step(MonoTime now) {
+  if (requests_.size() < shared_.config.finish_batch) {
+    for (const FinishedRun& run : shared_.outcomes.pop_some(shared_.config.finish_batch - requests_.size())) {
+      requests_.push_back(request_for(run));
+      types_.push_back(run.claimed->job.type_id);
+    }
+  }
+  if (requests_.empty()) return kWhenWoken;
+  const auto replies = store_.finish(requests_, shared_.config.node);
+  if (!replies) {
+    // In doubt is no different: what was applied answers `stale` the next time and stays as it is.
+    shared_.events.failed(name(), replies.error());
+    return now + shared_.config.retry_pause;
+  }
+  TOCSIN_ASSERT(replies->size() == requests_.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if ((*replies)[i] == FinishReply::busy) {
+      if (kept != i) {
+        requests_[kept] = std::move(requests_[i]);
+        types_[kept] = types_[i];
+      }
+      ++kept;
+    } else {
+      settle(requests_[i], types_[i], (*replies)[i]);
+    }
+  }
+  const bool has_progress = kept < requests_.size();
+  requests_.resize(kept);
+  types_.resize(kept);
+  return has_progress ? now : now + shared_.config.retry_pause;
+}
+
+FinishRequest Finisher::request_for(const FinishedRun& run) {
+  const ClaimedJob& claimed = *run.claimed;
+  FinishRequest request{claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0), run.outcome.message};
+  if (run.is_given_back) {
+    request.kind = FinishRequest::Kind::give_back;
+  } else if (run.outcome.kind == Outcome::Kind::dead || (run.outcome.kind == Outcome::Kind::retry && claimed.job.attempts >= claimed.job.max_attempts)) {
+    request.kind = FinishRequest::Kind::dead;
+  } else if (run.outcome.kind == Outcome::Kind::retry) {
+    const auto catalog = shared_.catalog.get();
+    const BizType* type = catalog->find(claimed.job.type_id);
+    request.kind = FinishRequest::Kind::retry;
+    request.delay = run.outcome.retry_after ? *run.outcome.retry_after : backoff_delay(type ? type->backoff : Backoff{}, claimed.job.attempts, random_);
+  }
+  return request;
+}
+
+void Finisher::settle(const FinishRequest& request, TypeId type, FinishReply reply) {
+  shared_.gate.release(type, 1);
+  if (reply == FinishReply::stale) {
+    shared_.events.count(Counter::stale_finishes);
+    return;
+  }
+  switch (request.kind) {
+    case FinishRequest::Kind::done: shared_.events.count(Counter::finished_done); break;
+    case FinishRequest::Kind::dead: shared_.events.count(Counter::finished_dead); break;
+    case FinishRequest::Kind::retry: shared_.events.count(Counter::finished_retry); break;
+    case FinishRequest::Kind::give_back: shared_.events.count(Counter::given_back); break;
+  }
+}
+
+}  // namespace tocsin

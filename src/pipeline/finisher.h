@@ -1,0 +1,32 @@
+// Writes outcomes: done, dead, pending again. Keeps what it could not write and tries again: after the claim memory is a promise.
+//
+// Thread: owner only, except the inputs it shares (EngineShared).
+#pragma once
+
+#include <vector>
+
+#include "base/random.h"
+#include "pipeline/engine_shared.h"
+#include "pipeline/stage.h"
+
+namespace tocsin {
+
+class Finisher final : public Stage {
+ public:
+  Finisher(EngineShared& shared, JobStore& store, std::uint64_t seed) : shared_(shared), store_(store), random_(seed) {}
+
+  const char* name() const override { return "finisher"; }
+  MonoTime step(MonoTime now) override;
+
+ private:
+  FinishRequest request_for(const FinishedRun& run);
+  void settle(const FinishRequest& request, TypeId type, FinishReply reply);
+
+  EngineShared& shared_;
+  JobStore& store_;
+  Random random_;
+  std::vector<FinishRequest> requests_;  // not written yet
+  std::vector<TypeId> types_;            // of requests_, one by one
+};
+
+}  // namespace tocsin

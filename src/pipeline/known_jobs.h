@@ -1,0 +1,44 @@
+// Which jobs this node holds in memory, unclaimed: keeps a row from entering twice and bounds how many there are.
+//
+// Invariants: size() <= capacity; no type holds more than its share while others exist, so one flooded type cannot shut out the rest.
+// Thread: any.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+
+#include "tocsin/job_store.h"
+
+namespace tocsin {
+
+class KnownJobs {
+ public:
+  // A single type may hold at most this share of the capacity: the rest stays free for types that come later.
+  static constexpr double kShareOfOneType = 0.75;
+
+  explicit KnownJobs(std::size_t capacity);
+
+  enum class Added { yes, already_known, full };
+  Added add(JobId job, TypeId type);
+  void remove(JobId job);
+  void remove(std::span<const Candidate> jobs);
+  bool contains(JobId job) const;
+  std::size_t size() const;
+  // How many more jobs of a type fit.
+  std::size_t room(TypeId type) const;
+  std::size_t capacity() const { return capacity_; }
+
+ private:
+  void remove_locked(JobId job);
+  std::size_t room_locked(TypeId type) const;
+
+  const std::size_t capacity_;
+  const std::size_t type_capacity_;
+  mutable std::mutex mutex_;
+  std::unordered_map<JobId, TypeId> jobs_;
+  std::unordered_map<TypeId, std::size_t> per_type_;
+};
+
+}  // namespace tocsin

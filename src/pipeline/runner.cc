@@ -1,0 +1,47 @@
+#include "pipeline/runner.h"
+
+#include "base/assert.h"
+
+namespace tocsin {
+namespace {
+
+constexpr Duration kNoHandlerPause = std::chrono::seconds(5);
+
+void put(EngineShared& shared, FinishedRun run) {
+  const bool has_room = shared.outcomes.try_push(std::move(run));
+  TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
+}
+
+}  // namespace
+
+MonoTime Runner::step(MonoTime now) {
+  auto jobs = shared_.claimed.pop_some(kBatch);
+  for (ClaimedJob& job : jobs) start(now, std::make_shared<const ClaimedJob>(std::move(job)));
+  return jobs.size() == kBatch ? now : kWhenWoken;
+}
+
+void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
+  if (shared_.is_draining) {
+    put(shared_, {std::move(claimed), Outcome::done(), true});
+    return;
+  }
+  if (now >= claimed->lease_deadline) {
+    // Somebody else may run it by now: neither start it nor write anything about it.
+    shared_.events.count(Counter::expired_starts);
+    shared_.gate.release(claimed->job.type_id, 1);
+    return;
+  }
+  const auto catalog = shared_.catalog.get();
+  const BizType* type = catalog->find(claimed->job.type_id);
+  Handler* handler = type ? find_handler_(*type) : nullptr;
+  if (!handler) {
+    put(shared_, {std::move(claimed), Outcome::retry("this node has no handler for the type", kNoHandlerPause)});
+    return;
+  }
+  const ClaimedJob& job = *claimed;
+  handler->start(job, [&shared = shared_, claimed = std::move(claimed)](Outcome outcome) {
+    put(shared, {claimed, std::move(outcome)});
+  });
+}
+
+}  // namespace tocsin

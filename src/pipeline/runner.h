@@ -1,0 +1,27 @@
+// Starts the handler of every claimed job, and hands outcomes to the finisher.
+//
+// Thread: owner only, except the inputs it shares (EngineShared). Handlers finish on threads of their own.
+#pragma once
+
+#include "pipeline/engine_shared.h"
+#include "pipeline/stage.h"
+
+namespace tocsin {
+
+class Runner final : public Stage {
+ public:
+  Runner(EngineShared& shared, HandlerFinder find_handler) : shared_(shared), find_handler_(std::move(find_handler)) {}
+
+  const char* name() const override { return "runner"; }
+  MonoTime step(MonoTime now) override;
+
+ private:
+  static constexpr std::size_t kBatch = 256;
+
+  void start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed);
+
+  EngineShared& shared_;
+  HandlerFinder find_handler_;
+};
+
+}  // namespace tocsin

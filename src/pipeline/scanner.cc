@@ -1,0 +1,147 @@
+#include "pipeline/scanner.h"
+
+#include <algorithm>
+
+namespace tocsin {
+
+MonoTime Scanner::step(MonoTime now) {
+  if (shared_.is_draining) return kWhenWoken;
+  const bool is_continuation = has_more_ && now < next_scan_;
+  if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return next_scan_;
+
+  ranges_.clear();
+  asked_.clear();
+  // Before the first answer the database's clock is unknown: ask for nothing but the time.
+  if (const auto db_now = shared_.db_clock.at_least(now)) plan(*db_now, is_continuation);
+  if (is_continuation && ranges_.empty()) {
+    has_more_ = false;
+    return next_scan_;
+  }
+  auto reply = store_.scan(ranges_);
+  if (!reply) {
+    shared_.events.failed(name(), reply.error());
+    next_scan_ = now + shared_.config.retry_pause;
+    has_more_ = false;
+    request_sweep();
+    return next_scan_;
+  }
+  const bool is_first = !shared_.db_clock.at_least(now);
+  if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();
+
+  has_more_ = false;
+  found_.clear();
+  expired_.clear();
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    LaneState& lane = lanes_[asked_[i].lane];
+    if (asked_[i].part == Part::window) {
+      take_window(lane, ranges_[i], reply->rows[i]);
+    } else {
+      take_overdue(lane, ranges_[i], reply->rows[i], reply->db_now);
+    }
+  }
+  shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
+  const std::size_t pushed = shared_.candidates.push_some(found_);
+  for (std::size_t i = pushed; i < found_.size(); ++i) shared_.known.remove(found_[i].job_id);
+  for (JobId job : expired_) shared_.expired.try_push(std::move(job));
+
+  if (is_first) return now;  // the clock is known now: scan
+  if (!is_continuation) {
+    ++scans_;
+    next_scan_ = reply->answered + shared_.config.scan_interval;
+  }
+  return has_more_ ? now : next_scan_;
+}
+
+void Scanner::plan(WallTime db_now, bool is_continuation) {
+  const auto catalog = shared_.catalog.get();
+  const auto shards = shared_.shards.get();
+  const WallTime horizon = db_now + shared_.config.lookahead;
+  if (!is_continuation) {
+    const bool sweep_all = is_sweep_requested_.exchange(false);
+    const Admission admission{*catalog, db_now};
+    std::erase_if(lanes_, [&](const auto& entry) {
+      return sweep_all || is_held(admission, entry.first.type_id) || !std::ranges::binary_search(*shards, entry.first.shard);
+    });
+    plan_sweep(scans_);
+  }
+  for (const auto& type : catalog->types) {
+    if (type->is_paused(db_now)) continue;
+    const bool has_room = shared_.known.room(type->type_id) > 0;
+    for (const Shard shard : *shards) {
+      const Lane lane{shard, type->type_id};
+      auto [it, is_new] = lanes_.try_emplace(lane);
+      LaneState& state = it->second;
+      // What is overdue belongs to the other read.
+      if (is_new || state.cursor < db_now) {
+        state.cursor = db_now;
+        state.cursor_id = 0;
+      }
+      if (has_room && state.cursor < horizon && (!is_continuation || state.is_page_full)) {
+        ranges_.push_back({lane, state.cursor, state.cursor_id, horizon, static_cast<int>(shared_.config.window_page)});
+        asked_.push_back({lane, Part::window});
+      }
+      if (!is_continuation && !shared_.due.has_backlog(lane)) {
+        ranges_.push_back({lane, state.low, 0, db_now, static_cast<int>(shared_.config.overdue_page)});
+        asked_.push_back({lane, Part::overdue});
+      }
+    }
+  }
+}
+
+void Scanner::plan_sweep(std::size_t interval_number) {
+  // A slice of the lanes per scan, so that no single scan pays for all dead entries at once.
+  const auto rounds = static_cast<std::size_t>(std::max<std::int64_t>(1, shared_.config.sweep_interval / shared_.config.scan_interval));
+  for (auto& [lane, state] : lanes_) {
+    if (static_cast<std::size_t>(lane.shard) % rounds != interval_number % rounds) continue;
+    state.low = WallTime::min();
+    state.cursor = WallTime::min();
+    state.cursor_id = 0;
+  }
+}
+
+bool Scanner::enter(const Candidate& candidate) {
+  switch (shared_.known.add(candidate.job_id, candidate.type_id)) {
+    case KnownJobs::Added::yes: found_.push_back(candidate); return true;
+    case KnownJobs::Added::already_known: return true;
+    case KnownJobs::Added::full: shared_.events.count(Counter::refused); return false;
+  }
+  return false;
+}
+
+void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
+  lane.is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
+  for (const ScanReply::Row& row : rows) {
+    // An exhausted row shows the end of its last lease, which has not come: the overdue read will see it then.
+    if (!row.is_exhausted && !enter(row.candidate)) {
+      lane.is_page_full = false;  // no room: go on from here in a later scan
+      return;
+    }
+    lane.cursor = row.candidate.fire_at;
+    lane.cursor_id = row.candidate.job_id;
+  }
+  if (lane.is_page_full) {
+    has_more_ = true;
+  } else {
+    lane.cursor = range.before;
+    lane.cursor_id = 0;
+  }
+}
+
+void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now) {
+  lane.low = db_now - shared_.config.late_commit_margin;
+  if (!rows.empty()) lane.low = std::min(lane.low, rows.front().candidate.fire_at - Duration(1));
+  const bool is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
+  const auto strangers = static_cast<std::size_t>(std::ranges::count_if(
+      rows, [&](const auto& row) { return !row.is_exhausted && !shared_.known.contains(row.candidate.job_id); }));
+  bool is_backlog = is_page_full && strangers > rows.size() / 2;
+  for (const ScanReply::Row& row : rows) {
+    if (row.is_exhausted) {
+      expired_.push_back(row.candidate.job_id);
+    } else if (!is_backlog && !enter(row.candidate)) {
+      is_backlog = true;
+    }
+  }
+  if (is_backlog) shared_.due.push_backlog({range.lane, lane.low});
+}
+
+}  // namespace tocsin

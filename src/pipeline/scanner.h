@@ -1,0 +1,65 @@
+// Reads due-soon rows of the owned shards into memory; changes nothing.
+//
+// Two reads per lane and scan, both by (fire_at, job_id) range:
+//   window   (cursor, now + lookahead): what newly came into sight. Rows enter memory once; the cursor moves on.
+//   overdue  [low, now): what should have fired. Normally empty or known. It finds rows that the cursor had passed when they were
+//            committed, hints that were lost or refused, retries, ended leases: each at most one scan interval late.
+// `low`, the low-water mark, skips the dead index entries of finished jobs, which pile up while somebody holds an old snapshot. It stays
+// a margin behind now, for transactions that commit late; and a sweep starts every lane again from the beginning of time now and then.
+// A lane whose overdue page is full of strangers becomes a backlog: it is claimed straight from the table, without memory.
+//
+// Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() (any).
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <vector>
+
+#include "pipeline/engine_shared.h"
+#include "pipeline/stage.h"
+
+namespace tocsin {
+
+class Scanner final : public Stage {
+ public:
+  Scanner(EngineShared& shared, JobStore& store) : shared_(shared), store_(store) {}
+
+  const char* name() const override { return "scanner"; }
+  MonoTime step(MonoTime now) override;
+
+  // The next scan starts every lane from the beginning: after a reconnect, or when notifications may have been lost.
+  void request_sweep() { is_sweep_requested_ = true; }
+
+ private:
+  enum class Part { window, overdue };
+  struct LaneState {
+    WallTime cursor{};  // window: (cursor, cursor_id) was read last
+    JobId cursor_id = 0;
+    WallTime low = WallTime::min();  // overdue: no live row before it
+    bool is_page_full = false;       // window: more rows wait right behind the cursor
+  };
+  struct Asked {
+    Lane lane;
+    Part part;
+  };
+
+  void plan(WallTime db_now, bool is_continuation);
+  void plan_sweep(std::size_t interval_number);
+  void take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
+  void take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now);
+  bool enter(const Candidate& candidate);
+
+  EngineShared& shared_;
+  JobStore& store_;
+  std::map<Lane, LaneState> lanes_;
+  std::vector<ScanRange> ranges_;
+  std::vector<Asked> asked_;
+  std::vector<Candidate> found_;
+  std::vector<JobId> expired_;
+  MonoTime next_scan_{};
+  std::size_t scans_ = 0;
+  bool has_more_ = false;
+  std::atomic<bool> is_sweep_requested_{false};
+};
+
+}  // namespace tocsin

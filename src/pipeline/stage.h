@@ -1,0 +1,22 @@
+// A station of the pipeline: does a bounded piece of work when called and says when it wants to be called again.
+#pragma once
+
+#include "tocsin/clock.h"
+
+namespace tocsin {
+
+// Returned by step(): call again only when woken.
+inline constexpr MonoTime kWhenWoken = MonoTime::max();
+
+// step() makes at most one store call, never waits and reads no clock: loops and waits live in node/loop_thread (threads) and in the
+// simulator (fibers), so the same stages run under a virtual clock.
+// Thread: owner only.
+class Stage {
+ public:
+  virtual ~Stage() = default;
+  virtual const char* name() const = 0;
+  // Returns when to call again: `now` or earlier means at once.
+  virtual MonoTime step(MonoTime now) = 0;
+};
+
+}  // namespace tocsin

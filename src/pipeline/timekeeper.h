@@ -1,0 +1,33 @@
+// Holds candidates on the time wheel until they are due.
+//
+// Thread: owner only, except the inputs it shares (EngineShared).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/time_wheel.h"
+#include "pipeline/engine_shared.h"
+#include "pipeline/stage.h"
+
+namespace tocsin {
+
+class Timekeeper final : public Stage {
+ public:
+  explicit Timekeeper(EngineShared& shared) : shared_(shared) {}
+
+  const char* name() const override { return "timekeeper"; }
+  MonoTime step(MonoTime now) override;
+
+  std::size_t on_wheel() const { return wheel_ ? wheel_->size() : 0; }
+
+ private:
+  static constexpr std::size_t kIntake = 8192;  // candidates per step: bounds how long due jobs wait behind new ones
+
+  EngineShared& shared_;
+  std::optional<TimeWheel> wheel_;  // from the first known time on
+  std::vector<Candidate> due_;
+  std::vector<Candidate> dropped_;
+};
+
+}  // namespace tocsin
