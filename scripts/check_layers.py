@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Checks the rules that no compiler checks: who includes whom, what the pure layers must not call, sizes, house rules.
+
+check_layers.py [ROOT]. Prints one line per offence, `file:line: what is wrong`; exit 1 when there are any. The layers
+and what stands below each are read from CMakeLists.txt, where tocsin_layer() links them.
+"""
+import pathlib
+import re
+import sys
+
+# Library -> where its headers may be included. What is in no pattern is the standard library, or the system's.
+LIBRARIES = {
+    r"pqxx\b|libpq": {"postgres"},
+    r"spdlog/|fmt/": {"node", "cli"},
+    r"prometheus/": {"node"},
+    r"httplib\.h": {"cli"},
+    r"CLI/": {"cli"},
+    r"toml\+\+/": {"api", "node", "cli"},
+    r"nlohmann/": {"api", "delivery", "node", "cli", "postgres"},
+    r"boost/": {"api", "delivery", "node"},
+    r"openssl/": {"core", "api", "delivery"},
+}
+
+# The layers that a simulation runs in one thread under a clock of its own, and what would break that.
+PURE_LAYERS = {"core", "pipeline", "cluster"}
+IMPURE = {
+    r"\b(system|steady|high_resolution)_clock::now\b|\b(clock_gettime|gettimeofday)\b": "reads a clock; take the time",
+    r"\bsleep_(for|until)\b|\b(u|nano)?sleep\(|\bwait_(for|until)\b": "waits; return the next wake-up instead",
+    r"\bstd::(j?thread|async)\b|\bpthread_": "starts a thread; stages are stepped by their owner",
+    r"#\s*include\s*<(sys/(socket|epoll)|netinet/|arpa/|poll)": "touches sockets",
+    r"\bstd::(random_device|rand)\b|\brandom_device\b": "draws randomness of its own; take the injected generator",
+    r"\bgetenv\b": "reads the environment; take it as configuration",
+}
+
+MAX_LINES = {".h": 250, ".cc": 500, ".py": 500, ".sh": 500, "": 500, ".js": 500}
+MAX_COLUMNS = 120
+
+SLEEPS = re.compile(r"\bsleep_(for|until)\b|\b(usleep|nanosleep)\(")
+SKIPS = re.compile(r"\bGTEST_SKIP\b|\bDISABLED_")
+LEFT_OVER = re.compile(r"\b(FIX" r"ME|XX" r"X|HA" r"CK|TO" r"DO)\b")
+MACHINE_PATH = re.compile(r"(?<![\w.])/(home|root|work|Users)/")
+TICKET = re.compile(r"\b(issue|ticket|bug|pull request)s? #?\d+\b|(^|[\s(])#\d{1,5}\b(?!\.)", re.IGNORECASE)
+RAW_BEGIN, RAW_END = re.compile(r'R"\w*\('), re.compile(r'\)\w*"')
+INCLUDE = re.compile(r"#\s*include\s*([<\"])([^>\"]+)[>\"]")
+
+FOLDERS = ["src", "include", "tests", "scripts", "migrations", "docs", ".ci"]
+CODE = {".h", ".cc"}
+SCRIPTS = {".py", ".sh", ""}
+TEXT = CODE | SCRIPTS | {".md", ".sql", ".txt", ".cmake", ".js", ".html", ".css", ".toml", ".json"}
+
+
+class Checker:
+    """Collects offences."""
+
+    def __init__(self, root):
+        self.root = root
+        self.offences = []
+        self.below = read_layers(root / "CMakeLists.txt")
+
+    def complain(self, path, line, what):
+        self.offences.append(f"{path.relative_to(self.root)}:{line}: {what}")
+
+    def check_file(self, path):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        self.check_size(path, lines)
+        self.check_house_rules(path, lines)
+        if path.suffix in CODE:
+            self.check_code(path, lines)
+
+    def check_size(self, path, lines):
+        limit = MAX_LINES.get(path.suffix)
+        if limit and len(lines) > limit:
+            self.complain(path, limit + 1, f"{len(lines)} lines; {limit} at most: it holds more than one thing")
+        if path.suffix not in CODE | SCRIPTS:
+            return
+        is_sql = False  # inside a raw string, which no formatter may wrap
+        for number, line in enumerate(lines, 1):
+            is_sql = is_sql or RAW_BEGIN.search(line) is not None
+            if len(line) > MAX_COLUMNS and not is_sql:
+                self.complain(path, number, f"{len(line)} columns; {MAX_COLUMNS} at most")
+            if RAW_END.search(line):
+                is_sql = False
+
+    def check_house_rules(self, path, lines):
+        for number, line in enumerate(lines, 1):
+            if LEFT_OVER.search(line):
+                self.complain(path, number, "a note to oneself; do it, or write down why not")
+            if MACHINE_PATH.search(line):
+                self.complain(path, number, "a path of somebody's machine")
+            if path.suffix != ".css" and path.suffix != ".html" and TICKET.search(line):
+                self.complain(path, number, "a ticket number; say the reason itself")
+
+    def check_code(self, path, lines):
+        top, *rest = path.relative_to(self.root).parts
+        layer = rest[0] if top == "src" and len(rest) > 1 else None
+        if layer and layer not in self.below:
+            self.complain(path, 1, f"src/{layer} is no layer of CMakeLists.txt")
+            return
+        if path.suffix == ".h":
+            self.check_header(path, lines)
+        for number, line in enumerate(lines, 1):
+            if match := INCLUDE.search(line):
+                self.check_include(path, number, top, layer, is_own=match[1] == '"', name=match[2])
+            code = line.split("//")[0]
+            if SLEEPS.search(code):
+                self.complain(path, number, "waits by sleeping; wait for an event, or step the clock")
+            if top == "tests" and SKIPS.search(code):
+                self.complain(path, number, "a test that can be skipped proves nothing")
+            if layer in PURE_LAYERS:
+                for pattern, what in IMPURE.items():
+                    if re.search(pattern, code):
+                        self.complain(path, number, f"src/{layer} {what}")
+
+    def check_header(self, path, lines):
+        if not lines or not lines[0].startswith("//"):
+            self.complain(path, 1, "a header begins with a sentence that says what it is")
+        if "#pragma once" not in lines:
+            self.complain(path, 1, "no #pragma once")
+
+    def check_include(self, path, number, top, layer, is_own, name):
+        if is_own and not (top == "include" or layer):
+            return  # tests and main.cc may see every layer
+        if is_own:
+            target = name.split("/")[0] if "/" in name else None
+            allowed = {"tocsin"} | ({layer} | self.below[layer] if layer else set())
+            if target is None:
+                self.complain(path, number, f'"{name}" names no layer; write "layer/{name}"')
+            elif target not in allowed:
+                where = f"src/{layer}" if layer else "include/tocsin"
+                self.complain(path, number, f"{where} may not include {target}/, only {', '.join(sorted(allowed))}")
+        elif top == "include" or layer:
+            for pattern, layers in LIBRARIES.items():
+                if re.match(pattern, name) and layer not in layers:
+                    where = ", ".join(f"src/{each}" for each in sorted(layers))
+                    self.complain(path, number, f"<{name}> belongs in {where} only")
+                    break
+
+
+def read_layers(cmake):
+    """Layer -> all layers below it."""
+    linked = {}
+    for name, rest in re.findall(r"^tocsin_layer\((\w+) ([^)]*)\)", cmake.read_text(encoding="utf-8"), re.MULTILINE):
+        linked[name] = {word.removeprefix("tocsin_") for word in rest.split() if word.startswith("tocsin_")}
+
+    def all_below(name):
+        return linked[name].union(*(all_below(each) for each in linked[name]))
+
+    return {name: all_below(name) for name in linked}
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    checker = Checker(root)
+    files = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*"))]
+    files += [*sorted(root.glob("*.md")), root / "CMakeLists.txt"]
+    files = [path for path in files if path.is_file() and path.suffix in TEXT and "__pycache__" not in path.parts]
+    for path in files:
+        checker.check_file(path)
+    print(*checker.offences, sep="\n", end="\n" if checker.offences else "")
+    print(f"{len(files)} files, {len(checker.offences)} offences")
+    sys.exit(1 if checker.offences else 0)
+
+
+main()
