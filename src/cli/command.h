@@ -1,0 +1,53 @@
+// How a group of commands joins the command line: each add_... function hangs its commands under `root`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cli/rest_client.h"
+
+namespace tocsin {
+
+// What the arguments chose. Set while they are parsed, run afterwards: then `command` has its settings from everywhere.
+struct Chosen {
+  CLI::App* command = nullptr;
+  std::function<int()> run;  // returns the exit code
+};
+
+// Options of every command that speaks to a node.
+struct ClientOptions {
+  Connection connection;
+  bool json = false;
+};
+
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary, const std::string& footer);
+// --url, --token, --timeout, --config and, unless it prints no data, --json.
+void add_client_options(CLI::App& command, ClientOptions& options);
+
+// Options must outlive the parsing and live until run: `run` shares them.
+template <class Options>
+void on_run(CLI::App* command, Chosen& chosen, std::shared_ptr<Options> options, int (*run)(Options&)) {
+  command->callback([command, &chosen, options, run] { chosen = {command, [options, run] { return run(*options); }}; });
+}
+
+void add_serve_command(CLI::App& root, Chosen& chosen);
+void add_migrate_command(CLI::App& root, Chosen& chosen);
+void add_job_commands(CLI::App& root, Chosen& chosen);
+void add_type_commands(CLI::App& root, Chosen& chosen);
+void add_cluster_commands(CLI::App& root, Chosen& chosen);
+void add_bench_command(CLI::App& root, Chosen& chosen);
+
+// The whole command line; `chosen` must outlive it.
+std::unique_ptr<CLI::App> make_app(Chosen& chosen);
+
+// Values of options, checked: for ->check().
+std::string not_a_duration(const std::string& text);
+std::string not_a_job_id(const std::string& text);
+
+// The text of a JSON argument: itself, the file behind "@path", or standard input for "-". Throws BadUsage when it is not JSON.
+Json json_argument(const std::string& text, const std::string& option);
+
+}  // namespace tocsin

@@ -1,0 +1,17 @@
+// Lengths of time as people write and read them: 500ms, 15s, 15m, 24h, 7d, 1h30m.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tocsin {
+
+// Whole numbers with a unit each (ms, s, m, h, d); nullopt for anything else and for more than 100 years.
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+// "12.3ms", "4.2s", "14m 59s", "3d 4h": the two largest units.
+std::string format_duration(double ms);
+
+}  // namespace tocsin

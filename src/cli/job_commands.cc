@@ -1,0 +1,321 @@
+// tocsin job ...: single jobs and lists of them.
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/config_file.h"
+#include "cli/duration.h"
+#include "cli/print.h"
+#include "cli/table.h"
+
+namespace tocsin {
+namespace {
+
+// When a job is due: as a moment or as a time from now.
+struct WhenOptions {
+  std::string at;
+  std::string in;
+
+  void write_to(Json& body) const {
+    if (at.empty() == in.empty()) throw BadUsage("say when: either --at TIME or --in TIME");
+    if (at.empty())
+      body["delay_ms"] = parse_duration(in)->count();
+    else
+      body["action_time"] = at;
+  }
+};
+
+void add_when_options(CLI::App& command, WhenOptions& when) {
+  command.add_option("--at", when.at, "Due at 2026-03-01T12:00:00Z (RFC 3339)")->option_text("TIME");
+  command.add_option("--in", when.in, "Due so long from now: 500ms, 15m, 24h, 7d")->check(not_a_duration)->option_text("TIME");
+}
+
+struct JobOptions : ClientOptions {
+  std::string job_id;
+  WhenOptions when;
+};
+
+std::string job_path(const std::string& job_id, const std::string& verb = "") {
+  return "/v1/jobs/" + job_id + (verb.empty() ? "" : "/" + verb);
+}
+
+void print_job(const Json& job) { print_record(std::cout, job, screen_width()); }
+
+std::string due(const Json& job) {
+  const auto at = job.find("action_time");
+  return at != job.end() && at->is_string() ? readable_time(at->get<std::string>(), true) : "-";
+}
+
+// ---- create
+
+struct CreateOptions : JobOptions {
+  std::string type, biz_id, attribute, key, on_conflict;
+  int max_attempts = 0;
+};
+
+int create(CreateOptions& options) {
+  Json body = {{"biz_type", options.type}, {"biz_id", options.biz_id}};
+  options.when.write_to(body);
+  if (!options.attribute.empty()) body["attribute"] = json_argument(options.attribute, "--attribute");
+  if (options.max_attempts > 0) body["max_attempts"] = options.max_attempts;
+  if (!options.key.empty()) body["idempotency_key"] = options.key;
+  if (!options.on_conflict.empty()) body["on_conflict"] = options.on_conflict;
+
+  const Reply reply = RestClient(options.connection).call("POST", "/v1/jobs", &body);
+  if (!reply.ok()) throw Failure(problem_text(reply));
+  if (options.json)
+    print_json(std::cout, reply.body);
+  else
+    std::cout << (reply.status == 201 ? "created " : "exists already: ") << cell(reply.body, "job_id") << ", due " << due(reply.body)
+              << '\n';
+  return 0;
+}
+
+void add_create(CLI::App& jobs, Chosen& chosen) {
+  auto options = std::make_shared<CreateOptions>();
+  CLI::App* command = add_command(jobs, "create", "Create a job",
+                                  "Examples:\n"
+                                  "  tocsin job create --type order.unpaid --id 1234 --in 15m\n"
+                                  "  tocsin job create --type ticket.idle --id T-7 --at 2026-03-01T12:00:00Z \\\n"
+                                  "      --attribute '{\"level\":2}' --key idle --on-conflict replace");
+  command->add_option("--type", options->type, "What kind of timeout (required)")->required()->option_text("NAME");
+  command->add_option("--id,--biz-id", options->biz_id, "Your key: order, ticket, ... (required)")->required()->option_text("ID");
+  add_when_options(*command, options->when);
+  command->add_option("--attribute", options->attribute, "Data for the handler; - reads stdin")->option_text("JSON|@FILE");
+  command->add_option("--key", options->key, "Idempotency key")->option_text("KEY");
+  command->add_option("--on-conflict", options->on_conflict, "keep, replace, earliest, latest or reject")
+      ->check(CLI::IsMember({"keep", "replace", "earliest", "latest", "reject"}))
+      ->option_text("RULE");
+  command->add_option("--max-attempts", options->max_attempts, "Instead of the type's limit")
+      ->check(CLI::Range(1, 1'000'000))
+      ->option_text("N");
+  add_client_options(*command, *options);
+  on_run(command, chosen, options, create);
+}
+
+// ---- get, reschedule, run
+
+int get(JobOptions& options) {
+  const Json job = RestClient(options.connection).get(job_path(options.job_id));
+  options.json ? print_json(std::cout, job) : print_job(job);
+  return 0;
+}
+
+// A verb on one job: the job as it is now, or a refusal that says what state it is in.
+int change(const JobOptions& options, const std::string& verb, const Json& body, const std::string& done) {
+  const Reply reply = RestClient(options.connection).call("POST", job_path(options.job_id, verb), body.is_null() ? nullptr : &body);
+  const bool is_refused = reply.status == 409 && reply.body.is_object() && reply.body.contains("result");
+  if (!reply.ok() && !is_refused) throw Failure(problem_text(reply));
+  if (options.json) {
+    print_json(std::cout, reply.body);
+    return is_refused ? 1 : 0;
+  }
+  const auto job = reply.body.find("job");
+  const Json& now = job != reply.body.end() && job->is_object() ? *job : reply.body;
+  if (is_refused) throw Failure("cannot " + verb + " job " + options.job_id + ": it is " + cell(now, "status"));
+  std::cout << "job " << options.job_id << " is " << done << (verb == "reschedule" ? " to " + due(now) : "") << '\n';
+  return 0;
+}
+
+int reschedule(JobOptions& options) {
+  Json body = Json::object();
+  options.when.write_to(body);
+  return change(options, "reschedule", body, "rescheduled");
+}
+
+int run_now(JobOptions& options) { return change(options, "run", Json(), "due now"); }
+
+CLI::App* add_single(CLI::App& jobs, Chosen& chosen, const char* name, const char* summary, const char* footer, int (*run)(JobOptions&),
+                     bool takes_time = false) {
+  auto options = std::make_shared<JobOptions>();
+  CLI::App* command = add_command(jobs, name, summary, footer);
+  command->add_option("JOB_ID", options->job_id, "The job")->required()->check(not_a_job_id)->option_text(" ");
+  if (takes_time) add_when_options(*command, options->when);
+  add_client_options(*command, *options);
+  on_run(command, chosen, options, run);
+  return command;
+}
+
+// ---- list
+
+struct ListOptions : ClientOptions {
+  std::string type, biz_id, status, from, to, cursor;
+  int limit = 100;
+  bool all = false;
+};
+
+void print_jobs(const Json& jobs) {
+  using Align = Column::Align;
+  Table table({{"JOB", Align::right},
+               {"TYPE", Align::left, true},
+               {"BIZ ID", Align::left, true},
+               {"STATUS"},
+               {"ACTION TIME"},
+               {"TRIES", Align::right}});
+  for (const Json& job : jobs)
+    table.add({cell(job, "job_id"), cell(job, "biz_type"), cell(job, "biz_id"), cell(job, "status"), cell(job, "action_time"),
+               cell(job, "attempts") + "/" + cell(job, "max_attempts")});
+  if (table.empty())
+    std::cout << "no jobs\n";
+  else
+    table.print(std::cout, screen_width());
+}
+
+int list(ListOptions& options) {
+  RestClient client(options.connection);
+  Json all = {{"items", Json::array()}, {"next_cursor", nullptr}};
+  std::string cursor = options.cursor;
+  do {
+    Json page = client.get(with_query("/v1/jobs", {{"biz_type", options.type},
+                                                   {"biz_id", options.biz_id},
+                                                   {"status", options.status},
+                                                   {"from", options.from},
+                                                   {"to", options.to},
+                                                   {"limit", std::to_string(options.limit)},
+                                                   {"cursor", cursor}}));
+    for (Json& job : page["items"]) all["items"].push_back(std::move(job));
+    all["next_cursor"] = page["next_cursor"];
+    cursor = page["next_cursor"].is_string() ? page["next_cursor"].get<std::string>() : "";
+  } while (options.all && !cursor.empty());
+
+  if (options.json) {
+    print_json(std::cout, all);
+    return 0;
+  }
+  print_jobs(all["items"]);
+  if (!cursor.empty()) std::cout << "There are more: --all, or --cursor " << cell(all["next_cursor"]) << '\n';
+  return 0;
+}
+
+void add_list(CLI::App& jobs, Chosen& chosen) {
+  auto options = std::make_shared<ListOptions>();
+  CLI::App* command = add_command(jobs, "list", "List jobs, newest first",
+                                  "Examples:\n"
+                                  "  tocsin job list --status dead --type order.unpaid\n"
+                                  "  tocsin job list --id 1234 --json");
+  command->add_option("--type", options->type, "Only of this type")->option_text("NAME");
+  command->add_option("--id,--biz-id", options->biz_id, "Only of this key")->option_text("ID");
+  command->add_option("--status", options->status, "pending, running, done, cancelled or dead")
+      ->check(CLI::IsMember({"pending", "running", "done", "cancelled", "dead"}))
+      ->option_text("STATUS");
+  command->add_option("--from", options->from, "Action time not before (RFC 3339)")->option_text("TIME");
+  command->add_option("--to", options->to, "Action time before (RFC 3339)")->option_text("TIME");
+  command->add_option("--limit", options->limit, "Jobs per page, 1 to 1000 (100)")->check(CLI::Range(1, 1000))->option_text("N");
+  command->add_option("--cursor", options->cursor, "Continue an earlier list")->option_text("CURSOR");
+  command->add_flag("--all", options->all, "Every page, not only the first");
+  add_client_options(*command, *options);
+  on_run(command, chosen, options, list);
+}
+
+// ---- cancel
+
+struct CancelOptions : ClientOptions {
+  std::vector<std::string> job_ids;
+  std::string biz_id, type;
+};
+
+// Done when every job that was named is cancelled by this call; of a business key, when one is and none runs.
+int cancel_many(const CancelOptions& options) {
+  Json body = Json::object();
+  if (options.biz_id.empty()) {
+    body["job_ids"] = options.job_ids;
+  } else {
+    body["biz_id"] = options.biz_id;
+    if (!options.type.empty()) body["biz_type"] = options.type;
+  }
+  const Json reply = RestClient(options.connection).send("POST", "/v1/jobs/cancel", body);
+  std::size_t cancelled = 0, running = 0, others = 0;
+  Table table({{"JOB", Column::Align::right}, {"RESULT"}});
+  for (const auto& [result, ids] : reply.items()) {
+    if (!ids.is_array()) continue;
+    (result == "cancelled" ? cancelled : result == "running" ? running : others) += ids.size();
+    for (const Json& id : ids) table.add({cell(id), result == "not_found" ? "not found" : result});
+  }
+  if (options.json)
+    print_json(std::cout, reply);
+  else if (table.empty())
+    std::cout << "no jobs\n";
+  else
+    table.print(std::cout, screen_width());
+  const bool is_done = options.biz_id.empty() ? running + others == 0 : cancelled > 0 && running == 0;
+  return is_done ? 0 : 1;
+}
+
+int cancel(CancelOptions& options) {
+  if (options.job_ids.empty() == options.biz_id.empty()) throw BadUsage("give job ids or --biz-id, not both");
+  if (!options.type.empty() && options.biz_id.empty()) throw BadUsage("--type goes with --biz-id");
+  if (options.job_ids.size() != 1) return cancel_many(options);
+  JobOptions single;
+  static_cast<ClientOptions&>(single) = options;
+  single.job_id = options.job_ids.front();
+  return change(single, "cancel", Json(), "cancelled");
+}
+
+void add_cancel(CLI::App& jobs, Chosen& chosen) {
+  auto options = std::make_shared<CancelOptions>();
+  CLI::App* command = add_command(jobs, "cancel", "Cancel pending jobs",
+                                  "Exits 1 when a job was running or finished already.\n"
+                                  "Examples:\n"
+                                  "  tocsin job cancel 1088 2113\n"
+                                  "  tocsin job cancel --biz-id 1234 --type order.unpaid");
+  command->add_option("JOB_ID", options->job_ids, "The jobs")->check(not_a_job_id)->option_text("...");
+  command->add_option("--biz-id,--id", options->biz_id, "All jobs of this key")->option_text("ID");
+  command->add_option("--type", options->type, "With --biz-id: only of this type")->option_text("NAME");
+  add_client_options(*command, *options);
+  on_run(command, chosen, options, cancel);
+}
+
+// ---- retry
+
+struct RetryOptions : JobOptions {
+  std::string type, from, to;
+  int limit = 0;
+  double rate_per_s = 0;
+};
+
+int retry(RetryOptions& options) {
+  if (options.job_id.empty() == options.type.empty()) throw BadUsage("give a job id or --type, not both");
+  if (options.type.empty()) return change(options, "retry", Json(), "pending again");
+  Json body = {{"biz_type", options.type}};
+  if (!options.from.empty()) body["from"] = options.from;
+  if (!options.to.empty()) body["to"] = options.to;
+  if (options.limit > 0) body["limit"] = options.limit;
+  if (options.rate_per_s > 0) body["rate_per_s"] = options.rate_per_s;
+  const Json reply = RestClient(options.connection).send("POST", "/v1/jobs/retry", body);
+  options.json ? print_json(std::cout, reply) : print_record(std::cout, reply, screen_width());
+  return 0;
+}
+
+void add_retry(CLI::App& jobs, Chosen& chosen) {
+  auto options = std::make_shared<RetryOptions>();
+  CLI::App* command = add_command(jobs, "retry", "Make dead jobs pending again",
+                                  "Examples:\n"
+                                  "  tocsin job retry 1088\n"
+                                  "  tocsin job retry --type order.unpaid --limit 500 --rate 20");
+  command->add_option("JOB_ID", options->job_id, "One dead job")->check(not_a_job_id)->option_text(" ");
+  command->add_option("--type", options->type, "Dead jobs of this type, oldest first")->option_text("NAME");
+  command->add_option("--from", options->from, "Died not before (RFC 3339)")->option_text("TIME");
+  command->add_option("--to", options->to, "Died before (RFC 3339)")->option_text("TIME");
+  command->add_option("--limit", options->limit, "At most so many")->check(CLI::Range(1, 10'000))->option_text("N");
+  command->add_option("--rate", options->rate_per_s, "Due so many per second")->check(CLI::Range(0.001, 1e6))->option_text("N");
+  add_client_options(*command, *options);
+  on_run(command, chosen, options, retry);
+}
+
+}  // namespace
+
+void add_job_commands(CLI::App& root, Chosen& chosen) {
+  CLI::App* jobs = add_command(root, "job", "Create, read, cancel and move jobs", "");
+  jobs->require_subcommand(1);
+  add_create(*jobs, chosen);
+  add_single(*jobs, chosen, "get", "Show one job", "", get);
+  add_list(*jobs, chosen);
+  add_cancel(*jobs, chosen);
+  add_single(*jobs, chosen, "reschedule", "Give a pending job a new deadline",
+             "Example:\n"
+             "  tocsin job reschedule 1088 --in 24h",
+             reschedule, /*takes_time=*/true);
+  add_single(*jobs, chosen, "run", "Make a pending job due now", "", run_now);
+  add_retry(*jobs, chosen);
+}
+
+}  // namespace tocsin

@@ -1,0 +1,116 @@
+#include "cli/node_options.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "cli/config_file.h"
+#include "cli/duration.h"
+
+namespace tocsin {
+namespace {
+
+std::string no_host_port(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const bool is_number = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
+  return is_number && colon > 0 && std::stoi(port) <= 65535 ? "" : "'" + text + "' is not HOST:PORT";
+}
+
+void add_capacity_options(CLI::App& command, NodeConfig& config) {
+  const auto count = [&](const char* name, int& value, const char* what) {
+    command.add_option(name, value, what)->check(CLI::Range(1, 256))->option_text("N")->group("Capacity");
+  };
+  count("--api-threads", config.api_threads, "Threads that speak HTTP (1)");
+  count("--claimers", config.claimers, "Threads that claim and finish jobs (2)");
+  count("--db-pool", config.db_pool, "Database connections for the API (4)");
+  count("--workers", config.workers, "Threads for in-process handlers (4)");
+  command.add_option("--queue-capacity", config.queue_capacity, "Candidates held in memory (100000)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}))
+      ->option_text("N")
+      ->group("Capacity");
+  command.add_option("--max-attribute-bytes", config.max_attribute_bytes, "Largest attribute of a job (65536)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{16} << 20))
+      ->option_text("N")
+      ->group("Capacity");
+}
+
+}  // namespace
+
+std::map<std::string, int> parse_retain(const std::string& text) {
+  std::map<std::string, int> days = NodeConfig{}.retain_days;
+  std::map<std::string, int> given;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    const std::size_t equals = item.find('=');
+    const std::string status = item.substr(0, equals);
+    if (equals == std::string::npos || !days.contains(status))
+      throw BadUsage("'" + item + "' is not done=, cancelled= or dead= and a number of days, like done=7d");
+    const auto length = parse_duration(std::string_view(item).substr(equals + 1));
+    const auto whole = length ? std::chrono::duration_cast<std::chrono::days>(*length) : std::chrono::days(0);
+    if (!length || whole != *length || whole.count() < 1 || whole.count() > 3650)
+      throw BadUsage("'" + item + "': history is dropped by whole days, from 1d to 3650d");
+    if (!given.emplace(status, static_cast<int>(whole.count())).second) throw BadUsage("'" + status + "' is given twice");
+  }
+  if (given.empty()) throw BadUsage("nothing is said; write for example done=7d,dead=30d");
+  for (const auto& [status, n] : given) days[status] = n;
+  return days;
+}
+
+void add_database_options(CLI::App& command, NodeConfig& config) {
+  command.add_option("--config", "TOML file with these options as keys")->option_text("FILE")->expected(1);
+  command.add_option("--database", config.databases, "PostgreSQL URL; repeatable, the first is home")
+      ->allow_extra_args(false)
+      ->option_text("URL");
+  command.add_option("--shards", config.shards, "Shard count, fixed by the first migration (64)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  command.add_option("--log-level", config.log_level, "trace, debug, info, warn or error (info)")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}))
+      ->option_text("LEVEL");
+  command.add_option("--log-format", config.log_format, "text or json (text)")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->option_text("FORMAT");
+}
+
+void add_node_options(CLI::App& command, NodeConfig& config) {
+  add_database_options(command, config);
+  command.add_option("--listen", config.listen, "Where to serve HTTP (127.0.0.1:7070)")
+      ->check(no_host_port)
+      ->option_text("HOST:PORT");
+  command.add_flag("--migrate", config.migrate_first, "Create or upgrade the schema first");
+  command.add_option("--token-file", config.token_file, "Bearer tokens and their roles")->option_text("FILE");
+  command.add_option("--node-name", config.node_name, "Name among its peers (the host's)")->option_text("NAME");
+  command.add_option("--allow-webhook", config.allow_webhook, "Private addresses webhooks may call; repeatable")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->option_text("CIDR");
+  command.add_option_function<std::string>(
+          "--retain",
+          [&config](const std::string& text) {
+            try {
+              config.retain_days = parse_retain(text);
+            } catch (const BadUsage& error) {
+              throw CLI::ValidationError("--retain", error.what());
+            }
+          },
+          "History kept (done=7d,cancelled=7d,dead=30d)")
+      ->option_text("DAYS");
+  command.add_option_function<std::string>(
+          "--drain-timeout",
+          [&config](const std::string& text) {
+            const auto length = parse_duration(text);
+            if (!length) throw CLI::ValidationError("--drain-timeout", "'" + text + "' is no duration like 20s");
+            config.drain_timeout = *length;
+          },
+          "Grace for running jobs at the end (20s)")
+      ->option_text("TIME");
+  add_capacity_options(command, config);
+}
+
+void check(const NodeConfig& config) {
+  if (config.databases.empty()) throw BadUsage("no database: give --database URL or set TOCSIN_DATABASE");
+  for (const std::string& database : config.databases)
+    if (database.find_first_not_of(' ') == std::string::npos) throw BadUsage("--database is empty");
+}
+
+}  // namespace tocsin

@@ -1,0 +1,164 @@
+#include "cli/print.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <ostream>
+
+#include "cli/duration.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+namespace tocsin {
+namespace {
+
+constexpr std::size_t kIndent = 2;
+
+struct Line {
+  std::string name;
+  std::string value;
+};
+struct Section {
+  std::string name;
+  const Json* items;
+};
+
+bool is_list_of_objects(const Json& value) { return value.is_array() && !value.empty() && value.front().is_object(); }
+
+std::string words(const std::string& key) {
+  std::string text = printable(key);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+// Milliseconds since 1970 of "2026-03-01T12:00:00.250Z"; nullopt for other text.
+std::optional<double> milliseconds(const std::string& text) {
+  if (text.size() < 20 || text[10] != 'T' || text.back() != 'Z') return std::nullopt;
+  tm parts{};
+  const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (!rest) return std::nullopt;
+  double fraction = 0;
+  if (*rest == '.') {
+    char* end = nullptr;
+    fraction = std::strtod(rest, &end);
+    rest = end;
+  }
+  if (*rest != 'Z') return std::nullopt;
+  return 1000 * (static_cast<double>(::timegm(&parts)) + fraction);
+}
+
+double now_ms() {
+  using namespace std::chrono;
+  return static_cast<double>(duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count());
+}
+
+// Attributes and settings of the caller stay JSON: their keys are not ours to read.
+bool stays_json(const std::string& key) { return key == "attribute" || key == "headers"; }
+
+void collect(const std::string& prefix, const Json& object, std::vector<Line>& lines, std::vector<Section>& sections) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_null() || (value.is_array() && value.empty())) continue;
+    const std::string name = prefix.empty() ? words(key) : prefix + " " + words(key);
+    if (value.is_object() && !stays_json(key))
+      collect(name, value, lines, sections);
+    else if (is_list_of_objects(value))
+      sections.push_back({name, &value});
+    else if (value.is_number() && key.ends_with("_ms"))
+      lines.push_back({name.substr(0, name.size() - 3), format_duration(value.get<double>())});
+    else if (value.is_string())
+      lines.push_back({name, readable_time(value.get<std::string>(), true)});
+    else
+      lines.push_back({name, cell(value)});
+  }
+}
+
+// The first line after `first` columns, the others indented under it.
+void print_wrapped(std::ostream& out, std::string text, std::size_t indent, std::size_t width) {
+  const std::size_t room = width > indent + 10 ? width - indent : 10;
+  while (display_width(text) > room) {
+    // clip() ends with an ellipsis of one column and three bytes, so it shows how many bytes fill all columns but one.
+    const std::size_t fits = clip(text, room).size() - 3;
+    const std::size_t space = text.rfind(' ', fits);
+    const std::size_t end = space == std::string::npos || space == 0 ? fits : space;
+    out << text.substr(0, end) << '\n' << std::string(indent, ' ');
+    text.erase(0, end + (text[end] == ' ' ? 1 : 0));
+  }
+  out << text << '\n';
+}
+
+}  // namespace
+
+void print_json(std::ostream& out, const Json& value) {
+  out << value.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+std::string cell(const Json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return printable(readable_time(value.get<std::string>(), false));
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    return Json(std::round(number * 1000) / 1000).dump();
+  }
+  return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string cell(const Json& object, const char* key) {
+  const auto value = object.is_object() ? object.find(key) : object.end();
+  return value == object.end() ? "-" : cell(*value);
+}
+
+std::string readable_time(const std::string& text, bool relative) {
+  const auto at = milliseconds(text);
+  if (!at) return printable(text);
+  std::string readable = text;
+  readable[10] = ' ';
+  if (!relative) return readable;
+  const double ahead = *at - now_ms();
+  // Tenths of a millisecond of distance would be noise: clocks differ by more.
+  const std::string distance = format_duration(std::round(std::abs(ahead)));
+  return readable + (ahead >= 0 ? " (in " + distance + ")" : " (" + distance + " ago)");
+}
+
+void print_record(std::ostream& out, const Json& object, std::size_t width) {
+  std::vector<Line> lines;
+  std::vector<Section> sections;
+  collect("", object, lines, sections);
+  std::size_t names = 0;
+  for (const Line& line : lines) names = std::max(names, display_width(line.name));
+  for (const Line& line : lines) {
+    out << std::string(kIndent, ' ') << line.name << std::string(names - display_width(line.name) + 2, ' ');
+    print_wrapped(out, line.value, kIndent + names + 2, width);
+  }
+  for (const Section& section : sections) {
+    out << '\n' << section.name << '\n';
+    print_objects(out, *section.items, width);
+  }
+}
+
+void print_objects(std::ostream& out, const Json& items, std::size_t width) {
+  std::vector<std::string> keys;
+  for (const Json& item : items)
+    for (const auto& [key, value] : item.items())
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  std::vector<Column> columns;
+  for (const std::string& key : keys) {
+    const bool is_number = std::all_of(items.begin(), items.end(), [&](const Json& item) {
+      const auto value = item.find(key);
+      return value == item.end() || value->is_number() || value->is_null();
+    });
+    columns.push_back({words(key), is_number ? Column::Align::right : Column::Align::left, !is_number});
+  }
+  Table table(std::move(columns));
+  for (const Json& item : items) {
+    std::vector<std::string> cells;
+    for (const std::string& key : keys) cells.push_back(cell(item, key.c_str()));
+    table.add(std::move(cells));
+  }
+  table.print(out, width);
+}
+
+}  // namespace tocsin

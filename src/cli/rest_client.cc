@@ -1,0 +1,147 @@
+#include "cli/rest_client.h"
+
+#include <httplib.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+
+#include "cli/config_file.h"
+#include "cli/text.h"
+
+namespace tocsin {
+namespace {
+
+constexpr std::chrono::seconds kConnectTimeout(5);
+
+std::string encode(const std::string& text) {
+  constexpr std::string_view kPlain = "-._~";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    std::array<char, 4> hex{};
+    if (byte < 0x80 && (std::isalnum(byte) != 0 || kPlain.find(c) != kPlain.npos)) {
+      encoded += c;
+    } else {
+      std::snprintf(hex.data(), hex.size(), "%%%02X", byte);
+      encoded += hex.data();
+    }
+  }
+  return encoded;
+}
+
+std::string reason(httplib::Error error) {
+  switch (error) {
+    case httplib::Error::Connection: return "no connection";
+    case httplib::Error::ConnectionTimeout: return "connecting took too long";
+    case httplib::Error::Read: return "the answer did not come, or in time";
+    case httplib::Error::Write: return "the connection broke while sending";
+    case httplib::Error::SSLServerVerification: return "its certificate cannot be verified";
+    case httplib::Error::SSLConnection: return "no TLS connection";
+    default: return httplib::to_string(error);
+  }
+}
+
+// "http://host:7070/base/" is its origin and "/base".
+std::pair<std::string, std::string> split(const std::string& url) {
+  const std::string with_scheme = url.find("://") == std::string::npos ? "http://" + url : url;
+  const std::size_t host = with_scheme.find("://") + 3;
+  const std::size_t path = std::min(with_scheme.find('/', host), with_scheme.size());
+  std::string prefix = with_scheme.substr(path);
+  while (prefix.ends_with('/')) prefix.pop_back();
+  const bool is_web = with_scheme.starts_with("http://") || with_scheme.starts_with("https://");
+  if (!is_web || path == host || with_scheme.find_first_of("?# @") != std::string::npos)
+    throw BadUsage("'" + printable(url) + "' is no URL like http://127.0.0.1:7070");
+  return {with_scheme.substr(0, path), prefix};
+}
+
+std::optional<std::chrono::seconds> retry_after(const httplib::Response& response) {
+  const std::string text = response.get_header_value("Retry-After");
+  if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  return std::chrono::seconds(std::stoi(text));
+}
+
+}  // namespace
+
+struct RestClient::Transport {
+  explicit Transport(const std::string& origin) : http(origin) {}
+  httplib::Client http;
+};
+
+std::string path_part(const std::string& text) { return encode(text); }
+
+std::string with_query(const std::string& path, const Query& query) {
+  std::string result = path;
+  for (const auto& [name, value] : query)
+    if (!value.empty()) result += (result.size() == path.size() ? "?" : "&") + name + "=" + encode(value);
+  return result;
+}
+
+std::string problem_text(const Reply& reply) {
+  const auto text = [&](const char* key) {
+    const auto value = reply.body.is_object() ? reply.body.find(key) : reply.body.end();
+    return value != reply.body.end() && value->is_string() ? printable(value->get<std::string>()) : "";
+  };
+  std::string message = text("detail");
+  if (message.empty()) message = text("title");
+  if (message.empty()) message = "the server answered " + std::to_string(reply.status);
+  if (const std::string field = text("field"); !field.empty()) message += " (field: " + field + ")";
+  if (reply.status == 401) message += "; give --token or set TOCSIN_TOKEN";
+  return message;
+}
+
+RestClient::RestClient(const Connection& connection) : url_(connection.url) {
+  const auto [origin, prefix] = split(connection.url);
+  prefix_ = prefix;
+  try {
+    transport_ = std::make_unique<Transport>(origin);
+  } catch (const std::exception&) {
+    throw BadUsage("'" + printable(connection.url) + "' is no URL like http://127.0.0.1:7070");
+  }
+  httplib::Client& http = transport_->http;
+  http.set_connection_timeout(std::min<std::chrono::milliseconds>(kConnectTimeout, connection.timeout));
+  http.set_read_timeout(connection.timeout);
+  http.set_write_timeout(connection.timeout);
+  http.set_keep_alive(true);
+  http.set_tcp_nodelay(true);
+  http.set_url_encode(false);  // paths come encoded
+  if (!connection.token.empty()) http.set_bearer_token_auth(connection.token);
+}
+
+RestClient::~RestClient() = default;
+
+Reply RestClient::call(const std::string& method, const std::string& path, const Json* body) {
+  httplib::Request request;
+  request.method = method;
+  request.path = prefix_ + path;
+  request.set_header("Accept", "application/json");
+  if (body) {
+    request.body = body->dump(-1, ' ', false, Json::error_handler_t::strict);
+    request.set_header("Content-Type", "application/json");
+  } else if (method != "GET") {
+    request.set_header("Content-Length", "0");
+  }
+  const httplib::Result result = transport_->http.send(request);
+  if (!result) throw Failure("cannot reach " + url_ + ": " + reason(result.error()) + ". Is a node running there?");
+  Reply reply{result->status, Json(), retry_after(result.value())};
+  if (result->body.empty()) return reply;
+  reply.body = Json::parse(result->body, nullptr, /*allow_exceptions=*/false);
+  if (reply.body.is_discarded())
+    throw Failure(url_ + " answered " + std::to_string(reply.status) + " with something other than JSON. Is it a Tocsin node?");
+  return reply;
+}
+
+Json RestClient::get(const std::string& path) {
+  Reply reply = call("GET", path);
+  if (!reply.ok()) throw Failure(problem_text(reply));
+  return std::move(reply.body);
+}
+
+Json RestClient::send(const std::string& method, const std::string& path, const Json& body) {
+  Reply reply = call(method, path, body.is_null() ? nullptr : &body);
+  if (!reply.ok()) throw Failure(problem_text(reply));
+  return std::move(reply.body);
+}
+
+}  // namespace tocsin

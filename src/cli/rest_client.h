@@ -1,0 +1,69 @@
+// Speaks REST to a node.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tocsin {
+
+// In the order the server wrote it.
+using Json = nlohmann::ordered_json;
+
+// What was asked for did not happen; the message is for people. Exit code 1.
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Connection {
+  std::string url = "http://127.0.0.1:7070";  // http or https, with an optional path in front of /v1
+  std::string token;
+  std::chrono::milliseconds timeout{30'000};  // for a reply; connecting takes at most 5 s of it
+};
+
+struct Reply {
+  int status = 0;
+  Json body;
+  std::optional<std::chrono::seconds> retry_after;
+  bool ok() const { return status >= 200 && status < 300; }
+};
+
+// Values of a query, encoded when the path is built; an empty value is left out.
+using Query = std::vector<std::pair<std::string, std::string>>;
+std::string with_query(const std::string& path, const Query& query);
+
+// One part of a path, percent-encoded: a type name may hold any character.
+std::string path_part(const std::string& text);
+
+// "detail (field: x)" of a problem+json body.
+std::string problem_text(const Reply& reply);
+
+// Keeps its connection open between calls.
+// Thread: owner only.
+class RestClient {
+ public:
+  // Throws BadUsage when the URL is not one.
+  explicit RestClient(const Connection& connection);
+  ~RestClient();
+  RestClient(const RestClient&) = delete;
+
+  // Any answer of the server is a Reply. Throws Failure when there is none, or one that is not JSON.
+  Reply call(const std::string& method, const std::string& path, const Json* body = nullptr);
+
+  // The body of a 2xx answer; any other is thrown as Failure.
+  Json get(const std::string& path);
+  Json send(const std::string& method, const std::string& path, const Json& body);
+
+ private:
+  struct Transport;
+  std::string url_;
+  std::string prefix_;
+  std::unique_ptr<Transport> transport_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,20 @@
+// Text on a terminal: what it looks like and how wide it is.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tocsin {
+
+// Server data made safe to show: control characters, invalid UTF-8 and direction overrides become escapes (\n, \x1b, \u202e), so
+// that nothing a caller stored can move the cursor, forge a line or reorder what is read.
+std::string printable(std::string_view text);
+
+// Columns taken by valid UTF-8: East Asian wide characters and emoji count two, combining marks none.
+std::size_t display_width(std::string_view text);
+
+// At most `width` columns, with an ellipsis where something was cut.
+std::string clip(std::string_view text, std::size_t width);
+
+}  // namespace tocsin

@@ -1,0 +1,86 @@
+// The command line as a whole: exit codes, and help that fits a screen.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/text.h"
+
+namespace tocsin {
+namespace {
+
+struct Ran {
+  int code = 0;
+  std::string out, err;
+};
+
+Ran run(std::vector<std::string> words) {
+  words.insert(words.begin(), "tocsin");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = run_cli(static_cast<int>(argv.size()), argv.data());
+  return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+TEST(Cli, HelpAndVersionAreDone) {
+  EXPECT_EQ(run({"--help"}).code, 0);
+  EXPECT_EQ(run({"job", "create", "--help"}).code, 0);
+  const Ran version = run({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out.rfind("tocsin ", 0), 0u);
+}
+
+TEST(Cli, BadUsageIsTwoAndSaysWhatIsWrongOnStandardError) {
+  const std::vector<std::vector<std::string>> bad = {
+      {},
+      {"job"},
+      {"frobnicate"},
+      {"serve", "--frobnicate"},
+      {"serve", "--database", "postgresql://x/y", "--retain", "done=7"},
+      {"serve", "--database", "postgresql://x/y", "--listen", "nowhere"},
+      {"job", "get"},
+      {"job", "get", "12x"},
+      {"job", "create", "--type", "a", "--id", "b"},
+      {"job", "create", "--type", "a", "--id", "b", "--in", "15m", "--at", "2026-03-01T12:00:00Z"},
+      {"job", "create", "--type", "a", "--id", "b", "--in", "15"},
+      {"job", "create", "--type", "a", "--id", "b", "--in", "15m", "--attribute", "{"},
+      {"job", "create", "--type", "a", "--id", "b", "--in", "15m", "--on-conflict", "perhaps"},
+      {"job", "cancel"},
+      {"job", "cancel", "1", "--biz-id", "2"},
+      {"job", "retry", "1", "--type", "a"},
+      {"job", "list", "--limit", "0"},
+      {"type", "put", "a"},
+      {"nodes", "--url", "ftp://somewhere"},
+      {"nodes", "--config", "/nowhere/tocsin.toml"},
+  };
+  for (const auto& words : bad) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2) << testing::PrintToString(words);
+    EXPECT_EQ(ran.err.rfind("error: ", 0), 0u) << ran.err;
+    EXPECT_EQ(ran.out, "");
+  }
+}
+
+TEST(Cli, AServerOutOfReachIsAFailureThatNamesIt) {
+  const Ran ran = run({"nodes", "--url", "http://127.0.0.1:1"});  // nobody listens on port 1
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("cannot reach http://127.0.0.1:1"), std::string::npos) << ran.err;
+}
+
+void expect_fits(CLI::App& command) {
+  std::istringstream help(command.help());
+  for (std::string line; std::getline(help, line);) EXPECT_LE(display_width(line), 80u) << command.get_name() << ": " << line;
+  EXPECT_FALSE(command.get_description().empty()) << command.get_name();
+  for (CLI::App* next : command.get_subcommands([](CLI::App*) { return true; })) expect_fits(*next);
+}
+
+TEST(Cli, EveryHelpTextFitsEightyColumns) {
+  Chosen chosen;
+  expect_fits(*make_app(chosen));
+}
+
+}  // namespace
+}  // namespace tocsin
