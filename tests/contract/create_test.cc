@@ -1,0 +1,407 @@
+// JobDesk: create, idempotency keys, on_conflict.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "support/contract/store_fixture.h"
+
+namespace tocsin {
+namespace {
+
+using Kind = CreateReply::Kind;
+using Ids = std::vector<JobId>;
+
+When in(Duration time) { return {{}, time}; }
+When at(WallTime time) { return {time, {}}; }
+
+TEST_P(StoreContract, CreateStoresEveryField) {
+  NewJob wanted;
+  wanted.biz_id = "order-1";
+  wanted.type_id = type_id;
+  wanted.when = at(db->now() + kLong);
+  wanted.max_attempts = 3;
+  wanted.has_own_max_attempts = true;
+  wanted.attribute_json = R"({"b": [1, null, "x"], "a": 1.5})";
+  wanted.idempotency_key = "key-1";
+  wanted.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const WallTime before = db->now();
+  const CreateReply reply = create_reply(wanted);
+  const WallTime after = db->now();
+  EXPECT_EQ(reply.kind, Kind::created);
+  EXPECT_FALSE(reply.existing);
+  EXPECT_EQ(reply.action_time, *wanted.when.at);
+  EXPECT_EQ(reply.fire_at, *wanted.when.at);
+  EXPECT_GE(reply.gmt_create, before);
+  EXPECT_LE(reply.gmt_create, after);
+  const Job job = find(reply.job_id);
+  EXPECT_EQ(job.biz_id, "order-1");
+  EXPECT_EQ(job.type_id, type_id);
+  EXPECT_EQ(job.status, JobStatus::pending);
+  EXPECT_EQ(job.action_time, *wanted.when.at);
+  EXPECT_EQ(job.fire_at, *wanted.when.at);
+  EXPECT_EQ(job.attempts, 0);
+  EXPECT_EQ(job.max_attempts, 3);
+  EXPECT_EQ(nlohmann::json::parse(job.attribute_json), nlohmann::json::parse(wanted.attribute_json));
+  EXPECT_EQ(job.idempotency_key, "key-1");
+  EXPECT_EQ(job.traceparent, wanted.traceparent);
+  EXPECT_EQ(job.gmt_create, reply.gmt_create);
+  EXPECT_FALSE(job.node || job.started_at || job.finished_at);
+  EXPECT_TRUE(job.errors.empty());
+}
+
+TEST_P(StoreContract, CreatePutsTheShardOfTheKeyIntoTheId) {
+  for (const std::string biz_id : {"order-1", "18446744073709551615", "\xe6\xbc\xa2\xe5\xad\x97", "a b'c\"d\\e", "x"}) {
+    const JobId id = create(later(biz_id));
+    EXPECT_EQ(shard_of(id), shard_of(biz_id, db->shards()));
+    EXPECT_EQ(find(id).biz_id, biz_id);
+  }
+}
+
+TEST_P(StoreContract, CreateWithARelativeTimeCountsFromTheDatabaseClock) {
+  NewJob wanted = due();
+  wanted.when = in(std::chrono::minutes(15));
+  const WallTime before = db->now();
+  const CreateReply reply = create_reply(wanted);
+  EXPECT_GE(reply.action_time, before + std::chrono::minutes(15));
+  EXPECT_LE(reply.action_time, db->now() + std::chrono::minutes(15));
+  EXPECT_EQ(reply.fire_at, reply.action_time);
+}
+
+TEST_P(StoreContract, CreateOfAPastTimeIsDueAtOnceAndKeepsTheTimeAsked) {
+  NewJob wanted = due();
+  wanted.when = at(WallTime{std::chrono::sys_days(std::chrono::year(2001) / 2 / 3)});
+  const WallTime before = db->now();
+  const CreateReply reply = create_reply(wanted);
+  EXPECT_EQ(reply.action_time, *wanted.when.at);
+  EXPECT_GE(reply.fire_at, before);
+  EXPECT_LE(reply.fire_at, db->now());
+  EXPECT_EQ(find(reply.job_id).action_time, *wanted.when.at);
+  EXPECT_EQ(claim({reply.job_id}).size(), 1u);
+}
+
+TEST_P(StoreContract, CreateKeepsMicrosecondsAndFarTimes) {
+  NewJob wanted = due();
+  wanted.when = at(WallTime{std::chrono::sys_days(std::chrono::year(2070) / 12 / 31)} + Duration(86'399'999'999));
+  const CreateReply reply = create_reply(wanted);
+  EXPECT_EQ(reply.action_time, *wanted.when.at);
+  EXPECT_EQ(find(reply.job_id).fire_at, *wanted.when.at);
+}
+
+TEST_P(StoreContract, CreateWithoutAttributeHasNone) { EXPECT_EQ(find(create(due())).attribute_json, ""); }
+
+TEST_P(StoreContract, CreateKeepsStrangeTextAsItIs) {
+  const std::vector<std::string> strange = {"NULL", "null", "", " ", "\"", "'", "\\", "\\\\n", "a\nb\r\nc\t", "{a,b}", "{}", ",", "$1", "%s", "--",
+                                            "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\x94", "\x01\x7f", "(1,2)", "\\x41", "[null]", ";DROP"};
+  std::vector<NewJob> wanted;
+  for (const std::string& text : strange) {
+    NewJob job = later(text.empty() ? "\xc2\xa0" : text);
+    job.attribute_json = nlohmann::json{{"text", text}, {text + "_", {text, nullptr, 0}}}.dump();
+    if (!text.empty()) job.idempotency_key = text;
+    job.traceparent = text;
+    wanted.push_back(job);
+  }
+  for (const char* json : {"null", "\"\"", "\"NULL\"", "{}", "[]", "0", "-1.5e10", "true", "\"{a,b}\""}) {
+    wanted.push_back(later("bare"));
+    wanted.back().attribute_json = json;
+  }
+  const Ids jobs = create(wanted);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Job job = find(jobs[i]);
+    EXPECT_EQ(job.biz_id, wanted[i].biz_id);
+    EXPECT_EQ(job.idempotency_key, wanted[i].idempotency_key);
+    EXPECT_EQ(job.traceparent, wanted[i].traceparent);
+    ASSERT_FALSE(job.attribute_json.empty());
+    EXPECT_EQ(nlohmann::json::parse(job.attribute_json), nlohmann::json::parse(wanted[i].attribute_json));
+  }
+  for (std::size_t i = 0; i < strange.size(); ++i) {  // the key is found again, whatever it is made of
+    if (strange[i].empty()) continue;
+    EXPECT_EQ(create_reply(wanted[i]).kind, Kind::existing) << strange[i];
+  }
+  for (const JobId id : jobs) must(db->desk().run_now(id));
+  for (const ClaimedJob& claimed : claim(jobs)) {
+    const auto i = static_cast<std::size_t>(std::ranges::find(jobs, claimed.job.job_id) - jobs.begin());
+    EXPECT_EQ(claimed.job.biz_id, wanted[i].biz_id);
+    EXPECT_EQ(claimed.job.idempotency_key, wanted[i].idempotency_key);
+    EXPECT_EQ(nlohmann::json::parse(claimed.job.attribute_json), nlohmann::json::parse(wanted[i].attribute_json));
+  }
+}
+
+TEST_P(StoreContract, CreateTakesKeysOfTheLongestLength) {
+  NewJob job = later(std::string(128, 'b'));
+  job.idempotency_key = std::string(256, 'k');
+  job.attribute_json = '"' + std::string(60'000, 'a') + '"';
+  EXPECT_EQ(find(create(job)).biz_id.size(), 128u);
+}
+
+TEST_P(StoreContract, CreateAnswersTenThousandJobsInOrder) {
+  std::vector<NewJob> wanted;
+  for (int i = 0; i < 10'000; ++i) wanted.push_back(later("order-" + std::to_string(i)));
+  const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
+  ASSERT_EQ(replies.size(), 10'000u);
+  created_ += 10'000;
+  std::set<JobId> ids;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    ids.insert(replies[i].job_id);
+    ASSERT_EQ(shard_of(replies[i].job_id), shard_of(wanted[i].biz_id, db->shards()));
+  }
+  EXPECT_EQ(ids.size(), 10'000u);
+  for (const std::size_t i : {0u, 1u, 4'999u, 9'999u}) EXPECT_EQ(find(replies[i].job_id).biz_id, wanted[i].biz_id);
+}
+
+TEST_P(StoreContract, CreateOfNothingIsNothing) {
+  EXPECT_TRUE(must(db->desk().create({}, CreateMode::all_or_nothing)).empty());
+  EXPECT_TRUE(must(db->desk().create({}, CreateMode::each_by_itself)).empty());
+}
+
+// Keys ---------------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreContract, CreateWithTheSameKeyAndBodyAnswersTheFirstJob) {
+  const NewJob wanted = keyed("k", in(kLong));
+  const JobId id = create(wanted);
+  const CreateReply again = create_reply(wanted);
+  EXPECT_EQ(again.kind, Kind::existing);
+  EXPECT_EQ(again.job_id, id);
+  ASSERT_TRUE(again.existing);
+  EXPECT_EQ(again.existing->job_id, id);
+  EXPECT_EQ(again.action_time, again.existing->action_time);
+  EXPECT_EQ(again.existing->status, JobStatus::pending);
+  EXPECT_FALSE(again.is_refused());
+}
+
+TEST_P(StoreContract, CreateComparesTheBodyAsJson) {
+  create(keyed("k", in(kLong), R"({"a":1,"b":[2]})"));
+  EXPECT_EQ(create_reply(keyed("k", in(kLong), "{ \"b\" : [2],\n\"a\" : 1 }")).kind, Kind::existing);
+}
+
+TEST_P(StoreContract, CreateWithTheSameKeyAndAnotherBodyIsRefused) {
+  const NewJob first = keyed("k", in(kLong));
+  const JobId id = create(first);
+  NewJob other_attempts = first;
+  other_attempts.max_attempts = 5;
+  other_attempts.has_own_max_attempts = true;
+  for (const NewJob& other : {keyed("k", in(kLong), R"({"n":2})"), keyed("k", in(kLong), ""), keyed("k", in(kLong * 2)),
+                              keyed("k", at(db->now() + kLong)), other_attempts}) {
+    const CreateReply reply = create_reply(other);
+    EXPECT_EQ(reply.kind, Kind::key_reused);
+    EXPECT_TRUE(reply.is_refused());
+    EXPECT_EQ(reply.job_id, id);
+    ASSERT_TRUE(reply.existing);
+    EXPECT_EQ(reply.existing->job_id, id);
+  }
+  EXPECT_EQ(nlohmann::json::parse(find(id).attribute_json), nlohmann::json::parse(first.attribute_json));
+}
+
+TEST_P(StoreContract, AMaxAttemptsOfTheTypeIsNotPartOfTheBody) {
+  NewJob job = keyed("k", in(kLong));
+  create(job);
+  job.max_attempts = 3;  // the type has changed in between; the caller said the same
+  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+}
+
+TEST_P(StoreContract, KeysAreTheirBusinessKeysAndTypesOwn) {
+  const NewJob first = keyed("k", in(kLong));
+  NewJob other_biz = first, other_type = first, no_key = first, other_key = first;
+  other_biz.biz_id = "order-2";
+  other_type.type_id = other_type_id;
+  no_key.idempotency_key.reset();
+  other_key.idempotency_key = "K";
+  for (const NewJob& job : {first, other_biz, other_type, no_key, no_key, other_key}) EXPECT_EQ(create_reply(job).kind, Kind::created);
+}
+
+TEST_P(StoreContract, KeysHoldOverTheWholeLifeOfAJob) {
+  for (const std::string end : {"running", "done", "cancelled", "dead"}) {
+    const NewJob wanted = keyed("k-" + end, in(Duration(0)));
+    const JobId id = create(wanted);
+    if (end == "running") claim_one(id);
+    if (end == "done") must(db->store().fire(Ids{id}, "node-a"));
+    if (end == "cancelled") cancel(id);
+    if (end == "dead") kill(id);
+    const CreateReply same = create_reply(wanted);
+    EXPECT_EQ(same.kind, Kind::existing) << end;
+    EXPECT_EQ(same.job_id, id);
+    ASSERT_TRUE(same.existing);
+    EXPECT_EQ(to_string(same.existing->status), end);
+    NewJob other = wanted;
+    other.attribute_json = R"("another")";
+    EXPECT_EQ(create_reply(other).kind, Kind::key_reused) << end;
+    other.on_conflict = OnConflict::reject;
+    EXPECT_EQ(create_reply(other).kind, Kind::rejected) << end;
+    for (const OnConflict rule : {OnConflict::replace, OnConflict::earliest, OnConflict::latest}) {
+      other.on_conflict = rule;
+      const CreateReply reply = create_reply(other);
+      EXPECT_EQ(reply.kind, Kind::not_pending) << end;
+      EXPECT_TRUE(reply.is_refused());
+      EXPECT_TRUE(reply.existing);
+    }
+    EXPECT_EQ(to_string(find(id).status), end);
+  }
+}
+
+TEST_P(StoreContract, KeysHoldThroughARetryOfTheDead) {
+  const NewJob wanted = keyed("k", in(Duration(0)));
+  const JobId id = create(wanted);
+  kill(id);
+  must(db->desk().retry(id));
+  EXPECT_EQ(create_reply(wanted).kind, Kind::existing);
+  EXPECT_EQ(create_reply(wanted).job_id, id);
+}
+
+TEST_P(StoreContract, OnConflictIsReadOnlyWithAKey) {
+  NewJob job = later();
+  for (const OnConflict rule : {OnConflict::reject, OnConflict::replace, OnConflict::earliest, OnConflict::latest}) {
+    job.on_conflict = rule;
+    EXPECT_EQ(create_reply(job).kind, Kind::created);
+  }
+}
+
+TEST_P(StoreContract, OnConflictRejectRefusesEvenTheSameBody) {
+  NewJob job = keyed("k", in(kLong));
+  job.on_conflict = OnConflict::reject;
+  const JobId id = create(job);
+  const CreateReply reply = create_reply(job);
+  EXPECT_EQ(reply.kind, Kind::rejected);
+  EXPECT_EQ(reply.job_id, id);
+  EXPECT_TRUE(reply.is_refused());
+}
+
+TEST_P(StoreContract, OnConflictReplaceGivesThePendingJobANewTimeAndAttribute) {
+  const JobId id = create(keyed("k", in(kLong), R"("old")"));
+  NewJob second = keyed("k", at(db->now() + 2 * kLong), R"("new")");
+  second.on_conflict = OnConflict::replace;
+  const CreateReply reply = create_reply(second);
+  EXPECT_EQ(reply.kind, Kind::updated);
+  EXPECT_EQ(reply.job_id, id);
+  EXPECT_EQ(reply.action_time, *second.when.at);
+  EXPECT_EQ(reply.fire_at, *second.when.at);
+  ASSERT_TRUE(reply.existing);
+  EXPECT_EQ(reply.existing->attribute_json, R"("new")");
+  const Job job = find(id);
+  EXPECT_EQ(job.action_time, *second.when.at);
+  EXPECT_EQ(job.fire_at, *second.when.at);
+  EXPECT_EQ(job.attribute_json, R"("new")");
+  second.on_conflict = OnConflict::keep;
+  EXPECT_EQ(create_reply(second).kind, Kind::existing) << "the new body is the body now";
+  EXPECT_EQ(create_reply(keyed("k", in(kLong), R"("old")")).kind, Kind::key_reused);
+}
+
+TEST_P(StoreContract, OnConflictReplaceWithAPastTimeIsDueAtOnce) {
+  const JobId id = create(keyed("k", in(kLong)));
+  NewJob now = keyed("k", at(db->now() - kLong));
+  now.on_conflict = OnConflict::replace;
+  EXPECT_EQ(create_reply(now).kind, Kind::updated);
+  EXPECT_EQ(claim({id}).size(), 1u);
+  EXPECT_EQ(find(id).action_time, *now.when.at);
+}
+
+TEST_P(StoreContract, OnConflictEarliestTakesOnlyAnEarlierTime) {
+  const WallTime base = db->now() + kLong;
+  NewJob job = keyed("k", at(base), R"("first")");
+  job.on_conflict = OnConflict::earliest;
+  const JobId id = create(job);
+  job.attribute_json = R"("later")";
+  job.when = at(base + kLong);
+  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  job.when = at(base);
+  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  EXPECT_EQ(find(id).attribute_json, R"("first")");
+  job.when = at(base - Duration(1));
+  job.attribute_json = R"("earlier")";
+  EXPECT_EQ(create_reply(job).kind, Kind::updated);
+  EXPECT_EQ(find(id).action_time, base - Duration(1));
+  EXPECT_EQ(find(id).attribute_json, R"("earlier")");
+}
+
+TEST_P(StoreContract, OnConflictLatestTakesOnlyALaterTime) {
+  const WallTime base = db->now() + kLong;
+  NewJob job = keyed("k", at(base), R"("first")");
+  job.on_conflict = OnConflict::latest;
+  const JobId id = create(job);
+  job.attribute_json = R"("other")";
+  job.when = at(base - Duration(1));
+  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  job.when = at(base);
+  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  EXPECT_EQ(find(id).attribute_json, R"("first")");
+  job.when = at(base + Duration(1));
+  EXPECT_EQ(create_reply(job).kind, Kind::updated);
+  EXPECT_EQ(find(id).fire_at, base + Duration(1));
+}
+
+TEST_P(StoreContract, OnConflictWaitsForNobody) {
+  const JobId id = create(keyed("k", in(kLong)));
+  NewJob replacing = keyed("k", in(kLong * 2));
+  replacing.on_conflict = OnConflict::replace;
+  db->lock(id);
+  const auto reply = db->desk().create({&replacing, 1}, CreateMode::all_or_nothing);
+  db->unlock();
+  ASSERT_FALSE(reply.ok());
+  EXPECT_EQ(reply.error().code, ErrorCode::conflict);
+}
+
+// Batches ------------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreContract, AllOrNothingUndoesTheWholeCallAndSaysWhichWasRefused) {
+  const JobId kept = create(keyed("used", in(kLong), R"("first")"));
+  const JobId replaced = create(keyed("movable", in(kLong), R"("stays")"));
+  NewJob move = keyed("movable", in(kLong * 2), R"("moved")");
+  move.on_conflict = OnConflict::replace;
+  const std::vector<NewJob> wanted = {due("a"), move, keyed("fresh", in(kLong)), keyed("used", in(kLong), R"("second")"), due("b")};
+  const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
+  ASSERT_EQ(replies.size(), 5u);
+  EXPECT_EQ(replies[3].kind, Kind::key_reused);
+  EXPECT_EQ(replies[3].job_id, kept);
+  for (const std::size_t i : {0u, 1u, 2u, 4u}) EXPECT_FALSE(replies[i].is_refused());
+  EXPECT_EQ(must(db->reports().list({})).size(), 2u) << "nothing was created";
+  EXPECT_EQ(find(replaced).attribute_json, R"("stays")");
+  EXPECT_EQ(create_reply(keyed("fresh", in(kLong))).kind, Kind::created) << "the key is free";
+}
+
+TEST_P(StoreContract, AllOrNothingWithoutARefusalDoesAll) {
+  const NewJob known = keyed("known", in(kLong));
+  const JobId id = create(known);
+  const std::vector<NewJob> wanted = {due("a"), known, due("b")};
+  const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
+  created_ += 2;
+  EXPECT_EQ(replies[0].kind, Kind::created);
+  EXPECT_EQ(replies[1].kind, Kind::existing);
+  EXPECT_EQ(replies[1].job_id, id);
+  EXPECT_EQ(replies[2].kind, Kind::created);
+}
+
+TEST_P(StoreContract, EachByItselfKeepsWhatWasNotRefused) {
+  const JobId kept = create(keyed("used", in(kLong), R"("first")"));
+  const std::vector<NewJob> wanted = {due("a"), keyed("used", in(kLong), R"("second")"), keyed("fresh", in(kLong)), due("b")};
+  const auto replies = must(db->desk().create(wanted, CreateMode::each_by_itself));
+  created_ += 3;
+  ASSERT_EQ(replies.size(), 4u);
+  EXPECT_EQ(replies[1].kind, Kind::key_reused);
+  for (const std::size_t i : {0u, 2u, 3u}) {
+    EXPECT_EQ(replies[i].kind, Kind::created);
+    EXPECT_EQ(find(replies[i].job_id).biz_id, wanted[i].biz_id);
+  }
+  EXPECT_EQ(find(kept).attribute_json, R"("first")");
+}
+
+TEST_P(StoreContract, TheSameKeyTwiceInOneCallIsOneJob) {
+  const NewJob job = keyed("k", in(kLong));
+  NewJob other = job;
+  other.attribute_json = R"("other")";
+  const std::vector<NewJob> wanted = {job, job, other};
+  const auto replies = must(db->desk().create(wanted, CreateMode::each_by_itself));
+  created_ += 1;
+  EXPECT_EQ(replies[0].kind, Kind::created);
+  EXPECT_EQ(replies[1].kind, Kind::existing);
+  EXPECT_EQ(replies[1].job_id, replies[0].job_id);
+  EXPECT_EQ(replies[2].kind, Kind::key_reused);
+}
+
+TEST_P(StoreContract, TheSameKeyThroughTwoSessionsIsOneJob) {
+  const NewJob job = keyed("k", in(kLong));
+  const JobId id = create(job);
+  const auto replies = must(db->other_desk().create({&job, 1}, CreateMode::all_or_nothing));
+  EXPECT_EQ(replies[0].kind, Kind::existing);
+  EXPECT_EQ(replies[0].job_id, id);
+}
+
+}  // namespace
+}  // namespace tocsin

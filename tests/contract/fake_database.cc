@@ -1,0 +1,36 @@
+// The contract, on the database in memory.
+#include "support/contract/store_fixture.h"
+#include "support/fake_database.h"
+
+namespace tocsin {
+namespace {
+
+class FakeFixture final : public StoreFixture {
+ public:
+  JobStore& store() override { return store_; }
+  JobStore& other_store() override { return other_store_; }
+  JobDesk& desk() override { return desk_; }
+  JobDesk& other_desk() override { return other_desk_; }
+  ReportStore& reports() override { return reports_; }
+  TypeStore& types() override { return types_; }
+  int shards() const override { return database_.shards(); }
+  WallTime now() override { return now_ += Duration(1); }  // time passes, as on a real database
+  void wait_until(WallTime time) override { now_ = std::max(now_, time); }
+  void lock(JobId job) override { database_.lock(locked_ = job); }
+  void unlock() override { database_.unlock(locked_); }
+
+ private:
+  WallTime now_{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
+  FakeDatabase database_{[this] { return now(); }, 4};
+  FakeJobStore store_{database_}, other_store_{database_};
+  FakeJobDesk desk_{database_}, other_desk_{database_};
+  FakeReportStore reports_{database_};
+  FakeTypeStore types_{database_};
+  JobId locked_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Fake, StoreContract,
+                         testing::Values(StoreKind{"Fake", [] { return std::unique_ptr<StoreFixture>(new FakeFixture); }}));
+
+}  // namespace
+}  // namespace tocsin

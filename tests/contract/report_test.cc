@@ -1,0 +1,267 @@
+// ReportStore and TypeStore.
+#include <algorithm>
+#include <set>
+
+#include "support/contract/store_fixture.h"
+
+namespace tocsin {
+namespace {
+
+using Ids = std::vector<JobId>;
+
+std::vector<JobId> ids_of(const std::vector<Job>& jobs) {
+  std::vector<JobId> ids;
+  for (const Job& job : jobs) ids.push_back(job.job_id);
+  return ids;
+}
+
+std::vector<JobId> falling(std::vector<JobId> ids) {
+  std::ranges::sort(ids, std::greater{});
+  return ids;
+}
+
+TEST_P(StoreContract, FindOfAnUnknownJobIsNothing) {
+  for (const JobId id : {make_job_id(1, 0), make_job_id(99, 1023), JobId{0}, JobId{-1}, std::numeric_limits<JobId>::max()})
+    EXPECT_FALSE(must(db->reports().find(id)));
+}
+
+TEST_P(StoreContract, FindSeesAJobInEveryState) {
+  const JobId id = create(due());
+  EXPECT_EQ(find(id).status, JobStatus::pending);
+  const ClaimedJob claimed = claim_one(id);
+  EXPECT_EQ(find(id).status, JobStatus::running);
+  finish({id, claimed.token, FinishRequest::Kind::dead, {}, "over"});
+  EXPECT_EQ(find(id).status, JobStatus::dead);
+  must(db->desk().retry(id));
+  EXPECT_EQ(find(id).status, JobStatus::pending);
+  cancel(id);
+  EXPECT_EQ(find(id).status, JobStatus::cancelled);
+}
+
+TEST_P(StoreContract, ListIsNewestFirstAndPagesByTheLastIdSeen) {
+  std::vector<NewJob> wanted;
+  for (int i = 0; i < 25; ++i) wanted.push_back(i % 2 ? later("order-" + std::to_string(i)) : due("order-" + std::to_string(i)));
+  const Ids jobs = create(wanted);
+  must(db->store().fire(Ids(jobs.begin(), jobs.begin() + 10), "node-a"));
+  JobFilter filter;
+  filter.limit = 10;
+  Ids seen;
+  for (const std::size_t expected : {10u, 10u, 5u}) {
+    const auto page = must(db->reports().list(filter));
+    ASSERT_EQ(page.size(), expected);
+    for (const Job& job : page) seen.push_back(job.job_id);
+    filter.below = page.back().job_id;
+  }
+  EXPECT_EQ(seen, falling(jobs));
+  EXPECT_TRUE(must(db->reports().list(filter)).empty());
+}
+
+TEST_P(StoreContract, ListFiltersByEveryField) {
+  const WallTime base = db->now();
+  NewJob foreign = later("a");
+  foreign.type_id = other_type_id;
+  const Ids jobs = create({later("a"), due("a"), foreign, later("b"), due("b")});
+  must(db->store().fire(Ids{jobs[1]}, "node-a"));
+  cancel(jobs[3]);
+  const auto list = [&](auto set) {
+    JobFilter filter;
+    set(filter);
+    return ids_of(must(db->reports().list(filter)));
+  };
+  EXPECT_EQ(list([](JobFilter&) {}), falling(jobs));
+  EXPECT_EQ(list([](JobFilter& f) { f.biz_id = "a"; }), falling({jobs[0], jobs[1], jobs[2]}));
+  EXPECT_EQ(list([&](JobFilter& f) { f.type_id = other_type_id; }), Ids{jobs[2]});
+  EXPECT_EQ(list([&](JobFilter& f) { f.biz_id = "a", f.type_id = type_id; }), falling({jobs[0], jobs[1]}));
+  EXPECT_EQ(list([](JobFilter& f) { f.status = JobStatus::pending; }), falling({jobs[0], jobs[2], jobs[4]}));
+  EXPECT_EQ(list([](JobFilter& f) { f.status = JobStatus::done; }), Ids{jobs[1]});
+  EXPECT_EQ(list([](JobFilter& f) { f.status = JobStatus::cancelled, f.biz_id = "b"; }), Ids{jobs[3]});
+  EXPECT_TRUE(list([](JobFilter& f) { f.status = JobStatus::running; }).empty());
+  EXPECT_TRUE(list([](JobFilter& f) { f.biz_id = "nobody"; }).empty());
+  EXPECT_EQ(list([&](JobFilter& f) { f.from = base + kLong / 2; }), falling({jobs[0], jobs[2], jobs[3]}));
+  EXPECT_EQ(list([&](JobFilter& f) { f.to = base + kLong / 2; }), falling({jobs[1], jobs[4]}));
+  const WallTime exact = find(jobs[0]).action_time;
+  EXPECT_EQ(list([&](JobFilter& f) { f.biz_id = "a", f.type_id = type_id, f.from = exact, f.to = exact + Duration(1); }), Ids{jobs[0]});
+  EXPECT_TRUE(list([&](JobFilter& f) { f.biz_id = "a", f.type_id = type_id, f.from = exact + Duration(1); }).empty());
+  EXPECT_EQ(list([&](JobFilter& f) { f.biz_id = "a", f.type_id = type_id, f.to = exact; }), Ids{jobs[1]});
+  EXPECT_EQ(list([](JobFilter& f) { f.limit = 1; }), Ids{falling(jobs)[0]});
+}
+
+TEST_P(StoreContract, CountsFollowEveryChange) {
+  const auto expect = [&](std::map<JobStatus, std::int64_t> expected) {
+    EXPECT_EQ(counts_of(type_id), expected);
+    expect_counts_agree();
+  };
+  using S = JobStatus;
+  const Ids jobs = create({due("a"), due("b"), later("c"), due("d"), due("e")});
+  expect({{S::pending, 5}});
+  const ClaimedJob first = claim_one(jobs[0]);
+  expect({{S::pending, 4}, {S::running, 1}});
+  must(db->store().fire(Ids{jobs[1]}, "node-a"));
+  expect({{S::pending, 3}, {S::running, 1}, {S::done, 1}});
+  cancel(jobs[2]);
+  expect({{S::pending, 2}, {S::running, 1}, {S::done, 1}, {S::cancelled, 1}});
+  finish({jobs[0], first.token, FinishRequest::Kind::retry, kLong, "no"});
+  expect({{S::pending, 3}, {S::done, 1}, {S::cancelled, 1}});
+  claim_and_expire(jobs[3]);
+  const ClaimedJob again = claim_one(jobs[3]);  // running to running
+  expect({{S::pending, 2}, {S::running, 1}, {S::done, 1}, {S::cancelled, 1}});
+  finish({jobs[3], again.token, FinishRequest::Kind::give_back, {}, ""});
+  expect({{S::pending, 3}, {S::done, 1}, {S::cancelled, 1}});
+  kill(jobs[4]);
+  expect({{S::pending, 2}, {S::done, 1}, {S::cancelled, 1}, {S::dead, 1}});
+  must(db->desk().retry(jobs[4]));
+  expect({{S::pending, 3}, {S::done, 1}, {S::cancelled, 1}});
+  must(db->store().fire_due(lane_of(jobs[4]), WallTime{}, 100, "node-a"));
+  expect_counts_agree();
+  must(db->desk().reschedule(jobs[0], {{}, kLong}));
+  must(db->desk().run_now(jobs[0]));
+  expect_counts_agree();
+  NewJob once = due("once");
+  once.max_attempts = 1;
+  const JobId last = create(once);
+  claim_and_expire(last);
+  must(db->store().bury(Ids{last}));
+  expect_counts_agree();
+  JobDesk::RetryMany all;
+  all.type_id = type_id;
+  must(db->desk().retry_many(all));
+  expect_counts_agree();
+  must(db->desk().cancel_all("once", std::nullopt));
+  expect_counts_agree();
+}
+
+TEST_P(StoreContract, OverdueCountsLiveJobsWhoseTimeHasPassed) {
+  EXPECT_EQ(must(db->reports().overdue(10)), 0);
+  const Ids jobs = create({due("a"), due("b"), due("c"), later("d"), due("e")});
+  must(db->store().fire(Ids{jobs[4]}, "node-a"));
+  EXPECT_EQ(must(db->reports().overdue(10)), 3);
+  EXPECT_EQ(must(db->reports().overdue(2)), 2);
+  claim_one(jobs[0], kLong);
+  EXPECT_EQ(must(db->reports().overdue(10)), 2);
+  claim_and_expire(jobs[1]);
+  EXPECT_EQ(must(db->reports().overdue(10)), 2);
+}
+
+TEST_P(StoreContract, InfoTellsTheShardsAndTheTimeAndNoSecrets) {
+  const WallTime before = db->now();
+  const DatabaseInfo info = must(db->reports().info());
+  EXPECT_EQ(info.shards, db->shards());
+  EXPECT_GE(info.schema_version, 1);
+  EXPECT_GE(info.now, before);
+  EXPECT_LE(info.now, db->now());
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_EQ(info.name.find('@'), std::string::npos);
+  EXPECT_EQ(info.name.find("://"), std::string::npos);
+}
+
+// Types --------------------------------------------------------------------------------------------------------------
+
+BizType rich_type(const std::string& name) {
+  BizType type;
+  type.name = name;
+  type.handler_kind = "webhook";
+  type.handler_json = R"({"kind":"webhook","url":"http://127.0.0.1:9000/hook?a='b'","headers":{"x":"{\"y\"}"}})";
+  type.ttr = std::chrono::milliseconds(12'345);
+  type.max_attempts = 5;
+  type.backoff = {std::chrono::milliseconds(250), 1.5, std::chrono::seconds(90), 0.1, {}};
+  type.max_running = 17;
+  type.rate_per_s = 12.5;
+  type.drop_older_than = std::chrono::hours(3);
+  type.catch_up_rate_per_s = 100;
+  return type;
+}
+
+BizType stored(TypeStore& types, const std::string& name) {
+  const std::vector<BizType> all = types.list().value();
+  for (const BizType& type : all)
+    if (type.name == name) return type;
+  throw std::runtime_error("no type " + name);
+}
+
+TEST_P(StoreContract, PutTypeStoresEveryField) {
+  const BizType wanted = rich_type("shop.order/unpaid 'x'");
+  const auto reply = must(db->types().put(wanted));
+  EXPECT_TRUE(reply.is_new);
+  for (const BizType& type : {reply.type, stored(db->types(), wanted.name)}) {
+    EXPECT_GT(type.type_id, 0);
+    EXPECT_EQ(type.name, wanted.name);
+    EXPECT_EQ(type.handler_kind, "webhook");
+    EXPECT_NE(type.handler_json.find("9000/hook?a='b'"), std::string::npos);
+    EXPECT_EQ(type.ttr, wanted.ttr);
+    EXPECT_EQ(type.max_attempts, 5);
+    EXPECT_EQ(type.backoff.base, wanted.backoff.base);
+    EXPECT_EQ(type.backoff.factor, 1.5);
+    EXPECT_EQ(type.backoff.max, wanted.backoff.max);
+    EXPECT_EQ(type.backoff.jitter, 0.1);
+    EXPECT_TRUE(type.backoff.delays.empty());
+    EXPECT_EQ(type.max_running, 17);
+    EXPECT_EQ(type.rate_per_s, 12.5);
+    EXPECT_EQ(type.drop_older_than, wanted.drop_older_than);
+    EXPECT_EQ(type.catch_up_rate_per_s, 100);
+    EXPECT_FALSE(type.paused);
+    EXPECT_NE(type.gmt_create, WallTime{});
+  }
+}
+
+TEST_P(StoreContract, PutTypeKeepsAListOfDelaysAndAbsentLimits) {
+  BizType type = rich_type("delays");
+  type.backoff.delays = {std::chrono::milliseconds(100), std::chrono::seconds(5), std::chrono::hours(2)};
+  type.max_running.reset();
+  type.rate_per_s.reset();
+  type.drop_older_than.reset();
+  type.catch_up_rate_per_s.reset();
+  must(db->types().put(type));
+  const BizType read = stored(db->types(), "delays");
+  EXPECT_EQ(read.backoff.delays, type.backoff.delays);
+  EXPECT_FALSE(read.max_running || read.rate_per_s || read.drop_older_than || read.catch_up_rate_per_s);
+}
+
+TEST_P(StoreContract, PutTypeAgainReplacesItUnderTheSameId) {
+  const auto first = must(db->types().put(rich_type("t")));
+  BizType second = rich_type("t");
+  second.ttr = std::chrono::seconds(1);
+  second.max_running.reset();
+  const auto reply = must(db->types().put(second));
+  EXPECT_FALSE(reply.is_new);
+  EXPECT_EQ(reply.type.type_id, first.type.type_id);
+  EXPECT_EQ(reply.type.ttr, second.ttr);
+  EXPECT_EQ(reply.type.gmt_create, first.type.gmt_create);
+  EXPECT_FALSE(stored(db->types(), "t").max_running);
+  EXPECT_EQ(must(db->types().list()).size(), 3u);
+}
+
+TEST_P(StoreContract, PauseStaysWhenATypeIsReplaced) {
+  must(db->types().put(rich_type("t")));
+  const WallTime until = db->now() + kLong;
+  const auto paused = must(db->types().set_paused("t", true, until));
+  ASSERT_TRUE(paused);
+  EXPECT_TRUE(paused->paused);
+  EXPECT_EQ(paused->paused_until, until);
+  const auto replaced = must(db->types().put(rich_type("t")));
+  EXPECT_TRUE(replaced.type.paused);
+  EXPECT_EQ(replaced.type.paused_until, until);
+  const auto resumed = must(db->types().set_paused("t", false, std::nullopt));
+  ASSERT_TRUE(resumed);
+  EXPECT_FALSE(resumed->paused);
+  EXPECT_FALSE(stored(db->types(), "t").is_paused(db->now()));
+  EXPECT_FALSE(must(db->types().set_paused("nobody", true, std::nullopt)));
+}
+
+TEST_P(StoreContract, RemoveTypeOnlyWithoutLiveJobs) {
+  EXPECT_EQ(must(db->types().remove("nobody")), TypeStore::RemoveReply::not_found);
+  const JobId pending = create(later());
+  EXPECT_EQ(must(db->types().remove("order.unpaid")), TypeStore::RemoveReply::has_live_jobs);
+  cancel(pending);
+  const JobId running = create(due());
+  const ClaimedJob claimed = claim_one(running);
+  EXPECT_EQ(must(db->types().remove("order.unpaid")), TypeStore::RemoveReply::has_live_jobs);
+  finish({running, claimed.token, FinishRequest::Kind::done, {}, ""});
+  must(db->types().put(rich_type("unused")));
+  EXPECT_EQ(must(db->types().remove("unused")), TypeStore::RemoveReply::removed);
+  EXPECT_EQ(must(db->types().remove("unused")), TypeStore::RemoveReply::not_found);
+  EXPECT_EQ(must(db->types().list()).size(), 2u);
+  EXPECT_EQ(find(running).status, JobStatus::done);
+}
+
+}  // namespace
+}  // namespace tocsin

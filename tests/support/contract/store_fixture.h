@@ -1,0 +1,95 @@
+// What the contract suite needs of a database: its sessions, its clock, and a way to hold a row locked.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tocsin/job_desk.h"
+#include "tocsin/job_store.h"
+#include "tocsin/report_store.h"
+
+namespace tocsin {
+
+// A fresh, empty database with one session of each kind and a second one of the kinds that race.
+class StoreFixture {
+ public:
+  virtual ~StoreFixture() = default;
+  virtual JobStore& store() = 0;
+  virtual JobStore& other_store() = 0;
+  virtual JobDesk& desk() = 0;
+  virtual JobDesk& other_desk() = 0;
+  virtual ReportStore& reports() = 0;
+  virtual TypeStore& types() = 0;
+  virtual int shards() const = 0;
+  virtual WallTime now() = 0;
+  // Returns when the database's clock shows `time` or later; at most a few milliseconds away.
+  virtual void wait_until(WallTime time) = 0;
+  // A third session locks the row and keeps its transaction open until unlock().
+  virtual void lock(JobId job) = 0;
+  virtual void unlock() = 0;
+};
+
+struct StoreKind {
+  std::string name;
+  std::unique_ptr<StoreFixture> (*make)();
+};
+inline std::ostream& operator<<(std::ostream& out, const StoreKind& kind) { return out << kind.name; }
+
+// The base of every contract test; after each test the counts must still agree with the rows.
+class StoreContract : public testing::TestWithParam<StoreKind> {
+ protected:
+  static constexpr Duration kLong = std::chrono::hours(1);
+  static constexpr Duration kShort = std::chrono::milliseconds(1);
+
+  void SetUp() override;
+  void TearDown() override;
+
+  // The value, or a failed test.
+  template <class T>
+  static T must(Result<T> result) {
+    if (!result) throw std::runtime_error(std::string(to_string(result.error().code)) + ": " + result.error().message);
+    return std::move(result).value();
+  }
+
+  NewJob due(const std::string& biz_id = "order-1") const;    // due when it is created
+  NewJob later(const std::string& biz_id = "order-1") const;  // due in an hour
+  NewJob keyed(const std::string& key, const When& when, const std::string& attribute = R"({"n":1})") const;
+
+  JobId create(const NewJob& job);
+  std::vector<JobId> create(const std::vector<NewJob>& jobs);
+  CreateReply create_reply(const NewJob& job);
+  Job find(JobId job);
+  Lane lane_of(JobId job) const { return {shard_of(job), type_id}; }
+
+  // A fresh ticket for every call.
+  ClaimTicket ticket(const std::string& node = "node-a") { return {++last_seed_ * 7919, node}; }
+  std::vector<ClaimedJob> claim(const std::vector<JobId>& jobs, Duration ttr = kLong);
+  ClaimedJob claim_one(JobId job, Duration ttr = kLong);
+  // Claimed, and its lease has ended.
+  ClaimedJob claim_and_expire(JobId job);
+  // Claimed and finished as dead.
+  void kill(JobId job, const std::string& why = "broken");
+  FinishReply finish(const FinishRequest& request);
+  CancelReply cancel(JobId job);
+  void let_pass(Duration time) { db->wait_until(db->now() + time); }
+
+  // created = pending + running + done + cancelled + dead, and each is what the rows say.
+  void expect_counts_agree();
+  std::map<JobStatus, std::int64_t> counts_of(TypeId type);
+
+  std::unique_ptr<StoreFixture> db;
+  TypeId type_id = 0;
+  TypeId other_type_id = 0;
+  std::int64_t created_ = 0;
+
+ private:
+  std::int64_t last_seed_ = 0;
+};
+
+}  // namespace tocsin

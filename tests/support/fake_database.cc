@@ -1,0 +1,342 @@
+#include "support/fake_database.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace tocsin {
+
+using Kind = FakeDatabase::Change::Kind;
+
+namespace {
+
+constexpr std::size_t kKeptErrors = 16;
+
+std::string rfc3339(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  char text[40];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
+  return text;
+}
+
+void append_error(Job& job, WallTime at, const std::string& node, std::string message) {
+  job.errors.push_back({rfc3339(at), node, job.attempts, std::move(message)});
+  if (job.errors.size() > kKeptErrors) job.errors.erase(job.errors.begin());
+}
+
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+FakeDatabase::FakeDatabase(WallClock clock, int shards) : clock_(std::move(clock)), shards_(shards) {}
+
+// Rows ----------------------------------------------------------------------------------------------------------------
+
+void FakeDatabase::insert_live(Row row) {
+  const Job& job = row.job;
+  due_.emplace(Lane{job.shard(), job.type_id}, job.fire_at, job.job_id);
+  if (job.idempotency_key) keys_[{job.biz_id, job.type_id, *job.idempotency_key}] = job.job_id;
+  const JobId id = job.job_id;
+  const bool is_new = live_.emplace(id, std::move(row)).second;
+  TOCSIN_ASSERT(is_new && !history_.contains(id));
+}
+
+FakeDatabase::Row FakeDatabase::take_live(Live row) {
+  const Job& job = row->second.job;
+  due_.erase({Lane{job.shard(), job.type_id}, job.fire_at, job.job_id});
+  Row taken = std::move(row->second);
+  live_.erase(row);
+  return taken;
+}
+
+void FakeDatabase::edit_live(Live row, const std::function<void(Row&)>& edit) {
+  Job& job = row->second.job;
+  due_.erase({Lane{job.shard(), job.type_id}, job.fire_at, job.job_id});
+  edit(row->second);
+  due_.emplace(Lane{job.shard(), job.type_id}, job.fire_at, job.job_id);
+  TOCSIN_ASSERT(job.status == JobStatus::running ? job.attempts > 0 || bugs.forgets_attempts : row->second.token == 0);
+}
+
+void FakeDatabase::to_history(Live row, JobStatus status, Kind kind, WallTime now) {
+  const ClaimToken token = row->second.token;
+  Row finished = take_live(row);
+  finished.job.status = status;
+  finished.job.finished_at = finished.job.gmt_modified = now;
+  finished.token = token;
+  const Row& kept = history_[finished.job.job_id] = std::move(finished);
+  tell(kind, kept, now);
+}
+
+void FakeDatabase::revive(JobId id, WallTime fire_at, WallTime now) {
+  Row row = std::move(history_.at(id));
+  history_.erase(id);
+  row.token = 0;
+  row.job.status = JobStatus::pending;
+  row.job.attempts = 0;
+  row.job.finished_at.reset();
+  row.job.started_at.reset();
+  row.job.fire_at = fire_at;
+  row.job.gmt_modified = now;
+  insert_live(std::move(row));
+  tell(Kind::revived, live_.at(id), now);
+}
+
+void FakeDatabase::tell(Kind kind, const Row& row, WallTime now) const {
+  if (on_change) on_change({kind, row.job, row.token, now});
+}
+
+// JobStore ------------------------------------------------------------------------------------------------------------
+
+ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, WallTime now) const {
+  ScanReply reply;
+  reply.db_now = now;
+  for (const ScanRange& range : ranges) {
+    auto& rows = reply.rows.emplace_back();
+    for (auto it = due_.upper_bound({range.lane, range.after, range.after_id}); it != due_.end(); ++it) {
+      const auto& [lane, fire_at, id] = *it;
+      if (lane != range.lane || fire_at >= range.before || static_cast<int>(rows.size()) >= range.limit) break;
+      const Job& job = live_.at(id).job;
+      rows.push_back({{id, job.type_id, fire_at}, job.status == JobStatus::running && job.attempts >= job.max_attempts});
+    }
+  }
+  return reply;
+}
+
+bool FakeDatabase::is_claimable(const Row& row, WallTime now) const {
+  if (bugs.claims_any_status && row.job.status == JobStatus::running && row.job.attempts < row.job.max_attempts) return true;
+  if (row.job.fire_at > now && !(bugs.claims_early && row.job.status == JobStatus::pending)) return false;
+  return row.job.attempts < row.job.max_attempts || bugs.ignores_max_attempts;
+}
+
+ClaimToken FakeDatabase::token_of(JobId job, const ClaimTicket& ticket) const {
+  const auto seed = bugs.same_token_again ? 0 : static_cast<std::uint64_t>(ticket.seed);
+  const auto token = static_cast<ClaimToken>(mixed(mixed(static_cast<std::uint64_t>(job)) ^ seed));
+  return token == 0 ? 1 : token;  // 0 stands for no token in this file
+}
+
+void FakeDatabase::begin_attempt(Row& row, const std::string& node, WallTime now) const {
+  Job& job = row.job;
+  if (job.status == JobStatus::running && !bugs.expiry_without_error) append_error(job, now, job.node.value_or(""), "lease expired");
+  job.status = JobStatus::running;
+  if (!bugs.forgets_attempts) ++job.attempts;
+  job.node = node;
+  job.gmt_modified = now;
+  if (!job.started_at) job.started_at = now;
+}
+
+ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ticket, WallTime now) {
+  edit_live(row, [&](Row& r) {
+    begin_attempt(r, ticket.node, now);
+    r.token = token_of(r.job.job_id, ticket);
+    r.job.fire_at = now + ttr;
+  });
+  tell(Kind::claimed, row->second, now);
+  return {row->second.job, row->second.token, {}};
+}
+
+std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr, const ClaimTicket& ticket, WallTime now) {
+  TOCSIN_ASSERT(jobs.size() == ttr.size() && jobs.size() <= 10'000);
+  std::vector<ClaimedJob> won;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto row = live_.find(jobs[i]);
+    if (row == live_.end() || is_locked(jobs[i]) || !is_claimable(row->second, now)) continue;
+    won.push_back(claim_row(row, ttr[i], ticket, now));
+  }
+  return won;
+}
+
+std::vector<JobId> FakeDatabase::due_in(Lane lane, WallTime from, int limit, WallTime now) const {
+  std::vector<JobId> found;
+  for (auto it = due_.lower_bound({lane, from, 0}); it != due_.end() && std::get<Lane>(*it) == lane; ++it) {
+    const auto& [_, fire_at, id] = *it;
+    if (fire_at > now || (static_cast<int>(found.size()) >= limit && !bugs.ignores_limit)) break;
+    if (!is_locked(id) && is_claimable(live_.at(id), now)) found.push_back(id);
+  }
+  return found;
+}
+
+std::vector<ClaimedJob> FakeDatabase::claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket, WallTime now) {
+  const auto jobs = due_in(lane, from, limit, now);
+  std::vector<ClaimedJob> won;
+  for (const JobId id : jobs) won.push_back(claim_row(live_.find(id), ttr, ticket, now));
+  return won;
+}
+
+std::vector<ClaimedJob> FakeDatabase::claimed_with(const ClaimTicket& ticket, const std::vector<JobId>& jobs) const {
+  std::vector<ClaimedJob> won;
+  for (const JobId id : std::set<JobId>(jobs.begin(), jobs.end())) {
+    const auto row = live_.find(id);
+    if (row == live_.end() || row->second.job.status != JobStatus::running || row->second.token != token_of(id, ticket)) continue;
+    won.push_back({row->second.job, row->second.token, {}});
+  }
+  return won;
+}
+
+std::vector<ClaimedJob> FakeDatabase::claimed_with(const ClaimTicket& ticket, Lane lane) const {
+  std::vector<JobId> jobs;
+  for (auto it = due_.lower_bound({lane, WallTime::min(), 0}); it != due_.end() && std::get<Lane>(*it) == lane; ++it)
+    jobs.push_back(std::get<JobId>(*it));
+  return claimed_with(ticket, jobs);
+}
+
+Fired FakeDatabase::fire_row(Live row, const std::string& node, WallTime now) {
+  edit_live(row, [&](Row& r) { begin_attempt(r, node, now); });
+  const Job& job = row->second.job;
+  const Fired fired{job.job_id, job.type_id, job.action_time, *job.started_at};
+  row->second.token = 0;
+  to_history(row, JobStatus::done, Kind::fired, now);
+  return fired;
+}
+
+std::vector<Fired> FakeDatabase::fire(const std::vector<JobId>& jobs, const std::string& node, WallTime now) {
+  std::vector<Fired> fired;
+  for (const JobId id : jobs) {
+    const auto row = live_.find(id);
+    if (row == live_.end() || is_locked(id) || !is_claimable(row->second, now)) continue;
+    fired.push_back(fire_row(row, node, now));
+  }
+  return fired;
+}
+
+std::vector<Fired> FakeDatabase::fire_due(Lane lane, WallTime from, int limit, const std::string& node, WallTime now) {
+  std::vector<Fired> fired;
+  for (const JobId id : due_in(lane, from, limit, now)) fired.push_back(fire_row(live_.find(id), node, now));
+  return fired;
+}
+
+FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::string& node, WallTime now) {
+  const auto row = live_.find(request.job_id);
+  if (row == live_.end() || row->second.job.status != JobStatus::running) return FinishReply::stale;
+  if (row->second.token != request.token && !bugs.finish_ignores_token) return FinishReply::stale;
+  if (is_locked(request.job_id)) return FinishReply::busy;
+
+  Job& job = row->second.job;
+  if (request.kind == FinishRequest::Kind::dead || request.kind == FinishRequest::Kind::retry) append_error(job, now, node, request.message);
+  if (request.kind == FinishRequest::Kind::done) {
+    to_history(row, JobStatus::done, Kind::done, now);
+  } else if (request.kind == FinishRequest::Kind::dead) {
+    to_history(row, JobStatus::dead, Kind::dead, now);
+  } else if (bugs.loses_retries && request.kind == FinishRequest::Kind::retry) {
+    take_live(row);
+  } else {
+    const bool gives_back = request.kind == FinishRequest::Kind::give_back;
+    const ClaimToken token = std::exchange(row->second.token, 0);
+    edit_live(row, [&](Row& r) {
+      r.job.status = JobStatus::pending;
+      r.job.fire_at = gives_back || bugs.retry_at_once ? now : now + request.delay;
+      if (gives_back && !bugs.give_back_counts && --r.job.attempts == 0) r.job.started_at.reset();
+      r.job.gmt_modified = now;
+    });
+    if (on_change) on_change({gives_back ? Kind::given_back : Kind::retried, job, token, now});
+  }
+  return FinishReply::applied;
+}
+
+std::vector<FinishReply> FakeDatabase::finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now) {
+  std::vector<FinishReply> replies;
+  for (const FinishRequest& request : requests) replies.push_back(finish_one(request, node, now));
+  return replies;
+}
+
+int FakeDatabase::bury(const std::vector<JobId>& jobs, WallTime now) {
+  int buried = 0;
+  for (const JobId id : jobs) {
+    const auto row = live_.find(id);
+    if (row == live_.end() || is_locked(id)) continue;
+    Job& job = row->second.job;
+    if (job.status != JobStatus::running || job.fire_at > now || job.attempts < job.max_attempts) continue;
+    append_error(job, now, job.node.value_or(""), "lease expired");
+    to_history(row, JobStatus::dead, Kind::buried, now);
+    ++buried;
+  }
+  return buried;
+}
+
+// ReportStore ---------------------------------------------------------------------------------------------------------
+
+std::optional<Job> FakeDatabase::find(JobId id) const {
+  if (const auto row = live_.find(id); row != live_.end()) return row->second.job;
+  if (const auto row = history_.find(id); row != history_.end()) return row->second.job;
+  return std::nullopt;
+}
+
+std::vector<Job> FakeDatabase::list(const JobFilter& filter) const {
+  const auto matches = [&](const Job& job) {
+    return (!filter.biz_id || job.biz_id == *filter.biz_id) && (!filter.type_id || job.type_id == *filter.type_id) &&
+           (!filter.status || job.status == *filter.status) && (!filter.from || job.action_time >= *filter.from) &&
+           (!filter.to || job.action_time < *filter.to) && (!filter.below || job.job_id < *filter.below);
+  };
+  std::vector<Job> found;
+  for (const auto* table : {&live_, &history_})
+    for (const auto& [id, row] : *table)
+      if (matches(row.job)) found.push_back(row.job);
+  std::ranges::sort(found, std::greater{}, &Job::job_id);
+  if (static_cast<int>(found.size()) > filter.limit) found.resize(static_cast<std::size_t>(filter.limit));
+  return found;
+}
+
+std::vector<TypeCount> FakeDatabase::counts() const {
+  std::map<std::pair<TypeId, JobStatus>, std::int64_t> sums;
+  for (const auto* table : {&live_, &history_})
+    for (const auto& [id, row] : *table) ++sums[{row.job.type_id, row.job.status}];
+  std::vector<TypeCount> counts;
+  for (const auto& [key, n] : sums) counts.push_back({key.first, key.second, n});
+  return counts;
+}
+
+std::int64_t FakeDatabase::overdue(int at_most, WallTime now) const {
+  const auto n = std::ranges::count_if(live_, [&](const auto& entry) { return entry.second.job.fire_at <= now; });
+  return std::min<std::int64_t>(n, at_most);
+}
+
+// TypeStore -----------------------------------------------------------------------------------------------------------
+
+std::vector<BizType> FakeDatabase::list_types() const {
+  std::vector<BizType> types;
+  for (const auto& [name, type] : types_) types.push_back(type);
+  return types;
+}
+
+TypeStore::PutReply FakeDatabase::put_type(const BizType& type, WallTime now) {
+  const auto [it, is_new] = types_.try_emplace(type.name);
+  BizType stored = type;
+  stored.type_id = is_new ? ++last_type_ : it->second.type_id;
+  stored.paused = is_new ? false : it->second.paused;
+  stored.paused_until = is_new ? std::nullopt : it->second.paused_until;
+  stored.gmt_create = is_new ? now : it->second.gmt_create;
+  stored.gmt_modified = now;
+  it->second = stored;
+  return {stored, is_new};
+}
+
+TypeStore::RemoveReply FakeDatabase::remove_type(const std::string& name) {
+  const auto it = types_.find(name);
+  if (it == types_.end()) return TypeStore::RemoveReply::not_found;
+  const TypeId id = it->second.type_id;
+  if (std::ranges::any_of(live_, [&](const auto& entry) { return entry.second.job.type_id == id; })) return TypeStore::RemoveReply::has_live_jobs;
+  types_.erase(it);
+  return TypeStore::RemoveReply::removed;
+}
+
+std::optional<BizType> FakeDatabase::pause_type(const std::string& name, bool paused, std::optional<WallTime> until, WallTime now) {
+  const auto it = types_.find(name);
+  if (it == types_.end()) return std::nullopt;
+  it->second.paused = paused;
+  it->second.paused_until = paused ? until : std::nullopt;
+  it->second.gmt_modified = now;
+  return it->second;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,234 @@
+// One database in memory, as honest as the contracts in include/tocsin say: the ground of the contract suite and of the simulator.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "tocsin/job_desk.h"
+#include "tocsin/job_store.h"
+#include "tocsin/report_store.h"
+
+namespace tocsin {
+
+// One call of a session, as a fault point sees it.
+struct FakeCall {
+  std::string_view verb;
+  bool is_write = false;
+  int session = 0;
+};
+
+// Stands between a session and the database. Every member may suspend its caller (the simulator switches to another fiber).
+// The order of a call is: before, the database reads its clock, working, the effect (all of it in one instant), after.
+// Thread: that of the sessions.
+class FaultPoint {
+ public:
+  enum class Fate {
+    happens,
+    unavailable,  // does not happen
+    conflict,     // does not happen: a deadlock or a lock time-out
+    late,         // answered with in_doubt now, happens when the effect handed to keep() is called (writes only)
+  };
+  virtual ~FaultPoint() = default;
+  virtual Fate before(const FakeCall& call) = 0;
+  virtual void working(const FakeCall& call) = 0;
+  // False: it happened, the answer is lost.
+  virtual bool after(const FakeCall& call) = 0;
+  virtual void keep(std::function<void()> effect) = 0;
+};
+
+// Mistakes that a real store could make, to prove that the tests notice them.
+struct FakeBugs {
+  bool claims_any_status = false;     // a claim takes a running job whose lease still holds
+  bool claims_early = false;          // a claim does not compare fire_at with the clock
+  bool forgets_attempts = false;      // a claim does not count its attempt
+  bool ignores_max_attempts = false;  // a claim does not ask whether attempts are left
+  bool finish_ignores_token = false;  // any claim's result is written
+  bool cancels_running = false;       // a cancel takes a running job
+  bool ignores_limit = false;         // claim_due takes everything that is due
+  bool ignores_locks = false;         // rows locked by others are not skipped
+  bool same_token_again = false;      // the token does not depend on the ticket's seed
+  bool give_back_counts = false;      // a given back attempt stays counted
+  bool expiry_without_error = false;  // an expired lease leaves no error
+  bool retry_at_once = false;         // a retry ignores its delay
+  bool loses_retries = false;         // a retried job vanishes
+  bool create_ignores_key = false;    // idempotency keys are stored, not looked at
+  bool half_rollback = false;         // a refused all_or_nothing call leaves what came before the refusal
+};
+
+// Thread: owner only. Every verb of a session is a method here that takes the database's clock as the statement read it.
+class FakeDatabase {
+ public:
+  using WallClock = std::function<WallTime()>;
+  explicit FakeDatabase(WallClock clock, int shards = kDefaultShards);
+
+  struct Row {
+    Job job;
+    ClaimToken token = 0;
+    std::string body;  // what an idempotent repeat must match
+  };
+
+  // One committed change of one row; `job` is the row after it.
+  struct Change {
+    enum class Kind { created, replaced, rescheduled, hastened, revived, claimed, fired, done, dead, retried, given_back, buried, cancelled };
+    Kind kind;
+    const Job& job;
+    ClaimToken token;
+    WallTime db_now;
+  };
+  std::function<void(const Change&)> on_change;
+  FakeBugs bugs;
+
+  WallTime now() const { return clock_(); }
+  int shards() const { return shards_; }
+  const std::map<JobId, Row>& live() const { return live_; }
+  const std::map<JobId, Row>& history() const { return history_; }
+
+  // A row held by somebody's open transaction: claims skip it, finishes are busy, everything else is a conflict.
+  void lock(JobId job) { locked_.insert(job); }
+  void unlock(JobId job) { locked_.erase(job); }
+
+  // JobStore
+  ScanReply scan(const std::vector<ScanRange>& ranges, WallTime now) const;
+  std::vector<ClaimedJob> claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr, const ClaimTicket& ticket, WallTime now);
+  std::vector<ClaimedJob> claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket, WallTime now);
+  std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, const std::vector<JobId>& jobs) const;
+  std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, Lane lane) const;
+  std::vector<Fired> fire(const std::vector<JobId>& jobs, const std::string& node, WallTime now);
+  std::vector<Fired> fire_due(Lane lane, WallTime from, int limit, const std::string& node, WallTime now);
+  std::vector<FinishReply> finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now);
+  int bury(const std::vector<JobId>& jobs, WallTime now);
+
+  // JobDesk
+  Result<std::vector<CreateReply>> create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now);
+  Result<std::vector<CancelReply>> cancel(const std::vector<JobId>& jobs, WallTime now);
+  Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type, WallTime now);
+  Result<ChangeReply> reschedule(JobId job, const When& when, WallTime now);
+  Result<ChangeReply> run_now(JobId job, WallTime now);
+  Result<ChangeReply> retry(JobId job, WallTime now);
+  int retry_many(const JobDesk::RetryMany& request, WallTime now);
+
+  // ReportStore
+  std::optional<Job> find(JobId job) const;
+  std::vector<Job> list(const JobFilter& filter) const;
+  std::vector<TypeCount> counts() const;
+  std::int64_t overdue(int at_most, WallTime now) const;
+
+  // TypeStore
+  std::vector<BizType> list_types() const;
+  TypeStore::PutReply put_type(const BizType& type, WallTime now);
+  TypeStore::RemoveReply remove_type(const std::string& name);
+  std::optional<BizType> pause_type(const std::string& name, bool paused, std::optional<WallTime> until, WallTime now);
+
+ private:
+  using Live = std::map<JobId, Row>::iterator;
+  using Key = std::tuple<std::string, TypeId, std::string>;
+
+  void insert_live(Row row);
+  Row take_live(Live row);
+  void edit_live(Live row, const std::function<void(Row&)>& edit);
+  void to_history(Live row, JobStatus status, Change::Kind kind, WallTime now);
+  void revive(JobId job, WallTime fire_at, WallTime now);
+  void tell(Change::Kind kind, const Row& row, WallTime now) const;
+
+  bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
+  bool is_claimable(const Row& row, WallTime now) const;
+  ClaimToken token_of(JobId job, const ClaimTicket& ticket) const;
+  void begin_attempt(Row& row, const std::string& node, WallTime now) const;
+  ClaimedJob claim_row(Live row, Duration ttr, const ClaimTicket& ticket, WallTime now);
+  Fired fire_row(Live row, const std::string& node, WallTime now);
+  std::vector<JobId> due_in(Lane lane, WallTime from, int limit, WallTime now) const;
+  FinishReply finish_one(const FinishRequest& request, const std::string& node, WallTime now);
+
+  using Undo = std::vector<std::pair<JobId, std::optional<Row>>>;
+  CreateReply create_one(const NewJob& job, Undo& undo, WallTime now);
+  CreateReply answer_with_existing(const NewJob& job, Live row, Undo& undo, WallTime now);
+  void roll_back(const Undo& undo);
+  CancelReply cancel_one(JobId job, WallTime now);
+  ChangeReply refusal(JobId job) const;
+
+  WallClock clock_;
+  const int shards_;
+  std::int64_t last_sequence_ = 0;
+  TypeId last_type_ = 0;
+  std::map<JobId, Row> live_;
+  std::map<JobId, Row> history_;
+  std::set<std::tuple<Lane, WallTime, JobId>> due_;  // of live_
+  std::map<Key, JobId> keys_;                        // of live_ and history_
+  std::set<JobId> locked_;
+  std::map<std::string, BizType> types_;
+};
+
+// What the sessions share: a way to the database that may fail.
+// Thread: owner only.
+class FakeSession {
+ public:
+  explicit FakeSession(FakeDatabase& database, const Clock* clock = nullptr, FaultPoint* faults = nullptr, int session = 0)
+      : database_(database), clock_(clock), faults_(faults), session_(session) {}
+
+ protected:
+  template <class T, class Effect>
+  Result<T> call(std::string_view verb, bool is_write, Effect effect);
+
+  MonoTime local_now() const { return clock_ ? clock_->now() : MonoTime{}; }
+
+  FakeDatabase& database_;
+
+ private:
+  const Clock* clock_;
+  FaultPoint* faults_;
+  int session_;
+};
+
+class FakeJobStore final : public JobStore, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
+  Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override;
+  Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) override;
+  Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override;
+  Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
+  Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;
+  Result<std::vector<Fired>> fire_due(Lane lane, WallTime from, int limit, const std::string& node) override;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
+  Result<int> bury(std::span<const JobId> jobs) override;
+};
+
+class FakeJobDesk final : public JobDesk, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
+  Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override;
+  Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override;
+  Result<ChangeReply> reschedule(JobId job, const When& when) override;
+  Result<ChangeReply> run_now(JobId job) override;
+  Result<ChangeReply> retry(JobId job) override;
+  Result<int> retry_many(const RetryMany& request) override;
+};
+
+class FakeReportStore final : public ReportStore, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<std::optional<Job>> find(JobId job) override;
+  Result<std::vector<Job>> list(const JobFilter& filter) override;
+  Result<std::vector<TypeCount>> counts() override;
+  Result<std::int64_t> overdue(int at_most) override;
+  Result<DatabaseInfo> info() override;
+};
+
+class FakeTypeStore final : public TypeStore, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<std::vector<BizType>> list() override;
+  Result<PutReply> put(const BizType& type) override;
+  Result<RemoveReply> remove(const std::string& name) override;
+  Result<std::optional<BizType>> set_paused(const std::string& name, bool paused, std::optional<WallTime> until) override;
+};
+
+}  // namespace tocsin

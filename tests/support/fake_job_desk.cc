@@ -1,0 +1,198 @@
+// What callers ask of the database in memory: create, cancel, change.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/assert.h"
+#include "support/fake_database.h"
+
+namespace tocsin {
+
+using Kind = FakeDatabase::Change::Kind;
+
+namespace {
+
+WallTime instant(const When& when, WallTime now) {
+  TOCSIN_ASSERT(when.at.has_value() != when.in.has_value());
+  return when.at ? *when.at : now + *when.in;
+}
+
+// As jsonb would store it: spaces and the order of members do not matter.
+std::string normal(const std::string& json) { return json.empty() ? json : nlohmann::json::parse(json).dump(); }
+
+std::string body_of(const NewJob& job) {
+  std::string body = job.when.at ? "at " + std::to_string(job.when.at->time_since_epoch().count())
+                                 : "in " + std::to_string(job.when.in->count() / 1000);
+  body += '\n' + normal(job.attribute_json) + '\n';
+  return job.has_own_max_attempts ? body + std::to_string(job.max_attempts) : body;
+}
+
+bool wins(OnConflict rule, WallTime asked, WallTime stored) {
+  return rule == OnConflict::replace || (rule == OnConflict::earliest ? asked < stored : asked > stored);
+}
+
+Error locked_row(JobId job) { return {ErrorCode::conflict, "job " + std::to_string(job) + " is locked by another session", ""}; }
+
+}  // namespace
+
+CreateReply FakeDatabase::answer_with_existing(const NewJob& job, Live row, Undo& undo, WallTime now) {
+  CreateReply reply;
+  reply.kind = CreateReply::Kind::existing;
+  const auto answer = [&](CreateReply::Kind kind, const Job& existing) {
+    reply = {kind, existing.job_id, existing.action_time, existing.fire_at, existing.gmt_create, existing};
+    return reply;
+  };
+  const JobId id = keys_.at({job.biz_id, job.type_id, *job.idempotency_key});
+  const Row& stored = row != live_.end() ? row->second : history_.at(id);
+  if (job.on_conflict == OnConflict::reject) return answer(CreateReply::Kind::rejected, stored.job);
+  if (job.on_conflict == OnConflict::keep)
+    return answer(stored.body == body_of(job) ? CreateReply::Kind::existing : CreateReply::Kind::key_reused, stored.job);
+  if (stored.job.status != JobStatus::pending) return answer(CreateReply::Kind::not_pending, stored.job);
+  const WallTime asked = instant(job.when, now);
+  if (!wins(job.on_conflict, asked, stored.job.action_time)) return answer(CreateReply::Kind::existing, stored.job);
+  undo.emplace_back(id, stored);
+  edit_live(row, [&](Row& r) {
+    r.job.action_time = asked;
+    r.job.fire_at = std::max(asked, now);
+    r.job.attribute_json = normal(job.attribute_json);
+    r.job.gmt_modified = now;
+    r.body = body_of(job);
+  });
+  return answer(CreateReply::Kind::updated, row->second.job);
+}
+
+CreateReply FakeDatabase::create_one(const NewJob& job, Undo& undo, WallTime now) {
+  if (job.idempotency_key && !bugs.create_ignores_key)
+    if (const auto key = keys_.find({job.biz_id, job.type_id, *job.idempotency_key}); key != keys_.end())
+      return answer_with_existing(job, live_.find(key->second), undo, now);
+  Row row;
+  row.job.job_id = make_job_id(++last_sequence_, shard_of(job.biz_id, shards_));
+  row.job.biz_id = job.biz_id;
+  row.job.type_id = job.type_id;
+  row.job.action_time = instant(job.when, now);
+  row.job.fire_at = std::max(row.job.action_time, now);
+  row.job.max_attempts = job.max_attempts;
+  row.job.attribute_json = normal(job.attribute_json);
+  row.job.idempotency_key = job.idempotency_key;
+  row.job.traceparent = job.traceparent;
+  row.job.gmt_create = row.job.gmt_modified = now;
+  row.body = body_of(job);
+  const CreateReply reply{CreateReply::Kind::created, row.job.job_id, row.job.action_time, row.job.fire_at, now, {}};
+  undo.emplace_back(reply.job_id, std::nullopt);
+  insert_live(std::move(row));
+  return reply;
+}
+
+void FakeDatabase::roll_back(const Undo& undo) {
+  for (auto it = undo.rbegin(); it != undo.rend(); ++it) {
+    const Row gone = take_live(live_.find(it->first));
+    if (it->second) {
+      insert_live(*it->second);
+    } else if (gone.job.idempotency_key) {
+      keys_.erase({gone.job.biz_id, gone.job.type_id, *gone.job.idempotency_key});
+    }
+  }
+}
+
+Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now) {
+  TOCSIN_ASSERT(jobs.size() <= 10'000);
+  Undo undo;
+  std::vector<CreateReply> replies;
+  for (const NewJob& job : jobs) {
+    if (job.idempotency_key && job.on_conflict != OnConflict::keep)
+      if (const auto key = keys_.find({job.biz_id, job.type_id, *job.idempotency_key}); key != keys_.end() && is_locked(key->second)) {
+        roll_back(undo);
+        return locked_row(key->second);
+      }
+    replies.push_back(create_one(job, undo, now));
+  }
+  const auto refused = std::ranges::find_if(replies, &CreateReply::is_refused);
+  if (mode == CreateMode::all_or_nothing && refused != replies.end()) {
+    if (bugs.half_rollback) undo.erase(undo.begin());
+    roll_back(undo);
+    return replies;
+  }
+  for (const auto& [id, before] : undo) tell(before ? Kind::replaced : Kind::created, live_.at(id), now);
+  return replies;
+}
+
+CancelReply FakeDatabase::cancel_one(JobId id, WallTime now) {
+  if (const auto row = live_.find(id); row != live_.end()) {
+    if (row->second.job.status == JobStatus::running && !bugs.cancels_running) return {CancelReply::Kind::running, id, row->second.job};
+    row->second.token = 0;
+    to_history(row, JobStatus::cancelled, Kind::cancelled, now);
+    return {CancelReply::Kind::cancelled, id, history_.at(id).job};
+  }
+  if (const auto row = history_.find(id); row != history_.end()) return {CancelReply::Kind::finished, id, row->second.job};
+  return {CancelReply::Kind::not_found, id, {}};
+}
+
+Result<std::vector<CancelReply>> FakeDatabase::cancel(const std::vector<JobId>& jobs, WallTime now) {
+  for (const JobId id : jobs)
+    if (is_locked(id) && live_.contains(id)) return locked_row(id);
+  std::vector<CancelReply> replies;
+  for (const JobId id : jobs) replies.push_back(cancel_one(id, now));
+  return replies;
+}
+
+Result<std::vector<CancelReply>> FakeDatabase::cancel_all(const std::string& biz_id, std::optional<TypeId> type, WallTime now) {
+  std::vector<JobId> jobs;
+  for (const auto* table : {&live_, &history_})
+    for (const auto& [id, row] : *table)
+      if (row.job.biz_id == biz_id && (!type || row.job.type_id == *type) && jobs.size() < 10'000) jobs.push_back(id);
+  return cancel(jobs, now);
+}
+
+ChangeReply FakeDatabase::refusal(JobId id) const {
+  const std::optional<Job> job = find(id);
+  if (!job) return {};
+  if (is_final(job->status)) return {ChangeReply::Kind::finished, job};
+  return {job->status == JobStatus::running ? ChangeReply::Kind::running : ChangeReply::Kind::pending, job};
+}
+
+Result<ChangeReply> FakeDatabase::reschedule(JobId id, const When& when, WallTime now) {
+  const auto row = live_.find(id);
+  if (row == live_.end()) return refusal(id);
+  if (is_locked(id)) return locked_row(id);
+  if (row->second.job.status != JobStatus::pending) return refusal(id);
+  edit_live(row, [&](Row& r) {
+    r.job.action_time = instant(when, now);
+    r.job.fire_at = std::max(r.job.action_time, now);
+    r.job.gmt_modified = now;
+  });
+  tell(Kind::rescheduled, row->second, now);
+  return ChangeReply{ChangeReply::Kind::changed, row->second.job};
+}
+
+Result<ChangeReply> FakeDatabase::run_now(JobId id, WallTime now) {
+  const auto row = live_.find(id);
+  if (row == live_.end()) return refusal(id);
+  if (is_locked(id)) return locked_row(id);
+  if (row->second.job.status != JobStatus::pending) return refusal(id);
+  edit_live(row, [&](Row& r) { r.job.fire_at = r.job.gmt_modified = now; });
+  tell(Kind::hastened, row->second, now);
+  return ChangeReply{ChangeReply::Kind::changed, row->second.job};
+}
+
+Result<ChangeReply> FakeDatabase::retry(JobId id, WallTime now) {
+  const auto row = history_.find(id);
+  if (row == history_.end() || row->second.job.status != JobStatus::dead) return refusal(id);
+  revive(id, now, now);
+  return ChangeReply{ChangeReply::Kind::changed, live_.at(id).job};
+}
+
+int FakeDatabase::retry_many(const JobDesk::RetryMany& request, WallTime now) {
+  std::vector<std::pair<WallTime, JobId>> dead;
+  for (const auto& [id, row] : history_) {
+    const Job& job = row.job;
+    if (job.status != JobStatus::dead || job.type_id != request.type_id) continue;
+    if ((request.from && *job.finished_at < *request.from) || (request.to && *job.finished_at >= *request.to)) continue;
+    dead.emplace_back(*job.finished_at, id);
+  }
+  std::ranges::sort(dead);
+  if (static_cast<int>(dead.size()) > request.limit) dead.resize(static_cast<std::size_t>(request.limit));
+  const Duration gap{request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0};
+  for (std::size_t i = 0; i < dead.size(); ++i) revive(dead[i].second, now + static_cast<std::int64_t>(i) * gap, now);
+  return static_cast<int>(dead.size());
+}
+
+}  // namespace tocsin

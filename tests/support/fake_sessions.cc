@@ -1,0 +1,146 @@
+// Sessions over the database in memory: every call passes the fault point on its way there and back.
+#include <type_traits>
+
+#include "support/fake_database.h"
+
+namespace tocsin {
+
+namespace {
+
+template <class T>
+std::vector<T> copied(std::span<const T> items) {
+  return {items.begin(), items.end()};
+}
+
+}  // namespace
+
+// `effect` takes the database's clock and owns what it needs: it may run after the caller has gone.
+template <class T, class Effect>
+Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect) {
+  if (!faults_) return effect(database_.now());
+  const FakeCall call{verb, is_write, session_};
+  switch (faults_->before(call)) {
+    case FaultPoint::Fate::happens: break;
+    case FaultPoint::Fate::unavailable: return Error{ErrorCode::unavailable, "the database is away", ""};
+    case FaultPoint::Fate::conflict: return Error{ErrorCode::conflict, "a deadlock", ""};
+    case FaultPoint::Fate::late:
+      faults_->keep([effect, &database = database_]() mutable { static_cast<void>(effect(database.now())); });
+      return Error{ErrorCode::in_doubt, "the answer was lost", ""};
+  }
+  const WallTime now = database_.now();
+  faults_->working(call);
+  Result<T> reply = effect(now);
+  if (!faults_->after(call)) return Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, "the answer was lost", ""};
+  return reply;
+}
+
+Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges) {
+  const MonoTime asked = local_now();
+  auto reply = call<ScanReply>("scan", false, [&db = database_, r = copied(ranges)](WallTime now) { return db.scan(r, now); });
+  if (reply) reply->asked = asked, reply->answered = local_now();
+  return reply;
+}
+
+Result<std::vector<ClaimedJob>> FakeJobStore::claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) {
+  return call<std::vector<ClaimedJob>>(
+      "claim", true, [&db = database_, j = copied(jobs), t = copied(ttr), ticket](WallTime now) { return db.claim(j, t, ticket, now); });
+}
+
+Result<std::vector<ClaimedJob>> FakeJobStore::claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) {
+  return call<std::vector<ClaimedJob>>(
+      "claim_due", true, [=, &db = database_](WallTime now) { return db.claim_due(lane, from, limit, ttr, ticket, now); });
+}
+
+Result<std::vector<ClaimedJob>> FakeJobStore::claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) {
+  return call<std::vector<ClaimedJob>>("claimed_with", false,
+                                       [&db = database_, ticket, j = copied(jobs)](WallTime) { return db.claimed_with(ticket, j); });
+}
+
+Result<std::vector<ClaimedJob>> FakeJobStore::claimed_with(const ClaimTicket& ticket, Lane lane) {
+  return call<std::vector<ClaimedJob>>("claimed_with", false, [=, &db = database_](WallTime) { return db.claimed_with(ticket, lane); });
+}
+
+Result<std::vector<Fired>> FakeJobStore::fire(std::span<const JobId> jobs, const std::string& node) {
+  return call<std::vector<Fired>>("fire", true, [&db = database_, j = copied(jobs), node](WallTime now) { return db.fire(j, node, now); });
+}
+
+Result<std::vector<Fired>> FakeJobStore::fire_due(Lane lane, WallTime from, int limit, const std::string& node) {
+  return call<std::vector<Fired>>("fire_due", true, [=, &db = database_](WallTime now) { return db.fire_due(lane, from, limit, node, now); });
+}
+
+Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequest> requests, const std::string& node) {
+  return call<std::vector<FinishReply>>(
+      "finish", true, [&db = database_, r = copied(requests), node](WallTime now) { return db.finish(r, node, now); });
+}
+
+Result<int> FakeJobStore::bury(std::span<const JobId> jobs) {
+  return call<int>("bury", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.bury(j, now); });
+}
+
+Result<std::vector<CreateReply>> FakeJobDesk::create(std::span<const NewJob> jobs, CreateMode mode) {
+  return call<std::vector<CreateReply>>("create", true,
+                                        [&db = database_, j = copied(jobs), mode](WallTime now) { return db.create(j, mode, now); });
+}
+
+Result<std::vector<CancelReply>> FakeJobDesk::cancel(std::span<const JobId> jobs) {
+  return call<std::vector<CancelReply>>("cancel", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.cancel(j, now); });
+}
+
+Result<std::vector<CancelReply>> FakeJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
+  return call<std::vector<CancelReply>>("cancel_all", true,
+                                        [=, &db = database_](WallTime now) { return db.cancel_all(biz_id, type, now); });
+}
+
+Result<ChangeReply> FakeJobDesk::reschedule(JobId job, const When& when) {
+  return call<ChangeReply>("reschedule", true, [=, &db = database_](WallTime now) { return db.reschedule(job, when, now); });
+}
+
+Result<ChangeReply> FakeJobDesk::run_now(JobId job) {
+  return call<ChangeReply>("run_now", true, [=, &db = database_](WallTime now) { return db.run_now(job, now); });
+}
+
+Result<ChangeReply> FakeJobDesk::retry(JobId job) {
+  return call<ChangeReply>("retry", true, [=, &db = database_](WallTime now) { return db.retry(job, now); });
+}
+
+Result<int> FakeJobDesk::retry_many(const RetryMany& request) {
+  return call<int>("retry_many", true, [=, &db = database_](WallTime now) { return db.retry_many(request, now); });
+}
+
+Result<std::optional<Job>> FakeReportStore::find(JobId job) {
+  return call<std::optional<Job>>("find", false, [=, &db = database_](WallTime) { return db.find(job); });
+}
+
+Result<std::vector<Job>> FakeReportStore::list(const JobFilter& filter) {
+  return call<std::vector<Job>>("list", false, [=, &db = database_](WallTime) { return db.list(filter); });
+}
+
+Result<std::vector<TypeCount>> FakeReportStore::counts() {
+  return call<std::vector<TypeCount>>("counts", false, [&db = database_](WallTime) { return db.counts(); });
+}
+
+Result<std::int64_t> FakeReportStore::overdue(int at_most) {
+  return call<std::int64_t>("overdue", false, [=, &db = database_](WallTime now) { return db.overdue(at_most, now); });
+}
+
+Result<DatabaseInfo> FakeReportStore::info() {
+  return call<DatabaseInfo>("info", false, [&db = database_](WallTime now) { return DatabaseInfo{"memory", db.shards(), 1, now}; });
+}
+
+Result<std::vector<BizType>> FakeTypeStore::list() {
+  return call<std::vector<BizType>>("types", false, [&db = database_](WallTime) { return db.list_types(); });
+}
+
+Result<TypeStore::PutReply> FakeTypeStore::put(const BizType& type) {
+  return call<PutReply>("put_type", true, [=, &db = database_](WallTime now) { return db.put_type(type, now); });
+}
+
+Result<TypeStore::RemoveReply> FakeTypeStore::remove(const std::string& name) {
+  return call<RemoveReply>("remove_type", true, [=, &db = database_](WallTime) { return db.remove_type(name); });
+}
+
+Result<std::optional<BizType>> FakeTypeStore::set_paused(const std::string& name, bool paused, std::optional<WallTime> until) {
+  return call<std::optional<BizType>>("pause_type", true, [=, &db = database_](WallTime now) { return db.pause_type(name, paused, until, now); });
+}
+
+}  // namespace tocsin
