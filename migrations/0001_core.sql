@@ -4,6 +4,12 @@
 CREATE SCHEMA tocsin;
 COMMENT ON SCHEMA tocsin IS 'Tocsin: timeouts that businesses rely on';
 
+CREATE TABLE tocsin.migration (
+  version    integer PRIMARY KEY,
+  name       text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
 CREATE TABLE tocsin.setting (
   name  text PRIMARY KEY,
   value text NOT NULL

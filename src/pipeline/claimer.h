@@ -4,6 +4,7 @@
 // Thread: owner only, except the inputs it shares (EngineShared). Several claimers work side by side on one engine.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 

@@ -17,6 +17,7 @@
 #include "base/waker.h"
 #include "pipeline/running_gate.h"
 #include "tocsin/biz_type.h"
+#include "tocsin/job_store.h"
 
 namespace tocsin {
 

@@ -1,0 +1,40 @@
+// One create call on PostgreSQL: a single statement when no job has an idempotency key, else a short transaction.
+// Thread: owner only.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "postgres/session.h"
+#include "tocsin/job_desk.h"
+
+namespace tocsin {
+
+class PgCreate {
+ public:
+  // ids[i] is the number reserved for jobs[i]. All must outlive the object.
+  PgCreate(Session& session, std::span<const NewJob> jobs, const std::vector<JobId>& ids, CreateMode mode);
+
+  Status run();
+  // After run() returned ok, or in doubt: what it answers if the commit happened.
+  std::vector<CreateReply> take_replies() { return std::move(replies_); }
+  // Jobs that exist if, and only if, the commit happened.
+  std::vector<JobId> created_ids() const;
+
+ private:
+  bool has_keys() const;
+  void insert(pqxx::transaction_base& tx, bool keyed);
+  void settle_keys(pqxx::transaction_base& tx);
+  void undo(pqxx::transaction_base& tx, const std::vector<std::size_t>& items);
+  void settle_existing(pqxx::transaction_base& tx, std::size_t item, Job existing, bool is_same_body);
+  CreateReply::Kind update_existing(pqxx::transaction_base& tx, std::size_t item, Job& existing);
+
+  Session& session_;
+  std::span<const NewJob> jobs_;
+  const std::vector<JobId>& ids_;
+  const CreateMode mode_;
+  std::vector<CreateReply> replies_;
+  std::vector<bool> is_settled_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,36 @@
+// The callers' verbs on PostgreSQL.
+// Thread: owner only.
+#pragma once
+
+#include <deque>
+
+#include "postgres/session.h"
+#include "tocsin/job_desk.h"
+
+namespace tocsin {
+
+class PgJobDesk final : public JobDesk {
+ public:
+  // `session` must outlive the desk. `shards`: as installed in the database.
+  PgJobDesk(Session& session, int shards) : session_(session), shards_(shards) {}
+
+  Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
+  Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override;
+  Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override;
+  Result<ChangeReply> reschedule(JobId job, const When& when) override;
+  Result<ChangeReply> run_now(JobId job) override;
+  Result<ChangeReply> retry(JobId job) override;
+  Result<int> retry_many(const RetryMany& request) override;
+
+ private:
+  Status reserve_ids(std::size_t n);
+  // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are completed from them.
+  Result<bool> look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
+  Result<ChangeReply> change_pending(JobId job, const char* name, const char* assignments, const std::vector<std::string>& values);
+
+  Session& session_;
+  const int shards_;
+  std::deque<std::int64_t> sequence_;  // numbers drawn from the database, not used yet
+};
+
+}  // namespace tocsin

@@ -1,0 +1,216 @@
+#include "postgres/pg_job_store.h"
+
+#include "base/assert.h"
+#include "postgres/queries.h"
+#include "postgres/text.h"
+
+namespace tocsin {
+namespace {
+
+struct Keys {
+  std::string shards, jobs;
+};
+
+Keys keys_of(std::span<const JobId> ids) {
+  PgArray shards, jobs;
+  shards.reserve(ids.size() * 4);
+  jobs.reserve(ids.size() * 16);
+  for (JobId id : ids) {
+    shards.add(shard_of(id));
+    jobs.add(id);
+  }
+  return {shards.take(), jobs.take()};
+}
+
+// The statement for a batch: over one leaf when all its jobs lie there, else over the parent.
+const std::string& statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&), std::span<const JobId> jobs) {
+  const Shard first = jobs.empty() ? Shard{-1} : shard_of(jobs.front());
+  bool is_single = first >= 0;
+  for (JobId id : jobs) is_single = is_single && shard_of(id) == first;
+  if (!is_single) return session.prepared(verb, [=] { return sql_for(sql::kLive); });
+  return session.prepared(std::string(verb) + "_" + std::to_string(first), [=] { return sql_for(sql::leaf(first)); });
+}
+
+const std::string& lane_statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&), Lane lane) {
+  return session.prepared(std::string(verb) + "_" + std::to_string(lane.shard), [=] { return sql_for(sql::leaf(lane.shard)); });
+}
+
+std::vector<ClaimedJob> claimed_from(const pqxx::result& rows) {
+  std::vector<ClaimedJob> claimed;
+  claimed.reserve(rows.size());
+  for (const auto& row : rows) {
+    ClaimedJob job;
+    job.job = job_from_row(row);
+    job.token = row["claim_token"].as<ClaimToken>();
+    claimed.push_back(std::move(job));
+  }
+  return claimed;
+}
+
+std::vector<Fired> fired_from(const pqxx::result& rows) {
+  std::vector<Fired> fired;
+  fired.reserve(rows.size());
+  const auto time = [](const pqxx::field& field) { return wall_time_from_pg({field.c_str(), field.size()}); };
+  for (const auto& row : rows) {
+    fired.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), time(row[2]), time(row[3])});
+  }
+  return fired;
+}
+
+std::int64_t code_of(FinishRequest::Kind kind) {
+  switch (kind) {
+    case FinishRequest::Kind::done: return 2;
+    case FinishRequest::Kind::dead: return 4;
+    case FinishRequest::Kind::retry: return 0;
+    case FinishRequest::Kind::give_back: return 1;
+  }
+  return -1;
+}
+
+struct FinishArrays {
+  PgArray shards, jobs, tokens, kinds, delays, messages;
+};
+
+}  // namespace
+
+Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
+  PgArray shards, types, after, after_id, before, limits;
+  for (const ScanRange& range : ranges) {
+    shards.add(range.lane.shard);
+    types.add(range.lane.type_id);
+    after.add(range.after);
+    after_id.add(range.after_id);
+    before.add(range.before);
+    limits.add(range.limit);
+  }
+  return session_.read<ScanReply>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const std::string& name = session_.prepared("scan", sql::scan);
+    ScanReply reply;
+    reply.asked = clock_.now();
+    const auto rows = tx.exec_prepared(name, shards.take(), types.take(), after.take(), after_id.take(), before.take(), limits.take());
+    reply.answered = clock_.now();
+    reply.rows.resize(ranges.size());
+    for (const auto& row : rows) {
+      const auto ordinal = row[0].as<std::size_t>();
+      const WallTime time = wall_time_from_pg({row[2].c_str(), row[2].size()});
+      if (ordinal == 0) {
+        reply.db_now = time;
+        continue;
+      }
+      reply.rows[ordinal - 1].push_back({{row[1].as<JobId>(), ranges[ordinal - 1].lane.type_id, time}, row[3].as<bool>()});
+    }
+    return reply;
+  });
+}
+
+Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) {
+  TOCSIN_ASSERT(jobs.size() == ttr.size());
+  PgArray ttrs;
+  for (Duration length : ttr) ttrs.add(length.count());
+  const Keys keys = keys_of(jobs);
+  return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto rows = tx.exec_prepared(statement(session_, "claim", sql::claim, jobs), keys.shards, keys.jobs, ttrs.take(), ticket.seed, ticket.node);
+    TOCSIN_ASSERT(rows.size() <= jobs.size());
+    return claimed_from(rows);
+  });
+}
+
+Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) {
+  return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto rows = tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.type_id, to_pg(from), limit, ttr.count(),
+                                       ticket.seed, ticket.node);
+    TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
+    return claimed_from(rows);
+  });
+}
+
+Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) {
+  const Keys keys = keys_of(jobs);
+  return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    return claimed_from(tx.exec_prepared(statement(session_, "claimed_with", sql::claimed_with, jobs), keys.shards, keys.jobs, ticket.seed));
+  });
+}
+
+Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& ticket, Lane lane) {
+  return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    return claimed_from(tx.exec_prepared(lane_statement(session_, "claimed_with_lane", sql::claimed_with_lane, lane), lane.type_id, ticket.seed));
+  });
+}
+
+Result<std::vector<Fired>> PgJobStore::fire(std::span<const JobId> jobs, const std::string& node) {
+  const Keys keys = keys_of(jobs);
+  return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto rows = tx.exec_prepared(statement(session_, "fire", sql::fire, jobs), keys.shards, keys.jobs, node);
+    TOCSIN_ASSERT(rows.size() <= jobs.size());
+    return fired_from(rows);
+  });
+}
+
+Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, WallTime from, int limit, const std::string& node) {
+  return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto rows = tx.exec_prepared(lane_statement(session_, "fire_due", sql::fire_due, lane), lane.type_id, to_pg(from), limit, node);
+    TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
+    return fired_from(rows);
+  });
+}
+
+Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishRequest> requests, const std::string& node) {
+  FinishArrays all;
+  std::vector<JobId> ids;
+  for (const FinishRequest& request : requests) {
+    ids.push_back(request.job_id);
+    all.shards.add(shard_of(request.job_id));
+    all.jobs.add(request.job_id);
+    all.tokens.add(request.token);
+    all.kinds.add(code_of(request.kind));
+    all.delays.add(request.delay.count());
+    all.messages.add_text(request.message);
+  }
+  return session_.write<std::vector<FinishReply>>([&](pqxx::connection& connection) {
+    std::vector<FinishReply> replies(requests.size(), FinishReply::stale);
+    pqxx::nontransaction tx(connection);
+    const auto applied = tx.exec_prepared(statement(session_, "finish", sql::finish, ids), all.shards.take(), all.jobs.take(), all.tokens.take(),
+                                          all.kinds.take(), all.delays.take(), all.messages.take(), node);
+    for (const auto& row : applied) replies[row[0].as<std::size_t>() - 1] = FinishReply::applied;
+    if (applied.size() == requests.size()) return replies;
+
+    std::vector<std::size_t> open;
+    PgArray shards, jobs, tokens;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (replies[i] == FinishReply::applied) continue;
+      open.push_back(i);
+      shards.add(shard_of(requests[i].job_id));
+      jobs.add(requests[i].job_id);
+      tokens.add(requests[i].token);
+    }
+    const auto busy = tx.exec_prepared(session_.prepared("still_claimed", sql::still_claimed), shards.take(), jobs.take(), tokens.take());
+    for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
+    return replies;
+  });
+}
+
+Result<int> PgJobStore::bury(std::span<const JobId> jobs) {
+  const Keys keys = keys_of(jobs);
+  return session_.write<int>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    return tx.exec_prepared1(session_.prepared("bury", sql::bury), keys.shards, keys.jobs)[0].as<int>();
+  });
+}
+
+Status PgJobStore::warm_up() {
+  const std::vector<JobId> none;
+  if (auto reply = scan({}); !reply) return reply.error();
+  if (auto reply = fire(none, ""); !reply) return reply.error();
+  if (auto reply = claim(none, {}, {}); !reply) return reply.error();
+  if (auto reply = finish({}, ""); !reply) return reply.error();
+  return Unit{};
+}
+
+}  // namespace tocsin

@@ -1,0 +1,93 @@
+#include "postgres/pg_maintenance.h"
+
+namespace tocsin {
+
+Status PgMaintenance::heartbeat(std::int64_t node_id, const std::string& name, const std::string& version, bool is_draining) {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& statement = session_.prepared("heartbeat", [] {
+      return "INSERT INTO tocsin.node (node_id, name, state, version) VALUES ($1, $2, $3, $4) ON CONFLICT (node_id) DO UPDATE"
+             " SET heartbeat_at = clock_timestamp(), state = excluded.state";
+    });
+    tx.exec_prepared0(statement, node_id, name, is_draining ? "draining" : "active", version);
+    return Unit{};
+  });
+}
+
+Status PgMaintenance::leave(std::int64_t node_id) {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    tx.exec_params0("DELETE FROM tocsin.node WHERE node_id = $1", node_id);
+    return Unit{};
+  });
+}
+
+Status PgMaintenance::forget_dead_nodes() {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    tx.exec0("DELETE FROM tocsin.node WHERE heartbeat_at < clock_timestamp() - interval '1 day'");
+    return Unit{};
+  });
+}
+
+Result<int> PgMaintenance::fold_counts() {
+  return session_.write<int>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    // Deltas are deleted and their sum added in one statement: a reader sees both or neither.
+    const auto& statement = session_.prepared("fold_counts", [] {
+      return "WITH d AS (DELETE FROM tocsin.job_count_delta WHERE ctid = ANY (ARRAY(SELECT ctid FROM tocsin.job_count_delta LIMIT 50000 FOR UPDATE"
+             " SKIP LOCKED)) RETURNING *), s AS (SELECT type_id, status, sum(n) AS n FROM d GROUP BY 1, 2 ORDER BY 1, 2), f AS (INSERT INTO"
+             " tocsin.job_count AS c SELECT * FROM s ON CONFLICT (type_id, status) DO UPDATE SET n = c.n + excluded.n) SELECT count(*) FROM d";
+    });
+    return tx.exec_prepared1(statement)[0].as<int>();
+  });
+}
+
+Status PgMaintenance::prepare_history() {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    tx.exec("SELECT tocsin.ensure_history((statement_timestamp() AT TIME ZONE 'UTC')::date, (statement_timestamp() AT TIME ZONE 'UTC')::date + 7)");
+    return Unit{};
+  });
+}
+
+Result<std::vector<std::string>> PgMaintenance::drop_history(const std::map<std::string, int>& days) {
+  struct OldDay {
+    std::string table;
+    bool is_attached;
+    bool is_half_detached;  // an earlier attempt was interrupted
+  };
+  std::vector<std::string> dropped;
+  for (const auto& [status, keep] : days) {
+    auto old = session_.read<std::vector<OldDay>>([&](pqxx::connection& connection) {
+      pqxx::nontransaction tx(connection);
+      std::vector<OldDay> found;
+      const auto rows = tx.exec_params(
+          "SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+          " LEFT JOIN pg_inherits i ON i.inhrelid = c.oid WHERE n.nspname = 'tocsin' AND c.relkind = 'r'"
+          " AND c.relname ~ ('^job_history_' || $1 || '_[0-9]{8}$')"
+          " AND to_date(right(c.relname, 8), 'YYYYMMDD') < (statement_timestamp() AT TIME ZONE 'UTC')::date - $2::integer ORDER BY 1",
+          status, keep);
+      for (const auto& row : rows) found.push_back({row[0].c_str(), row[1].as<bool>(), row[2].as<bool>()});
+      return found;
+    });
+    if (!old) return old.error();
+    for (const OldDay& day : *old) {
+      auto done = session_.write<Unit>([&](pqxx::connection& connection) {
+        pqxx::nontransaction tx(connection);
+        // Detached first, without the lock that would stop every finish; then nobody reads the table any more.
+        if (day.is_attached) {
+          tx.exec0("ALTER TABLE tocsin.job_history_" + status + " DETACH PARTITION tocsin." + day.table +
+                   (day.is_half_detached ? " FINALIZE" : " CONCURRENTLY"));
+        }
+        tx.exec0("DROP TABLE tocsin." + day.table);
+        return Unit{};
+      });
+      if (!done) return done.error();
+      dropped.push_back(day.table);
+    }
+  }
+  return dropped;
+}
+
+}  // namespace tocsin

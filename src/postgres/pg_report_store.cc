@@ -1,0 +1,93 @@
+#include "postgres/pg_report_store.h"
+
+#include <algorithm>
+
+#include "postgres/job_rows.h"
+#include "postgres/text.h"
+
+namespace tocsin {
+namespace {
+
+// The conditions of a filter as SQL with literal values; every value goes through quote() or is a number.
+std::string conditions(const JobFilter& filter, pqxx::transaction_base& tx, bool is_live, int shards) {
+  std::string sql = "true";
+  if (filter.biz_id) {
+    sql += " AND j.biz_id = " + tx.quote(*filter.biz_id);
+    if (is_live) sql += " AND j.shard = " + std::to_string(shard_of(*filter.biz_id, shards));
+  }
+  if (filter.type_id) sql += " AND j.type_id = " + std::to_string(*filter.type_id);
+  if (filter.status) sql += " AND j.status = " + std::to_string(static_cast<int>(*filter.status));
+  if (filter.from) sql += " AND j.action_time >= " + tx.quote(to_pg(*filter.from)) + "::timestamptz";
+  if (filter.to) sql += " AND j.action_time < " + tx.quote(to_pg(*filter.to)) + "::timestamptz";
+  if (filter.below) sql += " AND j.job_id < " + std::to_string(*filter.below);
+  return sql;
+}
+
+}  // namespace
+
+Result<std::optional<Job>> PgReportStore::find(JobId job) {
+  return session_.read<std::optional<Job>>([&](pqxx::connection& connection) -> std::optional<Job> {
+    pqxx::nontransaction tx(connection);
+    const JobId ids[] = {job};
+    auto found = find_jobs(session_, tx, ids);
+    if (found.empty()) return {};
+    return std::move(found.begin()->second);
+  });
+}
+
+Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
+  return session_.read<std::vector<Job>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const std::string order = " ORDER BY j.job_id DESC LIMIT " + std::to_string(filter.limit);
+    std::string sql;
+    const auto add = [&](const char* columns, const char* table, bool is_live) {
+      if (!sql.empty()) sql += " UNION ALL ";
+      sql += "(SELECT " + std::string(columns) + " FROM " + table + " j WHERE " + conditions(filter, tx, is_live, shards_) + order + ")";
+    };
+    if (!filter.status || !is_final(*filter.status)) add(kLiveColumns, "tocsin.job_live", true);
+    if (!filter.status || is_final(*filter.status)) add(kHistoryColumns, "tocsin.job_history", false);
+    std::vector<Job> jobs;
+    for (const auto& row : tx.exec("SELECT * FROM (" + sql + ") j ORDER BY job_id DESC LIMIT " + std::to_string(filter.limit))) {
+      jobs.push_back(job_from_row(row));
+    }
+    return jobs;
+  });
+}
+
+Result<std::vector<TypeCount>> PgReportStore::counts() {
+  return session_.read<std::vector<TypeCount>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("counts", [] {
+      return "SELECT type_id, status, sum(n)::bigint FROM (SELECT type_id, status, n FROM tocsin.job_count UNION ALL SELECT type_id, status, n"
+             " FROM tocsin.job_count_delta) c GROUP BY 1, 2 ORDER BY 1, 2";
+    });
+    std::vector<TypeCount> counts;
+    for (const auto& row : tx.exec_prepared(name)) {
+      counts.push_back({row[0].as<TypeId>(), static_cast<JobStatus>(row[1].as<int>()), row[2].as<std::int64_t>()});
+    }
+    return counts;
+  });
+}
+
+Result<std::int64_t> PgReportStore::overdue(int at_most) {
+  return session_.read<std::int64_t>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("overdue", [] {
+      return "SELECT count(*) FROM (SELECT 1 FROM tocsin.biz_type t CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live j WHERE j.type_id = t.type_id"
+             " AND j.fire_at < statement_timestamp() LIMIT $1::integer) x LIMIT $1::integer) y";
+    });
+    return tx.exec_prepared1(name, at_most)[0].as<std::int64_t>();
+  });
+}
+
+Result<DatabaseInfo> PgReportStore::info() {
+  auto name = database_name(session_.config().url);
+  if (!name) return name.error();
+  return session_.read<DatabaseInfo>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto row = tx.exec1("SELECT tocsin.shard_count(), (SELECT max(version) FROM tocsin.migration), clock_timestamp()");
+    return DatabaseInfo{*name, row[0].as<int>(), row[1].as<int>(), wall_time_from_pg({row[2].c_str(), row[2].size()})};
+  });
+}
+
+}  // namespace tocsin

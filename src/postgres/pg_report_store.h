@@ -1,0 +1,24 @@
+// Reads for people on PostgreSQL. Its session lets the planner choose (SessionConfig::has_pinned_plans = false).
+// Thread: owner only.
+#pragma once
+
+#include "postgres/session.h"
+#include "tocsin/report_store.h"
+
+namespace tocsin {
+
+class PgReportStore final : public ReportStore {
+ public:
+  PgReportStore(Session& session, int shards) : session_(session), shards_(shards) {}
+  Result<std::optional<Job>> find(JobId job) override;
+  Result<std::vector<Job>> list(const JobFilter& filter) override;
+  Result<std::vector<TypeCount>> counts() override;
+  Result<std::int64_t> overdue(int at_most) override;
+  Result<DatabaseInfo> info() override;
+
+ private:
+  Session& session_;
+  const int shards_;
+};
+
+}  // namespace tocsin

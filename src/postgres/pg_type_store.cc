@@ -1,0 +1,126 @@
+#include "postgres/pg_type_store.h"
+
+#include <nlohmann/json.hpp>
+
+#include "postgres/text.h"
+
+namespace tocsin {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kColumns =
+    "type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, paused, paused_until, gmt_create, gmt_modified";
+
+Duration ms(std::int64_t n) { return std::chrono::milliseconds(n); }
+std::int64_t in_ms(Duration length) { return std::chrono::duration_cast<std::chrono::milliseconds>(length).count(); }
+
+// Stored form of the policies. DO NOT CHANGE the keys: rows hold them.
+std::string to_text(const Backoff& backoff) {
+  if (backoff.delays.empty()) {
+    return json{{"base_ms", in_ms(backoff.base)}, {"factor", backoff.factor}, {"max_ms", in_ms(backoff.max)}, {"jitter", backoff.jitter}}.dump();
+  }
+  json delays = json::array();
+  for (Duration delay : backoff.delays) delays.push_back(in_ms(delay));
+  return json{{"delays_ms", delays}}.dump();
+}
+
+Backoff backoff_from(const char* text) {
+  const json stored = json::parse(text);
+  Backoff backoff;
+  backoff.base = ms(stored.value("base_ms", in_ms(backoff.base)));
+  backoff.factor = stored.value("factor", backoff.factor);
+  backoff.max = ms(stored.value("max_ms", in_ms(backoff.max)));
+  backoff.jitter = stored.value("jitter", backoff.jitter);
+  for (const json& delay : stored.value("delays_ms", json::array())) backoff.delays.push_back(ms(delay.get<std::int64_t>()));
+  return backoff;
+}
+
+WallTime time_of(const pqxx::field& field) { return wall_time_from_pg({field.c_str(), field.size()}); }
+
+BizType type_from(const pqxx::row& row) {
+  BizType type;
+  type.type_id = row["type_id"].as<TypeId>();
+  type.name = row["name"].c_str();
+  type.handler_json = row["handler"].c_str();
+  type.handler_kind = json::parse(type.handler_json).value("kind", "");
+  type.ttr = ms(row["ttr_ms"].as<std::int64_t>());
+  type.max_attempts = row["max_attempts"].as<int>();
+  type.backoff = backoff_from(row["backoff"].c_str());
+  if (!row["max_running"].is_null()) type.max_running = row["max_running"].as<int>();
+  if (!row["rate_per_s"].is_null()) type.rate_per_s = row["rate_per_s"].as<double>();
+  const json catch_up = json::parse(row["catch_up"].c_str());
+  if (catch_up.contains("drop_older_than_ms")) type.drop_older_than = ms(catch_up["drop_older_than_ms"].get<std::int64_t>());
+  if (catch_up.contains("rate_per_s")) type.catch_up_rate_per_s = catch_up["rate_per_s"].get<double>();
+  type.paused = row["paused"].as<bool>();
+  if (!row["paused_until"].is_null()) type.paused_until = time_of(row["paused_until"]);
+  type.gmt_create = time_of(row["gmt_create"]);
+  type.gmt_modified = time_of(row["gmt_modified"]);
+  return type;
+}
+
+}  // namespace
+
+Result<std::vector<BizType>> PgTypeStore::list() {
+  return session_.read<std::vector<BizType>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("types", [] { return "SELECT " + std::string(kColumns) + " FROM tocsin.biz_type ORDER BY name"; });
+    std::vector<BizType> types;
+    for (const auto& row : tx.exec_prepared(name)) types.push_back(type_from(row));
+    return types;
+  });
+}
+
+Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
+  json catch_up = json::object();
+  if (type.drop_older_than) catch_up["drop_older_than_ms"] = in_ms(*type.drop_older_than);
+  if (type.catch_up_rate_per_s) catch_up["rate_per_s"] = *type.catch_up_rate_per_s;
+  return session_.write<PutReply>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("put_type", [] {
+      return "INSERT INTO tocsin.biz_type AS t (name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up)"
+             " VALUES ($1, $2::jsonb, $3, $4, $5::jsonb, $6, $7, $8::jsonb) ON CONFLICT (name) DO UPDATE SET handler = excluded.handler,"
+             " ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = excluded.backoff, max_running = excluded.max_running,"
+             " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, gmt_modified = clock_timestamp()"
+             " RETURNING " + std::string(kColumns) + ", t.xmax = 0 AS is_new";
+    });
+    const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
+    const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
+    const auto row = tx.exec_prepared1(name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts, to_text(type.backoff),
+                                       type.max_running ? running.c_str() : nullptr, type.rate_per_s ? rate.c_str() : nullptr, catch_up.dump());
+    tx.exec("NOTIFY tocsin_type");
+    return PutReply{type_from(row), row["is_new"].as<bool>()};
+  });
+}
+
+Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
+  return session_.write<RemoveReply>([&](pqxx::connection& connection) {
+    pqxx::work tx(connection);
+    const auto found = tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 FOR UPDATE", name);
+    if (found.empty()) return RemoveReply::not_found;
+    // The index on (type_id, fire_at) answers from its first entry; creates that are on their way are caught by reading them, too.
+    const auto live = tx.exec_params("SELECT 1 FROM tocsin.job_live WHERE type_id = $1 LIMIT 1", found[0][0].as<TypeId>());
+    if (!live.empty()) return RemoveReply::has_live_jobs;
+    tx.exec_params0("DELETE FROM tocsin.biz_type WHERE type_id = $1", found[0][0].as<TypeId>());
+    tx.exec("NOTIFY tocsin_type");
+    tx.commit();
+    return RemoveReply::removed;
+  });
+}
+
+Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, bool paused, std::optional<WallTime> until) {
+  return session_.write<std::optional<BizType>>([&](pqxx::connection& connection) -> std::optional<BizType> {
+    pqxx::nontransaction tx(connection);
+    const auto& statement = session_.prepared("set_paused", [] {
+      return "UPDATE tocsin.biz_type SET paused = $2::boolean, paused_until = $3::timestamptz, gmt_modified = clock_timestamp() WHERE name = $1"
+             " RETURNING " + std::string(kColumns);
+    });
+    const std::string end = until ? to_pg(*until) : "";
+    const auto rows = tx.exec_prepared(statement, name, paused, until ? end.c_str() : nullptr);
+    if (rows.empty()) return {};
+    tx.exec("NOTIFY tocsin_type");
+    return type_from(rows[0]);
+  });
+}
+
+}  // namespace tocsin

@@ -1,0 +1,22 @@
+// The type registry on PostgreSQL.
+// Thread: owner only.
+#pragma once
+
+#include "postgres/session.h"
+#include "tocsin/report_store.h"
+
+namespace tocsin {
+
+class PgTypeStore final : public TypeStore {
+ public:
+  explicit PgTypeStore(Session& session) : session_(session) {}
+  Result<std::vector<BizType>> list() override;
+  Result<PutReply> put(const BizType& type) override;
+  Result<RemoveReply> remove(const std::string& name) override;
+  Result<std::optional<BizType>> set_paused(const std::string& name, bool paused, std::optional<WallTime> until) override;
+
+ private:
+  Session& session_;
+};
+
+}  // namespace tocsin

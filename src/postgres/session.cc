@@ -1,0 +1,147 @@
+#include "postgres/session.h"
+
+#include <libpq-fe.h>
+
+#include <map>
+
+namespace tocsin {
+namespace {
+
+using Keywords = std::map<std::string, std::string>;
+
+Result<Keywords> parse(const std::string& url) {
+  char* message = nullptr;
+  PQconninfoOption* options = PQconninfoParse(url.c_str(), &message);
+  if (!options) {
+    std::string why = message ? message : "not a connection string";
+    PQfreemem(message);
+    while (!why.empty() && why.back() == '\n') why.pop_back();
+    return Error{ErrorCode::invalid, why, "database"};
+  }
+  Keywords keywords;
+  for (PQconninfoOption* option = options; option->keyword; ++option) {
+    if (option->val) keywords[option->keyword] = option->val;
+  }
+  PQconninfoFree(options);
+  return keywords;
+}
+
+std::string quoted(const std::string& value) {
+  std::string out = "'";
+  for (char c : value) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
+Result<std::string> connection_string(const SessionConfig& config) {
+  auto keywords = parse(config.url);
+  if (!keywords) return keywords.error();
+  Keywords& k = *keywords;
+  // emplace: what the user wrote in the URL wins.
+  k.emplace("connect_timeout", "5");
+  k.emplace("keepalives_idle", "10");
+  k.emplace("keepalives_interval", "5");
+  k.emplace("keepalives_count", "3");
+  k.emplace("tcp_user_timeout", "15000");
+  k.emplace("target_session_attrs", "read-write");
+  k["application_name"] = config.application;
+  k["client_encoding"] = "UTF8";
+  std::string options = "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c synchronous_commit=on"
+                        " -c client_min_messages=warning -c idle_in_transaction_session_timeout=15000 -c jit=off";
+  options += " -c statement_timeout=" + std::to_string(config.statement_timeout_ms);
+  options += " -c lock_timeout=" + std::to_string(config.lock_timeout_ms);
+  if (config.has_pinned_plans) {
+    options += " -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
+               " -c plan_cache_mode=force_generic_plan";
+  }
+  // Ours come last and win: correctness rests on them.
+  k["options"] = k["options"].empty() ? options : k["options"] + " " + options;
+  std::string text;
+  for (const auto& [name, value] : k) text += name + "=" + quoted(value) + " ";
+  return text;
+}
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+Error from_sql_state(const std::string& state, bool is_write, std::string message) {
+  const std::string group = state.substr(0, 2);
+  if (state == "55P03" || group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
+  if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};
+  // The server ended the session: the transaction may have been committed a moment before.
+  if (is_write && (state == "57P01" || state == "57P02" || state == "57P03" || group == "08")) return {ErrorCode::in_doubt, std::move(message), ""};
+  return {ErrorCode::unavailable, std::move(message), ""};
+}
+
+}  // namespace
+
+Result<std::string> database_name(const std::string& url) {
+  auto keywords = parse(url);
+  if (!keywords) return keywords.error();
+  Keywords& k = *keywords;
+  std::string name = k["host"].empty() ? (k["hostaddr"].empty() ? "local" : k["hostaddr"]) : k["host"];
+  if (!k["port"].empty()) name += ":" + k["port"];
+  return name + "/" + (k["dbname"].empty() ? k["user"] : k["dbname"]);
+}
+
+void Session::disconnect() {
+  connection_.reset();
+  prepared_.clear();
+}
+
+std::optional<Error> Session::connect() {
+  auto text = connection_string(config_);
+  if (!text) return text.error();
+  try {
+    prepared_.clear();
+    connection_ = std::make_unique<pqxx::connection>(*text);
+    return {};
+  } catch (const std::exception& e) {
+    connection_.reset();
+    return Error{ErrorCode::unavailable, one_line(e.what()), ""};
+  }
+}
+
+std::optional<Error> Session::guarded(bool is_write, const std::function<void(pqxx::connection&)>& work) {
+  if (connection_ && !connection_->is_open()) disconnect();
+  if (!connection_) {
+    if (auto error = connect()) return error;
+  }
+  std::optional<Error> error;
+  try {
+    work(*connection_);
+    return {};
+    // in_doubt_error and statement_completion_unknown have bases that mean something else: they come first.
+  } catch (const pqxx::in_doubt_error& e) {
+    error = Error{ErrorCode::in_doubt, one_line(e.what()), ""};
+  } catch (const pqxx::statement_completion_unknown& e) {
+    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
+  } catch (const pqxx::broken_connection& e) {
+    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
+  } catch (const pqxx::sql_error& e) {
+    error = from_sql_state(e.sqlstate(), is_write, one_line(e.what()));
+  } catch (const std::exception& e) {
+    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
+  }
+  // A fresh connection is cheap against guessing what state this one is in; refusals of values and locks leave it sound.
+  if (error->code == ErrorCode::unavailable || error->code == ErrorCode::in_doubt) disconnect();
+  return error;
+}
+
+const std::string& Session::prepared(const std::string& name, const std::function<std::string()>& sql) {
+  auto it = prepared_.find(name);
+  if (it == prepared_.end()) {
+    connection_->prepare(name, sql());
+    it = prepared_.insert(name).first;
+  }
+  return *it;
+}
+
+}  // namespace tocsin

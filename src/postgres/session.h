@@ -1,0 +1,70 @@
+// One database connection with settings that survive a reconnect, and the one place where libpqxx's exceptions end.
+//
+// Session settings travel in the connection string, because libpqxx reconnects silently: time-outs on everything (connect, statement,
+// lock, idle transaction, TCP), UTC, synchronous_commit = on, and plans pinned to index scans and nested loops, which fit every
+// statement of Tocsin (small batches against big tables) whatever the statistics say.
+// Thread: owner only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <pqxx/pqxx>
+#include <string>
+#include <unordered_set>
+
+#include "tocsin/error.h"
+
+namespace tocsin {
+
+struct SessionConfig {
+  std::string url;                  // postgresql://... or keyword=value
+  std::string application = "tocsin";
+  int statement_timeout_ms = 15'000;
+  int lock_timeout_ms = 3'000;
+  bool has_pinned_plans = true;  // false for reports and migrations: the planner chooses
+};
+
+// Host, port and database of a URL, for people: never user or password. Error: not a connection string.
+Result<std::string> database_name(const std::string& url);
+
+class Session {
+ public:
+  explicit Session(SessionConfig config) : config_(std::move(config)) {}
+
+  // Runs `work` on the connection, connecting first when there is none. Exceptions become Errors:
+  //   connection lost before a commit was sent                     unavailable
+  //   connection lost when the statement may have been committed   in_doubt, when `is_write`
+  //   lock, deadlock, serialization, unique key                    conflict
+  //   bad values                                                   invalid
+  template <class T>
+  Result<T> read(const std::function<T(pqxx::connection&)>& work) {
+    return run<T>(false, work);
+  }
+  template <class T>
+  Result<T> write(const std::function<T(pqxx::connection&)>& work) {
+    return run<T>(true, work);
+  }
+
+  // A statement that is prepared once per connection. Returns its name.
+  const std::string& prepared(const std::string& name, const std::function<std::string()>& sql);
+
+  const SessionConfig& config() const { return config_; }
+  void disconnect();
+
+ private:
+  template <class T>
+  Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work) {
+    std::optional<T> value;
+    auto error = guarded(is_write, [&](pqxx::connection& connection) { value.emplace(work(connection)); });
+    if (error) return std::move(*error);
+    return std::move(*value);
+  }
+  std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work);
+  std::optional<Error> connect();
+
+  SessionConfig config_;
+  std::unique_ptr<pqxx::connection> connection_;
+  std::unordered_set<std::string> prepared_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,46 @@
+// Values on their way to and from PostgreSQL's text format.
+#pragma once
+
+#include <optional>
+#include <pqxx/pqxx>
+#include <string>
+#include <string_view>
+
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+// '2026-03-01 12:00:00.25+00', or '-infinity' for WallTime::min().
+std::string to_pg(WallTime time);
+// Of a session whose timezone is UTC and datestyle is ISO.
+WallTime wall_time_from_pg(std::string_view text);
+
+// An array literal under construction: {1,2,"quoted text",NULL}
+class PgArray {
+ public:
+  void reserve(std::size_t bytes) { text_.reserve(bytes); }
+  void add(std::int64_t value);
+  void add(WallTime value);
+  void add_text(std::string_view value);
+  void add_null();
+  template <class T>
+  void add(const std::optional<T>& value) {
+    if (value) {
+      add(*value);
+    } else {
+      add_null();
+    }
+  }
+  std::string take() { return std::move(text_) + "}"; }
+
+ private:
+  void comma();
+  std::string text_ = "{";
+};
+
+// Columns that job_from_row() reads, in its order; `j` is the row's alias. The finished_at of live rows is NULL.
+extern const char* const kLiveColumns;
+extern const char* const kHistoryColumns;
+Job job_from_row(const pqxx::row& row, int first = 0);
+
+}  // namespace tocsin
