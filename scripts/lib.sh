@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 set -euo pipefail
 
+# shellcheck disable=SC2034 # used by those who source this
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 die() {

@@ -24,27 +24,28 @@ OUTPUT_LINES = 40  # shown of a failed test
 
 
 class Progress:
-    """Follows the output of a rung and shows it. Thread: owner only."""
+    """Follows the output of a rung and shows it. Thread: any, `tick` beside the others."""
 
     def __init__(self, name, is_check):
         self.name, self.total, self.passed, self.failed = name, 0, 0, 0
-        self.running, self.output, self.shown_at = None, [], time.monotonic()
+        self.running, self.output = None, []
         self.is_check, self.is_terminal = is_check, sys.stdout.isatty()
+        self.lock = threading.Lock()
         if is_check:
             self.total, self.running = 1, name
 
     def read(self, line):
-        if self.is_check:
-            self.output.append(line)
-        elif match := TOTAL.match(line):
-            self.total = int(match[1])
-        elif match := RUN.match(line):
-            self.running, self.output = match[1], []
-        elif (match := END.match(line)) and match[2] == self.running:
-            self.end(None if "OK" in match[1] else match[1].strip().lower())
-        else:
-            self.output.append(line)
-        self.show()
+        with self.lock:
+            if self.is_check:
+                self.output.append(line)
+            elif match := TOTAL.match(line):
+                self.total = int(match[1])
+            elif match := RUN.match(line):
+                self.running, self.output = match[1], []
+            elif (match := END.match(line)) and match[2] == self.running:
+                self.end(None if "OK" in match[1] else match[1].strip().lower())
+            else:
+                self.output.append(line)
 
     def end(self, failure):
         if failure is None:
@@ -66,13 +67,13 @@ class Progress:
             self.running = f"{self.name}, the program itself"
             self.end(failure if not is_ok else "not all of its tests ran")
 
-    def show(self):
-        now = time.monotonic()
-        if now - self.shown_at < (0.1 if self.is_terminal else SECONDS_BETWEEN_LINES):
-            return
-        self.shown_at = now
-        text = f"  {self.name}: {self.passed + self.failed} of {self.total}, {self.running or ''}"
-        print(f"\r{text[:100]:<100}" if self.is_terminal else text, end="" if self.is_terminal else "\n", flush=True)
+    def tick(self, is_over):
+        """Shows where the rung stands, until the event."""
+        while not is_over.wait(0.2 if self.is_terminal else SECONDS_BETWEEN_LINES):
+            with self.lock:
+                text = f"  {self.name}: {self.passed + self.failed} of {self.total}, {self.running or ''}"
+                end = "" if self.is_terminal else "\n"
+                print(f"\r{text[:100]:<100}" if self.is_terminal else text, end=end, flush=True)
 
     def clear(self):
         if self.is_terminal:
@@ -123,12 +124,17 @@ def main():
         signal.signal(number, lambda *_: program.stop("interrupted"))
     start_timer(float(limit), program.stop, f"still running after {limit} s")
 
+    is_over = threading.Event()
+    ticker = threading.Thread(target=progress.tick, args=[is_over])
+    ticker.start()
     with open(log_path, "w", encoding="utf-8") as log:
         for line in program.process.stdout:
             log.write(line)
             log.flush()
             progress.read(line)
     program.waiter.join()
+    is_over.set()
+    ticker.join()
 
     progress.finish(program.process.returncode, program.stopped_why)
     progress.clear()
