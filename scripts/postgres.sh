@@ -11,6 +11,7 @@
 # TOCSIN_PG_OPTIONS: further server options, such as '-c fsync=off'. Everyone on this machine may connect (trust).
 # PostgreSQL refuses to run as root, so root starts it as user postgres. Where that user cannot reach DIR (below /root,
 # say), the data goes to a folder in /var/tmp that belongs to DIR.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 bin=${TOCSIN_PG_BIN:-/usr/lib/postgresql/15/bin}
