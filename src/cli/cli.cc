@@ -30,11 +30,15 @@ const CLI::App* deepest(const CLI::App* command) {
 
 int bad_usage(const CLI::App& root, const std::string& message) {
   const CLI::App* command = deepest(&root);
-  std::cerr << "error: " << printable(message) << '\n';
-  if (command->get_require_subcommand_min() > 0)
-    std::cerr << '\n' << command->help();
-  else
-    std::cerr << "See " << full_name(command) << " --help\n";
+  if (command->get_require_subcommand_min() > 0) {
+    const auto unknown = command->remaining();
+    std::cerr << "error: "
+              << (unknown.empty() ? "a command is missing" : "unknown command '" + printable(unknown.front()) + "'")
+              << "\n\n"
+              << root.help();
+  } else {
+    std::cerr << "error: " << printable(message) << "\nSee " << full_name(command) << " --help\n";
+  }
   return kBadUsage;
 }
 
@@ -45,15 +49,16 @@ std::unique_ptr<CLI::App> make_app(Chosen& chosen) {
   app->get_formatter()->column_width(30);
   app->set_version_flag("--version", std::string("tocsin ") + kVersion);
   app->require_subcommand(1);
-  app->footer(
-      "tocsin COMMAND --help shows more.\n"
-      "Exit codes: 0 done, 1 failed, 2 bad usage.");
   add_serve_command(*app, chosen);
   add_migrate_command(*app, chosen);
   add_job_commands(*app, chosen);
   add_type_commands(*app, chosen);
   add_cluster_commands(*app, chosen);
   add_bench_command(*app, chosen);
+  // Last: commands inherit what their parent has when they are added.
+  app->footer(
+      "tocsin COMMAND --help shows more.\n"
+      "Exit codes: 0 done, 1 failed, 2 bad usage.");
   return app;
 }
 

@@ -37,7 +37,8 @@ int explain(ReadOptions& options) { return show(options, "/v1/jobs/" + options.j
 void add(CLI::App& root, Chosen& chosen, const char* name, const char* summary, int (*run)(ReadOptions&)) {
   auto options = std::make_shared<ReadOptions>();
   CLI::App* command = add_command(root, name, summary, "");
-  if (run == explain) command->add_option("JOB_ID", options->job_id, "The job")->required()->check(not_a_job_id)->option_text(" ");
+  if (run == explain)
+    command->add_option("JOB_ID", options->job_id, "The job")->required()->check(not_a_job_id)->option_text(" ");
   add_client_options(*command, *options);
   on_run(command, chosen, options, run);
 }

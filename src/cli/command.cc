@@ -10,7 +10,8 @@
 
 namespace tocsin {
 
-CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary, const std::string& footer) {
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
+                      const std::string& footer) {
   CLI::App* command = parent.add_subcommand(name, summary);
   if (!footer.empty()) command->footer(footer);
   return command;
@@ -20,8 +21,12 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
   constexpr const char* kGroup = "Connection";
   Connection& connection = options.connection;
   command.add_flag("--json", options.json, "Print the server's JSON");
-  command.add_option("--url", connection.url, "Node to speak to (http://127.0.0.1:7070)")->option_text("URL")->group(kGroup);
-  command.add_option("--token", connection.token, "Bearer token; better in TOCSIN_TOKEN")->option_text("TOKEN")->group(kGroup);
+  command.add_option("--url", connection.url, "Node to speak to (http://127.0.0.1:7070)")
+      ->option_text("URL")
+      ->group(kGroup);
+  command.add_option("--token", connection.token, "Bearer token; better in TOCSIN_TOKEN")
+      ->option_text("TOKEN")
+      ->group(kGroup);
   command
       .add_option_function<std::string>(
           "--timeout", [&connection](const std::string& text) { connection.timeout = *parse_duration(text); },
@@ -29,7 +34,10 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
       ->check(not_a_duration)
       ->option_text("TIME")
       ->group(kGroup);
-  command.add_option("--config", "TOML file with url, token or timeout")->option_text("FILE")->expected(1)->group(kGroup);
+  command.add_option("--config", "TOML file with url, token or timeout")
+      ->option_text("FILE")
+      ->expected(1)
+      ->group(kGroup);
 }
 
 std::string not_a_duration(const std::string& text) {
@@ -51,7 +59,8 @@ Json json_argument(const std::string& text, const std::string& option) {
     json.assign(std::istreambuf_iterator<char>(in), {});
   }
   Json value = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) throw BadUsage(option + " is not valid JSON" + (text == json ? "; text needs quotes: '\"like this\"'" : ""));
+  if (value.is_discarded())
+    throw BadUsage(option + " is not valid JSON" + (text == json ? "; text needs quotes: '\"like this\"'" : ""));
   return value;
 }
 

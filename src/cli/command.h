@@ -47,7 +47,8 @@ std::unique_ptr<CLI::App> make_app(Chosen& chosen);
 std::string not_a_duration(const std::string& text);
 std::string not_a_job_id(const std::string& text);
 
-// The text of a JSON argument: itself, the file behind "@path", or standard input for "-". Throws BadUsage when it is not JSON.
+// The text of a JSON argument: itself, the file behind "@path", or standard input for "-". Throws BadUsage when it is
+// not JSON.
 Json json_argument(const std::string& text, const std::string& option);
 
 }  // namespace tocsin

@@ -1,5 +1,7 @@
 #include "cli/config_file.h"
 
+#include <toml++/toml.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -8,7 +10,6 @@
 #include <fstream>
 #include <sstream>
 #include <string_view>
-#include <toml++/toml.h>
 
 #include "cli/text.h"
 
@@ -16,9 +17,9 @@ namespace tocsin {
 namespace {
 
 constexpr std::array<std::string_view, 20> kSettings = {
-    "database",    "listen",  "token-file", "node-name", "shards",         "migrate",       "max-attribute-bytes",
-    "allow-webhook", "retain",  "api-threads", "claimers",  "db-pool",        "workers",       "queue-capacity",
-    "drain-timeout", "log-level", "log-format", "url",       "token",          "timeout"};
+    "database",      "listen",    "token-file",  "node-name", "shards",  "migrate", "max-attribute-bytes",
+    "allow-webhook", "retain",    "api-threads", "claimers",  "db-pool", "workers", "queue-capacity",
+    "drain-timeout", "log-level", "log-format",  "url",       "token",   "timeout"};
 
 std::string scalar(const toml::node& value, const std::string& where) {
   if (const auto* text = value.as_string()) return text->get();
@@ -58,7 +59,9 @@ std::optional<std::string> process_environment(const std::string& name) {
   return value;
 }
 
-bool is_setting(const std::string& option) { return std::find(kSettings.begin(), kSettings.end(), option) != kSettings.end(); }
+bool is_setting(const std::string& option) {
+  return std::find(kSettings.begin(), kSettings.end(), option) != kSettings.end();
+}
 
 std::string variable_of(const std::string& option) {
   std::string name = "TOCSIN_" + option;

@@ -23,8 +23,9 @@ struct BadUsage : std::runtime_error {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> process_environment(const std::string& name);
 
-// Values of a TOML file by the option's name ("node-name"; the file may write node_name). Each value is a string, number, boolean,
-// or an array of strings. Throws BadUsage naming the file and the line or key at fault; a key that is no setting is one.
+// Values of a TOML file by the option's name ("node-name"; the file may write node_name). Each value is a string,
+// number, boolean, or an array of strings. Throws BadUsage naming the file and the line or key at fault; a key that is
+// no setting is one.
 using ConfigFile = std::map<std::string, std::vector<std::string>>;
 ConfigFile read_config_file(const std::string& path);
 ConfigFile parse_config(const std::string& toml, const std::string& path);
@@ -33,12 +34,13 @@ ConfigFile parse_config(const std::string& toml, const std::string& path);
 bool is_setting(const std::string& option);
 std::string variable_of(const std::string& option);
 
-// Gives every setting of `command` that no flag has set its value from the environment or else from the file that --config or
-// TOCSIN_CONFIG names. Throws BadUsage saying where a bad value came from. REQUIRES: the arguments are parsed.
+// Gives every setting of `command` that no flag has set its value from the environment or else from the file that
+// --config or TOCSIN_CONFIG names. Throws BadUsage saying where a bad value came from. REQUIRES: the arguments are
+// parsed.
 void apply_settings(CLI::App& command, const Environment& environment);
 
-// "a,b" of TOCSIN_DATABASE: a comma separates where a new connection string begins (scheme:// or key=), so that one with several
-// hosts ("host=a,b") stays whole.
+// "a,b" of TOCSIN_DATABASE: a comma separates where a new connection string begins (scheme:// or key=), so that one
+// with several hosts ("host=a,b") stays whole.
 std::vector<std::string> split_databases(const std::string& text);
 
 }  // namespace tocsin

@@ -14,7 +14,8 @@ struct Unit {
   std::int64_t ms;
 };
 // Largest first.
-constexpr std::array kUnits = {Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000}, Unit{"ms", 1}};
+constexpr std::array kUnits = {Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000},
+                               Unit{"ms", 1}};
 constexpr std::int64_t kLongest = 36'525LL * 86'400'000;
 
 std::string decimal(double value, const char* unit) {

@@ -26,7 +26,9 @@ struct WhenOptions {
 
 void add_when_options(CLI::App& command, WhenOptions& when) {
   command.add_option("--at", when.at, "Due at 2026-03-01T12:00:00Z (RFC 3339)")->option_text("TIME");
-  command.add_option("--in", when.in, "Due so long from now: 500ms, 15m, 24h, 7d")->check(not_a_duration)->option_text("TIME");
+  command.add_option("--in", when.in, "Due so long from now: 500ms, 15m, 24h, 7d")
+      ->check(not_a_duration)
+      ->option_text("TIME");
 }
 
 struct JobOptions : ClientOptions {
@@ -65,8 +67,8 @@ int create(CreateOptions& options) {
   if (options.json)
     print_json(std::cout, reply.body);
   else
-    std::cout << (reply.status == 201 ? "created " : "exists already: ") << cell(reply.body, "job_id") << ", due " << due(reply.body)
-              << '\n';
+    std::cout << (reply.status == 201 ? "created " : "exists already: ") << cell(reply.body, "job_id") << ", due "
+              << due(reply.body) << '\n';
   return 0;
 }
 
@@ -78,9 +80,12 @@ void add_create(CLI::App& jobs, Chosen& chosen) {
                                   "  tocsin job create --type ticket.idle --id T-7 --at 2026-03-01T12:00:00Z \\\n"
                                   "      --attribute '{\"level\":2}' --key idle --on-conflict replace");
   command->add_option("--type", options->type, "What kind of timeout (required)")->required()->option_text("NAME");
-  command->add_option("--id,--biz-id", options->biz_id, "Your key: order, ticket, ... (required)")->required()->option_text("ID");
+  command->add_option("--id,--biz-id", options->biz_id, "Your key: order, ticket, ... (required)")
+      ->required()
+      ->option_text("ID");
   add_when_options(*command, options->when);
-  command->add_option("--attribute", options->attribute, "Data for the handler; - reads stdin")->option_text("JSON|@FILE");
+  command->add_option("--attribute", options->attribute, "Data for the handler; - reads stdin")
+      ->option_text("JSON|@FILE");
   command->add_option("--key", options->key, "Idempotency key")->option_text("KEY");
   command->add_option("--on-conflict", options->on_conflict, "keep, replace, earliest, latest or reject")
       ->check(CLI::IsMember({"keep", "replace", "earliest", "latest", "reject"}))
@@ -102,7 +107,8 @@ int get(JobOptions& options) {
 
 // A verb on one job: the job as it is now, or a refusal that says what state it is in.
 int change(const JobOptions& options, const std::string& verb, const Json& body, const std::string& done) {
-  const Reply reply = RestClient(options.connection).call("POST", job_path(options.job_id, verb), body.is_null() ? nullptr : &body);
+  const Reply reply =
+      RestClient(options.connection).call("POST", job_path(options.job_id, verb), body.is_null() ? nullptr : &body);
   const bool is_refused = reply.status == 409 && reply.body.is_object() && reply.body.contains("result");
   if (!reply.ok() && !is_refused) throw Failure(problem_text(reply));
   if (options.json) {
@@ -124,8 +130,8 @@ int reschedule(JobOptions& options) {
 
 int run_now(JobOptions& options) { return change(options, "run", Json(), "due now"); }
 
-CLI::App* add_single(CLI::App& jobs, Chosen& chosen, const char* name, const char* summary, const char* footer, int (*run)(JobOptions&),
-                     bool takes_time = false) {
+CLI::App* add_single(CLI::App& jobs, Chosen& chosen, const char* name, const char* summary, const char* footer,
+                     int (*run)(JobOptions&), bool takes_time = false) {
   auto options = std::make_shared<JobOptions>();
   CLI::App* command = add_command(jobs, name, summary, footer);
   command->add_option("JOB_ID", options->job_id, "The job")->required()->check(not_a_job_id)->option_text(" ");
@@ -152,8 +158,8 @@ void print_jobs(const Json& jobs) {
                {"ACTION TIME"},
                {"TRIES", Align::right}});
   for (const Json& job : jobs)
-    table.add({cell(job, "job_id"), cell(job, "biz_type"), cell(job, "biz_id"), cell(job, "status"), cell(job, "action_time"),
-               cell(job, "attempts") + "/" + cell(job, "max_attempts")});
+    table.add({cell(job, "job_id"), cell(job, "biz_type"), cell(job, "biz_id"), cell(job, "status"),
+               cell(job, "action_time"), cell(job, "attempts") + "/" + cell(job, "max_attempts")});
   if (table.empty())
     std::cout << "no jobs\n";
   else
@@ -199,7 +205,9 @@ void add_list(CLI::App& jobs, Chosen& chosen) {
       ->option_text("STATUS");
   command->add_option("--from", options->from, "Action time not before (RFC 3339)")->option_text("TIME");
   command->add_option("--to", options->to, "Action time before (RFC 3339)")->option_text("TIME");
-  command->add_option("--limit", options->limit, "Jobs per page, 1 to 1000 (100)")->check(CLI::Range(1, 1000))->option_text("N");
+  command->add_option("--limit", options->limit, "Jobs per page, 1 to 1000 (100)")
+      ->check(CLI::Range(1, 1000))
+      ->option_text("N");
   command->add_option("--cursor", options->cursor, "Continue an earlier list")->option_text("CURSOR");
   command->add_flag("--all", options->all, "Every page, not only the first");
   add_client_options(*command, *options);
@@ -296,7 +304,9 @@ void add_retry(CLI::App& jobs, Chosen& chosen) {
   command->add_option("--from", options->from, "Died not before (RFC 3339)")->option_text("TIME");
   command->add_option("--to", options->to, "Died before (RFC 3339)")->option_text("TIME");
   command->add_option("--limit", options->limit, "At most so many")->check(CLI::Range(1, 10'000))->option_text("N");
-  command->add_option("--rate", options->rate_per_s, "Due so many per second")->check(CLI::Range(0.001, 1e6))->option_text("N");
+  command->add_option("--rate", options->rate_per_s, "Due so many per second")
+      ->check(CLI::Range(0.001, 1e6))
+      ->option_text("N");
   add_client_options(*command, *options);
   on_run(command, chosen, options, retry);
 }

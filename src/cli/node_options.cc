@@ -49,7 +49,8 @@ std::map<std::string, int> parse_retain(const std::string& text) {
     const auto whole = length ? std::chrono::duration_cast<std::chrono::days>(*length) : std::chrono::days(0);
     if (!length || whole != *length || whole.count() < 1 || whole.count() > 3650)
       throw BadUsage("'" + item + "': history is dropped by whole days, from 1d to 3650d");
-    if (!given.emplace(status, static_cast<int>(whole.count())).second) throw BadUsage("'" + status + "' is given twice");
+    if (!given.emplace(status, static_cast<int>(whole.count())).second)
+      throw BadUsage("'" + status + "' is given twice");
   }
   if (given.empty()) throw BadUsage("nothing is said; write for example done=7d,dead=30d");
   for (const auto& [status, n] : given) days[status] = n;
@@ -84,7 +85,8 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
       ->allow_extra_args(false)
       ->delimiter(',')
       ->option_text("CIDR");
-  command.add_option_function<std::string>(
+  command
+      .add_option_function<std::string>(
           "--retain",
           [&config](const std::string& text) {
             try {
@@ -95,7 +97,8 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
           },
           "History kept (done=7d,cancelled=7d,dead=30d)")
       ->option_text("DAYS");
-  command.add_option_function<std::string>(
+  command
+      .add_option_function<std::string>(
           "--drain-timeout",
           [&config](const std::string& text) {
             const auto length = parse_duration(text);

@@ -1,4 +1,5 @@
-// What commands print: the server's JSON for programs, aligned text for people. Everything is made printable on the way.
+// What commands print: the server's JSON for programs, aligned text for people. Everything is made printable on the
+// way.
 #pragma once
 
 #include <iosfwd>
@@ -15,11 +16,12 @@ std::string cell(const Json& value);
 // The member of an object, as a cell; "-" when there is none.
 std::string cell(const Json& object, const char* key);
 
-// "2026-03-01 12:00:00.250Z" for an RFC 3339 UTC time, other text as it is; `relative` adds " (in 14m 59s)" or " (3s ago)".
+// "2026-03-01 12:00:00.250Z" for an RFC 3339 UTC time, other text as it is; `relative` adds " (in 14m 59s)" or " (3s
+// ago)".
 std::string readable_time(const std::string& text, bool relative);
 
-// An object as lines of "name  value": nulls left out, "_ms" shown as durations, times with how far away they are, nested objects
-// as "outer inner", lists of objects as tables underneath.
+// An object as lines of "name  value": nulls left out, "_ms" shown as durations, times with how far away they are,
+// nested objects as "outer inner", lists of objects as tables underneath.
 void print_record(std::ostream& out, const Json& object, std::size_t width);
 
 // A list of objects as a table with a column per key.

@@ -1,4 +1,5 @@
-// How far a long run is: a bar that redraws itself on a terminal, a line every few seconds elsewhere. Writes to standard error.
+// How far a long run is: a bar that redraws itself on a terminal, a line every few seconds elsewhere. Writes to
+// standard error.
 #pragma once
 
 #include <chrono>

@@ -33,13 +33,20 @@ std::string encode(const std::string& text) {
 
 std::string reason(httplib::Error error) {
   switch (error) {
-    case httplib::Error::Connection: return "no connection";
-    case httplib::Error::ConnectionTimeout: return "connecting took too long";
-    case httplib::Error::Read: return "the answer did not come, or in time";
-    case httplib::Error::Write: return "the connection broke while sending";
-    case httplib::Error::SSLServerVerification: return "its certificate cannot be verified";
-    case httplib::Error::SSLConnection: return "no TLS connection";
-    default: return httplib::to_string(error);
+    case httplib::Error::Connection:
+      return "no connection";
+    case httplib::Error::ConnectionTimeout:
+      return "connecting took too long";
+    case httplib::Error::Read:
+      return "the answer did not come, or in time";
+    case httplib::Error::Write:
+      return "the connection broke while sending";
+    case httplib::Error::SSLServerVerification:
+      return "its certificate cannot be verified";
+    case httplib::Error::SSLConnection:
+      return "no TLS connection";
+    default:
+      return httplib::to_string(error);
   }
 }
 
@@ -128,7 +135,8 @@ Reply RestClient::call(const std::string& method, const std::string& path, const
   if (result->body.empty()) return reply;
   reply.body = Json::parse(result->body, nullptr, /*allow_exceptions=*/false);
   if (reply.body.is_discarded())
-    throw Failure(url_ + " answered " + std::to_string(reply.status) + " with something other than JSON. Is it a Tocsin node?");
+    throw Failure(url_ + " answered " + std::to_string(reply.status) +
+                  " with something other than JSON. Is it a Tocsin node?");
   return reply;
 }
 

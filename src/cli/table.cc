@@ -52,7 +52,8 @@ std::vector<std::size_t> Table::widths(std::size_t available) const {
     while (total > available) {
       std::size_t* widest = nullptr;
       for (std::size_t i = 0; i < columns_.size(); ++i)
-        if ((columns_[i].may_shrink || shrinks_all) && widths[i] > kNarrowest && (!widest || widths[i] > *widest)) widest = &widths[i];
+        if ((columns_[i].may_shrink || shrinks_all) && widths[i] > kNarrowest && (!widest || widths[i] > *widest))
+          widest = &widths[i];
       if (!widest) break;
       --*widest;
       --total;

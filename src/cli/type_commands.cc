@@ -38,7 +38,8 @@ Json handler_of(const PutOptions& options) {
 
 int put(PutOptions& options) {
   const bool has_handler = !options.handler.empty() || !options.url.empty();
-  if (has_handler == !options.file.empty()) throw BadUsage("say what runs: --handler KIND, --webhook URL or --file FILE");
+  if (has_handler == !options.file.empty())
+    throw BadUsage("say what runs: --handler KIND, --webhook URL or --file FILE");
   Json body;
   if (has_handler)
     body["handler"] = handler_of(options);
@@ -75,12 +76,18 @@ void add_put(CLI::App& types, Chosen& chosen) {
       ->check(not_a_duration)
       ->option_text("TIME");
   command->add_option("--function", options->function, "sql: function to call")->option_text("NAME");
-  command->add_option("--ttr", options->ttr, "Time to run: length of a lease")->check(not_a_duration)->option_text("TIME");
+  command->add_option("--ttr", options->ttr, "Time to run: length of a lease")
+      ->check(not_a_duration)
+      ->option_text("TIME");
   command->add_option("--max-attempts", options->max_attempts, "Then the job is dead")
       ->check(CLI::Range(1, 1'000'000))
       ->option_text("N");
-  command->add_option("--max-running", options->max_running, "At the same time")->check(CLI::Range(1, 1'000'000))->option_text("N");
-  command->add_option("--rate", options->rate_per_s, "Starts per second")->check(CLI::Range(0.001, 1e6))->option_text("N");
+  command->add_option("--max-running", options->max_running, "At the same time")
+      ->check(CLI::Range(1, 1'000'000))
+      ->option_text("N");
+  command->add_option("--rate", options->rate_per_s, "Starts per second")
+      ->check(CLI::Range(0.001, 1e6))
+      ->option_text("N");
   command->add_option("--file", options->file, "The whole type as JSON; - reads stdin")->option_text("FILE");
   add_client_options(*command, *options);
   on_run(command, chosen, options, put);
@@ -105,8 +112,8 @@ int list(TypeOptions& options) {
   Table table({{"TYPE", Align::left, true}, {"HANDLER"}, {"TTR", Align::right}, {"TRIES", Align::right}, {"STATE"}});
   for (const Json& type : reply.value("items", Json::array())) {
     const double ttr = type.contains("ttr_ms") && type["ttr_ms"].is_number() ? type["ttr_ms"].get<double>() : 0;
-    table.add({cell(type, "name"), cell(type.value("handler", Json::object()), "kind"), format_duration(ttr), cell(type, "max_attempts"),
-               type.value("paused", false) ? "paused" : "runs"});
+    table.add({cell(type, "name"), cell(type.value("handler", Json::object()), "kind"), format_duration(ttr),
+               cell(type, "max_attempts"), type.value("paused", false) ? "paused" : "runs"});
   }
   if (table.empty())
     std::cout << "no types yet; see tocsin type put --help\n";
@@ -115,7 +122,8 @@ int list(TypeOptions& options) {
   return 0;
 }
 
-int send(const TypeOptions& options, const std::string& method, const std::string& verb, const Json& body, const std::string& done) {
+int send(const TypeOptions& options, const std::string& method, const std::string& verb, const Json& body,
+         const std::string& done) {
   const Json reply = RestClient(options.connection).send(method, type_path(options.name, verb), body);
   if (options.json)
     print_json(std::cout, reply);
@@ -132,11 +140,13 @@ int pause(TypeOptions& options) {
   return send(options, "POST", "pause", body, "paused");
 }
 
-std::shared_ptr<TypeOptions> add_simple(CLI::App& types, Chosen& chosen, const char* name, const char* summary, int (*run)(TypeOptions&)) {
+std::shared_ptr<TypeOptions> add_simple(CLI::App& types, Chosen& chosen, const char* name, const char* summary,
+                                        int (*run)(TypeOptions&)) {
   auto options = std::make_shared<TypeOptions>();
   CLI::App* command = add_command(types, name, summary, "");
   if (run != list) command->add_option("NAME", options->name, "The type")->required()->option_text(" ");
-  if (run == pause) command->add_option("--until", options->until, "Resume by itself then (RFC 3339)")->option_text("TIME");
+  if (run == pause)
+    command->add_option("--until", options->until, "Resume by itself then (RFC 3339)")->option_text("TIME");
   add_client_options(*command, *options);
   on_run(command, chosen, options, run);
   return options;

@@ -1,9 +1,10 @@
 // The command line as a whole: exit codes, and help that fits a screen.
+#include "cli/cli.h"
+
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/text.h"
 
@@ -72,7 +73,8 @@ TEST(Cli, AServerOutOfReachIsAFailureThatNamesIt) {
 
 void expect_fits(CLI::App& command) {
   std::istringstream help(command.help());
-  for (std::string line; std::getline(help, line);) EXPECT_LE(display_width(line), 80u) << command.get_name() << ": " << line;
+  for (std::string line; std::getline(help, line);)
+    EXPECT_LE(display_width(line), 80u) << command.get_name() << ": " << line;
   EXPECT_FALSE(command.get_description().empty()) << command.get_name();
   for (CLI::App* next : command.get_subcommands([](CLI::App*) { return true; })) expect_fits(*next);
 }

@@ -66,26 +66,32 @@ TEST(Settings, TheFileMayBeNamedByAVariable) {
 
 TEST(Settings, AListFromOneSourceReplacesThatOfAnother) {
   const std::string file = "database = [\"postgresql://file/a\", \"postgresql://file/b\"]";
-  EXPECT_EQ(configured("", {}, file).databases, (std::vector<std::string>{"postgresql://file/a", "postgresql://file/b"}));
+  EXPECT_EQ(configured("", {}, file).databases,
+            (std::vector<std::string>{"postgresql://file/a", "postgresql://file/b"}));
   EXPECT_EQ(configured("--database x --database y", {}, file).databases, (std::vector<std::string>{"x", "y"}));
-  EXPECT_EQ(configured("", {{"TOCSIN_DATABASE", "postgresql://env/a,postgresql://env/b"}}, file).databases.front(), "postgresql://env/a");
+  EXPECT_EQ(configured("", {{"TOCSIN_DATABASE", "postgresql://env/a,postgresql://env/b"}}, file).databases.front(),
+            "postgresql://env/a");
 }
 
 TEST(Settings, AMultiHostConnectionStringIsNotSplit) {
   EXPECT_EQ(split_databases("postgresql://a:1,b:2/x,postgresql://c/y"),
             (std::vector<std::string>{"postgresql://a:1,b:2/x", "postgresql://c/y"}));
-  EXPECT_EQ(split_databases("host=a,b dbname=x,host=c dbname=y"), (std::vector<std::string>{"host=a,b dbname=x", "host=c dbname=y"}));
+  EXPECT_EQ(split_databases("host=a,b dbname=x,host=c dbname=y"),
+            (std::vector<std::string>{"host=a,b dbname=x", "host=c dbname=y"}));
 }
 
 TEST(Settings, FlagsAndTablesOfTheFileHaveTypes) {
-  const NodeConfig config = configured("", {}, "migrate = true\nretain = \"done=1d\"\ndrain_timeout = \"500ms\"\nshards = 16");
+  const NodeConfig config =
+      configured("", {}, "migrate = true\nretain = \"done=1d\"\ndrain_timeout = \"500ms\"\nshards = 16");
   EXPECT_TRUE(config.migrate_first);
   EXPECT_EQ(config.retain_days.at("done"), 1);
   EXPECT_EQ(config.drain_timeout, std::chrono::milliseconds(500));
   EXPECT_EQ(config.shards, 16);
 }
 
-TEST(Settings, AnUnknownKeyOfTheFileIsNamed) { EXPECT_NE(complaint("", {}, "nodename = \"a\"").find("'nodename'"), std::string::npos); }
+TEST(Settings, AnUnknownKeyOfTheFileIsNamed) {
+  EXPECT_NE(complaint("", {}, "nodename = \"a\"").find("'nodename'"), std::string::npos);
+}
 
 TEST(Settings, AKeyGivenInTwoSpellingsIsNamed) {
   EXPECT_NE(complaint("", {}, "node_name = \"a\"\nnode-name = \"b\"").find("given twice"), std::string::npos);
@@ -99,10 +105,13 @@ TEST(Settings, ABadValueSaysWhereItCameFrom) {
   EXPECT_NE(complaint("", {}, "listen = ").find(":1: "), std::string::npos);
 }
 
-TEST(Settings, AMissingFileIsAnError) { EXPECT_NE(complaint("--config /nowhere/tocsin.toml").find("/nowhere/tocsin.toml"), std::string::npos); }
+TEST(Settings, AMissingFileIsAnError) {
+  EXPECT_NE(complaint("--config /nowhere/tocsin.toml").find("/nowhere/tocsin.toml"), std::string::npos);
+}
 
 TEST(Settings, AListenAddressNeedsItsPort) {
-  for (const char* bad : {"localhost", ":7070", "a:99999", "a:7x"}) EXPECT_NE(complaint(std::string("--listen ") + bad), "") << bad;
+  for (const char* bad : {"localhost", ":7070", "a:99999", "a:7x"})
+    EXPECT_NE(complaint(std::string("--listen ") + bad), "") << bad;
   EXPECT_EQ(configured("--listen [::1]:7070").listen, "[::1]:7070");
 }
 
@@ -111,7 +120,8 @@ TEST(Retain, SaysDaysPerStatusAndKeepsTheOtherDefaults) {
 }
 
 TEST(Retain, RefusesWhatIsNoWholeDayOfAFinalStatus) {
-  for (const char* bad : {"", "done", "done=", "done=7", "done=12h", "done=0d", "done=-1d", "pending=7d", "done=7d,done=8d", "done=4000d", "done=7d,,"})
+  for (const char* bad : {"", "done", "done=", "done=7", "done=12h", "done=0d", "done=-1d", "pending=7d",
+                          "done=7d,done=8d", "done=4000d", "done=7d,,"})
     EXPECT_THROW(parse_retain(bad), BadUsage) << bad;
 }
 

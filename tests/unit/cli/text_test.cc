@@ -1,4 +1,6 @@
 // Durations, safe text and tables.
+#include "cli/text.h"
+
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -6,7 +8,6 @@
 #include "cli/duration.h"
 #include "cli/print.h"
 #include "cli/table.h"
-#include "cli/text.h"
 
 namespace tocsin {
 namespace {
@@ -24,7 +25,8 @@ TEST(Duration, ReadsWhatPeopleWrite) {
 }
 
 TEST(Duration, RefusesEverythingElse) {
-  for (const char* bad : {"", "15", "m", "-1s", "+1s", "1.5h", "15 m", "1y", "15M", "1h30", "99999999999999999999s", "9223372036854775807d", "40000d"})
+  for (const char* bad : {"", "15", "m", "-1s", "+1s", "1.5h", "15 m", "1y", "15M", "1h30", "99999999999999999999s",
+                          "9223372036854775807d", "40000d"})
     EXPECT_FALSE(parse_duration(bad)) << bad;
 }
 
@@ -41,8 +43,8 @@ TEST(Duration, ShowsTheTwoLargestUnits) {
 
 TEST(Printable, EscapesWhatCouldMoveTheCursorOrForgeALine) {
   EXPECT_EQ(printable("a\x1b[31mb\r\n\t\x7f"), "a\\x1b[31mb\\r\\n\\t\\x7f");
-  EXPECT_EQ(printable("\xc2\x9b"), "\\x9b");              // a one-byte CSI
-  EXPECT_EQ(printable("\xe2\x80\xae"), "\\u202e");        // right-to-left override
+  EXPECT_EQ(printable("\xc2\x9b"), "\\x9b");                // a one-byte CSI
+  EXPECT_EQ(printable("\xe2\x80\xae"), "\\u202e");          // right-to-left override
   EXPECT_EQ(printable("\xff\xc0\x80"), "\\xff\\xc0\\x80");  // not UTF-8
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
   EXPECT_EQ(printable("Zoë 注文 😀"), "Zoë 注文 😀");
@@ -101,7 +103,11 @@ TEST(Table, CellsAreMadePrintable) {
 
 TEST(Record, LeavesOutNullsAndShowsDurationsAndNestedNames) {
   std::ostringstream out;
-  print_record(out, Json::parse(R"({"job_id":"7","node":null,"lateness_ms":12.5,"handler":{"kind":"noop"},"attribute":{"a":"\u001b"}})"), 80);
+  print_record(
+      out,
+      Json::parse(
+          R"({"job_id":"7","node":null,"lateness_ms":12.5,"handler":{"kind":"noop"},"attribute":{"a":"\u001b"}})"),
+      80);
   EXPECT_EQ(out.str(),
             "  job id        7\n"
             "  lateness      12.5ms\n"
@@ -128,11 +134,13 @@ TEST(Record, ATimeSaysHowFarAwayItIs) {
 
 TEST(RestPaths, AreEncoded) {
   EXPECT_EQ(path_part("a/b?c d%é"), "a%2Fb%3Fc%20d%25%C3%A9");
-  EXPECT_EQ(with_query("/v1/jobs", {{"biz_id", "a&b"}, {"status", ""}, {"limit", "1"}}), "/v1/jobs?biz_id=a%26b&limit=1");
+  EXPECT_EQ(with_query("/v1/jobs", {{"biz_id", "a&b"}, {"status", ""}, {"limit", "1"}}),
+            "/v1/jobs?biz_id=a%26b&limit=1");
 }
 
 TEST(Problems, NameTheFieldAtFault) {
-  EXPECT_EQ(problem_text({422, Json::parse(R"({"title":"Bad","detail":"too\u001b long","field":"biz_id"})"), {}}), "too\\x1b long (field: biz_id)");
+  EXPECT_EQ(problem_text({422, Json::parse(R"({"title":"Bad","detail":"too\u001b long","field":"biz_id"})"), {}}),
+            "too\\x1b long (field: biz_id)");
   EXPECT_EQ(problem_text({500, Json(), {}}), "the server answered 500");
 }
 
