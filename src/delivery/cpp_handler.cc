@@ -1,0 +1,105 @@
+#include "delivery/cpp_handler.h"
+
+#include <unordered_map>
+#include <utility>
+
+namespace tocsin {
+namespace {
+
+constexpr Duration kFullQueuePause = std::chrono::seconds(1);
+
+Outcome call(const CppHandler& function, const Job& job) {
+  try {
+    return function(job);
+  } catch (const std::exception& error) {
+    return Outcome::retry(error.what());
+  } catch (...) {
+    return Outcome::retry("the handler threw something that is no std::exception");
+  }
+}
+
+}  // namespace
+
+bool CppHandlers::add(const std::string& type_name, CppHandler handler) {
+  std::lock_guard lock(mutex_);
+  return by_type_.emplace(type_name, std::make_shared<const CppHandler>(std::move(handler))).second;
+}
+
+std::shared_ptr<const CppHandler> CppHandlers::find(const std::string& type_name) const {
+  std::lock_guard lock(mutex_);
+  const auto it = by_type_.find(type_name);
+  return it == by_type_.end() ? nullptr : it->second;
+}
+
+// Every attempt that has begun and not ended; whoever takes an attempt out calls its finish, so it is called once.
+// Thread: any.
+class CppRunner::InFlight {
+ public:
+  // 0: closed, `finish` is untouched.
+  std::uint64_t begin(Handler::Finish& finish) {
+    std::lock_guard lock(mutex_);
+    if (is_closed_) return 0;
+    finishes_.emplace(++last_, std::move(finish));
+    return last_;
+  }
+
+  void end(std::uint64_t attempt, Outcome outcome) {
+    Handler::Finish finish;
+    {
+      std::lock_guard lock(mutex_);
+      const auto it = finishes_.find(attempt);
+      if (it == finishes_.end()) return;  // ended by close()
+      finish = std::move(it->second);
+      finishes_.erase(it);
+    }
+    finish(std::move(outcome));
+  }
+
+  void close() {
+    std::unordered_map<std::uint64_t, Handler::Finish> left;
+    {
+      std::lock_guard lock(mutex_);
+      is_closed_ = true;
+      left.swap(finishes_);
+    }
+    for (const auto& [attempt, finish] : left) finish(Outcome::retry("shutting down"));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, Handler::Finish> finishes_;
+  std::uint64_t last_ = 0;
+  bool is_closed_ = false;
+};
+
+class CppRunner::FunctionHandler final : public Handler {
+ public:
+  FunctionHandler(CppRunner& runner, std::shared_ptr<const CppHandler> function) : runner_(runner), function_(std::move(function)) {}
+
+  void start(const ClaimedJob& job, Finish finish) override {
+    const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;
+    const std::uint64_t attempt = in_flight->begin(finish);
+    if (attempt == 0) return finish(Outcome::retry("shutting down"));
+    // The clock is read only before the function runs: after stop() no task begins, so it is alive then.
+    const bool is_queued = runner_.workers_.try_run([in_flight, attempt, job, function = function_, &clock = runner_.clock_] {
+      const bool is_late = clock.now() >= job.lease_deadline;
+      in_flight->end(attempt, is_late ? Outcome::retry("the lease ended before a worker was free") : call(*function, job.job));
+    });
+    if (!is_queued) in_flight->end(attempt, Outcome::retry("the queue of workers is full", kFullQueuePause));
+  }
+
+ private:
+  CppRunner& runner_;
+  const std::shared_ptr<const CppHandler> function_;
+};
+
+CppRunner::CppRunner(WorkerPool& workers, const Clock& clock)
+    : workers_(workers), clock_(clock), in_flight_(std::make_shared<InFlight>()) {}
+CppRunner::~CppRunner() { stop(); }
+void CppRunner::stop() { in_flight_->close(); }
+
+std::shared_ptr<Handler> CppRunner::handler_for(std::shared_ptr<const CppHandler> function) {
+  return std::make_shared<FunctionHandler>(*this, std::move(function));
+}
+
+}  // namespace tocsin

@@ -1,0 +1,53 @@
+// Jobs handled by C++ functions of the program that links libtocsin.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/worker_pool.h"
+#include "tocsin/handler.h"
+
+namespace tocsin {
+
+// The functions by name of type.
+// Thread: any.
+class CppHandlers {
+ public:
+  // Replaces nothing: false when the type has a function already.
+  bool add(const std::string& type_name, CppHandler handler);
+  // Null: none here; the node must not claim jobs of this type.
+  std::shared_ptr<const CppHandler> find(const std::string& type_name) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const CppHandler>> by_type_;
+};
+
+// Runs attempts on a worker pool. An exception is a retry with its message. A function that overruns its lease is left running; its outcome
+// comes late and is refused by the store. An attempt whose lease ends before a worker is free does not start. A full queue is a retry:
+// give the pool room for all attempts that may run at once.
+// Thread: stop and destructor owner only; the rest any.
+class CppRunner {
+ public:
+  CppRunner(WorkerPool& workers, const Clock& clock);
+  ~CppRunner();  // stop()
+
+  // Attempts that have not ended now end with a retry "shutting down", as does every later one; what their functions return is dropped.
+  // Stop the pool first, with the grace that running functions deserve.
+  void stop();
+
+  // REQUIRES: the runner outlives the handler's start() calls.
+  std::shared_ptr<Handler> handler_for(std::shared_ptr<const CppHandler> function);
+
+ private:
+  class FunctionHandler;
+  class InFlight;
+
+  WorkerPool& workers_;
+  const Clock& clock_;
+  const std::shared_ptr<InFlight> in_flight_;  // shared with functions that overrun, which may outlive the runner
+};
+
+}  // namespace tocsin

@@ -1,0 +1,28 @@
+// The handler object of a webhook type, as the caller wrote it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "delivery/http_sender.h"
+#include "tocsin/error.h"
+
+namespace tocsin {
+
+struct WebhookSettings {
+  HttpTarget target;
+  std::string secret;  // the key's bytes, or empty: not signed
+  Duration timeout = std::chrono::seconds(10);
+  bool has_own_timeout = false;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+// Error invalid names the field at fault, as `handler.url`; its message holds no secret.
+Result<WebhookSettings> parse_webhook_settings(const std::string& handler_json);
+
+// The same, and what depends on the type: empty when right. `timeout_ms` must not exceed the ttr.
+std::optional<Error> check_webhook(const std::string& handler_json, Duration ttr);
+
+}  // namespace tocsin
