@@ -54,7 +54,9 @@ std::string fire_locked(const std::string& table, const std::string& lock, const
   // A row that was running had its lease end: its count moves from running, not from pending.
   return "WITH c AS MATERIALIZED (" + lock + "), d AS (DELETE FROM " + table +
          " j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*), h AS (INSERT INTO tocsin.job_history_done " + kHistoryInto +
-         " " + history_select("2", "coalesce(d.started_at, clock_timestamp())", "d.attempts + 1", node, "d.errors") +
+         " " + history_select("2", "coalesce(d.started_at, clock_timestamp())", "d.attempts + 1", node,
+                              "CASE WHEN d.claim_token IS NULL THEN d.errors ELSE tocsin.append_error(d.errors, clock_timestamp(), d.node,"
+                              " d.attempts, 'the lease ended before the attempt did') END") +
          " RETURNING job_id, type_id, action_time, started_at), n AS (INSERT INTO tocsin.job_count_delta SELECT d.type_id, d.status, -count(*)"
          " FROM d GROUP BY 1, 2 UNION ALL SELECT d.type_id, 2, count(*) FROM d GROUP BY 1) SELECT * FROM h";
 }
@@ -123,9 +125,10 @@ std::string finish(const std::string& table) {
          " c.delay_us * interval '1 microsecond', gmt_modified = clock_timestamp(),"
          " started_at = CASE WHEN c.kind = 1 AND j.attempts = 1 THEN NULL ELSE j.started_at END,"
          " errors = CASE c.kind WHEN 0 THEN tocsin.append_error(j.errors, clock_timestamp(), $7::text, j.attempts, c.message) ELSE j.errors END"
-         " FROM c WHERE c.kind IN (0, 1) AND j.shard = c.shard AND j.job_id = c.job_id),"
-         " n AS (INSERT INTO tocsin.job_count_delta SELECT type_id, 1, -count(*) FROM c GROUP BY 1 UNION ALL"
-         " SELECT type_id, CASE WHEN kind IN (2, 4) THEN kind ELSE 0 END, count(*) FROM c GROUP BY 1, 2)"
+         " FROM c WHERE c.kind IN (0, 1) AND j.shard = c.shard AND j.job_id = c.job_id RETURNING j.type_id),"
+         // Counted from the rows that moved, not from c: a request given twice moves its row once.
+         " n AS (INSERT INTO tocsin.job_count_delta SELECT b.type_id, 1, -count(*) FROM (SELECT type_id FROM d UNION ALL SELECT type_id FROM u) b"
+         " GROUP BY 1 UNION ALL SELECT type_id, kind, count(*) FROM d GROUP BY 1, 2 UNION ALL SELECT type_id, 0, count(*) FROM u GROUP BY 1)"
          " SELECT ord FROM c";
 }
 

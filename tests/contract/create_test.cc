@@ -96,8 +96,7 @@ TEST_P(StoreContract, CreateKeepsStrangeTextAsItIs) {
   for (const std::string& text : strange) {
     NewJob job = later(text.empty() ? "\xc2\xa0" : text);
     job.attribute_json = nlohmann::json{{"text", text}, {text + "_", {text, nullptr, 0}}}.dump();
-    if (!text.empty()) job.idempotency_key = text;
-    job.traceparent = text;
+    if (!text.empty()) job.idempotency_key = job.traceparent = text;
     wanted.push_back(job);
   }
   for (const char* json : {"null", "\"\"", "\"NULL\"", "{}", "[]", "0", "-1.5e10", "true", "\"{a,b}\""}) {

@@ -1,0 +1,82 @@
+// The contract, on PostgreSQL.
+#include <pqxx/pqxx>
+
+#include "contract/postgres_database.h"
+#include "postgres/pg_job_desk.h"
+#include "postgres/pg_job_store.h"
+#include "postgres/pg_report_store.h"
+#include "postgres/pg_type_store.h"
+#include "support/contract/store_fixture.h"
+
+namespace tocsin {
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  MonoTime now() const override {
+    return MonoTime(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
+  }
+};
+
+class PostgresFixture final : public StoreFixture {
+ public:
+  PostgresFixture() : database_(fresh()), watch_(database_.url()) { watch_.prepare("clock", "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"); }
+
+  JobStore& store() override { return store_; }
+  JobStore& other_store() override { return other_store_; }
+  JobDesk& desk() override { return desk_; }
+  JobDesk& other_desk() override { return other_desk_; }
+  ReportStore& reports() override { return reports_; }
+  TypeStore& types() override { return types_; }
+  int shards() const override { return PostgresDatabase::kShards; }
+
+  WallTime now() override {
+    pqxx::nontransaction tx(watch_);
+    return WallTime(Duration(tx.exec_prepared1("clock")[0].as<std::int64_t>()));
+  }
+
+  void wait_until(WallTime time) override {
+    while (now() < time) {
+    }
+  }
+
+  void lock(JobId job) override {
+    locker_ = std::make_unique<pqxx::connection>(database_.url());
+    lock_ = std::make_unique<pqxx::work>(*locker_);
+    lock_->exec1("SELECT 1 FROM tocsin.job_live WHERE shard = " + std::to_string(shard_of(job)) + " AND job_id = " + std::to_string(job) +
+                 " FOR UPDATE");
+  }
+  void unlock() override {
+    lock_.reset();
+    locker_.reset();
+  }
+
+ private:
+  static constexpr int kLockTimeoutMs = 50;
+
+  static PostgresDatabase& fresh() {
+    static PostgresDatabase database;
+    database.empty();
+    return database;
+  }
+
+  SessionConfig config() const { return {database_.url(), "contract", 15'000, kLockTimeoutMs, true}; }
+  SessionConfig report_config() const { return {database_.url(), "contract", 15'000, kLockTimeoutMs, false}; }
+
+  PostgresDatabase& database_;
+  SteadyClock clock_;
+  pqxx::connection watch_;
+  Session session_{config()}, other_session_{config()}, desk_session_{config()}, other_desk_session_{config()}, report_session_{report_config()};
+  PgJobStore store_{session_, clock_}, other_store_{other_session_, clock_};
+  PgJobDesk desk_{desk_session_, PostgresDatabase::kShards}, other_desk_{other_desk_session_, PostgresDatabase::kShards};
+  PgReportStore reports_{report_session_, PostgresDatabase::kShards};
+  PgTypeStore types_{report_session_};
+  std::unique_ptr<pqxx::connection> locker_;
+  std::unique_ptr<pqxx::work> lock_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreContract,
+                         testing::Values(StoreKind{"Postgres", [] { return std::unique_ptr<StoreFixture>(new PostgresFixture); }}));
+
+}  // namespace
+}  // namespace tocsin
