@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/duration.h"
+#include "cli/pause.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 
@@ -36,16 +37,6 @@ double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-// Refused for now is not refused: waits as told and asks again.
-Json send_patiently(RestClient& client, const std::string& path, const Json& body) {
-  for (;;) {
-    Reply reply = client.call("POST", path, &body);
-    if (reply.ok()) return std::move(reply.body);
-    if (reply.status != 429) throw Failure(problem_text(reply));
-    std::this_thread::sleep_for(reply.retry_after.value_or(std::chrono::seconds(1)));
-  }
-}
-
 // Creates the jobs of one run over several connections.
 // Thread: work() runs on every lane, the rest on the owner.
 class Creator {
@@ -63,7 +54,7 @@ class Creator {
       Progress progress("creating");
       while (running_lanes_ > 0) {
         progress.show(created_, options_.jobs);
-        std::this_thread::sleep_for(milliseconds(20));
+        pause_for(milliseconds(20));
       }
     }
     if (failure_) std::rethrow_exception(failure_);
@@ -80,7 +71,7 @@ class Creator {
         const std::int64_t first = next_.fetch_add(options_.batch);
         if (first >= options_.jobs) break;
         const Json reply =
-            send_patiently(client, "/v1/jobs/batch", batch(first, std::min(first + options_.batch, options_.jobs)));
+            client.post_patiently("/v1/jobs/batch", batch(first, std::min(first + options_.batch, options_.jobs)));
         remember(reply.at("items"));
       }
     } catch (...) {
@@ -134,7 +125,7 @@ void wait_until_fired(RestClient& client, const BenchOptions& options, SteadyClo
   while (has_jobs(client, options.type, "pending") || has_jobs(client, options.type, "running")) {
     progress.show(std::min<std::int64_t>(static_cast<std::int64_t>(1000 * seconds_since(start)), all_due.count()),
                   all_due.count(), "ms");
-    std::this_thread::sleep_for(kPoll);
+    pause_for(kPoll);
   }
 }
 

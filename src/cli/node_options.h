@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "node/config.h"
+#include "tocsin/config.h"
 
 namespace CLI {
 class App;

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "cli/config_file.h"
+#include "cli/pause.h"
 #include "cli/text.h"
 
 namespace tocsin {
@@ -124,7 +125,11 @@ Reply RestClient::call(const std::string& method, const std::string& path, const
   request.path = prefix_ + path;
   request.set_header("Accept", "application/json");
   if (body) {
-    request.body = body->dump(-1, ' ', false, Json::error_handler_t::strict);
+    try {
+      request.body = body->dump();
+    } catch (const Json::exception&) {
+      throw BadUsage("an argument is not valid UTF-8");
+    }
     request.set_header("Content-Type", "application/json");
   } else if (method != "GET") {
     request.set_header("Content-Length", "0");
@@ -150,6 +155,15 @@ Json RestClient::send(const std::string& method, const std::string& path, const 
   Reply reply = call(method, path, body.is_null() ? nullptr : &body);
   if (!reply.ok()) throw Failure(problem_text(reply));
   return std::move(reply.body);
+}
+
+Json RestClient::post_patiently(const std::string& path, const Json& body) {
+  for (;;) {
+    Reply reply = call("POST", path, &body);
+    if (reply.ok()) return std::move(reply.body);
+    if (reply.status != 429) throw Failure(problem_text(reply));
+    pause_for(reply.retry_after.value_or(std::chrono::seconds(1)));
+  }
 }
 
 }  // namespace tocsin

@@ -59,6 +59,9 @@ class RestClient {
   Json get(const std::string& path);
   Json send(const std::string& method, const std::string& path, const Json& body);
 
+  // The same, but waits and asks again while the server answers 429.
+  Json post_patiently(const std::string& path, const Json& body);
+
  private:
   struct Transport;
   std::string url_;

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/node_options.h"
+#include "node/run.h"
 
 namespace tocsin {
 namespace {

@@ -1,0 +1,16 @@
+// Lets time pass between two questions to a server that cannot call back.
+#pragma once
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tocsin {
+
+// Blocks the calling thread; a signal may end it early.
+inline void pause_for(std::chrono::milliseconds length) {
+  ::poll(nullptr, 0, static_cast<int>(std::clamp<std::int64_t>(length.count(), 0, 60'000)));
+}
+
+}  // namespace tocsin
