@@ -358,7 +358,7 @@ void HttpSender::Engine::start_lookup(const std::shared_ptr<Lookup>& lookup, con
 }
 
 asio::awaitable<error_code> HttpSender::Engine::handshake(Exchange& exchange) {
-  exchange.phase = "TLS handshake";
+  exchange.phase = "negotiating TLS";
   const std::string& host = exchange.request.target.host;
   ssl::stream<tcp::socket&>& stream = *exchange.connection->tls;
   SSL* const session = stream.native_handle();
@@ -373,7 +373,7 @@ asio::awaitable<error_code> HttpSender::Engine::handshake(Exchange& exchange) {
   error_code ec;
   co_await stream.async_handshake(ssl::stream_base::client, into(ec));
   if (const long verdict = SSL_get_verify_result(session); ec && verdict != X509_V_OK && exchange.interruption.empty()) {
-    exchange.fail(std::string("TLS handshake: ") + X509_verify_cert_error_string(verdict));
+    exchange.fail(std::string("negotiating TLS: ") + X509_verify_cert_error_string(verdict));
   }
   co_return ec;
 }

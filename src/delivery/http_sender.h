@@ -49,7 +49,7 @@ struct HttpSenderOptions {
   int max_connections = 256;  // per origin; further requests wait their turn inside
   // Less than the 5 s after which common servers close idle connections: theirs and our next request would cross.
   Duration idle_timeout = std::chrono::seconds(4);
-  std::string ca_file;  // PEM, trusted besides the system's own; may be empty
+  std::string ca_file = {};  // PEM, trusted besides the system's own; may be empty
 };
 
 // Thread: send any; the rest owner only. `done` runs on the sender's thread (after stop() on the caller's) and must not block or throw.

@@ -61,6 +61,9 @@ std::optional<Error> read_url(const json& value, WebhookSettings& settings) {
   target.is_https = url.scheme_id() == boost::urls::scheme::https;
   if (url.has_userinfo()) return wrong("must not hold a user name or password");
 
+  // Boost.URL 1.81 takes what follows a port for a path even when no slash begins it: "http://h:-1/".
+  if (!url.encoded_path().empty() && !url.encoded_path().starts_with('/')) return wrong("the port is not a number");
+  if (url.host_type() == boost::urls::host_type::ipvfuture) return wrong("the host is neither a name nor an address");
   const bool is_ipv6 = url.host_type() == boost::urls::host_type::ipv6;
   target.host = std::string(url.encoded_host_address().data(), url.encoded_host_address().size());
   if (target.host.empty()) return wrong("has no host");

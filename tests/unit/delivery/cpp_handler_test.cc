@@ -1,0 +1,109 @@
+#include "delivery/cpp_handler.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <stdexcept>
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = Outcome::Kind;
+
+class FixedClock final : public Clock {
+ public:
+  MonoTime now() const override { return MonoTime(1000s); }
+};
+
+class CppHandlerTest : public testing::Test {
+ protected:
+  std::future<Outcome> begin(CppHandler function, Duration lease = 30s) {
+    ClaimedJob claimed;
+    claimed.job.job_id = 7;
+    claimed.lease_deadline = clock_.now() + lease;
+    auto promise = std::make_shared<std::promise<Outcome>>();
+    runner_.handler_for(std::make_shared<const CppHandler>(std::move(function)))->start(claimed, [promise](Outcome outcome) {
+      promise->set_value(std::move(outcome));  // throws when called twice
+    });
+    return promise->get_future();
+  }
+
+  FixedClock clock_;
+  WorkerPool workers_{1, 2};
+  CppRunner runner_{workers_, clock_};
+};
+
+TEST_F(CppHandlerTest, TakesTheOutcomeOfTheFunction) {
+  EXPECT_EQ(begin([](const Job& job) { return Outcome::dead(std::to_string(job.job_id)); }).get().message, "7");
+  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::done);
+}
+
+TEST_F(CppHandlerTest, RetriesWhatThrows) {
+  const Outcome outcome = begin([](const Job&) -> Outcome { throw std::runtime_error("no such order"); }).get();
+  EXPECT_EQ(outcome.kind, Kind::retry);
+  EXPECT_EQ(outcome.message, "no such order");
+  EXPECT_EQ(begin([](const Job&) -> Outcome { throw 7; }).get().kind, Kind::retry);
+}
+
+TEST_F(CppHandlerTest, StartsNothingAfterItsLease) {
+  bool has_run = false;
+  const auto function = [&](const Job&) {
+    has_run = true;
+    return Outcome::done();
+  };
+  EXPECT_EQ(begin(function, 0s).get().kind, Kind::retry);
+  EXPECT_FALSE(has_run);
+}
+
+TEST_F(CppHandlerTest, RetriesWhenTheQueueIsFull) {
+  std::promise<void> begun, release;
+  auto running = begin([&](const Job&) {
+    begun.set_value();
+    release.get_future().wait();
+    return Outcome::done();
+  });
+  begun.get_future().wait();
+  auto first = begin([](const Job&) { return Outcome::done(); });
+  auto second = begin([](const Job&) { return Outcome::done(); });
+  const Outcome third = begin([](const Job&) { return Outcome::done(); }).get();
+  EXPECT_EQ(third.kind, Kind::retry);
+  EXPECT_TRUE(third.retry_after);
+  release.set_value();
+  EXPECT_EQ(running.get().kind, Kind::done);
+  EXPECT_EQ(first.get().kind, Kind::done);
+  EXPECT_EQ(second.get().kind, Kind::done);
+}
+
+TEST_F(CppHandlerTest, EndsWhatOverrunsTheStopAndDropsItsLateOutcome) {
+  auto begun = std::make_shared<std::promise<void>>();
+  auto release = std::make_shared<std::promise<void>>();
+  std::promise<void> ended;
+  auto over = ended.get_future();
+  auto running = begin([begun, release, until_gone = std::shared_ptr<void>(nullptr, [&](void*) { ended.set_value(); })](const Job&) {
+    begun->set_value();
+    release->get_future().wait();
+    return Outcome::done();
+  });
+  begun->get_future().wait();
+  auto waiting = begin([](const Job&) { return Outcome::done(); });
+  EXPECT_FALSE(workers_.stop(0s));
+  runner_.stop();
+  EXPECT_EQ(running.get().message, "shutting down");
+  EXPECT_EQ(waiting.get().message, "shutting down");
+  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().message, "shutting down");
+  release->set_value();
+  over.wait();  // a second call of its finish would have thrown by now
+}
+
+TEST(CppHandlers, FindsWhatWasAdded) {
+  CppHandlers handlers;
+  EXPECT_EQ(handlers.find("order.unpaid"), nullptr);
+  EXPECT_TRUE(handlers.add("order.unpaid", [](const Job&) { return Outcome::dead("first"); }));
+  EXPECT_FALSE(handlers.add("order.unpaid", [](const Job&) { return Outcome::dead("second"); }));
+  ASSERT_NE(handlers.find("order.unpaid"), nullptr);
+  EXPECT_EQ((*handlers.find("order.unpaid"))(Job{}).message, "first");
+}
+
+}  // namespace
+}  // namespace tocsin

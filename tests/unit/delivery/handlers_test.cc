@@ -1,0 +1,84 @@
+#include "delivery/handlers.h"
+
+#include <gtest/gtest.h>
+
+#include "delivery/cpp_handler.h"
+#include "delivery/webhook.h"
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+class FixedClock final : public Clock {
+ public:
+  MonoTime now() const override { return MonoTime(1000s); }
+};
+
+BizType a_type(const std::string& kind, const std::string& settings = "") {
+  BizType type;
+  type.type_id = 1;
+  type.name = "order.unpaid";
+  type.handler_kind = kind;
+  type.handler_json = R"({"kind":")" + kind + "\"" + settings + "}";
+  return type;
+}
+
+class Handlers : public testing::Test {
+ protected:
+  std::string field_at_fault(const BizType& type) const {
+    const auto error = registry_.check(type);
+    return error ? error->field : "";
+  }
+
+  FixedClock clock_;
+  WebhookClient webhooks_{{"1.2.3", {}}, clock_, [] { return WallTime{}; }, [](const Job&) { return std::string("{}"); }};
+  WorkerPool workers_{1, 1};
+  CppRunner runner_{workers_, clock_};
+  CppHandlers functions_;
+  HandlerRegistry registry_{webhooks_, runner_, functions_};
+};
+
+TEST_F(Handlers, NamesTheFieldAtFault) {
+  EXPECT_EQ(field_at_fault(a_type("noop")), "");
+  EXPECT_EQ(field_at_fault(a_type("cpp")), "") << "a node without the function may still register the type";
+  EXPECT_EQ(field_at_fault(a_type("webhook", R"(,"url":"http://h/")")), "");
+  EXPECT_EQ(field_at_fault(a_type("telegram")), "handler.kind");
+  EXPECT_EQ(field_at_fault(a_type("")), "handler.kind");
+  EXPECT_EQ(field_at_fault(a_type("noop", R"(,"url":"http://h/")")), "handler.url");
+  EXPECT_EQ(field_at_fault(a_type("webhook")), "handler.url");
+  EXPECT_NE(registry_.check(a_type("telegram"))->message.find("cpp, noop, webhook"), std::string::npos);
+}
+
+TEST_F(Handlers, RunsOnlyWhatItCan) {
+  EXPECT_TRUE(registry_.can_run(a_type("noop")));
+  EXPECT_FALSE(registry_.can_run(a_type("telegram")));
+  EXPECT_FALSE(registry_.can_run(a_type("webhook", R"(,"url":"nonsense")"))) << "a row written past the API";
+  EXPECT_FALSE(registry_.can_run(a_type("cpp")));
+  functions_.add("order.unpaid", [](const Job&) { return Outcome::done(); });
+  EXPECT_TRUE(registry_.can_run(a_type("cpp")));
+}
+
+TEST_F(Handlers, NoopIsDoneAtOnce) {
+  bool is_done = false;
+  registry_.find(a_type("noop"))->start({}, [&](const Outcome& outcome) { is_done = outcome.kind == Outcome::Kind::done; });
+  EXPECT_TRUE(is_done);
+}
+
+TEST_F(Handlers, FollowsChangesOfATypeUnderTheSamePointer) {
+  Handler* const before = registry_.find(a_type("webhook", R"(,"url":"http://h/")"));
+  ASSERT_NE(before, nullptr);
+  EXPECT_EQ(registry_.find(a_type("webhook", R"(,"url":"http://h/")")), before);
+  EXPECT_EQ(registry_.find(a_type("noop")), before);
+  bool is_done = false;
+  before->start({}, [&](const Outcome&) { is_done = true; });
+  EXPECT_TRUE(is_done);
+
+  EXPECT_FALSE(registry_.can_run(a_type("telegram")));
+  BizType other = a_type("noop");
+  other.type_id = 2;
+  EXPECT_NE(registry_.find(other), before);
+}
+
+}  // namespace
+}  // namespace tocsin
