@@ -1,8 +1,7 @@
-// The version of this source; CMakeLists.txt says the same.
 #pragma once
 
 namespace tocsin {
 
-inline constexpr const char* kVersion = "0.1.0";
+inline constexpr const char* kVersion = "0.1.0";  // the same as in CMakeLists.txt; a test compares them
 
 }  // namespace tocsin

@@ -1,0 +1,39 @@
+// What a node is told at its start.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tocsin {
+
+struct NodeConfig {
+  std::vector<std::string> databases;  // connection strings; the first is home
+  std::string listen = "127.0.0.1:7070";
+  std::string token_file;
+  std::string node_name;      // empty: the host's name
+  std::optional<int> shards;  // at first migration only
+  bool migrate_first = false;
+  std::size_t max_attribute_bytes = 65536;
+  std::vector<std::string> allow_webhook;  // CIDRs of private addresses that webhooks may call
+  std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};
+  int api_threads = 1;
+  int claimers = 2;
+  int db_pool = 4;
+  int workers = 4;
+  std::size_t queue_capacity = 100000;  // candidates in memory
+  std::chrono::milliseconds drain_timeout{20000};
+  std::string log_level = "info";
+  std::string log_format = "text";  // or json
+};
+
+// Serves until SIGTERM or SIGINT, then drains. Returns the exit code.
+int run_node(const NodeConfig& config);
+
+// Creates or upgrades the schema of every database. Returns the exit code.
+int run_migrate(const NodeConfig& config);
+
+}  // namespace tocsin

@@ -1,0 +1,107 @@
+#include "node/database_engine.h"
+
+#include <algorithm>
+#include <random>
+
+namespace tocsin {
+namespace {
+
+std::uint64_t true_random() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+constexpr Duration kListenSlice = std::chrono::milliseconds(500);
+
+}  // namespace
+
+PgJobStore& DatabaseEngine::new_store() {
+  Session& session = sessions_.emplace_back(config_.session);
+  return stores_.emplace_back(session, clock_);
+}
+
+EngineStores DatabaseEngine::make_stores(int claimers) {
+  std::vector<JobStore*> claiming;
+  for (int i = 0; i < claimers; ++i) claiming.push_back(&new_store());
+  return {new_store(), claiming, new_store(), new_store()};
+}
+
+DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events, HandlerFinder find_handler,
+                               std::function<void()> on_types_changed)
+    : config_(std::move(config)),
+      clock_(clock),
+      events_(events),
+      on_types_changed_(std::move(on_types_changed)),
+      engine_(config_.engine, config_.shards, make_stores(config_.claimers), std::move(find_handler), events, true_random()) {
+  std::vector<Waker*> wakers;
+  for (Stage* stage : engine_.stages()) {
+    loops_.push_back(std::make_unique<LoopThread>(*stage, clock_));
+    wakers.push_back(loops_.back().get());
+  }
+  engine_.set_wakers(wakers);
+}
+
+DatabaseEngine::~DatabaseEngine() {
+  stop(Duration(0), [] {});
+}
+
+Status DatabaseEngine::connect() {
+  for (PgJobStore& store : stores_) {
+    if (auto done = store.warm_up(); !done) return done;
+  }
+  return Unit{};
+}
+
+void DatabaseEngine::start() {
+  for (auto& loop : loops_) loop->start();
+  listener_ = std::thread([this] { listen(); });
+}
+
+bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) {
+  if (is_stopping_.exchange(true)) return true;
+  engine_.begin_drain();
+  const auto drained_by = [this](MonoTime deadline) {
+    // The last outcome is written by the finisher on its own thread; nothing announces it, and nobody waits for this poll.
+    while (!engine_.is_drained() && clock_.now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return engine_.is_drained();
+  };
+  bool is_drained = drained_by(clock_.now() + grace);
+  if (!is_drained) {
+    abandon();
+    is_drained = drained_by(clock_.now() + std::chrono::seconds(2));
+  }
+  for (auto& loop : loops_) loop->stop();
+  if (listener_.joinable()) listener_.join();
+  return is_drained;
+}
+
+void DatabaseEngine::listen() {
+  PgListener listener(config_.session);
+  while (!is_stopping_) {
+    auto heard = listener.wait(kListenSlice);
+    if (!heard) {
+      is_listening_ = false;
+      events_.failed("listener", heard.error());
+      for (int i = 0; i < 5 && !is_stopping_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      continue;
+    }
+    is_listening_ = true;
+    if (heard->is_reconnected) engine_.request_sweep();
+    if (heard->is_types_changed || heard->is_reconnected) on_types_changed_();
+    for (const Candidate& job : heard->due) {
+      if (std::ranges::binary_search(config_.shards, shard_of(job.job_id))) engine_.hint(job);
+    }
+  }
+}
+
+std::pair<const char*, Duration> DatabaseEngine::most_stuck() const {
+  std::pair<const char*, Duration> worst{"", Duration(0)};
+  const MonoTime now = clock_.now();
+  for (const auto& loop : loops_) {
+    const Duration stuck = loop->stuck_for(now);
+    if (stuck > worst.second) worst = {loop->name(), stuck};
+  }
+  return worst;
+}
+
+}  // namespace tocsin

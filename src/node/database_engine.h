@@ -1,0 +1,62 @@
+// The engine of one database on this node, with its threads and connections: one thread per stage, one for notifications.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "node/loop_thread.h"
+#include "pipeline/engine.h"
+#include "postgres/pg_job_store.h"
+#include "postgres/pg_listener.h"
+
+namespace tocsin {
+
+struct DatabaseEngineConfig {
+  SessionConfig session;
+  EngineConfig engine;
+  std::vector<Shard> shards;
+  int claimers = 2;
+};
+
+// Thread: owner only, except hint(), set_catalog(), engine() (any).
+class DatabaseEngine {
+ public:
+  DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events, HandlerFinder find_handler,
+                 std::function<void()> on_types_changed);
+  ~DatabaseEngine();
+
+  // Connects every stage and plans its statements. Error: the first that failed.
+  Status connect();
+  void start();
+
+  // Drains within `grace`; then `abandon` is called, which must make every handler in flight end, and what ended is written. Returns
+  // false when claimed jobs were left behind all the same: their leases will end.
+  bool stop(Duration grace, const std::function<void()>& abandon);
+
+  Engine& engine() { return engine_; }
+  // The stage that has been inside one step the longest, and for how long.
+  std::pair<const char*, Duration> most_stuck() const;
+  bool is_listening() const { return is_listening_; }
+
+ private:
+  PgJobStore& new_store();
+  EngineStores make_stores(int claimers);
+  void listen();
+
+  const DatabaseEngineConfig config_;
+  const Clock& clock_;
+  EventSink& events_;
+  const std::function<void()> on_types_changed_;
+  std::deque<Session> sessions_;
+  std::deque<PgJobStore> stores_;
+  Engine engine_;
+  std::vector<std::unique_ptr<LoopThread>> loops_;
+  std::thread listener_;
+  std::atomic<bool> is_stopping_{false};
+  std::atomic<bool> is_listening_{false};
+};
+
+}  // namespace tocsin

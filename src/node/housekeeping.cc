@@ -1,0 +1,101 @@
+#include "node/housekeeping.h"
+
+#include <spdlog/spdlog.h>
+
+#include "postgres/pg_maintenance.h"
+#include "postgres/pg_type_store.h"
+
+namespace tocsin {
+namespace {
+
+constexpr auto kRound = std::chrono::seconds(1);
+constexpr auto kSlowRound = std::chrono::minutes(10);
+
+SessionConfig unpinned(SessionConfig config) {
+  config.has_pinned_plans = false;
+  return config;
+}
+
+}  // namespace
+
+Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks)
+    : config_(std::move(config)), clock_(clock), callbacks_(std::move(callbacks)), session_(unpinned(config_.session)) {}
+
+Status Housekeeping::start() {
+  if (auto done = slow_round(); !done) return done;
+  if (auto done = round(true); !done) return done;
+  thread_ = std::thread([this] { run(); });
+  return Unit{};
+}
+
+void Housekeeping::reload_types() {
+  {
+    std::lock_guard lock(mutex_);
+    is_reload_wanted_ = true;
+  }
+  woken_.notify_one();
+}
+
+void Housekeeping::set_draining() {
+  std::lock_guard lock(mutex_);
+  is_draining_ = true;
+}
+
+void Housekeeping::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    if (is_stopping_) return;
+    is_stopping_ = true;
+  }
+  woken_.notify_one();
+  if (!thread_.joinable()) return;
+  thread_.join();
+  if (auto done = PgMaintenance(session_).leave(config_.node_id); !done) callbacks_.failed(done.error());
+}
+
+void Housekeeping::run() {
+  int rounds = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    woken_.wait_for(lock, kRound, [this] { return is_stopping_ || is_reload_wanted_; });
+    if (is_stopping_) return;
+    // Without a word from the registry it is read every few seconds all the same: notifications can be lost.
+    const bool reload = std::exchange(is_reload_wanted_, false) || ++rounds % 3 == 0;
+    lock.unlock();
+    Status done = round(reload);
+    if (done && clock_.now() >= next_slow_round_) done = slow_round();
+    if (!done) callbacks_.failed(done.error());
+    lock.lock();
+  }
+}
+
+Status Housekeeping::round(bool reload) {
+  PgMaintenance maintenance(session_);
+  bool is_draining = false;
+  {
+    std::lock_guard lock(mutex_);
+    is_draining = is_draining_;
+  }
+  if (auto done = maintenance.heartbeat(config_.node_id, config_.node_name, config_.version, is_draining); !done) return done;
+  callbacks_.answered();
+  if (reload) {
+    auto types = PgTypeStore(session_).list();
+    if (!types) return types.error();
+    callbacks_.types(std::move(*types));
+  }
+  if (auto folded = maintenance.fold_counts(); !folded) return folded.error();
+  return Unit{};
+}
+
+Status Housekeeping::slow_round() {
+  PgMaintenance maintenance(session_);
+  if (auto done = maintenance.prepare_history(); !done) return done;
+  if (auto done = maintenance.forget_dead_nodes(); !done) return done;
+  auto dropped = maintenance.drop_history(config_.retain_days);
+  if (!dropped) return dropped.error();
+  for (const std::string& table : *dropped) spdlog::info("retention: dropped {}", table);
+  next_slow_round_ = clock_.now() + kSlowRound;
+  return Unit{};
+}
+
+}  // namespace tocsin

@@ -1,0 +1,60 @@
+// What a node does beside firing jobs: heartbeat, types, counts, history tables, retention.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "postgres/session.h"
+#include "tocsin/biz_type.h"
+#include "tocsin/clock.h"
+
+namespace tocsin {
+
+struct HousekeepingConfig {
+  SessionConfig session;
+  std::int64_t node_id = 0;
+  std::string node_name;
+  std::string version;
+  std::map<std::string, int> retain_days;
+};
+
+// Thread: owner only, except reload_types() (any).
+class Housekeeping {
+ public:
+  struct Callbacks {
+    std::function<void(std::vector<BizType>)> types;  // read from the registry
+    std::function<void()> answered;                   // the database answered
+    std::function<void(const Error&)> failed;
+  };
+  Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);
+  ~Housekeeping() { stop(); }
+
+  // Reads the types and writes the first heartbeat before it returns.
+  Status start();
+  void reload_types();  // soon, on its own thread
+  void set_draining();
+  void stop();          // leaves the membership
+
+ private:
+  void run();
+  Status round(bool reload);
+  Status slow_round();
+
+  const HousekeepingConfig config_;
+  const Clock& clock_;
+  const Callbacks callbacks_;
+  Session session_;
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  bool is_reload_wanted_ = false;
+  bool is_draining_ = false;
+  bool is_stopping_ = false;
+  MonoTime next_slow_round_{};
+  std::thread thread_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,63 @@
+// The node's EventSink: Prometheus metrics, the lateness window, and log lines for failures.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "node/lateness.h"
+#include "tocsin/biz_type.h"
+#include "tocsin/event.h"
+
+namespace prometheus {
+class Registry;
+class Counter;
+class Histogram;
+class Gauge;
+template <class T>
+class Family;
+}  // namespace prometheus
+
+namespace tocsin {
+
+// Thread: any.
+class Metrics final : public EventSink {
+ public:
+  explicit Metrics(const Clock& clock);
+  ~Metrics() override;
+
+  void count(Counter what, std::int64_t n) override;
+  void started(TypeId type, Duration lateness) override;
+  void called(std::string_view stage, Duration took, std::int64_t rows) override;
+  void failed(std::string_view stage, const Error& error) override;
+
+  // Names for the label biz_type.
+  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
+  // Read at every exposition. REQUIRES: before the first text().
+  void add_gauge(const std::string& name, const std::string& help, std::function<double()> read);
+
+  LatencySummary lateness() const;
+  std::string text() const;  // Prometheus text exposition format
+
+ private:
+  prometheus::Histogram& lateness_of(TypeId type);
+
+  const Clock& clock_;
+  std::shared_ptr<prometheus::Registry> registry_;
+  std::array<prometheus::Counter*, kCounters> counters_{};
+  prometheus::Family<prometheus::Histogram>* lateness_family_;
+  prometheus::Family<prometheus::Histogram>* call_family_;
+  prometheus::Family<prometheus::Counter>* error_family_;
+  LatenessWindow window_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const TypeCatalog> catalog_;
+  std::map<TypeId, prometheus::Histogram*> by_type_;
+  std::map<std::string, prometheus::Histogram*, std::less<>> by_stage_;
+  std::vector<std::pair<prometheus::Gauge*, std::function<double()>>> gauges_;
+  std::map<std::string, MonoTime, std::less<>> last_logged_;
+};
+
+}  // namespace tocsin

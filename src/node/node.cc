@@ -1,0 +1,241 @@
+#include "tocsin/node.h"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <random>
+#include <utility>
+
+#include "api/api.h"
+#include "api/job_json.h"
+#include "delivery/cpp_handler.h"
+#include "delivery/handlers.h"
+#include "delivery/webhook.h"
+#include "node/database_engine.h"
+#include "node/housekeeping.h"
+#include "node/log.h"
+#include "node/metrics.h"
+#include "node/node_backend.h"
+#include "node/run.h"
+#include "node/system_clock.h"
+#include "postgres/migrator.h"
+#include "tocsin/version.h"
+
+namespace tocsin {
+namespace {
+
+std::string host_name() {
+  char name[256] = "node";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::int64_t random_id() {
+  std::random_device device;
+  return static_cast<std::int64_t>(((std::uint64_t{device()} << 32) | device()) >> 1);
+}
+
+Error about(const std::string& what, const Error& error) { return {error.code, what + ": " + error.message, error.field}; }
+
+}  // namespace
+
+class Node::Impl {
+ public:
+  explicit Impl(NodeConfig config)
+      : config_(std::move(config)),
+        metrics_(clock_),
+        workers_(config_.workers, kWorkQueue),
+        cpp_runner_(workers_, clock_),
+        webhooks_({kVersion, {}}, clock_, [this] { return backend_ ? backend_->now() : WallTime{}; }, [](const Job& job) { return job_json(job); }),
+        handlers_(webhooks_, cpp_runner_, functions_) {
+    if (config_.node_name.empty()) config_.node_name = host_name();
+  }
+  ~Impl() { stop(); }
+
+  CppHandlers& functions() { return functions_; }
+  Status start();
+  void stop();
+  int port() const { return api_->port(); }
+
+ private:
+  static constexpr std::size_t kWorkQueue = 4096;  // as many as the engine may claim
+
+  Result<int> install();
+  void add_gauges();
+  SessionConfig session(const std::string& role) const;
+
+  NodeConfig config_;
+  SystemClock clock_;
+  Metrics metrics_;
+  CppHandlers functions_;
+  WorkerPool workers_;
+  CppRunner cpp_runner_;
+  WebhookClient webhooks_;
+  HandlerRegistry handlers_;
+  std::unique_ptr<DatabaseEngine> engine_;
+  std::unique_ptr<NodeBackend> backend_;
+  std::unique_ptr<Housekeeping> housekeeping_;
+  std::unique_ptr<Api> api_;
+};
+
+SessionConfig Node::Impl::session(const std::string& role) const {
+  SessionConfig session;
+  session.url = config_.databases.front();
+  session.application = "tocsin " + role;
+  return session;
+}
+
+Result<int> Node::Impl::install() {
+  Session setup(session("setup"));
+  if (config_.migrate_first) {
+    auto done = migrate(setup, config_.shards, [](const std::string& step) { spdlog::info("migrated: {}", step); });
+    if (!done) return done.error();
+  }
+  auto installed = check_installation(setup, config_.shards);
+  if (!installed) return installed.error();
+  return installed->shards;
+}
+
+Status Node::Impl::start() {
+  if (config_.databases.empty()) return Error{ErrorCode::invalid, "a database is needed: --database URL or TOCSIN_DATABASE", "database"};
+  if (config_.databases.size() > 1) return Error{ErrorCode::invalid, "this version serves one database; several were given", "database"};
+  const auto name = database_name(config_.databases.front());
+  if (!name) return name.error();
+  // The listener's address is checked before anything is started: a port in use must not cost a drain.
+  auto shards = install();
+  if (!shards) return about("database " + *name, shards.error());
+
+  DatabaseEngineConfig engine_config;
+  engine_config.session = session("engine");
+  engine_config.engine.node = config_.node_name;
+  engine_config.engine.capacity = config_.queue_capacity;
+  engine_config.claimers = config_.claimers;
+  for (int shard = 0; shard < *shards; ++shard) engine_config.shards.push_back(static_cast<Shard>(shard));
+  engine_ = std::make_unique<DatabaseEngine>(
+      engine_config, clock_, metrics_, [this](const BizType& type) { return handlers_.find(type); },
+      [this] {
+        if (housekeeping_) housekeeping_->reload_types();
+      });
+  backend_ = std::make_unique<NodeBackend>(NodeState{config_.node_name, *name, *shards, session("api"), config_.db_pool}, clock_, metrics_, handlers_, *engine_);
+  housekeeping_ = std::make_unique<Housekeeping>(
+      HousekeepingConfig{session("housekeeping"), random_id(), config_.node_name, kVersion, config_.retain_days}, clock_,
+      Housekeeping::Callbacks{[this](std::vector<BizType> types) { backend_->set_types(std::move(types)); }, [this] { backend_->database_answered(); },
+                              [this](const Error& error) { metrics_.failed("housekeeping", error); }});
+  add_gauges();
+
+  auto api = Api::create(*backend_, {config_.listen, config_.token_file, config_.api_threads, config_.max_attribute_bytes});
+  if (!api) return api.error();
+  api_ = std::move(*api);
+  if (auto done = webhooks_.start(); !done) return done;
+  if (auto done = engine_->connect(); !done) return about("database " + *name, done.error());
+  if (auto done = housekeeping_->start(); !done) return about("database " + *name, done.error());
+  engine_->start();
+  if (auto done = api_->start(); !done) return done;
+  spdlog::info("node {} serves {} with {} shards on port {}", config_.node_name, *name, *shards, api_->port());
+  return Unit{};
+}
+
+void Node::Impl::add_gauges() {
+  const EngineShared& shared = engine_->engine().shared();
+  metrics_.add_gauge("tocsin_known_jobs", "Candidates in memory", [&shared] { return static_cast<double>(shared.known.size()); });
+  metrics_.add_gauge("tocsin_due_jobs", "Due jobs waiting for a claim", [&shared] { return static_cast<double>(shared.due.size()); });
+  metrics_.add_gauge("tocsin_backlog_lanes", "Lanes whose backlog is claimed straight from the table",
+                     [&shared] { return static_cast<double>(shared.due.backlog_lanes()); });
+  metrics_.add_gauge("tocsin_running_jobs", "Claimed jobs on this node", [&shared] { return static_cast<double>(shared.gate.running()); });
+  metrics_.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
+                     [&shared] { return std::chrono::duration<double>(shared.db_clock.uncertainty()).count(); });
+}
+
+// The stop order, in one place: refuse requests; scan, wheel and claims stop and what has not started is given back; handlers get their
+// grace; outcomes are written; the membership is left last.
+void Node::Impl::stop() {
+  if (backend_) backend_->start_draining();
+  if (housekeeping_) housekeeping_->set_draining();
+  if (api_) api_->stop(std::chrono::seconds(5));
+  if (engine_) {
+    const bool is_clean = engine_->stop(config_.drain_timeout, [this] {
+      spdlog::warn("handlers did not end within the drain time-out: their attempts count and will be retried");
+      workers_.stop(Duration(0));
+      cpp_runner_.stop();
+      webhooks_.stop();
+    });
+    if (!is_clean) spdlog::warn("claimed jobs were left behind: they become due again when their leases end");
+  }
+  workers_.stop(Duration(0));
+  cpp_runner_.stop();
+  webhooks_.stop();
+  if (housekeeping_) housekeeping_->stop();
+  if (backend_) backend_->stop();
+  api_.reset();
+  housekeeping_.reset();
+  backend_.reset();
+  engine_.reset();
+}
+
+Node::Node(NodeConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
+Node::~Node() = default;
+
+void Node::handle(const std::string& biz_type, CppHandler handler) { impl_->functions().add(biz_type, std::move(handler)); }
+Status Node::start() { return impl_->start(); }
+int Node::port() const { return impl_->port(); }
+void Node::stop() { impl_->stop(); }
+
+int run_until_signal(Node& node) {
+  signal(SIGPIPE, SIG_IGN);
+  // Blocked before any thread exists, so that every thread inherits the mask and only sigwait() receives them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  if (auto done = node.start(); !done) {
+    const Error& error = done.error();
+    std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.empty() ? "" : error.field.c_str(), error.field.empty() ? "" : ": ", error.message.c_str());
+    return 1;
+  }
+  int received = 0;
+  sigwait(&signals, &received);
+  spdlog::info("draining");
+  node.stop();
+  spdlog::info("stopped");
+  return 0;
+}
+
+int run_node(const NodeConfig& config) {
+  start_log(config.log_level, config.log_format);
+  // No thread may exist before the signals are blocked.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  Node node(config);
+  return run_until_signal(node);
+}
+
+int run_migrate(const NodeConfig& config) {
+  if (config.databases.empty()) {
+    std::fprintf(stderr, "tocsin: database: a database is needed: --database URL or TOCSIN_DATABASE\n");
+    return 1;
+  }
+  for (const std::string& url : config.databases) {
+    SessionConfig session;
+    session.url = url;
+    session.application = "tocsin migrate";
+    session.has_pinned_plans = false;
+    Session connection(session);
+    const auto name = database_name(url);
+    auto done = migrate(connection, config.shards, [](const std::string& step) { std::printf("applied %s\n", step.c_str()); });
+    if (!done) {
+      std::fprintf(stderr, "tocsin: %s: %s%s\n", name ? name->c_str() : "database", done.error().field.empty() ? "" : (done.error().field + ": ").c_str(),
+                   done.error().message.c_str());
+      return 1;
+    }
+    std::printf("%s: %s\n", name ? name->c_str() : "database", *done == 0 ? "nothing to do" : "up to date");
+  }
+  return 0;
+}
+
+}  // namespace tocsin

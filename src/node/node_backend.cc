@@ -1,0 +1,135 @@
+#include "node/node_backend.h"
+
+#include "postgres/pg_job_desk.h"
+
+namespace tocsin {
+namespace {
+
+constexpr std::size_t kQueue = 20'000;   // requests waiting for a database thread; over it callers get 429
+constexpr std::size_t kBatch = 500;      // requests that share a transaction
+constexpr int kCreators = 2;             // two, so that one gathers and sends while the other waits for the disk
+constexpr int kCancellers = 2;
+constexpr Duration kSilence = std::chrono::seconds(5);
+constexpr Duration kStuck = std::chrono::seconds(20);  // longer than any statement may take
+
+// Answers every request of a batch. When the batch as a whole was refused for its values, each request is tried alone, so that one bad
+// request cannot fail its neighbours.
+template <class Item, class Reply, class Call>
+void flush(std::vector<Item>& items, const Call& call) {
+  Result<std::vector<Reply>> replies = call(items);
+  if (replies) {
+    for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
+    return;
+  }
+  const Error error = replies.error();
+  const bool is_final = items.size() == 1 || error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable;
+  for (Item& item : items) {
+    if (is_final) {
+      item.done(error);
+      continue;
+    }
+    std::vector<Item> alone;
+    alone.push_back(std::move(item));
+    flush<Item, Reply>(alone, call);
+  }
+}
+
+}  // namespace
+
+NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers, DatabaseEngine& engine)
+    : state_(std::move(state)),
+      clock_(clock),
+      metrics_(metrics),
+      handlers_(handlers),
+      engine_(engine),
+      catalog_(std::make_shared<const TypeCatalog>()),
+      pool_(state_.session, state_.shards, state_.db_pool, kQueue),
+      creates_(state_.session, state_.shards, kCreators, kQueue, kBatch,
+               [](PgJobDesk& desk, std::vector<Create> items) {
+                 flush<Create, CreateReply>(items, [&](const std::vector<Create>& batch) {
+                   std::vector<NewJob> jobs;
+                   jobs.reserve(batch.size());
+                   for (const Create& item : batch) jobs.push_back(item.job);
+                   return desk.create(jobs, CreateMode::each_by_itself);
+                 });
+               }),
+      cancels_(state_.session, state_.shards, kCancellers, kQueue, kBatch, [](PgJobDesk& desk, std::vector<Cancel> items) {
+        flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
+          std::vector<JobId> ids;
+          for (const Cancel& item : batch) ids.push_back(item.job);
+          return desk.cancel(ids);
+        });
+      }) {}
+
+NodeBackend::~NodeBackend() { stop(); }
+
+void NodeBackend::stop() {
+  creates_.stop();
+  cancels_.stop();
+  pool_.stop();
+}
+
+bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) { return creates_.push({std::move(job), std::move(done)}); }
+
+bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) { return cancels_.push({job, std::move(done)}); }
+
+bool NodeBackend::post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
+
+void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
+  const EngineConfig& config = engine_.engine().shared().config;
+  if (fire_at < now() + config.lookahead + std::chrono::seconds(1)) engine_.engine().hint({job, type, fire_at});
+}
+
+void NodeBackend::set_types(std::vector<BizType> types) {
+  std::lock_guard lock(types_mutex_);
+  auto all = std::make_shared<const TypeCatalog>(types);
+  catalog_.set(all);
+  metrics_.set_catalog(all);
+  // The engine sees only types that can run here: the jobs of others are not claimed, and another node may have their handler.
+  std::erase_if(types, [this](const BizType& type) { return !handlers_.can_run(type); });
+  engine_.engine().set_catalog(std::make_shared<const TypeCatalog>(std::move(types)));
+}
+
+void NodeBackend::reload_types(Stores& stores) {
+  auto types = stores.types.list();
+  if (types) set_types(std::move(*types));
+}
+
+WallTime NodeBackend::now() const {
+  const auto database_now = engine_.engine().shared().db_clock.at_least(clock_.now());
+  // Before the first answer nobody asks for more than a rough time.
+  return database_now ? *database_now : WallTime{};
+}
+
+Readiness NodeBackend::readiness() const {
+  Readiness out{true, {}};
+  const auto check = [&](const std::string& name, bool is_ok, const std::string& otherwise) {
+    out.checks.emplace_back(name, is_ok ? "ok" : otherwise);
+    out.is_ready = out.is_ready && is_ok;
+  };
+  const MonoTime now = clock_.now();
+  check("database " + state_.database, now - MonoTime(Duration(last_answer_.load())) < kSilence, "does not answer");
+  const auto [stage, stuck] = engine_.most_stuck();
+  check("engine", stuck < kStuck, std::string(stage) + " has been busy for " + std::to_string(stuck.count() / 1'000'000) + " s");
+  check("clock", engine_.engine().shared().db_clock.at_least(now).has_value(), "the database's clock is not known yet");
+  check("accepting", !is_draining_, "draining");
+  // Not fatal: the scan alone finds every job within a second.
+  out.checks.emplace_back("notifications", engine_.is_listening() ? "ok" : "not listening: jobs created elsewhere may be up to a second late");
+  return out;
+}
+
+std::string NodeBackend::hold_reason(TypeId type) const {
+  const auto catalog = catalog_.get();
+  const BizType* known = catalog->find(type);
+  if (!known) return "its type is not registered";
+  if (known->is_paused(now())) return "its type is paused";
+  if (!handlers_.can_run(*known)) return "this node has no handler for its type";
+  const EngineShared& shared = engine_.engine().shared();
+  const std::size_t running = shared.gate.running(type);
+  if (!known->is_instant() && (running >= shared.config.max_running_per_type || (known->max_running && running >= static_cast<std::size_t>(*known->max_running)))) {
+    return "as many jobs of its type as allowed are running";
+  }
+  return "";
+}
+
+}  // namespace tocsin

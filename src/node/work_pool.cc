@@ -1,0 +1,56 @@
+#include "node/work_pool.h"
+
+#include "postgres/pg_job_desk.h"
+#include "postgres/pg_report_store.h"
+#include "postgres/pg_type_store.h"
+
+namespace tocsin {
+
+WorkPool::WorkPool(const SessionConfig& session, int shards, int threads, std::size_t capacity) : capacity_(capacity) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this, session, shards] { run(session, shards); });
+}
+
+bool WorkPool::post(Work work) {
+  {
+    std::lock_guard lock(mutex_);
+    if (is_stopping_ || queue_.size() >= capacity_) return false;
+    queue_.push_back(std::move(work));
+  }
+  ready_.notify_one();
+  return true;
+}
+
+void WorkPool::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  ready_.notify_all();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void WorkPool::run(SessionConfig config, int shards) {
+  Session pinned(config);
+  config.has_pinned_plans = false;  // lists and counts: the planner knows better
+  config.statement_timeout_ms = 10'000;
+  Session free_plans(config);
+  PgJobDesk desk(pinned, shards);
+  PgReportStore reports(free_plans, shards);
+  PgTypeStore types(free_plans);
+  Stores stores{desk, reports, types};
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ready_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    Work work = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    work(stores);
+    work = nullptr;
+    lock.lock();
+  }
+}
+
+}  // namespace tocsin

@@ -1,0 +1,37 @@
+// Database threads for everything that is not a single create or cancel: each has its own connections and runs one piece of work
+// after the other.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "api/backend.h"
+#include "postgres/session.h"
+
+namespace tocsin {
+
+// Thread: post any; the rest owner only.
+class WorkPool {
+ public:
+  using Work = std::function<void(Stores&)>;
+  WorkPool(const SessionConfig& session, int shards, int threads, std::size_t capacity);
+  ~WorkPool() { stop(); }
+  bool post(Work work);  // false: full or stopped
+  void stop();           // does what has been accepted first
+
+ private:
+  void run(SessionConfig config, int shards);
+
+  const std::size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::deque<Work> queue_;
+  bool is_stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tocsin
