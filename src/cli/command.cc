@@ -49,7 +49,7 @@ std::string not_a_job_id(const std::string& text) {
   return is_id ? "" : "'" + text + "' is no job id: those are digits";
 }
 
-Json json_argument(const std::string& text, const std::string& option) {
+std::string json_argument(const std::string& text, const std::string& option) {
   std::string json = text;
   if (text == "-") {
     json.assign(std::istreambuf_iterator<char>(std::cin), {});
@@ -58,10 +58,9 @@ Json json_argument(const std::string& text, const std::string& option) {
     if (!in) throw BadUsage(option + ": cannot read " + text.substr(1));
     json.assign(std::istreambuf_iterator<char>(in), {});
   }
-  Json value = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded())
+  if (!Json::accept(json))
     throw BadUsage(option + " is not valid JSON" + (text == json ? "; text needs quotes: '\"like this\"'" : ""));
-  return value;
+  return json;
 }
 
 }  // namespace tocsin

@@ -54,15 +54,23 @@ struct CreateOptions : JobOptions {
   int max_attempts = 0;
 };
 
+// The attribute goes out as it was written: read and written again, a number of many digits would lose some.
+std::string with_attribute(const Json& body, const std::string& attribute) {
+  std::string text = to_text(body);
+  if (attribute.empty()) return text;
+  text.back() = ',';
+  return text + "\"attribute\":" + json_argument(attribute, "--attribute") + "}";
+}
+
 int create(CreateOptions& options) {
   Json body = {{"biz_type", options.type}, {"biz_id", options.biz_id}};
   options.when.write_to(body);
-  if (!options.attribute.empty()) body["attribute"] = json_argument(options.attribute, "--attribute");
   if (options.max_attempts > 0) body["max_attempts"] = options.max_attempts;
   if (!options.key.empty()) body["idempotency_key"] = options.key;
   if (!options.on_conflict.empty()) body["on_conflict"] = options.on_conflict;
 
-  const Reply reply = RestClient(options.connection).call("POST", "/v1/jobs", &body);
+  const Reply reply =
+      RestClient(options.connection).call_text("POST", "/v1/jobs", with_attribute(body, options.attribute));
   if (!reply.ok()) throw Failure(problem_text(reply));
   if (options.json)
     print_json(std::cout, reply.body);

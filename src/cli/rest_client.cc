@@ -79,6 +79,14 @@ struct RestClient::Transport {
 
 std::string path_part(const std::string& text) { return encode(text); }
 
+std::string to_text(const Json& body) {
+  try {
+    return body.dump();
+  } catch (const Json::exception&) {
+    throw BadUsage("an argument is not valid UTF-8");
+  }
+}
+
 std::string with_query(const std::string& path, const Query& query) {
   std::string result = path;
   for (const auto& [name, value] : query)
@@ -120,20 +128,19 @@ RestClient::RestClient(const Connection& connection) : url_(connection.url) {
 RestClient::~RestClient() = default;
 
 Reply RestClient::call(const std::string& method, const std::string& path, const Json* body) {
+  return call_text(method, path, body ? to_text(*body) : "");
+}
+
+Reply RestClient::call_text(const std::string& method, const std::string& path, const std::string& json) {
   httplib::Request request;
   request.method = method;
   request.path = prefix_ + path;
+  request.body = json;
   request.set_header("Accept", "application/json");
-  if (body) {
-    try {
-      request.body = body->dump();
-    } catch (const Json::exception&) {
-      throw BadUsage("an argument is not valid UTF-8");
-    }
+  if (!json.empty())
     request.set_header("Content-Type", "application/json");
-  } else if (method != "GET") {
+  else if (method != "GET")
     request.set_header("Content-Length", "0");
-  }
   const httplib::Result result = transport_->http.send(request);
   if (!result) throw Failure("cannot reach " + url_ + ": " + reason(result.error()) + ". Is a node running there?");
   Reply reply{result->status, Json(), retry_after(result.value())};

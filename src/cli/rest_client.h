@@ -33,6 +33,9 @@ struct Reply {
   bool ok() const { return status >= 200 && status < 300; }
 };
 
+// A body as it is sent. Throws BadUsage for text that is not UTF-8.
+std::string to_text(const Json& body);
+
 // Values of a query, encoded when the path is built; an empty value is left out.
 using Query = std::vector<std::pair<std::string, std::string>>;
 std::string with_query(const std::string& path, const Query& query);
@@ -54,6 +57,7 @@ class RestClient {
 
   // Any answer of the server is a Reply. Throws Failure when there is none, or one that is not JSON.
   Reply call(const std::string& method, const std::string& path, const Json* body = nullptr);
+  Reply call_text(const std::string& method, const std::string& path, const std::string& json);  // no body when empty
 
   // The body of a 2xx answer; any other is thrown as Failure.
   Json get(const std::string& path);

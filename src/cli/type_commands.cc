@@ -44,7 +44,7 @@ int put(PutOptions& options) {
   if (has_handler)
     body["handler"] = handler_of(options);
   else
-    body = json_argument(options.file == "-" ? "-" : "@" + options.file, "--file");
+    body = Json::parse(json_argument(options.file == "-" ? "-" : "@" + options.file, "--file"));
   if (!body.is_object()) throw BadUsage("--file: a type is a JSON object");
   if (!options.ttr.empty()) body["ttr_ms"] = parse_duration(options.ttr)->count();
   if (options.max_attempts > 0) body["max_attempts"] = options.max_attempts;
