@@ -60,6 +60,10 @@ class Backend {
   virtual std::string metrics_text() const = 0;  // Prometheus exposition format
   // Why a type does not run here right now ("" when it does): paused, at its limit, catalog unknown.
   virtual std::string hold_reason(TypeId type) const = 0;
+  // Name of the node that scans this shard, as far as this node knows; "" when none does.
+  virtual std::string shard_owner(Shard) const { return node_name(); }
+  // Where the jobs of this shard live, as database_name().
+  virtual std::string database_of(Shard) const { return database_name(); }
 };
 
 }  // namespace tocsin

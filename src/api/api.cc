@@ -1,0 +1,48 @@
+#include "api/api.h"
+
+#include "api/openapi.h"
+#include "api/resources.h"
+
+namespace tocsin {
+namespace {
+
+// All routes of the API. A new resource is one file and one line here.
+std::vector<Route> all_routes(ApiContext& context, const std::string& version) {
+  std::vector<Route> routes;
+  for (auto make : {job_create_routes, job_change_routes, job_read_routes, explain_routes, type_routes, operation_routes}) {
+    for (Route& route : make(context)) routes.push_back(std::move(route));
+  }
+  const auto document = std::make_shared<std::string>();
+  routes.push_back({.method = "GET",
+                    .path = "/openapi.json",
+                    .access = Access::read,
+                    .operation_id = "openapi",
+                    .tag = "Operations",
+                    .summary = "This description",
+                    .replies = {{200, "OpenApi"}},
+                    .handler = [document](const CallPtr& call) { call->reply(200, *document); }});
+  *document = openapi_text(routes, version);
+  return routes;
+}
+
+}  // namespace
+
+struct Api::Impl {
+  Impl(Backend& backend, ApiConfig config)
+      : context(backend, config.max_attribute_bytes),
+        router(all_routes(context, config.version), Gate(std::move(config.tokens))),
+        server(router, std::move(config.http)) {}
+  ApiContext context;
+  Router router;
+  HttpServer server;
+};
+
+Api::Api(Backend& backend, ApiConfig config) : impl_(std::make_unique<Impl>(backend, std::move(config))) {}
+Api::~Api() = default;
+
+Status Api::start() { return impl_->server.start(); }
+int Api::port() const { return impl_->server.port(); }
+void Api::stop(std::chrono::milliseconds grace) { impl_->server.stop(grace); }
+Router& Api::router() { return impl_->router; }
+
+}  // namespace tocsin

@@ -1,0 +1,48 @@
+// The REST interface of a node: routes, gate and server in one.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/auth.h"
+#include "api/backend.h"
+#include "api/http_server.h"
+
+namespace tocsin {
+
+class Router;
+
+struct ApiConfig {
+  HttpServerConfig http;
+  Tokens tokens;  // none: everything is allowed; bind to loopback only then (is_loopback)
+  std::size_t max_attribute_bytes = 65536;
+  std::string version = "0";
+};
+
+// Thread: owner only.
+class Api {
+ public:
+  // REQUIRES: `backend` outlives the Api, and lets go of its callbacks before the Api dies.
+  Api(Backend& backend, ApiConfig config);
+  ~Api();
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
+
+  // Error invalid: the address cannot be listened on.
+  Status start();
+  // REQUIRES: started.
+  int port() const;
+  // Accepts no more, lets requests in flight be answered for up to `grace`, closes what is left.
+  void stop(std::chrono::milliseconds grace);
+
+  // For tests: dispatch without a socket.
+  Router& router();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tocsin

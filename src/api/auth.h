@@ -1,0 +1,63 @@
+// Who may call what.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/problem.h"
+#include "tocsin/error.h"
+
+namespace tocsin {
+
+enum class Role { viewer, producer, consumer, admin };
+
+// What a call needs: viewers read; producers also write jobs; consumers also lease and acknowledge; admins may do everything.
+enum class Access { open, read, produce, consume, manage };
+
+bool allows(Role role, Access access);
+std::string_view to_string(Role role);
+
+// The tokens that callers may show. Only their SHA-256 is kept, and every comparison takes the same time.
+// Thread: const after construction.
+class Tokens {
+ public:
+  // [[token]] name = "shop", role = "producer", token = "at least 16 characters" (or sha256 = "hex of it").
+  static Result<Tokens> from_file(const std::string& path);
+  static Result<Tokens> from_text(std::string_view toml);
+
+  bool empty() const { return tokens_.empty(); }
+  std::optional<Role> role_of(std::string_view token) const;
+
+ private:
+  using Digest = std::array<unsigned char, 32>;
+  struct Entry {
+    std::string name;
+    Role role;
+    Digest digest;
+  };
+  std::vector<Entry> tokens_;
+};
+
+// The gate in front of every route. With tokens: a bearer token whose role allows the access. Without: everything is allowed, but only
+// to programs on this machine that mean to call it: a Host that is not loopback (DNS rebinding) or a foreign Origin (a web page) is
+// refused.
+// Thread: any.
+class Gate {
+ public:
+  explicit Gate(Tokens tokens) : tokens_(std::move(tokens)) {}
+  std::optional<Problem> check(const HttpRequest& head, Access access) const;
+
+ private:
+  std::optional<Problem> check_token(const HttpRequest& head, Access access) const;
+  static std::optional<Problem> check_local(const HttpRequest& head);
+
+  Tokens tokens_;
+};
+
+// "localhost", 127.0.0.0/8 or ::1, with or without brackets; no port.
+bool is_loopback(std::string_view host);
+
+}  // namespace tocsin

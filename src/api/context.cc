@@ -1,0 +1,70 @@
+#include "api/context.h"
+
+#include "api/job_json.h"
+
+namespace tocsin {
+
+void ApiContext::too_busy(const CallPtr& call) { call->refuse({429, "Too much is waiting for the database.", "", 1}); }
+
+void ApiContext::on_database(const CallPtr& call, std::function<void(Stores&)> work) const {
+  const bool is_taken = backend.post([call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
+  if (!is_taken) too_busy(call);
+}
+
+bool ApiContext::may_reload() {
+  const Duration::rep now = backend.now().time_since_epoch().count();
+  Duration::rep last = last_reload_;
+  const bool is_recent = now - last < Duration(std::chrono::seconds(1)).count() && now >= last;
+  return !is_recent && last_reload_.compare_exchange_strong(last, now);
+}
+
+std::shared_ptr<const BizType> ApiContext::find_type(Stores& stores, const std::string& name) {
+  const auto find = [&]() -> std::shared_ptr<const BizType> {
+    const auto catalog = backend.types();
+    const auto it = catalog->by_name.find(name);
+    return it == catalog->by_name.end() ? nullptr : it->second;
+  };
+  if (auto type = find()) return type;
+  if (!may_reload()) return nullptr;
+  backend.reload_types(stores);
+  return find();
+}
+
+void ApiContext::with_type(const CallPtr& call, const std::string& name, const std::string& field, std::function<void(const BizType&)> use) {
+  if (const auto catalog = backend.types(); const BizType* type = catalog->find(name)) return use(*type);
+  on_database(call, [this, call, name, field, use = std::move(use)](Stores& stores) {
+    const auto type = find_type(stores, name);
+    type ? use(*type) : call->refuse(unknown_type(name, field));
+  });
+}
+
+Problem ApiContext::unknown_type(const std::string& name, const std::string& field) {
+  return {422, "There is no type \"" + name + "\".", field};
+}
+
+Problem ApiContext::problem_of(const Error& error) const {
+  switch (error.code) {
+    case ErrorCode::invalid: return {400, error.message, error.field};
+    case ErrorCode::conflict: return {503, "Somebody else holds what this needs: " + error.message, "", 1};
+    case ErrorCode::unavailable: return {503, "The database " + backend.database_name() + " is not available: " + error.message, "", 1};
+    case ErrorCode::in_doubt:
+      return {503, "The answer of the database " + backend.database_name() +
+                       " was lost: this may or may not have happened. Repeat it with the same idempotency_key, or look the job up."};
+  }
+  return {500, "Something unexpected happened."};
+}
+
+void ApiContext::hint_if_soon(JobId job, TypeId type, WallTime fire_at) const {
+  if (fire_at <= backend.now() + kHintWindow) backend.hint(job, type, fire_at);
+}
+
+Problem ApiContext::no_such_job() { return {404, "There is no such job."}; }
+
+JobId ApiContext::job_id_of(const CallPtr& call) const {
+  const auto id = job_id_from_text(call->arguments[0]);
+  if (id && may_exist(*id)) return *id;
+  call->refuse(id ? no_such_job() : Problem{400, "A job_id is a string of digits.", "job_id"});
+  return 0;
+}
+
+}  // namespace tocsin

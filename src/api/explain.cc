@@ -1,0 +1,122 @@
+// GET /v1/jobs/{job_id}/explain: why it has, or has not, fired.
+#include "api/explain.h"
+
+#include <algorithm>
+
+#include "api/job_json.h"
+#include "api/resources.h"
+#include "api/time_text.h"
+
+namespace tocsin {
+namespace {
+
+std::string last_error(const Job& job) {
+  return job.errors.empty() || job.errors.back().message.empty() ? "" : " Last error: " + job.errors.back().message + ".";
+}
+
+std::string finished_reason(const Job& job) {
+  const std::string when = job.finished_at ? " at " + time_text(*job.finished_at) : "";
+  switch (job.status) {
+    case JobStatus::done: {
+      const std::string late = job.started_at ? ", first started " + duration_text(*job.started_at - job.action_time) + " after its deadline" : "";
+      return "Done" + when + " after " + std::to_string(job.attempts) + (job.attempts == 1 ? " attempt" : " attempts") + late + ".";
+    }
+    case JobStatus::cancelled: return "Cancelled" + when + " before it started.";
+    default:
+      return "Dead" + when + " after " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts) + " attempts." + last_error(job);
+  }
+}
+
+std::string pause_reason(const BizType& type) {
+  return "Its type " + type.name + " is paused" + (type.paused_until ? " until " + time_text(*type.paused_until) : "") + ".";
+}
+
+std::string pending_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold) {
+  const std::string after = job.attempts > 0 ? " Attempt " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts) + " failed." + last_error(job) : "";
+  const bool is_paused = type != nullptr && type->is_paused(now);
+  if (job.fire_at > now) {
+    const std::string what = job.attempts > 0 ? "Waits for its next attempt at " : "Not due yet: due at ";
+    return what + time_text(job.fire_at) + ", in " + duration_text(job.fire_at - now) + "." + after + (is_paused ? " " + pause_reason(*type) : "");
+  }
+  const std::string overdue = "Overdue by " + duration_text(now - job.fire_at) + ". ";
+  if (is_paused) return overdue + pause_reason(*type) + after;
+  if (!hold.empty()) return overdue + "It waits: " + hold + "." + after;
+  return overdue + "It is about to be claimed by the node that owns its shard." + after;
+}
+
+std::string running_reason(const Job& job, WallTime now) {
+  const std::string where = job.node ? " on node " + *job.node : "";
+  const std::string attempt = "Attempt " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts);
+  if (job.fire_at > now)
+    return attempt + " is running" + where + "; its lease lasts until " + time_text(job.fire_at) + ", another " + duration_text(job.fire_at - now) + ".";
+  const std::string next = job.attempts < job.max_attempts ? "the next attempt starts soon." : "it was the last attempt, so the job is about to be dead.";
+  return attempt + " started" + where + ", and its lease ended " + duration_text(now - job.fire_at) + " ago without a result: " + next;
+}
+
+void write_limits(JsonWriter& out, const BizType* type) {
+  out.key("limits");
+  if (type == nullptr) {
+    out.null();
+    return;
+  }
+  out.begin_object();
+  out.field("max_attempts", type->max_attempts).field("max_running", type->max_running).field("rate_per_s", type->rate_per_s);
+  out.field("paused", type->paused).field("ttr_ms", type->ttr.count() / 1000).end_object();
+}
+
+std::string explain_text(const Backend& backend, const Job& job) {
+  const auto catalog = backend.types();
+  const BizType* type = catalog->find(job.type_id);
+  const WallTime now = backend.now();
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object();
+  out.field("job_id", std::to_string(job.job_id)).field("status", to_string(job.status));
+  out.field("reason", explain_reason(job, type, now, backend.hold_reason(job.type_id)));
+  out.field("shard", job.shard()).field("node", backend.shard_owner(job.shard())).field("database", backend.database_of(job.shard()));
+  out.key("next_attempt_at");
+  // A running job is tried again when its lease ends without a result.
+  is_final(job.status) ? out.null() : out.value(time_text(job.fire_at));
+  out.field("attempts_left", is_final(job.status) ? 0 : std::max(job.max_attempts - job.attempts, 0));
+  write_limits(out, type);
+  out.key("errors").begin_array();
+  for (const JobError& error : job.errors)
+    out.begin_object().field("at", error.at).field("node", error.node).field("attempt", error.attempt).field("message", error.message).end_object();
+  out.end_array();
+  out.key("job");
+  write_job(out, job, *catalog);
+  out.end_object();
+  return text;
+}
+
+void explain(ApiContext& context, const CallPtr& call) {
+  const JobId id = context.job_id_of(call);
+  if (id == 0) return;
+  context.on_database(call, [&context, call, id](Stores& stores) {
+    const auto job = stores.reports.find(id);
+    if (!job) return call->refuse(context.problem_of(job.error()));
+    if (!*job) return call->refuse(ApiContext::no_such_job());
+    call->reply(200, explain_text(context.backend, **job));
+  });
+}
+
+}  // namespace
+
+std::string explain_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold) {
+  if (is_final(job.status)) return finished_reason(job);
+  return job.status == JobStatus::running ? running_reason(job, now) : pending_reason(job, type, now, hold);
+}
+
+std::vector<Route> explain_routes(ApiContext& context) {
+  return {{.method = "GET",
+           .path = "/v1/jobs/{job_id}/explain",
+           .access = Access::read,
+           .operation_id = "explainJob",
+           .tag = "Jobs",
+           .summary = "Why it has, or has not, fired",
+           .replies = {{200, "Explanation"}},
+           .errors = {404, 429, 503},
+           .handler = [&context](const CallPtr& call) { explain(context, call); }}};
+}
+
+}  // namespace tocsin

@@ -1,0 +1,65 @@
+// A request, its answer, and who answers: what the HTTP server and the API know of each other.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tocsin {
+
+// The parts of a request that the API reads; any other header field is dropped by the server.
+struct HttpRequest {
+  std::string method;  // as sent: "GET"
+  std::string target;  // path and query, still percent-encoded; begins with '/'
+  std::string host;    // of the Host field, or of an absolute target
+  std::string origin;
+  std::string authorization;
+  std::string content_type;
+  std::string traceparent;
+  std::string body;  // empty at admission
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;  // further ones; names and values come from code, never from callers
+};
+
+// Answers one request. Copies share it: the first answer counts, and when the last copy goes without one, the caller gets a 500.
+// Thread: any.
+class Responder {
+ public:
+  using Send = std::function<void(HttpResponse)>;
+  explicit Responder(Send send);
+  void operator()(HttpResponse response) const;
+
+ private:
+  struct Pending;
+  std::shared_ptr<Pending> pending_;
+};
+
+// What becomes of a request, decided from its head alone: a body is only read from those who may send one.
+struct Admission {
+  std::optional<HttpResponse> refusal;
+  std::size_t body_limit = 0;
+  std::optional<std::chrono::milliseconds> reply_timeout;  // instead of the server's own, for long polls
+  std::function<void(HttpRequest, Responder)> run;         // called once with the whole request; must not block
+};
+
+// Thread: any of the server's; calls may overlap.
+class HttpApp {
+ public:
+  virtual ~HttpApp() = default;
+  virtual Admission admit(const HttpRequest& head) = 0;
+};
+
+std::string_view reason_phrase(int status);
+
+}  // namespace tocsin

@@ -1,0 +1,270 @@
+#include "api/http_connection.h"
+
+#include <algorithm>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+#include "api/http_head.h"
+
+namespace tocsin {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+constexpr std::size_t kReadSize = 4096;
+constexpr std::size_t kBodyReadSize = 65536;
+constexpr std::size_t kDrainedBody = 65536;      // of refused requests: rather read so much than lose the connection
+constexpr std::size_t kLargeBody = 256 << 10;    // counted against large_body_bytes
+constexpr std::size_t kShortestChunkedRest = 5;  // "0\r\n\r\n"; the parser wants no less of an unfinished chunked body
+constexpr std::size_t kSmallBody = 16384;        // copied behind the head rather than sent from a second buffer
+
+std::string head_text(const HttpResponse& response, const char* connection) {
+  std::string head;
+  head.reserve(256);
+  head += "HTTP/1.1 ";
+  head += std::to_string(response.status);
+  head += ' ';
+  head += reason_phrase(response.status);
+  head += "\r\nContent-Type: ";
+  head += response.content_type;
+  head += "\r\nContent-Length: ";
+  head += std::to_string(response.body.size());
+  head += "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
+  for (const auto& [name, value] : response.headers) head.append(name).append(": ").append(value).append("\r\n");
+  if (*connection != '\0') head.append("Connection: ").append(connection).append("\r\n");
+  return head += "\r\n";
+}
+
+}  // namespace
+
+HttpConnection::HttpConnection(std::shared_ptr<HttpLoop> loop, asio::ip::tcp::socket socket)
+    : shared_(loop->shared), loop_(loop), socket_(std::move(socket)) {
+  error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+void HttpConnection::refuse(const Problem& problem) { fail(problem); }
+
+std::string_view HttpConnection::received() const { return {static_cast<const char*>(buffer_.data().data()), buffer_.size()}; }
+
+void HttpConnection::enter(Phase phase, std::chrono::milliseconds time_allowed) {
+  phase_ = phase;
+  deadline_ = std::chrono::steady_clock::now() + time_allowed;
+}
+
+void HttpConnection::next_request() {
+  parser_.reset();
+  admission_ = {};
+  scanned_ = 0;
+  header_begun_ = false;
+  ++request_number_;
+  enter(Phase::header, shared_->limits.idle_time);
+  advance();
+}
+
+void HttpConnection::read_more() {
+  const std::size_t missing = phase_ == Phase::body ? parser_->content_length_remaining().value_or(kReadSize) : kReadSize;
+  const auto space = buffer_.prepare(std::clamp(missing, kReadSize, kBodyReadSize));
+  socket_.async_read_some(space, [self = shared_from_this()](error_code error, std::size_t n) {
+    if (self->is_closed_ || error == asio::error::operation_aborted) return;
+    if (self->phase_ != Phase::header && self->phase_ != Phase::body && self->phase_ != Phase::lingering) return;
+    if (error) return self->close();
+    self->buffer_.commit(n);
+    self->advance();
+  });
+}
+
+void HttpConnection::advance() {
+  if (phase_ == Phase::header) return advance_header();
+  if (phase_ == Phase::body) return advance_body();
+  buffer_.consume(buffer_.size());  // lingering
+  read_more();
+}
+
+void HttpConnection::advance_header() {
+  if (!header_begun_) {
+    // Some clients end a body with one line break too many.
+    while (received().starts_with("\r\n")) buffer_.consume(2);
+    if (buffer_.size() == 0) {
+      const auto loop = loop_.lock();
+      return loop && loop->is_draining ? close() : read_more();
+    }
+    if (received() != "\r") {
+      header_begun_ = true;
+      enter(Phase::header, shared_->limits.header_time);
+    }
+  }
+  const HeadScan head = scan_head(received(), scanned_, shared_->limits.header_lines);
+  if (head.mistake != nullptr) return fail({400, head.mistake});
+  if ((head.size == 0 ? buffer_.size() : head.size) > shared_->limits.header_bytes)
+    return fail({431, "The header is larger than " + std::to_string(shared_->limits.header_bytes) + " bytes."});
+  if (head.size == 0) {
+    scanned_ = buffer_.size();
+    return read_more();
+  }
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(shared_->limits.header_bytes) + 1);
+  parser_->body_limit(boost::none);
+  error_code error;
+  parser_->put(asio::buffer(received().data(), head.size), error);
+  buffer_.consume(head.size);
+  if ((error && error != http::error::need_more) || !parser_->is_header_done()) return fail({400, "This is not an HTTP request."});
+  header_done();
+}
+
+void HttpConnection::header_done() {
+  is_http10_ = parser_->get().version() < 11;
+  is_head_ = parser_->get().method() == http::verb::head;
+  keep_alive_ = parser_->keep_alive();
+  if (const auto problem = check_head(parser_->get())) return fail(*problem);
+  auto request = request_of(parser_->get());
+  if (!request) return fail({400, "The target of the request must be a path."});
+  request_ = std::move(*request);
+  admit();
+}
+
+void HttpConnection::admit() {
+  const bool is_chunked = parser_->chunked();
+  const std::uint64_t length = parser_->content_length().value_or(0);
+  const bool expects_continue = parser_->get().find(http::field::expect) != parser_->get().end() && !is_http10_;
+  admission_ = shared_->app.admit(request_);
+  if (!is_chunked && length == 0) return request_done();
+  if (admission_.refusal) {
+    if (expects_continue || length > kDrainedBody) return send(std::move(*admission_.refusal), After::linger);
+    admission_.body_limit = kDrainedBody;
+  }
+  const std::size_t limit = admission_.body_limit;
+  if (length > limit) return fail({413, "The body is larger than " + std::to_string(limit) + " bytes."});
+  if (!reserve_body(is_chunked ? limit : length)) return fail({503, "Too many large requests at once.", "", 1});
+  parser_->body_limit(limit);
+  enter(Phase::body, shared_->limits.body_time);
+  expects_continue && buffer_.size() == 0 ? continue_to_body() : advance_body();
+}
+
+bool HttpConnection::reserve_body(std::size_t bytes) {
+  if (bytes <= kLargeBody) return true;
+  if (shared_->large_body_bytes.fetch_add(bytes) + bytes > shared_->limits.large_body_bytes) {
+    shared_->large_body_bytes -= bytes;
+    return false;
+  }
+  reserved_ = bytes;
+  return true;
+}
+
+void HttpConnection::release_body() { shared_->large_body_bytes -= std::exchange(reserved_, 0); }
+
+void HttpConnection::continue_to_body() {
+  constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  asio::async_write(socket_, asio::buffer(kContinue), [self = shared_from_this()](error_code error, std::size_t) {
+    if (self->is_closed_ || self->phase_ != Phase::body) return;
+    error ? self->close() : self->advance_body();
+  });
+}
+
+void HttpConnection::advance_body() {
+  while (!parser_->is_done()) {
+    if (buffer_.size() == 0 || (parser_->chunked() && buffer_.size() < kShortestChunkedRest)) return read_more();
+    error_code error;
+    const std::size_t used = parser_->put(buffer_.data(), error);
+    buffer_.consume(used);
+    if (error == http::error::need_more) {
+      // What stays unread is a chunk header or trailer: bounded like the header.
+      if (buffer_.size() > shared_->limits.header_bytes) return fail({400, "A chunk header or trailer is too long."});
+      return read_more();
+    }
+    if (error == http::error::body_limit) return fail({413, "The body is larger than " + std::to_string(admission_.body_limit) + " bytes."});
+    if (error) return fail({400, "The body is not framed as HTTP says."});
+  }
+  request_done();
+}
+
+void HttpConnection::request_done() {
+  if (admission_.refusal) return send(std::move(*admission_.refusal), keep_alive_ ? After::keep : After::close);
+  request_.body = std::move(parser_->get().body());
+  parser_.reset();
+  enter(Phase::waiting, admission_.reply_timeout.value_or(shared_->limits.reply_time));
+  const auto loop = loop_.lock();
+  if (!loop) return close();
+  Responder respond([loop, weak = weak_from_this(), number = request_number_](HttpResponse response) {
+    // dispatch: at once when the answer is given on this very thread
+    asio::dispatch(loop->loop, [weak, number, response = std::move(response)]() mutable {
+      if (const auto self = weak.lock()) self->reply(number, std::move(response));
+    });
+  });
+  const auto run = std::move(admission_.run);
+  run(std::move(request_), std::move(respond));
+}
+
+void HttpConnection::reply(std::uint64_t request_number, HttpResponse response) {
+  if (is_closed_ || phase_ != Phase::waiting || request_number != request_number_) return;
+  send(std::move(response), keep_alive_ ? After::keep : After::close);
+}
+
+void HttpConnection::send(HttpResponse response, After after) {
+  if (const auto loop = loop_.lock(); !loop || (loop->is_draining && after == After::keep)) after = After::close;
+  after_ = after;
+  head_ = head_text(response, after != After::keep ? "close" : is_http10_ ? "keep-alive" : "");
+  body_.clear();
+  if (!is_head_ && response.body.size() <= kSmallBody)
+    head_ += response.body;
+  else if (!is_head_)
+    body_ = std::move(response.body);
+  enter(Phase::writing, shared_->limits.write_time);
+  const std::array<asio::const_buffer, 2> buffers{asio::buffer(head_), asio::buffer(body_)};
+  asio::async_write(socket_, buffers, [self = shared_from_this()](error_code error, std::size_t) {
+    if (self->is_closed_) return;
+    error ? self->close() : self->written();
+  });
+}
+
+void HttpConnection::written() {
+  release_body();
+  if (body_.capacity() > kSmallBody) body_ = {};
+  if (after_ == After::close) return close();
+  if (after_ == After::linger) return linger();
+  if (buffer_.size() == 0 && buffer_.capacity() > kSmallBody) buffer_.shrink_to_fit();
+  next_request();
+}
+
+void HttpConnection::linger() {
+  error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  enter(Phase::lingering, shared_->limits.linger_time);
+  advance();
+}
+
+void HttpConnection::check_deadline(SteadyTime now) {
+  if (now < deadline_) return;
+  error_code ignored;
+  switch (phase_) {
+    case Phase::header:
+      if (!header_begun_) return close();
+      socket_.cancel(ignored);
+      return fail({408, "The header took too long."});
+    case Phase::body:
+      socket_.cancel(ignored);
+      return fail({408, "The body took too long."});
+    case Phase::waiting:
+      ++request_number_;  // a late answer must not become the answer to the next request
+      return fail({503, "The request took too long; its outcome is unknown.", "", 1});
+    case Phase::writing:
+    case Phase::lingering: return close();
+  }
+}
+
+void HttpConnection::close_if_idle() {
+  if (phase_ == Phase::lingering || (phase_ == Phase::header && !header_begun_)) close();
+}
+
+void HttpConnection::close() {
+  if (std::exchange(is_closed_, true)) return;
+  release_body();
+  error_code ignored;
+  socket_.close(ignored);
+  if (const auto loop = loop_.lock()) loop->forget(this);
+}
+
+}  // namespace tocsin

@@ -1,0 +1,113 @@
+// One client's connection: reads a request, has it answered, writes the answer, over and over.
+// Internal to the HTTP server; the only header that needs Asio.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "api/http.h"
+#include "api/http_server.h"
+#include "api/problem.h"
+
+namespace tocsin {
+
+class HttpConnection;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// What all threads of one server share.
+struct HttpShared {
+  HttpShared(HttpApp& a, const HttpLimits& l) : app(a), limits(l) {}
+
+  HttpApp& app;
+  const HttpLimits limits;
+  std::atomic<std::size_t> large_body_bytes = 0;
+  std::mutex mutex;
+  std::condition_variable closed;
+  std::size_t connections = 0;  // guarded by mutex
+};
+
+// One network thread's loop and its connections.
+// Thread: its own; only `loop` may be posted to from elsewhere. Late answers keep it alive, so that posting is always safe.
+struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
+  explicit HttpLoop(std::shared_ptr<HttpShared> s) : shared(std::move(s)) {}
+
+  // Deadlines are checked by a sweep, not by a timer each: most are never reached, and arming one costs more than the request.
+  void sweep();
+  void forget(HttpConnection* connection);
+  void drain();  // idle connections close now, others after their answer
+  void close_all();
+  std::vector<std::shared_ptr<HttpConnection>> all() const;  // a copy: closing changes the original
+
+  boost::asio::io_context loop{1};
+  boost::asio::steady_timer sweep_timer{loop};
+  std::shared_ptr<HttpShared> shared;
+  std::unordered_map<HttpConnection*, std::shared_ptr<HttpConnection>> connections;
+  bool is_draining = false;
+};
+
+// Thread: its loop's.
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(std::shared_ptr<HttpLoop> loop, boost::asio::ip::tcp::socket socket);
+
+  void start() { next_request(); }
+  void refuse(const Problem& problem);  // instead of start()
+  void check_deadline(SteadyTime now);
+  void close_if_idle();
+  void close();
+
+ private:
+  enum class Phase { header, body, waiting, writing, lingering };
+  enum class After { keep, close, linger };
+  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+
+  void next_request();
+  void enter(Phase phase, std::chrono::milliseconds time_allowed);
+  void read_more();
+  void advance();
+  void advance_header();
+  void advance_body();
+  void header_done();
+  void admit();
+  bool reserve_body(std::size_t bytes);
+  void release_body();
+  void continue_to_body();
+  void request_done();
+  void reply(std::uint64_t request_number, HttpResponse response);
+  void fail(const Problem& problem) { send(problem_response(problem), After::linger); }
+  void send(HttpResponse response, After after);
+  void written();
+  void linger();
+  std::string_view received() const;
+
+  std::shared_ptr<HttpShared> shared_;
+  std::weak_ptr<HttpLoop> loop_;
+  boost::asio::ip::tcp::socket socket_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  HttpRequest request_;
+  Admission admission_;
+  std::string head_, body_;  // of the answer being written
+  Phase phase_ = Phase::header;
+  After after_ = After::keep;
+  SteadyTime deadline_{};
+  std::size_t scanned_ = 0;            // bytes of the header already looked at
+  std::size_t reserved_ = 0;           // of shared_->large_body_bytes
+  std::uint64_t request_number_ = 0;  // tells a late answer from one to this request
+  bool is_closed_ = false;
+  bool is_http10_ = false;
+  bool is_head_ = false;
+  bool keep_alive_ = true;
+  bool header_begun_ = false;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,65 @@
+// The only server transport: HTTP/1.1 over TCP, asynchronous, with total deadlines and limits on everything a caller can send.
+//
+// - A slow sender costs one socket, never a thread: deadlines count from the first byte of the header and of the body, not from the
+//   last byte read.
+// - Two readers never disagree about where a request ends: Content-Length with Transfer-Encoding, either of them twice, obs-fold, bare
+//   line feeds, any coding but chunked, and HTTP/1.0 with Transfer-Encoding are answered 400, and the connection is closed.
+// - A body is read only after the app has admitted its head, and never beyond the limit named there.
+// - Pipelined requests are answered in order, one at a time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "api/http.h"
+#include "tocsin/error.h"
+
+namespace tocsin {
+
+struct HttpLimits {
+  std::size_t header_bytes = 8192;  // request line and all fields
+  std::size_t header_lines = 64;
+  std::size_t connections = 4096;  // over it: 503 and close
+  // What large bodies (over 256 KiB) may hold in memory together; over it: 503.
+  std::size_t large_body_bytes = std::size_t{256} << 20;
+  std::chrono::milliseconds header_time{5'000};
+  std::chrono::milliseconds body_time{10'000};
+  std::chrono::milliseconds idle_time{60'000};
+  std::chrono::milliseconds reply_time{30'000};  // from the whole request to the answer
+  std::chrono::milliseconds write_time{30'000};
+  std::chrono::milliseconds linger_time{2'000};  // after a refusal: so long is input still drained, or the reply would be lost to a reset
+};
+
+struct HttpServerConfig {
+  std::string host = "127.0.0.1";
+  int port = 0;  // 0: any free one
+  int threads = 1;
+  HttpLimits limits;
+};
+
+// Thread: owner only; answers (Responder) may come from any thread, and even after the server is gone.
+class HttpServer {
+ public:
+  // REQUIRES: `app` outlives the server.
+  HttpServer(HttpApp& app, HttpServerConfig config);
+  ~HttpServer();  // stop(0)
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Binds, listens and answers from then on. Error invalid: the address is wrong or taken.
+  Status start();
+
+  // REQUIRES: started.
+  int port() const;
+
+  // Accepts no more, closes idle connections, and waits up to `grace` for requests in flight to be answered; then closes what is left.
+  void stop(std::chrono::milliseconds grace);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tocsin

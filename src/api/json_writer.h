@@ -1,0 +1,59 @@
+// Writes JSON text, one value after the other, straight into a string.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tocsin {
+
+// `text` quoted and escaped. Bytes that are not UTF-8 become U+FFFD, so the result is always JSON.
+void append_json_string(std::string& out, std::string_view text);
+
+// Puts the commas; balancing begin and end is the caller's part.
+// Thread: owner only.
+class JsonWriter {
+ public:
+  explicit JsonWriter(std::string& out) : out_(&out) {}
+
+  JsonWriter& begin_object() { return open('{'); }
+  JsonWriter& end_object() { return close('}'); }
+  JsonWriter& begin_array() { return open('['); }
+  JsonWriter& end_array() { return close(']'); }
+
+  JsonWriter& key(std::string_view name);
+  JsonWriter& value(std::string_view text);
+  JsonWriter& value(const char* text) { return value(std::string_view(text)); }
+  JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
+  JsonWriter& value(bool yes) { return raw(yes ? "true" : "false"); }
+  JsonWriter& value(double number);  // null when not finite
+  template <std::integral T>
+  JsonWriter& value(T number) {
+    return raw(std::to_string(number));
+  }
+  template <class T>
+  JsonWriter& value(const std::optional<T>& maybe) {
+    return maybe ? value(*maybe) : null();
+  }
+  JsonWriter& null() { return raw("null"); }
+  JsonWriter& raw(std::string_view json);             // one whole value
+  JsonWriter& members(std::string_view json);         // "key":value pairs without the braces
+  JsonWriter& raw_or_null(std::string_view json) { return json.empty() ? null() : raw(json); }
+
+  template <class T>
+  JsonWriter& field(std::string_view name, const T& v) {
+    return key(name).value(v);
+  }
+
+ private:
+  JsonWriter& open(char bracket);
+  JsonWriter& close(char bracket);
+  void comma();
+
+  std::string* out_;
+  bool needs_comma_ = false;
+};
+
+}  // namespace tocsin

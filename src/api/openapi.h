@@ -1,0 +1,17 @@
+// The published description of the API: OpenAPI 3.1, written from the same table that dispatches.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/router.h"
+
+namespace tocsin {
+
+std::string openapi_text(const std::vector<Route>& routes, std::string_view version);
+
+// The schemas that routes name, as members of one JSON object (without its braces).
+std::string_view openapi_schemas();
+
+}  // namespace tocsin

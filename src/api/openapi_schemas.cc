@@ -1,0 +1,113 @@
+// What bodies look like, for /openapi.json. A test holds these against what the code writes.
+#include "api/openapi.h"
+
+namespace tocsin {
+
+std::string_view openapi_schemas() {
+  return R"json(
+"JobId":{"type":"string","pattern":"^[0-9]+$","examples":["4113"]},
+"TypeName":{"type":"string","pattern":"^[A-Za-z0-9_.:-]{1,128}$","examples":["order.unpaid"]},
+"Time":{"type":"string","format":"date-time","description":"RFC 3339 with an offset","examples":["2026-03-01T12:00:00.250000Z"]},
+"MaybeTime":{"type":["string","null"],"format":"date-time"},
+"BizId":{"type":"string","minLength":1,"maxLength":128,"description":"The business key: 1 to 128 bytes without NUL"},
+"NewBizId":{"oneOf":[{"$ref":"#/components/schemas/BizId"},{"type":"integer","minimum":0,"maximum":18446744073709551615}]},
+"Delay":{"type":"integer","minimum":0,"maximum":1577836800000,"description":"Milliseconds from now"},
+"JobStatus":{"type":"string","enum":["pending","running","done","cancelled","dead"]},
+"Problem":{"type":"object","description":"RFC 9457","required":["type","title","status","detail"],"properties":{
+  "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},"detail":{"type":"string"},
+  "field":{"type":"string","description":"The input field at fault","examples":["jobs[3].biz_id"]},
+  "job_id":{"$ref":"#/components/schemas/JobId","description":"The job that stands in the way"}}},
+"JobError":{"type":"object","required":["at","node","attempt","message"],"properties":{
+  "at":{"$ref":"#/components/schemas/Time"},"node":{"type":"string"},"attempt":{"type":"integer"},"message":{"type":"string"}}},
+"Job":{"type":"object","required":["job_id","biz_id","biz_type","status","action_time","fire_at","attempts","max_attempts","attribute",
+  "idempotency_key","shard","node","gmt_create","gmt_modified","started_at","finished_at","lateness_ms","errors"],"properties":{
+  "job_id":{"$ref":"#/components/schemas/JobId"},"biz_id":{"$ref":"#/components/schemas/BizId"},"biz_type":{"type":"string"},
+  "status":{"$ref":"#/components/schemas/JobStatus"},
+  "action_time":{"$ref":"#/components/schemas/Time","description":"The deadline the business asked for"},
+  "fire_at":{"$ref":"#/components/schemas/Time","description":"When the job next wants attention: deadline, retry time or end of the lease"},
+  "attempts":{"type":"integer"},"max_attempts":{"type":"integer"},"attribute":{"description":"The creator's data"},
+  "idempotency_key":{"type":["string","null"]},"shard":{"type":"integer"},"node":{"type":["string","null"]},
+  "gmt_create":{"$ref":"#/components/schemas/Time"},"gmt_modified":{"$ref":"#/components/schemas/Time"},
+  "started_at":{"$ref":"#/components/schemas/MaybeTime"},"finished_at":{"$ref":"#/components/schemas/MaybeTime"},
+  "lateness_ms":{"type":["number","null"],"description":"First start after action_time"},
+  "errors":{"type":"array","items":{"$ref":"#/components/schemas/JobError"}}}},
+"NewJob":{"type":"object","additionalProperties":false,"required":["biz_type","biz_id"],"oneOf":[{"required":["action_time"]},{"required":["delay_ms"]}],"properties":{
+  "biz_type":{"type":"string"},"biz_id":{"$ref":"#/components/schemas/NewBizId"},
+  "action_time":{"$ref":"#/components/schemas/Time","description":"2000-01-01 to 50 years ahead; a past one is due at once"},
+  "delay_ms":{"$ref":"#/components/schemas/Delay"},"attribute":{"description":"Any JSON, at most 64 KiB"},
+  "max_attempts":{"type":["integer","null"],"minimum":1,"maximum":1000},
+  "idempotency_key":{"type":["string","null"],"minLength":1,"maxLength":256},
+  "on_conflict":{"type":["string","null"],"enum":["keep","replace","earliest","latest","reject",null],"default":"keep"}}},
+"NewJobs":{"type":"object","additionalProperties":false,"required":["jobs"],"properties":{
+  "jobs":{"type":"array","maxItems":10000,"items":{"$ref":"#/components/schemas/NewJob"}}}},
+"CreatedJobs":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{"oneOf":[
+  {"type":"object","required":["job_id","created"],"properties":{"job_id":{"$ref":"#/components/schemas/JobId"},"created":{"type":"boolean"}}},
+  {"type":"object","required":["error"],"properties":{"error":{"$ref":"#/components/schemas/Problem"}}}]}}}},
+"JobPage":{"type":"object","required":["items","next_cursor"],"properties":{
+  "items":{"type":"array","items":{"$ref":"#/components/schemas/Job"}},"next_cursor":{"type":["string","null"]}}},
+"CancelledJob":{"type":"object","required":["result","job"],"properties":{"result":{"const":"cancelled"},"job":{"$ref":"#/components/schemas/Job"}}},
+"WrongState":{"allOf":[{"$ref":"#/components/schemas/Problem"},{"type":"object","required":["result","job"],"properties":{
+  "result":{"enum":["pending","running","finished"]},"job":{"$ref":"#/components/schemas/Job"}}}]},
+"NewTime":{"type":"object","additionalProperties":false,"oneOf":[{"required":["action_time"]},{"required":["delay_ms"]}],"properties":{
+  "action_time":{"$ref":"#/components/schemas/Time"},"delay_ms":{"$ref":"#/components/schemas/Delay"}}},
+"CancelJobs":{"type":"object","additionalProperties":false,"oneOf":[{"required":["biz_id"]},{"required":["job_ids"]}],"properties":{
+  "biz_id":{"$ref":"#/components/schemas/NewBizId"},"biz_type":{"type":"string"},
+  "job_ids":{"type":"array","maxItems":10000,"items":{"$ref":"#/components/schemas/JobId"}}}},
+"JobIds":{"type":"array","items":{"$ref":"#/components/schemas/JobId"}},
+"CancelledJobs":{"type":"object","required":["cancelled","running","finished","not_found"],"properties":{
+  "cancelled":{"$ref":"#/components/schemas/JobIds"},"running":{"$ref":"#/components/schemas/JobIds"},
+  "finished":{"$ref":"#/components/schemas/JobIds"},"not_found":{"$ref":"#/components/schemas/JobIds"}}},
+"RetryJobs":{"type":"object","additionalProperties":false,"required":["biz_type"],"properties":{
+  "biz_type":{"type":"string"},"from":{"$ref":"#/components/schemas/MaybeTime","description":"Died not before"},
+  "to":{"$ref":"#/components/schemas/MaybeTime","description":"Died before"},
+  "limit":{"type":["integer","null"],"minimum":1,"maximum":10000,"default":1000},
+  "rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000,"description":"At most so many become due each second"}}},
+"RetriedJobs":{"type":"object","required":["retried"],"properties":{"retried":{"type":"integer"}}},
+"Limits":{"type":["object","null"],"required":["max_attempts","max_running","rate_per_s","paused","ttr_ms"],"properties":{
+  "max_attempts":{"type":"integer"},"max_running":{"type":["integer","null"]},"rate_per_s":{"type":["number","null"]},
+  "paused":{"type":"boolean"},"ttr_ms":{"type":"integer"}}},
+"Explanation":{"type":"object","required":["job_id","status","reason","shard","node","database","next_attempt_at","attempts_left","limits","errors","job"],"properties":{
+  "job_id":{"$ref":"#/components/schemas/JobId"},"status":{"$ref":"#/components/schemas/JobStatus"},
+  "reason":{"type":"string","description":"Why it has, or has not, fired"},"shard":{"type":"integer"},
+  "node":{"type":"string","description":"That scans the shard"},"database":{"type":"string"},
+  "next_attempt_at":{"$ref":"#/components/schemas/MaybeTime"},"attempts_left":{"type":"integer"},
+  "limits":{"$ref":"#/components/schemas/Limits"},"errors":{"type":"array","items":{"$ref":"#/components/schemas/JobError"}},
+  "job":{"$ref":"#/components/schemas/Job"}}},
+"Handler":{"type":"object","required":["kind"],"properties":{
+  "kind":{"type":"string","examples":["noop","webhook","sql","pull","cpp"]},
+  "url":{"type":"string","description":"webhook"},"secret":{"type":"string","description":"webhook; shown as whsec_***"},
+  "timeout_ms":{"type":"integer","description":"webhook"},"headers":{"type":"object","additionalProperties":{"type":"string"}},
+  "async":{"type":"boolean","description":"webhook: 202 waits for the acknowledgement"},"function":{"type":"string","description":"sql"}}},
+"Backoff":{"oneOf":[
+  {"type":"object","additionalProperties":false,"properties":{"base_ms":{"type":"integer","minimum":0,"default":1000},"factor":{"type":"number","minimum":1,"default":2},
+    "max_ms":{"type":"integer","minimum":0,"default":3600000},"jitter":{"type":"number","minimum":0,"maximum":1,"default":0.2}}},
+  {"type":"object","additionalProperties":false,"required":["delays_ms"],"properties":{"delays_ms":{"type":"array","minItems":1,"items":{"type":"integer","minimum":0}}}}]},
+"CatchUp":{"type":"object","additionalProperties":false,"properties":{
+  "drop_older_than_ms":{"type":["integer","null"],"minimum":1},"rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000}}},
+"NewType":{"type":"object","required":["handler"],"properties":{
+  "handler":{"$ref":"#/components/schemas/Handler"},"ttr_ms":{"type":"integer","minimum":1,"default":30000,"description":"Time to run: length of a lease"},
+  "max_attempts":{"type":"integer","minimum":1,"maximum":1000,"default":16},"backoff":{"$ref":"#/components/schemas/Backoff"},
+  "max_running":{"type":["integer","null"],"minimum":1,"maximum":1000000},"rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000},
+  "catch_up":{"$ref":"#/components/schemas/CatchUp"}}},
+"Type":{"allOf":[{"$ref":"#/components/schemas/NewType"},{"type":"object","required":["name","paused","paused_until","gmt_create","gmt_modified"],"properties":{
+  "name":{"$ref":"#/components/schemas/TypeName"},"paused":{"type":"boolean"},"paused_until":{"$ref":"#/components/schemas/MaybeTime"},
+  "gmt_create":{"$ref":"#/components/schemas/Time"},"gmt_modified":{"$ref":"#/components/schemas/Time"}}}]},
+"TypePage":{"type":"object","required":["items","next_cursor"],"properties":{
+  "items":{"type":"array","items":{"$ref":"#/components/schemas/Type"}},"next_cursor":{"type":"null"}}},
+"DeletedType":{"type":"object","required":["result","name"],"properties":{"result":{"const":"deleted"},"name":{"$ref":"#/components/schemas/TypeName"}}},
+"Pause":{"type":"object","additionalProperties":false,"properties":{"until":{"$ref":"#/components/schemas/MaybeTime","description":"Resumes by itself then"}}},
+"Health":{"type":"object","required":["status"],"properties":{"status":{"const":"ok"}}},
+"Readiness":{"type":"object","required":["status","checks"],"properties":{"status":{"enum":["ready","not ready"]},
+  "checks":{"type":"object","additionalProperties":{"type":"string"}}}},
+"Counts":{"type":"object","required":["pending","running","done","cancelled","dead"],"properties":{
+  "pending":{"type":"integer"},"running":{"type":"integer"},"done":{"type":"integer"},"cancelled":{"type":"integer"},"dead":{"type":"integer"}}},
+"Stats":{"type":"object","required":["items","totals","lateness_ms","backlog"],"properties":{
+  "items":{"type":"array","items":{"allOf":[{"$ref":"#/components/schemas/Counts"},{"type":"object","required":["biz_type"],"properties":{"biz_type":{"type":"string"}}}]}},
+  "totals":{"$ref":"#/components/schemas/Counts"},
+  "lateness_ms":{"type":"object","properties":{"n":{"type":"integer"},"p50":{"type":"number"},"p90":{"type":"number"},"p99":{"type":"number"},"max":{"type":"number"}}},
+  "backlog":{"type":"object","properties":{"overdue":{"type":"integer"},"is_capped":{"type":"boolean"}}}}},
+"OpenApi":{"type":"object"}
+)json";
+}
+
+}  // namespace tocsin

@@ -1,0 +1,17 @@
+// Every resource of the API: one function that returns its routes, one file that holds it.
+#pragma once
+
+#include <vector>
+
+#include "api/context.h"
+
+namespace tocsin {
+
+std::vector<Route> job_create_routes(ApiContext& context);
+std::vector<Route> job_read_routes(ApiContext& context);
+std::vector<Route> job_change_routes(ApiContext& context);
+std::vector<Route> explain_routes(ApiContext& context);
+std::vector<Route> type_routes(ApiContext& context);
+std::vector<Route> operation_routes(ApiContext& context);
+
+}  // namespace tocsin

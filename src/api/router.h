@@ -1,0 +1,84 @@
+// The table of all routes: what is called when, who may call it, and what the published API description says of it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/auth.h"
+#include "api/http.h"
+#include "api/json.h"
+#include "api/problem.h"
+
+namespace tocsin {
+
+// One admitted request on its way to its answer. Whatever works on it holds the pointer.
+// Thread: any, one at a time.
+struct Call {
+  HttpRequest request;
+  std::vector<std::string> arguments;        // the {parts} of the path, in order, decoded
+  std::map<std::string, std::string> query;  // only parameters that the route knows
+  Responder respond;
+
+  void reply(int status, std::string json) const;
+  void refuse(const Problem& problem) const;
+  std::optional<std::string> parameter(const std::string& name) const;
+};
+using CallPtr = std::shared_ptr<Call>;
+
+struct Parameter {
+  std::string name;
+  std::string schema;  // JSON text
+  std::string description;
+};
+
+struct Reply {
+  int status = 200;
+  std::string schema;  // name; empty: no JSON
+};
+
+struct Route {
+  std::string method;
+  std::string path;  // "/v1/jobs/{job_id}"
+  Access access = Access::manage;
+  std::string operation_id;
+  std::string tag;
+  std::string summary;
+  std::vector<Parameter> query = {};
+  std::string request = {};  // name of the schema of its body; empty: none (an empty object is let pass)
+  bool is_body_optional = false;
+  std::size_t body_limit = 16384;
+  std::vector<Reply> replies = {};
+  std::vector<int> errors = {};  // beside those that every call may have
+  std::optional<std::chrono::milliseconds> reply_timeout = {};
+  std::function<void(const CallPtr&)> handler = {};  // must not block; an exception is answered 500
+};
+
+// Thread: const after construction; admit any.
+class Router : public HttpApp {
+ public:
+  Router(std::vector<Route> routes, Gate gate);
+  Admission admit(const HttpRequest& head) override;
+  const std::vector<Route>& routes() const { return routes_; }
+
+ private:
+  std::optional<std::vector<std::string>> match(std::size_t route, const std::vector<std::string>& path) const;
+
+  std::vector<Route> routes_;
+  std::vector<std::vector<std::string>> templates_;  // the path of each route, in segments
+  Gate gate_;
+};
+
+// Runs `work`; an exception is answered 500. For every piece of work on a call that is not under the router's own guard.
+template <class Work>
+void guarded(const CallPtr& call, Work work) {
+  try {
+    work();
+  } catch (const std::exception&) {
+    call->refuse({500, "Something unexpected happened."});
+  }
+}
+
+}  // namespace tocsin

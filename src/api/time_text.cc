@@ -1,0 +1,139 @@
+#include "api/time_text.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+namespace tocsin {
+namespace {
+
+using std::chrono::days;
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// Takes one piece after the other off the front; after the first miss everything else misses too.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : rest_(text) {}
+
+  int digits(std::size_t n) {
+    if (rest_.size() < n) return miss();
+    int value = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (rest_[i] < '0' || rest_[i] > '9') return miss();
+      value = value * 10 + (rest_[i] - '0');
+    }
+    rest_.remove_prefix(n);
+    return value;
+  }
+
+  // The character that was there, one of `allowed`.
+  char one_of(std::string_view allowed) {
+    if (rest_.empty() || allowed.find(rest_[0]) == allowed.npos) return static_cast<char>(miss());
+    const char c = rest_[0];
+    rest_.remove_prefix(1);
+    return c;
+  }
+
+  // 1..9 digits after the point, in microseconds, rounded up.
+  Duration fraction() {
+    std::size_t n = 0;
+    while (n < rest_.size() && rest_[n] >= '0' && rest_[n] <= '9') ++n;
+    if (n < 1 || n > 9) return Duration(miss());
+    std::int64_t nanos = digits(n);
+    for (std::size_t i = n; i < 9; ++i) nanos *= 10;
+    return Duration((nanos + 999) / 1000);
+  }
+
+  bool next_is(char c) const { return !rest_.empty() && rest_[0] == c; }
+  bool at_end() const { return !is_missed_ && rest_.empty(); }
+
+ private:
+  int miss() {
+    is_missed_ = true;
+    rest_ = {};
+    return 0;
+  }
+
+  std::string_view rest_;
+  bool is_missed_ = false;
+};
+
+std::string_view unit_text(std::array<char, 48>& buffer, const char* format, long long a, long long b) {
+  const int n = std::snprintf(buffer.data(), buffer.size(), format, a, b);
+  return {buffer.data(), static_cast<std::size_t>(n)};
+}
+
+}  // namespace
+
+std::optional<WallTime> time_from_text(std::string_view text) {
+  Cursor in(text);
+  const int year = in.digits(4);
+  in.one_of("-");
+  const auto month = static_cast<unsigned>(in.digits(2));
+  in.one_of("-");
+  const auto day = static_cast<unsigned>(in.digits(2));
+  in.one_of("Tt");
+  const int hour = in.digits(2);
+  in.one_of(":");
+  const int minute = in.digits(2);
+  in.one_of(":");
+  const int second = in.digits(2);
+  Duration fraction{0};
+  if (in.next_is('.')) {
+    in.one_of(".");
+    fraction = in.fraction();
+  }
+  minutes offset{0};
+  if (const char sign = in.one_of("Zz+-"); sign == '+' || sign == '-') {
+    const int offset_hours = in.digits(2);
+    in.one_of(":");
+    const int offset_minutes = in.digits(2);
+    if (offset_hours > 23 || offset_minutes > 59) return {};
+    offset = hours(offset_hours) + minutes(offset_minutes);
+    if (sign == '-') offset = -offset;
+  }
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
+  if (!in.at_end() || !date.ok() || hour > 23 || minute > 59 || second > 59) return {};
+  return std::chrono::sys_days(date) + hours(hour) + minutes(minute) + seconds(second) + fraction - offset;
+}
+
+void append_time_text(std::string& out, WallTime time) {
+  const auto day = std::chrono::floor<days>(time);
+  const std::chrono::year_month_day date(day);
+  std::int64_t rest = (time - day).count();
+  char text[] = "0000-00-00T00:00:00.000000Z";
+  const auto put = [&text](int at, int n, std::int64_t value) {
+    for (int i = at + n - 1; i >= at; --i, value /= 10) text[i] = static_cast<char>('0' + value % 10);
+  };
+  put(0, 4, std::abs(static_cast<int>(date.year())));
+  put(5, 2, static_cast<unsigned>(date.month()));
+  put(8, 2, static_cast<unsigned>(date.day()));
+  put(20, 6, rest % 1'000'000);
+  rest /= 1'000'000;
+  put(17, 2, rest % 60);
+  put(14, 2, rest / 60 % 60);
+  put(11, 2, rest / 3600);
+  out.append(text, sizeof text - 1);
+}
+
+std::string time_text(WallTime time) {
+  std::string text;
+  append_time_text(text, time);
+  return text;
+}
+
+std::string duration_text(Duration length) {
+  const long long ms = std::llabs(length.count()) / 1000;
+  const long long s = ms / 1000, min = s / 60, h = min / 60, d = h / 24;
+  std::array<char, 48> buffer;
+  if (ms < 1000) return std::string(unit_text(buffer, "%lld ms", ms, 0));
+  if (s < 60) return std::string(unit_text(buffer, "%lld.%lld s", s, ms % 1000 / 100));
+  if (min < 60) return std::string(unit_text(buffer, "%lld min %lld s", min, s % 60));
+  if (h < 24) return std::string(unit_text(buffer, "%lld h %lld min", h, min % 60));
+  return std::string(unit_text(buffer, "%lld d %lld h", d, h % 24));
+}
+
+}  // namespace tocsin

@@ -1,0 +1,133 @@
+#include "api/type_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/job_json.h"
+#include "api/time_text.h"
+
+namespace tocsin {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr std::int64_t kMaxTtrMs = 7LL * 24 * 3600 * 1000;
+constexpr std::int64_t kMaxDelayMs = 365LL * 24 * 3600 * 1000;
+constexpr std::size_t kMaxDelays = 1000;
+constexpr std::int64_t kDefaultTimeoutMs = 10'000;  // of a webhook
+
+std::int64_t ms_of(Duration length) { return std::chrono::duration_cast<milliseconds>(length).count(); }
+
+std::string handler_with(const std::string& handler_json, const std::string& secret) {
+  json handler = json::parse(handler_json);
+  handler["secret"] = secret;
+  return handler.dump();
+}
+
+std::string secret_of(const std::string& handler_json) {
+  const json handler = json::parse(handler_json, nullptr, false);
+  const auto it = handler.is_object() ? handler.find("secret") : handler.end();
+  return handler.is_object() && it != handler.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+void write_backoff(JsonWriter& out, const Backoff& backoff) {
+  out.begin_object();
+  if (!backoff.delays.empty()) {
+    out.key("delays_ms").begin_array();
+    for (const Duration delay : backoff.delays) out.value(ms_of(delay));
+    out.end_array();
+  } else {
+    out.field("base_ms", ms_of(backoff.base)).field("factor", backoff.factor).field("max_ms", ms_of(backoff.max)).field("jitter", backoff.jitter);
+  }
+  out.end_object();
+}
+
+Backoff read_backoff(JsonObject& in) {
+  Backoff backoff;
+  const auto delays = in.integers("delays_ms", kMaxDelays, {0, kMaxDelayMs});
+  if (delays) {
+    if (delays->empty()) in.fail("delays_ms", "Must have at least one delay.");
+    for (const std::int64_t delay : *delays) backoff.delays.push_back(milliseconds(delay));
+    in.end();
+    return backoff;
+  }
+  backoff.base = milliseconds(in.integer("base_ms", {0, kMaxDelayMs}).value_or(ms_of(backoff.base)));
+  backoff.factor = in.number("factor", 1, 1000).value_or(backoff.factor);
+  const auto max_ms = in.integer("max_ms", {0, kMaxDelayMs});
+  backoff.max = max_ms ? milliseconds(*max_ms) : std::max(backoff.max, backoff.base);
+  backoff.jitter = in.number("jitter", 0, 1).value_or(backoff.jitter);
+  if (backoff.max < backoff.base) in.fail("max_ms", "Must not be less than base_ms.");
+  in.end();
+  return backoff;
+}
+
+void read_handler(JsonObject& in, BizType& type) {
+  auto handler = in.require("handler").object("handler");
+  if (!handler) return;
+  type.handler_kind = handler->require("kind").string("kind", 1, 64).value_or("");
+  type.handler_json = in.json_text("handler");
+  if (type.handler_kind != "webhook") return;
+  const std::int64_t timeout = handler->integer("timeout_ms", {1, kMaxTtrMs}).value_or(std::min(kDefaultTimeoutMs, ms_of(type.ttr)));
+  if (timeout > ms_of(type.ttr)) handler->fail("timeout_ms", "Must not be longer than ttr_ms: the lease would end before the attempt.");
+}
+
+}  // namespace
+
+void write_type(JsonWriter& out, const BizType& type) {
+  out.begin_object().field("name", type.name);
+  out.key("handler").raw(secret_of(type.handler_json).empty() ? type.handler_json : handler_with(type.handler_json, std::string(kHiddenSecret)));
+  out.field("ttr_ms", ms_of(type.ttr)).field("max_attempts", type.max_attempts).key("backoff");
+  write_backoff(out, type.backoff);
+  out.field("max_running", type.max_running).field("rate_per_s", type.rate_per_s);
+  out.key("catch_up").begin_object().key("drop_older_than_ms");
+  type.drop_older_than ? out.value(ms_of(*type.drop_older_than)) : out.null();
+  out.field("rate_per_s", type.catch_up_rate_per_s).end_object();
+  out.field("paused", type.paused).key("paused_until");
+  type.paused_until ? out.value(time_text(*type.paused_until)) : out.null();
+  out.field("gmt_create", time_text(type.gmt_create)).field("gmt_modified", time_text(type.gmt_modified)).end_object();
+}
+
+std::string type_text(const BizType& type) {
+  std::string text;
+  JsonWriter out(text);
+  write_type(out, type);
+  return text;
+}
+
+bool is_type_name(std::string_view name) {
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == ':' || c == '-';
+  };
+  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), is_allowed);
+}
+
+BizType read_type(JsonObject& in, const std::string& name) {
+  BizType type;
+  type.name = name;
+  type.ttr = milliseconds(in.integer("ttr_ms", {1, kMaxTtrMs}).value_or(ms_of(type.ttr)));
+  read_handler(in, type);
+  type.max_attempts = static_cast<int>(in.integer("max_attempts", {1, kMaxAttempts}).value_or(type.max_attempts));
+  if (auto backoff = in.object("backoff")) type.backoff = read_backoff(*backoff);
+  if (const auto n = in.integer("max_running", {1, 1'000'000})) type.max_running = static_cast<int>(*n);
+  type.rate_per_s = in.number("rate_per_s", 0.001, 1e6);
+  if (auto catch_up = in.object("catch_up")) {
+    if (const auto ms = catch_up->integer("drop_older_than_ms", {1, ms_of(kHorizon)})) type.drop_older_than = milliseconds(*ms);
+    type.catch_up_rate_per_s = catch_up->number("rate_per_s", 0.001, 1e6);
+    catch_up->end();
+  }
+  if (const auto same = in.string("name", 0, 1024); same && *same != name) in.fail("name", "Is not the name in the path.");
+  for (const char* reply_only : {"paused", "paused_until", "gmt_create", "gmt_modified"}) in.has(reply_only);
+  in.end();
+  return type;
+}
+
+bool restore_secret(BizType& type, const BizType* stored) {
+  if (secret_of(type.handler_json) != kHiddenSecret) return true;
+  const std::string secret = stored != nullptr ? secret_of(stored->handler_json) : std::string();
+  if (secret.empty()) return false;
+  type.handler_json = handler_with(type.handler_json, secret);
+  return true;
+}
+
+}  // namespace tocsin

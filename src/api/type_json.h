@@ -1,0 +1,27 @@
+// The only translation between a BizType and its JSON.
+#pragma once
+
+#include <string>
+
+#include "api/json.h"
+#include "api/json_writer.h"
+#include "tocsin/biz_type.h"
+
+namespace tocsin {
+
+inline constexpr std::string_view kHiddenSecret = "whsec_***";  // shown in place of a secret; put back, it keeps the stored one
+
+// With defaults filled in and secrets hidden.
+void write_type(JsonWriter& out, const BizType& type);
+std::string type_text(const BizType& type);
+
+// 1..128 bytes of [A-Za-z0-9_.:-].
+bool is_type_name(std::string_view name);
+
+// What a put asks for. Fields that only replies have (name, paused, ...) are let pass, so that a type can be read, edited and put back.
+BizType read_type(JsonObject& in, const std::string& name);
+
+// A handler object whose secret is hidden gets the one of `stored`. False: there is none.
+bool restore_secret(BizType& type, const BizType* stored);
+
+}  // namespace tocsin

@@ -1,0 +1,147 @@
+// /v1/types: the registry of kinds of timeout.
+#include "api/resources.h"
+#include "api/time_text.h"
+#include "api/type_json.h"
+
+namespace tocsin {
+namespace {
+
+constexpr std::size_t kTypeBody = 65536;
+
+Problem no_such_type(const std::string& name) { return {404, "There is no type \"" + name + "\"."}; }
+
+// Replies always come from the registry itself: this node's snapshot may be behind another node's change.
+Result<std::optional<BizType>> stored_type(Stores& stores, const std::string& name) {
+  auto types = stores.types.list();
+  if (!types) return types.error();
+  for (BizType& type : *types) {
+    if (type.name == name) return std::optional(std::move(type));
+  }
+  return std::optional<BizType>();
+}
+
+void put(ApiContext& context, const CallPtr& call, const BizType& wanted) {
+  context.on_database(call, [&context, call, wanted](Stores& stores) {
+    const auto stored = stored_type(stores, wanted.name);
+    if (!stored) return call->refuse(context.problem_of(stored.error()));
+    BizType type = wanted;
+    if (!restore_secret(type, *stored ? &**stored : nullptr))
+      return call->refuse({400, "This is how a secret is shown, not one; there is none stored to keep.", "handler.secret"});
+    if (const auto error = context.backend.check_handler(type)) return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});
+    const auto reply = stores.types.put(type);
+    if (!reply) return call->refuse(context.problem_of(reply.error()));
+    context.backend.reload_types(stores);
+    call->reply(reply->is_new ? 201 : 200, type_text(reply->type));
+  });
+}
+
+void put(ApiContext& context, const CallPtr& call) {
+  const std::string& name = call->arguments[0];
+  if (!is_type_name(name)) return call->refuse({400, "A name has 1 to 128 characters of A-Z a-z 0-9 _ . : -", "name"});
+  JsonDocument document(call->request.body);
+  JsonObject in = document.root();
+  const BizType type = read_type(in, name);
+  if (document.problem()) return call->refuse(*document.problem());
+  put(context, call, type);
+}
+
+void get(ApiContext& context, const CallPtr& call) {
+  context.on_database(call, [&context, call](Stores& stores) {
+    const auto type = stored_type(stores, call->arguments[0]);
+    if (!type) return call->refuse(context.problem_of(type.error()));
+    *type ? call->reply(200, type_text(**type)) : call->refuse(no_such_type(call->arguments[0]));
+  });
+}
+
+void list(ApiContext& context, const CallPtr& call) {
+  context.on_database(call, [&context, call](Stores& stores) {
+    const auto types = stores.types.list();
+    if (!types) return call->refuse(context.problem_of(types.error()));
+    std::string text;
+    JsonWriter out(text);
+    out.begin_object().key("items").begin_array();
+    for (const BizType& type : *types) write_type(out, type);
+    out.end_array().key("next_cursor").null().end_object();  // always whole: a registry is small
+    call->reply(200, std::move(text));
+  });
+}
+
+void remove(ApiContext& context, const CallPtr& call) {
+  context.on_database(call, [&context, call](Stores& stores) {
+    const std::string& name = call->arguments[0];
+    const auto reply = stores.types.remove(name);
+    if (!reply) return call->refuse(context.problem_of(reply.error()));
+    if (*reply == TypeStore::RemoveReply::not_found) return call->refuse(no_such_type(name));
+    if (*reply == TypeStore::RemoveReply::has_live_jobs)
+      return call->refuse({409, "The type has pending or running jobs; cancel them or let them finish first."});
+    context.backend.reload_types(stores);
+    std::string text;
+    JsonWriter(text).begin_object().field("result", "deleted").field("name", name).end_object();
+    call->reply(200, std::move(text));
+  });
+}
+
+void set_paused(ApiContext& context, const CallPtr& call, bool is_paused, std::optional<WallTime> until) {
+  context.on_database(call, [&context, call, is_paused, until](Stores& stores) {
+    const auto type = stores.types.set_paused(call->arguments[0], is_paused, until);
+    if (!type) return call->refuse(context.problem_of(type.error()));
+    if (!*type) return call->refuse(no_such_type(call->arguments[0]));
+    context.backend.reload_types(stores);
+    call->reply(200, type_text(**type));
+  });
+}
+
+void pause(ApiContext& context, const CallPtr& call) {
+  std::optional<WallTime> until;
+  if (!call->request.body.empty()) {
+    JsonDocument document(call->request.body);
+    JsonObject in = document.root();
+    until = in.time("until");
+    if (until && *until <= context.backend.now()) in.fail("until", "Must lie ahead.");
+    in.end();
+    if (document.problem()) return call->refuse(*document.problem());
+  }
+  set_paused(context, call, true, until);
+}
+
+Route type_route(std::string method, std::string path, Access access, std::string operation_id, std::string summary, std::string reply,
+                 std::function<void(const CallPtr&)> handler) {
+  return {.method = std::move(method),
+          .path = "/v1/types" + path,
+          .access = access,
+          .operation_id = std::move(operation_id),
+          .tag = "Types",
+          .summary = std::move(summary),
+          .body_limit = kTypeBody,
+          .replies = {{200, std::move(reply)}},
+          .errors = path.empty() ? std::vector<int>{429, 503} : std::vector<int>{404, 429, 503},
+          .handler = std::move(handler)};
+}
+
+}  // namespace
+
+std::vector<Route> type_routes(ApiContext& context) {
+  Route put_route = type_route("PUT", "/{name}", Access::manage, "putType", "Create or replace a type", "Type",
+                               [&context](const CallPtr& call) { put(context, call); });
+  put_route.request = "NewType";
+  put_route.replies = {{201, "Type"}, {200, "Type"}};
+  put_route.errors = {429, 503};
+  Route remove_route = type_route("DELETE", "/{name}", Access::manage, "deleteType", "Delete a type without live jobs", "DeletedType",
+                                  [&context](const CallPtr& call) { remove(context, call); });
+  remove_route.errors.push_back(409);
+  Route pause_route = type_route("POST", "/{name}/pause", Access::manage, "pauseType", "Stop firing; jobs stay pending", "Type",
+                                 [&context](const CallPtr& call) { pause(context, call); });
+  pause_route.request = "Pause";
+  pause_route.is_body_optional = true;
+  return {
+      type_route("GET", "", Access::read, "listTypes", "All types", "TypePage", [&context](const CallPtr& call) { list(context, call); }),
+      type_route("GET", "/{name}", Access::read, "getType", "One type", "Type", [&context](const CallPtr& call) { get(context, call); }),
+      std::move(put_route),
+      std::move(remove_route),
+      std::move(pause_route),
+      type_route("POST", "/{name}/resume", Access::manage, "resumeType", "Fire again", "Type",
+                 [&context](const CallPtr& call) { set_paused(context, call, false, {}); }),
+  };
+}
+
+}  // namespace tocsin

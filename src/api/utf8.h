@@ -1,0 +1,14 @@
+// UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace tocsin {
+
+// Length of the sequence at the start of `text`, 1..4; 0 when it is not one (or text is empty).
+std::size_t utf8_sequence(std::string_view text);
+
+bool is_utf8(std::string_view text);
+
+}  // namespace tocsin
