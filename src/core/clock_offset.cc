@@ -9,9 +9,13 @@ bool ClockOffset::sample(MonoTime asked, MonoTime answered, WallTime database) {
   const Duration high = database.time_since_epoch() - asked.time_since_epoch();
   const bool agrees = n_ == 0 || high >= low_;
   if (!agrees) n_ = 0;
-  lows_[n_ % kKept] = low;
+  bounds_[n_ % kKept] = {low, answered};
   ++n_;
-  low_ = *std::max_element(lows_.begin(), lows_.begin() + static_cast<std::ptrdiff_t>(std::min(n_, kKept)));
+  low_ = low;
+  for (std::size_t i = 0; i < std::min(n_, kKept); ++i) {
+    const auto age = static_cast<double>((answered - bounds_[i].at).count());
+    low_ = std::max(low_, bounds_[i].low - Duration(static_cast<std::int64_t>(age * kDrift)));
+  }
   uncertainty_ = high - low_;
   return agrees;
 }

@@ -2,9 +2,10 @@
 //
 // One sample is a database time T read between the local instants `asked` and `answered`. At `answered` the database showed at
 // least T, so T - answered bounds the offset from below: the estimate is the largest lower bound of the last samples (F. Cristian,
-// "Probabilistic clock synchronization", 1989, taken from its safe side). It is late by at most one round trip, never early, as long
-// as the clocks run evenly; a sample that contradicts it (T - asked below the estimate: the clock was set back or runs slower) throws
-// the older samples away.
+// "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks do not run evenly, so a bound loses worth with its
+// age: the estimate is late by a round trip and a little, and not early while the database's clock runs slower by less than kDrift.
+// Early by a hair would cost much: the claim of a job would be lost, and the next scan is far. A sample that contradicts the estimate
+// (T - asked below it: the clock was set back) throws the older samples away.
 // Thread: owner only.
 #pragma once
 
@@ -31,7 +32,12 @@ class ClockOffset {
 
  private:
   static constexpr std::size_t kKept = 8;
-  std::array<Duration, kKept> lows_{};
+  static constexpr double kDrift = 1e-4;  // crystals are off by 20 to 50 millionths
+  struct Bound {
+    Duration low{0};
+    MonoTime at{};
+  };
+  std::array<Bound, kKept> bounds_{};
   std::size_t n_ = 0;  // samples since the last contradiction
   Duration low_{0};
   Duration uncertainty_{0};

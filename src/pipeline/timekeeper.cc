@@ -1,5 +1,7 @@
 #include "pipeline/timekeeper.h"
 
+#include <algorithm>
+
 namespace tocsin {
 namespace {
 
@@ -18,18 +20,26 @@ MonoTime Timekeeper::step(MonoTime now) {
 
   dropped_.clear();
   if (*db_now + kToleratedStepBack < wheel_->position()) wheel_->rewind(*db_now, dropped_);
+  // Before anything is added: a wheel that stood still while it was empty does not reach as far as it should.
+  due_.clear();
+  wheel_->advance(*db_now, due_);
   const auto candidates = shared_.candidates.pop_some(kIntake);
   for (const Candidate& job : candidates) {
     if (!wheel_->add(job)) dropped_.push_back(job);
   }
+  // What was overdue when it came in sits one tick ahead.
+  wheel_->advance(*db_now, due_);
+  // A job that was moved has an entry for every move, so there may be more of them than known jobs.
+  const std::size_t room = config.capacity - std::min(config.capacity, shared_.due.size());
+  if (due_.size() > room) {
+    dropped_.insert(dropped_.end(), due_.begin() + static_cast<std::ptrdiff_t>(room), due_.end());
+    due_.resize(room);
+  }
+  shared_.due.push(due_);
   if (!dropped_.empty()) {
     shared_.known.remove(dropped_);
     shared_.events.count(Counter::refused, static_cast<std::int64_t>(dropped_.size()));
   }
-  // Up to the last tick and one more: what was overdue when it came in sits one tick ahead.
-  due_.clear();
-  wheel_->advance(*db_now, due_);
-  shared_.due.push(due_);
 
   if (candidates.size() == kIntake) return now;
   const auto next = wheel_->next();

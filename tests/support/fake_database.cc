@@ -69,14 +69,13 @@ void FakeDatabase::edit_live(Live row, const std::function<void(Row&)>& edit) {
   TOCSIN_ASSERT(job.status == JobStatus::running ? job.attempts > 0 || bugs.forgets_attempts : row->second.token == 0);
 }
 
-void FakeDatabase::to_history(Live row, JobStatus status, Kind kind, WallTime now) {
-  const ClaimToken token = row->second.token;
+void FakeDatabase::to_history(Live row, JobStatus status, Kind kind, ClaimToken token, WallTime now) {
   Row finished = take_live(row);
   finished.job.status = status;
   finished.job.finished_at = finished.job.gmt_modified = now;
-  finished.token = token;
-  const Row& kept = history_[finished.job.job_id] = std::move(finished);
-  tell(kind, kept, now);
+  finished.token = 0;
+  const JobId id = finished.job.job_id;
+  tell(kind, history_[id] = std::move(finished), now, token);
 }
 
 void FakeDatabase::revive(JobId id, WallTime fire_at, WallTime now) {
@@ -93,8 +92,8 @@ void FakeDatabase::revive(JobId id, WallTime fire_at, WallTime now) {
   tell(Kind::revived, live_.at(id), now);
 }
 
-void FakeDatabase::tell(Kind kind, const Row& row, WallTime now) const {
-  if (on_change) on_change({kind, row.job, row.token, now});
+void FakeDatabase::tell(Kind kind, const Row& row, WallTime now, ClaimToken token) const {
+  if (on_change) on_change({kind, row.job, token, now});
 }
 
 // JobStore ------------------------------------------------------------------------------------------------------------
@@ -142,7 +141,7 @@ ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ti
     r.token = token_of(r.job.job_id, ticket);
     r.job.fire_at = now + ttr;
   });
-  tell(Kind::claimed, row->second, now);
+  tell(Kind::claimed, row->second, now, row->second.token);
   return {row->second.job, row->second.token, {}};
 }
 
@@ -195,8 +194,7 @@ Fired FakeDatabase::fire_row(Live row, const std::string& node, WallTime now) {
   edit_live(row, [&](Row& r) { begin_attempt(r, node, now); });
   const Job& job = row->second.job;
   const Fired fired{job.job_id, job.type_id, job.action_time, *job.started_at};
-  row->second.token = 0;
-  to_history(row, JobStatus::done, Kind::fired, now);
+  to_history(row, JobStatus::done, Kind::fired, 0, now);
   return fired;
 }
 
@@ -225,21 +223,21 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
   Job& job = row->second.job;
   if (request.kind == FinishRequest::Kind::dead || request.kind == FinishRequest::Kind::retry) append_error(job, now, node, request.message);
   if (request.kind == FinishRequest::Kind::done) {
-    to_history(row, JobStatus::done, Kind::done, now);
+    to_history(row, JobStatus::done, Kind::done, request.token, now);
   } else if (request.kind == FinishRequest::Kind::dead) {
-    to_history(row, JobStatus::dead, Kind::dead, now);
+    to_history(row, JobStatus::dead, Kind::dead, request.token, now);
   } else if (bugs.loses_retries && request.kind == FinishRequest::Kind::retry) {
     take_live(row);
   } else {
     const bool gives_back = request.kind == FinishRequest::Kind::give_back;
-    const ClaimToken token = std::exchange(row->second.token, 0);
     edit_live(row, [&](Row& r) {
+      r.token = 0;
       r.job.status = JobStatus::pending;
       r.job.fire_at = gives_back || bugs.retry_at_once ? now : now + request.delay;
       if (gives_back && !bugs.give_back_counts && --r.job.attempts == 0) r.job.started_at.reset();
       r.job.gmt_modified = now;
     });
-    if (on_change) on_change({gives_back ? Kind::given_back : Kind::retried, job, token, now});
+    tell(gives_back ? Kind::given_back : Kind::retried, row->second, now, request.token);
   }
   return FinishReply::applied;
 }
@@ -258,7 +256,7 @@ int FakeDatabase::bury(const std::vector<JobId>& jobs, WallTime now) {
     Job& job = row->second.job;
     if (job.status != JobStatus::running || job.fire_at > now || job.attempts < job.max_attempts) continue;
     append_error(job, now, job.node.value_or(""), "lease expired");
-    to_history(row, JobStatus::dead, Kind::buried, now);
+    to_history(row, JobStatus::dead, Kind::buried, 0, now);
     ++buried;
   }
   return buried;

@@ -24,7 +24,7 @@ struct FakeCall {
   int session = 0;
 };
 
-// Stands between a session and the database. Every member may suspend its caller (the simulator switches to another fiber).
+// Stands between a session and the database. before, working and after may suspend their caller (the simulator switches fibers).
 // The order of a call is: before, the database reads its clock, working, the effect (all of it in one instant), after.
 // Thread: that of the sessions.
 class FaultPoint {
@@ -74,7 +74,7 @@ class FakeDatabase {
     std::string body;  // what an idempotent repeat must match
   };
 
-  // One committed change of one row; `job` is the row after it.
+  // One committed change of one row; `job` is the row after it, `token` what the claim drew or the finish came with.
   struct Change {
     enum class Kind { created, replaced, rescheduled, hastened, revived, claimed, fired, done, dead, retried, given_back, buried, cancelled };
     Kind kind;
@@ -133,9 +133,9 @@ class FakeDatabase {
   void insert_live(Row row);
   Row take_live(Live row);
   void edit_live(Live row, const std::function<void(Row&)>& edit);
-  void to_history(Live row, JobStatus status, Change::Kind kind, WallTime now);
+  void to_history(Live row, JobStatus status, Change::Kind kind, ClaimToken token, WallTime now);
   void revive(JobId job, WallTime fire_at, WallTime now);
-  void tell(Change::Kind kind, const Row& row, WallTime now) const;
+  void tell(Change::Kind kind, const Row& row, WallTime now, ClaimToken token = 0) const;
 
   bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
   bool is_claimable(const Row& row, WallTime now) const;

@@ -118,8 +118,7 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
 CancelReply FakeDatabase::cancel_one(JobId id, WallTime now) {
   if (const auto row = live_.find(id); row != live_.end()) {
     if (row->second.job.status == JobStatus::running && !bugs.cancels_running) return {CancelReply::Kind::running, id, row->second.job};
-    row->second.token = 0;
-    to_history(row, JobStatus::cancelled, Kind::cancelled, now);
+    to_history(row, JobStatus::cancelled, Kind::cancelled, 0, now);
     return {CancelReply::Kind::cancelled, id, history_.at(id).job};
   }
   if (const auto row = history_.find(id); row != history_.end()) return {CancelReply::Kind::finished, id, row->second.job};

@@ -25,6 +25,7 @@ Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect)
     case FaultPoint::Fate::conflict: return Error{ErrorCode::conflict, "a deadlock", ""};
     case FaultPoint::Fate::late:
       faults_->keep([effect, &database = database_]() mutable { static_cast<void>(effect(database.now())); });
+      static_cast<void>(faults_->after(call));
       return Error{ErrorCode::in_doubt, "the answer was lost", ""};
   }
   const WallTime now = database_.now();

@@ -1,0 +1,41 @@
+// The outside of a simulated cluster: businesses that create, cancel and change jobs, by REST (the node hears of it) or by SQL.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulation/sim_node.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class Callers {
+ public:
+  Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<TypeId> types, Duration lookahead);
+
+  // `n` callers that act until `end`.
+  void begin(int n, MonoTime end);
+  // In the calm: jobs that must fire on time.
+  void probe(int n, Duration on_time, Duration scan_interval);
+
+ private:
+  void act(FakeJobDesk& desk);
+  void create(FakeJobDesk& desk);
+  void cancel(FakeJobDesk& desk);
+  void change(FakeJobDesk& desk);
+  void repair(FakeJobDesk& desk);
+  NewJob any_job();
+  When any_time();
+  JobId any_known();
+  void hint(const Job& job);
+  void notify();
+
+  SimContext& world_;
+  std::vector<SimNode*> nodes_;
+  const std::vector<TypeId> types_;
+  const Duration lookahead_;
+  std::vector<JobId> known_;  // acknowledged
+  int last_biz_ = 0;
+};
+
+}  // namespace tocsin

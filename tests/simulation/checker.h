@@ -1,0 +1,95 @@
+// Watches a simulated cluster and says which promise was broken. Believes neither the engine nor the database in memory: it keeps a
+// record of its own of every job, from what was committed, started, answered and told to callers.
+//
+//   I1  an acknowledged job ends done, cancelled or dead        I5  the result of a lost claim changes nothing
+//   I2  nothing starts before its time                          I6  attempts stay within the limit; then dead
+//   I3  no start after an acknowledged cancel                   I7  memory within its bounds (SimNode measures)
+//   I4  an attempt starts once; tokens are unique               I10 only the drawn edges of the state machine
+//   live  what is due fires within the stated bound             calm  without faults, on time
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "simulation/scheduler.h"
+#include "simulation/trace.h"
+#include "support/fake_database.h"
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class Checker {
+ public:
+  Checker(Scheduler& scheduler, Trace& trace, const FakeDatabase& database) : scheduler_(scheduler), trace_(trace), database_(database) {}
+
+  // What happened.
+  void on_change(const FakeDatabase::Change& change);                     // committed
+  void on_start(const std::string& node, const ClaimedJob& claimed);      // a handler began
+  void on_answer(const ClaimedJob& claimed, const Outcome& outcome);      // and gave its outcome
+  void on_created(JobId job);                                             // a caller was told so
+  void on_cancel_reply(const CancelReply& reply);                         // likewise
+  void on_clock_step() { ++clock_steps_; }
+
+  // From now on nothing fails any more: what is overdue must be gone within `bound`.
+  void faults_ended(Duration bound);
+  // From now on jobs must start within `bound` of their time, unless expect_later() said otherwise.
+  void calm_begins(Duration bound);
+  void expect_later(JobId job, Duration bound) { calm_bounds_[job] = bound; }
+  // Called now and then after faults_ended().
+  void check_overdue();
+  // The end: the world is at rest.
+  void check_end();
+
+  void fail(const std::string& promise, const std::string& what);
+  const std::vector<std::string>& failures() const { return failures_; }
+  bool is_calm() const { return calm_bound_.has_value(); }
+  std::size_t created() const { return records_.size(); }
+  std::size_t starts() const { return starts_; }
+
+ private:
+  using Kind = FakeDatabase::Change::Kind;
+
+  struct Attempt {
+    JobId job = 0;
+    int number = 0;
+    int life = 0;
+    int clock_steps = 0;  // of the database before the claim
+    bool is_started = false;
+    std::optional<Outcome> answer;
+  };
+  struct Record {
+    Job row;            // after the last committed change
+    ClaimToken token = 0;
+    int life = 0;       // grows with every retry of the dead job
+    bool is_hastened = false;    // run now: may start before its action_time
+    bool is_acknowledged = false;
+    bool is_cancel_acknowledged = false;
+    std::set<std::pair<int, int>> started;  // (life, attempt)
+  };
+
+  void check_edge(const FakeDatabase::Change& change, const Record& before);
+  void check_claim(const FakeDatabase::Change& change, const Record& before);
+  void check_result(const FakeDatabase::Change& change, const Record& before);
+  void check_calm(const FakeDatabase::Change& change, const Record& before);
+
+  Scheduler& scheduler_;
+  Trace& trace_;
+  const FakeDatabase& database_;
+  std::map<JobId, Record> records_;
+  std::map<ClaimToken, Attempt> attempts_;
+  std::map<JobId, Duration> calm_bounds_;
+  std::optional<MonoTime> faults_ended_;
+  std::optional<Duration> overdue_bound_, calm_bound_;
+  WallTime db_high_ = WallTime::min();  // the latest the database's clock has ever shown a statement
+  int clock_steps_ = 0;
+  std::size_t starts_ = 0;
+  std::vector<std::string> failures_;
+};
+
+const char* to_string(FakeDatabase::Change::Kind kind);
+
+}  // namespace tocsin

@@ -1,0 +1,56 @@
+#include "simulation/faults.h"
+
+#include <cmath>
+
+namespace tocsin {
+
+void Faults::tell(const FakeCall& call, const char* what) {
+  ++injected_;
+  trace_.line(scheduler_.now(), "fault " + std::string(call.verb) + " of session " + std::to_string(call.session) + ": " + what);
+}
+
+// Even on a logarithmic scale: as many around a millisecond as around ten seconds.
+Duration Faults::any_delay() {
+  constexpr double kShortest = 100, kLongest = 40e6;
+  return Duration(static_cast<std::int64_t>(kShortest * std::pow(kLongest / kShortest, random_.unit())));
+}
+
+void Faults::travel(Duration typical) {
+  Duration time = typical / 2 + Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(typical.count()))));
+  if (happens(rates.delay)) {
+    time = any_delay();
+    ++injected_;
+  }
+  if (scheduler_.now() < end_) time = std::min<Duration>(time, end_ - scheduler_.now());
+  scheduler_.sleep(time);
+}
+
+FaultPoint::Fate Faults::before(const FakeCall& call) {
+  travel(Duration(100));
+  if (is_down_) {
+    scheduler_.sleep(Duration(random_.below(2'000'000)));  // until the connect gives up
+    return Fate::unavailable;
+  }
+  if (happens(rates.unavailable)) return tell(call, "unavailable"), Fate::unavailable;
+  if (happens(rates.conflict)) return tell(call, "conflict"), Fate::conflict;
+  if (call.is_write && happens(rates.late)) return tell(call, "late"), Fate::late;
+  return Fate::happens;
+}
+
+void Faults::working(const FakeCall&) { travel(Duration(100)); }
+
+bool Faults::after(const FakeCall& call) {
+  travel(Duration(100));
+  if (is_down_ || happens(rates.lost)) return tell(call, "answer lost"), false;
+  return true;
+}
+
+void Faults::keep(std::function<void()> effect) {
+  const Duration most = std::max<Duration>(end_ - scheduler_.now(), Duration(0));
+  scheduler_.after(std::min(any_delay(), most), [this, effect = std::move(effect)] {
+    trace_.line(scheduler_.now(), "a late effect arrives");
+    effect();
+  });
+}
+
+}  // namespace tocsin

@@ -1,0 +1,51 @@
+// What can go wrong between a session and the database. Which of it happens in a world, and how often, is drawn from its seed: a world
+// with few kinds of faults goes deeper than one with all of them.
+#pragma once
+
+#include "base/random.h"
+#include "simulation/scheduler.h"
+#include "simulation/trace.h"
+#include "support/fake_database.h"
+
+namespace tocsin {
+
+struct FaultRates {  // chance per call
+  double unavailable = 0;
+  double conflict = 0;
+  double late = 0;    // answered in doubt, happens afterwards
+  double lost = 0;    // happens, the answer is lost
+  double delay = 0;   // 0.1 ms .. 40 s, each way and while it works
+};
+
+// Thread: owner only.
+class Faults final : public FaultPoint {
+ public:
+  Faults(Scheduler& scheduler, Random& random, Trace& trace) : scheduler_(scheduler), random_(random), trace_(trace) {}
+
+  FaultRates rates;
+
+  // After `end` nothing goes wrong any more, and what was under way has arrived.
+  void end_at(MonoTime end) { end_ = end; }
+  void set_down(bool is_down) { is_down_ = is_down; }
+  std::uint64_t injected() const { return injected_; }
+
+  Fate before(const FakeCall& call) override;
+  void working(const FakeCall& call) override;
+  bool after(const FakeCall& call) override;
+  void keep(std::function<void()> effect) override;
+
+ private:
+  bool happens(double rate) { return scheduler_.now() < end_ && rate > 0 && random_.unit() < rate; }
+  void travel(Duration typical);
+  Duration any_delay();
+  void tell(const FakeCall& call, const char* what);
+
+  Scheduler& scheduler_;
+  Random& random_;
+  Trace& trace_;
+  MonoTime end_ = MonoTime::max();
+  bool is_down_ = false;
+  std::uint64_t injected_ = 0;
+};
+
+}  // namespace tocsin

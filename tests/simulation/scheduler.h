@@ -1,0 +1,75 @@
+// Virtual time, and fibers that sleep in it: everything of a simulated cluster runs in one thread, in an order that one seed decides.
+#pragma once
+
+#include <boost/context/fiber.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <vector>
+
+#include "base/random.h"
+#include "tocsin/clock.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class Scheduler final : public Clock {
+ public:
+  using FiberId = std::uint64_t;
+
+  explicit Scheduler(std::uint64_t seed) : random_(seed) {}
+
+  MonoTime now() const override { return now_; }
+
+  // Calls `work` at that time, outside any fiber. Things of the same time happen in an order drawn by chance.
+  void at(MonoTime time, std::function<void()> work);
+  void after(Duration time, std::function<void()> work) { at(now_ + time, std::move(work)); }
+
+  // Starts `body` as a fiber, at once. It may sleep and wait.
+  FiberId spawn(std::function<void()> body);
+  // Ends a fiber where it stands; its stack is unwound. REQUIRES: not called from that fiber.
+  void kill(FiberId fiber);
+  bool is_alive(FiberId fiber) const { return fibers_.contains(fiber); }
+
+  // Inside a fiber only.
+  void sleep(Duration time) { wait_until(now_ + time); }
+  // Returns at `time`, or earlier when woken.
+  void wait_until(MonoTime time);
+  void wake(FiberId fiber);
+
+  // Runs until nothing is left to do before `end`, or until stop().
+  void run_until(MonoTime end);
+  void stop() { is_stopped_ = true; }
+  std::uint64_t events() const { return events_; }
+
+ private:
+  struct Event {
+    MonoTime time;
+    std::uint64_t order;
+    std::function<void()> work;
+  };
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const { return a.time != b.time ? a.time > b.time : a.order > b.order; }
+  };
+  struct Fiber {
+    boost::context::fiber inside;   // where it stands, while it does not run
+    boost::context::fiber outside;  // where to go back to, while it runs
+    std::uint64_t waits = 0;        // tells an old alarm from the present one
+    bool is_waiting = false;
+  };
+
+  void resume(FiberId id);
+
+  Random random_;
+  MonoTime now_{};
+  std::uint64_t events_ = 0;
+  bool is_stopped_ = false;
+  std::priority_queue<Event, std::vector<Event>, Later> queue_;
+  std::map<FiberId, std::unique_ptr<Fiber>> fibers_;
+  FiberId last_fiber_ = 0;
+  FiberId running_ = 0;
+};
+
+}  // namespace tocsin

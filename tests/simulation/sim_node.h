@@ -1,0 +1,105 @@
+// One node of a simulated cluster: the real engine, a fiber per stage, and handlers that answer when chance says.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/engine.h"
+#include "simulation/checker.h"
+#include "simulation/faults.h"
+
+namespace tocsin {
+
+// What everything in one world shares.
+struct SimContext {
+  Scheduler& scheduler;
+  Random& random;
+  Trace& trace;
+  FakeDatabase& database;
+  Faults& faults;
+  Checker& checker;
+};
+
+// How handlers behave.
+struct HandlerHabits {
+  double fails = 0.2;
+  double gives_up = 0.03;   // dead
+  double is_at_once = 0.1;  // answers before start() returns
+  double overruns = 0.1;    // longer than its lease
+  double hangs = 0.03;      // much longer
+};
+
+using Counters = std::array<std::int64_t, kCounters>;
+const char* name_of(Counter counter);
+
+// Thread: owner only.
+class SimNode final : public EventSink {
+ public:
+  SimNode(SimContext& world, std::string name, EngineConfig config, std::vector<Shard> shards, int claimers);
+  ~SimNode() override;
+
+  // A new process. REQUIRES: not up.
+  void start(std::shared_ptr<const TypeCatalog> catalog);
+  // Nothing of it survives, not even a store call half way.
+  void crash();
+  // As on SIGTERM: hands over, then stops; after the grace period it just stops.
+  void drain(Duration grace);
+  // Runs no stage until then: a stopped virtual machine.
+  void freeze_until(MonoTime time) { frozen_until_ = time; }
+
+  bool is_up() const { return engine_ != nullptr; }
+  bool is_draining() const { return is_up() && engine_->shared().is_draining; }
+  Engine* engine() { return engine_.get(); }
+  const std::string& name() const { return name_; }
+
+  void set_habits(const HandlerHabits& habits) { habits_ = habits; }
+  // Whatever still runs answers within `time`.
+  void hurry_handlers(Duration time);
+
+  // Nothing may be left in memory when there is nothing to do.
+  void check_at_rest();
+
+  const Counters& counters() const { return counters_; }
+
+  // EventSink
+  void count(Counter what, std::int64_t n) override;
+  void started(TypeId, Duration) override {}
+  void called(std::string_view, Duration, std::int64_t) override {}
+  void failed(std::string_view stage, const Error& error) override;
+
+ private:
+  class Loop;
+  class SimHandler;
+  struct Run {
+    ClaimedJob claimed;
+    Outcome outcome;
+    Handler::Finish finish;
+  };
+
+  void begin(const ClaimedJob& job, Handler::Finish finish);
+  void answer(std::uint64_t run);
+  Outcome any_outcome();
+  Duration any_run_time(const ClaimedJob& job);
+  void poll_drain(std::uint64_t process, MonoTime give_up);
+  void check_bounds();
+
+  SimContext& world_;
+  const std::string name_;
+  const EngineConfig config_;
+  const std::vector<Shard> shards_;
+  HandlerHabits habits_;
+  std::vector<std::unique_ptr<FakeJobStore>> stores_;
+  std::unique_ptr<SimHandler> handler_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<std::unique_ptr<Loop>> loops_;
+  std::map<std::uint64_t, Run> runs_;
+  std::uint64_t last_run_ = 0;
+  std::uint64_t process_ = 0;  // grows with every start
+  MonoTime frozen_until_{};
+  Counters counters_{};
+};
+
+}  // namespace tocsin

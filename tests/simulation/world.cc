@@ -1,0 +1,271 @@
+#include "simulation/world.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "simulation/callers.h"
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+// More than any world needs; a stage that never rests reaches it.
+constexpr std::uint64_t kMostEvents = 3'000'000;
+
+// The wall clock of the database host: runs a little fast or slow, and is set now and then.
+class WallClock {
+ public:
+  explicit WallClock(const Scheduler& scheduler) : scheduler_(scheduler) {}
+  WallTime now() const {
+    const Duration passed = scheduler_.now() - since_;
+    return at_ + passed + Duration(static_cast<std::int64_t>(static_cast<double>(passed.count()) * drift_));
+  }
+  void step(Duration by) {
+    at_ = now() + by;
+    since_ = scheduler_.now();
+  }
+  void set_drift(double drift) {
+    step(Duration(0));
+    drift_ = drift;
+  }
+
+ private:
+  const Scheduler& scheduler_;
+  MonoTime since_{};
+  WallTime at_{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
+  double drift_ = 0;
+};
+
+class World {
+ public:
+  World(std::uint64_t seed, const WorldOptions& options);
+  WorldReport run();
+
+ private:
+  Duration up_to(Duration most) { return Duration(random_.below(static_cast<std::uint64_t>(most.count()) + 1)); }
+  bool chance(double p) { return random_.unit() < p; }
+
+  void draw_config();
+  void draw_types();
+  void draw_faults();
+  void boot(SimNode& node) { node.start(catalog_); }
+  void plan_trouble();
+  void trouble();
+  void stop_node(SimNode& node);
+  void step_clock();
+  void lock_some_row();
+  void toggle_pause();
+  void publish_catalog();
+  void end_faults();
+  void live_on();
+  void calm_down();
+
+  Random random_;
+  Scheduler scheduler_;
+  Trace trace_;
+  WallClock wall_{scheduler_};
+  FakeDatabase database_;
+  Faults faults_{scheduler_, random_, trace_};
+  Checker checker_{scheduler_, trace_, database_};
+  SimContext context_{scheduler_, random_, trace_, database_, faults_, checker_};
+  EngineConfig config_;
+  std::vector<BizType> types_;
+  std::shared_ptr<const TypeCatalog> catalog_;
+  std::vector<std::unique_ptr<SimNode>> nodes_;
+  std::unique_ptr<Callers> callers_;
+  MonoTime faults_end_{};
+  double crashes_ = 0, clock_steps_ = 0, outages_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0;  // chance per trouble
+};
+
+World::World(std::uint64_t seed, const WorldOptions& options)
+    : random_(seed), scheduler_(seed ^ 0x5eed), trace_(options.is_printed), database_([this] { return wall_.now(); }, 4) {
+  database_.bugs = options.bugs;
+  database_.on_change = [this](const FakeDatabase::Change& change) { checker_.on_change(change); };
+  draw_config();
+  draw_types();
+  draw_faults();
+  std::vector<Shard> shards(4);
+  std::iota(shards.begin(), shards.end(), Shard(0));
+  const int n = chance(0.25) ? 2 : 1;  // two that both believe they own every shard
+  std::vector<SimNode*> nodes;
+  for (int i = 0; i < n; ++i) {
+    config_.node = "node-" + std::to_string(i);
+    nodes_.push_back(std::make_unique<SimNode>(context_, config_.node, config_, shards, 1 + static_cast<int>(random_.below(2))));
+    nodes.push_back(nodes_.back().get());
+  }
+  std::vector<TypeId> ids;
+  for (const BizType& type : types_) ids.push_back(type.type_id);
+  callers_ = std::make_unique<Callers>(context_, nodes, ids, config_.lookahead);
+}
+
+// Small, so that every bound is reached.
+void World::draw_config() {
+  config_.sweep_interval = 8s;
+  config_.late_commit_margin = 2s;
+  config_.capacity = 16 + random_.below(48);
+  config_.window_page = 2 + random_.below(12);
+  config_.overdue_page = 2 + random_.below(8);
+  config_.claim_batch = 1 + random_.below(10);
+  config_.finish_batch = 1 + random_.below(10);
+  config_.max_running = 4 + random_.below(16);
+  config_.max_running_per_type = std::max<std::size_t>(2, config_.max_running / 2);
+}
+
+void World::draw_types() {
+  const auto add = [&](const std::string& name, const std::string& kind, Duration ttr) -> BizType& {
+    BizType& type = types_.emplace_back();
+    type.type_id = static_cast<TypeId>(types_.size());
+    type.name = name;
+    type.handler_kind = kind;
+    type.ttr = ttr;
+    type.backoff = {Duration(50'000 + random_.below(1'000'000)), 2, 4s, 0.2, {}};
+    return type;
+  };
+  add("instant", "noop", 5s);
+  add("steady", "sim", 6s);
+  add("hasty", "sim", 400ms + up_to(600ms)).max_running = 2;
+  if (chance(0.5)) add("second.instant", "noop", 5s);
+  publish_catalog();
+}
+
+void World::publish_catalog() {
+  catalog_ = std::make_shared<const TypeCatalog>(types_);
+  for (const auto& node : nodes_)
+    if (node->is_up()) node->engine()->set_catalog(catalog_);
+}
+
+void World::draw_faults() {
+  const auto rate = [&](double most) { return chance(0.5) ? 0 : most * random_.unit(); };
+  faults_.rates = {rate(0.1), rate(0.05), rate(0.05), rate(0.1), rate(0.05)};
+  crashes_ = rate(0.4), clock_steps_ = rate(0.4), outages_ = rate(0.3), locks_ = rate(1), pauses_ = rate(0.3), freezes_ = rate(0.3);
+  if (chance(0.5)) wall_.set_drift((random_.unit() - 0.5) * 1e-4);  // +-50 ppm
+  faults_end_ = MonoTime(20s + up_to(40s));
+}
+
+// Troubles ------------------------------------------------------------------------------------------------------------
+
+void World::plan_trouble() {
+  scheduler_.after(up_to(4s), [this] {
+    if (scheduler_.now() >= faults_end_) return;
+    trouble();
+    plan_trouble();
+  });
+}
+
+void World::trouble() {
+  SimNode& node = *nodes_[random_.below(nodes_.size())];
+  if (chance(crashes_)) stop_node(node);
+  if (chance(freezes_) && node.is_up()) node.freeze_until(std::min<MonoTime>(faults_end_, scheduler_.now() + up_to(10s)));
+  if (chance(clock_steps_)) step_clock();
+  if (chance(locks_)) lock_some_row();
+  if (chance(pauses_)) toggle_pause();
+  if (chance(outages_)) {
+    trace_.line(scheduler_.now(), "the database is down");
+    faults_.set_down(true);
+    scheduler_.after(up_to(6s), [this] { faults_.set_down(false); });
+  }
+}
+
+void World::stop_node(SimNode& node) {
+  if (!node.is_up()) return;
+  if (chance(0.3)) {
+    node.drain(up_to(8s));
+  } else {
+    node.crash();
+  }
+  scheduler_.after(up_to(8s), [this, &node] {
+    if (!node.is_up() && scheduler_.now() < faults_end_) boot(node);
+  });
+}
+
+void World::step_clock() {
+  const Duration size = chance(0.5) ? up_to(50ms) : up_to(15s);
+  const Duration by = chance(0.5) ? size : -size;
+  trace_.line(scheduler_.now(), "the database's clock is set by " + std::to_string(by.count()) + " us");
+  wall_.step(by);
+  checker_.on_clock_step();
+}
+
+void World::lock_some_row() {
+  if (database_.live().empty()) return;
+  auto row = database_.live().begin();
+  std::advance(row, random_.below(database_.live().size()));
+  const JobId job = row->first;
+  trace_.line(scheduler_.now(), "somebody locks job " + std::to_string(job));
+  database_.lock(job);
+  scheduler_.at(std::min<MonoTime>(faults_end_, scheduler_.now() + up_to(8s)), [this, job] { database_.unlock(job); });
+}
+
+void World::toggle_pause() {
+  BizType& type = types_[random_.below(types_.size())];
+  type.paused = !type.paused;
+  trace_.line(scheduler_.now(), type.name + (type.paused ? " is paused" : " goes on"));
+  publish_catalog();
+}
+
+// Phases --------------------------------------------------------------------------------------------------------------
+
+void World::end_faults() {
+  trace_.line(scheduler_.now(), "the faults end");
+  faults_.set_down(false);
+  for (BizType& type : types_) type.paused = false;
+  publish_catalog();
+  constexpr HandlerHabits kGood{0, 0, 0.1, 0, 0};
+  for (const auto& node : nodes_) {
+    if (node->is_draining()) node->crash();
+    if (!node->is_up()) boot(*node);
+    node->set_habits(kGood);
+    node->hurry_handlers(3s);
+  }
+}
+
+// Everything that was left behind must come to its end.
+void World::live_on() {
+  // Rows that landed behind a low-water mark wait for the sweep; all others for a scan. The rest is the time the work itself takes.
+  checker_.faults_ended(config_.sweep_interval + 2 * config_.scan_interval + 5s);
+  const MonoTime give_up = scheduler_.now() + 5min;
+  while (!database_.live().empty() && scheduler_.now() < give_up && checker_.failures().empty()) {
+    scheduler_.run_until(scheduler_.now() + 500ms);
+    checker_.check_overdue();
+    if (scheduler_.events() > kMostEvents) checker_.fail("live", "a stage never rests");
+  }
+}
+
+void World::calm_down() {
+  checker_.calm_begins(100ms);
+  callers_->probe(10, 100ms, config_.scan_interval);
+  scheduler_.run_until(scheduler_.now() + 18s);
+  if (!checker_.failures().empty()) return;
+  for (const auto& node : nodes_) {
+    if (!node->is_up()) return checker_.fail("live", node->name() + " is not up");
+    node->check_at_rest();
+    node->drain(5s);
+  }
+  scheduler_.run_until(scheduler_.now() + 1s);
+  for (const auto& node : nodes_)
+    if (node->is_up()) checker_.fail("live", node->name() + " has nothing to do and does not drain");
+  checker_.check_end();
+}
+
+WorldReport World::run() {
+  faults_.end_at(faults_end_);
+  for (const auto& node : nodes_) boot(*node);
+  callers_->begin(2 + static_cast<int>(random_.below(4)), faults_end_ - 1s);
+  plan_trouble();
+  scheduler_.run_until(faults_end_);
+  if (checker_.failures().empty()) end_faults();
+  if (checker_.failures().empty()) live_on();
+  if (checker_.failures().empty()) calm_down();
+
+  WorldReport report{checker_.failures(), trace_.hash(), scheduler_.events(), faults_.injected(), checker_.created(), checker_.starts(), {}};
+  for (const auto& node : nodes_)
+    for (std::size_t i = 0; i < report.counters.size(); ++i) report.counters[i] += node->counters()[i];
+  return report;
+}
+
+}  // namespace
+
+WorldReport run_world(std::uint64_t seed, const WorldOptions& options) { return World(seed, options).run(); }
+
+}  // namespace tocsin

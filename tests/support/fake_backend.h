@@ -1,0 +1,71 @@
+// A node's backend in memory: everything is done at once, on the caller's thread, by a FakeDatabase.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/backend.h"
+#include "support/fake_database.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class FakeBackend final : public Backend, private FaultPoint {
+ public:
+  struct Hint {
+    JobId job_id = 0;
+    TypeId type_id = 0;
+    WallTime fire_at{};
+  };
+
+  explicit FakeBackend(int shards = kDefaultShards);
+
+  // A type in the registry and in this node's catalog.
+  BizType add_type(const std::string& name, const std::string& handler_json = R"({"kind":"noop"})");
+  // Claims the job, so that it runs.
+  ClaimToken claim(JobId job);
+  // Claims and finishes it.
+  void finish(JobId job, FinishRequest::Kind kind, const std::string& message = "");
+
+  // What the tests turn.
+  WallTime time = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1) + std::chrono::hours(12);
+  bool is_full = false;            // every queue refuses
+  std::optional<ErrorCode> fails;  // every store call does
+  std::optional<Error> bad_handler;
+  Readiness state{true, {{"database", "ok"}}};
+  std::string hold;
+  // What the tests look at.
+  std::vector<Hint> hints;
+  int reloads = 0;
+  FakeDatabase database;
+
+  bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
+  bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
+  bool post(std::function<void(Stores&)> work) override;
+  void hint(JobId job, TypeId type, WallTime fire_at) override { hints.push_back({job, type, fire_at}); }
+  std::shared_ptr<const TypeCatalog> types() const override { return catalog_; }
+  void reload_types(Stores& stores) override;
+  std::optional<Error> check_handler(const BizType&) const override { return bad_handler; }
+  int shards() const override { return database.shards(); }
+  std::string node_name() const override { return "node-1"; }
+  std::string database_name() const override { return "db.example:5432/tocsin"; }
+  WallTime now() const override { return time; }
+  LatencySummary lateness() const override { return {3, 1.5, 2.5, 3.5, 4.5}; }
+  Readiness readiness() const override { return state; }
+  std::string metrics_text() const override { return "# TYPE tocsin_up gauge\ntocsin_up 1\n"; }
+  std::string hold_reason(TypeId) const override { return hold; }
+
+ private:
+  Fate before(const FakeCall& call) override;
+  void working(const FakeCall&) override {}
+  bool after(const FakeCall&) override { return fails != ErrorCode::in_doubt; }
+  void keep(std::function<void()>) override {}
+
+  FakeJobStore store_{database, nullptr, this};
+  FakeJobDesk desk_{database, nullptr, this};
+  FakeReportStore reports_{database, nullptr, this};
+  FakeTypeStore type_store_{database, nullptr, this};
+  std::shared_ptr<const TypeCatalog> catalog_ = std::make_shared<TypeCatalog>();
+};
+
+}  // namespace tocsin
