@@ -176,7 +176,7 @@ void report(const BenchOptions& options, double create_s, double total_s, const 
 int bench(BenchOptions& options) {
   RestClient client(options.connection);
   const std::string type_path = "/v1/types/" + path_part(options.type);
-  const Reply type = client.call("GET", type_path);
+  const RestReply type = client.call("GET", type_path);
   if (type.status == 404 && options.type == kNoopType)
     client.send("PUT", type_path, {{"handler", {{"kind", "noop"}}}});
   else if (!type.ok())

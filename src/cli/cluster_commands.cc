@@ -1,7 +1,9 @@
 // tocsin nodes, shards, stats, explain: what the cluster does, and why a job has not fired.
+#include <array>
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/duration.h"
 #include "cli/print.h"
 #include "cli/table.h"
 
@@ -12,27 +14,65 @@ struct ReadOptions : ClientOptions {
   std::string job_id;
 };
 
-// A list as a table, anything else as a record.
-int show(const ReadOptions& options, const std::string& path) {
+// Prints the server's answer as JSON, or as `print` shows it to people.
+int show(const ReadOptions& options, const std::string& path, void (*print)(const Json&)) {
   const Json reply = RestClient(options.connection).get(path);
-  if (options.json) {
-    print_json(std::cout, reply);
-    return 0;
-  }
-  const auto items = reply.find("items");
-  if (items == reply.end())
-    print_record(std::cout, reply, screen_width());
-  else if (items->empty())
-    std::cout << "none\n";
-  else
-    print_objects(std::cout, *items, screen_width());
+  options.json ? print_json(std::cout, reply) : print(reply);
   return 0;
 }
 
-int nodes(ReadOptions& options) { return show(options, "/v1/nodes"); }
-int shards(ReadOptions& options) { return show(options, "/v1/shards"); }
-int stats(ReadOptions& options) { return show(options, "/v1/stats"); }
-int explain(ReadOptions& options) { return show(options, "/v1/jobs/" + options.job_id + "/explain"); }
+void print_items(const Json& reply) {
+  const Json items = reply.value("items", Json::array());
+  if (items.empty())
+    std::cout << "none\n";
+  else
+    print_objects(std::cout, items, screen_width());
+}
+
+void print_stats(const Json& reply) {
+  using Align = Column::Align;
+  constexpr std::array kStatuses = {"pending", "running", "done", "cancelled", "dead"};
+  Table table({{"TYPE", Align::left, true},
+               {"PENDING", Align::right},
+               {"RUNNING", Align::right},
+               {"DONE", Align::right},
+               {"CANCELLED", Align::right},
+               {"DEAD", Align::right}});
+  const auto add_row = [&](const std::string& name, const Json& counts) {
+    std::vector<std::string> cells = {name};
+    for (const char* status : kStatuses) cells.push_back(cell(counts, status));
+    table.add(std::move(cells));
+  };
+  for (const Json& type : reply.value("items", Json::array())) add_row(cell(type, "biz_type"), type);
+  add_row("all", reply.value("totals", Json::object()));
+  table.print(std::cout, screen_width());
+
+  const Json late = reply.value("lateness_ms", Json::object());
+  std::cout << "\nlateness  ";
+  for (const char* key : {"p50", "p90", "p99", "max"})
+    std::cout << key << ' ' << format_duration(late.value(key, 0.0)) << "  ";
+  std::cout << "(" << cell(late, "n") << " starts on this node)\n";
+  const Json backlog = reply.value("backlog", Json::object());
+  std::cout << "overdue   " << cell(backlog, "overdue") << (backlog.value("is_capped", false) ? " or more" : "")
+            << '\n';
+}
+
+// The reason is what was asked for; the rest is evidence.
+void print_explanation(const Json& reply) {
+  Json evidence = reply;
+  evidence.erase("reason");
+  evidence.erase("job");
+  print_text(std::cout, cell(reply, "reason"), screen_width());
+  std::cout << '\n';
+  print_record(std::cout, evidence, screen_width());
+}
+
+int nodes(ReadOptions& options) { return show(options, "/v1/nodes", print_items); }
+int shards(ReadOptions& options) { return show(options, "/v1/shards", print_items); }
+int stats(ReadOptions& options) { return show(options, "/v1/stats", print_stats); }
+int explain(ReadOptions& options) {
+  return show(options, "/v1/jobs/" + options.job_id + "/explain", print_explanation);
+}
 
 void add(CLI::App& root, Chosen& chosen, const char* name, const char* summary, int (*run)(ReadOptions&)) {
   auto options = std::make_shared<ReadOptions>();

@@ -49,6 +49,6 @@ std::string not_a_job_id(const std::string& text);
 
 // The text of a JSON argument: itself, the file behind "@path", or standard input for "-". Throws BadUsage when it is
 // not JSON.
-Json json_argument(const std::string& text, const std::string& option);
+std::string json_argument(const std::string& text, const std::string& option);
 
 }  // namespace tocsin

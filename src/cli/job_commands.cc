@@ -69,7 +69,7 @@ int create(CreateOptions& options) {
   if (!options.key.empty()) body["idempotency_key"] = options.key;
   if (!options.on_conflict.empty()) body["on_conflict"] = options.on_conflict;
 
-  const Reply reply =
+  const RestReply reply =
       RestClient(options.connection).call_text("POST", "/v1/jobs", with_attribute(body, options.attribute));
   if (!reply.ok()) throw Failure(problem_text(reply));
   if (options.json)
@@ -115,7 +115,7 @@ int get(JobOptions& options) {
 
 // A verb on one job: the job as it is now, or a refusal that says what state it is in.
 int change(const JobOptions& options, const std::string& verb, const Json& body, const std::string& done) {
-  const Reply reply =
+  const RestReply reply =
       RestClient(options.connection).call("POST", job_path(options.job_id, verb), body.is_null() ? nullptr : &body);
   const bool is_refused = reply.status == 409 && reply.body.is_object() && reply.body.contains("result");
   if (!reply.ok() && !is_refused) throw Failure(problem_text(reply));

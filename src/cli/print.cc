@@ -55,19 +55,24 @@ double now_ms() {
   return static_cast<double>(duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count());
 }
 
+// Milliseconds are shown as durations, under a name without the unit.
+bool is_length(const std::string& key) { return key.ends_with("_ms"); }
+std::string length(const Json& value) { return value.is_number() ? format_duration(value.get<double>()) : cell(value); }
+std::string heading(const std::string& key) { return words(is_length(key) ? key.substr(0, key.size() - 3) : key); }
+
 // Attributes and settings of the caller stay JSON: their keys are not ours to read.
 bool stays_json(const std::string& key) { return key == "attribute" || key == "headers"; }
 
 void collect(const std::string& prefix, const Json& object, std::vector<Line>& lines, std::vector<Section>& sections) {
   for (const auto& [key, value] : object.items()) {
     if (value.is_null() || (value.is_array() && value.empty())) continue;
-    const std::string name = prefix.empty() ? words(key) : prefix + " " + words(key);
+    const std::string name = prefix.empty() ? heading(key) : prefix + " " + heading(key);
     if (value.is_object() && !stays_json(key))
       collect(name, value, lines, sections);
     else if (is_list_of_objects(value))
       sections.push_back({name, &value});
-    else if (value.is_number() && key.ends_with("_ms"))
-      lines.push_back({name.substr(0, name.size() - 3), format_duration(value.get<double>())});
+    else if (is_length(key))
+      lines.push_back({name, length(value)});
     else if (value.is_string())
       lines.push_back({name, readable_time(value.get<std::string>(), true)});
     else
@@ -139,6 +144,8 @@ void print_record(std::ostream& out, const Json& object, std::size_t width) {
   }
 }
 
+void print_text(std::ostream& out, const std::string& text, std::size_t width) { print_wrapped(out, text, 0, width); }
+
 void print_objects(std::ostream& out, const Json& items, std::size_t width) {
   std::vector<std::string> keys;
   for (const Json& item : items)
@@ -150,12 +157,13 @@ void print_objects(std::ostream& out, const Json& items, std::size_t width) {
       const auto value = item.find(key);
       return value == item.end() || value->is_number() || value->is_null();
     });
-    columns.push_back({words(key), is_number ? Column::Align::right : Column::Align::left, !is_number});
+    columns.push_back({heading(key), is_number ? Column::Align::right : Column::Align::left, !is_number});
   }
   Table table(std::move(columns));
   for (const Json& item : items) {
     std::vector<std::string> cells;
-    for (const std::string& key : keys) cells.push_back(cell(item, key.c_str()));
+    for (const std::string& key : keys)
+      cells.push_back(is_length(key) && item.contains(key) ? length(item[key]) : cell(item, key.c_str()));
     table.add(std::move(cells));
   }
   table.print(out, width);

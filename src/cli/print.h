@@ -24,6 +24,9 @@ std::string readable_time(const std::string& text, bool relative);
 // nested objects as "outer inner", lists of objects as tables underneath.
 void print_record(std::ostream& out, const Json& object, std::size_t width);
 
+// Text, wrapped at spaces.
+void print_text(std::ostream& out, const std::string& text, std::size_t width);
+
 // A list of objects as a table with a column per key.
 void print_objects(std::ostream& out, const Json& items, std::size_t width);
 

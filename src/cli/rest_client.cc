@@ -94,7 +94,7 @@ std::string with_query(const std::string& path, const Query& query) {
   return result;
 }
 
-std::string problem_text(const Reply& reply) {
+std::string problem_text(const RestReply& reply) {
   const auto text = [&](const char* key) {
     const auto value = reply.body.is_object() ? reply.body.find(key) : reply.body.end();
     return value != reply.body.end() && value->is_string() ? printable(value->get<std::string>()) : "";
@@ -127,11 +127,11 @@ RestClient::RestClient(const Connection& connection) : url_(connection.url) {
 
 RestClient::~RestClient() = default;
 
-Reply RestClient::call(const std::string& method, const std::string& path, const Json* body) {
+RestReply RestClient::call(const std::string& method, const std::string& path, const Json* body) {
   return call_text(method, path, body ? to_text(*body) : "");
 }
 
-Reply RestClient::call_text(const std::string& method, const std::string& path, const std::string& json) {
+RestReply RestClient::call_text(const std::string& method, const std::string& path, const std::string& json) {
   httplib::Request request;
   request.method = method;
   request.path = prefix_ + path;
@@ -143,7 +143,7 @@ Reply RestClient::call_text(const std::string& method, const std::string& path, 
     request.set_header("Content-Length", "0");
   const httplib::Result result = transport_->http.send(request);
   if (!result) throw Failure("cannot reach " + url_ + ": " + reason(result.error()) + ". Is a node running there?");
-  Reply reply{result->status, Json(), retry_after(result.value())};
+  RestReply reply{result->status, Json(), retry_after(result.value())};
   if (result->body.empty()) return reply;
   reply.body = Json::parse(result->body, nullptr, /*allow_exceptions=*/false);
   if (reply.body.is_discarded())
@@ -153,20 +153,20 @@ Reply RestClient::call_text(const std::string& method, const std::string& path, 
 }
 
 Json RestClient::get(const std::string& path) {
-  Reply reply = call("GET", path);
+  RestReply reply = call("GET", path);
   if (!reply.ok()) throw Failure(problem_text(reply));
   return std::move(reply.body);
 }
 
 Json RestClient::send(const std::string& method, const std::string& path, const Json& body) {
-  Reply reply = call(method, path, body.is_null() ? nullptr : &body);
+  RestReply reply = call(method, path, body.is_null() ? nullptr : &body);
   if (!reply.ok()) throw Failure(problem_text(reply));
   return std::move(reply.body);
 }
 
 Json RestClient::post_patiently(const std::string& path, const Json& body) {
   for (;;) {
-    Reply reply = call("POST", path, &body);
+    RestReply reply = call("POST", path, &body);
     if (reply.ok()) return std::move(reply.body);
     if (reply.status != 429) throw Failure(problem_text(reply));
     pause_for(reply.retry_after.value_or(std::chrono::seconds(1)));

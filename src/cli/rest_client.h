@@ -26,7 +26,7 @@ struct Connection {
   std::chrono::milliseconds timeout{30'000};  // for a reply; connecting takes at most 5 s of it
 };
 
-struct Reply {
+struct RestReply {
   int status = 0;
   Json body;
   std::optional<std::chrono::seconds> retry_after;
@@ -44,7 +44,7 @@ std::string with_query(const std::string& path, const Query& query);
 std::string path_part(const std::string& text);
 
 // "detail (field: x)" of a problem+json body.
-std::string problem_text(const Reply& reply);
+std::string problem_text(const RestReply& reply);
 
 // Keeps its connection open between calls.
 // Thread: owner only.
@@ -55,9 +55,10 @@ class RestClient {
   ~RestClient();
   RestClient(const RestClient&) = delete;
 
-  // Any answer of the server is a Reply. Throws Failure when there is none, or one that is not JSON.
-  Reply call(const std::string& method, const std::string& path, const Json* body = nullptr);
-  Reply call_text(const std::string& method, const std::string& path, const std::string& json);  // no body when empty
+  // Any answer of the server is a RestReply. Throws Failure when there is none, or one that is not JSON.
+  RestReply call(const std::string& method, const std::string& path, const Json* body = nullptr);
+  RestReply call_text(const std::string& method, const std::string& path,
+                      const std::string& json);  // no body when empty
 
   // The body of a 2xx answer; any other is thrown as Failure.
   Json get(const std::string& path);

@@ -51,7 +51,7 @@ int put(PutOptions& options) {
   if (options.max_running > 0) body["max_running"] = options.max_running;
   if (options.rate_per_s > 0) body["rate_per_s"] = options.rate_per_s;
 
-  const Reply reply = RestClient(options.connection).call("PUT", type_path(options.name), &body);
+  const RestReply reply = RestClient(options.connection).call("PUT", type_path(options.name), &body);
   if (!reply.ok()) throw Failure(problem_text(reply));
   if (options.json)
     print_json(std::cout, reply.body);

@@ -131,7 +131,7 @@ void Replayer::cancel_jobs(RestClient& client) {
 }
 
 void Replayer::cancel_one(RestClient& client, Job& job) {
-  const Reply reply = client.call("POST", "/v1/jobs/" + std::to_string(job.job_id) + "/cancel");
+  const RestReply reply = client.call("POST", "/v1/jobs/" + std::to_string(job.job_id) + "/cancel");
   if (reply.status == 429) return cancel_many(client, {&job});
   const std::string result = reply.body.is_object() ? reply.body.value("result", "") : "";
   if (reply.ok() && result == "cancelled")
