@@ -47,8 +47,7 @@ struct Connection {
   // Neither closed by the peer nor holding bytes nobody asked for.
   bool is_fresh() {
     char byte;
-    return buffer.size() == 0 && ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
-           (errno == EAGAIN || errno == EWOULDBLOCK);
+    return ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
 
   tcp::socket socket;
@@ -59,10 +58,10 @@ struct Connection {
 
 // One request from send() to the end of its answer's body.
 struct Exchange {
-  Exchange(asio::io_context& io, HttpRequest its_request, HttpSender::Done its_done)
+  Exchange(asio::io_context& io, OutboundRequest its_request, HttpSender::Done its_done)
       : request(std::move(its_request)), done(std::move(its_done)), timer(io), lookup_wait(io) {}
 
-  void finish(Result<HttpReply> reply) {
+  void finish(Result<OutboundReply> reply) {
     if (done) std::exchange(done, nullptr)(std::move(reply));
   }
   void fail(const std::string& why) {
@@ -79,7 +78,7 @@ struct Exchange {
     if (connection) connection->socket.close(ignored);
   }
 
-  HttpRequest request;
+  OutboundRequest request;
   HttpSender::Done done;          // empty once called
   asio::steady_timer timer;       // the deadline
   asio::steady_timer lookup_wait;  // never expires: cancelled when the lookup has its answer
@@ -133,7 +132,7 @@ class HttpSender::Engine {
 
   Status start();
   void stop();
-  void send(HttpRequest request, Done done);
+  void send(OutboundRequest request, Done done);
 
  private:
   void accept(const ExchangePtr& exchange);
@@ -198,7 +197,7 @@ void HttpSender::Engine::stop() {
   resolvers_.stop(Duration{0});
 }
 
-void HttpSender::Engine::send(HttpRequest request, Done done) {
+void HttpSender::Engine::send(OutboundRequest request, Done done) {
   auto exchange = std::make_shared<Exchange>(*io_, std::move(request), std::move(done));
   {
     std::lock_guard lock(mutex_);
@@ -417,7 +416,7 @@ template <class Stream>
 asio::awaitable<bool> HttpSender::Engine::conclude(Stream& stream, Exchange& exchange, AnswerParser& parser) {
   auto& buffer = exchange.connection->buffer;
   bool is_sound = discard_body(parser, buffer);
-  exchange.finish(HttpReply{static_cast<int>(parser.get().result_int()), std::string(parser.get()[http::field::retry_after])});
+  exchange.finish(OutboundReply{static_cast<int>(parser.get().result_int()), std::string(parser.get()[http::field::retry_after])});
 
   for (std::size_t total = 0; is_sound && !parser.is_done() && total < kMaxBodyBytes;) {
     error_code ec;
@@ -435,6 +434,6 @@ HttpSender::HttpSender(HttpSenderOptions options, const Clock& clock)
 HttpSender::~HttpSender() { stop(); }
 Status HttpSender::start() { return engine_->start(); }
 void HttpSender::stop() { engine_->stop(); }
-void HttpSender::send(HttpRequest request, Done done) { engine_->send(std::move(request), std::move(done)); }
+void HttpSender::send(OutboundRequest request, Done done) { engine_->send(std::move(request), std::move(done)); }
 
 }  // namespace tocsin

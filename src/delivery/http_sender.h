@@ -32,7 +32,7 @@ struct HttpTarget {
   std::string origin;     // scheme://host:port: connections are kept per origin, and messages name it
 };
 
-struct HttpRequest {
+struct OutboundRequest {
   HttpTarget target;
   std::vector<std::pair<std::string, std::string>> headers;  // besides Host, Content-Length
   std::string body;
@@ -40,7 +40,7 @@ struct HttpRequest {
   MonoTime deadline{};  // absolute, waiting for a connection included
 };
 
-struct HttpReply {
+struct OutboundReply {
   int status = 0;
   std::string retry_after;  // the header as sent, or empty
 };
@@ -56,7 +56,7 @@ struct HttpSenderOptions {
 class HttpSender {
  public:
   // Error unavailable: the request was not sent. Error in_doubt: it was, or in part, and no answer came.
-  using Done = std::function<void(Result<HttpReply>)>;
+  using Done = std::function<void(Result<OutboundReply>)>;
 
   HttpSender(HttpSenderOptions options, const Clock& clock);
   ~HttpSender();
@@ -66,7 +66,7 @@ class HttpSender {
   // Ends what is in flight, each `done` with an Error whose message ends in "shutting down"; returns when all have been called.
   void stop();
   // POST. Before start() it waits, after stop() it is refused through `done`.
-  void send(HttpRequest request, Done done);
+  void send(OutboundRequest request, Done done);
 
  private:
   class Engine;

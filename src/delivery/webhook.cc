@@ -35,9 +35,9 @@ std::optional<Duration> read_retry_after(const std::string& text) {
   return std::chrono::seconds(seconds);
 }
 
-Outcome outcome_of(const Result<HttpReply>& answer, const std::string& origin) {
+Outcome outcome_of(const Result<OutboundReply>& answer, const std::string& origin) {
   if (!answer) return Outcome::retry(answer.error().message);
-  const HttpReply& reply = answer.value();
+  const OutboundReply& reply = answer.value();
   if (reply.status / 100 == 2) return Outcome::done();
   std::string message = origin + " answered " + std::to_string(reply.status);
   if (const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(reply.status)); known != boost::beast::http::status::unknown) {
@@ -91,7 +91,7 @@ void WebhookClient::deliver(const TypeHandler& handler, const ClaimedJob& claime
   const std::string id = std::to_string(job.job_id);
   const std::int64_t timestamp = std::chrono::floor<std::chrono::seconds>(wall_now_()).time_since_epoch().count();
 
-  HttpRequest request;
+  OutboundRequest request;
   request.target = settings.target;
   request.timeout = settings.timeout;
   request.deadline = claimed.lease_deadline;
@@ -106,7 +106,7 @@ void WebhookClient::deliver(const TypeHandler& handler, const ClaimedJob& claime
   if (!settings.secret.empty()) {
     request.headers.emplace_back("webhook-signature", sign_webhook(settings.secret, id, timestamp, request.body));
   }
-  sender_.send(std::move(request), [finish = std::move(finish), origin = settings.target.origin](Result<HttpReply> answer) {
+  sender_.send(std::move(request), [finish = std::move(finish), origin = settings.target.origin](Result<OutboundReply> answer) {
     finish(outcome_of(answer, origin));
   });
 }

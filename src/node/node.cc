@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <random>
 #include <utility>
@@ -48,7 +49,7 @@ class Node::Impl {
         metrics_(clock_),
         workers_(config_.workers, kWorkQueue),
         cpp_runner_(workers_, clock_),
-        webhooks_({kVersion, {}}, clock_, [this] { return backend_ ? backend_->now() : WallTime{}; }, [](const Job& job) { return job_json(job); }),
+        webhooks_({kVersion, {}}, clock_, [this] { return backend_ ? backend_->now() : WallTime{}; }, [this](const Job& job) { return job_text(job, *backend_->types()); }),
         handlers_(webhooks_, cpp_runner_, functions_) {
     if (config_.node_name.empty()) config_.node_name = host_name();
   }
@@ -62,6 +63,7 @@ class Node::Impl {
  private:
   static constexpr std::size_t kWorkQueue = 4096;  // as many as the engine may claim
 
+  Result<ApiConfig> api_config() const;
   Result<int> install();
   void add_gauges();
   SessionConfig session(const std::string& role) const;
@@ -87,6 +89,29 @@ SessionConfig Node::Impl::session(const std::string& role) const {
   return session;
 }
 
+Result<ApiConfig> Node::Impl::api_config() const {
+  ApiConfig api;
+  const auto colon = config_.listen.rfind(':');
+  api.http.host = config_.listen.substr(0, colon);
+  const std::string port = colon == std::string::npos ? "" : config_.listen.substr(colon + 1);
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), api.http.port);
+  if (port.empty() || error != std::errc() || end != port.data() + port.size() || api.http.port < 0 || api.http.port > 65535) {
+    return Error{ErrorCode::invalid, "must be HOST:PORT, not '" + config_.listen + "'", "listen"};
+  }
+  api.http.threads = config_.api_threads;
+  api.max_attribute_bytes = config_.max_attribute_bytes;
+  api.version = kVersion;
+  if (!config_.token_file.empty()) {
+    auto tokens = Tokens::from_file(config_.token_file);
+    if (!tokens) return tokens.error();
+    api.tokens = std::move(*tokens);
+  }
+  if (api.tokens.empty() && !is_loopback(api.http.host)) {
+    return Error{ErrorCode::invalid, "without tokens only a loopback address may be bound; give --token-file to serve on " + api.http.host, "listen"};
+  }
+  return api;
+}
+
 Result<int> Node::Impl::install() {
   Session setup(session("setup"));
   if (config_.migrate_first) {
@@ -103,7 +128,8 @@ Status Node::Impl::start() {
   if (config_.databases.size() > 1) return Error{ErrorCode::invalid, "this version serves one database; several were given", "database"};
   const auto name = database_name(config_.databases.front());
   if (!name) return name.error();
-  // The listener's address is checked before anything is started: a port in use must not cost a drain.
+  auto api = api_config();
+  if (!api) return api.error();
   auto shards = install();
   if (!shards) return about("database " + *name, shards.error());
 
@@ -125,9 +151,7 @@ Status Node::Impl::start() {
                               [this](const Error& error) { metrics_.failed("housekeeping", error); }});
   add_gauges();
 
-  auto api = Api::create(*backend_, {config_.listen, config_.token_file, config_.api_threads, config_.max_attribute_bytes});
-  if (!api) return api.error();
-  api_ = std::move(*api);
+  api_ = std::make_unique<Api>(*backend_, *std::move(api));
   if (auto done = webhooks_.start(); !done) return done;
   if (auto done = engine_->connect(); !done) return about("database " + *name, done.error());
   if (auto done = housekeeping_->start(); !done) return about("database " + *name, done.error());

@@ -5,9 +5,9 @@
 
 namespace tocsin {
 
-bool is_held(const Admission& admission, TypeId type) {
-  const BizType* known = admission.catalog.find(type);
-  return !known || known->is_paused(admission.now);
+bool is_held(const RunRules& rules, TypeId type) {
+  const BizType* known = rules.catalog.find(type);
+  return !known || known->is_paused(rules.now);
 }
 
 void DueQueue::wake() {
@@ -66,10 +66,10 @@ DueQueue::Turn::iterator DueQueue::after(TypeId last) {
   return it == types_.end() ? types_.begin() : it;
 }
 
-void DueQueue::drop_held(const Admission& admission, DueBatch& batch) {
+void DueQueue::drop_held(const RunRules& rules, DueBatch& batch) {
   for (auto it = types_.begin(); it != types_.end();) {
     TypeQueue& queue = it->second;
-    if (is_held(admission, it->first)) {
+    if (is_held(rules, it->first)) {
       size_ -= queue.jobs.size();
       batch.dropped.insert(batch.dropped.end(), queue.jobs.begin(), queue.jobs.end());
       for (const Backlog& backlog : queue.backlog) backlog_lanes_.erase(backlog.lane);
@@ -82,16 +82,16 @@ void DueQueue::drop_held(const Admission& admission, DueBatch& batch) {
   }
 }
 
-DueBatch DueQueue::pop(std::size_t most, const Admission& admission, RunningGate& gate) {
+DueBatch DueQueue::pop(std::size_t most, const RunRules& rules, RunningGate& gate) {
   std::lock_guard lock(mutex_);
   DueBatch batch;
-  drop_held(admission, batch);
+  drop_held(rules, batch);
   if (types_.empty()) return batch;
   // In turns: fresh jobs must not wait behind a long backlog, nor the backlog for ever behind fresh jobs.
   is_backlogs_turn_ = !is_backlogs_turn_;
   const bool found = is_backlogs_turn_
-                         ? take_backlog(most, admission, gate, batch) || take_jobs(most, admission, gate, batch)
-                         : take_jobs(most, admission, gate, batch) || take_backlog(most, admission, gate, batch);
+                         ? take_backlog(most, rules, gate, batch) || take_jobs(most, rules, gate, batch)
+                         : take_jobs(most, rules, gate, batch) || take_backlog(most, rules, gate, batch);
   static_cast<void>(found);
   return batch;
 }
@@ -106,7 +106,7 @@ std::size_t slots_for(const BizType& type, std::size_t want, RunningGate& gate) 
 
 }  // namespace
 
-bool DueQueue::take_jobs(std::size_t most, const Admission& admission, RunningGate& gate, DueBatch& batch) {
+bool DueQueue::take_jobs(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
   const auto waiting = static_cast<std::size_t>(
       std::count_if(types_.begin(), types_.end(), [](const auto& entry) { return !entry.second.jobs.empty(); }));
   if (waiting == 0) return false;
@@ -114,7 +114,7 @@ bool DueQueue::take_jobs(std::size_t most, const Admission& admission, RunningGa
   auto it = after(last_served_);
   for (std::size_t seen = 0; seen < types_.size() && batch.jobs.size() < most; ++seen) {
     TypeQueue& queue = it->second;
-    const BizType& type = *admission.catalog.find(it->first);
+    const BizType& type = *rules.catalog.find(it->first);
     const bool fits = batch.jobs.empty() || type.is_instant() == batch.is_instant;
     if (!queue.jobs.empty() && fits) {
       const std::size_t want = std::min({share, queue.jobs.size(), most - batch.jobs.size()});
@@ -132,12 +132,12 @@ bool DueQueue::take_jobs(std::size_t most, const Admission& admission, RunningGa
   return !batch.jobs.empty();
 }
 
-bool DueQueue::take_backlog(std::size_t most, const Admission& admission, RunningGate& gate, DueBatch& batch) {
+bool DueQueue::take_backlog(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
   auto it = after(last_served_);
   for (std::size_t seen = 0; seen < types_.size(); ++seen) {
     TypeQueue& queue = it->second;
     if (!queue.backlog.empty()) {
-      const BizType& type = *admission.catalog.find(it->first);
+      const BizType& type = *rules.catalog.find(it->first);
       batch.limit = slots_for(type, most, gate);
       if (batch.limit > 0) {
         batch.is_instant = type.is_instant();

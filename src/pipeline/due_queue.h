@@ -38,7 +38,7 @@ struct DueBatch {
 };
 
 // What the node lets run now.
-struct Admission {
+struct RunRules {
   const TypeCatalog& catalog;
   WallTime now;
 };
@@ -54,7 +54,7 @@ class DueQueue {
 
   // Takes the next batch of at most `most` jobs; slots of `gate` are taken for types that are not instant. A backlog lane taken
   // stays in the backlog until put_back() or end_backlog().
-  DueBatch pop(std::size_t most, const Admission& admission, RunningGate& gate);
+  DueBatch pop(std::size_t most, const RunRules& rules, RunningGate& gate);
   void put_back(const Backlog& backlog);  // to the end of the turn
   void end_backlog(Lane lane);
 
@@ -69,9 +69,9 @@ class DueQueue {
   using Turn = std::map<TypeId, TypeQueue>;
 
   void wake();
-  void drop_held(const Admission& admission, DueBatch& batch);
-  bool take_jobs(std::size_t most, const Admission& admission, RunningGate& gate, DueBatch& batch);
-  bool take_backlog(std::size_t most, const Admission& admission, RunningGate& gate, DueBatch& batch);
+  void drop_held(const RunRules& rules, DueBatch& batch);
+  bool take_jobs(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch);
+  bool take_backlog(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch);
   Turn::iterator after(TypeId last);
 
   std::vector<Waker*> consumers_;
@@ -84,6 +84,6 @@ class DueQueue {
 };
 
 // The type's jobs must not be claimed now: unknown, or paused.
-bool is_held(const Admission& admission, TypeId type);
+bool is_held(const RunRules& rules, TypeId type);
 
 }  // namespace tocsin

@@ -58,9 +58,9 @@ void Scanner::plan(WallTime db_now, bool is_continuation) {
   const WallTime horizon = db_now + shared_.config.lookahead;
   if (!is_continuation) {
     const bool sweep_all = is_sweep_requested_.exchange(false);
-    const Admission admission{*catalog, db_now};
+    const RunRules rules{*catalog, db_now};
     std::erase_if(lanes_, [&](const auto& entry) {
-      return sweep_all || is_held(admission, entry.first.type_id) || !std::ranges::binary_search(*shards, entry.first.shard);
+      return sweep_all || is_held(rules, entry.first.type_id) || !std::ranges::binary_search(*shards, entry.first.shard);
     });
     plan_sweep(scans_);
   }
@@ -128,7 +128,8 @@ void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::ve
 }
 
 void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now) {
-  lane.low = db_now - shared_.config.late_commit_margin;
+  // A slow reply tells of a moment long past: what became due since then was not looked at.
+  lane.low = std::min(range.before, db_now) - shared_.config.late_commit_margin;
   if (!rows.empty()) lane.low = std::min(lane.low, rows.front().candidate.fire_at - Duration(1));
   const bool is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
   const auto strangers = static_cast<std::size_t>(std::ranges::count_if(

@@ -74,6 +74,11 @@ class Webhook : public testing::Test {
   WebhookClient client_;
 };
 
+class WebhookWithOneConnection : public Webhook {
+ protected:
+  WebhookWithOneConnection() : Webhook({"1.2.3", {.max_connections = 1}}) {}
+};
+
 TEST_F(Webhook, PostsTheJobWithItsHeaders) {
   ScriptedServer server(always(kOk));
   ClaimedJob job = a_job();
@@ -261,6 +266,7 @@ TEST_F(Webhook, SendsNothingTwiceWhenTheConnectionDies) {
 
 TEST_F(Webhook, KeepsConnections) {
   for (const std::string& reply : {std::string(kOk), answer("200 OK"), answer("500 Broken"),
+                                   "HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n" + std::string(3000, 'x'),
                                    std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")}) {
     ScriptedServer server(always(reply));
     for (int i = 0; i < 3; ++i) deliver(url_of(server));
@@ -269,12 +275,27 @@ TEST_F(Webhook, KeepsConnections) {
   }
 }
 
+TEST_F(WebhookWithOneConnection, KeepsItWhenTheBodyComesInManyPieces) {
+  for (const bool is_chunked : {false, true}) {
+    ScriptedServer server([&](ScriptedServer::Peer& peer) {
+      while (peer.read_request()) {
+        peer.write(is_chunked ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" : "HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n");
+        for (int i = 0; i < 60; ++i) peer.write(is_chunked ? "3e8\r\n" + std::string(1000, 'x') + "\r\n" : std::string(1000, 'x'));
+        if (is_chunked) peer.write("0\r\n\r\n");
+      }
+    });
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(deliver(url_of(server)).kind, Kind::done);
+    EXPECT_EQ(server.connections(), 1) << is_chunked;
+  }
+}
+
 TEST_F(Webhook, KeepsNoConnectionThatThePeerWantsClosed) {
   for (const std::string& reply : {answer("200 OK", "Connection: close\r\n"), std::string("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"),
                                    kOk + std::string("HTTP/1.1 200 OK\r\n")}) {  // the last one says more than was asked
     ScriptedServer server(always(reply));
     EXPECT_EQ(deliver(url_of(server)).kind, Kind::done);
-    server.wait_for_closed(1);
+    EXPECT_EQ(deliver(url_of(server)).kind, Kind::done);
+    EXPECT_EQ(server.connections(), 2) << reply;
   }
 }
 

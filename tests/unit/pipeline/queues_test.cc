@@ -1,0 +1,239 @@
+// The queues and limits between the stages.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "pipeline/due_queue.h"
+#include "pipeline/known_jobs.h"
+#include "pipeline/running_gate.h"
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+constexpr std::size_t kNoLimit = 1'000'000;
+
+TEST(KnownJobs, TakesAJobOnce) {
+  KnownJobs known(10);
+  EXPECT_EQ(known.add(1, 5), KnownJobs::Added::yes);
+  EXPECT_EQ(known.add(1, 5), KnownJobs::Added::already_known);
+  EXPECT_TRUE(known.contains(1));
+  known.remove(1);
+  EXPECT_FALSE(known.contains(1));
+  EXPECT_EQ(known.add(1, 5), KnownJobs::Added::yes);
+}
+
+TEST(KnownJobs, OneTypeGetsThreeQuartersAtMost) {
+  KnownJobs known(8);
+  for (JobId id = 1; id <= 6; ++id) ASSERT_EQ(known.add(id, 1), KnownJobs::Added::yes);
+  EXPECT_EQ(known.add(7, 1), KnownJobs::Added::full);
+  EXPECT_EQ(known.room(1), 0U);
+  EXPECT_EQ(known.room(2), 2U);
+  EXPECT_EQ(known.add(7, 2), KnownJobs::Added::yes);
+  EXPECT_EQ(known.add(8, 3), KnownJobs::Added::yes);
+  EXPECT_EQ(known.add(9, 4), KnownJobs::Added::full);
+  EXPECT_EQ(known.size(), 8U);
+}
+
+TEST(KnownJobs, GivesRoomBackToTheTypeThatHeldIt) {
+  KnownJobs known(4);
+  for (JobId id = 1; id <= 3; ++id) ASSERT_EQ(known.add(id, 1), KnownJobs::Added::yes);
+  const std::vector<Candidate> gone{{1, 1, {}}, {2, 1, {}}, {99, 1, {}}};
+  known.remove(gone);
+  known.remove(99);
+  EXPECT_EQ(known.size(), 1U);
+  EXPECT_EQ(known.room(1), 2U);
+}
+
+TEST(RunningGate, CountsPerTypeAndInAll) {
+  RunningGate gate(10, 6);
+  EXPECT_EQ(gate.acquire(1, 100, kNoLimit), 6U);
+  EXPECT_EQ(gate.acquire(1, 1, kNoLimit), 0U);
+  EXPECT_EQ(gate.acquire(2, 100, kNoLimit), 4U);
+  EXPECT_EQ(gate.running(), 10U);
+  EXPECT_EQ(gate.running(1), 6U);
+  gate.release(1, 5);
+  EXPECT_EQ(gate.acquire(2, 100, kNoLimit), 2U) << "six of one type at most";
+  EXPECT_EQ(gate.running(), 7U);
+}
+
+TEST(RunningGate, HoldsTheTypesOwnLimitAlsoWhenItShrinks) {
+  RunningGate gate(10, 10);
+  EXPECT_EQ(gate.acquire(1, 5, 3), 3U);
+  EXPECT_EQ(gate.acquire(1, 5, 2), 0U);
+  gate.release(1, 2);
+  EXPECT_EQ(gate.acquire(1, 5, 2), 1U);
+}
+
+TEST(RunningGate, TellsOfEveryReleaseOutsideItsLock) {
+  RunningGate gate(10, 10);
+  int told = 0;
+  gate.on_release([&] { told += gate.running() < 10; });  // reads it: a lock held here would never return
+  ASSERT_EQ(gate.acquire(1, 10, kNoLimit), 10U);
+  gate.release(1, 0);
+  EXPECT_EQ(told, 0);
+  gate.release(1, 1);
+  EXPECT_EQ(told, 1);
+}
+
+class DueQueueTest : public ::testing::Test {
+ protected:
+  void push(TypeId type, int n) {
+    std::vector<Candidate> jobs;
+    for (int i = 0; i < n; ++i) jobs.push_back({++last_id_, type, kStart});
+    queue.push(jobs);
+  }
+  DueBatch pop(std::size_t most) { return queue.pop(most, {catalog, kStart}, gate); }
+
+  TypeCatalog catalog = TypeCatalog({biz_type(1), biz_type(2), biz_type(3), biz_type(4, "noop"), biz_type(5, "noop")});
+  RunningGate gate = RunningGate(10'000, 10'000);
+  DueQueue queue;
+
+ private:
+  JobId last_id_ = 0;
+};
+
+std::map<TypeId, std::size_t> by_type(const DueBatch& batch) {
+  std::map<TypeId, std::size_t> n;
+  for (const Candidate& job : batch.jobs) ++n[job.type_id];
+  return n;
+}
+
+TEST_F(DueQueueTest, GivesJobsOfATypeInTheOrderTheyCame) {
+  push(1, 5);
+  const DueBatch batch = pop(3);
+  ASSERT_EQ(batch.jobs.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(batch.jobs[i].job_id, static_cast<JobId>(i + 1));
+  EXPECT_EQ(queue.size(), 2U);
+  EXPECT_EQ(gate.running(1), 3U);
+}
+
+TEST_F(DueQueueTest, AFloodOfOneTypeLeavesTheOthersTheirShare) {
+  push(1, 10'000);
+  push(2, 30);
+  push(3, 30);
+  const auto n = by_type(pop(90));
+  EXPECT_EQ(n.at(1), 30U);
+  EXPECT_EQ(n.at(2), 30U);
+  EXPECT_EQ(n.at(3), 30U);
+}
+
+TEST_F(DueQueueTest, EveryTypeIsServedWithinAsManyBatchesAsThereAreTypes) {
+  push(1, 1000);
+  push(2, 1000);
+  push(3, 1000);
+  std::map<TypeId, std::size_t> served;
+  for (int i = 0; i < 9; ++i) {
+    for (const auto& [type, n] : by_type(pop(1))) served[type] += n;
+  }
+  EXPECT_EQ(served, (std::map<TypeId, std::size_t>{{1, 3}, {2, 3}, {3, 3}}));
+}
+
+TEST_F(DueQueueTest, InstantTypesAndOthersNeverShareABatch) {
+  push(1, 10);
+  push(4, 10);
+  push(5, 10);
+  std::size_t taken = 0;
+  while (taken < 30) {
+    const DueBatch batch = pop(100);
+    ASSERT_FALSE(batch.jobs.empty());
+    taken += batch.jobs.size();
+    for (const Candidate& job : batch.jobs) EXPECT_EQ(job.type_id >= 4, batch.is_instant);
+  }
+  EXPECT_EQ(gate.running(), 10U) << "instant types need no slot";
+}
+
+TEST_F(DueQueueTest, ATypeWithoutSlotsWaitsAndHoldsUpNobody) {
+  ASSERT_EQ(gate.acquire(1, 10'000, 10'000), 10'000U);
+  gate.release(1, 5);
+  std::vector<Candidate> jobs;
+  BizType limited = biz_type(1);
+  limited.max_running = 9'990;
+  catalog = TypeCatalog({limited, biz_type(2)});
+  push(1, 10);
+  push(2, 10);
+  const DueBatch batch = pop(100);
+  EXPECT_EQ(by_type(batch), (std::map<TypeId, std::size_t>{{2, 5}}));
+  EXPECT_TRUE(pop(100).empty());
+  EXPECT_EQ(queue.size(), 15U);
+  gate.release(1, 6);  // 9,989 of 9,990 are taken now
+  EXPECT_EQ(by_type(pop(100)).at(1), 1U);
+}
+
+TEST_F(DueQueueTest, DropsJobsOfTypesThatArePausedOrGone) {
+  BizType paused = biz_type(1);
+  paused.paused = true;
+  catalog = TypeCatalog({paused, biz_type(2)});
+  push(1, 3);
+  push(9, 2);
+  push(2, 1);
+  queue.push_backlog({{0, 1}, kStart});
+  const DueBatch batch = pop(100);
+  EXPECT_EQ(by_type(batch), (std::map<TypeId, std::size_t>{{2, 1}}));
+  EXPECT_EQ(batch.dropped.size(), 5U);
+  EXPECT_EQ(queue.size(), 0U);
+  EXPECT_FALSE(queue.has_backlog({0, 1})) << "found again when the type resumes";
+}
+
+TEST_F(DueQueueTest, ALaneIsInTheBacklogAtMostOnceAlsoWhileItIsClaimed) {
+  const Backlog lane{{7, 1}, kStart};
+  queue.push_backlog(lane);
+  queue.push_backlog(lane);
+  EXPECT_EQ(queue.backlog_lanes(), 1U);
+  const DueBatch batch = pop(10);
+  ASSERT_TRUE(batch.backlog);
+  EXPECT_EQ(batch.backlog->lane, lane.lane);
+  EXPECT_EQ(batch.limit, 10U);
+  EXPECT_TRUE(queue.has_backlog(lane.lane));
+  queue.push_backlog(lane);
+  EXPECT_TRUE(pop(10).empty());
+  queue.put_back(lane);
+  EXPECT_TRUE(pop(10).backlog);
+  queue.end_backlog(lane.lane);
+  EXPECT_FALSE(queue.has_backlog(lane.lane));
+}
+
+TEST_F(DueQueueTest, FreshJobsAndBacklogTakeTurns) {
+  push(1, 1000);
+  queue.push_backlog({{0, 1}, kStart});
+  int backlogs = 0;
+  for (int i = 0; i < 10; ++i) {
+    const DueBatch batch = pop(10);
+    ASSERT_FALSE(batch.empty());
+    EXPECT_TRUE(batch.jobs.empty() || !batch.backlog);
+    if (batch.backlog) {
+      ++backlogs;
+      queue.put_back(*batch.backlog);
+    }
+  }
+  EXPECT_EQ(backlogs, 5);
+}
+
+TEST_F(DueQueueTest, BacklogLanesOfATypeAndTypesOfABacklogTakeTurns) {
+  for (const Shard shard : {Shard{0}, Shard{1}}) {
+    for (const TypeId type : {1, 2}) queue.push_backlog({{shard, type}, kStart});
+  }
+  std::map<Lane, int> served;
+  for (int i = 0; i < 8; ++i) {
+    const DueBatch batch = pop(10);
+    ASSERT_TRUE(batch.backlog);
+    ++served[batch.backlog->lane];
+    queue.put_back(*batch.backlog);
+  }
+  ASSERT_EQ(served.size(), 4U);
+  for (const auto& [lane, n] : served) EXPECT_EQ(n, 2);
+}
+
+TEST_F(DueQueueTest, ABacklogGetsNoMoreThanThereAreSlots) {
+  ASSERT_EQ(gate.acquire(1, 9'997, 10'000), 9'997U);
+  queue.push_backlog({{0, 1}, kStart});
+  EXPECT_EQ(pop(10).limit, 3U);
+  EXPECT_EQ(gate.running(), 10'000U);
+  queue.push_backlog({{1, 1}, kStart});
+  EXPECT_TRUE(pop(10).empty());
+  EXPECT_TRUE(queue.has_backlog({1, 1})) << "it waits for a slot";
+}
+
+}  // namespace
+}  // namespace tocsin

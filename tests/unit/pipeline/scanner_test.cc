@@ -1,0 +1,351 @@
+#include "pipeline/scanner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+// A scanner on a small table that answers every range truthfully.
+class ScannerTest : public StageBench {
+ protected:
+  struct Row {
+    Candidate candidate;
+    bool is_exhausted = false;
+  };
+
+  void SetUp() override {
+    store.on_scan = [this](std::span<const ScanRange> ranges) { return answer(ranges); };
+  }
+
+  Result<ScanReply> answer(std::span<const ScanRange> ranges) {
+    asked.assign(ranges.begin(), ranges.end());
+    ScanReply reply;
+    reply.asked = now;
+    reply.db_now = db_now();
+    now += round_trip;
+    reply.answered = now;
+    if (fails) return unavailable();
+    std::ranges::sort(table, {}, [](const Row& row) { return std::pair(row.candidate.fire_at, row.candidate.job_id); });
+    for (const ScanRange& range : ranges) {
+      auto& rows = reply.rows.emplace_back();
+      for (const auto& [job, is_exhausted] : table) {
+        const bool is_in_range = job.lane() == range.lane && job.fire_at < range.before &&
+                                 std::pair(job.fire_at, job.job_id) > std::pair(range.after, range.after_id);
+        if (is_in_range && std::ssize(rows) < range.limit) rows.push_back({job, is_exhausted});
+      }
+    }
+    return reply;
+  }
+
+  // A scanner that knows the time and the types, one step before its first scan.
+  Scanner& scanner() {
+    if (!scanner_) {
+      if (shared().catalog.get()->types.empty()) set_types({biz_type(1)});
+      know_time();
+      scanner_.emplace(shared(), store);
+    }
+    return *scanner_;
+  }
+  JobId insert(WallTime fire_at, TypeId type = 1, Shard shard = 0, bool is_exhausted = false) {
+    const JobId id = make_job_id(++last_sequence_, shard);
+    table.push_back({{id, type, fire_at}, is_exhausted});
+    return id;
+  }
+  // Steps once, at the instant the scanner asked for if that is later.
+  void scan() {
+    now = std::max(now, next_);
+    next_ = scanner().step(now);
+  }
+  void scan_until_it_rests() {
+    do scan();
+    while (next_ <= now);
+  }
+  std::vector<JobId> found() {
+    std::vector<JobId> ids;
+    for (const Candidate& job : shared().candidates.pop_some(1'000'000)) ids.push_back(job.job_id);
+    std::ranges::sort(ids);
+    return ids;
+  }
+  std::vector<ScanRange> asked_overdue() const {
+    std::vector<ScanRange> out;
+    std::ranges::copy_if(asked, std::back_inserter(out), [&](const ScanRange& range) { return range.limit == overdue_limit(); });
+    return out;
+  }
+  std::vector<ScanRange> asked_window() const {
+    std::vector<ScanRange> out;
+    std::ranges::copy_if(asked, std::back_inserter(out), [&](const ScanRange& range) { return range.limit != overdue_limit(); });
+    return out;
+  }
+  int overdue_limit() const { return static_cast<int>(config.overdue_page); }
+
+  std::vector<Row> table;
+  std::vector<ScanRange> asked;
+  Duration round_trip = 1ms;
+  bool fails = false;
+
+ private:
+  std::optional<Scanner> scanner_;
+  MonoTime next_{};
+  std::int64_t last_sequence_ = 0;
+};
+
+TEST_F(ScannerTest, AsksForNothingButTheTimeBeforeItKnowsIt) {
+  set_types({biz_type(1)});
+  Scanner first(shared(), store);
+  EXPECT_LE(first.step(now), now);
+  EXPECT_TRUE(asked.empty());
+  EXPECT_TRUE(shared().db_clock.at_least(now));
+  EXPECT_GT(first.step(now), now);
+  EXPECT_EQ(asked.size(), 2U) << "the window and what is overdue";
+}
+
+TEST_F(ScannerTest, FindsWhatIsDueSoonAndWhatIsOverdueButNothingLater) {
+  const JobId soon = insert(kStart + 4s), overdue = insert(kStart - 1h);
+  insert(kStart + 6s);
+  scan_until_it_rests();
+  EXPECT_EQ(found(), (std::vector<JobId>{soon, overdue}));
+  EXPECT_EQ(events[Counter::candidates], 2);
+  EXPECT_TRUE(shared().known.contains(soon));
+}
+
+TEST_F(ScannerTest, ReadsEveryLaneOfItsShardsAndTypes) {
+  shards = {3, 9};
+  set_types({biz_type(1), biz_type(2)});
+  scan();
+  std::set<Lane> window, overdue;
+  for (const ScanRange& range : asked_window()) window.insert(range.lane);
+  for (const ScanRange& range : asked_overdue()) overdue.insert(range.lane);
+  const std::set<Lane> all{{3, 1}, {3, 2}, {9, 1}, {9, 2}};
+  EXPECT_EQ(window, all);
+  EXPECT_EQ(overdue, all);
+}
+
+TEST_F(ScannerTest, ReadsOnWhereItsWindowEnded) {
+  insert(kStart + 1s);
+  scan_until_it_rests();
+  const WallTime horizon = asked_window().at(0).before;
+  EXPECT_EQ(horizon, kStart + config.lookahead);
+  EXPECT_EQ(found().size(), 1U);
+  scan_until_it_rests();
+  EXPECT_EQ(asked_window().at(0).after, horizon);
+  EXPECT_TRUE(found().empty());
+}
+
+TEST_F(ScannerTest, PagesThroughJobsOfTheSameInstantById) {
+  config.window_page = 4;
+  std::vector<JobId> all;
+  for (int i = 0; i < 23; ++i) all.push_back(insert(kStart + 2s));
+  scan_until_it_rests();
+  EXPECT_EQ(found(), all);
+}
+
+TEST_F(ScannerTest, GoesOnAtOnceBehindAFullPageAndReadsOnlyThere) {
+  config.window_page = 4;
+  shards = {0, 1};
+  for (int i = 0; i < 6; ++i) insert(kStart + 1s + i * 1ms, 1, 0);
+  insert(kStart + 1s, 1, 1);
+  EXPECT_LE(scanner().step(now), now);
+  EXPECT_EQ(found().size(), 5U);
+  EXPECT_GT(scanner().step(now), now);
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].lane, (Lane{0, 1}));
+  EXPECT_EQ(found().size(), 2U);
+}
+
+TEST_F(ScannerTest, FindsAJobThatWasCommittedBehindItsWindow) {
+  scan_until_it_rests();
+  const JobId late = insert(kStart + 500ms);
+  scan_until_it_rests();
+  EXPECT_EQ(found(), std::vector<JobId>{late}) << "one interval later it is overdue";
+}
+
+TEST_F(ScannerTest, LowWaterMarkStaysBehindNowForThoseWhoCommitLate) {
+  scan_until_it_rests();
+  scan_until_it_rests();
+  const WallTime low = asked_overdue().at(0).after;
+  EXPECT_GE(db_now() - low, config.late_commit_margin);
+  EXPECT_LE(db_now() - low, config.late_commit_margin + 2 * config.scan_interval);
+}
+
+TEST_F(ScannerTest, LowWaterMarkDoesNotPassWhatASlowReplyDidNotSee) {
+  round_trip = 20s;  // the snapshot is as old as the request
+  store.on_scan = [this](std::span<const ScanRange> ranges) {
+    auto reply = answer(ranges);
+    reply->db_now = db_now();  // read at the very end
+    return reply;
+  };
+  scan_until_it_rests();
+  const WallTime read_to = asked_overdue().at(0).before;
+  scan_until_it_rests();
+  EXPECT_LE(asked_overdue().at(0).after, read_to - config.late_commit_margin);
+}
+
+TEST_F(ScannerTest, LowWaterMarkStaysBeforeTheOldestRowThatIsStillThere) {
+  insert(kStart - 1h);
+  scan_until_it_rests();
+  scan_until_it_rests();
+  EXPECT_LT(asked_overdue().at(0).after, kStart - 1h);
+  EXPECT_GE(asked_overdue().at(0).after, kStart - 1h - 1ms);
+}
+
+TEST_F(ScannerTest, AnOverduePageFullOfStrangersBecomesABacklogAndTakesNoMemory) {
+  config.overdue_page = 8;
+  for (int i = 0; i < 100; ++i) insert(kStart - 1h + i * 1ms);
+  scan_until_it_rests();
+  EXPECT_TRUE(found().empty());
+  EXPECT_EQ(shared().known.size(), 0U);
+  EXPECT_TRUE(shared().due.has_backlog({0, 1}));
+  const auto catalog = shared().catalog.get();
+  const DueBatch batch = shared().due.pop(10, {*catalog, db_now()}, shared().gate);
+  ASSERT_TRUE(batch.backlog);
+  EXPECT_LT(batch.backlog->from, kStart - 1h) << "no row lies before it";
+}
+
+TEST_F(ScannerTest, ReadsNothingOverdueOfALaneInTheBacklog) {
+  shared().due.push_backlog({{0, 1}, kStart - 1h});
+  scan_until_it_rests();
+  EXPECT_TRUE(asked_overdue().empty());
+  EXPECT_EQ(asked_window().size(), 1U);
+}
+
+TEST_F(ScannerTest, AnOverduePageOfJobsItHoldsIsNoBacklog) {
+  config.overdue_page = 8;
+  for (int i = 0; i < 8; ++i) insert(kStart + 100ms + i * 1ms);
+  scan_until_it_rests();
+  EXPECT_EQ(found().size(), 8U);
+  scan_until_it_rests();
+  EXPECT_EQ(asked_overdue().at(0).limit, 8);
+  EXPECT_FALSE(shared().due.has_backlog({0, 1}));
+}
+
+TEST_F(ScannerTest, GivesExhaustedJobsToTheReaperOnceTheirLeaseHasEnded) {
+  const JobId ended = insert(kStart - 1s, 1, 0, true), runs = insert(kStart + 2s, 1, 0, true);
+  scan_until_it_rests();
+  EXPECT_EQ(shared().expired.pop_some(10), std::vector<JobId>{ended});
+  EXPECT_TRUE(found().empty());
+  EXPECT_EQ(shared().known.size(), 0U);
+  table.erase(table.begin());
+  for (int i = 0; i < 3; ++i) scan_until_it_rests();
+  EXPECT_EQ(shared().expired.pop_some(1), std::vector<JobId>{runs});
+}
+
+TEST_F(ScannerTest, SweepsAgainAfterAFailedRead) {
+  scan_until_it_rests();
+  scan_until_it_rests();
+  ASSERT_GT(asked_overdue().at(0).after, WallTime::min());
+  fails = true;
+  now += config.scan_interval;
+  const MonoTime failed_at = now;
+  EXPECT_EQ(scanner().step(now), failed_at + config.retry_pause);
+  EXPECT_EQ(events.failures(), 1);
+  fails = false;
+  now += config.retry_pause;
+  scanner().step(now);
+  EXPECT_EQ(asked_overdue().at(0).after, WallTime::min());
+}
+
+TEST_F(ScannerTest, SweepsAgainWhenTheClockWasSetBack) {
+  for (int i = 0; i < 3; ++i) scan_until_it_rests();
+  step_database_clock(-1h);
+  scan_until_it_rests();  // learns of it
+  insert(kStart - 1h + 2s);
+  scan_until_it_rests();
+  EXPECT_EQ(asked_overdue().at(0).after, WallTime::min());
+  EXPECT_EQ(found().size(), 1U);
+}
+
+TEST_F(ScannerTest, SweepsWhenAskedAndDoesNotWaitForTheInterval) {
+  scan_until_it_rests();
+  scan_until_it_rests();
+  const int calls = store.calls;
+  scanner().step(now);
+  EXPECT_EQ(store.calls, calls) << "it is not time yet";
+  scanner().request_sweep();
+  scanner().step(now);
+  EXPECT_EQ(store.calls, calls + 1);
+  EXPECT_EQ(asked_overdue().at(0).after, WallTime::min());
+}
+
+TEST_F(ScannerTest, SweepsEveryShardOncePerSweepIntervalAFewAtATime) {
+  shards.clear();
+  for (Shard shard = 0; shard < 20; ++shard) shards.push_back(shard);
+  config.sweep_interval = 10s;  // ten scans
+  scan_until_it_rests();
+  std::map<Shard, int> swept;
+  for (int i = 0; i < 10; ++i) {
+    scan_until_it_rests();
+    int at_once = 0;
+    for (const ScanRange& range : asked_overdue()) {
+      if (range.after != WallTime::min()) continue;
+      ++swept[range.lane.shard];
+      ++at_once;
+    }
+    EXPECT_EQ(at_once, 2);
+  }
+  EXPECT_EQ(swept.size(), 20U);
+  for (const auto& [shard, n] : swept) EXPECT_EQ(n, 1) << shard;
+}
+
+TEST_F(ScannerTest, LeavesPausedTypesAlone) {
+  BizType paused = biz_type(1);
+  paused.paused = true;
+  set_types({paused, biz_type(2)});
+  insert(kStart - 1s, 1);
+  const JobId other = insert(kStart - 1s, 2);
+  scan_until_it_rests();
+  EXPECT_EQ(found(), std::vector<JobId>{other});
+  for (const ScanRange& range : asked) EXPECT_EQ(range.lane.type_id, 2);
+}
+
+TEST_F(ScannerTest, FindsEverythingOfATypeThatResumes) {
+  BizType paused = biz_type(1);
+  paused.paused = true;
+  set_types({paused});
+  const JobId job = insert(kStart + 1s);
+  for (int i = 0; i < 10; ++i) scan_until_it_rests();
+  EXPECT_TRUE(found().empty());
+  set_types({biz_type(1)});
+  scan_until_it_rests();
+  EXPECT_EQ(found(), std::vector<JobId>{job});
+}
+
+TEST_F(ScannerTest, ReadsOnlyTheShardsItOwnsNow) {
+  shards = {0, 1};
+  scan_until_it_rests();
+  shared().shards.set(std::make_shared<const std::vector<Shard>>(std::vector<Shard>{1, 2}));
+  const JobId job = insert(kStart - 1s, 1, 2);
+  scan_until_it_rests();
+  for (const ScanRange& range : asked) EXPECT_NE(range.lane.shard, 0);
+  EXPECT_EQ(found(), std::vector<JobId>{job});
+}
+
+TEST_F(ScannerTest, FullMemoryStopsTheReadingAndLosesNothing) {
+  config.capacity = 8;  // six of one type
+  config.window_page = 4;
+  std::vector<JobId> all;
+  for (int i = 0; i < 10; ++i) all.push_back(insert(kStart + 4s + i * 1us));
+  scan_until_it_rests();
+  EXPECT_EQ(found(), std::vector<JobId>(all.begin(), all.begin() + 6));
+  EXPECT_GT(events[Counter::refused], 0);
+  scan_until_it_rests();
+  EXPECT_TRUE(asked_window().empty()) << "no room, no reading";
+  for (int i = 0; i < 6; ++i) shared().known.remove(all[static_cast<std::size_t>(i)]);
+  table.erase(table.begin(), table.begin() + 6);
+  scan_until_it_rests();
+  EXPECT_EQ(found(), std::vector<JobId>(all.begin() + 6, all.end()));
+}
+
+TEST_F(ScannerTest, RestsWhileTheNodeDrains) {
+  scanner();
+  shared().is_draining = true;
+  EXPECT_EQ(scanner().step(now), kWhenWoken);
+  EXPECT_EQ(store.calls, 0);
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,144 @@
+// One stage alone: the shared objects of an engine, a store that answers as told, and a clock that the test moves.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "pipeline/engine_shared.h"
+#include "pipeline/stage.h"
+#include "tocsin/job_store.h"
+
+namespace tocsin {
+
+using namespace std::chrono_literals;
+
+inline constexpr WallTime kStart{1'767'225'600s};  // what the database shows when the local clock shows zero
+
+inline Error unavailable() { return {ErrorCode::unavailable, "no connection", ""}; }
+inline Error in_doubt() { return {ErrorCode::in_doubt, "connection lost", ""}; }
+
+// Remembers what a stage tells.
+// Thread: owner only.
+class EventLog final : public EventSink {
+ public:
+  void count(Counter what, std::int64_t n) override { counts_[what] += n; }
+  void started(TypeId, Duration lateness) override { lateness_.push_back(lateness); }
+  void called(std::string_view, Duration, std::int64_t) override {}
+  void failed(std::string_view, const Error&) override { ++failures_; }
+
+  std::int64_t operator[](Counter what) const {
+    const auto it = counts_.find(what);
+    return it == counts_.end() ? 0 : it->second;
+  }
+  int failures() const { return failures_; }
+  const std::vector<Duration>& lateness() const { return lateness_; }
+
+ private:
+  std::map<Counter, std::int64_t> counts_;
+  std::vector<Duration> lateness_;
+  int failures_ = 0;
+};
+
+// Every verb is a function of the test; a verb it did not expect fails the test.
+class ScriptedStore final : public JobStore {
+ public:
+  using Claimed = Result<std::vector<ClaimedJob>>;
+  using FiredJobs = Result<std::vector<Fired>>;
+
+  std::function<Result<ScanReply>(std::span<const ScanRange>)> on_scan;
+  std::function<Claimed(std::span<const JobId>, std::span<const Duration>, const ClaimTicket&)> on_claim;
+  std::function<Claimed(Lane, WallTime, int, Duration, const ClaimTicket&)> on_claim_due;
+  std::function<Claimed(const ClaimTicket&, std::span<const JobId>)> on_claimed_with;
+  std::function<Claimed(const ClaimTicket&, Lane)> on_claimed_with_lane;
+  std::function<FiredJobs(std::span<const JobId>)> on_fire;
+  std::function<FiredJobs(Lane, WallTime, int)> on_fire_due;
+  std::function<Result<std::vector<FinishReply>>(std::span<const FinishRequest>)> on_finish;
+  std::function<Result<int>(std::span<const JobId>)> on_bury;
+  int calls = 0;
+
+  Result<ScanReply> scan(std::span<const ScanRange> ranges) override { return call(on_scan, ranges); }
+  Claimed claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override {
+    return call(on_claim, jobs, ttr, ticket);
+  }
+  Claimed claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) override {
+    return call(on_claim_due, lane, from, limit, ttr, ticket);
+  }
+  Claimed claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override {
+    return call(on_claimed_with, ticket, jobs);
+  }
+  Claimed claimed_with(const ClaimTicket& ticket, Lane lane) override { return call(on_claimed_with_lane, ticket, lane); }
+  FiredJobs fire(std::span<const JobId> jobs, const std::string&) override { return call(on_fire, jobs); }
+  FiredJobs fire_due(Lane lane, WallTime from, int limit, const std::string&) override {
+    return call(on_fire_due, lane, from, limit);
+  }
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string&) override {
+    return call(on_finish, requests);
+  }
+  Result<int> bury(std::span<const JobId> jobs) override { return call(on_bury, jobs); }
+
+ private:
+  template <class Reply, class... Params, class... Args>
+  Reply call(const std::function<Reply(Params...)>& verb, Args&&... args) {
+    ++calls;
+    if (verb) return verb(std::forward<Args>(args)...);
+    ADD_FAILURE() << "a store call that nobody expected";
+    return unavailable();
+  }
+};
+
+inline BizType biz_type(TypeId id, const std::string& kind = "webhook") {
+  BizType type;
+  type.type_id = id;
+  type.name = "type." + std::to_string(id);
+  type.handler_kind = kind;
+  type.backoff.jitter = 0;
+  return type;
+}
+
+class StageBench : public ::testing::Test {
+ protected:
+  // REQUIRES: before the first use of shared().
+  EngineConfig config;
+  std::vector<Shard> shards{0};
+  EventLog events;
+  ScriptedStore store;
+  MonoTime now{};
+
+  EngineShared& shared() {
+    if (!shared_) shared_.emplace(config, shards, events);
+    return *shared_;
+  }
+  void set_types(std::vector<BizType> types) { shared().catalog.set(std::make_shared<const TypeCatalog>(std::move(types))); }
+  WallTime db_now() const { return kStart + now.time_since_epoch() + stepped_; }
+  // Lets the engine know the database's clock exactly.
+  void know_time() { shared().db_clock.sample(now, now, db_now()); }
+  // Somebody sets the database's clock.
+  void step_database_clock(Duration by) { stepped_ += by; }
+  // Puts jobs where the scanner would have put them by the time they are due.
+  void push_due(const std::vector<Candidate>& jobs) {
+    for (const Candidate& job : jobs) shared().known.add(job.job_id, job.type_id);
+    shared().due.push(jobs);
+  }
+  ClaimedJob claimed(JobId id, TypeId type, int attempts = 1) const {
+    ClaimedJob job;
+    job.job.job_id = id;
+    job.job.type_id = type;
+    job.job.status = JobStatus::running;
+    job.job.action_time = db_now() - 7ms;
+    job.job.started_at = db_now();
+    job.job.attempts = attempts;
+    job.token = id * 10;
+    job.lease_deadline = now + 30s;
+    return job;
+  }
+
+ private:
+  std::optional<EngineShared> shared_;
+  Duration stepped_{0};
+};
+
+}  // namespace tocsin
