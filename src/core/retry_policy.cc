@@ -13,7 +13,8 @@ Duration backoff_delay(const Backoff& policy, int attempt, Random& random) {
     delay_us = static_cast<double>(policy.delays[index].count());
   } else {
     const double grown = static_cast<double>(policy.base.count()) * std::pow(policy.factor, attempt - 1);
-    delay_us = std::min(grown, static_cast<double>(policy.max.count()));
+    // In this order, so that growth which is no number (zero times infinity) ends at the maximum.
+    delay_us = std::min(static_cast<double>(policy.max.count()), grown);
     delay_us *= 1 + policy.jitter * (2 * random.unit() - 1);
   }
   // The comparison is written so that a NaN ends in the longest delay, never in none.

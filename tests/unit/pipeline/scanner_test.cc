@@ -73,12 +73,14 @@ class ScannerTest : public StageBench {
   }
   std::vector<ScanRange> asked_overdue() const {
     std::vector<ScanRange> out;
-    std::ranges::copy_if(asked, std::back_inserter(out), [&](const ScanRange& range) { return range.limit == overdue_limit(); });
+    std::ranges::copy_if(asked, std::back_inserter(out),
+                         [&](const ScanRange& range) { return range.limit == overdue_limit(); });
     return out;
   }
   std::vector<ScanRange> asked_window() const {
     std::vector<ScanRange> out;
-    std::ranges::copy_if(asked, std::back_inserter(out), [&](const ScanRange& range) { return range.limit != overdue_limit(); });
+    std::ranges::copy_if(asked, std::back_inserter(out),
+                         [&](const ScanRange& range) { return range.limit != overdue_limit(); });
     return out;
   }
   int overdue_limit() const { return static_cast<int>(config.overdue_page); }

@@ -70,7 +70,9 @@ class ScriptedStore final : public JobStore {
   Claimed claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override {
     return call(on_claimed_with, ticket, jobs);
   }
-  Claimed claimed_with(const ClaimTicket& ticket, Lane lane) override { return call(on_claimed_with_lane, ticket, lane); }
+  Claimed claimed_with(const ClaimTicket& ticket, Lane lane) override {
+    return call(on_claimed_with_lane, ticket, lane);
+  }
   FiredJobs fire(std::span<const JobId> jobs, const std::string&) override { return call(on_fire, jobs); }
   FiredJobs fire_due(Lane lane, WallTime from, int limit, const std::string&) override {
     return call(on_fire_due, lane, from, limit);
@@ -112,7 +114,9 @@ class StageBench : public ::testing::Test {
     if (!shared_) shared_.emplace(config, shards, events);
     return *shared_;
   }
-  void set_types(std::vector<BizType> types) { shared().catalog.set(std::make_shared<const TypeCatalog>(std::move(types))); }
+  void set_types(std::vector<BizType> types) {
+    shared().catalog.set(std::make_shared<const TypeCatalog>(std::move(types)));
+  }
   WallTime db_now() const { return kStart + now.time_since_epoch() + stepped_; }
   // Lets the engine know the database's clock exactly.
   void know_time() { shared().db_clock.sample(now, now, db_now()); }
