@@ -43,7 +43,7 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
 
 MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
   const auto catalog = shared_.catalog.get();
-  Sent sent{std::move(batch), {random_.int64(), shared_.config.node}, now, {}};
+  Sent sent{std::move(batch), {random_.int64(), shared_.config.node}, now, catalog, {}};
   Result<std::vector<ClaimedJob>> won = std::vector<ClaimedJob>{};
   const auto ttr_of = [&](TypeId type) {
     const BizType* known = catalog->find(type);
@@ -91,11 +91,10 @@ MonoTime Claimer::resolve(MonoTime now) {
 }
 
 void Claimer::accept(const Sent& sent, std::vector<ClaimedJob> won) {
-  const auto catalog = shared_.catalog.get();
   auto unused = sent.slots;
   for (ClaimedJob& claimed : won) {
     const TypeId type = claimed.job.type_id;
-    const BizType* known = catalog->find(type);
+    const BizType* known = sent.catalog->find(type);
     if (known) claimed.job.biz_type = known->name;
     // Trust in the lease is counted from before the request was sent.
     claimed.lease_deadline = sent.at + (known ? known->ttr : BizType{}.ttr) - shared_.config.lease_margin;

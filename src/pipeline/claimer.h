@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -31,6 +32,7 @@ class Claimer final : public Stage {
     DueBatch batch;
     ClaimTicket ticket;
     MonoTime at{};
+    std::shared_ptr<const TypeCatalog> catalog;  // the leases asked for: types may change before the answer
     std::map<TypeId, std::size_t> slots;  // taken of the gate
   };
 

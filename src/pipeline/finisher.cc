@@ -6,11 +6,10 @@
 namespace tocsin {
 
 MonoTime Finisher::step(MonoTime now) {
-  if (requests_.size() < shared_.config.finish_batch) {
-    for (const FinishedRun& run : shared_.outcomes.pop_some(shared_.config.finish_batch - requests_.size())) {
-      requests_.push_back(request_for(run));
-      types_.push_back(run.claimed->job.type_id);
-    }
+  // Next to what is kept, so that rows which somebody holds locked delay no others. The gate bounds both.
+  for (const FinishedRun& run : shared_.outcomes.pop_some(shared_.config.finish_batch)) {
+    requests_.push_back(request_for(run));
+    types_.push_back(run.claimed->job.type_id);
   }
   if (requests_.empty()) return kWhenWoken;
   const auto replies = store_.finish(requests_, shared_.config.node);

@@ -1,0 +1,275 @@
+#include "pipeline/claimer.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+class ClaimerTest : public StageBench {
+ protected:
+  void SetUp() override {
+    set_types({biz_type(1), biz_type(2), biz_type(3, "noop")});
+    know_time();
+  }
+  MonoTime step() { return claimer_->step(now); }
+  Claimer& claimer() { return *claimer_; }
+  std::vector<ClaimedJob> won() { return shared().claimed.pop_some(1'000'000); }
+  std::size_t running() { return shared().gate.running(); }
+  void win_all_but(const std::set<JobId>& lost) {
+    store.on_claim = [this, lost](auto jobs, auto, auto&) {
+      std::vector<ClaimedJob> out;
+      for (const JobId id : jobs) {
+        if (!lost.contains(id)) out.push_back(claimed(id, 1));
+      }
+      return out;
+    };
+  }
+
+ private:
+  std::unique_ptr<Claimer> claimer_ = std::make_unique<Claimer>(shared(), store, 42);
+};
+
+TEST_F(ClaimerTest, HasNothingToDoWhenNothingIsDue) {
+  EXPECT_EQ(step(), kWhenWoken);
+  EXPECT_EQ(store.calls, 0);
+}
+
+TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}, {3, 1, kStart}});
+  win_all_but({2});
+  EXPECT_LE(step(), now);
+  const auto jobs = won();
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].job.biz_type, "type.1");
+  EXPECT_EQ(events[Counter::claims_won], 2);
+  EXPECT_EQ(events[Counter::claims_lost], 1);
+  EXPECT_EQ(shared().known.size(), 0U);
+  EXPECT_EQ(running(), 2U) << "the slot of the lost one is free again";
+}
+
+TEST_F(ClaimerTest, TellsLatenessOfFirstStartsOnly) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}});
+  store.on_claim = [this](auto, auto, auto&) { return std::vector<ClaimedJob>{claimed(1, 1, 1), claimed(2, 1, 2)}; };
+  step();
+  EXPECT_EQ(events.lateness(), std::vector<Duration>{7ms});
+}
+
+TEST_F(ClaimerTest, SendsTheTimeToRunOfEachTypeAndTrustsItFromBeforeTheRequest) {
+  BizType quick = biz_type(1), slow = biz_type(2);
+  quick.ttr = 5s;
+  slow.ttr = 60s;
+  set_types({quick, slow});
+  push_due({{1, 1, kStart}, {2, 2, kStart}});
+  const MonoTime sent = now;
+  std::map<JobId, Duration> asked;
+  store.on_claim = [&](auto jobs, auto ttr, auto&) {
+    for (std::size_t i = 0; i < jobs.size(); ++i) asked[jobs[i]] = ttr[i];
+    now += 3s;  // a slow answer
+    return std::vector<ClaimedJob>{claimed(1, 1), claimed(2, 2)};
+  };
+  step();
+  EXPECT_EQ(asked, (std::map<JobId, Duration>{{1, 5s}, {2, 60s}}));
+  const auto jobs = won();
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].lease_deadline, sent + 5s - config.lease_margin);
+  EXPECT_EQ(jobs[1].lease_deadline, sent + 60s - config.lease_margin);
+}
+
+TEST_F(ClaimerTest, TrustsTheLeaseItAskedForAlsoWhenTheTypeHasChangedSince) {
+  BizType before = biz_type(1), after = biz_type(1);
+  before.ttr = 5s;
+  after.ttr = 1h;
+  set_types({before});
+  push_due({{1, 1, kStart}});
+  const MonoTime sent = now;
+  store.on_claim = [&](auto, auto, auto&) {
+    set_types({after});
+    return std::vector<ClaimedJob>{claimed(1, 1)};
+  };
+  step();
+  EXPECT_EQ(won().at(0).lease_deadline, sent + 5s - config.lease_margin);
+}
+
+TEST_F(ClaimerTest, DrawsAFreshSeedForEveryClaim) {
+  std::set<std::int64_t> seeds;
+  store.on_claim = [&](auto, auto, const ClaimTicket& ticket) {
+    seeds.insert(ticket.seed);
+    return std::vector<ClaimedJob>{};
+  };
+  for (JobId id = 1; id <= 20; ++id) {
+    push_due({{id, 1, kStart}});
+    step();
+  }
+  EXPECT_EQ(seeds.size(), 20U);
+}
+
+TEST_F(ClaimerTest, ForgetsItsCandidatesWhenTheStoreIsUnavailable) {
+  push_due({{1, 1, kStart}, {2, 2, kStart}});
+  store.on_claim = [](auto, auto, auto&) { return unavailable(); };
+  EXPECT_EQ(step(), now + config.retry_pause);
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(shared().known.size(), 0U) << "their rows are pending: the next scan finds them";
+  EXPECT_TRUE(won().empty());
+  EXPECT_EQ(events.failures(), 1);
+  EXPECT_FALSE(claimer().has_unresolved());
+}
+
+TEST_F(ClaimerTest, AsksWhatItWonWhenTheAnswerWasLost) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}});
+  std::int64_t seed = 0;
+  store.on_claim = [&](auto, auto, const ClaimTicket& ticket) {
+    seed = ticket.seed;
+    return in_doubt();
+  };
+  EXPECT_EQ(step(), now + config.retry_pause);
+  EXPECT_TRUE(claimer().has_unresolved());
+  EXPECT_EQ(running(), 2U);
+  EXPECT_EQ(shared().known.size(), 2U);
+
+  const MonoTime sent = now;
+  now += 1s;
+  store.on_claimed_with = [](auto&, auto) { return unavailable(); };
+  EXPECT_EQ(step(), now + config.retry_pause) << "asks until it knows";
+  EXPECT_TRUE(claimer().has_unresolved());
+
+  store.on_claimed_with = [&](const ClaimTicket& ticket, auto jobs) {
+    EXPECT_EQ(ticket.seed, seed);
+    EXPECT_EQ(jobs.size(), 2U);
+    return std::vector<ClaimedJob>{claimed(2, 1)};
+  };
+  EXPECT_LE(step(), now);
+  EXPECT_FALSE(claimer().has_unresolved());
+  const auto jobs = won();
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].lease_deadline, sent + 30s - config.lease_margin)
+      << "counted from the claim, not from the question";
+  EXPECT_EQ(running(), 1U);
+  EXPECT_EQ(shared().known.size(), 0U);
+  EXPECT_EQ(events[Counter::claims_in_doubt], 1);
+}
+
+TEST_F(ClaimerTest, ResolvesItsDoubtAlsoWhileTheNodeDrains) {
+  push_due({{1, 1, kStart}});
+  store.on_claim = [](auto, auto, auto&) { return in_doubt(); };
+  step();
+  shared().is_draining = true;
+  store.on_claimed_with = [this](auto&, auto) { return std::vector<ClaimedJob>{claimed(1, 1)}; };
+  step();
+  EXPECT_EQ(won().size(), 1U) << "the runner gives it back";
+  EXPECT_EQ(step(), kWhenWoken);
+}
+
+TEST_F(ClaimerTest, ClaimsABacklogUntilItIsEmpty) {
+  config.claim_batch = 500;
+  shared().due.push_backlog({{4, 1}, kStart - 1h});
+  JobId id = 0;
+  int left = 700;
+  store.on_claim_due = [&](Lane lane, WallTime from, int limit, Duration, auto&) {
+    EXPECT_EQ(lane, (Lane{4, 1}));
+    EXPECT_EQ(from, kStart - 1h);
+    std::vector<ClaimedJob> out;
+    for (; left > 0 && std::ssize(out) < limit; --left) out.push_back(claimed(++id, 1));
+    return out;
+  };
+  step();
+  EXPECT_TRUE(shared().due.has_backlog({4, 1}));
+  EXPECT_EQ(running(), 500U);
+  step();
+  EXPECT_FALSE(shared().due.has_backlog({4, 1})) << "fewer than asked: nothing else is due";
+  EXPECT_EQ(won().size(), 700U);
+  EXPECT_EQ(running(), 700U);
+  EXPECT_EQ(events[Counter::backlog_claims], 700);
+}
+
+TEST_F(ClaimerTest, LeavesTheBacklogToTheNextScanWhenTheStoreIsUnavailable) {
+  shared().due.push_backlog({{4, 1}, kStart});
+  store.on_claim_due = [](auto, auto, auto, auto, auto&) { return unavailable(); };
+  step();
+  EXPECT_FALSE(shared().due.has_backlog({4, 1}));
+  EXPECT_EQ(running(), 0U);
+}
+
+TEST_F(ClaimerTest, AsksWhatItWonOfABacklogByItsLane) {
+  shared().due.push_backlog({{4, 1}, kStart});
+  store.on_claim_due = [](auto, auto, auto, auto, auto&) { return in_doubt(); };
+  step();
+  EXPECT_TRUE(shared().due.has_backlog({4, 1}));
+  store.on_claimed_with_lane = [this](auto&, Lane lane) {
+    EXPECT_EQ(lane, (Lane{4, 1}));
+    return std::vector<ClaimedJob>{claimed(1, 1), claimed(2, 1)};
+  };
+  step();
+  EXPECT_EQ(won().size(), 2U);
+  EXPECT_EQ(running(), 2U);
+  EXPECT_FALSE(shared().due.has_backlog({4, 1}));
+}
+
+TEST_F(ClaimerTest, FiresInstantTypesInOneCall) {
+  push_due({{1, 3, kStart}, {2, 3, kStart}});
+  store.on_fire = [this](auto jobs) {
+    EXPECT_EQ(jobs.size(), 2U);
+    return std::vector<Fired>{{1, 3, kStart, kStart + 4ms}};
+  };
+  step();
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(events[Counter::finished_done], 1);
+  EXPECT_EQ(events[Counter::claims_lost], 1);
+  EXPECT_EQ(events.lateness(), std::vector<Duration>{4ms});
+  EXPECT_EQ(shared().known.size(), 0U);
+}
+
+TEST_F(ClaimerTest, ForgetsInstantJobsWhateverWentWrong) {
+  for (const Error& error : {unavailable(), in_doubt()}) {
+    push_due({{1, 3, kStart}});
+    store.on_fire = [&](auto) { return error; };
+    EXPECT_EQ(step(), now + config.retry_pause);
+    EXPECT_EQ(shared().known.size(), 0U) << "done, or pending and scanned again";
+    EXPECT_FALSE(claimer().has_unresolved());
+  }
+  shared().due.push_backlog({{0, 3}, kStart});
+  store.on_fire_due = [](auto, auto, auto) { return in_doubt(); };
+  step();
+  EXPECT_FALSE(shared().due.has_backlog({0, 3}));
+}
+
+TEST_F(ClaimerTest, ForgetsJobsOfTypesThatWerePausedMeanwhile) {
+  push_due({{1, 1, kStart}});
+  BizType paused = biz_type(1);
+  paused.paused = true;
+  set_types({paused});
+  EXPECT_EQ(step(), kWhenWoken);
+  EXPECT_EQ(store.calls, 0);
+  EXPECT_EQ(shared().known.size(), 0U);
+}
+
+TEST_F(ClaimerTest, ClaimsNothingNewWhileTheNodeDrains) {
+  push_due({{1, 1, kStart}});
+  shared().is_draining = true;
+  EXPECT_EQ(step(), kWhenWoken);
+  EXPECT_EQ(store.calls, 0);
+}
+
+TEST_F(ClaimerTest, NeverHoldsMoreThanTheNodeMayRun) {
+  int most = 0;
+  store.on_claim = [&](auto jobs, auto, auto&) {
+    std::vector<ClaimedJob> out;
+    for (const JobId id : jobs) out.push_back(claimed(id, id % 2 == 0 ? 1 : 2));
+    most += static_cast<int>(jobs.size());
+    return out;
+  };
+  std::vector<Candidate> jobs;
+  for (JobId id = 1; id <= 10'000; ++id) jobs.push_back({id, id % 2 == 0 ? 1 : 2, kStart});
+  push_due(jobs);
+  while (step() <= now) {
+  }
+  EXPECT_EQ(most, static_cast<int>(config.max_running));
+  EXPECT_EQ(won().size(), config.max_running);
+  EXPECT_EQ(shared().due.size(), 10'000 - config.max_running);
+}
+
+}  // namespace
+}  // namespace tocsin

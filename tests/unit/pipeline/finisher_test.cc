@@ -1,0 +1,187 @@
+#include "pipeline/finisher.h"
+
+#include <gtest/gtest.h>
+
+#include "pipeline/lease_reaper.h"
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+class FinisherTest : public StageBench {
+ protected:
+  void SetUp() override {
+    set_types({biz_type(1)});
+    reply_with(FinishReply::applied);
+  }
+  void give(ClaimedJob job, Outcome outcome, bool is_given_back = false) {
+    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1, 1'000'000), 1U);
+    auto claimed = std::make_shared<const ClaimedJob>(std::move(job));
+    ASSERT_TRUE(shared().outcomes.try_push({std::move(claimed), std::move(outcome), is_given_back}));
+  }
+  void reply_with(FinishReply reply) {
+    store.on_finish = [this, reply](std::span<const FinishRequest> requests) {
+      sent.assign(requests.begin(), requests.end());
+      return std::vector<FinishReply>(requests.size(), reply);
+    };
+  }
+  MonoTime step() { return finisher_->step(now); }
+  std::size_t running() { return shared().gate.running(); }
+
+  std::vector<FinishRequest> sent;
+
+ private:
+  std::unique_ptr<Finisher> finisher_ = std::make_unique<Finisher>(shared(), store, 42);
+};
+
+TEST_F(FinisherTest, HasNothingToDoWithoutOutcomes) {
+  EXPECT_EQ(step(), kWhenWoken);
+  EXPECT_EQ(store.calls, 0);
+}
+
+TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
+  give(claimed(1, 1), Outcome::done());
+  give(claimed(2, 1), Outcome::retry("busy", 3s));
+  give(claimed(3, 1), Outcome::dead("gone"));
+  give(claimed(4, 1), Outcome::done(), true);
+  step();
+  ASSERT_EQ(sent.size(), 4U);
+  EXPECT_EQ(sent[0].kind, FinishRequest::Kind::done);
+  EXPECT_EQ(sent[0].token, 10);
+  EXPECT_EQ(sent[1].kind, FinishRequest::Kind::retry);
+  EXPECT_EQ(sent[1].delay, 3s);
+  EXPECT_EQ(sent[1].message, "busy");
+  EXPECT_EQ(sent[2].kind, FinishRequest::Kind::dead);
+  EXPECT_EQ(sent[2].message, "gone");
+  EXPECT_EQ(sent[3].kind, FinishRequest::Kind::give_back);
+  EXPECT_EQ(events[Counter::finished_done], 1);
+  EXPECT_EQ(events[Counter::finished_retry], 1);
+  EXPECT_EQ(events[Counter::finished_dead], 1);
+  EXPECT_EQ(events[Counter::given_back], 1);
+  EXPECT_EQ(running(), 0U);
+}
+
+TEST_F(FinisherTest, RetriesByTheBackoffOfTheTypeUntilTheAttemptsAreSpent) {
+  for (const int attempt : {1, 2, 3, 15}) {
+    ClaimedJob job = claimed(1, 1, attempt);
+    job.job.max_attempts = 16;
+    give(job, Outcome::retry("no"));
+    step();
+    ASSERT_EQ(sent.at(0).kind, FinishRequest::Kind::retry) << attempt;
+    EXPECT_EQ(sent.at(0).delay, std::min<Duration>(1s * (1 << (attempt - 1)), 1h));
+  }
+  ClaimedJob last = claimed(1, 1, 16);
+  last.job.max_attempts = 16;
+  give(last, Outcome::retry("no", 1s));
+  step();
+  EXPECT_EQ(sent.at(0).kind, FinishRequest::Kind::dead);
+  EXPECT_EQ(sent.at(0).message, "no");
+}
+
+TEST_F(FinisherTest, AnAttemptThatNeverStartedCannotKill) {
+  ClaimedJob last = claimed(1, 1, 16);
+  last.job.max_attempts = 16;
+  give(last, Outcome::done(), true);
+  step();
+  EXPECT_EQ(sent.at(0).kind, FinishRequest::Kind::give_back);
+}
+
+TEST_F(FinisherTest, CountsResultsOfLostClaimsAsNothingElse) {
+  reply_with(FinishReply::stale);
+  give(claimed(1, 1), Outcome::done());
+  step();
+  EXPECT_EQ(events[Counter::stale_finishes], 1);
+  EXPECT_EQ(events[Counter::finished_done], 0);
+  EXPECT_EQ(running(), 0U);
+}
+
+TEST_F(FinisherTest, AsksAgainForRowsThatSomebodyHoldsLocked) {
+  store.on_finish = [this](std::span<const FinishRequest> requests) {
+    sent.assign(requests.begin(), requests.end());
+    std::vector<FinishReply> replies;
+    for (const FinishRequest& request : requests) {
+      replies.push_back(request.job_id == 2 ? FinishReply::busy : FinishReply::applied);
+    }
+    return replies;
+  };
+  for (JobId id = 1; id <= 3; ++id) give(claimed(id, 1), Outcome::done());
+  step();
+  EXPECT_EQ(running(), 1U);
+  EXPECT_EQ(step(), now + config.retry_pause);
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].job_id, 2);
+  EXPECT_EQ(sent[0].token, 20);
+  reply_with(FinishReply::applied);
+  step();
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(events[Counter::finished_done], 3);
+  EXPECT_EQ(step(), kWhenWoken);
+}
+
+TEST_F(FinisherTest, LockedRowsHoldUpNobodyElse) {
+  const auto batch = static_cast<JobId>(config.finish_batch);
+  store.on_finish = [&](std::span<const FinishRequest> requests) {
+    std::vector<FinishReply> replies;
+    for (const FinishRequest& request : requests) {
+      replies.push_back(request.job_id <= batch ? FinishReply::busy : FinishReply::applied);
+    }
+    return replies;
+  };
+  for (JobId id = 1; id <= batch + 10; ++id) give(claimed(id, 1), Outcome::done());
+  for (int i = 0; i < 5; ++i) step();
+  EXPECT_EQ(events[Counter::finished_done], 10);
+  EXPECT_EQ(running(), config.finish_batch);
+}
+
+TEST_F(FinisherTest, KeepsEverythingWhileTheStoreIsAwayAndWritesItThen) {
+  for (const Error& error : {unavailable(), in_doubt(), Error{ErrorCode::conflict, "deadlock", ""}}) {
+    store.on_finish = [&](auto) { return error; };
+    for (JobId id = 1; id <= 5; ++id) give(claimed(id, 1), Outcome::done());
+    EXPECT_EQ(step(), now + config.retry_pause);
+    EXPECT_EQ(step(), now + config.retry_pause);
+    EXPECT_EQ(running(), 5U);
+    reply_with(FinishReply::applied);
+    step();
+    EXPECT_EQ(sent.size(), 5U);
+    EXPECT_EQ(running(), 0U);
+    EXPECT_EQ(step(), kWhenWoken);
+  }
+}
+
+class LeaseReaperTest : public StageBench {
+ protected:
+  void give(std::vector<JobId> jobs) { shared().expired.push_some(jobs); }
+  MonoTime step() { return reaper_->step(now); }
+
+ private:
+  std::unique_ptr<LeaseReaper> reaper_ = std::make_unique<LeaseReaper>(shared(), store);
+};
+
+TEST_F(LeaseReaperTest, BuriesABatchAndCountsWhatWasStillThere) {
+  give({1, 2, 3});
+  store.on_bury = [](std::span<const JobId> jobs) {
+    EXPECT_EQ(jobs.size(), 3U);
+    return 2;
+  };
+  EXPECT_LE(step(), now);
+  EXPECT_EQ(events[Counter::buried], 2);
+  EXPECT_EQ(step(), kWhenWoken);
+}
+
+TEST_F(LeaseReaperTest, LeavesThemToTheNextScanWhenTheStoreIsUnavailable) {
+  give({1});
+  store.on_bury = [](auto) { return unavailable(); };
+  EXPECT_EQ(step(), now + config.retry_pause);
+  EXPECT_EQ(events.failures(), 1);
+  EXPECT_EQ(step(), kWhenWoken);
+}
+
+TEST_F(LeaseReaperTest, RestsWhileTheNodeDrains) {
+  give({1});
+  shared().is_draining = true;
+  EXPECT_EQ(step(), kWhenWoken);
+  EXPECT_EQ(store.calls, 0);
+}
+
+}  // namespace
+}  // namespace tocsin

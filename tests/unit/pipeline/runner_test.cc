@@ -1,0 +1,101 @@
+#include "pipeline/runner.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+// Keeps what was started; the test says when and how it ends.
+class HeldHandler final : public Handler {
+ public:
+  void start(const ClaimedJob& job, Finish finish) override { started.emplace_back(&job, std::move(finish)); }
+  std::vector<std::pair<const ClaimedJob*, Finish>> started;
+};
+
+class RunnerTest : public StageBench {
+ protected:
+  void SetUp() override { set_types({biz_type(1), biz_type(2, "carrier_pigeon")}); }
+  void give(ClaimedJob job) {
+    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1, 1'000'000), 1U);
+    ASSERT_TRUE(shared().claimed.try_push(std::move(job)));
+  }
+  MonoTime step() { return runner_->step(now); }
+  std::vector<FinishedRun> outcomes() { return shared().outcomes.pop_some(1'000'000); }
+
+  HeldHandler handler;
+
+ private:
+  std::unique_ptr<Runner> runner_ = std::make_unique<Runner>(shared(), [this](const BizType& type) -> Handler* {
+    return type.handler_kind == "webhook" ? &handler : nullptr;
+  });
+};
+
+TEST_F(RunnerTest, StartsTheHandlerAndHandsOnItsOutcome) {
+  give(claimed(1, 1));
+  EXPECT_EQ(step(), kWhenWoken);
+  ASSERT_EQ(handler.started.size(), 1U);
+  EXPECT_EQ(handler.started[0].first->job.job_id, 1);
+  EXPECT_TRUE(outcomes().empty());
+  handler.started[0].second(Outcome::retry("not now", 3s));
+  const auto runs = outcomes();
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].claimed->token, 10);
+  EXPECT_EQ(runs[0].outcome.kind, Outcome::Kind::retry);
+  EXPECT_EQ(runs[0].outcome.retry_after, 3s);
+  EXPECT_FALSE(runs[0].is_given_back);
+  EXPECT_EQ(shared().gate.running(), 1U) << "free only when the outcome is written";
+}
+
+TEST_F(RunnerTest, KeepsTheJobAsLongAsItsHandlerRuns) {
+  give(claimed(1, 1));
+  step();
+  EXPECT_EQ(handler.started[0].first->job.type_id, 1);
+  handler.started[0].second(Outcome::done());
+  EXPECT_EQ(outcomes().at(0).claimed.get(), handler.started[0].first);
+}
+
+TEST_F(RunnerTest, GivesBackWhatHasNotStartedWhenTheNodeDrains) {
+  give(claimed(1, 1));
+  shared().is_draining = true;
+  step();
+  EXPECT_TRUE(handler.started.empty());
+  const auto runs = outcomes();
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_TRUE(runs[0].is_given_back);
+}
+
+TEST_F(RunnerTest, NeitherStartsNorWritesWhatItsLeaseNoLongerCovers) {
+  ClaimedJob job = claimed(1, 1);
+  job.lease_deadline = now;
+  give(job);
+  step();
+  EXPECT_TRUE(handler.started.empty());
+  EXPECT_TRUE(outcomes().empty());
+  EXPECT_EQ(shared().gate.running(), 0U);
+  EXPECT_EQ(events[Counter::expired_starts], 1);
+}
+
+TEST_F(RunnerTest, RetriesLaterWhenNobodyHereRunsTheType) {
+  give(claimed(1, 2));
+  give(claimed(2, 99));
+  step();
+  const auto runs = outcomes();
+  ASSERT_EQ(runs.size(), 2U);
+  for (const FinishedRun& run : runs) {
+    EXPECT_EQ(run.outcome.kind, Outcome::Kind::retry);
+    EXPECT_GT(run.outcome.retry_after.value_or(0s), 0s);
+    EXPECT_FALSE(run.outcome.message.empty());
+  }
+}
+
+TEST_F(RunnerTest, ComesBackAtOnceWhenMoreWait) {
+  for (JobId id = 1; id <= 300; ++id) give(claimed(id, 1));
+  EXPECT_LE(step(), now);
+  EXPECT_EQ(step(), kWhenWoken);
+  EXPECT_EQ(handler.started.size(), 300U);
+}
+
+}  // namespace
+}  // namespace tocsin
