@@ -13,7 +13,8 @@ constexpr Duration kToleratedStepBack = std::chrono::milliseconds(50);
 MonoTime Timekeeper::step(MonoTime now) {
   if (shared_.is_draining) return kWhenWoken;
   const auto db_now = shared_.db_clock.at_least(now);
-  if (!db_now) return kWhenWoken;
+  // Hints may be waiting already, and when they fill the memory no push will wake this stage again.
+  if (!db_now) return now + shared_.config.retry_pause;
   const EngineConfig& config = shared_.config;
   // A second more than the lookahead: a hint may reach further than the last scan did.
   if (!wheel_) wheel_.emplace(config.tick, config.lookahead + std::chrono::seconds(1), config.capacity, *db_now);
