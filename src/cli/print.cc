@@ -94,6 +94,20 @@ void print_wrapped(std::ostream& out, std::string text, std::size_t indent, std:
   out << text << '\n';
 }
 
+// A message is what the reader came for: it gets lines of its own, the rest stands before it.
+void print_messages(std::ostream& out, const Json& items, std::size_t width) {
+  for (const Json& item : items) {
+    std::string facts;
+    for (const auto& [key, value] : item.items())
+      if (key != "message")
+        facts += (facts.empty() ? "" : ", ") + (value.is_string() ? "" : heading(key) + " ") + cell(value);
+    out << std::string(kIndent, ' ');
+    print_wrapped(out, facts, kIndent, width);
+    out << std::string(2 * kIndent, ' ');
+    print_wrapped(out, cell(item, "message"), 2 * kIndent, width);
+  }
+}
+
 }  // namespace
 
 void print_json(std::ostream& out, const Json& value) {
@@ -121,6 +135,7 @@ std::string readable_time(const std::string& text, bool relative) {
   if (!at) return printable(text);
   std::string readable = text;
   readable[10] = ' ';
+  if (readable.size() > 24) readable.replace(23, std::string::npos, "Z");  // milliseconds are enough to read
   if (!relative) return readable;
   const double ahead = *at - now_ms();
   // Tenths of a millisecond of distance would be noise: clocks differ by more.
@@ -140,7 +155,10 @@ void print_record(std::ostream& out, const Json& object, std::size_t width) {
   }
   for (const Section& section : sections) {
     out << '\n' << section.name << '\n';
-    print_objects(out, *section.items, width);
+    if (section.items->front().contains("message"))
+      print_messages(out, *section.items, width);
+    else
+      print_objects(out, *section.items, width);
   }
 }
 

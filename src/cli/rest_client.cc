@@ -137,10 +137,7 @@ RestReply RestClient::call_text(const std::string& method, const std::string& pa
   request.path = prefix_ + path;
   request.body = json;
   request.set_header("Accept", "application/json");
-  if (!json.empty())
-    request.set_header("Content-Type", "application/json");
-  else if (method != "GET")
-    request.set_header("Content-Length", "0");
+  if (!json.empty()) request.set_header("Content-Type", "application/json");
   const httplib::Result result = transport_->http.send(request);
   if (!result) throw Failure("cannot reach " + url_ + ": " + reason(result.error()) + ". Is a node running there?");
   RestReply reply{result->status, Json(), retry_after(result.value())};
