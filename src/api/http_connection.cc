@@ -171,8 +171,9 @@ void HttpConnection::advance_body() {
     const std::size_t used = parser_->put(buffer_.data(), error);
     buffer_.consume(used);
     if (error == http::error::need_more) {
-      // What stays unread is a chunk header or trailer: bounded like the header.
+      // What stays unread is a chunk header or trailer: bounded like the header, and as strict about line ends.
       if (buffer_.size() > shared_->limits.header_bytes) return fail({400, "A chunk header or trailer is too long."});
+      if (has_bare_line_feed(received())) return fail({400, "A line ends with a bare line feed."});
       return read_more();
     }
     if (error == http::error::body_limit) return fail({413, "The body is larger than " + std::to_string(admission_.body_limit) + " bytes."});

@@ -44,6 +44,13 @@ HeadScan scan_head(std::string_view received, std::size_t from, std::size_t max_
   return {end, nullptr};
 }
 
+bool has_bare_line_feed(std::string_view text) {
+  for (std::size_t i = text.find('\n'); i != text.npos; i = text.find('\n', i + 1)) {
+    if (i == 0 || text[i - 1] != '\r') return true;
+  }
+  return false;
+}
+
 std::optional<Problem> check_head(const BeastRequest& head) {
   const auto lengths = head.count(http::field::content_length);
   const auto codings = head.count(http::field::transfer_encoding);

@@ -23,6 +23,8 @@ struct HeadScan {
 // Continues at `from`, where an earlier scan of the same bytes ended.
 HeadScan scan_head(std::string_view received, std::size_t from, std::size_t max_lines);
 
+bool has_bare_line_feed(std::string_view text);
+
 // What is wrong with the framing, the host or the codings; nullopt: nothing.
 std::optional<Problem> check_head(const BeastRequest& head);
 

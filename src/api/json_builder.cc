@@ -110,13 +110,14 @@ bool JsonBuilder::fail(std::string detail) {
 
 std::string JsonBuilder::path() const {
   std::string path;
-  for (const Level& level : levels_) {
-    if (level.container == nullptr) break;
+  for (std::size_t i = 0; i < levels_.size() && levels_[i].container != nullptr; ++i) {
+    const Level& level = levels_[i];
     if (level.container->is_object()) {
       if (!path.empty()) path += '.';
       path += level.key;
     } else {
-      path += '[' + std::to_string(level.container->size()) + ']';
+      const bool has_begun = i + 1 < levels_.size();  // the item at fault is already in the list
+      path += '[' + std::to_string(level.container->size() - (has_begun ? 1 : 0)) + ']';
     }
   }
   return path;

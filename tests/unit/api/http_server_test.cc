@@ -1,0 +1,497 @@
+// The server as hostile clients see it: raw bytes over real loopback sockets. Deadlines are configured tiny; every wait is for an event.
+#include "api/http_server.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/asio.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "api/problem.h"
+
+namespace tocsin {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using std::chrono::milliseconds;
+
+// Answers "METHOD target body"; "/later" waits until the test answers.
+class EchoApp : public HttpApp {
+ public:
+  Admission admit(const HttpRequest& head) override {
+    Admission admission;
+    if (head.target == "/refused") admission.refusal = problem_response({401, "no"});
+    admission.body_limit = 1000;
+    if (head.target == "/large") admission.body_limit = 64 << 20;
+    admission.run = [this](HttpRequest request, Responder respond) {
+      std::string text = request.method + ' ' + request.target + ' ' + request.body;
+      if (request.target == "/large") text = std::to_string(request.body.size());
+      if (request.target == "/host") text = request.host;
+      if (request.target == "/big") text = std::string(1 << 20, 'x');
+      if (request.target != "/later") return respond({200, "text/plain", text, {}});
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(respond);
+      arrived_.notify_all();
+    };
+    return admission;
+  }
+
+  Responder next_waiting() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return !waiting_.empty(); });
+    Responder first = waiting_.front();
+    waiting_.erase(waiting_.begin());
+    return first;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<Responder> waiting_;
+};
+
+// A client that sends exactly what it is told to.
+class RawClient {
+ public:
+  explicit RawClient(int port) { socket_.connect({asio::ip::address_v4::loopback(), static_cast<asio::ip::port_type>(port)}); }
+
+  // False: the server has closed the connection.
+  bool send(std::string_view bytes) {
+    boost::system::error_code error;
+    asio::write(socket_, asio::buffer(bytes), error);
+    return !error;
+  }
+
+  // One response, by its Content-Length; "" when the connection ends before.
+  std::string response(bool has_body = true) {
+    const std::size_t head = read_until("\r\n\r\n");
+    if (head == std::string::npos) return "";
+    std::size_t length = 0;
+    if (const auto at = received_.find("Content-Length: "); has_body && at < head) length = std::stoul(received_.substr(at + 16));
+    while (received_.size() < head + 4 + length) {
+      if (!read_some()) return "";
+    }
+    const std::string whole = received_.substr(0, head + 4 + length);
+    received_.erase(0, whole.size());
+    return whole;
+  }
+
+  int status() {
+    const std::string text = response();
+    return text.size() > 12 ? std::stoi(text.substr(9, 3)) : 0;
+  }
+
+  bool has_answer() { return socket_.available() > 0; }
+
+  // Everything until the server closes.
+  std::string rest() {
+    while (read_some()) {
+    }
+    return std::exchange(received_, "");
+  }
+
+  void close() { socket_.close(); }
+  void finish_sending() { socket_.shutdown(tcp::socket::shutdown_send); }
+
+ private:
+  bool read_some() {
+    std::array<char, 65536> chunk;
+    boost::system::error_code error;
+    const std::size_t n = socket_.read_some(asio::buffer(chunk), error);
+    received_.append(chunk.data(), n);
+    return !error;
+  }
+  std::size_t read_until(const char* mark) {
+    std::size_t at = received_.find(mark);
+    while (at == std::string::npos) {
+      if (!read_some()) return at;
+      at = received_.find(mark);
+    }
+    return at;
+  }
+
+  asio::io_context context_;
+  tcp::socket socket_{context_};
+  std::string received_;
+};
+
+class HttpServerTest : public testing::Test {
+ public:
+  void start(const std::function<void(HttpServerConfig&)>& change = [](HttpServerConfig&) {}) {
+    HttpServerConfig config;
+    config.limits.linger_time = milliseconds(500);
+    change(config);
+    server = std::make_unique<HttpServer>(app, config);
+    const Status status = server->start();
+    ASSERT_TRUE(status) << status.error().message;
+  }
+  RawClient client() const { return RawClient(server->port()); }
+
+  // The status of one request on a fresh connection, and whether the server closed it.
+  std::pair<int, bool> once(const std::string& request) {
+    RawClient c = client();
+    c.send(request);
+    const int status = c.status();
+    c.send("GET /again HTTP/1.1\r\nHost: x\r\n\r\n");
+    return {status, c.status() == 0};
+  }
+
+  EchoApp app;
+  std::unique_ptr<HttpServer> server;
+};
+
+const std::string kGet = "GET /x HTTP/1.1\r\nHost: x\r\n\r\n";
+
+TEST_F(HttpServerTest, AnswersOverOneConnectionAgainAndAgain) {
+  start();
+  RawClient c = client();
+  for (int i = 0; i < 3; ++i) {
+    c.send("POST /a?b=c HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
+    const std::string response = c.response();
+    EXPECT_TRUE(response.starts_with("HTTP/1.1 200 OK\r\n")) << response;
+    EXPECT_TRUE(response.ends_with("\r\n\r\nPOST /a?b=c hello"));
+    EXPECT_NE(response.find("X-Content-Type-Options: nosniff\r\n"), std::string::npos);
+  }
+}
+
+TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
+  start([](HttpServerConfig& config) { config.threads = 2; });
+  RawClient c = client();
+  c.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n2\r\nGET /3 HTTP/1.1\r\nHost: x\r\n\r\n");
+  app.next_waiting()({200, "text/plain", "first", {}});
+  EXPECT_TRUE(c.response().ends_with("first"));
+  EXPECT_TRUE(c.response().ends_with("POST /2 2"));
+  EXPECT_TRUE(c.response().ends_with("GET /3 "));
+}
+
+TEST_F(HttpServerTest, ReadsRequestsThatComeByteByByte) {
+  start();
+  RawClient c = client();
+  for (const char byte : std::string("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: x\r\n\r\n"))
+    c.send(std::string_view(&byte, 1));
+  EXPECT_TRUE(c.response().ends_with("POST /x abcde"));
+  c.send(kGet);
+  EXPECT_EQ(c.status(), 200);
+}
+
+TEST_F(HttpServerTest, SendsLargeAnswersWhole) {
+  start();
+  RawClient c = client();
+  c.send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n" + kGet);
+  EXPECT_GT(c.response().size(), std::size_t{1} << 20);
+  EXPECT_EQ(c.status(), 200);
+}
+
+TEST_F(HttpServerTest, ReadsLargeBodiesWithinTheirLimit) {
+  start();
+  RawClient c = client();
+  c.send("POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n" + std::string(20000000, 'x'));
+  EXPECT_TRUE(c.response().ends_with("20000000"));
+}
+
+TEST_F(HttpServerTest, KnowsHttp10) {
+  start();
+  RawClient c = client();
+  c.send("GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  EXPECT_NE(c.response().find("Connection: keep-alive\r\n"), std::string::npos);
+  c.send("GET /x HTTP/1.0\r\n\r\n");
+  EXPECT_NE(c.response().find("Connection: close\r\n"), std::string::npos);
+  EXPECT_EQ(c.rest(), "");
+}
+
+TEST_F(HttpServerTest, ClosesWhenAskedTo) {
+  start();
+  RawClient c = client();
+  c.send("GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(c.status(), 200);
+  EXPECT_EQ(c.rest(), "");
+}
+
+TEST_F(HttpServerTest, AnswersHeadWithoutABody) {
+  start();
+  RawClient c = client();
+  c.send("HEAD /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(c.response(false).find("Content-Length: 8\r\n"), std::string::npos);
+  c.send(kGet);
+  EXPECT_TRUE(c.response().ends_with("GET /x "));
+}
+
+TEST_F(HttpServerTest, LetsTheTargetOverrideTheHost) {
+  start();
+  RawClient c = client();
+  c.send("GET http://other.example:80/host HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(c.response().ends_with("other.example:80"));
+  c.send("GET /host HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(c.response().ends_with("\r\n\r\nx"));
+}
+
+TEST_F(HttpServerTest, SaysContinueToThoseWhoWait) {
+  start();
+  RawClient c = client();
+  c.send("POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_EQ(c.response(), "HTTP/1.1 100 Continue\r\n\r\n");
+  c.send("ab");
+  EXPECT_TRUE(c.response().ends_with("POST /x ab"));
+  c.send("POST /refused HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_EQ(c.status(), 401);
+  EXPECT_EQ(c.rest(), "");
+}
+
+TEST_F(HttpServerTest, KeepsTheConnectionAfterARefusalWithASmallBody) {
+  start();
+  RawClient c = client();
+  c.send("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello" + kGet);
+  EXPECT_EQ(c.status(), 401);
+  EXPECT_EQ(c.status(), 200);
+}
+
+TEST_F(HttpServerTest, DoesNotReadLargeBodiesOfTheRefused) {
+  start();
+  RawClient c = client();
+  c.send("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n");
+  EXPECT_EQ(c.status(), 401);
+  EXPECT_EQ(c.rest(), "");
+}
+
+// ---- where a request ends
+
+struct Smuggled {
+  const char* name;
+  std::string request;
+  int status = 400;
+};
+
+class Smuggling : public HttpServerTest, public testing::WithParamInterface<Smuggled> {};
+
+TEST_P(Smuggling, IsRefusedAndTheConnectionClosed) {
+  start();
+  const auto [status, is_closed] = once(GetParam().request);
+  EXPECT_EQ(status, GetParam().status);
+  EXPECT_TRUE(is_closed);
+}
+
+std::string post(const std::string& fields, const std::string& body = "") { return "POST /x HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n" + body; }
+std::string chunked(const std::string& body) { return post("Transfer-Encoding: chunked\r\n", body); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, Smuggling,
+    testing::Values(
+        Smuggled{"LengthThenChunked", post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"ChunkedThenLength", post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n")},
+        Smuggled{"LengthThenOtherCoding", post("Content-Length: 5\r\nTransfer-Encoding: gzip\r\n", "hello")},
+        Smuggled{"OtherCodingThenLength", post("Transfer-Encoding: identity\r\nContent-Length: 5\r\n", "hello")},
+        Smuggled{"TwoLengths", post("Content-Length: 5\r\nContent-Length: 6\r\n", "hello!")},
+        Smuggled{"SameLengthTwice", post("Content-Length: 5\r\nContent-Length: 5\r\n", "hello")},
+        Smuggled{"ListOfLengths", post("Content-Length: 5, 5\r\n", "hello")}, Smuggled{"LengthWithPlus", post("Content-Length: +5\r\n", "hello")},
+        Smuggled{"LengthNegative", post("Content-Length: -5\r\n", "hello")}, Smuggled{"LengthHex", post("Content-Length: 0x5\r\n", "hello")},
+        Smuggled{"LengthWithLetters", post("Content-Length: 5abc\r\n", "hello")}, Smuggled{"LengthEmpty", post("Content-Length: \r\n", "hello")},
+        Smuggled{"LengthFraction", post("Content-Length: 5.0\r\n", "hello")},
+        Smuggled{"LengthOverflow", post("Content-Length: 18446744073709551617\r\n", "hello")},
+        Smuggled{"LengthWithSpaceInside", post("Content-Length: 1 5\r\n", "hello")}, Smuggled{"LengthQuoted", post("Content-Length: \"5\"\r\n", "hello")},
+        Smuggled{"SpaceBeforeColon", post("Content-Length : 5\r\n", "hello")}, Smuggled{"TabBeforeColon", post("Transfer-Encoding\t: chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"ObsFold", post("X: a\r\n b\r\n")}, Smuggled{"ObsFoldTab", post("X: a\r\n\tb\r\n")},
+        Smuggled{"FoldedCoding", post("Transfer-Encoding:\r\n chunked\r\n", "0\r\n\r\n")}, Smuggled{"FoldAtTheStart", "GET /x HTTP/1.1\r\n Host: x\r\n\r\n"},
+        Smuggled{"BareLineFeeds", "GET /x HTTP/1.1\nHost: x\n\n"}, Smuggled{"OneBareLineFeed", "GET /x HTTP/1.1\r\nHost: x\nX: y\r\n\r\n"},
+        Smuggled{"BareLineFeedAtTheEnd", "GET /x HTTP/1.1\r\nHost: x\r\n\n"}, Smuggled{"BareCarriageReturn", post("X: a\rContent-Length: 5\r\n", "hello")},
+        Smuggled{"DoubleCarriageReturn", "GET /x HTTP/1.1\r\r\nHost: x\r\n\r\n"}, Smuggled{"NulInValue", post(std::string("X: a\0b\r\n", 8))},
+        Smuggled{"NulInName", post(std::string("X\0: a\r\n", 7))}, Smuggled{"ControlInValue", post("X: a\x01z\r\n")},
+        Smuggled{"GzipCoding", post("Transfer-Encoding: gzip\r\n", "hello")}, Smuggled{"GzipThenChunked", post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"ChunkedThenGzip", post("Transfer-Encoding: chunked, gzip\r\n", "0\r\n\r\n")},
+        Smuggled{"ChunkedTwice", post("Transfer-Encoding: chunked, chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"TwoCodings", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"TwoCodingsOneOther", post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"XChunked", post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n")}, Smuggled{"ChunkedWithVerticalTab", post("Transfer-Encoding: \x0b" "chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"ChunkedQuoted", post("Transfer-Encoding: \"chunked\"\r\n", "0\r\n\r\n")}, Smuggled{"EmptyCoding", post("Transfer-Encoding:\r\n", "0\r\n\r\n")},
+        Smuggled{"Http10WithCoding", "POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}, Smuggled{"NoHost", "GET /x HTTP/1.1\r\n\r\n"},
+        Smuggled{"TwoHosts", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"}, Smuggled{"Http20", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"},
+        Smuggled{"Http12", "GET /x HTTP/1.2\r\nHost: x\r\n\r\n"}, Smuggled{"Http09", "GET /x\r\n\r\n"}, Smuggled{"LowerCaseVersion", "GET /x http/1.1\r\nHost: x\r\n\r\n"},
+        Smuggled{"SpaceInTarget", "GET /x y HTTP/1.1\r\nHost: x\r\n\r\n"}, Smuggled{"NoTarget", "GET  HTTP/1.1\r\nHost: x\r\n\r\n"},
+        Smuggled{"Star", "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"}, Smuggled{"Authority", "CONNECT a:80 HTTP/1.1\r\nHost: x\r\n\r\n"},
+        Smuggled{"Fragment", "GET /x#y HTTP/1.1\r\nHost: x\r\n\r\n"}, Smuggled{"NoColon", post("Nonsense\r\n")}, Smuggled{"EmptyName", post(": x\r\n")},
+        Smuggled{"MethodWithSlash", "G/T /x HTTP/1.1\r\nHost: x\r\n\r\n"}, Smuggled{"Tls", std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15)},
+        Smuggled{"ChunkSizeNotHex", chunked("x\r\n\r\n")}, Smuggled{"ChunkSizeNegative", chunked("-1\r\nab\r\n0\r\n\r\n")},
+        Smuggled{"ChunkSizeWithPrefix", chunked("0x1\r\na\r\n0\r\n\r\n")}, Smuggled{"ChunkSizeWithSpace", chunked("1 \r\na\r\n0\r\n\r\n" + std::string(9, ' '))},
+        Smuggled{"ChunkSizeOverflow", chunked("fffffffffffffffff\r\nab\r\n0\r\n\r\n")}, Smuggled{"ChunkWithoutEnd", chunked("1\r\nab\r\n0\r\n\r\n")},
+        Smuggled{"ChunkBareLineFeed", chunked("1\na\n0\n\n")}, Smuggled{"ChunkExtensionTooLong", chunked("1;a=" + std::string(10000, 'x'))},
+        Smuggled{"TrailersTooLong", chunked("0\r\nX: " + std::string(10000, 'x'))},
+        Smuggled{"ContentEncoding", post("Content-Encoding: gzip\r\nContent-Length: 1\r\n", "x"), 415}, Smuggled{"UnknownExpectation", post("Expect: tea\r\n"), 417}),
+    [](const auto& test) { return test.param.name; });
+
+// ---- limits
+
+TEST_F(HttpServerTest, RefusesLargeHeaders) {
+  start([](HttpServerConfig& config) { config.limits.header_bytes = 1000; });
+  EXPECT_EQ(once("GET /x HTTP/1.1\r\nHost: x\r\nX: " + std::string(1000, 'x') + "\r\n\r\n"), std::pair(431, true));
+  EXPECT_EQ(once("GET /" + std::string(1000, 'x')), std::pair(431, true));
+  EXPECT_EQ(once("GET /x HTTP/1.1\r\nHost: x\r\nX: " + std::string(900, 'x') + "\r\n\r\n").first, 200);
+}
+
+TEST_F(HttpServerTest, RefusesManyHeaderLines) {
+  start();
+  std::string many = "GET /x HTTP/1.1\r\nHost: x\r\n";
+  for (int i = 0; i < 100; ++i) many += "A: b\r\n";
+  EXPECT_EQ(once(many + "\r\n"), std::pair(400, true));
+}
+
+TEST_F(HttpServerTest, RefusesBodiesOverTheirLimit) {
+  start();
+  EXPECT_EQ(once(post("Content-Length: 1001\r\n")), std::pair(413, true));
+  EXPECT_EQ(once(chunked("3e8\r\n" + std::string(1000, 'x') + "\r\n1\r\nx\r\n0\r\n\r\n")), std::pair(413, true));
+  EXPECT_EQ(once(chunked("fffffffffffffff\r\n")), std::pair(413, true));
+  EXPECT_EQ(once(chunked("3e8\r\n" + std::string(1000, 'x') + "\r\n0\r\n\r\n")).first, 200);
+}
+
+TEST_F(HttpServerTest, BoundsWhatLargeBodiesHoldTogether) {
+  start([](HttpServerConfig& config) { config.limits.large_body_bytes = 1 << 20; });
+  const std::string large = "POST /large HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 700000\r\n\r\n";
+  RawClient first = client();
+  first.send(large);
+  EXPECT_EQ(first.response(), "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_EQ(once(large).first, 503);
+  first.send(std::string(700000, 'x'));
+  EXPECT_TRUE(first.response().ends_with("700000"));
+  RawClient next = client();
+  next.send(large);
+  EXPECT_EQ(next.response(), "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+TEST_F(HttpServerTest, TellsThoseOverTheLimitOfConnections) {
+  start([](HttpServerConfig& config) { config.limits.connections = 2; });
+  RawClient a = client(), b = client();
+  a.send(kGet);
+  b.send(kGet);
+  EXPECT_EQ(a.status(), 200);
+  EXPECT_EQ(b.status(), 200);
+  RawClient c = client();
+  c.send(kGet);
+  EXPECT_EQ(c.status(), 503);
+  EXPECT_EQ(c.rest(), "");
+  a.send(kGet);
+  EXPECT_EQ(a.status(), 200);
+}
+
+// ---- deadlines
+
+TEST_F(HttpServerTest, EndsAHeaderThatDrips) {
+  start([](HttpServerConfig& config) {
+    config.limits.header_time = milliseconds(40);
+    config.limits.header_bytes = 64 << 20;
+  });
+  RawClient c = client();
+  c.send("GET /x HTTP/1.1\r\nHost: x\r\nX: ");
+  while (!c.has_answer() && c.send("y")) {
+  }
+  EXPECT_EQ(c.status(), 408);
+  EXPECT_EQ(c.rest(), "");
+}
+
+TEST_F(HttpServerTest, EndsABodyThatDrips) {
+  start([](HttpServerConfig& config) { config.limits.body_time = milliseconds(40); });
+  RawClient c = client();
+  c.send("POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n");
+  while (!c.has_answer() && c.send("y")) {
+  }
+  EXPECT_EQ(c.status(), 408);
+  RawClient d = client();
+  d.send(chunked("5\r\nhe"));
+  EXPECT_EQ(d.status(), 408);
+}
+
+TEST_F(HttpServerTest, ClosesIdleConnections) {
+  start([](HttpServerConfig& config) { config.limits.idle_time = milliseconds(40); });
+  EXPECT_EQ(client().rest(), "");
+  RawClient c = client();
+  c.send(kGet);
+  EXPECT_EQ(c.status(), 200);
+  EXPECT_EQ(c.rest(), "");
+}
+
+TEST_F(HttpServerTest, AnswersForAHandlerThatTakesTooLong) {
+  start([](HttpServerConfig& config) { config.limits.reply_time = milliseconds(40); });
+  RawClient c = client();
+  c.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Responder late = app.next_waiting();
+  EXPECT_EQ(c.status(), 503);
+  late({200, "text/plain", "too late", {}});
+  EXPECT_EQ(c.rest(), "");
+}
+
+TEST_F(HttpServerTest, ClosesOnThoseWhoDoNotRead) {
+  start([](HttpServerConfig& config) {
+    config.limits.write_time = milliseconds(40);
+    config.limits.connections = 1;
+  });
+  RawClient c = client();
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "GET /big HTTP/1.1\r\nHost: x\r\n\r\n";
+  c.send(many);
+  while (once(kGet).first != 200) {  // 503 until the place is free
+  }
+  EXPECT_LT(c.rest().size(), std::size_t{100} << 20);
+}
+
+TEST_F(HttpServerTest, DrippersDoNotKeepOthersWaiting) {
+  start();
+  std::vector<std::unique_ptr<RawClient>> drippers;
+  for (int i = 0; i < 200; ++i) {
+    drippers.push_back(std::make_unique<RawClient>(server->port()));
+    drippers.back()->send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Le");
+  }
+  RawClient c = client();
+  c.send(kGet);
+  EXPECT_EQ(c.status(), 200);
+}
+
+// ---- ends
+
+TEST_F(HttpServerTest, StopFinishesRequestsInFlight) {
+  start();
+  RawClient idle = client(), busy = client();
+  idle.send(kGet);
+  EXPECT_EQ(idle.status(), 200);
+  busy.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Responder answer = app.next_waiting();
+  std::thread stopping([&] { server->stop(std::chrono::seconds(30)); });
+  EXPECT_EQ(idle.rest(), "");  // closed at once
+  answer({200, "text/plain", "done", {}});
+  const std::string response = busy.response();
+  EXPECT_TRUE(response.ends_with("done"));
+  EXPECT_NE(response.find("Connection: close\r\n"), std::string::npos);
+  EXPECT_EQ(busy.rest(), "");
+  stopping.join();
+}
+
+TEST_F(HttpServerTest, StopClosesWhatIsLeftAfterTheGrace) {
+  start();
+  RawClient busy = client();
+  busy.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Responder late = app.next_waiting();
+  server->stop(milliseconds(1));
+  EXPECT_EQ(busy.rest(), "");
+  server.reset();
+  late({200, "text/plain", "nobody hears this", {}});
+}
+
+TEST_F(HttpServerTest, StopsWithPeersGone) {
+  start();
+  for (int i = 0; i < 20; ++i) client().send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  RawClient c = client();
+  c.send(kGet);
+  EXPECT_EQ(c.status(), 200);
+}
+
+TEST_F(HttpServerTest, SaysWhenItCannotListen) {
+  start();
+  HttpServer second(app, {.host = "127.0.0.1", .port = server->port(), .threads = 1, .limits = {}});
+  const Status status = second.start();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().field, "listen");
+  HttpServer nowhere(app, {.host = "203.0.113.7", .port = 0, .threads = 1, .limits = {}});
+  EXPECT_FALSE(nowhere.start());
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,165 @@
+#include "api_fixture.h"
+
+namespace tocsin {
+namespace {
+
+using Types = ApiTest;
+
+TEST_F(Types, PutFillsInDefaults) {
+  const Answer answer = call("PUT", "/v1/types/ticket.idle", R"({"handler":{"kind":"noop"}})");
+  ASSERT_EQ(answer.status, 201) << answer.text;
+  EXPECT_EQ(answer.body.at("name"), "ticket.idle");
+  EXPECT_EQ(answer.body.at("ttr_ms"), 30000);
+  EXPECT_EQ(answer.body.at("max_attempts"), 16);
+  EXPECT_EQ(answer.body.at("backoff"), Json::parse(R"({"base_ms":1000,"factor":2.0,"max_ms":3600000,"jitter":0.2})"));
+  EXPECT_EQ(answer.body.at("catch_up"), Json::parse(R"({"drop_older_than_ms":null,"rate_per_s":null})"));
+  EXPECT_EQ(answer.body.at("max_running"), nullptr);
+  EXPECT_EQ(answer.body.at("paused"), false);
+  EXPECT_EQ(call("PUT", "/v1/types/ticket.idle", R"({"handler":{"kind":"noop"},"ttr_ms":5000})").status, 200);
+  EXPECT_EQ(get("/v1/types/ticket.idle").body.at("ttr_ms"), 5000);
+  EXPECT_EQ(post("/v1/jobs", R"({"biz_type":"ticket.idle","biz_id":"a","delay_ms":1})").status, 201);
+}
+
+TEST_F(Types, PutKeepsEverySetting) {
+  const std::string body =
+      R"({"handler":{"kind":"noop"},"ttr_ms":1000,"max_attempts":3,"backoff":{"delays_ms":[0,1000,60000]},"max_running":7,"rate_per_s":2.5,)"
+      R"("catch_up":{"drop_older_than_ms":86400000,"rate_per_s":100}})";
+  ASSERT_EQ(call("PUT", "/v1/types/a", body).status, 201);
+  const Json type = get("/v1/types/a").body;
+  const Json wanted = Json::parse(body);
+  for (const auto& [name, value] : wanted.items()) EXPECT_EQ(type.at(name), value) << name;
+}
+
+TEST_F(Types, WhatGetShowsMayBePutBack) {
+  ASSERT_EQ(call("PUT", "/v1/types/a", R"({"handler":{"kind":"webhook","url":"http://x/","secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}})").status, 201);
+  post("/v1/types/a/pause");
+  const Answer shown = get("/v1/types/a");
+  EXPECT_EQ(shown.body.at("handler").at("secret"), "whsec_***");
+  EXPECT_EQ(shown.text.find("MfKQ"), std::string::npos);
+  EXPECT_EQ(get("/v1/types").text.find("MfKQ"), std::string::npos);
+  const Answer back = call("PUT", "/v1/types/a", shown.text);
+  EXPECT_EQ(back.status, 200) << back.text;
+  EXPECT_EQ(back.text.find("MfKQ"), std::string::npos);
+  EXPECT_NE(backend.database.list_types()[0].handler_json.find("whsec_MfKQ"), std::string::npos);
+  EXPECT_EQ(get("/v1/types/a").body.at("paused"), true);
+}
+
+TEST_F(Types, AHiddenSecretNeedsAStoredOne) {
+  EXPECT_EQ(call("PUT", "/v1/types/b", R"({"handler":{"kind":"webhook","url":"http://x/","secret":"whsec_***"}})").field(), "handler.secret");
+}
+
+TEST_F(Types, RefuseBadBodies) {
+  const std::pair<std::string, const char*> table[] = {
+      {R"({})", "handler"},
+      {R"({"handler":5})", "handler"},
+      {R"({"handler":{}})", "handler.kind"},
+      {R"({"handler":{"kind":5}})", "handler.kind"},
+      {R"({"handler":{"kind":"noop"},"ttr":5})", "ttr"},
+      {R"({"handler":{"kind":"noop"},"ttr_ms":0})", "ttr_ms"},
+      {R"({"handler":{"kind":"noop"},"ttr_ms":"5"})", "ttr_ms"},
+      {R"({"handler":{"kind":"noop"},"max_attempts":0})", "max_attempts"},
+      {R"({"handler":{"kind":"noop"},"max_attempts":1001})", "max_attempts"},
+      {R"({"handler":{"kind":"noop"},"max_running":0})", "max_running"},
+      {R"({"handler":{"kind":"noop"},"rate_per_s":0})", "rate_per_s"},
+      {R"({"handler":{"kind":"noop"},"rate_per_s":-1})", "rate_per_s"},
+      {R"({"handler":{"kind":"noop"},"backoff":[]})", "backoff"},
+      {R"({"handler":{"kind":"noop"},"backoff":{"delays_ms":[]}})", "backoff.delays_ms"},
+      {R"({"handler":{"kind":"noop"},"backoff":{"delays_ms":[1,-1]}})", "backoff.delays_ms[1]"},
+      {R"({"handler":{"kind":"noop"},"backoff":{"delays_ms":[1],"base_ms":1}})", "backoff.base_ms"},
+      {R"({"handler":{"kind":"noop"},"backoff":{"factor":0.5}})", "backoff.factor"},
+      {R"({"handler":{"kind":"noop"},"backoff":{"jitter":1.5}})", "backoff.jitter"},
+      {R"({"handler":{"kind":"noop"},"backoff":{"base_ms":100,"max_ms":50}})", "backoff.max_ms"},
+      {R"({"handler":{"kind":"noop"},"catch_up":{"drop_older_than_ms":-1}})", "catch_up.drop_older_than_ms"},
+      {R"({"handler":{"kind":"noop"},"catch_up":{"x":1}})", "catch_up.x"},
+      {R"({"handler":{"kind":"noop"},"name":"other"})", "name"},
+      {R"({"handler":{"kind":"webhook","url":"http://x/","timeout_ms":30001}})", "handler.timeout_ms"},
+      {R"({"handler":{"kind":"webhook","url":"http://x/","timeout_ms":0}})", "handler.timeout_ms"},
+  };
+  for (const auto& [body, field] : table) {
+    const Answer answer = call("PUT", "/v1/types/t", body);
+    EXPECT_EQ(answer.status, 400) << body;
+    EXPECT_EQ(answer.field(), field) << body;
+  }
+  EXPECT_EQ(get("/v1/types/t").status, 404);
+}
+
+TEST_F(Types, RefuseBadNames) {
+  for (const std::string name : {"a%20b", "a%2Fb", "%C3%A9", "a%0Ab", "%3Cscript%3E"}) EXPECT_EQ(call("PUT", "/v1/types/" + name, R"({"handler":{"kind":"noop"}})").field(), "name") << name;
+  EXPECT_EQ(call("PUT", "/v1/types/" + std::string(129, 'a'), R"({"handler":{"kind":"noop"}})").status, 400);
+  EXPECT_EQ(call("PUT", "/v1/types/" + std::string(128, 'a'), R"({"handler":{"kind":"noop"}})").status, 201);
+  EXPECT_EQ(call("PUT", "/v1/types/Aa0_.:-", R"({"handler":{"kind":"noop"}})").status, 201);
+}
+
+TEST_F(Types, LetTheHandlersCheckTheirSettings) {
+  backend.bad_handler = Error{ErrorCode::invalid, "url must be http or https", "handler.url"};
+  const Answer answer = call("PUT", "/v1/types/t", R"({"handler":{"kind":"webhook","url":"ftp://x"}})");
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_EQ(answer.field(), "handler.url");
+}
+
+TEST_F(Types, ListAndDelete) {
+  backend.add_type("a.first");
+  const Answer all = get("/v1/types");
+  EXPECT_EQ(all.body.at("items").size(), 2u);
+  EXPECT_EQ(all.body.at("next_cursor"), nullptr);
+  EXPECT_EQ(call("DELETE", "/v1/types/a.first").status, 200);
+  EXPECT_EQ(call("DELETE", "/v1/types/a.first").status, 404);
+  EXPECT_EQ(get("/v1/types/a.first").status, 404);
+  make_job();
+  EXPECT_EQ(call("DELETE", "/v1/types/order.unpaid").status, 409);
+}
+
+TEST_F(Types, PauseAndResume) {
+  EXPECT_EQ(post("/v1/types/order.unpaid/pause").body.at("paused"), true);
+  const Answer until = post("/v1/types/order.unpaid/pause", R"({"until":"2026-03-02T00:00:00Z"})");
+  EXPECT_EQ(until.body.at("paused_until"), "2026-03-02T00:00:00.000000Z");
+  EXPECT_TRUE(backend.types()->find("order.unpaid")->is_paused(backend.time));
+  const Answer resumed = post("/v1/types/order.unpaid/resume");
+  EXPECT_EQ(resumed.body.at("paused"), false);
+  EXPECT_EQ(resumed.body.at("paused_until"), nullptr);
+  EXPECT_EQ(post("/v1/types/order.unpaid/pause", R"({"until":"2020-01-01T00:00:00Z"})").field(), "until");
+  EXPECT_EQ(post("/v1/types/order.unpaid/pause", R"({"x":1})").field(), "x");
+  EXPECT_EQ(post("/v1/types/nope/pause").status, 404);
+  EXPECT_EQ(post("/v1/types/nope/resume").status, 404);
+}
+
+// ---- operations
+
+using Operations = ApiTest;
+
+TEST_F(Operations, HealthAnswersWithoutADatabase) {
+  backend.fails = ErrorCode::unavailable;
+  backend.is_full = true;
+  EXPECT_EQ(get("/healthz").body, Json::parse(R"({"status":"ok"})"));
+}
+
+TEST_F(Operations, ReadinessNamesWhatIsWrong) {
+  EXPECT_EQ(get("/readyz").status, 200);
+  backend.state = {false, {{"database", "ok"}, {"schema", "version 1, needs 2"}}};
+  const Answer answer = get("/readyz");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.body.at("checks").at("schema"), "version 1, needs 2");
+}
+
+TEST_F(Operations, MetricsAreText) {
+  const Answer answer = get("/metrics");
+  EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_NE(answer.text.find("tocsin_up 1"), std::string::npos);
+}
+
+TEST_F(Operations, StatsCountByTypeAndStatus) {
+  backend.add_type("idle");
+  const std::string one = make_job("a");
+  make_job("b");
+  post("/v1/jobs/" + one + "/cancel");
+  backend.time += std::chrono::minutes(2);
+  const Json stats = get("/v1/stats").body;
+  ASSERT_EQ(stats.at("items").size(), 2u);
+  EXPECT_EQ(stats.at("items")[1], Json::parse(R"({"biz_type":"order.unpaid","pending":1,"running":0,"done":0,"cancelled":1,"dead":0})"));
+  EXPECT_EQ(stats.at("totals"), Json::parse(R"({"pending":1,"running":0,"done":0,"cancelled":1,"dead":0})"));
+  EXPECT_EQ(stats.at("lateness_ms"), Json::parse(R"({"n":3,"p50":1.5,"p90":2.5,"p99":3.5,"max":4.5})"));
+  EXPECT_EQ(stats.at("backlog"), Json::parse(R"({"overdue":1,"is_capped":false})"));
+}
+
+}  // namespace
+}  // namespace tocsin
