@@ -147,13 +147,35 @@ void Callers::probe(int n, Duration on_time, Duration scan_interval) {
       const bool is_hinted = world_.random.below(2) == 0;
       // Nearer ones appear behind the scanner's cursor: the first scan after their time finds them.
       const bool is_seen_by_a_scan = *job.when.in > lookahead_ + scan_interval + on_time;
-      world_.checker.expect_later(reply.job_id, is_hinted || is_seen_by_a_scan ? on_time : scan_interval + on_time);
+      world_.checker.expect_within(reply.job_id, is_hinted || is_seen_by_a_scan ? on_time : scan_interval + on_time);
       Job created;
       created.job_id = reply.job_id;
       created.type_id = job.type_id;
       created.fire_at = reply.fire_at;
       if (is_hinted) hint(created);
     });
+  }
+}
+
+void Callers::commit_late(Duration age, Duration on_time, Duration scan_interval) {
+  NewJob job = any_job();
+  job.idempotency_key.reset();
+  job.when = {{}, Duration(0)};
+  const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now() - age);
+  world_.checker.expect_within(replies->front().job_id, age + scan_interval + on_time);
+}
+
+void Callers::rush(int n) {
+  for (int i = 0; i < n; ++i) {
+    NewJob job = any_job();
+    job.idempotency_key.reset();
+    job.when = {{}, Duration(0)};
+    const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now());
+    Job created;
+    created.job_id = replies->front().job_id;
+    created.type_id = job.type_id;
+    created.fire_at = replies->front().fire_at;
+    hint(created);
   }
 }
 

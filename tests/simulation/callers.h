@@ -17,6 +17,10 @@ class Callers {
   void begin(int n, MonoTime end);
   // In the calm: jobs that must fire on time.
   void probe(int n, Duration on_time, Duration scan_interval);
+  // A transaction that has been open for `age` commits now and tells nobody.
+  void commit_late(Duration age, Duration on_time, Duration scan_interval);
+  // Many jobs that are due now.
+  void rush(int n);
 
  private:
   void act(FakeJobDesk& desk);

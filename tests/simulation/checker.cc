@@ -48,8 +48,16 @@ void Checker::on_change(const FakeDatabase::Change& change) {
   if (change.kind == Kind::hastened) record.is_hastened = true;
   if (change.kind == Kind::rescheduled || change.kind == Kind::replaced) record.is_hastened = false;
   if (change.kind == Kind::fired) ++starts_;
+  if (change.kind == Kind::created && job.idempotency_key && !keys_.emplace(job.biz_id, job.type_id, *job.idempotency_key).second)
+    fail("key", "a second job under the same key: " + std::to_string(job.job_id));
   if (change.kind != Kind::claimed) return;
-  const Attempt attempt{job.job_id, job.attempts, record.life, clock_steps_, false, {}};
+  Attempt attempt;
+  attempt.job = job.job_id;
+  attempt.number = job.attempts;
+  attempt.life = record.life;
+  attempt.node = job.node.value_or("");
+  attempt.lease_end = scheduler_.now() + (job.fire_at - change.db_now);
+  attempt.clock_steps = clock_steps_;
   if (!attempts_.emplace(change.token, attempt).second) fail("I4", "a token was used twice: job " + std::to_string(job.job_id));
 }
 
@@ -115,7 +123,7 @@ void Checker::check_result(const FakeDatabase::Change& change, const Record& bef
 }
 
 void Checker::check_calm(const FakeDatabase::Change& change, const Record& before) {
-  if (!calm_bound_ || (change.kind != Kind::claimed && change.kind != Kind::fired)) return;
+  if (!is_calm_ || (change.kind != Kind::claimed && change.kind != Kind::fired)) return;
   const auto own = calm_bounds_.find(change.job.job_id);
   if (own == calm_bounds_.end()) return;  // from before the calm
   const Duration late = change.db_now - before.row.fire_at;
@@ -137,13 +145,26 @@ void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
   if (attempt.is_started || !record.started.emplace(attempt.life, attempt.number).second) fail("I4", name + " started twice");
   attempt.is_started = true;
   if (!record.is_hastened && db_high_ < job.action_time) fail("I2", name + " started " + ms(job.action_time - db_high_) + " early");
+  if (scheduler_.now() >= attempt.lease_end) fail("I4", name + " started after the end of its lease");
   // A step of the database's clock ends leases before their time; no node can know while the answer to its claim is under way.
   if (record.is_cancel_acknowledged && attempt.clock_steps == clock_steps_) fail("I3", name + " started after its cancel was acknowledged");
 }
 
 void Checker::on_answer(const ClaimedJob& claimed, const Outcome& outcome) {
   trace_.line(scheduler_.now(), "handler answers " + std::to_string(static_cast<int>(outcome.kind)) + " for job " + std::to_string(claimed.job.job_id));
-  attempts_.at(claimed.token).answer = outcome;
+  Attempt& attempt = attempts_.at(claimed.token);
+  attempt.answer = outcome;
+  attempt.answered = scheduler_.now();
+}
+
+void Checker::on_crash(const std::string& node) {
+  for (auto& [token, attempt] : attempts_)
+    if (attempt.node == node) attempt.is_orphan = true;
+}
+
+void Checker::on_drained(const std::string& node) {
+  for (const auto& [id, record] : records_)
+    if (record.row.status == JobStatus::running && record.row.node == node) fail("handover", node + " left and kept the claim of job " + std::to_string(id));
 }
 
 // Callers -------------------------------------------------------------------------------------------------------------
@@ -174,13 +195,16 @@ void Checker::faults_ended(Duration bound) {
   overdue_bound_ = bound;
 }
 
-void Checker::calm_begins(Duration bound) { calm_bound_ = bound; }
-
 void Checker::check_overdue() {
   for (const auto& [id, row] : database_.live()) {
     const Duration late = std::min<Duration>(database_.now() - row.job.fire_at, scheduler_.now() - *faults_ended_);
     if (late > *overdue_bound_)
       return fail("live", "job " + std::to_string(id) + " (" + std::string(to_string(row.job.status)) + ") is overdue by " + ms(late) + " without any fault");
+    // Without faults an outcome is written at once; an outcome that was forgotten before leaves its row running.
+    const auto claim = attempts_.find(records_.at(id).token);
+    if (claim == attempts_.end() || claim->second.is_orphan || !claim->second.answer) continue;
+    if (scheduler_.now() - std::max(claim->second.answered, *faults_ended_) > std::chrono::seconds(1))
+      return fail("live", "job " + std::to_string(id) + ": its handler has answered and nobody wrote it down");
   }
 }
 

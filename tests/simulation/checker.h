@@ -6,12 +6,14 @@
 //   I3  no start after an acknowledged cancel                   I7  memory within its bounds (SimNode measures)
 //   I4  an attempt starts once; tokens are unique               I10 only the drawn edges of the state machine
 //   live  what is due fires within the stated bound             calm  without faults, on time
+//   handover  a node that drained keeps no claim                key   a key names one job while it is kept
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "simulation/scheduler.h"
@@ -30,15 +32,17 @@ class Checker {
   void on_change(const FakeDatabase::Change& change);                     // committed
   void on_start(const std::string& node, const ClaimedJob& claimed);      // a handler began
   void on_answer(const ClaimedJob& claimed, const Outcome& outcome);      // and gave its outcome
+  void on_crash(const std::string& node);                                 // what it had in memory is lost
+  void on_drained(const std::string& node);                               // it had time to hand over, without faults
   void on_created(JobId job);                                             // a caller was told so
   void on_cancel_reply(const CancelReply& reply);                         // likewise
   void on_clock_step() { ++clock_steps_; }
 
   // From now on nothing fails any more: what is overdue must be gone within `bound`.
   void faults_ended(Duration bound);
-  // From now on jobs must start within `bound` of their time, unless expect_later() said otherwise.
-  void calm_begins(Duration bound);
-  void expect_later(JobId job, Duration bound) { calm_bounds_[job] = bound; }
+  // From now on the jobs named must be claimed within their bound after their time.
+  void calm_begins() { is_calm_ = true; }
+  void expect_within(JobId job, Duration bound) { calm_bounds_[job] = bound; }
   // Called now and then after faults_ended().
   void check_overdue();
   // The end: the world is at rest.
@@ -46,7 +50,7 @@ class Checker {
 
   void fail(const std::string& promise, const std::string& what);
   const std::vector<std::string>& failures() const { return failures_; }
-  bool is_calm() const { return calm_bound_.has_value(); }
+  bool is_calm() const { return is_calm_; }
   std::size_t created() const { return records_.size(); }
   std::size_t starts() const { return starts_; }
 
@@ -57,9 +61,13 @@ class Checker {
     JobId job = 0;
     int number = 0;
     int life = 0;
-    int clock_steps = 0;  // of the database before the claim
+    std::string node;
+    MonoTime lease_end{};  // by a clock that does not step
+    int clock_steps = 0;   // of the database before the claim
     bool is_started = false;
     std::optional<Outcome> answer;
+    MonoTime answered{};
+    bool is_orphan = false;  // the process that held it is gone
   };
   struct Record {
     Job row;            // after the last committed change
@@ -81,9 +89,11 @@ class Checker {
   const FakeDatabase& database_;
   std::map<JobId, Record> records_;
   std::map<ClaimToken, Attempt> attempts_;
+  std::set<std::tuple<std::string, TypeId, std::string>> keys_;
   std::map<JobId, Duration> calm_bounds_;
   std::optional<MonoTime> faults_ended_;
-  std::optional<Duration> overdue_bound_, calm_bound_;
+  std::optional<Duration> overdue_bound_;
+  bool is_calm_ = false;
   WallTime db_high_ = WallTime::min();  // the latest the database's clock has ever shown a statement
   int clock_steps_ = 0;
   std::size_t starts_ = 0;

@@ -1,5 +1,6 @@
 #include "simulation/faults.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tocsin {
@@ -28,7 +29,8 @@ void Faults::travel(Duration typical) {
 FaultPoint::Fate Faults::before(const FakeCall& call) {
   travel(Duration(100));
   if (is_down_) {
-    scheduler_.sleep(Duration(random_.below(2'000'000)));  // until the connect gives up
+    // Until the connect gives up.
+    scheduler_.sleep(std::min(Duration(random_.below(2'000'000)), std::max<Duration>(end_ - scheduler_.now(), Duration(0))));
     return Fate::unavailable;
   }
   if (happens(rates.unavailable)) return tell(call, "unavailable"), Fate::unavailable;
@@ -43,6 +45,10 @@ bool Faults::after(const FakeCall& call) {
   travel(Duration(100));
   if (is_down_ || happens(rates.lost)) return tell(call, "answer lost"), false;
   return true;
+}
+
+void Faults::before_step() {
+  if (happens(rates.starved)) scheduler_.sleep(std::min<Duration>(Duration(random_.below(300'000)), end_ - scheduler_.now()));
 }
 
 void Faults::keep(std::function<void()> effect) {

@@ -15,6 +15,7 @@ struct FaultRates {  // chance per call
   double late = 0;    // answered in doubt, happens afterwards
   double lost = 0;    // happens, the answer is lost
   double delay = 0;   // 0.1 ms .. 40 s, each way and while it works
+  double starved = 0; // chance per step of a stage: its thread gets no processor for a while
 };
 
 // Thread: owner only.
@@ -33,6 +34,9 @@ class Faults final : public FaultPoint {
   void working(const FakeCall& call) override;
   bool after(const FakeCall& call) override;
   void keep(std::function<void()> effect) override;
+
+  // Called before every step of a stage; may sleep.
+  void before_step();
 
  private:
   bool happens(double rate) { return scheduler_.now() < end_ && rate > 0 && random_.unit() < rate; }

@@ -33,6 +33,7 @@ class SimNode::Loop final : public Waker {
     Scheduler& scheduler = node_.world_.scheduler;
     while (true) {
       if (node_.frozen_until_ > scheduler.now()) scheduler.wait_until(node_.frozen_until_);
+      node_.world_.faults.before_step();
       is_woken_ = false;
       const MonoTime next = stage_.step(scheduler.now());
       node_.check_bounds();
@@ -89,6 +90,7 @@ void SimNode::start(std::shared_ptr<const TypeCatalog> catalog) {
 
 void SimNode::crash() {
   world_.trace.line(world_.scheduler.now(), name_ + " is gone");
+  world_.checker.on_crash(name_);
   runs_.clear();
   loops_.clear();
   engine_.reset();
@@ -103,6 +105,7 @@ void SimNode::drain(Duration grace) {
 
 void SimNode::poll_drain(std::uint64_t process, MonoTime give_up) {
   if (!is_up() || process_ != process) return;
+  if (engine_->is_drained() && world_.checker.is_calm()) world_.checker.on_drained(name_);
   if (engine_->is_drained() || world_.scheduler.now() >= give_up) return crash();
   world_.scheduler.after(std::chrono::milliseconds(20), [this, process, give_up] { poll_drain(process, give_up); });
 }

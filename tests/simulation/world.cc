@@ -60,6 +60,7 @@ class World {
   void end_faults();
   void live_on();
   void calm_down();
+  void hand_over();
 
   Random random_;
   Scheduler scheduler_;
@@ -123,7 +124,7 @@ void World::draw_types() {
     return type;
   };
   add("instant", "noop", 5s);
-  add("steady", "sim", 6s);
+  add("steady", "sim", 2s + up_to(20s));
   add("hasty", "sim", 400ms + up_to(600ms)).max_running = 2;
   if (chance(0.5)) add("second.instant", "noop", 5s);
   publish_catalog();
@@ -137,7 +138,7 @@ void World::publish_catalog() {
 
 void World::draw_faults() {
   const auto rate = [&](double most) { return chance(0.5) ? 0 : most * random_.unit(); };
-  faults_.rates = {rate(0.1), rate(0.05), rate(0.05), rate(0.1), rate(0.05)};
+  faults_.rates = {rate(0.1), rate(0.05), rate(0.05), rate(0.1), rate(0.05), rate(0.02)};
   crashes_ = rate(0.4), clock_steps_ = rate(0.4), outages_ = rate(0.3), locks_ = rate(1), pauses_ = rate(0.3), freezes_ = rate(0.3);
   if (chance(0.5)) wall_.set_drift((random_.unit() - 0.5) * 1e-4);  // +-50 ppm
   faults_end_ = MonoTime(20s + up_to(40s));
@@ -233,19 +234,31 @@ void World::live_on() {
 }
 
 void World::calm_down() {
-  checker_.calm_begins(100ms);
-  callers_->probe(10, 100ms, config_.scan_interval);
+  constexpr Duration kOnTime = 100ms;
+  checker_.calm_begins();
+  callers_->probe(10, kOnTime, config_.scan_interval);
+  for (int i = 0; i < 3; ++i)
+    scheduler_.after(up_to(4s), [this] { callers_->commit_late(up_to(config_.late_commit_margin / 2), kOnTime, config_.scan_interval); });
   scheduler_.run_until(scheduler_.now() + 18s);
   if (!checker_.failures().empty()) return;
-  for (const auto& node : nodes_) {
-    if (!node->is_up()) return checker_.fail("live", node->name() + " is not up");
-    node->check_at_rest();
-    node->drain(5s);
+  for (const auto& node : nodes_) node->check_at_rest();
+  hand_over();
+}
+
+// A node leaves in the middle of its work; the next one finds everything.
+void World::hand_over() {
+  for (int i = 0; i < 3; ++i) {
+    callers_->rush(12);
+    scheduler_.run_until(scheduler_.now() + up_to(2ms));
+    for (const auto& node : nodes_) node->drain(5s);
+    scheduler_.run_until(scheduler_.now() + 1s);
+    for (const auto& node : nodes_) {
+      if (node->is_up()) return checker_.fail("handover", node->name() + " does not come to an end");
+      boot(*node);
+    }
+    scheduler_.run_until(scheduler_.now() + 4s);
   }
-  scheduler_.run_until(scheduler_.now() + 1s);
-  for (const auto& node : nodes_)
-    if (node->is_up()) checker_.fail("live", node->name() + " has nothing to do and does not drain");
-  checker_.check_end();
+  if (checker_.failures().empty()) checker_.check_end();
 }
 
 WorldReport World::run() {
