@@ -35,6 +35,25 @@ std::string quoted(const std::string& value) {
   return out + "'";
 }
 
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+Error from_sql_state(const std::string& state, bool is_write, std::string message) {
+  const std::string group = state.substr(0, 2);
+  if (state == "55P03" || group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
+  if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};
+  // The server ended the session: the transaction may have been committed a moment before.
+  if (is_write && (state == "57P01" || state == "57P02" || state == "57P03" || group == "08")) return {ErrorCode::in_doubt, std::move(message), ""};
+  return {ErrorCode::unavailable, std::move(message), ""};
+}
+
+}  // namespace
+
 Result<std::string> connection_string(const SessionConfig& config) {
   auto keywords = parse(config.url);
   if (!keywords) return keywords.error();
@@ -62,25 +81,6 @@ Result<std::string> connection_string(const SessionConfig& config) {
   for (const auto& [name, value] : k) text += name + "=" + quoted(value) + " ";
   return text;
 }
-
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
-}
-
-Error from_sql_state(const std::string& state, bool is_write, std::string message) {
-  const std::string group = state.substr(0, 2);
-  if (state == "55P03" || group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
-  if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};
-  // The server ended the session: the transaction may have been committed a moment before.
-  if (is_write && (state == "57P01" || state == "57P02" || state == "57P03" || group == "08")) return {ErrorCode::in_doubt, std::move(message), ""};
-  return {ErrorCode::unavailable, std::move(message), ""};
-}
-
-}  // namespace
 
 Result<std::string> database_name(const std::string& url) {
   auto keywords = parse(url);

@@ -27,6 +27,9 @@ struct SessionConfig {
 // Host, port and database of a URL, for people: never user or password. Error: not a connection string.
 Result<std::string> database_name(const std::string& url);
 
+// The URL with Tocsin's session settings added, for libpqxx.
+Result<std::string> connection_string(const SessionConfig& config);
+
 class Session {
  public:
   explicit Session(SessionConfig config) : config_(std::move(config)) {}
