@@ -63,8 +63,7 @@ void Replayer::pace(WallTime end) {
   const WallTime start = now();
   auto opens = jobs_.begin();
   auto closes = closing.begin();
-  Progress progress("replaying");
-  for (WallTime time = start; time < end && !has_failed_; time = now()) {
+  const auto ask_until = [&](WallTime time) {
     Slice slice;
     for (; opens != jobs_.end() && opens->opens <= time; ++opens) {
       slice.push_back(&*opens);
@@ -72,11 +71,16 @@ void Replayer::pace(WallTime end) {
     }
     if (!slice.empty()) creates_.push(std::move(slice));
     for (; closes != closing.end() && *(*closes)->closes <= time; ++closes) request_cancel(**closes);
+  };
+  Progress progress("replaying");
+  for (WallTime time = start; time < end && !has_failed_; time = now()) {
+    ask_until(time);
     progress.show((time - start).count(), (end - start).count(),
                   "created " + std::to_string(created_) + "  cancels " + std::to_string(answered_) + "  fired " +
                       std::to_string(receiver_.count()));
     pause_for(kSlice);
   }
+  if (!has_failed_) ask_until(end);
 }
 
 void Replayer::lane(void (Replayer::*work)(RestClient&)) {
