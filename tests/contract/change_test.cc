@@ -70,6 +70,7 @@ TEST_P(StoreContract, CancelOfAJobThatWaitsForItsRetryWorks) {
   finish({id, claim_one(id).token, FinishRequest::Kind::retry, kLong, "no"});
   const CancelReply reply = cancel(id);
   EXPECT_EQ(reply.kind, CancelReply::Kind::cancelled);
+  ASSERT_TRUE(reply.job);
   EXPECT_EQ(reply.job->attempts, 1);
   EXPECT_EQ(reply.job->errors.size(), 1u);
 }

@@ -1,4 +1,6 @@
-// The contract, on the database in memory.
+// The contract, on the database in memory. TOCSIN_PLANT=NAME plants one of its mistakes (kFakeBugs): then tests must fail.
+#include <cstdlib>
+
 #include "support/contract/store_fixture.h"
 #include "support/fake_database.h"
 
@@ -7,6 +9,10 @@ namespace {
 
 class FakeFixture final : public StoreFixture {
  public:
+  FakeFixture() {
+    const char* planted = std::getenv("TOCSIN_PLANT");
+    for (const auto& [name, bug] : kFakeBugs) database_.bugs.*bug = planted && std::string(planted) == name;
+  }
   JobStore& store() override { return store_; }
   JobStore& other_store() override { return other_store_; }
   JobDesk& desk() override { return desk_; }

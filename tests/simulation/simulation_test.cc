@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "simulation/world.h"
 
@@ -55,6 +56,23 @@ TEST(Simulation, RepeatsItselfFromTheSameSeed) {
     EXPECT_EQ(first.events, second.events);
   }
   EXPECT_NE(run_world(1).trace_hash, run_world(2).trace_hash);
+}
+
+// Mistakes of the store that show at run time; the contract suite notices all of them.
+TEST(Simulation, NoticesEveryMistakePlantedInTheStore) {
+  constexpr std::uint64_t kMostSeeds = 300;
+  // Nobody in a world reads the limit or the locks: the engine counts what it gets and stops the process when it is too much.
+  const std::set<std::string> of_the_contract_alone = {"ignores_limit", "ignores_locks"};
+  for (const auto& [name, bug] : kFakeBugs) {
+    if (of_the_contract_alone.contains(name)) continue;
+    WorldOptions options;
+    options.bugs.*bug = true;
+    std::uint64_t seed = 1;
+    WorldReport report = run_world(seed, options);
+    while (report.failures.empty() && seed < kMostSeeds) report = run_world(++seed, options);
+    EXPECT_FALSE(report.failures.empty()) << name << " went unnoticed";
+    if (!report.failures.empty()) std::printf("  %-22s seed %3llu  %s\n", name, static_cast<unsigned long long>(seed), report.failures[0].c_str());
+  }
 }
 
 }  // namespace
