@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "api/utf8.h"
+#include "base/utf8.h"
 
 namespace tocsin {
 namespace {

@@ -1,6 +1,6 @@
 #include "api/url.h"
 
-#include "api/utf8.h"
+#include "base/utf8.h"
 
 namespace tocsin {
 namespace {

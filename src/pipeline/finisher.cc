@@ -1,9 +1,15 @@
 #include "pipeline/finisher.h"
 
 #include "base/assert.h"
+#include "base/utf8.h"
 #include "core/retry_policy.h"
 
 namespace tocsin {
+namespace {
+
+constexpr std::size_t kLongestMessage = 1000;  // bytes; sixteen of them are kept with the job
+
+}  // namespace
 
 MonoTime Finisher::step(MonoTime now) {
   // Next to what is kept, so that rows which somebody holds locked delay no others. The gate bounds both.
@@ -39,7 +45,9 @@ MonoTime Finisher::step(MonoTime now) {
 
 FinishRequest Finisher::request_for(const FinishedRun& run) {
   const ClaimedJob& claimed = *run.claimed;
-  FinishRequest request{claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0), run.outcome.message};
+  FinishRequest request{claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0),
+                        // A handler may say anything; text that the store refuses would hold up every other outcome for ever.
+                        storable(run.outcome.message, kLongestMessage)};
   if (run.is_given_back) {
     request.kind = FinishRequest::Kind::give_back;
   } else if (run.outcome.kind == Outcome::Kind::dead || (run.outcome.kind == Outcome::Kind::retry && claimed.job.attempts >= claimed.job.max_attempts)) {

@@ -78,6 +78,15 @@ TEST_F(FinisherTest, RetriesByTheBackoffOfTheTypeUntilTheAttemptsAreSpent) {
   EXPECT_EQ(sent.at(0).message, "no");
 }
 
+TEST_F(FinisherTest, WritesOnlyTextThatAnyStoreTakes) {
+  using namespace std::string_literals;
+  give(claimed(1, 1), Outcome::retry("a\0b\xff 订单"s));
+  give(claimed(2, 1), Outcome::dead(std::string(999, 'x') + "订单"));
+  step();
+  EXPECT_EQ(sent.at(0).message, "a?b? 订单");
+  EXPECT_EQ(sent.at(1).message, std::string(999, 'x'));
+}
+
 TEST_F(FinisherTest, AnAttemptThatNeverStartedCannotKill) {
   ClaimedJob last = claimed(1, 1, 16);
   last.job.max_attempts = 16;

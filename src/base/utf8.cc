@@ -1,4 +1,4 @@
-#include "api/utf8.h"
+#include "base/utf8.h"
 
 namespace tocsin {
 namespace {
@@ -31,6 +31,22 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+std::string storable(std::string_view text, std::size_t most) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_sequence(text);
+    const std::size_t step = length == 0 ? 1 : length;
+    if (out.size() + step > most) break;
+    if (length == 0 || text.front() == '\0') {
+      out += '?';
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(step);
+  }
+  return out;
 }
 
 }  // namespace tocsin

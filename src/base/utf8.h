@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace tocsin {
@@ -10,5 +11,8 @@ namespace tocsin {
 std::size_t utf8_sequence(std::string_view text);
 
 bool is_utf8(std::string_view text);
+
+// At most `most` bytes of text that every store takes: NUL and what is not UTF-8 become '?'.
+std::string storable(std::string_view text, std::size_t most);
 
 }  // namespace tocsin
