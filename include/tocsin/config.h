@@ -30,10 +30,4 @@ struct NodeConfig {
   std::string log_format = "text";  // or json
 };
 
-// Serves until SIGTERM or SIGINT, then drains. Returns the exit code.
-int run_node(const NodeConfig& config);
-
-// Creates or upgrades the schema of every database. Returns the exit code.
-int run_migrate(const NodeConfig& config);
-
 }  // namespace tocsin

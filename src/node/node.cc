@@ -40,17 +40,21 @@ std::int64_t random_id() {
 
 Error about(const std::string& what, const Error& error) { return {error.code, what + ": " + error.message, error.field}; }
 
+// The signals that end a node. Blocked in every thread that is started afterwards, so that only sigwait() receives them.
+sigset_t block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
 }  // namespace
 
 class Node::Impl {
  public:
-  explicit Impl(NodeConfig config)
-      : config_(std::move(config)),
-        metrics_(clock_),
-        workers_(config_.workers, kWorkQueue),
-        cpp_runner_(workers_, clock_),
-        webhooks_({kVersion, {}}, clock_, [this] { return backend_ ? backend_->now() : WallTime{}; }, [this](const Job& job) { return job_text(job, *backend_->types()); }),
-        handlers_(webhooks_, cpp_runner_, functions_) {
+  explicit Impl(NodeConfig config) : config_(std::move(config)), metrics_(clock_) {
     if (config_.node_name.empty()) config_.node_name = host_name();
   }
   ~Impl() { stop(); }
@@ -64,6 +68,8 @@ class Node::Impl {
   static constexpr std::size_t kWorkQueue = 4096;  // as many as the engine may claim
 
   Result<ApiConfig> api_config() const;
+  void make_handlers();
+  void end_handlers();
   Result<int> install();
   void add_gauges();
   SessionConfig session(const std::string& role) const;
@@ -72,10 +78,11 @@ class Node::Impl {
   SystemClock clock_;
   Metrics metrics_;
   CppHandlers functions_;
-  WorkerPool workers_;
-  CppRunner cpp_runner_;
-  WebhookClient webhooks_;
-  HandlerRegistry handlers_;
+  // From start() on, which is when the first thread of the node may exist.
+  std::optional<WorkerPool> workers_;
+  std::optional<CppRunner> cpp_runner_;
+  std::optional<WebhookClient> webhooks_;
+  std::optional<HandlerRegistry> handlers_;
   std::unique_ptr<DatabaseEngine> engine_;
   std::unique_ptr<NodeBackend> backend_;
   std::unique_ptr<Housekeeping> housekeeping_;
@@ -124,6 +131,7 @@ Result<int> Node::Impl::install() {
 }
 
 Status Node::Impl::start() {
+  start_log(config_.log_level, config_.log_format);
   if (config_.databases.empty()) return Error{ErrorCode::invalid, "a database is needed: --database URL or TOCSIN_DATABASE", "database"};
   if (config_.databases.size() > 1) return Error{ErrorCode::invalid, "this version serves one database; several were given", "database"};
   const auto name = database_name(config_.databases.front());
@@ -133,6 +141,7 @@ Status Node::Impl::start() {
   auto shards = install();
   if (!shards) return about("database " + *name, shards.error());
 
+  make_handlers();
   DatabaseEngineConfig engine_config;
   engine_config.session = session("engine");
   engine_config.engine.node = config_.node_name;
@@ -140,11 +149,11 @@ Status Node::Impl::start() {
   engine_config.claimers = config_.claimers;
   for (int shard = 0; shard < *shards; ++shard) engine_config.shards.push_back(static_cast<Shard>(shard));
   engine_ = std::make_unique<DatabaseEngine>(
-      engine_config, clock_, metrics_, [this](const BizType& type) { return handlers_.find(type); },
+      engine_config, clock_, metrics_, [this](const BizType& type) { return handlers_->find(type); },
       [this] {
         if (housekeeping_) housekeeping_->reload_types();
       });
-  backend_ = std::make_unique<NodeBackend>(NodeState{config_.node_name, *name, *shards, session("api"), config_.db_pool}, clock_, metrics_, handlers_, *engine_);
+  backend_ = std::make_unique<NodeBackend>(NodeState{config_.node_name, *name, *shards, session("api"), config_.db_pool}, clock_, metrics_, *handlers_, *engine_);
   housekeeping_ = std::make_unique<Housekeeping>(
       HousekeepingConfig{session("housekeeping"), random_id(), config_.node_name, kVersion, config_.retain_days}, clock_,
       Housekeeping::Callbacks{[this](std::vector<BizType> types) { backend_->set_types(std::move(types)); }, [this] { backend_->database_answered(); },
@@ -152,13 +161,29 @@ Status Node::Impl::start() {
   add_gauges();
 
   api_ = std::make_unique<Api>(*backend_, *std::move(api));
-  if (auto done = webhooks_.start(); !done) return done;
+  if (auto done = webhooks_->start(); !done) return done;
   if (auto done = engine_->connect(); !done) return about("database " + *name, done.error());
   if (auto done = housekeeping_->start(); !done) return about("database " + *name, done.error());
   engine_->start();
   if (auto done = api_->start(); !done) return done;
   spdlog::info("node {} serves {} with {} shards on port {}", config_.node_name, *name, *shards, api_->port());
   return Unit{};
+}
+
+void Node::Impl::make_handlers() {
+  workers_.emplace(config_.workers, kWorkQueue);
+  cpp_runner_.emplace(*workers_, clock_);
+  webhooks_.emplace(
+      WebhookOptions{kVersion, {}}, clock_, [this] { return backend_->now(); }, [this](const Job& job) { return job_text(job, *backend_->types()); });
+  handlers_.emplace(*webhooks_, *cpp_runner_, functions_);
+}
+
+// Every attempt in flight ends with a retry; functions that overrun are left to themselves.
+void Node::Impl::end_handlers() {
+  if (!handlers_) return;
+  workers_->stop(Duration(0));
+  cpp_runner_->stop();
+  webhooks_->stop();
 }
 
 void Node::Impl::add_gauges() {
@@ -181,15 +206,11 @@ void Node::Impl::stop() {
   if (engine_) {
     const bool is_clean = engine_->stop(config_.drain_timeout, [this] {
       spdlog::warn("handlers did not end within the drain time-out: their attempts count and will be retried");
-      workers_.stop(Duration(0));
-      cpp_runner_.stop();
-      webhooks_.stop();
+      end_handlers();
     });
     if (!is_clean) spdlog::warn("claimed jobs were left behind: they become due again when their leases end");
   }
-  workers_.stop(Duration(0));
-  cpp_runner_.stop();
-  webhooks_.stop();
+  end_handlers();
   if (housekeeping_) housekeeping_->stop();
   if (backend_) backend_->stop();
   api_.reset();
@@ -208,12 +229,7 @@ void Node::stop() { impl_->stop(); }
 
 int run_until_signal(Node& node) {
   signal(SIGPIPE, SIG_IGN);
-  // Blocked before any thread exists, so that every thread inherits the mask and only sigwait() receives them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const sigset_t signals = block_signals();
   if (auto done = node.start(); !done) {
     const Error& error = done.error();
     std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.empty() ? "" : error.field.c_str(), error.field.empty() ? "" : ": ", error.message.c_str());
@@ -228,13 +244,6 @@ int run_until_signal(Node& node) {
 }
 
 int run_node(const NodeConfig& config) {
-  start_log(config.log_level, config.log_format);
-  // No thread may exist before the signals are blocked.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   Node node(config);
   return run_until_signal(node);
 }
