@@ -24,8 +24,8 @@ class WorkerPool {
   // False: the queue is full or the pool is stopped; `task` will not run.
   bool try_run(std::function<void()> task);
 
-  // Refuses further tasks and waits up to `grace` for those accepted. True: all have run. False: what still waited is discarded, and
-  // tasks still running are left to themselves on detached threads: they must own whatever they touch.
+  // Refuses further tasks and waits up to `grace` for those accepted. True: all have run. False: what still waited is
+  // discarded, and tasks still running are left to themselves on detached threads: they must own whatever they touch.
   bool stop(Duration grace);
 
  private:

@@ -25,17 +25,17 @@ class CppHandlers {
   std::map<std::string, std::shared_ptr<const CppHandler>> by_type_;
 };
 
-// Runs attempts on a worker pool. An exception is a retry with its message. A function that overruns its lease is left running; its outcome
-// comes late and is refused by the store. An attempt whose lease ends before a worker is free does not start. A full queue is a retry:
-// give the pool room for all attempts that may run at once.
-// Thread: stop and destructor owner only; the rest any.
+// Runs attempts on a worker pool. An exception is a retry with its message. A function that overruns its lease is left
+// running; its outcome comes late and is refused by the store. An attempt whose lease ends before a worker is free does
+// not start. A full queue is a retry: give the pool room for all attempts that may run at once. Thread: stop and
+// destructor owner only; the rest any.
 class CppRunner {
  public:
   CppRunner(WorkerPool& workers, const Clock& clock);
   ~CppRunner();  // stop()
 
-  // Attempts that have not ended now end with a retry "shutting down", as does every later one; what their functions return is dropped.
-  // Stop the pool first, with the grace that running functions deserve.
+  // Attempts that have not ended now end with a retry "shutting down", as does every later one; what their functions
+  // return is dropped. Stop the pool first, with the grace that running functions deserve.
   void stop();
 
   // REQUIRES: the runner outlives the handler's start() calls.

@@ -30,8 +30,8 @@ class HandlerRegistry {
   // Empty when the handler of the type is right; otherwise Error invalid with the field at fault, e.g. `handler.kind`.
   std::optional<Error> check(const BizType& type) const;
 
-  // Null: its jobs cannot run here (unknown kind, wrong settings, no function of that name). Valid as long as the registry; follows
-  // later changes of the type.
+  // Null: its jobs cannot run here (unknown kind, wrong settings, no function of that name). Valid as long as the
+  // registry; follows later changes of the type.
   Handler* find(const BizType& type);
 
   // A node must not claim jobs of types for which this is false.

@@ -41,13 +41,15 @@ auto into(error_code& ec) { return asio::redirect_error(asio::use_awaitable, ec)
 
 struct Connection {
   Connection(asio::io_context& io, ssl::context& tls_context, bool is_https) : socket(io) {
+    buffer.reserve(kReadBytes);  // the usual answer in one read
     if (is_https) tls.emplace(socket, tls_context);
   }
 
   // Neither closed by the peer nor holding bytes nobody asked for.
   bool is_fresh() {
     char byte;
-    return ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    return ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           (errno == EAGAIN || errno == EWOULDBLOCK);
   }
 
   tcp::socket socket;
@@ -79,8 +81,8 @@ struct Exchange {
   }
 
   OutboundRequest request;
-  HttpSender::Done done;          // empty once called
-  asio::steady_timer timer;       // the deadline
+  HttpSender::Done done;           // empty once called
+  asio::steady_timer timer;        // the deadline
   asio::steady_timer lookup_wait;  // never expires: cancelled when the lookup has its answer
   Connection* connection = nullptr;
   const char* phase = "waiting for a connection";
@@ -145,7 +147,8 @@ class HttpSender::Engine {
   asio::awaitable<void> run(Origin& origin, ExchangePtr exchange);
   std::unique_ptr<Connection> take_idle(Origin& origin);
   asio::awaitable<error_code> open(Origin& origin, const ExchangePtr& exchange);
-  asio::awaitable<error_code> resolve(Origin& origin, const ExchangePtr& exchange, std::vector<tcp::endpoint>& addresses);
+  asio::awaitable<error_code> resolve(Origin& origin, const ExchangePtr& exchange,
+                                      std::vector<tcp::endpoint>& addresses);
   void start_lookup(const std::shared_ptr<Lookup>& lookup, const HttpTarget& target);
   asio::awaitable<error_code> handshake(Exchange& exchange);
   template <class Stream>
@@ -155,7 +158,8 @@ class HttpSender::Engine {
 
   const HttpSenderOptions options_;
   const Clock& clock_;
-  const std::shared_ptr<asio::io_context> io_ = std::make_shared<asio::io_context>(1);  // a stuck lookup may outlive the engine
+  const std::shared_ptr<asio::io_context> io_ =
+      std::make_shared<asio::io_context>(1);  // a stuck lookup may outlive the engine
   asio::executor_work_guard<asio::io_context::executor_type> guard_{io_->get_executor()};
   ssl::context tls_{ssl::context::tls_client};
   asio::steady_timer sweep_timer_{*io_};
@@ -242,7 +246,8 @@ void HttpSender::Engine::arm(const ExchangePtr& exchange, Duration timeout) {
   exchange->timer.async_wait([this, exchange](const error_code& ec) {
     if (ec || exchange->timer.expiry() > std::chrono::steady_clock::now()) return;  // cancelled, or armed anew
     exchange->interrupt(std::string("timed out while ") + exchange->phase);
-    if (std::erase(origins_[exchange->request.target.origin].waiting, exchange) > 0) exchange->fail(exchange->interruption);
+    if (std::erase(origins_[exchange->request.target.origin].waiting, exchange) > 0)
+      exchange->fail(exchange->interruption);
   });
 }
 
@@ -371,7 +376,8 @@ asio::awaitable<error_code> HttpSender::Engine::handshake(Exchange& exchange) {
   }
   error_code ec;
   co_await stream.async_handshake(ssl::stream_base::client, into(ec));
-  if (const long verdict = SSL_get_verify_result(session); ec && verdict != X509_V_OK && exchange.interruption.empty()) {
+  if (const long verdict = SSL_get_verify_result(session);
+      ec && verdict != X509_V_OK && exchange.interruption.empty()) {
     exchange.fail(std::string("negotiating TLS: ") + X509_verify_cert_error_string(verdict));
   }
   co_return ec;
@@ -410,13 +416,14 @@ asio::awaitable<bool> HttpSender::Engine::post(Stream& stream, Exchange& exchang
   co_return co_await conclude(stream, exchange, *parser);
 }
 
-// The answer's header is here: ends the exchange, then reads the body away. What has come along with the header is read first, so that
-// the connection is free before anyone hears of the end. True: it is ready for another request.
+// The answer's header is here: ends the exchange, then reads the body away. What has come along with the header is read
+// first, so that the connection is free before anyone hears of the end. True: it is ready for another request.
 template <class Stream>
 asio::awaitable<bool> HttpSender::Engine::conclude(Stream& stream, Exchange& exchange, AnswerParser& parser) {
   auto& buffer = exchange.connection->buffer;
   bool is_sound = discard_body(parser, buffer);
-  exchange.finish(OutboundReply{static_cast<int>(parser.get().result_int()), std::string(parser.get()[http::field::retry_after])});
+  exchange.finish(
+      OutboundReply{static_cast<int>(parser.get().result_int()), std::string(parser.get()[http::field::retry_after])});
 
   for (std::size_t total = 0; is_sound && !parser.is_done() && total < kMaxBodyBytes;) {
     error_code ec;
@@ -426,7 +433,7 @@ asio::awaitable<bool> HttpSender::Engine::conclude(Stream& stream, Exchange& exc
     total += n;
     is_sound = !ec && n > 0 && discard_body(parser, buffer);
   }
-  co_return is_sound && parser.is_done() && parser.keep_alive() && buffer.size() == 0 && exchange.interruption.empty();
+  co_return is_sound&& parser.is_done() && parser.keep_alive() && buffer.size() == 0 && exchange.interruption.empty();
 }
 
 HttpSender::HttpSender(HttpSenderOptions options, const Clock& clock)

@@ -1,10 +1,13 @@
 // Sends HTTP requests: many at once on one thread, each exactly once and within one total deadline.
 //
 // Guarantees
-//  - One send is at most one request on the wire. A kept connection that has died is noticed before the request is written and
-//    replaced; from the first byte written on, every failure is a failed request and nothing is sent again. Redirects are answers.
+//  - One send is at most one request on the wire. A kept connection that has died is noticed before the request is
+//  written and
+//    replaced; from the first byte written on, every failure is a failed request and nothing is sent again. Redirects
+//    are answers.
 //  - The deadline covers everything from the first step on: resolve, connect, TLS, write, read.
-//  - The status decides as soon as the header has arrived. The body is read only so that the connection can be kept; past 64 KiB or the
+//  - The status decides as soon as the header has arrived. The body is read only so that the connection can be kept;
+//  past 64 KiB or the
 //    deadline the connection is closed instead.
 //  - Memory: at most 16 KiB of answer header and 64 KiB of answer body per connection, whatever the peer sends.
 //  - HTTPS peers are verified: certificate chain and host name, TLS 1.2 or later.
@@ -52,7 +55,8 @@ struct HttpSenderOptions {
   std::string ca_file = {};  // PEM, trusted besides the system's own; may be empty
 };
 
-// Thread: send any; the rest owner only. `done` runs on the sender's thread (after stop() on the caller's) and must not block or throw.
+// Thread: send any; the rest owner only. `done` runs on the sender's thread (after stop() on the caller's) and must not
+// block or throw.
 class HttpSender {
  public:
   // Error unavailable: the request was not sent. Error in_doubt: it was, or in part, and no answer came.
@@ -63,7 +67,8 @@ class HttpSender {
 
   // Error invalid: ca_file cannot be read.
   Status start();
-  // Ends what is in flight, each `done` with an Error whose message ends in "shutting down"; returns when all have been called.
+  // Ends what is in flight, each `done` with an Error whose message ends in "shutting down"; returns when all have been
+  // called.
   void stop();
   // POST. Before start() it waits, after stop() it is refused through `done`.
   void send(OutboundRequest request, Done done);

@@ -12,8 +12,8 @@ namespace {
 
 std::string to_base64(std::string_view bytes) {
   std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // OpenSSL ends it with a NUL
-  const int n = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
-                                static_cast<int>(bytes.size()));
+  const int n = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
   text.resize(static_cast<std::size_t>(n));
   return text;
 }
@@ -26,8 +26,8 @@ std::optional<std::string> decode_webhook_secret(std::string_view secret) {
   if (!secret.starts_with(kPrefix) || secret.size() > kMaxSecretBytes) return {};
   const std::string_view text = secret.substr(kPrefix.size());
   std::string key(text.size(), '\0');
-  const int n = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(key.data()), reinterpret_cast<const unsigned char*>(text.data()),
-                                static_cast<int>(text.size()));
+  const int n = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(key.data()),
+                                reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
   if (n <= 0) return {};
   const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   key.resize(static_cast<std::size_t>(n) - padding);
@@ -42,8 +42,9 @@ std::string sign_webhook(std::string_view key, std::string_view id, std::int64_t
   content.append(id).append(1, '.').append(std::to_string(timestamp)).append(1, '.').append(body);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
-  const unsigned char* made = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-                                   reinterpret_cast<const unsigned char*>(content.data()), content.size(), digest.data(), &size);
+  const unsigned char* made =
+      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+           reinterpret_cast<const unsigned char*>(content.data()), content.size(), digest.data(), &size);
   TOCSIN_ASSERT(made != nullptr);
   return "v1," + to_base64({reinterpret_cast<const char*>(digest.data()), size});
 }

@@ -19,8 +19,9 @@ std::string to_rfc3339(WallTime time) {
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
   char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
                 static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
   return text;
 }
@@ -40,7 +41,8 @@ Outcome outcome_of(const Result<OutboundReply>& answer, const std::string& origi
   const OutboundReply& reply = answer.value();
   if (reply.status / 100 == 2) return Outcome::done();
   std::string message = origin + " answered " + std::to_string(reply.status);
-  if (const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(reply.status)); known != boost::beast::http::status::unknown) {
+  if (const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(reply.status));
+      known != boost::beast::http::status::unknown) {
     // The standard phrase: the peer's own words have no place in logs.
     message += " " + std::string(boost::beast::http::obsolete_reason(known));
   }
@@ -74,7 +76,10 @@ class WebhookClient::TypeHandler final : public Handler {
 };
 
 WebhookClient::WebhookClient(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job)
-    : options_(std::move(options)), wall_now_(std::move(wall_now)), write_job_(std::move(write_job)), sender_(options_.http, clock) {}
+    : options_(std::move(options)),
+      wall_now_(std::move(wall_now)),
+      write_job_(std::move(write_job)),
+      sender_(options_.http, clock) {}
 WebhookClient::~WebhookClient() = default;
 Status WebhookClient::start() { return sender_.start(); }
 void WebhookClient::stop() { sender_.stop(); }
@@ -95,7 +100,8 @@ void WebhookClient::deliver(const TypeHandler& handler, const ClaimedJob& claime
   request.target = settings.target;
   request.timeout = settings.timeout;
   request.deadline = claimed.lease_deadline;
-  request.body = R"({"type":)" + handler.type_json + R"(,"timestamp":")" + to_rfc3339(job.action_time) + R"(","data":)" + write_job_(job) + "}";
+  request.body = R"({"type":)" + handler.type_json + R"(,"timestamp":")" + to_rfc3339(job.action_time) +
+                 R"(","data":)" + write_job_(job) + "}";
   request.headers = settings.headers;
   request.headers.emplace_back("content-type", "application/json");
   request.headers.emplace_back("user-agent", "tocsin/" + options_.version);
@@ -106,9 +112,8 @@ void WebhookClient::deliver(const TypeHandler& handler, const ClaimedJob& claime
   if (!settings.secret.empty()) {
     request.headers.emplace_back("webhook-signature", sign_webhook(settings.secret, id, timestamp, request.body));
   }
-  sender_.send(std::move(request), [finish = std::move(finish), origin = settings.target.origin](Result<OutboundReply> answer) {
-    finish(outcome_of(answer, origin));
-  });
+  sender_.send(std::move(request), [finish = std::move(finish), origin = settings.target.origin](
+                                       Result<OutboundReply> answer) { finish(outcome_of(answer, origin)); });
 }
 
 }  // namespace tocsin

@@ -1,7 +1,8 @@
 // Delivers jobs as HTTP POSTs.
 //
-// The attempt ends done on 2xx, dead on 410, and is retried on every other answer and on every failure; Retry-After of 429 and 503
-// is honoured. One attempt is at most one request. What a request may take, use and trust: delivery/http_sender.h.
+// The attempt ends done on 2xx, dead on 410, and is retried on every other answer and on every failure; Retry-After of
+// 429 and 503 is honoured. One attempt is at most one request. What a request may take, use and trust:
+// delivery/http_sender.h.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,8 @@ struct WebhookOptions {
 // Thread: start, stop, destructor owner only; the rest any.
 class WebhookClient {
  public:
-  using JobWriter = std::function<std::string(const Job&)>;  // a job as JSON text; called on the thread that starts attempts
+  using JobWriter =
+      std::function<std::string(const Job&)>;  // a job as JSON text; called on the thread that starts attempts
   using WallNow = std::function<WallTime()>;
 
   WebhookClient(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job);
@@ -33,7 +35,8 @@ class WebhookClient {
   // Cancels what is in flight: each attempt ends with a retry "shutting down", as does every later one.
   void stop();
 
-  // Delivers the jobs of one type; null when its settings are wrong (see check_webhook). REQUIRES: the client outlives it.
+  // Delivers the jobs of one type; null when its settings are wrong (see check_webhook). REQUIRES: the client outlives
+  // it.
   std::shared_ptr<Handler> handler_for(const BizType& type);
 
  private:

@@ -21,11 +21,14 @@ constexpr std::size_t kMinSecretBytes = 24, kMaxSecretBytes = 64;  // as Standar
 
 // Set by the client itself, or a matter of the connection rather than of the request.
 constexpr std::array<std::string_view, 17> kReservedHeaders = {
-    "connection", "content-length",    "content-type",    "expect",  "host",       "keep-alive", "proxy-connection",  "te",
-    "trailer",    "transfer-encoding", "tocsin-attempt",  "upgrade", "user-agent", "webhook-id", "webhook-signature", "webhook-timestamp",
-    "traceparent"};
+    "connection",        "content-length",   "content-type", "expect",     "host",
+    "keep-alive",        "proxy-connection", "te",           "trailer",    "transfer-encoding",
+    "tocsin-attempt",    "upgrade",          "user-agent",   "webhook-id", "webhook-signature",
+    "webhook-timestamp", "traceparent"};
 
-Error invalid(const std::string& name, std::string message) { return {ErrorCode::invalid, std::move(message), "handler." + name}; }
+Error invalid(const std::string& name, std::string message) {
+  return {ErrorCode::invalid, std::move(message), "handler." + name};
+}
 
 std::string to_lower(std::string text) {
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -57,7 +60,8 @@ std::optional<Error> read_url(const json& value, WebhookSettings& settings) {
   const boost::urls::url_view url = *parsed;
 
   HttpTarget& target = settings.target;
-  if (url.scheme_id() != boost::urls::scheme::http && url.scheme_id() != boost::urls::scheme::https) return wrong("the scheme must be http or https");
+  if (url.scheme_id() != boost::urls::scheme::http && url.scheme_id() != boost::urls::scheme::https)
+    return wrong("the scheme must be http or https");
   target.is_https = url.scheme_id() == boost::urls::scheme::https;
   if (url.has_userinfo()) return wrong("must not hold a user name or password");
 
@@ -67,7 +71,8 @@ std::optional<Error> read_url(const json& value, WebhookSettings& settings) {
   const bool is_ipv6 = url.host_type() == boost::urls::host_type::ipv6;
   target.host = std::string(url.encoded_host_address().data(), url.encoded_host_address().size());
   if (target.host.empty()) return wrong("has no host");
-  if (!is_ipv6 && !std::ranges::all_of(target.host, is_host_char)) return wrong("the host is neither a name nor an address");
+  if (!is_ipv6 && !std::ranges::all_of(target.host, is_host_char))
+    return wrong("the host is neither a name nor an address");
 
   int port = target.is_https ? 443 : 80;
   const std::string digits(url.port().data(), url.port().size());
@@ -96,7 +101,8 @@ std::optional<Error> read_secret(const json& value, WebhookSettings& settings) {
 
 std::optional<Error> read_timeout(const json& value, WebhookSettings& settings) {
   constexpr std::int64_t kMaxMs = 365LL * 24 * 3600 * 1000;  // far past any ttr, and safe in microseconds
-  if (!value.is_number_integer() || value < 1 || value > kMaxMs) return invalid("timeout_ms", "must be an integer of at least 1");
+  if (!value.is_number_integer() || value < 1 || value > kMaxMs)
+    return invalid("timeout_ms", "must be an integer of at least 1");
   settings.timeout = std::chrono::milliseconds(value.get<std::int64_t>());
   settings.has_own_timeout = true;
   return {};
@@ -107,9 +113,11 @@ std::optional<Error> read_headers(const json& value, WebhookSettings& settings) 
   if (value.size() > kMaxHeaders) return invalid("headers", "more than 64 headers");
   std::size_t bytes = 0;
   for (const auto& [name, text] : value.items()) {
-    if (name.empty() || !std::ranges::all_of(name, is_token_char)) return invalid("headers", "a header name holds characters that HTTP does not allow");
+    if (name.empty() || !std::ranges::all_of(name, is_token_char))
+      return invalid("headers", "a header name holds characters that HTTP does not allow");
     const std::string field = "headers." + name;
-    if (std::ranges::find(kReservedHeaders, to_lower(name)) != kReservedHeaders.end()) return invalid(field, "this header is set by Tocsin");
+    if (std::ranges::find(kReservedHeaders, to_lower(name)) != kReservedHeaders.end())
+      return invalid(field, "this header is set by Tocsin");
     if (!text.is_string()) return invalid(field, "must be a string");
     const auto& content = text.get_ref<const std::string&>();
     if (!std::ranges::all_of(content, is_value_char)) return invalid(field, "must not hold control characters");

@@ -23,9 +23,10 @@ class CppHandlerTest : public testing::Test {
     claimed.job.job_id = 7;
     claimed.lease_deadline = clock_.now() + lease;
     auto promise = std::make_shared<std::promise<Outcome>>();
-    runner_.handler_for(std::make_shared<const CppHandler>(std::move(function)))->start(claimed, [promise](Outcome outcome) {
-      promise->set_value(std::move(outcome));  // throws when called twice
-    });
+    runner_.handler_for(std::make_shared<const CppHandler>(std::move(function)))
+        ->start(claimed, [promise](Outcome outcome) {
+          promise->set_value(std::move(outcome));  // throws when called twice
+        });
     return promise->get_future();
   }
 
@@ -80,11 +81,12 @@ TEST_F(CppHandlerTest, EndsWhatOverrunsTheStopAndDropsItsLateOutcome) {
   auto release = std::make_shared<std::promise<void>>();
   std::promise<void> ended;
   auto over = ended.get_future();
-  auto running = begin([begun, release, until_gone = std::shared_ptr<void>(nullptr, [&](void*) { ended.set_value(); })](const Job&) {
-    begun->set_value();
-    release->get_future().wait();
-    return Outcome::done();
-  });
+  auto running = begin(
+      [begun, release, until_gone = std::shared_ptr<void>(nullptr, [&](void*) { ended.set_value(); })](const Job&) {
+        begun->set_value();
+        release->get_future().wait();
+        return Outcome::done();
+      });
   begun->get_future().wait();
   auto waiting = begin([](const Job&) { return Outcome::done(); });
   EXPECT_FALSE(workers_.stop(0s));

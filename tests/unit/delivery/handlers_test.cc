@@ -32,7 +32,8 @@ class Handlers : public testing::Test {
   }
 
   FixedClock clock_;
-  WebhookClient webhooks_{{"1.2.3", {}}, clock_, [] { return WallTime{}; }, [](const Job&) { return std::string("{}"); }};
+  WebhookClient webhooks_{
+      {"1.2.3", {}}, clock_, [] { return WallTime{}; }, [](const Job&) { return std::string("{}"); }};
   WorkerPool workers_{1, 1};
   CppRunner runner_{workers_, clock_};
   CppHandlers functions_;
@@ -61,7 +62,9 @@ TEST_F(Handlers, RunsOnlyWhatItCan) {
 
 TEST_F(Handlers, NoopIsDoneAtOnce) {
   bool is_done = false;
-  registry_.find(a_type("noop"))->start({}, [&](const Outcome& outcome) { is_done = outcome.kind == Outcome::Kind::done; });
+  registry_.find(a_type("noop"))->start({}, [&](const Outcome& outcome) {
+    is_done = outcome.kind == Outcome::Kind::done;
+  });
   EXPECT_TRUE(is_done);
 }
 

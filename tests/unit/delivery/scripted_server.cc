@@ -95,7 +95,8 @@ namespace {
 template <class Stream, class Record>
 class SocketPeer final : public ScriptedServer::Peer {
  public:
-  SocketPeer(Stream& stream, int descriptor, Record record) : stream_(stream), descriptor_(descriptor), record_(std::move(record)) {}
+  SocketPeer(Stream& stream, int descriptor, Record record)
+      : stream_(stream), descriptor_(descriptor), record_(std::move(record)) {}
 
   bool read_request() override {
     http::request<http::string_body> request;
@@ -103,7 +104,8 @@ class SocketPeer final : public ScriptedServer::Peer {
     http::read(stream_, buffer_, request, ec);
     if (ec) return false;
     ReceivedRequest received{std::string(request.method_string()), std::string(request.target()), {}, request.body()};
-    for (const auto& header : request) received.headers[to_lower(std::string(header.name_string()))] = std::string(header.value());
+    for (const auto& header : request)
+      received.headers[to_lower(std::string(header.name_string()))] = std::string(header.value());
     record_(std::move(received));
     return true;
   }

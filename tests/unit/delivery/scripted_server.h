@@ -36,7 +36,7 @@ class ScriptedServer {
   class Peer {
    public:
     virtual ~Peer() = default;
-    virtual bool read_request() = 0;  // false: the client has closed
+    virtual bool read_request() = 0;                 // false: the client has closed
     virtual bool write(std::string_view bytes) = 0;  // false: the client has closed
     virtual void wait_for_close() = 0;
     // Waits that long for the client to close; the pace of a drip.

@@ -7,7 +7,8 @@ namespace {
 
 // Expected values computed with Python's hmac module.
 TEST(Signature, AgreesWithAnIndependentImplementation) {
-  EXPECT_EQ(sign_webhook("0123456789abcdef01234567", "65537", 1700000000, R"({"type":"order.unpaid","data":{"job_id":"65537"}})"),
+  EXPECT_EQ(sign_webhook("0123456789abcdef01234567", "65537", 1700000000,
+                         R"({"type":"order.unpaid","data":{"job_id":"65537"}})"),
             "v1,f7g9mOD2n98wWlaKbQ8S6dsv7D1n02XInuiXh61+iug=");
   std::string key;
   for (char c = 0; c < 64; ++c) key.push_back(c);
@@ -32,8 +33,9 @@ TEST(Signature, DecodesSecretsOfEveryLength) {
 }
 
 TEST(Signature, RefusesOtherSpellingsOfASecret) {
-  for (const char* text : {"", "whsec_", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "WHSEC_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY",
-                           "whsec_ MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3\n", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NT_-",
+  for (const char* text : {"", "whsec_", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "WHSEC_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3",
+                           "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY", "whsec_ MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3",
+                           "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3\n", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NT_-",
                            "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGB==", "whsec_===="}) {
     EXPECT_FALSE(decode_webhook_secret(text)) << text;
   }

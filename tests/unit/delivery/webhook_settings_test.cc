@@ -64,10 +64,33 @@ TEST(WebhookSettings, ReadsTheUrl) {
 }
 
 TEST(WebhookSettings, RefusesBadUrls) {
-  for (const char* url : {"", "foo", "/hook", "//h/hook", "ftp://h/", "file:///etc/passwd", "http:///x", "http://", "http:h", "http://user@h/",
-                          "http://user:password@h/", "http://h:0/", "http://h:65536/", "http://h:99999999999999999999/", "http://h:-1/", "http://h:80:80/", "http://h:12a/",
-                          "http://h/#part", "http://h /", "http://h/a b", "http://h/\r\nX: y", "http://h%00/", "http://h%2f/", "http://[::1/",
-                          "http://[v1.a]/", "http://h/\xc3\xbc", "http://a,b/"}) {
+  for (const char* url : {"",
+                          "foo",
+                          "/hook",
+                          "//h/hook",
+                          "ftp://h/",
+                          "file:///etc/passwd",
+                          "http:///x",
+                          "http://",
+                          "http:h",
+                          "http://user@h/",
+                          "http://user:password@h/",
+                          "http://h:0/",
+                          "http://h:65536/",
+                          "http://h:99999999999999999999/",
+                          "http://h:-1/",
+                          "http://h:80:80/",
+                          "http://h:12a/",
+                          "http://h/#part",
+                          "http://h /",
+                          "http://h/a b",
+                          "http://h/\r\nX: y",
+                          "http://h%00/",
+                          "http://h%2f/",
+                          "http://[::1/",
+                          "http://[v1.a]/",
+                          "http://h/\xc3\xbc",
+                          "http://a,b/"}) {
     EXPECT_EQ(field_at_fault(handler({}, url)), "handler.url") << url;
   }
   EXPECT_EQ(field_at_fault(handler({}, "http://h/" + std::string(2048, 'a'))), "handler.url");
@@ -81,22 +104,28 @@ TEST(WebhookSettings, BoundsTheTimeoutByTheTtr) {
   EXPECT_EQ(field_at_fault(handler({{"timeout_ms", 30000}}), 30s), "");
   EXPECT_EQ(field_at_fault(handler({{"timeout_ms", 30001}}), 30s), "handler.timeout_ms");
   EXPECT_EQ(field_at_fault(handler({}), 1s), "") << "the default is no setting of the caller; the lease bounds it";
-  for (const json& bad : {json(0), json(-1), json(1.5), json("10"), json(true), json(INT64_MAX), json(UINT64_MAX), json(1e300)}) {
+  for (const json& bad :
+       {json(0), json(-1), json(1.5), json("10"), json(true), json(INT64_MAX), json(UINT64_MAX), json(1e300)}) {
     EXPECT_EQ(field_at_fault(handler({{"timeout_ms", bad}})), "handler.timeout_ms") << bad;
   }
 }
 
 TEST(WebhookSettings, RefusesHeadersThatWouldBreakTheRequest) {
-  const auto fault = [](const std::string& name, const json& value) { return field_at_fault(handler({{"headers", {{name, value}}}})); };
+  const auto fault = [](const std::string& name, const json& value) {
+    return field_at_fault(handler({{"headers", {{name, value}}}}));
+  };
   EXPECT_EQ(fault("X-Shop", "a\tb \xc3\xbc"), "");
-  for (const char* name : {"Host", "host", "Content-Length", "TRANSFER-ENCODING", "Connection", "Content-Type", "User-Agent", "webhook-id",
-                           "Webhook-Signature", "webhook-timestamp", "tocsin-attempt", "traceparent", "Upgrade", "Expect", "TE"}) {
+  for (const char* name :
+       {"Host", "host", "Content-Length", "TRANSFER-ENCODING", "Connection", "Content-Type", "User-Agent", "webhook-id",
+        "Webhook-Signature", "webhook-timestamp", "tocsin-attempt", "traceparent", "Upgrade", "Expect", "TE"}) {
     EXPECT_EQ(fault(name, "x"), std::string("handler.headers.") + name);
   }
-  for (const char* value : {"a\r\nb", "a\nb", "a\rb", "\x7f", "\x01"}) EXPECT_EQ(fault("X", value), "handler.headers.X");
+  for (const char* value : {"a\r\nb", "a\nb", "a\rb", "\x7f", "\x01"})
+    EXPECT_EQ(fault("X", value), "handler.headers.X");
   EXPECT_EQ(fault("X", std::string("a\0b", 3)), "handler.headers.X");
   EXPECT_EQ(fault("X", 1), "handler.headers.X");
-  for (const char* name : {"", "a b", "a:", "a\r\nb", "\xc3\xbc", "a\"", "(a)"}) EXPECT_EQ(fault(name, "x"), "handler.headers") << name;
+  for (const char* name : {"", "a b", "a:", "a\r\nb", "\xc3\xbc", "a\"", "(a)"})
+    EXPECT_EQ(fault(name, "x"), "handler.headers") << name;
   EXPECT_EQ(fault("X", std::string(9000, 'x')), "handler.headers");
   EXPECT_EQ(field_at_fault(handler({{"headers", json::array()}})), "handler.headers");
   json many = json::object();
@@ -105,9 +134,15 @@ TEST(WebhookSettings, RefusesHeadersThatWouldBreakTheRequest) {
 }
 
 TEST(WebhookSettings, RefusesWeakSecrets) {
-  EXPECT_EQ(field_at_fault(handler({{"secret", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRY="}})), "handler.secret") << "23 bytes";
-  EXPECT_EQ(field_at_fault(handler({{"secret", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+Pw=="}})), "");
-  EXPECT_EQ(field_at_fault(handler({{"secret", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+P0A="}})),
+  EXPECT_EQ(field_at_fault(handler({{"secret", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRY="}})), "handler.secret")
+      << "23 bytes";
+  EXPECT_EQ(field_at_fault(handler(
+                {{"secret",
+                  "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+Pw=="}})),
+            "");
+  EXPECT_EQ(field_at_fault(handler(
+                {{"secret",
+                  "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+P0A="}})),
             "handler.secret")
       << "65 bytes";
   EXPECT_EQ(field_at_fault(handler({{"secret", "password"}})), "handler.secret");

@@ -49,11 +49,16 @@ ClaimedJob a_job(Duration lease = 30s) {
 class Webhook : public testing::Test {
  protected:
   explicit Webhook(WebhookOptions options = {"1.2.3", {}})
-      : client_(std::move(options), clock_, [] { return kNow; }, [](const Job& job) { return json{{"job_id", std::to_string(job.job_id)}}.dump(); }) {}
+      : client_(
+            std::move(options), clock_, [] { return kNow; },
+            [](const Job& job) {
+              return json{{"job_id", std::to_string(job.job_id)}}.dump();
+            }) {}
 
   void SetUp() override { ASSERT_TRUE(client_.start().ok()); }
 
-  std::future<Outcome> begin(const std::string& url, const json& settings = json::object(), const ClaimedJob& job = a_job()) {
+  std::future<Outcome> begin(const std::string& url, const json& settings = json::object(),
+                             const ClaimedJob& job = a_job()) {
     BizType type;
     type.name = "order.unpaid";
     json handler = {{"kind", "webhook"}, {"url", url}, {"timeout_ms", 20000}};
@@ -68,7 +73,9 @@ class Webhook : public testing::Test {
   Outcome deliver(const std::string& url, const json& settings = json::object(), const ClaimedJob& job = a_job()) {
     return begin(url, settings, job).get();
   }
-  static std::string url_of(const ScriptedServer& server) { return "http://127.0.0.1:" + std::to_string(server.port()) + "/hook?a=b"; }
+  static std::string url_of(const ScriptedServer& server) {
+    return "http://127.0.0.1:" + std::to_string(server.port()) + "/hook?a=b";
+  }
 
   SteadyClock clock_;
   WebhookClient client_;
@@ -89,7 +96,9 @@ TEST_F(Webhook, PostsTheJobWithItsHeaders) {
   ReceivedRequest request = server.requests()[0];
   EXPECT_EQ(request.method, "POST");
   EXPECT_EQ(request.target, "/hook?a=b");
-  EXPECT_EQ(json::parse(request.body), json::parse(R"({"type":"order.unpaid","timestamp":"2026-03-01T12:00:00.250000Z","data":{"job_id":"65537"}})"));
+  EXPECT_EQ(
+      json::parse(request.body),
+      json::parse(R"({"type":"order.unpaid","timestamp":"2026-03-01T12:00:00.250000Z","data":{"job_id":"65537"}})"));
   EXPECT_EQ(request.headers["host"], "127.0.0.1:" + std::to_string(server.port()));
   EXPECT_EQ(request.headers["content-type"], "application/json");
   EXPECT_EQ(request.headers["content-length"], std::to_string(request.body.size()));
@@ -106,7 +115,8 @@ TEST_F(Webhook, SignsWhatItSends) {
   ScriptedServer server(always(kOk));
   deliver(url_of(server), {{"secret", kSecret}});
   ReceivedRequest request = server.requests().at(0);
-  EXPECT_EQ(request.headers["webhook-signature"], sign_webhook(*decode_webhook_secret(kSecret), "65537", 1700000000, request.body));
+  EXPECT_EQ(request.headers["webhook-signature"],
+            sign_webhook(*decode_webhook_secret(kSecret), "65537", 1700000000, request.body));
 }
 
 TEST_F(Webhook, EndsDoneOnEvery2xx) {
@@ -126,11 +136,13 @@ TEST_F(Webhook, EndsDeadOn410) {
 }
 
 TEST_F(Webhook, RetriesOnEveryOtherStatus) {
-  for (const char* status : {"101 Switching Protocols", "400 Bad Request", "404 Not Found", "500 Internal Server Error", "999 Odd"}) {
+  for (const char* status :
+       {"101 Switching Protocols", "400 Bad Request", "404 Not Found", "500 Internal Server Error", "999 Odd"}) {
     ScriptedServer server(always(answer(status)));
     const Outcome outcome = deliver(url_of(server));
     EXPECT_EQ(outcome.kind, Kind::retry) << status;
-    EXPECT_NE(outcome.message.find(std::string("answered ") + std::string(status).substr(0, 3)), std::string::npos) << outcome.message;
+    EXPECT_NE(outcome.message.find(std::string("answered ") + std::string(status).substr(0, 3)), std::string::npos)
+        << outcome.message;
     EXPECT_FALSE(outcome.retry_after) << status;
     EXPECT_EQ(server.requests().size(), 1u);
   }
@@ -148,8 +160,9 @@ TEST_F(Webhook, HonoursRetryAfterOf429And503) {
     const char* value;
     std::optional<Duration> expected;
   };
-  for (const Case& c : {Case{"429 Too Many Requests", "17", 17s}, Case{"503 Service Unavailable", "0", 0s}, Case{"503 Busy", "99999999", 24h},
-                        Case{"429 Slow", "99999999999999999999999", 24h}, Case{"429 Slow", "-5", {}}, Case{"429 Slow", "1.5", {}},
+  for (const Case& c : {Case{"429 Too Many Requests", "17", 17s}, Case{"503 Service Unavailable", "0", 0s},
+                        Case{"503 Busy", "99999999", 24h}, Case{"429 Slow", "99999999999999999999999", 24h},
+                        Case{"429 Slow", "-5", {}}, Case{"429 Slow", "1.5", {}},
                         Case{"429 Slow", "Wed, 21 Oct 2026 07:28:00 GMT", {}}, Case{"500 Broken", "17", {}}}) {
     ScriptedServer server(always(answer(c.status, std::string("Retry-After: ") + c.value + "\r\n")));
     const Outcome outcome = deliver(url_of(server));
@@ -159,7 +172,8 @@ TEST_F(Webhook, HonoursRetryAfterOf429And503) {
 }
 
 TEST_F(Webhook, WaitsForTheAnswerBehindInterimOnes) {
-  ScriptedServer server(always("HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + answer("410 Gone")));
+  ScriptedServer server(
+      always("HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + answer("410 Gone")));
   EXPECT_EQ(deliver(url_of(server)).kind, Kind::dead);
 }
 
@@ -218,7 +232,8 @@ TEST_F(Webhook, ReadsNoEndlessHeader) {
 }
 
 TEST_F(Webhook, RetriesOnAnAnswerThatIsNotHttp) {
-  for (const char* garbage : {"SSH-2.0-OpenSSH_9.2\r\n\r\n", "\r\n\r\n\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"}) {
+  for (const char* garbage : {"SSH-2.0-OpenSSH_9.2\r\n\r\n", "\r\n\r\n\r\n\r\n", "HTTP/1.1 abc\r\n\r\n",
+                              "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"}) {
     ScriptedServer server([&](ScriptedServer::Peer& peer) { peer.read_request() && peer.write(garbage); });
     EXPECT_EQ(deliver(url_of(server)).kind, Kind::retry) << garbage;
     EXPECT_EQ(server.requests().size(), 1u);
@@ -265,9 +280,10 @@ TEST_F(Webhook, SendsNothingTwiceWhenTheConnectionDies) {
 }
 
 TEST_F(Webhook, KeepsConnections) {
-  for (const std::string& reply : {std::string(kOk), answer("200 OK"), answer("500 Broken"),
-                                   "HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n" + std::string(3000, 'x'),
-                                   std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")}) {
+  for (const std::string& reply :
+       {std::string(kOk), answer("200 OK"), answer("500 Broken"),
+        "HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n" + std::string(3000, 'x'),
+        std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")}) {
     ScriptedServer server(always(reply));
     for (int i = 0; i < 3; ++i) deliver(url_of(server));
     EXPECT_EQ(server.requests().size(), 3u);
@@ -279,8 +295,10 @@ TEST_F(WebhookWithOneConnection, KeepsItWhenTheBodyComesInManyPieces) {
   for (const bool is_chunked : {false, true}) {
     ScriptedServer server([&](ScriptedServer::Peer& peer) {
       while (peer.read_request()) {
-        peer.write(is_chunked ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" : "HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n");
-        for (int i = 0; i < 60; ++i) peer.write(is_chunked ? "3e8\r\n" + std::string(1000, 'x') + "\r\n" : std::string(1000, 'x'));
+        peer.write(is_chunked ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                              : "HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n");
+        for (int i = 0; i < 60; ++i)
+          peer.write(is_chunked ? "3e8\r\n" + std::string(1000, 'x') + "\r\n" : std::string(1000, 'x'));
         if (is_chunked) peer.write("0\r\n\r\n");
       }
     });
@@ -290,8 +308,9 @@ TEST_F(WebhookWithOneConnection, KeepsItWhenTheBodyComesInManyPieces) {
 }
 
 TEST_F(Webhook, KeepsNoConnectionThatThePeerWantsClosed) {
-  for (const std::string& reply : {answer("200 OK", "Connection: close\r\n"), std::string("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"),
-                                   kOk + std::string("HTTP/1.1 200 OK\r\n")}) {  // the last one says more than was asked
+  for (const std::string& reply :
+       {answer("200 OK", "Connection: close\r\n"), std::string("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        kOk + std::string("HTTP/1.1 200 OK\r\n")}) {  // the last one says more than was asked
     ScriptedServer server(always(reply));
     EXPECT_EQ(deliver(url_of(server)).kind, Kind::done);
     EXPECT_EQ(deliver(url_of(server)).kind, Kind::done);
@@ -381,7 +400,9 @@ class WebhookOverTls : public Webhook {
   WebhookOverTls() : Webhook({"1.2.3", {.ca_file = write_trusted()}}) {}
   ~WebhookOverTls() override { std::remove(path().c_str()); }
 
-  static std::string path() { return testing::TempDir() + "tocsin_webhook_test_ca." + std::to_string(::getpid()) + ".pem"; }
+  static std::string path() {
+    return testing::TempDir() + "tocsin_webhook_test_ca." + std::to_string(::getpid()) + ".pem";
+  }
   static const TlsIdentity& localhost() {
     static const TlsIdentity identity = make_identity("localhost");
     return identity;
