@@ -113,9 +113,10 @@ TEST_F(FinisherTest, AsksAgainForRowsThatSomebodyHoldsLocked) {
     }
     return replies;
   };
-  for (JobId id = 1; id <= 3; ++id) give(claimed(id, 1), Outcome::done());
+  for (JobId id = 1; id <= 3; ++id) give(claimed(id, id == 2 ? 7 : 1), Outcome::done());
   step();
-  EXPECT_EQ(running(), 1U);
+  EXPECT_EQ(shared().gate.running(1), 0U);
+  EXPECT_EQ(shared().gate.running(7), 1U);
   EXPECT_EQ(step(), now + config.retry_pause);
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0].job_id, 2);

@@ -144,6 +144,7 @@ TEST_F(ScannerTest, PagesThroughJobsOfTheSameInstantById) {
   for (int i = 0; i < 23; ++i) all.push_back(insert(kStart + 2s));
   scan_until_it_rests();
   EXPECT_EQ(found(), all);
+  EXPECT_EQ(store.calls, 6) << "no page twice";
 }
 
 TEST_F(ScannerTest, GoesOnAtOnceBehindAFullPageAndReadsOnlyThere) {
