@@ -1,0 +1,147 @@
+#include "bench/by_hand.h"
+
+#include "cli/rest_client.h"
+#include "postgres/migrator.h"
+#include "postgres/queries.h"
+#include "postgres/session.h"
+#include "postgres/text.h"
+
+namespace tocsin::bench {
+namespace {
+
+constexpr const char* kNode = "by hand";
+constexpr std::int64_t kSeed = 1;
+constexpr int kMaxAttempts = 3;
+
+std::string session_of(const std::string& database) {
+  SessionConfig config;
+  config.url = database;
+  const auto text = connection_string(config);
+  if (!text) throw Failure(text.error().message);
+  return *text;
+}
+
+void require(std::size_t applied, std::size_t asked, const char* verb) {
+  if (applied != asked)
+    throw Failure(std::string(verb) + " applied to " + std::to_string(applied) + " of " + std::to_string(asked) +
+                  " jobs");
+}
+
+template <class Range, class Value>
+std::string array_of(const Range& range, Value value) {
+  PgArray array;
+  for (const auto& item : range) array.add(value(item));
+  return array.take();
+}
+
+std::string shards_of(std::span<const JobId> ids) {
+  return array_of(ids, [](JobId id) { return std::int64_t{shard_of(id)}; });
+}
+
+std::string array_of(std::span<const JobId> ids) {
+  return array_of(ids, [](JobId id) { return id; });
+}
+
+// The same value, once per job.
+std::string repeated(std::size_t n, std::int64_t value) {
+  PgArray array;
+  for (std::size_t i = 0; i < n; ++i) array.add(value);
+  return array.take();
+}
+
+}  // namespace
+
+TypeId install_by_hand(const std::string& database) {
+  Session session({database});
+  if (const auto done = migrate(session, kDefaultShards, [](const std::string&) {}); !done)
+    throw Failure(done.error().message);
+  pqxx::connection connection(database);
+  pqxx::nontransaction tx(connection);
+  return tx
+      .exec1(std::string(
+                 "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('") +
+             kType + R"(', '{"kind":"noop"}', 30000, 3, '{}', '{}') RETURNING type_id)")[0]
+      .as<TypeId>();
+}
+
+ByHand::ByHand(const std::string& database, TypeId type) : connection_(session_of(database)), type_(type) {}
+
+const std::string& ByHand::prepared(const std::string& name, std::string (*make_sql)()) {
+  const auto [known, is_new] = prepared_.insert(name);
+  if (is_new) connection_.prepare(name, make_sql());
+  return *known;
+}
+
+std::vector<JobId> ByHand::draw_ids(std::span<const BenchJob> jobs) {
+  pqxx::nontransaction tx(connection_);
+  const auto rows =
+      tx.exec("SELECT nextval('tocsin.job_seq') FROM generate_series(1, " + std::to_string(jobs.size()) + ")");
+  std::vector<JobId> ids;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto sequence = rows[static_cast<pqxx::result::size_type>(i)][0].as<std::int64_t>();
+    ids.push_back(make_job_id(sequence, shard_of(biz_id_of(jobs[i]), kDefaultShards)));
+  }
+  return ids;
+}
+
+void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) {
+  const std::size_t n = jobs.size();
+  PgArray in, biz_ids, traceparents, attributes;
+  attributes.reserve(n * 256);
+  for (const BenchJob& job : jobs) {
+    in.add_null();
+    biz_ids.add_text(biz_id_of(job));
+    traceparents.add_null();
+    attributes.add_text(attribute_of(job));
+  }
+  pqxx::nontransaction tx(connection_);
+  const auto rows = tx.exec_prepared(prepared("create", sql::create), array_of(ids), shards_of(ids), repeated(n, type_),
+                                     array_of(jobs, [](const BenchJob& job) { return job.due; }), in.take(),
+                                     repeated(n, kMaxAttempts), biz_ids.take(), traceparents.take(), attributes.take());
+  require(rows.size(), n, "create");
+}
+
+void ByHand::fire(std::span<const JobId> ids) {
+  pqxx::nontransaction tx(connection_);
+  const auto& name = prepared("fire", [] { return sql::fire(sql::kLive); });
+  require(tx.exec_prepared(name, shards_of(ids), array_of(ids), kNode).size(), ids.size(), "fire");
+}
+
+std::size_t ByHand::fire_due(Shard shard, int limit) {
+  const std::string name = "fire_due_" + std::to_string(shard);
+  if (prepared_.insert(name).second) connection_.prepare(name, sql::fire_due(sql::leaf(shard)));
+  pqxx::nontransaction tx(connection_);
+  return tx.exec_prepared(name, type_, "-infinity", limit, kNode).size();
+}
+
+void ByHand::claim_and_finish(std::span<const JobId> ids) {
+  const std::size_t n = ids.size();
+  const std::string shards = shards_of(ids);
+  std::vector<JobId> claimed;
+  PgArray tokens, messages;
+  {
+    pqxx::nontransaction tx(connection_);
+    const auto& name = prepared("claim", [] { return sql::claim(sql::kLive); });
+    const auto rows = tx.exec_prepared(name, shards, array_of(ids), repeated(n, 30'000'000), kSeed, kNode);
+    require(rows.size(), n, "claim");
+    for (const auto& row : rows) {
+      claimed.push_back(row["job_id"].as<JobId>());
+      tokens.add(row["claim_token"].as<std::int64_t>());
+      messages.add_text("");
+    }
+  }
+  constexpr std::int64_t kDone = 2;
+  pqxx::nontransaction tx(connection_);
+  const auto rows =
+      tx.exec_prepared(prepared("finish", [] { return sql::finish(sql::kLive); }), shards_of(claimed),
+                       array_of(claimed), tokens.take(), repeated(n, kDone), repeated(n, 0), messages.take(), kNode);
+  require(rows.size(), n, "finish");
+}
+
+void ByHand::cancel(std::span<const JobId> ids) {
+  pqxx::nontransaction tx(connection_);
+  const auto& name = prepared("cancel", [] { return sql::cancel(false); });
+  require(tx.exec_prepared(name, shards_of(ids), array_of(ids)).size(), ids.size(), "cancel");
+}
+
+}  // namespace tocsin::bench

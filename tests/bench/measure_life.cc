@@ -1,0 +1,107 @@
+// What one whole life costs, by a node and by its statements alone.
+#include <algorithm>
+#include <memory>
+
+#include "bench/by_hand.h"
+#include "bench/lanes.h"
+#include "bench/measurements.h"
+#include "bench/subject.h"
+
+namespace tocsin::bench {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::size_t kBatch = Subject::kBatch;
+constexpr int kClaimers = 2;  // a node's default
+
+// What the database has done so far, for one database.
+struct Counters {
+  double transactions = 0, wal_bytes = 0;
+  std::optional<double> statements, milliseconds;  // nullopt: pg_stat_statements is not loaded
+};
+
+bool try_statistics(pqxx::connection& connection) {
+  try {
+    pqxx::nontransaction(connection).exec("CREATE EXTENSION IF NOT EXISTS pg_stat_statements");
+    pqxx::nontransaction(connection).exec("SELECT count(*) FROM pg_stat_statements");  // fails unless it is preloaded
+    return true;
+  } catch (const pqxx::sql_error&) {
+    return false;
+  }
+}
+
+Counters counters_of(pqxx::connection& connection, bool has_statistics) {
+  pqxx::nontransaction tx(connection);
+  Counters counters;
+  const auto row = tx.exec1(
+      "SELECT xact_commit, pg_current_wal_lsn() - '0/0' FROM pg_stat_database WHERE datname = current_database()");
+  counters.transactions = row[0].as<double>();
+  counters.wal_bytes = row[1].as<double>();
+  if (!has_statistics) return counters;
+  const auto sums = tx.exec1(
+      "SELECT sum(calls), sum(total_exec_time) FROM pg_stat_statements"
+      " WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())");
+  counters.statements = sums[0].as<double>();
+  counters.milliseconds = sums[1].as<double>();
+  return counters;
+}
+
+void report(Bench& bench, const Counters& before, const Counters& after, std::size_t jobs) {
+  const auto n = static_cast<double>(jobs);
+  bench.results.add("life.transactions", 1000 * (after.transactions - before.transactions) / n);
+  bench.results.add("life.wal", (after.wal_bytes - before.wal_bytes) / n);
+  if (!before.statements) return;
+  bench.results.add("life.statements", 1000 * (*after.statements - *before.statements) / n);
+  bench.results.add("life.database", 1000 * (*after.milliseconds - *before.milliseconds) / n);
+}
+
+// Creates, then fires when all are due; the time in between does not count. Returns the seconds.
+double by_node(Bench& bench, std::size_t n) {
+  Subject subject(bench.server, {bench.binary, R"({"kind":"noop"})", {"--claimers", std::to_string(kClaimers)}});
+  const bool has_statistics = try_statistics(subject.sql());
+  const WallTime due = subject.db_now() + seconds(3 + static_cast<int>(n / 10'000));
+  const Counters before = counters_of(subject.sql(), has_statistics);
+  const double creating = subject.create(jobs_due_at(due, n)).seconds;
+  if (subject.db_now() > due) throw Failure("some jobs were due before all were created");
+  subject.wait_until(due, "waiting for the deadline");
+  // Asks seldom: the questions are counted too.
+  subject.wait_until(due + std::chrono::seconds(1 + static_cast<int>(n / 20'000)), "firing");
+  subject.wait_until_finished(static_cast<std::int64_t>(n), "the last of them");
+  const std::chrono::duration<double> firing = subject.last_finished_at() - due;
+  subject.stop();  // its sessions report their counts at the latest when they end
+  report(bench, before, counters_of(subject.sql(), has_statistics), n);
+  return creating + firing.count();
+}
+
+double by_hand(Bench& bench, std::size_t n) {
+  const Database database(bench.server);
+  const TypeId type = install_by_hand(database.url());
+  const std::vector<BenchJob> jobs =
+      jobs_due_at(std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()), n);
+  const std::vector<JobId> ids = ByHand(database.url(), type).draw_ids(jobs);
+  const auto lanes = [&](int count, const std::function<void(ByHand&, std::size_t, std::size_t)>& verb) {
+    return run_lanes(count, (n + kBatch - 1) / kBatch, [&]() -> Work {
+      auto hand = std::make_shared<ByHand>(database.url(), type);
+      return [&, hand](std::size_t chunk) { verb(*hand, chunk * kBatch, std::min(kBatch, n - chunk * kBatch)); };
+    });
+  };
+  const double creating = lanes(Subject::kBatchesInFlight, [&](ByHand& hand, std::size_t first, std::size_t count) {
+    hand.create(std::span(ids).subspan(first, count), std::span(jobs).subspan(first, count));
+  });
+  const double firing = lanes(kClaimers, [&](ByHand& hand, std::size_t first, std::size_t count) {
+    hand.fire(std::span(ids).subspan(first, count));
+  });
+  return creating + firing;
+}
+
+}  // namespace
+
+void measure_life(Bench& bench) {
+  const std::size_t n = bench.sizes.life_jobs;
+  const double us_per_job = 1e6 / static_cast<double>(n);
+  bench.results.add("life.node", us_per_job * by_node(bench, n));
+  bench.results.add("life.hand", us_per_job * by_hand(bench, n));
+}
+
+}  // namespace tocsin::bench

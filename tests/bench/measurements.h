@@ -1,0 +1,56 @@
+// The measurements, one function each; every call is one round, on a database of its own.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "bench/figures.h"
+#include "bench/postgres_server.h"
+
+namespace tocsin::bench {
+
+// How much work; --quick makes it a tenth.
+struct Sizes {
+  std::size_t lateness_jobs = 5'000;
+  int lateness_s = 30;
+  std::size_t drain_jobs = 50'000;
+  double request_s = 10;
+  std::size_t batch_jobs = 100'000;
+  std::size_t cancel_jobs = 20'000;
+  std::size_t backlog_jobs = 1'000'000;
+  std::size_t webhook_jobs = 4'000;
+  int webhook_s = 2;
+  std::size_t burst_jobs = 10'000;
+  std::size_t life_jobs = 50'000;
+  std::size_t floor_rows = 100'000;
+  std::size_t floor_commits = 2'000;
+};
+Sizes quick_sizes();
+
+struct Bench {
+  PostgresServer& server;
+  std::string binary;
+  std::vector<int> claimers;
+  Sizes sizes;
+  int round = 0;  // 0, 1, ...
+  Results results = {};
+};
+
+void measure_lateness(Bench& bench);
+void measure_drain(Bench& bench);
+void measure_single(Bench& bench);
+void measure_cancel(Bench& bench);
+void measure_batch(Bench& bench);
+void measure_memory(Bench& bench);
+void measure_webhook(Bench& bench);
+void measure_life(Bench& bench);
+void measure_floors(Bench& bench);
+
+struct Measurement {
+  const char* name;
+  void (*run)(Bench&);
+};
+const std::vector<Measurement>& measurements();
+
+}  // namespace tocsin::bench

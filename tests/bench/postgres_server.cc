@@ -1,0 +1,102 @@
+#include "bench/postgres_server.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <pqxx/pqxx>
+
+#include "bench/process.h"
+#include "cli/config_file.h"
+#include "cli/rest_client.h"
+
+namespace tocsin::bench {
+namespace {
+
+constexpr const char* kServerOptions =
+    "-c shared_buffers=1GB -c max_wal_size=4GB -c shared_preload_libraries=pg_stat_statements";
+
+// On a disk: /tmp may be memory, where a commit costs nothing.
+std::string scratch_folder() {
+  std::string path = process_environment("TMPDIR").value_or("/var/tmp") + "/tocsin-bench.XXXXXX";
+  if (!::mkdtemp(path.data())) throw Failure("cannot create " + path);
+  ::chmod(path.c_str(), 0755);  // PostgreSQL may run as another user
+  return path;
+}
+
+// The same server and user, another database.
+std::string url_of(std::string url, const std::string& name) {
+  const auto scheme = url.find("://");
+  if (scheme == std::string::npos) return url + " dbname=" + name;
+  const auto query = std::min(url.find('?', scheme), url.size());
+  const auto path = std::min(url.find('/', scheme + 3), query);
+  return url.replace(path, query - path, '/' + name);
+}
+
+void execute(const std::string& url, const std::string& statement) {
+  pqxx::connection connection(url);
+  pqxx::nontransaction(connection).exec(statement);
+}
+
+}  // namespace
+
+PostgresServer::PostgresServer(const std::string& url, const std::string& root)
+    : script_(root + "/scripts/postgres.sh"), url_(url) {
+  if (!url_.empty()) return;
+  folder_ = scratch_folder();
+  try {
+    url_ = url_of(output_of({script_, "start", folder_ + "/postgres"}, {{"TOCSIN_PG_OPTIONS", kServerOptions}}),
+                  "postgres");
+  } catch (const Failure&) {
+    remove_all();
+    throw;
+  }
+}
+
+PostgresServer::~PostgresServer() { remove_all(); }
+
+std::string PostgresServer::create_database() {
+  const std::string name = "tocsin_bench_" + std::to_string(::getpid()) + "_" + std::to_string(++count_);
+  {
+    const std::scoped_lock lock(mutex_);
+    databases_.insert(name);
+  }
+  execute(url_, "CREATE DATABASE " + name + " TEMPLATE template0 ENCODING 'UTF8'");
+  execute(url_, "CHECKPOINT");
+  return url_of(url_, name);
+}
+
+void PostgresServer::drop_database(const std::string& url) {
+  const std::scoped_lock lock(mutex_);
+  for (const std::string& name : databases_) {
+    if (url_of(url_, name) != url) continue;
+    try {
+      execute(url_, "DROP DATABASE IF EXISTS " + name + " WITH (FORCE)");
+      databases_.erase(name);
+    } catch (const std::exception& error) {
+      std::cerr << "left behind: database " << name << ": " << error.what() << '\n';
+    }
+    return;
+  }
+}
+
+void PostgresServer::remove_all() {
+  if (folder_.empty()) {
+    const std::set<std::string> left = [&] {
+      const std::scoped_lock lock(mutex_);
+      return databases_;
+    }();
+    for (const std::string& name : left) drop_database(url_of(url_, name));
+    return;
+  }
+  try {
+    output_of({script_, "remove", folder_ + "/postgres"});
+    ::rmdir(folder_.c_str());
+  } catch (const Failure& failure) {
+    std::cerr << "left behind: " << folder_ << ": " << failure.what() << '\n';
+  }
+}
+
+}  // namespace tocsin::bench

@@ -1,0 +1,73 @@
+#include "bench/receiver.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+
+namespace tocsin::bench {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+
+}  // namespace
+
+struct Receiver::Server {
+  explicit Server(Receiver& owner) : receiver(owner) { asio::co_spawn(loop, accept(), asio::detached); }
+
+  asio::awaitable<void> accept() {
+    for (;;) {
+      tcp::socket socket = co_await acceptor.async_accept(asio::use_awaitable);
+      socket.set_option(tcp::no_delay(true));
+      asio::co_spawn(loop, serve(std::move(socket)), asio::detached);
+    }
+  }
+
+  asio::awaitable<void> serve(tcp::socket socket) {
+    boost::beast::flat_buffer buffer;
+    try {
+      for (;;) {
+        http::request<http::string_body> request;
+        co_await http::async_read(socket, buffer, request, asio::use_awaitable);
+        const auto now = std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+        const bool is_kept = request.keep_alive();
+        receiver.deliveries_.push_back({now, std::move(request.body())});
+        ++receiver.count_;
+        http::response<http::empty_body> response(http::status::ok, 11);
+        response.keep_alive(is_kept);
+        response.prepare_payload();
+        co_await http::async_write(socket, response, asio::use_awaitable);
+        if (!is_kept) break;
+      }
+    } catch (const boost::system::system_error&) {  // the node closed its connection
+    }
+  }
+
+  Receiver& receiver;
+  asio::io_context loop{1};
+  tcp::acceptor acceptor{loop, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+};
+
+Receiver::Receiver() : server_(std::make_unique<Server>(*this)), thread_([this] { server_->loop.run(); }) {}
+
+Receiver::~Receiver() { stop(); }
+
+std::string Receiver::url() const {
+  return "http://127.0.0.1:" + std::to_string(server_->acceptor.local_endpoint().port()) + "/fire";
+}
+
+const std::vector<Receiver::Delivery>& Receiver::stop() {
+  if (thread_.joinable()) {
+    server_->loop.stop();
+    thread_.join();
+  }
+  return deliveries_;
+}
+
+}  // namespace tocsin::bench

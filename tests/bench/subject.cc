@@ -1,0 +1,151 @@
+#include "bench/subject.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "cli/pause.h"
+#include "cli/progress.h"
+
+namespace tocsin::bench {
+namespace {
+
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr milliseconds kPoll(50);
+constexpr auto kReadyWithin = std::chrono::seconds(60);
+constexpr auto kPatience = std::chrono::seconds(60);  // without any job finished
+
+// A port that was free a moment ago.
+int free_port() {
+  using boost::asio::ip::tcp;
+  boost::asio::io_context loop;
+  return tcp::acceptor(loop, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)).local_endpoint().port();
+}
+
+std::vector<std::string> serve_command(const SubjectOptions& options, const std::string& database, int port) {
+  std::vector<std::string> command = {
+      options.binary, "serve", "--migrate", "--database", database, "--listen", "127.0.0.1:" + std::to_string(port),
+      "--log-level",  "warn"};
+  command.insert(command.end(), options.further.begin(), options.further.end());
+  return command;
+}
+
+Connection connection_to(int port) {
+  Connection connection;
+  connection.url = "http://127.0.0.1:" + std::to_string(port);
+  return connection;
+}
+
+}  // namespace
+
+Subject::Subject(PostgresServer& server, const SubjectOptions& options)
+    : database_(server),
+      port_(free_port()),
+      process_(std::make_unique<Process>(serve_command(options, database_.url(), port_))),
+      rest_(std::make_unique<RestClient>(connection_to(port_))),
+      sql_(database_.url()) {
+  wait_until_ready();
+  rest_->send("PUT", std::string("/v1/types/") + kType,
+              {{"handler", Json::parse(options.handler)}, {"max_attempts", 3}});
+}
+
+void Subject::wait_until_ready() {
+  const auto end = SteadyClock::now() + kReadyWithin;
+  for (;;) {
+    if (!process_->is_running()) throw Failure("the node ended at its start");
+    try {
+      if (rest_->call("GET", "/readyz").ok()) return;
+    } catch (const Failure&) {  // not listening yet
+    }
+    if (SteadyClock::now() > end) throw Failure("the node is not ready after 60 s");
+    pause_for(milliseconds(20));
+  }
+}
+
+LoadReport Subject::create(const std::vector<BenchJob>& jobs, std::size_t batch, std::vector<std::string>* ids) {
+  std::vector<std::string> requests;  // made before: the clock shall measure the node
+  for (std::size_t i = 0; i < jobs.size(); i += batch) {
+    const std::span part(jobs.data() + i, std::min(batch, jobs.size() - i));
+    requests.push_back(request_text("POST", "/v1/jobs/batch", batch_body(part)));
+  }
+  if (ids) ids->resize(jobs.size());
+  Load load;
+  load.port = port_;
+  load.connections = kBatchesInFlight;
+  load.expected_status = 201;
+  load.next = [&](std::int64_t n, std::string& request) {
+    if (n >= static_cast<std::int64_t>(requests.size())) return false;
+    request = std::move(requests[static_cast<std::size_t>(n)]);
+    return true;
+  };
+  if (ids) {
+    load.on_answer = [&](std::int64_t n, const std::string& body) {
+      std::size_t at = static_cast<std::size_t>(n) * batch;
+      for (const Json& item : Json::parse(body).at("items")) ids->at(at++) = item.at("job_id").get<std::string>();
+    };
+  }
+  LoadReport report = run_strict_load(load);
+  report.answered = static_cast<std::int64_t>(jobs.size());
+  return report;
+}
+
+void Subject::settle() {
+  pqxx::nontransaction tx(sql_);
+  tx.exec("VACUUM ANALYZE");
+  tx.exec("CHECKPOINT");
+}
+
+WallTime Subject::time_of(const std::string& query) {
+  pqxx::nontransaction tx(sql_);
+  return WallTime(
+      Duration(tx.exec1("SELECT (extract(epoch FROM (" + query + ")) * 1000000)::bigint")[0].as<std::int64_t>()));
+}
+
+WallTime Subject::db_now() { return time_of("clock_timestamp()"); }
+
+WallTime Subject::last_finished_at() {
+  return time_of("SELECT max(finished_at) FROM tocsin.job WHERE status = 'done'");
+}
+
+void Subject::wait_until(WallTime time, const std::string& what) {
+  Progress progress(what);
+  const auto start = SteadyClock::now(), end = start + (time - db_now());
+  const auto ms = [](auto length) { return std::chrono::duration_cast<milliseconds>(length).count(); };
+  for (auto now = start; now < end; now = SteadyClock::now()) {
+    progress.show(ms(now - start), ms(end - start), "ms");
+    pause_for(std::min(kPoll, milliseconds(ms(end - now) + 1)));
+  }
+}
+
+std::int64_t Subject::unfinished() {
+  pqxx::nontransaction tx(sql_);
+  return tx.exec1("SELECT sum(n)::bigint FROM tocsin.job_stats WHERE status IN ('pending', 'running')")[0]
+      .as<std::int64_t>();
+}
+
+void Subject::wait_until_finished(std::int64_t jobs, const std::string& what) {
+  Progress progress(what);
+  std::int64_t least = jobs;
+  auto moved = SteadyClock::now();
+  for (std::int64_t left; (left = unfinished()) > 0; pause_for(kPoll)) {
+    progress.show(jobs - left, jobs);
+    if (left < least) {
+      least = left;
+      moved = SteadyClock::now();
+    }
+    if (SteadyClock::now() - moved > kPatience)
+      throw Failure(std::to_string(left) + " jobs are not finished, and none was for 60 s");
+  }
+}
+
+std::vector<double> Subject::lateness_ms() {
+  pqxx::nontransaction tx(sql_);
+  std::vector<double> lateness;
+  for (const auto& row : tx.exec("SELECT extract(epoch FROM started_at - action_time) * 1000 FROM tocsin.job"
+                                 " WHERE status = 'done' ORDER BY 1"))
+    lateness.push_back(row[0].as<double>());
+  return lateness;
+}
+
+}  // namespace tocsin::bench
