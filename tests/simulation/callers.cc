@@ -157,12 +157,20 @@ void Callers::probe(int n, Duration on_time, Duration scan_interval) {
   }
 }
 
-void Callers::commit_late(Duration age, Duration on_time, Duration scan_interval) {
+void Callers::commit_late(Duration age, Duration bound) {
   NewJob job = any_job();
   job.idempotency_key.reset();
   job.when = {{}, Duration(0)};
   const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now() - age);
-  world_.checker.expect_within(replies->front().job_id, age + scan_interval + on_time);
+  world_.checker.expect_within(replies->front().job_id, age + bound);
+}
+
+void Callers::commit_ahead(Duration in, Duration on_time) {
+  NewJob job = any_job();
+  job.idempotency_key.reset();
+  job.when = {{}, in};
+  const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now());
+  world_.checker.expect_within(replies->front().job_id, on_time);
 }
 
 void Callers::rush(int n) {

@@ -17,8 +17,10 @@ class Callers {
   void begin(int n, MonoTime end);
   // In the calm: jobs that must fire on time.
   void probe(int n, Duration on_time, Duration scan_interval);
-  // A transaction that has been open for `age` commits now and tells nobody.
-  void commit_late(Duration age, Duration on_time, Duration scan_interval);
+  // A transaction that has been open for `age` commits now and tells nobody: its job must fire within `bound` from now.
+  void commit_late(Duration age, Duration bound);
+  // Likewise, in good time: the scanner finds it before it is due.
+  void commit_ahead(Duration in, Duration on_time);
   // Many jobs that are due now.
   void rush(int n);
 

@@ -28,6 +28,7 @@ void Faults::travel(Duration typical) {
 
 FaultPoint::Fate Faults::before(const FakeCall& call) {
   travel(Duration(100));
+  if (call.verb == "scan" && scheduler_.now() < scans_held_until_) scheduler_.wait_until(scans_held_until_);
   if (is_down_) {
     // Until the connect gives up.
     scheduler_.sleep(std::min(Duration(random_.below(2'000'000)), std::max<Duration>(end_ - scheduler_.now(), Duration(0))));

@@ -2,6 +2,8 @@
 // with few kinds of faults goes deeper than one with all of them.
 #pragma once
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "simulation/scheduler.h"
 #include "simulation/trace.h"
@@ -28,6 +30,8 @@ class Faults final : public FaultPoint {
   // After `end` nothing goes wrong any more, and what was under way has arrived.
   void end_at(MonoTime end) { end_ = end; }
   void set_down(bool is_down) { is_down_ = is_down; }
+  // Scans that begin before then end then: a node that knows nothing yet, while callers go on.
+  void hold_scans_until(MonoTime time) { scans_held_until_ = std::min(time, end_); }
   std::uint64_t injected() const { return injected_; }
 
   Fate before(const FakeCall& call) override;
@@ -49,6 +53,7 @@ class Faults final : public FaultPoint {
   Trace& trace_;
   MonoTime end_ = MonoTime::max();
   bool is_down_ = false;
+  MonoTime scans_held_until_{};
   std::uint64_t injected_ = 0;
 };
 

@@ -12,6 +12,8 @@ using namespace std::chrono_literals;
 
 // More than any world needs; a stage that never rests reaches it.
 constexpr std::uint64_t kMostEvents = 3'000'000;
+// Without faults, from the time of a job to its claim. Most of it is room for jobs that come together.
+constexpr Duration kOnTime = 100ms;
 
 // The wall clock of the database host: runs a little fast or slow, and is set now and then.
 class WallClock {
@@ -49,7 +51,10 @@ class World {
   void draw_config();
   void draw_types();
   void draw_faults();
-  void boot(SimNode& node) { node.start(catalog_); }
+  void boot(SimNode& node) {
+    if (chance(slow_starts_)) faults_.hold_scans_until(scheduler_.now() + up_to(15s));
+    node.start(catalog_);
+  }
   void plan_trouble();
   void trouble();
   void stop_node(SimNode& node);
@@ -76,7 +81,7 @@ class World {
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::unique_ptr<Callers> callers_;
   MonoTime faults_end_{};
-  double crashes_ = 0, clock_steps_ = 0, outages_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0;  // chance per trouble
+  double crashes_ = 0, clock_steps_ = 0, outages_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0, slow_starts_ = 0;  // chances
 };
 
 World::World(std::uint64_t seed, const WorldOptions& options)
@@ -139,8 +144,8 @@ void World::publish_catalog() {
 void World::draw_faults() {
   const auto rate = [&](double most) { return chance(0.5) ? 0 : most * random_.unit(); };
   faults_.rates = {rate(0.1), rate(0.05), rate(0.05), rate(0.1), rate(0.05), rate(0.02)};
-  crashes_ = rate(0.4), clock_steps_ = rate(0.4), outages_ = rate(0.3), locks_ = rate(1), pauses_ = rate(0.3), freezes_ = rate(0.3);
-  if (chance(0.5)) wall_.set_drift((random_.unit() - 0.5) * 1e-4);  // +-50 ppm
+  crashes_ = rate(0.4), clock_steps_ = rate(0.4), outages_ = rate(0.3), locks_ = rate(1), pauses_ = rate(0.3), freezes_ = rate(0.3), slow_starts_ = rate(1);
+  if (chance(0.5)) wall_.set_drift((random_.unit() - 0.5) * 1.8e-4);  // +-90 ppm
   faults_end_ = MonoTime(20s + up_to(40s));
 }
 
@@ -234,12 +239,16 @@ void World::live_on() {
 }
 
 void World::calm_down() {
-  constexpr Duration kOnTime = 100ms;
   checker_.calm_begins();
   callers_->probe(10, kOnTime, config_.scan_interval);
   for (int i = 0; i < 3; ++i)
-    scheduler_.after(up_to(4s), [this] { callers_->commit_late(up_to(config_.late_commit_margin / 2), kOnTime, config_.scan_interval); });
-  scheduler_.run_until(scheduler_.now() + 18s);
+    scheduler_.after(up_to(4s), [this] { callers_->commit_late(up_to(config_.late_commit_margin / 2), config_.scan_interval + kOnTime); });
+  scheduler_.after(up_to(4s), [this] {  // behind the low-water mark: the sweep finds it
+    callers_->commit_late(config_.late_commit_margin + up_to(5s), config_.sweep_interval + 2 * config_.scan_interval + kOnTime);
+  });
+  // And one after a lull, in which the wheel stood still.
+  scheduler_.after(20s, [this] { callers_->commit_ahead(config_.lookahead + config_.scan_interval + kOnTime, kOnTime); });
+  scheduler_.run_until(scheduler_.now() + 28s);
   if (!checker_.failures().empty()) return;
   for (const auto& node : nodes_) node->check_at_rest();
   hand_over();
