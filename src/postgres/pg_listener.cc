@@ -1,0 +1,73 @@
+#include "postgres/pg_listener.h"
+
+#include <sstream>
+
+namespace tocsin {
+
+class PgListener::Receiver final : public pqxx::notification_receiver {
+ public:
+  Receiver(pqxx::connection& connection, const std::string& channel, Heard& heard)
+      : pqxx::notification_receiver(connection, channel), heard_(heard) {}
+
+  void operator()(const std::string& payload, int) override {
+    if (channel() == "tocsin_type") {
+      heard_.is_types_changed = true;
+      return;
+    }
+    const auto due = parse_due(payload);
+    heard_.due.insert(heard_.due.end(), due.begin(), due.end());
+  }
+
+ private:
+  Heard& heard_;
+};
+
+PgListener::PgListener(SessionConfig config) : config_(std::move(config)) {}
+
+PgListener::~PgListener() { receivers_.clear(); }
+
+Result<Heard> PgListener::wait(Duration timeout) {
+  heard_ = {};
+  try {
+    if (!connection_) {
+      auto text = connection_string(config_);
+      if (!text) return text.error();
+      connection_ = std::make_unique<pqxx::connection>(*text);
+      for (const char* channel : {"tocsin_due", "tocsin_type"}) {
+        receivers_.push_back(std::make_unique<Receiver>(*connection_, channel, heard_));
+      }
+      backend_ = connection_->backendpid();
+      heard_.is_reconnected = true;
+      return heard_;
+    }
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+    connection_->await_notification(seconds.count(), (timeout - seconds).count());
+    // libpqxx reconnects without a word; what was sent meanwhile is lost.
+    if (connection_->backendpid() != backend_) {
+      backend_ = connection_->backendpid();
+      heard_.is_reconnected = true;
+    }
+    return heard_;
+  } catch (const std::exception& e) {
+    receivers_.clear();
+    connection_.reset();
+    return Error{ErrorCode::unavailable, e.what(), ""};
+  }
+}
+
+std::vector<Candidate> parse_due(std::string_view payload) {
+  std::vector<Candidate> due;
+  std::istringstream parts{std::string(payload)};
+  for (std::string part; std::getline(parts, part, ';');) {
+    std::istringstream fields(part);
+    Candidate job;
+    std::int64_t fire_at_us = 0;
+    if (fields >> job.job_id >> job.type_id >> fire_at_us && job.job_id > 0) {
+      job.fire_at = WallTime(Duration(fire_at_us));
+      due.push_back(job);
+    }
+  }
+  return due;
+}
+
+}  // namespace tocsin

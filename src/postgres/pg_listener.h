@@ -1,0 +1,39 @@
+// Hears NOTIFY: jobs that are due soon, and changes of the type registry.
+// Thread: owner only.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "postgres/session.h"
+#include "tocsin/job_store.h"
+
+namespace tocsin {
+
+struct Heard {
+  std::vector<Candidate> due;    // created or moved elsewhere, due within the lookahead
+  bool is_types_changed = false;
+  bool is_reconnected = false;   // what was sent before is lost: read everything again
+};
+
+class PgListener {
+ public:
+  explicit PgListener(SessionConfig config);
+  ~PgListener();
+
+  // Waits up to `timeout` (rounded to milliseconds). Error unavailable: not connected; call again later.
+  Result<Heard> wait(Duration timeout);
+
+ private:
+  class Receiver;
+  SessionConfig config_;
+  std::unique_ptr<pqxx::connection> connection_;
+  std::vector<std::unique_ptr<Receiver>> receivers_;
+  Heard heard_;
+  int backend_ = 0;
+};
+
+// The payload of a NOTIFY tocsin_due: "job_id type_id fire_at_us", several joined by ';'. Malformed parts are skipped: anyone may notify.
+std::vector<Candidate> parse_due(std::string_view payload);
+
+}  // namespace tocsin
