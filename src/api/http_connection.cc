@@ -60,7 +60,6 @@ void HttpConnection::next_request() {
   admission_ = {};
   scanned_ = 0;
   header_begun_ = false;
-  ++request_number_;
   enter(Phase::header, shared_->limits.idle_time);
   advance();
 }
@@ -189,18 +188,19 @@ void HttpConnection::request_done() {
   enter(Phase::waiting, admission_.reply_timeout.value_or(shared_->limits.reply_time));
   const auto loop = loop_.lock();
   if (!loop) return close();
-  Responder respond([loop, weak = weak_from_this(), number = request_number_](HttpResponse response) {
+  Responder respond([loop, weak = weak_from_this()](HttpResponse response) {
     // dispatch: at once when the answer is given on this very thread
-    asio::dispatch(loop->loop, [weak, number, response = std::move(response)]() mutable {
-      if (const auto self = weak.lock()) self->reply(number, std::move(response));
+    asio::dispatch(loop->loop, [weak, response = std::move(response)]() mutable {
+      if (const auto self = weak.lock()) self->reply(std::move(response));
     });
   });
   const auto run = std::move(admission_.run);
   run(std::move(request_), std::move(respond));
 }
 
-void HttpConnection::reply(std::uint64_t request_number, HttpResponse response) {
-  if (is_closed_ || phase_ != Phase::waiting || request_number != request_number_) return;
+// An answer that comes after the reply time finds another phase: that connection never waits again.
+void HttpConnection::reply(HttpResponse response) {
+  if (is_closed_ || phase_ != Phase::waiting) return;
   send(std::move(response), keep_alive_ ? After::keep : After::close);
 }
 
@@ -248,16 +248,18 @@ void HttpConnection::check_deadline(SteadyTime now) {
     case Phase::body:
       socket_.cancel(ignored);
       return fail({408, "The body took too long."});
-    case Phase::waiting:
-      ++request_number_;  // a late answer must not become the answer to the next request
-      return fail({503, "The request took too long; its outcome is unknown.", "", 1});
+    case Phase::waiting: return fail({503, "The request took too long; its outcome is unknown.", "", 1});
     case Phase::writing:
     case Phase::lingering: return close();
   }
 }
 
+std::optional<SteadyTime> HttpConnection::idle_until() const {
+  return phase_ == Phase::header && !header_begun_ ? std::optional(deadline_) : std::nullopt;
+}
+
 void HttpConnection::close_if_idle() {
-  if (phase_ == Phase::lingering || (phase_ == Phase::header && !header_begun_)) close();
+  if (phase_ == Phase::lingering || idle_until()) close();
 }
 
 void HttpConnection::close() {

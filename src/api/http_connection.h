@@ -45,6 +45,7 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   void forget(HttpConnection* connection);
   void drain();  // idle connections close now, others after their answer
   void close_all();
+  bool close_idlest();  // makes room for another; false: none is idle
   std::vector<std::shared_ptr<HttpConnection>> all() const;  // a copy: closing changes the original
 
   boost::asio::io_context loop{1};
@@ -62,6 +63,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start() { next_request(); }
   void refuse(const Problem& problem);  // instead of start()
   void check_deadline(SteadyTime now);
+  std::optional<SteadyTime> idle_until() const;  // between two requests: the deadline for the next
   void close_if_idle();
   void close();
 
@@ -82,7 +84,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void release_body();
   void continue_to_body();
   void request_done();
-  void reply(std::uint64_t request_number, HttpResponse response);
+  void reply(HttpResponse response);
   void fail(const Problem& problem) { send(problem_response(problem), After::linger); }
   void send(HttpResponse response, After after);
   void written();
@@ -100,9 +102,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Phase phase_ = Phase::header;
   After after_ = After::keep;
   SteadyTime deadline_{};
-  std::size_t scanned_ = 0;            // bytes of the header already looked at
-  std::size_t reserved_ = 0;           // of shared_->large_body_bytes
-  std::uint64_t request_number_ = 0;  // tells a late answer from one to this request
+  std::size_t scanned_ = 0;   // bytes of the header already looked at
+  std::size_t reserved_ = 0;  // of shared_->large_body_bytes
   bool is_closed_ = false;
   bool is_http10_ = false;
   bool is_head_ = false;

@@ -52,6 +52,15 @@ void HttpLoop::close_all() {
   for (const auto& connection : all()) connection->close();
 }
 
+bool HttpLoop::close_idlest() {
+  std::shared_ptr<HttpConnection> idlest;
+  for (const auto& [raw, connection] : connections) {
+    if (raw->idle_until() && (!idlest || *raw->idle_until() < *idlest->idle_until())) idlest = connection;
+  }
+  if (idlest) idlest->close();
+  return idlest != nullptr;
+}
+
 std::vector<std::shared_ptr<HttpConnection>> HttpLoop::all() const {
   std::vector<std::shared_ptr<HttpConnection>> copy;
   copy.reserve(connections.size());
@@ -103,8 +112,9 @@ void HttpServer::Impl::adopt(HttpLoop* loop, tcp::socket socket) {
   }
   asio::dispatch(loop->loop, [this, loop, count, s = std::move(socket)]() mutable {
     const auto connection = std::make_shared<HttpConnection>(loop->shared_from_this(), std::move(s));
+    const bool is_over = count > config.limits.connections && !loop->close_idlest();
     loop->connections.emplace(connection.get(), connection);
-    if (count > config.limits.connections)
+    if (is_over)
       connection->refuse({503, "Too many connections.", "", 1});
     else
       connection->start();
@@ -119,7 +129,9 @@ Status HttpServer::start() {
   const HttpServerConfig& config = impl_->config;
   error_code error;
   tcp::resolver resolver(impl_->loops[0]->loop);
-  const auto found = resolver.resolve(config.host, std::to_string(config.port), tcp::resolver::passive, error);
+  const bool is_bracketed = config.host.starts_with('[') && config.host.ends_with(']');  // "[::1]"
+  const std::string host = is_bracketed ? config.host.substr(1, config.host.size() - 2) : config.host;
+  const auto found = resolver.resolve(host, std::to_string(config.port), tcp::resolver::passive, error);
   if (error || found.empty()) return Error{ErrorCode::invalid, "cannot resolve " + config.host + ": " + error.message(), "listen"};
   const tcp::endpoint endpoint = found.begin()->endpoint();
   impl_->acceptor.emplace(impl_->loops[0]->loop);

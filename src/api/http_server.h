@@ -21,7 +21,7 @@ namespace tocsin {
 struct HttpLimits {
   std::size_t header_bytes = 8192;  // request line and all fields
   std::size_t header_lines = 64;
-  std::size_t connections = 4096;  // over it: 503 and close
+  std::size_t connections = 4096;  // over it the longest idle one is closed; if none is idle: 503
   // What large bodies (over 256 KiB) may hold in memory together; over it: 503.
   std::size_t large_body_bytes = std::size_t{256} << 20;
   std::chrono::milliseconds header_time{5'000};

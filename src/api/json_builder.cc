@@ -43,6 +43,7 @@ bool JsonBuilder::is_verbatim() const {
 }
 
 bool JsonBuilder::add(json value) {
+  if (++values_ > kMaxJsonValues) return fail("There are too many values.");
   if (levels_.empty()) {
     root_ = std::move(value);
   } else if (Level& level = levels_.back(); level.container->is_array()) {
@@ -70,6 +71,7 @@ bool JsonBuilder::start(json::value_t kind) {
     levels_.emplace_back();
     return true;
   }
+  if (++values_ > kMaxJsonValues) return fail("There are too many values.");
   json* place = &root_;
   if (levels_.empty()) {
     root_ = json(kind);

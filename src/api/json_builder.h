@@ -58,6 +58,7 @@ class JsonBuilder {
   std::string verbatim_;
   JsonWriter text_{verbatim_};
   std::size_t verbatim_depth_ = 0;
+  std::size_t values_ = 0;
 };
 
 }  // namespace tocsin

@@ -361,16 +361,48 @@ TEST_F(HttpServerTest, BoundsWhatLargeBodiesHoldTogether) {
 TEST_F(HttpServerTest, TellsThoseOverTheLimitOfConnections) {
   start([](HttpServerConfig& config) { config.limits.connections = 2; });
   RawClient a = client(), b = client();
-  a.send(kGet);
-  b.send(kGet);
-  EXPECT_EQ(a.status(), 200);
-  EXPECT_EQ(b.status(), 200);
+  a.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Responder answer_a = app.next_waiting();
+  b.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Responder answer_b = app.next_waiting();
   RawClient c = client();
   c.send(kGet);
   EXPECT_EQ(c.status(), 503);
   EXPECT_EQ(c.rest(), "");
+  answer_a({200, "text/plain", "still here", {}});
+  answer_b({200, "text/plain", "here too", {}});
+  EXPECT_TRUE(a.response().ends_with("still here"));
+  EXPECT_TRUE(b.response().ends_with("here too"));
+}
+
+TEST_F(HttpServerTest, AnswersForAHandlerThatForgets) {
+  start();
+  RawClient c = client();
+  c.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  app.next_waiting();
+  EXPECT_EQ(c.status(), 500);
+  c.send(kGet);
+  EXPECT_EQ(c.status(), 200);
+}
+
+TEST_F(HttpServerTest, IdleConnectionsMakeRoomForNewOnes) {
+  start([](HttpServerConfig& config) { config.limits.connections = 2; });
+  RawClient a = client(), b = client();
   a.send(kGet);
   EXPECT_EQ(a.status(), 200);
+  b.send(kGet);
+  EXPECT_EQ(b.status(), 200);
+  RawClient c = client();
+  c.send(kGet);
+  EXPECT_EQ(c.status(), 200);
+  EXPECT_EQ(a.rest(), "");
+  b.send(kGet);
+  EXPECT_EQ(b.status(), 200);
+}
+
+TEST_F(HttpServerTest, ListensOnIpv6) {
+  start([](HttpServerConfig& config) { config.host = "[::1]"; });
+  EXPECT_GT(server->port(), 0);
 }
 
 // ---- deadlines

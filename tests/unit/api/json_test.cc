@@ -68,6 +68,14 @@ TEST(StrictJson, SurvivesNestingOfAHundredThousand) {
   EXPECT_EQ(document.problem()->field, "attribute");
 }
 
+TEST(StrictJson, BoundsTheNumberOfValues) {
+  std::string text = "{\"jobs\":[0";
+  for (std::size_t i = 0; i < kMaxJsonValues; ++i) text += ",[]";
+  JsonDocument document(text + "]}");
+  ASSERT_TRUE(document.problem());
+  EXPECT_TRUE(document.problem()->field.starts_with("jobs["));
+}
+
 TEST(VerbatimField, KeepsNumbersAsWritten) {
   const std::string value = R"({"a":[1.10,12345678901234567890123,-0.5e3,true,null],"b":"\"é\n","c":{}})";
   JsonDocument document(R"({"x":1, "attribute": )" + value + R"(, "y":2})", "attribute");
