@@ -64,7 +64,12 @@ TypeId install_by_hand(const std::string& database) {
       .as<TypeId>();
 }
 
-ByHand::ByHand(const std::string& database, TypeId type) : connection_(session_of(database)), type_(type) {}
+ByHand::ByHand(const std::string& database, TypeId type) : connection_(session_of(database)), type_(type) {
+  create({}, {});
+  fire({});
+  claim_and_finish({});
+  cancel({});
+}
 
 const std::string& ByHand::prepared(const std::string& name, std::string (*make_sql)()) {
   const auto [known, is_new] = prepared_.insert(name);

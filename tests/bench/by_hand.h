@@ -22,6 +22,7 @@ TypeId install_by_hand(const std::string& database);
 // Thread: owner only.
 class ByHand {
  public:
+  // Every statement is planned, as a node does it before it serves.
   ByHand(const std::string& database, TypeId type);
 
   // Draws the ids of `jobs`; not part of creating them, as a node draws in large blocks.
@@ -31,7 +32,7 @@ class ByHand {
   void claim_and_finish(std::span<const JobId> ids);  // two transactions
   void cancel(std::span<const JobId> ids);
 
-  // The oldest due of one shard; returns how many.
+  // The oldest due of one shard; returns how many. `limit` 0 plans it.
   std::size_t fire_due(Shard shard, int limit);
 
  private:

@@ -10,7 +10,7 @@ namespace {
 using Rounds = Figure::Rounds;
 
 Section drain_section(const std::vector<int>& claimers) {
-  Section section{"drain", "Drain: jobs due at one instant, batches of 500 by id", {}};
+  Section section{"drain", "Drain: all due at one instant", {}};
   for (const int n : claimers) {
     const std::string count = std::to_string(n), noun = n == 1 ? " claimer" : " claimers";
     section.figures.push_back(
@@ -43,7 +43,7 @@ Section floor_section(const std::vector<int>& claimers) {
 
 std::vector<Section> catalog(const std::vector<int>& claimers) {
   return {{"lateness",
-           "Lateness: noop jobs due at random ms over 30 s",
+           "Lateness: due at random ms over 30 s",
            {{"lateness.min", "least", "ms", ">= 0", "", Rounds::least},
             {"lateness.p50", "p50", "ms"},
             {"lateness.p90", "p90", "ms"},
@@ -53,13 +53,13 @@ std::vector<Section> catalog(const std::vector<int>& claimers) {
             {"lateness.early", "fired early, of all rounds", "jobs", "0", "", Rounds::sum}}},
           drain_section(claimers),
           {"single",
-           "Requests over 32 keep-alive connections",
+           "Requests over 32 connections",
            {{"single.create", "creates, each 201 and durable", "jobs/s", "", "floor.commit_32"},
             {"single.create_p50", "  p50 of the answer", "ms"},
             {"single.create_p99", "  p99 of the answer", "ms"},
             {"single.healthz", "GET /healthz: the client's ceiling", "req/s"}}},
           {"cancel",
-           "Cancels by id over 32 keep-alive connections",
+           "Cancels by id over 32 connections",
            {{"cancel.rate", "cancels, each 200 and durable", "jobs/s", "", "floor.commit_32"},
             {"cancel.p99", "  p99 of the answer", "ms"},
             {"cancel.refused", "  not answered 200, of all rounds", "jobs", "0", "", Rounds::sum}}},
@@ -68,7 +68,7 @@ std::vector<Section> catalog(const std::vector<int>& claimers) {
            {{"batch.create_500", "batches of 500", "jobs/s", "", "floor.create_500"},
             {"batch.create_10000", "batches of 10,000", "jobs/s", "", "floor.create_10000"}}},
           {"memory",
-           "Backlog: a million jobs overdue, then resumed",
+           "Backlog: a million overdue, then resumed",
            {{"memory.start", "resident memory of the node, idle", "MB"},
             {"memory.peak", "  at its peak, most of all rounds", "MB", "<= 150", "", Rounds::most},
             {"memory.after", "  when all have fired", "MB"},
@@ -80,13 +80,14 @@ std::vector<Section> catalog(const std::vector<int>& claimers) {
             {"webhook.p99", "  p99 of the lateness there", "ms"},
             {"webhook.burst", "delivered, due at one instant", "jobs/s", "", "floor.claimed"}}},
           {"life",
-           "A whole life: created in batches of 500, fired in batches",
-           {{"life.node", "by the node, per job", "us", "", "life.hand"},
-            {"life.hand", "its statements by hand, per job", "us"},
-            {"life.database", "time in the database, per job", "us", "<= 50"},
+           "A whole life, per job: batches of 500",
+           {{"life.node", "created and fired by the node", "us", "", "life.hand"},
+            {"life.hand", "its statements by hand", "us"},
+            {"life.one_backend", "  on one connection", "us", "<= 50"},
+            {"life.database", "time in the node's statements, waits and all", "us"},
             {"life.statements", "statements per 1,000 jobs", ""},
             {"life.transactions", "transactions per 1,000 jobs", ""},
-            {"life.wal", "WAL per job", "bytes"}}},
+            {"life.wal", "WAL", "bytes"}}},
           floor_section(claimers)};
 }
 

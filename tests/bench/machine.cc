@@ -45,14 +45,15 @@ Machine describe_machine(const PostgresServer& server) {
   pqxx::connection connection(server.url());
   pqxx::nontransaction tx(connection);
   const auto setting = [&](const char* name) { return std::string(tx.exec1(std::string("SHOW ") + name)[0].c_str()); };
-  std::string database = "PostgreSQL " + setting("server_version");
+  std::string settings;
   for (const char* name : {"shared_buffers", "max_wal_size", "fsync", "synchronous_commit", "wal_sync_method"})
-    database += std::string(", ") + name + " " + setting(name);
+    settings += std::string(settings.empty() ? "" : ", ") + name + " " + setting(name);
   const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   return {{"cpu", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)) + " x " + cpu_model()},
           {"memory", rounded(memory / (1 << 30), 1) + " GiB"},
           {"system", kernel()},
-          {"database", database + (server.is_private() ? " (private cluster)" : "")},
+          {"database", "PostgreSQL " + setting("server_version") + (server.is_private() ? ", a private cluster" : "")},
+          {"settings", settings},
           {"tocsin", kVersion},
           {"load before", rounded(load_average(), 2)}};
 }

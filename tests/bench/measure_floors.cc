@@ -166,6 +166,7 @@ class OwnStatements {
     settle();
     const double seconds = run_lanes(2, kDefaultShards, [&]() -> Work {
       auto hand = std::make_shared<ByHand>(database_, type_);
+      for (int shard = 0; shard < kDefaultShards; ++shard) hand->fire_due(static_cast<Shard>(shard), 0);
       return [hand](std::size_t shard) {
         while (hand->fire_due(static_cast<Shard>(shard), static_cast<int>(kBatch)) == kBatch) {
         }

@@ -74,7 +74,8 @@ double by_node(Bench& bench, std::size_t n) {
   return creating + firing.count();
 }
 
-double by_hand(Bench& bench, std::size_t n) {
+// The same, with so many connections that create and that fire.
+double by_hand(Bench& bench, std::size_t n, int creators, int claimers) {
   const Database database(bench.server);
   const TypeId type = install_by_hand(database.url());
   const std::vector<BenchJob> jobs =
@@ -86,10 +87,10 @@ double by_hand(Bench& bench, std::size_t n) {
       return [&, hand](std::size_t chunk) { verb(*hand, chunk * kBatch, std::min(kBatch, n - chunk * kBatch)); };
     });
   };
-  const double creating = lanes(Subject::kBatchesInFlight, [&](ByHand& hand, std::size_t first, std::size_t count) {
+  const double creating = lanes(creators, [&](ByHand& hand, std::size_t first, std::size_t count) {
     hand.create(std::span(ids).subspan(first, count), std::span(jobs).subspan(first, count));
   });
-  const double firing = lanes(kClaimers, [&](ByHand& hand, std::size_t first, std::size_t count) {
+  const double firing = lanes(claimers, [&](ByHand& hand, std::size_t first, std::size_t count) {
     hand.fire(std::span(ids).subspan(first, count));
   });
   return creating + firing;
@@ -101,7 +102,8 @@ void measure_life(Bench& bench) {
   const std::size_t n = bench.sizes.life_jobs;
   const double us_per_job = 1e6 / static_cast<double>(n);
   bench.results.add("life.node", us_per_job * by_node(bench, n));
-  bench.results.add("life.hand", us_per_job * by_hand(bench, n));
+  bench.results.add("life.hand", us_per_job * by_hand(bench, n, Subject::kBatchesInFlight, kClaimers));
+  bench.results.add("life.one_backend", us_per_job * by_hand(bench, n, 1, 1));
 }
 
 }  // namespace tocsin::bench

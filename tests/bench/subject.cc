@@ -81,8 +81,9 @@ LoadReport Subject::create(const std::vector<BenchJob>& jobs, std::size_t batch,
   };
   if (ids) {
     load.on_answer = [&](std::int64_t n, const std::string& body) {
+      const Json answer = Json::parse(body);
       std::size_t at = static_cast<std::size_t>(n) * batch;
-      for (const Json& item : Json::parse(body).at("items")) ids->at(at++) = item.at("job_id").get<std::string>();
+      for (const Json& item : answer.at("items")) ids->at(at++) = item.at("job_id").get<std::string>();
     };
   }
   LoadReport report = run_strict_load(load);
