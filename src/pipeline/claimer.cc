@@ -1,5 +1,7 @@
 #include "pipeline/claimer.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace tocsin {
@@ -96,8 +98,9 @@ void Claimer::accept(const Sent& sent, std::vector<ClaimedJob> won) {
     const TypeId type = claimed.job.type_id;
     const BizType* known = sent.catalog->find(type);
     if (known) claimed.job.biz_type = known->name;
-    // Trust in the lease is counted from before the request was sent.
-    claimed.lease_deadline = sent.at + (known ? known->ttr : BizType{}.ttr) - shared_.config.lease_margin;
+    // Trust in the lease is counted from before the request was sent. A lease shorter than the margin must leave time to start.
+    const Duration ttr = known ? known->ttr : BizType{}.ttr;
+    claimed.lease_deadline = sent.at + ttr - std::min(shared_.config.lease_margin, ttr / 4);
     if (claimed.job.attempts == 1 && claimed.job.started_at) {
       shared_.events.started(type, *claimed.job.started_at - claimed.job.action_time);
     }

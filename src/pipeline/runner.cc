@@ -26,9 +26,9 @@ void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
     return;
   }
   if (now >= claimed->lease_deadline) {
-    // Somebody else may run it by now: neither start it nor write anything about it.
+    // Somebody else may run it by now; if not, the attempt need not count: a slow claim would kill a job that has one attempt.
     shared_.events.count(Counter::expired_starts);
-    shared_.gate.release(claimed->job.type_id, 1);
+    put(shared_, {std::move(claimed), Outcome::done(), true});
     return;
   }
   const auto catalog = shared_.catalog.get();

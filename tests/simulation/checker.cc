@@ -58,6 +58,8 @@ void Checker::on_change(const FakeDatabase::Change& change) {
   attempt.node = job.node.value_or("");
   attempt.lease_end = scheduler_.now() + (job.fire_at - change.db_now);
   attempt.clock_steps = clock_steps_;
+  attempt.claimed = scheduler_.now();
+  attempt.is_orphan = faults_.is_late();
   if (!attempts_.emplace(change.token, attempt).second) fail("I4", "a token was used twice: job " + std::to_string(job.job_id));
 }
 
@@ -200,12 +202,19 @@ void Checker::check_overdue() {
     const Duration late = std::min<Duration>(database_.now() - row.job.fire_at, scheduler_.now() - *faults_ended_);
     if (late > *overdue_bound_)
       return fail("live", "job " + std::to_string(id) + " (" + std::string(to_string(row.job.status)) + ") is overdue by " + ms(late) + " without any fault");
-    // Without faults an outcome is written at once; an outcome that was forgotten before leaves its row running.
     const auto claim = attempts_.find(records_.at(id).token);
-    if (claim == attempts_.end() || claim->second.is_orphan || !claim->second.answer) continue;
-    if (scheduler_.now() - std::max(claim->second.answered, *faults_ended_) > std::chrono::seconds(1))
-      return fail("live", "job " + std::to_string(id) + ": its handler has answered and nobody wrote it down");
+    if (claim != attempts_.end() && !claim->second.is_orphan) check_claim_is_held("job " + std::to_string(id), claim->second);
   }
+}
+
+// After the claim memory is a promise. Without faults claims start and outcomes are written at once; what was forgotten before the
+// faults ended has left its row running.
+void Checker::check_claim_is_held(const std::string& name, const Attempt& attempt) {
+  constexpr Duration kLong = std::chrono::seconds(1);
+  const auto waits_since = [&](MonoTime time) { return scheduler_.now() - std::max(time, *faults_ended_); };
+  if (attempt.answer && waits_since(attempt.answered) > kLong) fail("live", name + ": its handler has answered and nobody wrote it down");
+  const bool is_trusted = scheduler_.now() < attempt.lease_end - kLong && attempt.clock_steps == clock_steps_;
+  if (!attempt.is_started && is_trusted && waits_since(attempt.claimed) > kLong) fail("live", name + " was claimed and never started");
 }
 
 void Checker::check_end() {

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "simulation/faults.h"
 #include "simulation/scheduler.h"
 #include "simulation/trace.h"
 #include "support/fake_database.h"
@@ -26,7 +27,8 @@ namespace tocsin {
 // Thread: owner only.
 class Checker {
  public:
-  Checker(Scheduler& scheduler, Trace& trace, const FakeDatabase& database) : scheduler_(scheduler), trace_(trace), database_(database) {}
+  Checker(Scheduler& scheduler, Trace& trace, const FakeDatabase& database, const Faults& faults)
+      : scheduler_(scheduler), trace_(trace), database_(database), faults_(faults) {}
 
   // What happened.
   void on_change(const FakeDatabase::Change& change);                     // committed
@@ -67,7 +69,8 @@ class Checker {
     bool is_started = false;
     std::optional<Outcome> answer;
     MonoTime answered{};
-    bool is_orphan = false;  // the process that held it is gone
+    MonoTime claimed{};
+    bool is_orphan = false;  // the process that held it is gone, or never heard of it
   };
   struct Record {
     Job row;            // after the last committed change
@@ -82,11 +85,13 @@ class Checker {
   void check_edge(const FakeDatabase::Change& change, const Record& before);
   void check_claim(const FakeDatabase::Change& change, const Record& before);
   void check_result(const FakeDatabase::Change& change, const Record& before);
+  void check_claim_is_held(const std::string& name, const Attempt& attempt);
   void check_calm(const FakeDatabase::Change& change, const Record& before);
 
   Scheduler& scheduler_;
   Trace& trace_;
   const FakeDatabase& database_;
+  const Faults& faults_;
   std::map<JobId, Record> records_;
   std::map<ClaimToken, Attempt> attempts_;
   std::set<std::tuple<std::string, TypeId, std::string>> keys_;

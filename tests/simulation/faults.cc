@@ -56,7 +56,9 @@ void Faults::keep(std::function<void()> effect) {
   const Duration most = std::max<Duration>(end_ - scheduler_.now(), Duration(0));
   scheduler_.after(std::min(any_delay(), most), [this, effect = std::move(effect)] {
     trace_.line(scheduler_.now(), "a late effect arrives");
+    is_late_ = true;
     effect();
+    is_late_ = false;
   });
 }
 

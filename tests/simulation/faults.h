@@ -33,6 +33,8 @@ class Faults final : public FaultPoint {
   // Scans that begin before then end then: a node that knows nothing yet, while callers go on.
   void hold_scans_until(MonoTime time) { scans_held_until_ = std::min(time, end_); }
   std::uint64_t injected() const { return injected_; }
+  // The change under way is the late effect of a call that nobody waits for any more.
+  bool is_late() const { return is_late_; }
 
   Fate before(const FakeCall& call) override;
   void working(const FakeCall& call) override;
@@ -53,6 +55,7 @@ class Faults final : public FaultPoint {
   Trace& trace_;
   MonoTime end_ = MonoTime::max();
   bool is_down_ = false;
+  bool is_late_ = false;
   MonoTime scans_held_until_{};
   std::uint64_t injected_ = 0;
 };

@@ -73,7 +73,7 @@ class World {
   WallClock wall_{scheduler_};
   FakeDatabase database_;
   Faults faults_{scheduler_, random_, trace_};
-  Checker checker_{scheduler_, trace_, database_};
+  Checker checker_{scheduler_, trace_, database_, faults_};
   SimContext context_{scheduler_, random_, trace_, database_, faults_, checker_};
   EngineConfig config_;
   std::vector<BizType> types_;
@@ -130,7 +130,7 @@ void World::draw_types() {
   };
   add("instant", "noop", 5s);
   add("steady", "sim", 2s + up_to(20s));
-  add("hasty", "sim", 400ms + up_to(600ms)).max_running = 2;
+  add("hasty", "sim", 30ms + up_to(800ms)).max_running = 2;
   if (chance(0.5)) add("second.instant", "noop", 5s);
   publish_catalog();
 }
@@ -246,9 +246,11 @@ void World::calm_down() {
   scheduler_.after(up_to(4s), [this] {  // behind the low-water mark: the sweep finds it
     callers_->commit_late(config_.late_commit_margin + up_to(5s), config_.sweep_interval + 2 * config_.scan_interval + kOnTime);
   });
-  // And one after a lull, in which the wheel stood still.
-  scheduler_.after(20s, [this] { callers_->commit_ahead(config_.lookahead + config_.scan_interval + kOnTime, kOnTime); });
-  scheduler_.run_until(scheduler_.now() + 28s);
+  // And some after a lull, in which the wheel stood still.
+  for (int i = 0; i < 5; ++i)
+    scheduler_.after(20s + i * 300ms, [this] { callers_->commit_ahead(config_.lookahead + config_.scan_interval + kOnTime, kOnTime); });
+  // To the end of the last lease too: a scan may have seen it while the job ran.
+  scheduler_.run_until(scheduler_.now() + 28s + config_.lookahead + 2s);
   if (!checker_.failures().empty()) return;
   for (const auto& node : nodes_) node->check_at_rest();
   hand_over();
