@@ -1,0 +1,36 @@
+// A node's REST interface, as a caller sees it.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace tocsin {
+
+using Json = nlohmann::json;
+
+struct Reply {
+  int status = 0;  // 0: no answer
+  Json body;       // null when it is no JSON
+  std::string text;
+};
+
+// Thread: owner only.
+class Rest {
+ public:
+  explicit Rest(int port, const std::string& token = "");
+  ~Rest();
+  Rest(Rest&&) noexcept;
+  Rest& operator=(Rest&&) noexcept;
+
+  Reply get(const std::string& path);
+  Reply put(const std::string& path, const Json& body);
+  Reply post(const std::string& path, const Json& body = Json::object());
+  Reply remove(const std::string& path);
+
+ private:
+  struct Client;
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace tocsin
