@@ -52,7 +52,11 @@ class World {
   void draw_types();
   void draw_faults();
   void boot(SimNode& node) {
-    if (chance(slow_starts_)) faults_.hold_scans_until(scheduler_.now() + up_to(15s));
+    if (chance(slow_starts_)) {
+      faults_.hold_scans_until(scheduler_.now() + up_to(15s));
+      // More hints than fit, before the node knows the time.
+      if (chance(0.2)) scheduler_.after(up_to(1s), [this] { callers_->rush(static_cast<int>(2 * config_.capacity)); });
+    }
     node.start(catalog_);
   }
   void plan_trouble();
