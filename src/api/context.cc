@@ -1,5 +1,7 @@
 #include "api/context.h"
 
+#include <algorithm>
+
 #include "api/job_json.h"
 
 namespace tocsin {
@@ -28,6 +30,14 @@ std::shared_ptr<const BizType> ApiContext::find_type(Stores& stores, const std::
   if (!may_reload()) return nullptr;
   backend.reload_types(stores);
   return find();
+}
+
+std::shared_ptr<const TypeCatalog> ApiContext::catalog_for(Stores& stores, std::span<const Job> jobs) {
+  const auto catalog = backend.types();
+  const bool is_whole = std::all_of(jobs.begin(), jobs.end(), [&](const Job& job) { return catalog->find(job.type_id) != nullptr; });
+  if (is_whole || !may_reload()) return catalog;
+  backend.reload_types(stores);
+  return backend.types();
 }
 
 void ApiContext::with_type(const CallPtr& call, const std::string& name, const std::string& field, std::function<void(const BizType&)> use) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,8 @@ class ApiContext {
   void with_type(const CallPtr& call, const std::string& name, const std::string& field, std::function<void(const BizType&)> use);
   // The same on a database thread: null when nobody knows it.
   std::shared_ptr<const BizType> find_type(Stores& stores, const std::string& name);
+  // The catalog to name the types of `jobs` with: read again (at most once a second) when it lacks one. On a database thread.
+  std::shared_ptr<const TypeCatalog> catalog_for(Stores& stores, std::span<const Job> jobs);
   static Problem unknown_type(const std::string& name, const std::string& field);
 
   Problem problem_of(const Error& error) const;

@@ -64,9 +64,8 @@ void write_limits(JsonWriter& out, const BizType* type) {
   out.field("paused", type->paused).field("ttr_ms", type->ttr.count() / 1000).end_object();
 }
 
-std::string explain_text(const Backend& backend, const Job& job) {
-  const auto catalog = backend.types();
-  const BizType* type = catalog->find(job.type_id);
+std::string explain_text(const Backend& backend, const Job& job, const TypeCatalog& catalog) {
+  const BizType* type = catalog.find(job.type_id);
   const WallTime now = backend.now();
   std::string text;
   JsonWriter out(text);
@@ -84,7 +83,7 @@ std::string explain_text(const Backend& backend, const Job& job) {
     out.begin_object().field("at", error.at).field("node", error.node).field("attempt", error.attempt).field("message", error.message).end_object();
   out.end_array();
   out.key("job");
-  write_job(out, job, *catalog);
+  write_job(out, job, catalog);
   out.end_object();
   return text;
 }
@@ -96,7 +95,7 @@ void explain(ApiContext& context, const CallPtr& call) {
     const auto job = stores.reports.find(id);
     if (!job) return call->refuse(context.problem_of(job.error()));
     if (!*job) return call->refuse(ApiContext::no_such_job());
-    call->reply(200, explain_text(context.backend, **job));
+    call->reply(200, explain_text(context.backend, **job, *context.catalog_for(stores, {&**job, 1})));
   });
 }
 

@@ -49,7 +49,10 @@ void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog) {
   const BizType* type = catalog.find(job.type_id);
   out.begin_object();
   out.field("job_id", std::to_string(job.job_id)).field("biz_id", job.biz_id);
-  out.field("biz_type", type != nullptr ? type->name : job.biz_type).field("status", to_string(job.status));
+  const std::string& name = type != nullptr ? type->name : job.biz_type;
+  out.key("biz_type");
+  name.empty() ? out.null() : out.value(name);  // null: of a type that has been deleted
+  out.field("status", to_string(job.status));
   write_time(out, "action_time", job.action_time);
   write_time(out, "fire_at", job.fire_at);
   out.field("attempts", job.attempts).field("max_attempts", job.max_attempts);

@@ -75,7 +75,7 @@ void list(ApiContext& context, const CallPtr& call) {
     filter.limit = std::min(filter.limit + 1, kMaxPage);
     const auto jobs = stores.reports.list(filter);
     if (!jobs) return call->refuse(context.problem_of(jobs.error()));
-    call->reply(200, page_text(*jobs, limit, *context.backend.types()));
+    call->reply(200, page_text(*jobs, limit, *context.catalog_for(stores, *jobs)));
   });
 }
 
@@ -86,7 +86,7 @@ void get(ApiContext& context, const CallPtr& call) {
     const auto job = stores.reports.find(id);
     if (!job) return call->refuse(context.problem_of(job.error()));
     if (!*job) return call->refuse(ApiContext::no_such_job());
-    call->reply(200, job_text(**job, *context.backend.types()));
+    call->reply(200, job_text(**job, *context.catalog_for(stores, {&**job, 1})));
   });
 }
 

@@ -348,6 +348,27 @@ TEST_F(ReadJobs, Filters) {
   EXPECT_EQ(count("biz_type=nope"), -422);
 }
 
+TEST_F(ReadJobs, NameATypeThatAnotherNodeMade) {
+  BizType type;
+  type.name = "new.type";
+  type.handler_json = R"({"kind":"noop"})";
+  NewJob job;
+  job.biz_id = "a";
+  job.type_id = backend.database.put_type(type, backend.time).type.type_id;
+  job.when.in = 1min;
+  ASSERT_TRUE(backend.create(job, [](const Result<CreateReply>&) {}));
+  EXPECT_EQ(get("/v1/jobs").body.at("items")[0].at("biz_type"), "new.type");
+  EXPECT_EQ(backend.reloads, 1);
+}
+
+TEST_F(ReadJobs, ShowNoTypeOnceItIsDeleted) {
+  const std::string one = make_job();
+  post("/v1/jobs/" + one + "/cancel");
+  ASSERT_EQ(call("DELETE", "/v1/types/order.unpaid").status, 200);
+  EXPECT_EQ(get("/v1/jobs/" + one).body.at("biz_type"), nullptr);
+  EXPECT_EQ(get("/v1/jobs/" + one + "/explain").status, 200);
+}
+
 TEST_F(ReadJobs, RefuseBadFilters) {
   const std::pair<const char*, const char*> table[] = {{"limit=0", "limit"},   {"limit=1001", "limit"}, {"limit=x", "limit"},        {"limit=", "limit"},
                                                        {"limit=1.5", "limit"}, {"limit=+1", "limit"},   {"status=open", "status"},   {"status=", "status"},
