@@ -40,7 +40,8 @@ TEST(Migrate, InstallsOnceAndRecordsIt) {
 
 TEST(Migrate, TwoAtTheSameTimeInstallOnce) {
   TestDatabase database(0);
-  const std::vector<std::string> command{required_env("TOCSIN_BINARY"), "migrate", "--database", database.url(), "--shards", "4"};
+  const std::vector<std::string> command{
+      required_env("TOCSIN_BINARY"), "migrate", "--database", database.url(), "--shards", "4"};
   Process one(command), other(command);
   EXPECT_EQ(one.wait(), 0) << one.err();
   EXPECT_EQ(other.wait(), 0) << other.err();
@@ -54,7 +55,8 @@ TEST(Migrate, TakesAnyShardCountOfTheContract) {
     const Ran ran = migrate(database, {"--shards", std::to_string(shards)});
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     EXPECT_EQ(database.number("SELECT tocsin.shard_count()"), shards);
-    EXPECT_EQ(database.number("SELECT count(*) FROM pg_inherits WHERE inhparent = 'tocsin.job_live'::regclass"), shards);
+    EXPECT_EQ(database.number("SELECT count(*) FROM pg_inherits WHERE inhparent = 'tocsin.job_live'::regclass"),
+              shards);
   }
 }
 
@@ -105,8 +107,8 @@ TEST(Migrate, ServeCanDoItFirst) {
 
 // Keys of every length, from every plane of Unicode.
 std::vector<std::string> hostile_keys(std::size_t n) {
-  const std::vector<std::string> atoms{"a",  "Z",  "0",  " ",  "-", "'", "\"", "\\", "%", "\t", "\n", "é", "ß",
-                                       "ñ", "订", "単", "한", "א", "م", "😀", "🚀", "𐍈", "\u0301", "\u200d"};
+  const std::vector<std::string> atoms{"a", "Z", "0",  " ",  "-",  "'", "\"", "\\", "%", "\t", "\n",     "é",
+                                       "ß", "ñ", "订", "単", "한", "א", "م",  "😀",  "🚀", "𐍈",  "\u0301", "\u200d"};
   std::mt19937_64 random(5);
   std::vector<std::string> keys{"a", std::string(128, 'x'), std::string(127, 'y') + "z"};
   while (keys.size() < n) {
@@ -126,7 +128,9 @@ TEST(Migrate, SqlAndCppPutEveryKeyIntoTheSameShard) {
   TestDatabase database(8);
   pqxx::connection connection(database.url());
   pqxx::nontransaction tx(connection);
-  connection.prepare("shards", "SELECT tocsin.shard_of($1, 1), tocsin.shard_of($1, 8), tocsin.shard_of($1, 1000), tocsin.shard_of($1, 1024)");
+  connection.prepare(
+      "shards",
+      "SELECT tocsin.shard_of($1, 1), tocsin.shard_of($1, 8), tocsin.shard_of($1, 1000), tocsin.shard_of($1, 1024)");
   for (const std::string& key : hostile_keys(5000)) {
     const auto row = tx.exec_prepared1("shards", key);
     ASSERT_EQ(row[0].as<int>(), shard_of(key, 1)) << key;

@@ -1,5 +1,6 @@
 #include "support/test_database.h"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <map>
@@ -54,18 +55,31 @@ class Template {
   const std::string name_ = fresh_name();
 };
 
-const std::string& template_with(int shards) {
-  static std::map<int, std::unique_ptr<Template>> templates;
-  auto& wanted = templates[shards];
-  if (!wanted) wanted = std::make_unique<Template>(shards);
-  return wanted->name();
+// Dropped when all tests have run, before the statics of libpqxx go.
+class Templates final : public ::testing::Environment {
+ public:
+  const std::string& with(int shards) {
+    auto& wanted = templates_[shards];
+    if (!wanted) wanted = std::make_unique<Template>(shards);
+    return wanted->name();
+  }
+  void TearDown() override { templates_.clear(); }
+
+ private:
+  std::map<int, std::unique_ptr<Template>> templates_;
+};
+
+Templates& templates() {
+  static Templates* all = static_cast<Templates*>(::testing::AddGlobalTestEnvironment(new Templates));
+  return *all;
 }
+[[maybe_unused]] const Templates& registered_before_the_tests_run = templates();
 
 }  // namespace
 
 TestDatabase::TestDatabase(int shards) : name_(fresh_name()), url_(url_of(name_)) {
   execute("CREATE DATABASE " + name_ + " TEMPLATE " +
-          (shards > 0 ? template_with(shards) : "template0 ENCODING 'UTF8'"));
+          (shards > 0 ? templates().with(shards) : "template0 ENCODING 'UTF8'"));
   for (const char* setting : {"search_path = ''", "timezone = 'Asia/Kathmandu'", "datestyle = 'SQL, DMY'"}) {
     execute("ALTER DATABASE " + name_ + " SET " + setting);
   }

@@ -38,7 +38,7 @@ struct WebhookReceiver::Server {
 WebhookReceiver::WebhookReceiver() : server_(std::make_unique<Server>()) {
   Server& server = *server_;
   // A connection occupies a thread as long as the node keeps it open.
-  server.http.new_task_queue = [] { return new httplib::ThreadPool(128); };
+  server.http.new_task_queue = [] { return new httplib::ThreadPool(64); };
   server.http.set_tcp_nodelay(true);
   server.http.Post(".*", [&server](const httplib::Request& request, httplib::Response& response) {
     server.take(request, response);

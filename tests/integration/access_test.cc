@@ -1,0 +1,63 @@
+// Who may call what, over the wire.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/node_process.h"
+#include "support/test_database.h"
+
+namespace tocsin {
+namespace {
+
+class Access : public ::testing::Test {
+ protected:
+  static std::string token_of(const std::string& role) { return role + "-token-0123456789"; }
+  static std::string token_file() {
+    const std::string path = required_env("TOCSIN_TEST_DIR") + "/roles.toml";
+    std::ofstream file(path);
+    for (const char* role : {"admin", "producer", "consumer", "viewer"}) {
+      file << "[[token]]\nname = \"" << role << "\"\nrole = \"" << role << "\"\ntoken = \"" << token_of(role) << "\"\n";
+    }
+    return path;
+  }
+  Rest as(const std::string& role) const { return Rest(node.port(), token_of(role)); }
+
+  TestDatabase database{8};
+  mutable NodeProcess node{database.url(), {"--token-file", token_file()}, token_of("admin")};
+};
+
+TEST_F(Access, WithoutATokenOnlyTheProbesAnswer) {
+  Rest nobody(node.port()), liar(node.port(), "guess-0123456789abcdef");
+  for (Rest* rest : {&nobody, &liar}) {
+    EXPECT_EQ(rest->get("/healthz").status, 200);
+    EXPECT_EQ(rest->get("/readyz").status, 200);
+    EXPECT_EQ(rest->get("/v1/stats").status, 401);
+    EXPECT_EQ(rest->get("/v1/jobs/1").status, 401);
+    EXPECT_EQ(rest->post("/v1/jobs", {{"biz_type", "noop"}, {"biz_id", "a"}, {"delay_ms", 1}}).status, 401);
+    EXPECT_EQ(rest->put("/v1/types/noop", {{"handler", {{"kind", "noop"}}}}).status, 401);
+  }
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.biz_type"), 0);
+}
+
+TEST_F(Access, EveryRoleMayDoWhatItIsForAndNoMore) {
+  const Json type{{"handler", {{"kind", "noop"}}}};
+  for (const char* role : {"producer", "consumer", "viewer"})
+    EXPECT_EQ(as(role).put("/v1/types/noop", type).status, 403) << role;
+  EXPECT_EQ(as("admin").put("/v1/types/noop", type).status, 201);
+
+  const Json job{{"biz_type", "noop"}, {"biz_id", "a"}, {"delay_ms", 3'600'000}};
+  for (const char* role : {"consumer", "viewer"}) EXPECT_EQ(as(role).post("/v1/jobs", job).status, 403) << role;
+  for (const char* role : {"admin", "producer"}) EXPECT_EQ(as(role).post("/v1/jobs", job).status, 201) << role;
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job"), 2);
+
+  const std::string id = database.query("SELECT min(job_id) FROM tocsin.job")[0][0].as<std::string>();
+  for (const char* role : {"admin", "producer", "consumer", "viewer"})
+    EXPECT_EQ(as(role).get("/v1/jobs/" + id).status, 200) << role;
+  EXPECT_EQ(as("viewer").post("/v1/jobs/" + id + "/cancel").status, 403);
+  EXPECT_EQ(as("viewer").post("/v1/types/noop/pause").status, 403);
+  EXPECT_EQ(as("producer").post("/v1/jobs/" + id + "/cancel").status, 200);
+}
+
+}  // namespace
+}  // namespace tocsin

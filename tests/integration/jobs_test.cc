@@ -1,0 +1,183 @@
+// What becomes of jobs, from a caller's REST call to the outcome.
+#include "integration/live_node.h"
+
+namespace tocsin {
+namespace {
+
+class Jobs : public LiveNode {};
+
+TEST_F(Jobs, FireOnTimeAndNeverEarly) {
+  put_noop();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 100; ++i) ids.push_back(create("noop", 300 + i));
+  for (const std::string& id : ids) ASSERT_TRUE(becomes(id, "done"));
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at < action_time"), 0);
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at IS NULL OR finished_at < started_at"), 0);
+  const Json done = job(ids[0]);
+  EXPECT_EQ(done["attempts"], 1);
+  EXPECT_GE(done["lateness_ms"].get<double>(), 0);
+  RecordProperty(
+      "median_lateness_ms",
+      database.query("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY lateness_ms) FROM tocsin.job")[0][0].c_str());
+}
+
+TEST_F(Jobs, AreDeliveredWithTheirHeadersAndBody) {
+  put_type("order.unpaid", {{"handler", receiver.handler()}});
+  const std::string id = create({{"biz_type", "order.unpaid"},
+                                 {"biz_id", "订单-1"},
+                                 {"delay_ms", 100},
+                                 {"attribute", {{"amount", 12.5}, {"note", "é"}}}});
+  ASSERT_TRUE(becomes(id, "done"));
+  ASSERT_EQ(receiver.count(), 1U);
+  const Delivery delivery = receiver.deliveries()[0];
+  EXPECT_EQ(delivery.headers.at("webhook-id"), id);
+  EXPECT_EQ(delivery.headers.at("tocsin-attempt"), "1");
+  EXPECT_EQ(delivery.headers.at("content-type"), "application/json");
+  EXPECT_EQ(delivery.headers.at("user-agent").substr(0, 7), "tocsin/");
+  EXPECT_TRUE(delivery.headers.contains("webhook-timestamp"));
+  EXPECT_EQ(delivery.body["type"], "order.unpaid");
+  EXPECT_EQ(delivery.body["timestamp"], job(id)["action_time"]);
+  EXPECT_EQ(delivery.body["data"]["biz_id"], "订单-1");
+  EXPECT_EQ(delivery.body["data"]["attribute"], Json({{"amount", 12.5}, {"note", "é"}}));
+}
+
+TEST_F(Jobs, AreRetriedThenDeadThenRevived) {
+  receiver.answer(500);
+  put_type("ticket.stale",
+           {{"handler", receiver.handler()}, {"max_attempts", 3}, {"backoff", {{"delays_ms", {20, 40}}}}});
+  const std::string id = create("ticket.stale", 0);
+  ASSERT_TRUE(becomes(id, "dead"));
+  Json dead = job(id);
+  EXPECT_EQ(dead["attempts"], 3);
+  ASSERT_EQ(dead["errors"].size(), 3U);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(dead["errors"][static_cast<std::size_t>(i)]["attempt"], i + 1);
+    EXPECT_NE(dead["errors"][static_cast<std::size_t>(i)]["message"].get<std::string>().find("500"), std::string::npos);
+  }
+  ASSERT_EQ(receiver.count(), 3U);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(receiver.deliveries()[i].headers.at("tocsin-attempt"), std::to_string(i + 1));
+
+  receiver.answer(204);
+  ASSERT_EQ(rest().post("/v1/jobs/" + id + "/retry").status, 200);
+  ASSERT_TRUE(becomes(id, "done"));
+  const Json done = job(id);
+  EXPECT_EQ(done["attempts"], 1);
+  EXPECT_EQ(done["errors"].size(), 3U) << "kept";
+  EXPECT_EQ(rest().post("/v1/jobs/" + id + "/retry").status, 409) << "dead only";
+}
+
+TEST_F(Jobs, CancelledInTimeNeverFire) {
+  put_type("order.unpaid", {{"handler", receiver.handler()}});
+  const std::string cancelled = create("order.unpaid", 400), witness = create("order.unpaid", 800);
+  const Reply reply = rest().post("/v1/jobs/" + cancelled + "/cancel");
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  EXPECT_EQ(reply.body["result"], "cancelled");
+  ASSERT_TRUE(becomes(witness, "done"));
+  EXPECT_EQ(status(cancelled), "cancelled");
+  ASSERT_EQ(receiver.count(), 1U);
+  EXPECT_EQ(receiver.deliveries()[0].headers.at("webhook-id"), witness);
+  const Reply again = rest().post("/v1/jobs/" + cancelled + "/cancel");
+  EXPECT_EQ(again.status, 409);
+  EXPECT_EQ(again.body["result"], "finished");
+}
+
+TEST_F(Jobs, RunningOnesCannotBeCancelled) {
+  receiver.hold();
+  put_type("order.unpaid", {{"handler", receiver.handler()}});
+  const std::string id = create("order.unpaid", 0);
+  ASSERT_TRUE(becomes(id, "running"));
+  const Reply reply = rest().post("/v1/jobs/" + id + "/cancel");
+  EXPECT_EQ(reply.status, 409);
+  EXPECT_EQ(reply.body["result"], "running");
+  receiver.release();
+  EXPECT_TRUE(becomes(id, "done"));
+}
+
+TEST_F(Jobs, MovedEarlierFireThen) {
+  put_noop();
+  const std::string near = create("noop", 4000), far = create("noop", 3'600'000);
+  for (const std::string& id : {near, far}) {
+    ASSERT_EQ(rest().post("/v1/jobs/" + id + "/reschedule", {{"delay_ms", 100}}).status, 200);
+    ASSERT_TRUE(becomes(id, "done"));
+    EXPECT_LT(job(id)["lateness_ms"].get<double>(), 3000) << "not at its old time";
+  }
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at < action_time"), 0);
+}
+
+TEST_F(Jobs, MovedLaterFireOnceAndThen) {
+  put_type("order.unpaid", {{"handler", receiver.handler()}});
+  const std::string id = create("order.unpaid", 300);
+  ASSERT_EQ(rest().post("/v1/jobs/" + id + "/reschedule", {{"delay_ms", 1200}}).status, 200);
+  ASSERT_TRUE(becomes(id, "done"));
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at < action_time"), 0);
+  EXPECT_EQ(receiver.count(), 1U);
+  EXPECT_EQ(job(id)["attempts"], 1);
+}
+
+TEST_F(Jobs, RunNowFiresAtOnceAndKeepsItsDeadline) {
+  put_noop();
+  const std::string id = create("noop", 3'600'000);
+  const Json before = job(id);
+  ASSERT_EQ(rest().post("/v1/jobs/" + id + "/run").status, 200);
+  ASSERT_TRUE(becomes(id, "done"));
+  EXPECT_EQ(job(id)["action_time"], before["action_time"]);
+}
+
+TEST_F(Jobs, WhoseNodeDiedRunAgainWhenTheLeaseEnds) {
+  receiver.hold();
+  put_type("order.unpaid", {{"handler", receiver.handler()}, {"ttr_ms", 2000}});
+  const std::string id = create("order.unpaid", 0);
+  ASSERT_TRUE(eventually([&] { return receiver.count() == 1; }));
+  node().kill();
+  start();
+  EXPECT_EQ(status(id), "running") << "the lease still holds";
+  receiver.release();
+  ASSERT_TRUE(becomes(id, "done"));
+  const Json done = job(id);
+  EXPECT_EQ(done["attempts"], 2);
+  ASSERT_EQ(done["errors"].size(), 1U);
+  EXPECT_NE(done["errors"][0]["message"].get<std::string>().find("lease"), std::string::npos);
+  EXPECT_EQ(receiver.count(), 2U);
+}
+
+TEST_F(Jobs, AReceiverThatNeverAnswersCostsAttemptsNotTheNode) {
+  receiver.hold();
+  put_type("stuck",
+           {{"handler", receiver.handler()}, {"ttr_ms", 600}, {"max_attempts", 2}, {"backoff", {{"delays_ms", {50}}}}});
+  put_noop("quick");
+  std::vector<std::string> stuck;
+  for (int i = 0; i < 20; ++i) stuck.push_back(create("stuck", 0));
+  const std::string quick = create("quick", 100);
+  EXPECT_TRUE(becomes(quick, "done"));
+  for (const std::string& id : stuck) ASSERT_TRUE(becomes(id, "dead"));
+  EXPECT_EQ(job(stuck[0])["errors"].size(), 2U);
+}
+
+TEST_F(Jobs, LockedByAnIdleTransactionDelayNobodyElse) {
+  put_noop();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 100; ++i) ids.push_back(create("noop", 1500));
+  pqxx::connection idle(database.url());
+  auto lock = std::make_unique<pqxx::work>(idle);
+  lock->exec1("SELECT 1 FROM tocsin.job_live WHERE job_id = " + ids[50] + " FOR UPDATE");
+  ASSERT_TRUE(eventually([&] { return count("done") == 99; }));
+  EXPECT_EQ(status(ids[50]), "pending");
+  EXPECT_LT(database.number("SELECT max(lateness_ms)::bigint FROM tocsin.job"), 5000) << "the others did not wait";
+  lock.reset();
+  EXPECT_TRUE(becomes(ids[50], "done"));
+}
+
+TEST_F(Jobs, OfAPausedTypeWaitUntilItResumes) {
+  put_noop();
+  ASSERT_EQ(rest().post("/v1/types/noop/pause").status, 200);
+  put_noop("other");
+  const std::string held = create("noop", 0), witness = create("other", 1500);
+  ASSERT_TRUE(becomes(witness, "done"));
+  EXPECT_EQ(status(held), "pending");
+  ASSERT_EQ(rest().post("/v1/types/noop/resume").status, 200);
+  EXPECT_TRUE(becomes(held, "done"));
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,162 @@
+// SQL as an interface: jobs created and cancelled inside a business's own transactions.
+#include "integration/live_node.h"
+
+namespace tocsin {
+namespace {
+
+class Sql : public LiveNode {
+ protected:
+  void SetUp() override {
+    put_noop();
+    database.query("CREATE TABLE public.orders (id text PRIMARY KEY)");
+    shop = std::make_unique<pqxx::connection>(database.url());
+  }
+  std::string create_job(pqxx::transaction_base& tx, const std::string& biz_id, const std::string& delay,
+                         const std::string& key = "NULL", const std::string& attribute = "NULL") {
+    return tx
+        .exec1("SELECT tocsin.create_job('noop', " + tx.quote(biz_id) + ", now() + '" + delay + "', " + attribute +
+               ", " + key + ")")[0]
+        .as<std::string>();
+  }
+
+  std::unique_ptr<pqxx::connection> shop;
+};
+
+TEST_F(Sql, ARolledBackOrderLeavesNoTimeout) {
+  std::string id;
+  {
+    pqxx::work tx(*shop);
+    tx.exec0("INSERT INTO public.orders VALUES ('o-1')");
+    id = create_job(tx, "o-1", "0 s");
+  }
+  EXPECT_EQ(rest().get("/v1/jobs/" + id).status, 404);
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job"), 0);
+  EXPECT_EQ(database.number("SELECT coalesce(sum(n), 0) FROM tocsin.job_stats"), 0);
+}
+
+TEST_F(Sql, ACommittedOnesFiresWithoutWaitingForAScan) {
+  ASSERT_TRUE(eventually([&] { return rest().get("/readyz").text.find("not listening") == std::string::npos; }));
+  std::vector<std::string> ids;
+  for (int i = 0; i < 10; ++i) {
+    pqxx::work tx(*shop);
+    ids.push_back(create_job(tx, "o-" + std::to_string(i), "100 ms"));
+    tx.commit();
+    ASSERT_TRUE(becomes(ids.back(), "done"));
+  }
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at < action_time"), 0);
+  // A scan comes once a second: ten of them that close to their time are no accident.
+  EXPECT_LT(
+      database.number("SELECT (percentile_cont(0.5) WITHIN GROUP (ORDER BY lateness_ms))::bigint FROM tocsin.job"),
+      300);
+}
+
+TEST_F(Sql, TheSameKeyGivesTheSameJob) {
+  pqxx::work tx(*shop);
+  const std::string time = "'2040-01-01 00:00:00+00'";
+  const auto call = [&](const std::string& attribute) {
+    return tx.exec1("SELECT tocsin.create_job('noop', 'o-1', " + time + ", " + attribute + ", 'key-1')")[0]
+        .as<std::string>();
+  };
+  const std::string first = call("'{\"a\": 1}'");
+  EXPECT_EQ(call("'{\"a\": 1}'"), first);
+  tx.commit();
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job"), 1);
+
+  pqxx::work other(*shop);
+  EXPECT_THROW(other.exec1("SELECT tocsin.create_job('noop', 'o-1', " + time + ", '{\"a\": 2}', 'key-1')"),
+               pqxx::unique_violation);
+}
+
+TEST_F(Sql, RestAndSqlAgreeOnKeys) {
+  const Reply made = rest().post("/v1/jobs", {{"biz_type", "noop"},
+                                              {"biz_id", "o-1"},
+                                              {"action_time", "2040-01-01T00:00:00Z"},
+                                              {"attribute", {{"a", 1}}},
+                                              {"idempotency_key", "key-1"}});
+  ASSERT_EQ(made.status, 201) << made.text;
+  pqxx::work tx(*shop);
+  EXPECT_EQ(tx.exec1("SELECT tocsin.create_job('noop', 'o-1', '2040-01-01 00:00:00+00', '{\"a\": 1}', 'key-1')")[0]
+                .as<std::string>(),
+            made.body["job_id"].get<std::string>());
+}
+
+TEST_F(Sql, WrongInputIsRefusedByName) {
+  const std::pair<const char*, const char*> table[] = {
+      {"'nonsense', 'o', now()", "biz_type"},
+      {"NULL, 'o', now()", "biz_type"},
+      {"'noop', '', now()", "biz_id"},
+      {"'noop', NULL, now()", "biz_id"},
+      {"'noop', repeat('x', 129), now()", "biz_id"},
+      {"'noop', 'o', NULL", "action_time"},
+      {"'noop', 'o', '1999-12-31 00:00:00+00'", "action_time"},
+      {"'noop', 'o', now() + interval '51 years'", "action_time"},
+      {"'noop', 'o', 'infinity'", "action_time"},
+      {"'noop', 'o', now(), to_jsonb(repeat('x', 70000))", "attribute"},
+      {"'noop', 'o', now(), NULL, ''", "idempotency_key"},
+  };
+  for (const auto& [arguments, field] : table) {
+    pqxx::work tx(*shop);
+    try {
+      tx.exec1(std::string("SELECT tocsin.create_job(") + arguments + ")");
+      ADD_FAILURE() << arguments;
+    } catch (const pqxx::sql_error& error) {
+      EXPECT_NE(std::string(error.what()).find(field), std::string::npos) << arguments << ": " << error.what();
+    }
+  }
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job_live"), 0);
+}
+
+TEST_F(Sql, CancelAnswersDefinitely) {
+  std::string id;
+  {
+    pqxx::work tx(*shop);
+    id = create_job(tx, "o-1", "1 hour");
+    tx.commit();
+  }
+  const auto cancel = [&](const std::string& job) {
+    return database.query("SELECT tocsin.cancel_job(" + job + ")")[0][0].as<std::string>();
+  };
+  {
+    pqxx::work tx(*shop);
+    EXPECT_EQ(tx.exec1("SELECT tocsin.cancel_job(" + id + ")")[0].as<std::string>(), "cancelled");
+  }
+  EXPECT_EQ(status(id), "pending") << "rolled back";
+  EXPECT_EQ(cancel(id), "cancelled");
+  EXPECT_EQ(status(id), "cancelled");
+  EXPECT_EQ(cancel(id), "finished");
+  EXPECT_EQ(cancel("1024"), "not found");
+  EXPECT_EQ(cancel("-1"), "not found");
+
+  receiver.hold();
+  put_type("held", {{"handler", receiver.handler()}});
+  const std::string running = create("held", 0);
+  ASSERT_TRUE(becomes(running, "running"));
+  EXPECT_EQ(cancel(running), "running");
+}
+
+TEST_F(Sql, TheViewAndTheStatisticsTellWhatRestTells) {
+  const std::string pending = create("noop", 3'600'000), done = create("noop", 0),
+                    cancelled = create("noop", 3'600'000);
+  ASSERT_TRUE(becomes(done, "done"));
+  ASSERT_EQ(rest().post("/v1/jobs/" + cancelled + "/cancel").status, 200);
+  for (const std::string& id : {pending, done, cancelled}) {
+    const Json told = job(id);
+    const auto row =
+        database.query("SELECT biz_id, biz_type, status, attempts, shard FROM tocsin.job WHERE job_id = " + id)[0];
+    EXPECT_EQ(row[0].as<std::string>(), told["biz_id"]);
+    EXPECT_EQ(row[1].as<std::string>(), told["biz_type"]);
+    EXPECT_EQ(row[2].as<std::string>(), told["status"]);
+    EXPECT_EQ(row[3].as<int>(), told["attempts"].get<int>());
+    EXPECT_EQ(row[4].as<int>(), told["shard"].get<int>());
+  }
+  for (const char* status : {"pending", "done", "cancelled"}) {
+    EXPECT_EQ(database.number("SELECT n FROM tocsin.job_stats WHERE biz_type = 'noop' AND status = '" +
+                              std::string(status) + "'"),
+              1)
+        << status;
+  }
+  EXPECT_EQ(database.number("SELECT sum(n) FROM tocsin.job_stats"), 3);
+}
+
+}  // namespace
+}  // namespace tocsin
