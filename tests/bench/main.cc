@@ -9,6 +9,7 @@
 
 #include "bench/machine.h"
 #include "bench/measurements.h"
+#include "bench/process.h"
 #include "bench/report.h"
 #include "cli/config_file.h"
 #include "cli/rest_client.h"
@@ -40,12 +41,13 @@ std::string find_root() {
 }
 
 // An interrupted run leaves nothing behind: the signals go to a thread of their own, which cleans up and ends the
-// program; a node ends with it. REQUIRES: called before any other thread is started.
+// program. REQUIRES: called before any other thread is started.
 void clean_up_when_interrupted(PostgresServer& server, const sigset_t& signals) {
   std::thread([&server, signals] {
     int signal = 0;
     sigwait(&signals, &signal);
     std::cerr << "\ninterrupted: cleaning up\n";
+    Process::kill_running();
     server.remove_all();
     ::_exit(128 + signal);
   }).detach();

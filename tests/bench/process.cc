@@ -69,7 +69,15 @@ std::string output_of(const std::vector<std::string>& command, const Environment
   return output;
 }
 
-Process::Process(const std::vector<std::string>& command) : pid_(start(command, {}, STDERR_FILENO, true)) {}
+Process::Process(const std::vector<std::string>& command) : pid_(start(command, {}, STDERR_FILENO, true)) {
+  running_ = pid_;
+}
+
+void Process::ended() { running_ = pid_ = -1; }
+
+void Process::kill_running() {
+  if (const pid_t pid = running_; pid > 0) ::kill(pid, SIGKILL);
+}
 
 Process::~Process() {
   try {
@@ -80,7 +88,7 @@ Process::~Process() {
 }
 
 bool Process::is_running() {
-  if (pid_ > 0 && ::waitpid(pid_, &exit_status_, WNOHANG) == pid_) pid_ = -1;
+  if (pid_ > 0 && ::waitpid(pid_, &exit_status_, WNOHANG) == pid_) ended();
   return pid_ > 0;
 }
 
@@ -91,7 +99,7 @@ void Process::stop() {
   if (is_running()) {
     ::kill(pid_, SIGKILL);
     exit_status_ = wait_for(pid_);
-    pid_ = -1;
+    ended();
   }
   if (!is_success(exit_status_)) throw Failure("the node did not drain and end with 0");
 }

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,10 @@ class Process {
   // SIGTERM, then waits for its end, and SIGKILL after half a minute. Throws Failure unless it ended with 0.
   void stop();
 
+  // Ends the one that runs now, if any, at once.
+  // Thread: any.
+  static void kill_running();
+
   // Resident memory now, and the most it ever was, in MB.
   double resident_mb() const { return status_mb("VmRSS:"); }
   double peak_mb() const { return status_mb("VmHWM:"); }
@@ -34,6 +39,9 @@ class Process {
  private:
   double status_mb(const std::string& key) const;
 
+  void ended();
+
+  static inline std::atomic<pid_t> running_ = -1;
   pid_t pid_ = -1;
   int exit_status_ = 0;
 };
