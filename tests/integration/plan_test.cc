@@ -1,0 +1,241 @@
+// The plan of every hot statement, whatever the statistics say: an index that fits, and no more rows than asked.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "postgres/queries.h"
+#include "postgres/session.h"
+#include "support/test_database.h"
+#include "tocsin/shard.h"
+
+namespace tocsin {
+namespace {
+
+struct Statement {
+  std::string name;
+  std::string sql;
+  std::string arguments;
+  std::vector<std::string> indexes;  // ends of the names of all indexes that it uses
+  bool may_sort = false;
+};
+
+constexpr Shard kShard = 3;
+
+std::vector<Statement> hot_statements() {
+  const std::string leaf = sql::leaf(kShard), live = sql::kLive;
+  const std::string shards = "'{3,3,5}'", jobs = "'{1027,2051,1029}'", numbers = "'{1,2,3}'";
+  const std::string created =
+      "'{9999363,9999365}', '{3,5}', '{1,1}', '{\"2040-01-01 00:00:00+00\",NULL}', '{NULL,1000}', '{16,16}', '{a,b}', "
+      "'{NULL,NULL}', '{NULL,NULL}'";
+  return {
+      {"scan",
+       sql::scan(),
+       "'{3,5}', '{1,1}', '{-infinity,-infinity}', '{0,0}', '{\"2040-01-01 00:00:00+00\",\"2040-01-01 00:00:00+00\"}', "
+       "'{512,64}'",
+       {"_due"}},
+      {"claim", sql::claim(live), shards + ", " + jobs + ", '{30000000,30000000,30000000}', 7, 'n'", {"_id"}},
+      {"claim of one leaf", sql::claim(leaf), "'{3,3}', '{1027,2051}', '{30000000,30000000}', 7, 'n'", {"_id"}},
+      {"claim_due", sql::claim_due(leaf), "1, '-infinity', 500, 30000000, 7, 'n'", {"_due", "_id"}},
+      {"fire", sql::fire(live), shards + ", " + jobs + ", 'n'", {"_id"}},
+      {"fire of one leaf", sql::fire(leaf), "'{3,3}', '{1027,2051}', 'n'", {"_id"}},
+      {"fire_due", sql::fire_due(leaf), "1, '-infinity', 500, 'n'", {"_due", "_id"}},
+      {"claimed_with", sql::claimed_with(live), shards + ", " + jobs + ", 7", {"_id"}},
+      {"claimed_with of a lane", sql::claimed_with_lane(leaf), "1, 7", {"_due"}},
+      {"finish",
+       sql::finish(live),
+       shards + ", " + jobs + ", " + numbers + ", '{2,4,0}', '{0,0,1000}', '{a,b,c}', 'n'",
+       {"_id"}},
+      {"finish of one leaf",
+       sql::finish(leaf),
+       "'{3,3}', '{1027,2051}', '{1,2}', '{2,1}', '{0,0}', '{a,b}', 'n'",
+       {"_id"}},
+      {"still_claimed", sql::still_claimed(), shards + ", " + jobs + ", " + numbers, {"_id"}},
+      {"bury", sql::bury(), shards + ", " + jobs, {"_id"}},
+      {"create", sql::create(), created, {}},
+      {"create_keyed", sql::create_keyed(), created + ", '{k,k}', '{\"in 1\",\"in 1\"}', '{NULL,NULL}'", {}},
+      {"find_by_key",
+       sql::find_by_key(),
+       "'{1027,1029}', '{3,5}', '{1,1}', '{a,b}', '{k,k}', '{x,x}', '{NULL,NULL}', '{NULL,NULL}'",
+       {"_key", "_biz"}},
+      {"undo_create", sql::undo_create(), shards + ", " + jobs, {"_id"}},
+      {"cancel", sql::cancel(false), shards + ", " + jobs, {"_id"}, true},
+      {"cancel that waits", sql::cancel(true), shards + ", " + jobs, {"_id"}, true},
+      {"find", sql::find(), shards + ", " + jobs, {"_id"}},
+  };
+}
+
+// Tables as a session of the engine finds them, in three states of knowledge.
+class Plans : public ::testing::Test {
+ protected:
+  enum class Statistics { none, stale, fresh };
+
+  void SetUp() override {
+    for (int shard = 0; shard < 8; ++shard) {
+      database.query("ALTER TABLE " + sql::leaf(static_cast<Shard>(shard)) + " SET (autovacuum_enabled = off)");
+    }
+  }
+  void fill() {
+    database.query(
+        "INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, "
+        "max_attempts, biz_id)"
+        " SELECT n * 1024 + n % 8, t, t, now(), now(), 1 + n % 3, n % 8, 16, 'key-' || n"
+        " FROM (SELECT n, now() + (n - 20000) * interval '1 second' AS t FROM generate_series(1, 40000) n) x");
+  }
+  void prepare(Statistics statistics) {
+    database.query("TRUNCATE tocsin.job_live");
+    if (statistics == Statistics::stale) database.query("ANALYZE");
+    fill();
+    if (statistics == Statistics::fresh) database.query("ANALYZE");
+  }
+  std::unique_ptr<pqxx::connection> connect(const std::string& more = "") const {
+    SessionConfig config;
+    config.url = database.url();
+    auto connection = std::make_unique<pqxx::connection>(*connection_string(config));
+    if (!more.empty()) pqxx::nontransaction(*connection).exec(more);
+    return connection;
+  }
+
+  TestDatabase database{8};
+};
+
+std::string explain(pqxx::connection& connection, const Statement& statement) {
+  pqxx::work tx(connection);
+  tx.exec("PREPARE hot AS " + statement.sql);
+  std::string plan;
+  for (const auto& row : tx.exec("EXPLAIN (COSTS OFF) EXECUTE hot(" + statement.arguments + ")"))
+    plan += row[0].as<std::string>() + "\n";
+  tx.exec("DEALLOCATE hot");
+  return plan;
+}
+
+// Every access to a job table is by an index whose name ends as one of those meant.
+void expect_indexes(const std::string& plan, const Statement& statement, const std::string& where) {
+  EXPECT_EQ(plan.find("Seq Scan on job_"), std::string::npos) << where << plan;
+  EXPECT_EQ(plan.find("Bitmap"), std::string::npos) << where << plan;
+  EXPECT_EQ(plan.find("Hash Join"), std::string::npos) << where << plan;
+  EXPECT_EQ(plan.find("Merge"), std::string::npos) << where << plan;
+  EXPECT_TRUE(statement.may_sort || plan.find("Sort") == std::string::npos) << where << plan;
+  std::set<std::string> used;
+  for (std::size_t at = plan.find("using job_"); at != std::string::npos; at = plan.find("using job_", at + 1)) {
+    const std::string name = plan.substr(at + 6, plan.find(' ', at + 6) - at - 6);
+    const std::string end = name.substr(name.rfind('_'));
+    used.insert(end);
+    EXPECT_TRUE(std::ranges::find(statement.indexes, end) != statement.indexes.end())
+        << where << name << " is not meant\n"
+        << plan;
+  }
+  for (const std::string& index : statement.indexes)
+    EXPECT_TRUE(used.contains(index)) << where << index << " is not used\n" << plan;
+}
+
+TEST_F(Plans, UseTheIndexMeantWhateverTheStatistics) {
+  const std::pair<Statistics, const char*> states[] = {{Statistics::none, "without statistics"},
+                                                       {Statistics::stale, "stale statistics"},
+                                                       {Statistics::fresh, "fresh statistics"}};
+  for (const auto& [statistics, state] : states) {
+    prepare(statistics);
+    for (const char* mode : {"force_generic_plan", "force_custom_plan"}) {
+      auto connection = connect(std::string("SET plan_cache_mode = ") + mode);
+      for (const Statement& statement : hot_statements()) {
+        expect_indexes(explain(*connection, statement), statement, statement.name + ", " + state + ", " + mode + ":\n");
+      }
+    }
+  }
+}
+
+TEST_F(Plans, ALeafStatementTouchesItsLeafOnly) {
+  prepare(Statistics::fresh);
+  auto connection = connect();
+  for (const Statement& statement : hot_statements()) {
+    if (statement.sql.find(sql::leaf(kShard)) == std::string::npos) continue;
+    const std::string plan = explain(*connection, statement);
+    for (const Shard other : {Shard{0}, Shard{5}}) {
+      EXPECT_EQ(plan.find(sql::leaf(other).substr(7)), std::string::npos) << statement.name << "\n" << plan;
+    }
+  }
+}
+
+TEST_F(Plans, LanesAreBoundedByTimeInTheIndexNotBehindIt) {
+  prepare(Statistics::fresh);
+  auto connection = connect();
+  for (const Statement& statement : hot_statements()) {
+    const bool is_lane = statement.name == "claim_due" || statement.name == "fire_due";
+    if (!is_lane && statement.name != "scan") continue;
+    const std::string plan = explain(*connection, statement);
+    const auto condition = plan.find("Index Cond: ((type_id = ");
+    ASSERT_NE(condition, std::string::npos) << plan;
+    const std::string line = plan.substr(condition, plan.find('\n', condition) - condition);
+    EXPECT_NE(line.find(is_lane ? "fire_at >= " : "ROW(fire_at, job_id) > "), std::string::npos)
+        << statement.name << ": " << line;
+    EXPECT_NE(line.find(is_lane ? "fire_at <= " : "fire_at < "), std::string::npos) << statement.name << ": " << line;
+  }
+}
+
+TEST_F(Plans, TheScanReadsNoMoreThanItsPage) {
+  prepare(Statistics::fresh);
+  auto connection = connect();
+  pqxx::work tx(*connection);
+  tx.exec("PREPARE hot AS " + sql::scan());
+  std::string plan;
+  for (const auto& row :
+       tx.exec("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE hot('{3}', '{1}', '{-infinity}', '{0}',"
+               " '{\"2040-01-01 00:00:00+00\"}', '{10}')")) {
+    plan += row[0].as<std::string>() + "\n";
+  }
+  EXPECT_NE(plan.find("job_live_0003_due on job_live_0003 l_4 (actual rows=10"), std::string::npos) << plan;
+  EXPECT_EQ(plan.find("Rows Removed"), std::string::npos) << plan;
+}
+
+TEST_F(Plans, ABacklogClaimNeverTakesMoreThanItsLimitUnderAnyPlan) {
+  const char* settings[] = {"enable_hashjoin", "enable_mergejoin", "enable_hashagg", "enable_material"};
+  for (const Statistics statistics : {Statistics::none, Statistics::fresh}) {
+    prepare(statistics);
+    for (unsigned bits = 0; bits < 16; ++bits) {
+      std::string set = "SET enable_seqscan = on; SET enable_bitmapscan = on; SET plan_cache_mode = auto";
+      for (unsigned i = 0; i < 4; ++i)
+        set += std::string("; SET ") + settings[i] + " = " + (bits & (1U << i) ? "on" : "off");
+      auto connection = connect(set);
+      pqxx::work tx(*connection);
+      connection->prepare("claim_due", sql::claim_due(sql::leaf(kShard)));
+      connection->prepare("fire_due", sql::fire_due(sql::leaf(kShard)));
+      EXPECT_EQ(tx.exec_prepared("claim_due", 1, "-infinity", 7, 30'000'000, 42, "n").size(), 7U) << set;
+      EXPECT_EQ(tx.exec_prepared("fire_due", 1, "-infinity", 7, "n").size(), 7U) << set;
+      EXPECT_EQ(tx.exec1("SELECT count(*) FROM tocsin.job_live WHERE status = 1")[0].as<int>(), 7) << set;
+      EXPECT_EQ(tx.exec1("SELECT count(*) FROM tocsin.job_history")[0].as<int>(), 7) << set;
+    }
+  }
+}
+
+TEST_F(Plans, AnOldSnapshotOfSomebodyElseDoesNotSlowTheScanAboveTheLowWaterMark) {
+  prepare(Statistics::fresh);
+  auto report = connect();
+  pqxx::work old(*report);
+  old.exec("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+  old.exec("SELECT count(*) FROM tocsin.job_live");
+  database.query(
+      "DELETE FROM tocsin.job_live WHERE fire_at < now() - interval '10 seconds'");  // dead, but not removable
+  const auto buffers = [&](const std::string& after) {
+    auto connection = connect();
+    pqxx::work tx(*connection);
+    tx.exec("PREPARE hot AS " + sql::scan());
+    const auto rows = tx.exec(
+        "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) EXECUTE hot('{3}', '{1}', '{\"" +
+        after + "\"}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{10}')");
+    const std::string plan = rows[0][0].as<std::string>();
+    const auto at = plan.find("\"Shared Hit Blocks\": ");
+    return std::stoi(plan.substr(at + 21));
+  };
+  const std::string mark =
+      database
+          .query(
+              "SELECT to_char(min(fire_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US\"+00\"') FROM tocsin.job_live")
+              [0][0]
+          .c_str();
+  buffers("-infinity");  // hint bits and such are written once
+  EXPECT_LT(buffers(mark) * 4, buffers("-infinity"));
+}
+
+}  // namespace
+}  // namespace tocsin
