@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Proves that the simulator can fail: plants every bug of tests/simulation/bugs into a copy of the tree, one at a time, and
-# expects a broken promise within a few hundred seeds. Prints which promise it was and how many seeds it took.
+# expects a broken promise within a thousand seeds. Prints which promise it was and how many seeds it took.
 #
 #   tests/simulation/plant.sh [NAME...]     some bugs, or all
-#   TOCSIN_SIM_SEEDS=n                      seeds to try per bug (default 500)
+#   TOCSIN_SIM_SEEDS=n                      seeds to try per bug (default 1000)
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
-export TOCSIN_SIM_SEEDS=${TOCSIN_SIM_SEEDS:-500}
+export TOCSIN_SIM_SEEDS=${TOCSIN_SIM_SEEDS:-1000}
 copy=$(mktemp -d "${TMPDIR:-/tmp}/tocsin-plant.XXXXXX")
 trap 'rm -rf "$copy"' EXIT
 
