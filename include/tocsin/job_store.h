@@ -57,7 +57,7 @@ struct ClaimTicket {
 struct Fired {
   JobId job_id = 0;
   TypeId type_id = 0;
-  WallTime action_time{};
+  WallTime due_at{};  // action_time, but not before the creation: lateness is counted from it
   WallTime started_at{};
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace tocsin {
@@ -37,7 +39,7 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
     give_up(batch);
     return now + shared_.config.retry_pause;
   }
-  for (const Fired& job : *fired) shared_.events.started(job.type_id, job.started_at - job.action_time);
+  for (const Fired& job : *fired) shared_.events.started(job.type_id, job.started_at - job.due_at);
   shared_.events.count(Counter::finished_done, static_cast<std::int64_t>(fired->size()));
   after_batch(batch, fired->size());
   return now;
@@ -101,8 +103,9 @@ void Claimer::accept(const Sent& sent, std::vector<ClaimedJob> won) {
     // Trust in the lease is counted from before the request was sent. A lease shorter than the margin must leave time to start.
     const Duration ttr = known ? known->ttr : BizType{}.ttr;
     claimed.lease_deadline = sent.at + ttr - std::min(shared_.config.lease_margin, ttr / 4);
-    if (claimed.job.attempts == 1 && claimed.job.started_at) {
-      shared_.events.started(type, *claimed.job.started_at - claimed.job.action_time);
+    // Not of a job that came back from the dead: it is late by its own past.
+    if (claimed.job.attempts == 1 && claimed.job.errors.empty() && claimed.job.started_at) {
+      shared_.events.started(type, *claimed.job.started_at - std::max(claimed.job.action_time, claimed.job.gmt_create));
     }
     TOCSIN_ASSERT(unused[type] > 0);
     --unused[type];

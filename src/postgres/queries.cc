@@ -57,7 +57,7 @@ std::string fire_locked(const std::string& table, const std::string& lock, const
          " " + history_select("2", "coalesce(d.started_at, clock_timestamp())", "d.attempts + 1", node,
                               "CASE WHEN d.claim_token IS NULL THEN d.errors ELSE tocsin.append_error(d.errors, clock_timestamp(), d.node,"
                               " d.attempts, 'the lease ended before the attempt did') END") +
-         " RETURNING job_id, type_id, action_time, started_at), n AS (INSERT INTO tocsin.job_count_delta SELECT d.type_id, d.status, -count(*)"
+         " RETURNING job_id, type_id, greatest(action_time, gmt_create) AS due_at, started_at), n AS (INSERT INTO tocsin.job_count_delta SELECT d.type_id, d.status, -count(*)"
          " FROM d GROUP BY 1, 2 UNION ALL SELECT d.type_id, 2, count(*) FROM d GROUP BY 1) SELECT * FROM h";
 }
 

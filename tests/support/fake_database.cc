@@ -193,7 +193,7 @@ std::vector<ClaimedJob> FakeDatabase::claimed_with(const ClaimTicket& ticket, La
 Fired FakeDatabase::fire_row(Live row, const std::string& node, WallTime now) {
   edit_live(row, [&](Row& r) { begin_attempt(r, node, now); });
   const Job& job = row->second.job;
-  const Fired fired{job.job_id, job.type_id, job.action_time, *job.started_at};
+  const Fired fired{job.job_id, job.type_id, std::max(job.action_time, job.gmt_create), *job.started_at};
   to_history(row, JobStatus::done, Kind::fired, 0, now);
   return fired;
 }
