@@ -2,8 +2,8 @@
 //
 //   build/release/example_order_timeouts postgresql://user@host/database [HOST:PORT]
 //
-//   curl -X PUT localhost:7070/v1/types/order.unpaid -H 'content-type: application/json' -d '{"handler":{"kind":"cpp"}}'
-//   curl localhost:7070/v1/jobs -H 'content-type: application/json'
+//   curl -X PUT localhost:7070/v1/types/order.unpaid -H 'content-type: application/json' -d
+//   '{"handler":{"kind":"cpp"}}' curl localhost:7070/v1/jobs -H 'content-type: application/json'
 //        -d '{"biz_type":"order.unpaid","biz_id":"order-4711","delay_ms":2000,"attribute":{"total":99}}'
 #include <cstdio>
 
@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
 
   tocsin::Node node(config);
   node.handle("order.unpaid", [](const tocsin::Job& job) {
-    std::printf("order %s was not paid in time: cancelled (attempt %d, data %s)\n", job.biz_id.c_str(), job.attempts, job.attribute_json.c_str());
+    std::printf("order %s was not paid in time: cancelled (attempt %d, data %s)\n", job.biz_id.c_str(), job.attempts,
+                job.attribute_json.c_str());
     std::fflush(stdout);
     return tocsin::Outcome::done();
   });

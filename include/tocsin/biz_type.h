@@ -11,8 +11,8 @@
 
 namespace tocsin {
 
-// Delay before attempt n+1: delays[n-1] when a list is given (the last entry repeats), else base * factor^(n-1), at most max,
-// times a random factor in [1 - jitter, 1 + jitter].
+// Delay before attempt n+1: delays[n-1] when a list is given (the last entry repeats), else base * factor^(n-1), at
+// most max, times a random factor in [1 - jitter, 1 + jitter].
 struct Backoff {
   Duration base = std::chrono::seconds(1);
   double factor = 2;
@@ -24,15 +24,15 @@ struct Backoff {
 struct BizType {
   TypeId type_id = 0;
   std::string name;
-  std::string handler_kind;          // "noop", "webhook", "cpp", ...
-  std::string handler_json;          // the whole handler object as JSON text
+  std::string handler_kind;                 // "noop", "webhook", "cpp", ...
+  std::string handler_json;                 // the whole handler object as JSON text
   Duration ttr = std::chrono::seconds(30);  // time to run: length of a lease
   int max_attempts = 16;
   Backoff backoff;
   std::optional<int> max_running;
   std::optional<double> rate_per_s;
-  std::optional<Duration> drop_older_than;      // catch_up.drop_older_than_ms
-  std::optional<double> catch_up_rate_per_s;    // catch_up.rate_per_s
+  std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms
+  std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s
   bool paused = false;
   std::optional<WallTime> paused_until;  // with paused: resumes by itself then
   WallTime gmt_create{};

@@ -12,7 +12,8 @@ namespace tocsin {
 enum class ErrorCode {
   unavailable,  // did not happen: no connection, shutting down, time-out before the statement took effect. Retry.
   in_doubt,     // may have happened: the answer to a COMMIT was lost. Re-read before you say anything.
-  conflict,     // did not happen: somebody else holds what it needs (lock, deadlock, unique key). Retry or tell the caller.
+  conflict,     // did not happen: somebody else holds what it needs (lock, deadlock, unique key). Retry or tell the
+                // caller.
   invalid,      // did not happen and never will: the input or the configuration is wrong.
 };
 

@@ -1,4 +1,5 @@
-// What the engine tells about itself, as it happens. The node turns it into metrics and log lines; the simulator into checks.
+// What the engine tells about itself, as it happens. The node turns it into metrics and log lines; the simulator into
+// checks.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 namespace tocsin {
 
 enum class Counter {
-  candidates,       // scanned rows taken into memory
-  refused,          // scanned rows or hints that found no room in memory
+  candidates,  // scanned rows taken into memory
+  refused,     // scanned rows or hints that found no room in memory
   claims_won,
   claims_lost,      // somebody else won, cancelled or moved the job
   claims_in_doubt,  // the answer to a claim was lost
@@ -20,9 +21,9 @@ enum class Counter {
   finished_retry,
   finished_dead,
   given_back,
-  stale_finishes,   // results of lost claims: changed nothing
-  expired_starts,   // claimed jobs whose lease was over before they could start
-  buried,           // lease ended on the last attempt
+  stale_finishes,  // results of lost claims: changed nothing
+  expired_starts,  // claimed jobs whose lease was over before they could start
+  buried,          // lease ended on the last attempt
   store_errors,
 };
 inline constexpr int kCounters = 14;

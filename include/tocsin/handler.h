@@ -14,13 +14,13 @@ class Handler {
   using Finish = std::function<void(Outcome)>;
   virtual ~Handler() = default;
 
-  // Begins the attempt and returns without waiting for it. Must not block and must not throw. `job` lives as long as `finish` does.
-  // The attempt should end by job.lease_deadline: after it another node may run the job again.
+  // Begins the attempt and returns without waiting for it. Must not block and must not throw. `job` lives as long as
+  // `finish` does. The attempt should end by job.lease_deadline: after it another node may run the job again.
   virtual void start(const ClaimedJob& job, Finish finish) = 0;
 };
 
-// An in-process handler, registered with Node::handle(). Called on a worker thread; may block up to the ttr of its type.
-// An exception counts as Outcome::retry with its message.
+// An in-process handler, registered with Node::handle(). Called on a worker thread; may block up to the ttr of its
+// type. An exception counts as Outcome::retry with its message.
 using CppHandler = std::function<Outcome(const Job&)>;
 
 }  // namespace tocsin

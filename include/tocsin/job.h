@@ -48,8 +48,8 @@ struct Job {
 
 // A job that this node has claimed: a promise to run it, valid until the lease ends.
 struct ClaimedJob {
-  Job job;                   // job.attempts counts this attempt; job.fire_at is the end of the lease
-  ClaimToken token = 0;      // fences this attempt: a finish with another token changes nothing
+  Job job;                    // job.attempts counts this attempt; job.fire_at is the end of the lease
+  ClaimToken token = 0;       // fences this attempt: a finish with another token changes nothing
   MonoTime lease_deadline{};  // local trust in the lease, counted from before the claim was sent
 };
 
@@ -61,7 +61,9 @@ struct Outcome {
   std::string message;                  // retry, dead: why; kept in the job's errors
 
   static Outcome done() { return {}; }
-  static Outcome retry(std::string why, std::optional<Duration> after = {}) { return {Kind::retry, after, std::move(why)}; }
+  static Outcome retry(std::string why, std::optional<Duration> after = {}) {
+    return {Kind::retry, after, std::move(why)};
+  }
   static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why)}; }
 };
 

@@ -1,5 +1,6 @@
-// What callers ask of jobs in one database: create, cancel, change. Every answer is definite, or an Error that says it is not.
-// Implemented by PgJobDesk (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
+// What callers ask of jobs in one database: create, cancel, change. Every answer is definite, or an Error that says it
+// is not. Implemented by PgJobDesk (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on
+// both.
 #pragma once
 
 #include <optional>
@@ -83,8 +84,8 @@ class JobDesk {
  public:
   virtual ~JobDesk() = default;
 
-  // One transaction; one reply per job, in order. Durable when it returns. Error in_doubt: may have happened (jobs without a key
-  // are re-read by id before that is said). REQUIRES: at most 10,000 jobs.
+  // One transaction; one reply per job, in order. Durable when it returns. Error in_doubt: may have happened (jobs
+  // without a key are re-read by id before that is said). REQUIRES: at most 10,000 jobs.
   virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
 
   // Pending jobs become cancelled; one reply per id, in order. Durable when it returns.
@@ -102,8 +103,8 @@ class JobDesk {
   // Dead only: pending again, due now, attempts 0, errors kept.
   virtual Result<ChangeReply> retry(JobId job) = 0;
 
-  // Dead jobs of a type that died in [from, to): pending again, oldest first, spread so that at most rate_per_s become due each second.
-  // At most `limit` (1..10,000). Returns how many.
+  // Dead jobs of a type that died in [from, to): pending again, oldest first, spread so that at most rate_per_s become
+  // due each second. At most `limit` (1..10,000). Returns how many.
   struct RetryMany {
     TypeId type_id = 0;
     std::optional<WallTime> from, to;

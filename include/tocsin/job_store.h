@@ -1,6 +1,6 @@
-// What the engine asks of one database. Every verb that writes is one transaction and a compare-and-set: a row that no longer
-// has the state the verb names is left alone, and the reply says so.
-// Implemented by PgJobStore (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
+// What the engine asks of one database. Every verb that writes is one transaction and a compare-and-set: a row that no
+// longer has the state the verb names is left alone, and the reply says so. Implemented by PgJobStore (src/postgres)
+// and FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <span>
@@ -27,7 +27,8 @@ struct Candidate {
   Lane lane() const { return {shard_of(job_id), type_id}; }
 };
 
-// Rows of one lane with (fire_at, job_id) > (after, after_id) and fire_at < before, in that order, at most `limit` of them.
+// Rows of one lane with (fire_at, job_id) > (after, after_id) and fire_at < before, in that order, at most `limit` of
+// them.
 struct ScanRange {
   Lane lane;
   WallTime after{};
@@ -46,8 +47,8 @@ struct ScanReply {
   MonoTime asked{}, answered{};        // the local clock before the request and after the reply
 };
 
-// Draws the claim tokens of one claim: token = hash(job_id, seed). A fresh random seed per claim, or a claim that was lost in a
-// crash would hand the same token out twice.
+// Draws the claim tokens of one claim: token = hash(job_id, seed). A fresh random seed per claim, or a claim that was
+// lost in a crash would hand the same token out twice.
 struct ClaimTicket {
   std::int64_t seed = 0;
   std::string node;  // name of the claiming node, for people
@@ -89,25 +90,30 @@ class JobStore {
   // Reads; locks and changes nothing.
   virtual Result<ScanReply> scan(std::span<const ScanRange> ranges) = 0;
 
-  // Claims those of `jobs` that are due by the database's clock: live, fire_at passed, attempts left (a running row whose lease has
-  // ended is due again; that expiry joins its errors). Sets status running, attempts + 1, a fresh token, fire_at = now + ttr.
-  // Rows locked by others are skipped. Returns the jobs won, in any order, without biz_type and lease_deadline.
-  // REQUIRES: ttr.size() == jobs.size(), at most 10,000 jobs.
-  virtual Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) = 0;
+  // Claims those of `jobs` that are due by the database's clock: live, fire_at passed, attempts left (a running row
+  // whose lease has ended is due again; that expiry joins its errors). Sets status running, attempts + 1, a fresh
+  // token, fire_at = now + ttr. Rows locked by others are skipped. Returns the jobs won, in any order, without biz_type
+  // and lease_deadline. REQUIRES: ttr.size() == jobs.size(), at most 10,000 jobs.
+  virtual Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+                                                const ClaimTicket& ticket) = 0;
 
   // The same for the oldest due rows of a lane with fire_at >= from: the backlog, claimed straight from the table.
   // Fewer than `limit` won means that nothing else was due and unlocked.
-  virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) = 0;
+  virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+                                                    const ClaimTicket& ticket) = 0;
 
-  // What a claim with this ticket really won, after its answer was lost. `lane` asks for claim_due's, else `jobs` for claim's.
+  // What a claim with this ticket really won, after its answer was lost. `lane` asks for claim_due's, else `jobs` for
+  // claim's.
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) = 0;
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) = 0;
 
-  // Claims, counts the attempt and finishes as done in one statement: for types whose handler does nothing. Same conditions as claim.
+  // Claims, counts the attempt and finishes as done in one statement: for types whose handler does nothing. Same
+  // conditions as claim.
   virtual Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) = 0;
   virtual Result<std::vector<Fired>> fire_due(Lane lane, WallTime from, int limit, const std::string& node) = 0;
 
-  // Writes outcomes, guarded by (job_id, token); one reply per request, in order. Safe to repeat: what was applied is stale then.
+  // Writes outcomes, guarded by (job_id, token); one reply per request, in order. Safe to repeat: what was applied is
+  // stale then.
   virtual Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) = 0;
 
   // Makes dead those of `jobs` that are running, whose lease has ended and whose attempts are spent. Returns how many.

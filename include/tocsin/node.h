@@ -34,8 +34,8 @@ class Node {
   // The port it listens on, once started.
   int port() const;
 
-  // Drains: refuses requests, stops claiming, gives back what has not started, lets handlers finish within the drain time-out, writes all
-  // outcomes, leaves the membership. Safe to call twice.
+  // Drains: refuses requests, stops claiming, gives back what has not started, lets handlers finish within the drain
+  // time-out, writes all outcomes, leaves the membership. Safe to call twice.
   void stop();
 
  private:
@@ -43,8 +43,9 @@ class Node {
   std::unique_ptr<Impl> impl_;
 };
 
-// Starts the node and serves until SIGTERM or SIGINT, then drains. Returns the exit code for main(): 0 after a drain, 1 when it could not
-// start (the reason is on standard error). REQUIRES: called from the main thread, before other threads exist.
+// Starts the node and serves until SIGTERM or SIGINT, then drains. Returns the exit code for main(): 0 after a drain, 1
+// when it could not start (the reason is on standard error). REQUIRES: called from the main thread, before other
+// threads exist.
 int run_until_signal(Node& node);
 
 }  // namespace tocsin

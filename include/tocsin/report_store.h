@@ -41,7 +41,7 @@ class ReportStore {
   virtual ~ReportStore() = default;
   virtual Result<std::optional<Job>> find(JobId job) = 0;
   virtual Result<std::vector<Job>> list(const JobFilter& filter) = 0;
-  virtual Result<std::vector<TypeCount>> counts() = 0;  // exact, from rollups
+  virtual Result<std::vector<TypeCount>> counts() = 0;    // exact, from rollups
   virtual Result<std::int64_t> overdue(int at_most) = 0;  // live jobs whose time has passed, counted up to at_most
   virtual Result<DatabaseInfo> info() = 0;
 };
@@ -61,7 +61,8 @@ class TypeStore {
   enum class RemoveReply { removed, has_live_jobs, not_found };
   virtual Result<RemoveReply> remove(const std::string& name) = 0;
   // paused = false resumes. nullopt: not found.
-  virtual Result<std::optional<BizType>> set_paused(const std::string& name, bool paused, std::optional<WallTime> until) = 0;
+  virtual Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
+                                                    std::optional<WallTime> until) = 0;
 };
 
 }  // namespace tocsin

@@ -9,7 +9,7 @@ namespace tocsin {
 using JobId = std::int64_t;
 using Shard = std::int16_t;
 
-inline constexpr int kMaxShards = 1024;      // the low 10 bits of a job_id. DO NOT CHANGE.
+inline constexpr int kMaxShards = 1024;  // the low 10 bits of a job_id. DO NOT CHANGE.
 inline constexpr int kDefaultShards = 64;
 
 // First 4 bytes of SHA-256(biz_id) as big-endian unsigned, modulo `shards` (1..kMaxShards). The SQL function

@@ -31,13 +31,15 @@ std::array<unsigned char, 32> sha256(std::string_view text) {
 std::optional<std::array<unsigned char, 32>> digest_from_hex(const std::string& hex) {
   std::array<unsigned char, 32> digest;
   if (hex.size() != 2 * digest.size() || hex.find_first_not_of("0123456789abcdefABCDEF") != hex.npos) return {};
-  for (std::size_t i = 0; i < digest.size(); ++i) digest[i] = static_cast<unsigned char>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
+  for (std::size_t i = 0; i < digest.size(); ++i)
+    digest[i] = static_cast<unsigned char>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
   return digest;
 }
 
 std::string lower(std::string_view text) {
   std::string copy(text);
-  std::transform(copy.begin(), copy.end(), copy.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(copy.begin(), copy.end(), copy.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return copy;
 }
 
@@ -47,7 +49,8 @@ std::string_view without_port(std::string_view host) {
 }
 
 Error bad_token(std::size_t number, std::string_view what) {
-  return {ErrorCode::invalid, "token " + std::to_string(number) + " of the token file: " + std::string(what), "token_file"};
+  return {ErrorCode::invalid, "token " + std::to_string(number) + " of the token file: " + std::string(what),
+          "token_file"};
 }
 
 }  // namespace
@@ -55,20 +58,28 @@ Error bad_token(std::size_t number, std::string_view what) {
 bool allows(Role role, Access access) {
   switch (access) {
     case Access::open:
-    case Access::read: return true;
-    case Access::produce: return role == Role::producer || role == Role::admin;
-    case Access::consume: return role == Role::consumer || role == Role::admin;
-    case Access::manage: return role == Role::admin;
+    case Access::read:
+      return true;
+    case Access::produce:
+      return role == Role::producer || role == Role::admin;
+    case Access::consume:
+      return role == Role::consumer || role == Role::admin;
+    case Access::manage:
+      return role == Role::admin;
   }
   return false;
 }
 
 std::string_view to_string(Role role) {
   switch (role) {
-    case Role::viewer: return "viewer";
-    case Role::producer: return "producer";
-    case Role::consumer: return "consumer";
-    case Role::admin: return "admin";
+    case Role::viewer:
+      return "viewer";
+    case Role::producer:
+      return "producer";
+    case Role::consumer:
+      return "consumer";
+    case Role::admin:
+      return "admin";
   }
   return "?";
 }
@@ -76,10 +87,12 @@ std::string_view to_string(Role role) {
 Result<Tokens> Tokens::from_file(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
-  if (!file || !(text << file.rdbuf())) return Error{ErrorCode::invalid, "cannot read the token file " + path, "token_file"};
+  if (!file || !(text << file.rdbuf()))
+    return Error{ErrorCode::invalid, "cannot read the token file " + path, "token_file"};
   auto tokens = from_text(text.str());
   // A file without tokens would open everything to everybody: certainly not what its owner meant.
-  if (tokens && tokens->empty()) return Error{ErrorCode::invalid, "the token file " + path + " has no [[token]]", "token_file"};
+  if (tokens && tokens->empty())
+    return Error{ErrorCode::invalid, "the token file " + path + " has no [[token]]", "token_file"};
   return tokens;
 }
 
@@ -89,13 +102,15 @@ Result<Tokens> Tokens::from_text(std::string_view text) {
     const toml::table file = toml::parse(text);
     for (const auto& [name, node] : file) {
       if (name != "token" || !node.is_array_of_tables())
-        return Error{ErrorCode::invalid, "the token file knows [[token]] only, not " + std::string(name.str()), "token_file"};
+        return Error{ErrorCode::invalid, "the token file knows [[token]] only, not " + std::string(name.str()),
+                     "token_file"};
     }
     const toml::array* list = file["token"].as_array();
     for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
       const toml::table& entry = *(*list)[i].as_table();
       for (const auto& [key, node] : entry) {
-        if (key != "name" && key != "role" && key != "token" && key != "sha256") return bad_token(i + 1, "unknown key " + std::string(key.str()));
+        if (key != "name" && key != "role" && key != "token" && key != "sha256")
+          return bad_token(i + 1, "unknown key " + std::string(key.str()));
       }
       const auto secret = entry["token"].value<std::string>();
       const auto hex = entry["sha256"].value<std::string>();
@@ -132,17 +147,20 @@ std::optional<Problem> Gate::check(const HttpRequest& head, Access access) const
 std::optional<Problem> Gate::check_token(const HttpRequest& head, Access access) const {
   constexpr std::string_view kScheme = "bearer ";
   const std::string_view text = head.authorization;
-  if (lower(text.substr(0, kScheme.size())) != kScheme) return Problem{401, "Send a token: Authorization: Bearer TOKEN."};
+  if (lower(text.substr(0, kScheme.size())) != kScheme)
+    return Problem{401, "Send a token: Authorization: Bearer TOKEN."};
   const auto role = tokens_.role_of(text.substr(kScheme.size()));
   if (!role) return Problem{401, "The token is not known."};
-  if (!allows(*role, access)) return Problem{403, "A token with the role " + std::string(to_string(*role)) + " may not do this."};
+  if (!allows(*role, access))
+    return Problem{403, "A token with the role " + std::string(to_string(*role)) + " may not do this."};
   return {};
 }
 
 std::optional<Problem> Gate::check_local(const HttpRequest& head) {
   if (!head.host.empty() && !is_loopback(without_port(head.host)))
     return Problem{403, "Without tokens only this machine is served: Host must be localhost or a loopback address."};
-  if (!head.origin.empty() && lower(head.origin) != "http://" + lower(head.host) && lower(head.origin) != "https://" + lower(head.host))
+  if (!head.origin.empty() && lower(head.origin) != "http://" + lower(head.host) &&
+      lower(head.origin) != "https://" + lower(head.host))
     return Problem{403, "Without tokens, web pages from elsewhere are not served."};
   return {};
 }

@@ -14,7 +14,8 @@ namespace tocsin {
 
 enum class Role { viewer, producer, consumer, admin };
 
-// What a call needs: viewers read; producers also write jobs; consumers also lease and acknowledge; admins may do everything.
+// What a call needs: viewers read; producers also write jobs; consumers also lease and acknowledge; admins may do
+// everything.
 enum class Access { open, read, produce, consume, manage };
 
 bool allows(Role role, Access access);
@@ -41,10 +42,9 @@ class Tokens {
   std::vector<Entry> tokens_;
 };
 
-// The gate in front of every route. With tokens: a bearer token whose role allows the access. Without: everything is allowed, but only
-// to programs on this machine that mean to call it: a Host that is not loopback (DNS rebinding) or a foreign Origin (a web page) is
-// refused.
-// Thread: any.
+// The gate in front of every route. With tokens: a bearer token whose role allows the access. Without: everything is
+// allowed, but only to programs on this machine that mean to call it: a Host that is not loopback (DNS rebinding) or a
+// foreign Origin (a web page) is refused. Thread: any.
 class Gate {
  public:
   explicit Gate(Tokens tokens) : tokens_(std::move(tokens)) {}

@@ -48,7 +48,8 @@ class Backend {
   virtual std::shared_ptr<const TypeCatalog> types() const = 0;
   // After a change of the registry; reads it again. Call on a database thread.
   virtual void reload_types(Stores& stores) = 0;
-  // Whether a handler of this kind exists here, and whether its settings are right: empty, or what is wrong with which field.
+  // Whether a handler of this kind exists here, and whether its settings are right: empty, or what is wrong with which
+  // field.
   virtual std::optional<Error> check_handler(const BizType& type) const = 0;
 
   virtual int shards() const = 0;

@@ -9,7 +9,8 @@ namespace tocsin {
 void ApiContext::too_busy(const CallPtr& call) { call->refuse({429, "Too much is waiting for the database.", "", 1}); }
 
 void ApiContext::on_database(const CallPtr& call, std::function<void(Stores&)> work) const {
-  const bool is_taken = backend.post([call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
+  const bool is_taken =
+      backend.post([call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
   if (!is_taken) too_busy(call);
 }
 
@@ -34,13 +35,15 @@ std::shared_ptr<const BizType> ApiContext::find_type(Stores& stores, const std::
 
 std::shared_ptr<const TypeCatalog> ApiContext::catalog_for(Stores& stores, std::span<const Job> jobs) {
   const auto catalog = backend.types();
-  const bool is_whole = std::all_of(jobs.begin(), jobs.end(), [&](const Job& job) { return catalog->find(job.type_id) != nullptr; });
+  const bool is_whole =
+      std::all_of(jobs.begin(), jobs.end(), [&](const Job& job) { return catalog->find(job.type_id) != nullptr; });
   if (is_whole || !may_reload()) return catalog;
   backend.reload_types(stores);
   return backend.types();
 }
 
-void ApiContext::with_type(const CallPtr& call, const std::string& name, const std::string& field, std::function<void(const BizType&)> use) {
+void ApiContext::with_type(const CallPtr& call, const std::string& name, const std::string& field,
+                           std::function<void(const BizType&)> use) {
   if (const auto catalog = backend.types(); const BizType* type = catalog->find(name)) return use(*type);
   on_database(call, [this, call, name, field, use = std::move(use)](Stores& stores) {
     const auto type = find_type(stores, name);
@@ -54,12 +57,16 @@ Problem ApiContext::unknown_type(const std::string& name, const std::string& fie
 
 Problem ApiContext::problem_of(const Error& error) const {
   switch (error.code) {
-    case ErrorCode::invalid: return {400, error.message, error.field};
-    case ErrorCode::conflict: return {503, "Somebody else holds what this needs: " + error.message, "", 1};
-    case ErrorCode::unavailable: return {503, "The database " + backend.database_name() + " is not available: " + error.message, "", 1};
+    case ErrorCode::invalid:
+      return {400, error.message, error.field};
+    case ErrorCode::conflict:
+      return {503, "Somebody else holds what this needs: " + error.message, "", 1};
+    case ErrorCode::unavailable:
+      return {503, "The database " + backend.database_name() + " is not available: " + error.message, "", 1};
     case ErrorCode::in_doubt:
       return {503, "The answer of the database " + backend.database_name() +
-                       " was lost: this may or may not have happened. Repeat it with the same idempotency_key, or look the job up."};
+                       " was lost: this may or may not have happened. Repeat it with the same idempotency_key, or look "
+                       "the job up."};
   }
   return {500, "Something unexpected happened."};
 }

@@ -12,7 +12,8 @@
 
 namespace tocsin {
 
-inline constexpr Duration kHintWindow = std::chrono::seconds(6);  // the wheel's lookahead of 5 s, and room for the way there
+inline constexpr Duration kHintWindow =
+    std::chrono::seconds(6);  // the wheel's lookahead of 5 s, and room for the way there
 
 // Thread: any.
 class ApiContext {
@@ -23,12 +24,14 @@ class ApiContext {
   void on_database(const CallPtr& call, std::function<void(Stores&)> work) const;
   static void too_busy(const CallPtr& call);
 
-  // Calls `use` with the type of this name, at once when it is known; else after the registry was read again (at most once a second),
-  // on a database thread. A type that nobody knows is answered 422 with `field`.
-  void with_type(const CallPtr& call, const std::string& name, const std::string& field, std::function<void(const BizType&)> use);
+  // Calls `use` with the type of this name, at once when it is known; else after the registry was read again (at most
+  // once a second), on a database thread. A type that nobody knows is answered 422 with `field`.
+  void with_type(const CallPtr& call, const std::string& name, const std::string& field,
+                 std::function<void(const BizType&)> use);
   // The same on a database thread: null when nobody knows it.
   std::shared_ptr<const BizType> find_type(Stores& stores, const std::string& name);
-  // The catalog to name the types of `jobs` with: read again (at most once a second) when it lacks one. On a database thread.
+  // The catalog to name the types of `jobs` with: read again (at most once a second) when it lacks one. On a database
+  // thread.
   std::shared_ptr<const TypeCatalog> catalog_for(Stores& stores, std::span<const Job> jobs);
   static Problem unknown_type(const std::string& name, const std::string& field);
 

@@ -11,32 +11,42 @@ namespace tocsin {
 namespace {
 
 std::string last_error(const Job& job) {
-  return job.errors.empty() || job.errors.back().message.empty() ? "" : " Last error: " + job.errors.back().message + ".";
+  return job.errors.empty() || job.errors.back().message.empty() ? ""
+                                                                 : " Last error: " + job.errors.back().message + ".";
 }
 
 std::string finished_reason(const Job& job) {
   const std::string when = job.finished_at ? " at " + time_text(*job.finished_at) : "";
   switch (job.status) {
     case JobStatus::done: {
-      const std::string late = job.started_at ? ", first started " + duration_text(*job.started_at - job.action_time) + " after its deadline" : "";
-      return "Done" + when + " after " + std::to_string(job.attempts) + (job.attempts == 1 ? " attempt" : " attempts") + late + ".";
+      const std::string late =
+          job.started_at ? ", first started " + duration_text(*job.started_at - job.action_time) + " after its deadline"
+                         : "";
+      return "Done" + when + " after " + std::to_string(job.attempts) + (job.attempts == 1 ? " attempt" : " attempts") +
+             late + ".";
     }
-    case JobStatus::cancelled: return "Cancelled" + when + " before it started.";
+    case JobStatus::cancelled:
+      return "Cancelled" + when + " before it started.";
     default:
-      return "Dead" + when + " after " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts) + " attempts." + last_error(job);
+      return "Dead" + when + " after " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts) +
+             " attempts." + last_error(job);
   }
 }
 
 std::string pause_reason(const BizType& type) {
-  return "Its type " + type.name + " is paused" + (type.paused_until ? " until " + time_text(*type.paused_until) : "") + ".";
+  return "Its type " + type.name + " is paused" + (type.paused_until ? " until " + time_text(*type.paused_until) : "") +
+         ".";
 }
 
 std::string pending_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold) {
-  const std::string after = job.attempts > 0 ? " Attempt " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts) + " failed." + last_error(job) : "";
+  const std::string after = job.attempts > 0 ? " Attempt " + std::to_string(job.attempts) + " of " +
+                                                   std::to_string(job.max_attempts) + " failed." + last_error(job)
+                                             : "";
   const bool is_paused = type != nullptr && type->is_paused(now);
   if (job.fire_at > now) {
     const std::string what = job.attempts > 0 ? "Waits for its next attempt at " : "Not due yet: due at ";
-    return what + time_text(job.fire_at) + ", in " + duration_text(job.fire_at - now) + "." + after + (is_paused ? " " + pause_reason(*type) : "");
+    return what + time_text(job.fire_at) + ", in " + duration_text(job.fire_at - now) + "." + after +
+           (is_paused ? " " + pause_reason(*type) : "");
   }
   const std::string overdue = "Overdue by " + duration_text(now - job.fire_at) + ". ";
   if (is_paused) return overdue + pause_reason(*type) + after;
@@ -48,9 +58,12 @@ std::string running_reason(const Job& job, WallTime now) {
   const std::string where = job.node ? " on node " + *job.node : "";
   const std::string attempt = "Attempt " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts);
   if (job.fire_at > now)
-    return attempt + " is running" + where + "; its lease lasts until " + time_text(job.fire_at) + ", another " + duration_text(job.fire_at - now) + ".";
-  const std::string next = job.attempts < job.max_attempts ? "the next attempt starts soon." : "it was the last attempt, so the job is about to be dead.";
-  return attempt + " started" + where + ", and its lease ended " + duration_text(now - job.fire_at) + " ago without a result: " + next;
+    return attempt + " is running" + where + "; its lease lasts until " + time_text(job.fire_at) + ", another " +
+           duration_text(job.fire_at - now) + ".";
+  const std::string next = job.attempts < job.max_attempts ? "the next attempt starts soon."
+                                                           : "it was the last attempt, so the job is about to be dead.";
+  return attempt + " started" + where + ", and its lease ended " + duration_text(now - job.fire_at) +
+         " ago without a result: " + next;
 }
 
 void write_limits(JsonWriter& out, const BizType* type) {
@@ -60,7 +73,9 @@ void write_limits(JsonWriter& out, const BizType* type) {
     return;
   }
   out.begin_object();
-  out.field("max_attempts", type->max_attempts).field("max_running", type->max_running).field("rate_per_s", type->rate_per_s);
+  out.field("max_attempts", type->max_attempts)
+      .field("max_running", type->max_running)
+      .field("rate_per_s", type->rate_per_s);
   out.field("paused", type->paused).field("ttr_ms", type->ttr.count() / 1000).end_object();
 }
 
@@ -72,7 +87,9 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
   out.begin_object();
   out.field("job_id", std::to_string(job.job_id)).field("status", to_string(job.status));
   out.field("reason", explain_reason(job, type, now, backend.hold_reason(job.type_id)));
-  out.field("shard", job.shard()).field("node", backend.shard_owner(job.shard())).field("database", backend.database_of(job.shard()));
+  out.field("shard", job.shard())
+      .field("node", backend.shard_owner(job.shard()))
+      .field("database", backend.database_of(job.shard()));
   out.key("next_attempt_at");
   // A running job is tried again when its lease ends without a result.
   is_final(job.status) ? out.null() : out.value(time_text(job.fire_at));
@@ -80,7 +97,12 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
   write_limits(out, type);
   out.key("errors").begin_array();
   for (const JobError& error : job.errors)
-    out.begin_object().field("at", error.at).field("node", error.node).field("attempt", error.attempt).field("message", error.message).end_object();
+    out.begin_object()
+        .field("at", error.at)
+        .field("node", error.node)
+        .field("attempt", error.attempt)
+        .field("message", error.message)
+        .end_object();
   out.end_array();
   out.key("job");
   write_job(out, job, catalog);

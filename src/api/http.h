@@ -29,11 +29,12 @@ struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;  // further ones; names and values come from code, never from callers
+  std::vector<std::pair<std::string, std::string>>
+      headers;  // further ones; names and values come from code, never from callers
 };
 
-// Answers one request. Copies share it: the first answer counts, and when the last copy goes without one, the caller gets a 500.
-// Thread: any.
+// Answers one request. Copies share it: the first answer counts, and when the last copy goes without one, the caller
+// gets a 500. Thread: any.
 class Responder {
  public:
   using Send = std::function<void(HttpResponse)>;

@@ -48,7 +48,9 @@ HttpConnection::HttpConnection(std::shared_ptr<HttpLoop> loop, asio::ip::tcp::so
 
 void HttpConnection::refuse(const Problem& problem) { fail(problem); }
 
-std::string_view HttpConnection::received() const { return {static_cast<const char*>(buffer_.data().data()), buffer_.size()}; }
+std::string_view HttpConnection::received() const {
+  return {static_cast<const char*>(buffer_.data().data()), buffer_.size()};
+}
 
 void HttpConnection::enter(Phase phase, std::chrono::milliseconds time_allowed) {
   phase_ = phase;
@@ -65,7 +67,8 @@ void HttpConnection::next_request() {
 }
 
 void HttpConnection::read_more() {
-  const std::size_t missing = phase_ == Phase::body ? parser_->content_length_remaining().value_or(kReadSize) : kReadSize;
+  const std::size_t missing =
+      phase_ == Phase::body ? parser_->content_length_remaining().value_or(kReadSize) : kReadSize;
   const auto space = buffer_.prepare(std::clamp(missing, kReadSize, kBodyReadSize));
   socket_.async_read_some(space, [self = shared_from_this()](error_code error, std::size_t n) {
     if (self->is_closed_ || error == asio::error::operation_aborted) return;
@@ -110,7 +113,8 @@ void HttpConnection::advance_header() {
   error_code error;
   parser_->put(asio::buffer(received().data(), head.size), error);
   buffer_.consume(head.size);
-  if ((error && error != http::error::need_more) || !parser_->is_header_done()) return fail({400, "This is not an HTTP request."});
+  if ((error && error != http::error::need_more) || !parser_->is_header_done())
+    return fail({400, "This is not an HTTP request."});
   header_done();
 }
 
@@ -140,7 +144,7 @@ void HttpConnection::admit() {
   if (!reserve_body(is_chunked ? limit : length)) return fail({503, "Too many large requests at once.", "", 1});
   parser_->body_limit(limit);
   enter(Phase::body, shared_->limits.body_time);
-  expects_continue && buffer_.size() == 0 ? continue_to_body() : advance_body();
+  expects_continue&& buffer_.size() == 0 ? continue_to_body() : advance_body();
 }
 
 bool HttpConnection::reserve_body(std::size_t bytes) {
@@ -175,7 +179,8 @@ void HttpConnection::advance_body() {
       if (has_bare_line_feed(received())) return fail({400, "A line ends with a bare line feed."});
       return read_more();
     }
-    if (error == http::error::body_limit) return fail({413, "The body is larger than " + std::to_string(admission_.body_limit) + " bytes."});
+    if (error == http::error::body_limit)
+      return fail({413, "The body is larger than " + std::to_string(admission_.body_limit) + " bytes."});
     if (error) return fail({400, "The body is not framed as HTTP says."});
   }
   request_done();
@@ -248,9 +253,11 @@ void HttpConnection::check_deadline(SteadyTime now) {
     case Phase::body:
       socket_.cancel(ignored);
       return fail({408, "The body took too long."});
-    case Phase::waiting: return fail({503, "The request took too long; its outcome is unknown.", "", 1});
+    case Phase::waiting:
+      return fail({503, "The request took too long; its outcome is unknown.", "", 1});
     case Phase::writing:
-    case Phase::lingering: return close();
+    case Phase::lingering:
+      return close();
   }
 }
 

@@ -36,16 +36,18 @@ struct HttpShared {
 };
 
 // One network thread's loop and its connections.
-// Thread: its own; only `loop` may be posted to from elsewhere. Late answers keep it alive, so that posting is always safe.
+// Thread: its own; only `loop` may be posted to from elsewhere. Late answers keep it alive, so that posting is always
+// safe.
 struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   explicit HttpLoop(std::shared_ptr<HttpShared> s) : shared(std::move(s)) {}
 
-  // Deadlines are checked by a sweep, not by a timer each: most are never reached, and arming one costs more than the request.
+  // Deadlines are checked by a sweep, not by a timer each: most are never reached, and arming one costs more than the
+  // request.
   void sweep();
   void forget(HttpConnection* connection);
   void drain();  // idle connections close now, others after their answer
   void close_all();
-  bool close_idlest();  // makes room for another; false: none is idle
+  bool close_idlest();                                       // makes room for another; false: none is idle
   std::vector<std::shared_ptr<HttpConnection>> all() const;  // a copy: closing changes the original
 
   boost::asio::io_context loop{1};

@@ -15,7 +15,8 @@ std::string_view value_of(const BeastRequest& head, http::field name) {
 }
 
 bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= 18 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.size() <= 18 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace
@@ -37,7 +38,8 @@ HeadScan scan_head(std::string_view received, std::size_t from, std::size_t max_
     if (head[i] == '\r' && head[i + 1] != '\n') return {0, "A carriage return stands alone."};
     if (head[i] == '\n') {
       ++lines;
-      if (i + 1 < head.size() && (head[i + 1] == ' ' || head[i + 1] == '\t')) return {0, "Folded header lines are not accepted."};
+      if (i + 1 < head.size() && (head[i + 1] == ' ' || head[i + 1] == '\t'))
+        return {0, "Folded header lines are not accepted."};
     }
   }
   if (lines > max_lines) return {0, "The header has too many lines."};
@@ -56,15 +58,18 @@ std::optional<Problem> check_head(const BeastRequest& head) {
   const auto codings = head.count(http::field::transfer_encoding);
   const auto hosts = head.count(http::field::host);
   if (lengths > 1) return Problem{400, "Content-Length is given twice."};
-  if (lengths == 1 && !is_number(value_of(head, http::field::content_length))) return Problem{400, "Content-Length is not a number."};
+  if (lengths == 1 && !is_number(value_of(head, http::field::content_length)))
+    return Problem{400, "Content-Length is not a number."};
   if (lengths + codings > 1) return Problem{400, "Transfer-Encoding stands beside another statement of the length."};
   if (codings == 1 && head.version() < 11) return Problem{400, "HTTP/1.0 has no Transfer-Encoding."};
   if (codings == 1 && !boost::beast::iequals(value_of(head, http::field::transfer_encoding), "chunked"))
     return Problem{400, "The only Transfer-Encoding understood is chunked."};
   if (hosts > 1 || (hosts == 0 && head.version() >= 11)) return Problem{400, "There must be exactly one Host."};
-  if (const auto coding = value_of(head, http::field::content_encoding); !coding.empty() && !boost::beast::iequals(coding, "identity"))
+  if (const auto coding = value_of(head, http::field::content_encoding);
+      !coding.empty() && !boost::beast::iequals(coding, "identity"))
     return Problem{415, "A body must come without Content-Encoding."};
-  if (const auto expect = value_of(head, http::field::expect); !expect.empty() && !boost::beast::iequals(expect, "100-continue"))
+  if (const auto expect = value_of(head, http::field::expect);
+      !expect.empty() && !boost::beast::iequals(expect, "100-continue"))
     return Problem{417, "The only expectation understood is 100-continue."};
   return {};
 }

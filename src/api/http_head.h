@@ -16,8 +16,8 @@ namespace tocsin {
 using BeastRequest = boost::beast::http::request<boost::beast::http::string_body>;
 
 struct HeadScan {
-  std::size_t size = 0;                // of the whole head with its empty line; 0: not complete yet
-  const char* mistake = nullptr;       // a line ending or fold that readers disagree about
+  std::size_t size = 0;           // of the whole head with its empty line; 0: not complete yet
+  const char* mistake = nullptr;  // a line ending or fold that readers disagree about
 };
 
 // Continues at `from`, where an earlier scan of the same bytes ended.

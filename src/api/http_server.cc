@@ -19,8 +19,8 @@ constexpr std::size_t kRefusedConnections = 128;  // that are told so; beyond th
 constexpr milliseconds kAcceptPause(100);         // when the process has no file descriptors left
 
 milliseconds sweep_interval(const HttpLimits& limits) {
-  const milliseconds shortest = std::min({limits.header_time, limits.body_time, limits.idle_time, limits.reply_time, limits.write_time,
-                                          limits.linger_time});
+  const milliseconds shortest = std::min({limits.header_time, limits.body_time, limits.idle_time, limits.reply_time,
+                                          limits.write_time, limits.linger_time});
   return std::clamp(shortest / 4, milliseconds(5), milliseconds(250));
 }
 
@@ -69,7 +69,8 @@ std::vector<std::shared_ptr<HttpConnection>> HttpLoop::all() const {
 }
 
 struct HttpServer::Impl {
-  Impl(HttpApp& app, HttpServerConfig c) : config(std::move(c)), shared(std::make_shared<HttpShared>(app, config.limits)) {
+  Impl(HttpApp& app, HttpServerConfig c)
+      : config(std::move(c)), shared(std::make_shared<HttpShared>(app, config.limits)) {
     for (int i = 0; i < std::max(config.threads, 1); ++i) loops.push_back(std::make_shared<HttpLoop>(shared));
   }
 
@@ -132,7 +133,8 @@ Status HttpServer::start() {
   const bool is_bracketed = config.host.starts_with('[') && config.host.ends_with(']');  // "[::1]"
   const std::string host = is_bracketed ? config.host.substr(1, config.host.size() - 2) : config.host;
   const auto found = resolver.resolve(host, std::to_string(config.port), tcp::resolver::passive, error);
-  if (error || found.empty()) return Error{ErrorCode::invalid, "cannot resolve " + config.host + ": " + error.message(), "listen"};
+  if (error || found.empty())
+    return Error{ErrorCode::invalid, "cannot resolve " + config.host + ": " + error.message(), "listen"};
   const tcp::endpoint endpoint = found.begin()->endpoint();
   impl_->acceptor.emplace(impl_->loops[0]->loop);
   impl_->accept_pause.emplace(impl_->loops[0]->loop);
@@ -143,7 +145,9 @@ Status HttpServer::start() {
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) {
     impl_->acceptor.reset();
-    return Error{ErrorCode::invalid, "cannot listen on " + config.host + ":" + std::to_string(config.port) + ": " + error.message(), "listen"};
+    return Error{ErrorCode::invalid,
+                 "cannot listen on " + config.host + ":" + std::to_string(config.port) + ": " + error.message(),
+                 "listen"};
   }
   impl_->port = acceptor.local_endpoint().port();
   impl_->accept();

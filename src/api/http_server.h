@@ -1,9 +1,13 @@
-// The only server transport: HTTP/1.1 over TCP, asynchronous, with total deadlines and limits on everything a caller can send.
+// The only server transport: HTTP/1.1 over TCP, asynchronous, with total deadlines and limits on everything a caller
+// can send.
 //
-// - A slow sender costs one socket, never a thread: deadlines count from the first byte of the header and of the body, not from the
+// - A slow sender costs one socket, never a thread: deadlines count from the first byte of the header and of the body,
+// not from the
 //   last byte read.
-// - Two readers never disagree about where a request ends: Content-Length with Transfer-Encoding, either of them twice, obs-fold, bare
-//   line feeds, any coding but chunked, and HTTP/1.0 with Transfer-Encoding are answered 400, and the connection is closed.
+// - Two readers never disagree about where a request ends: Content-Length with Transfer-Encoding, either of them twice,
+// obs-fold, bare
+//   line feeds, any coding but chunked, and HTTP/1.0 with Transfer-Encoding are answered 400, and the connection is
+//   closed.
 // - A body is read only after the app has admitted its head, and never beyond the limit named there.
 // - Pipelined requests are answered in order, one at a time.
 #pragma once
@@ -29,7 +33,8 @@ struct HttpLimits {
   std::chrono::milliseconds idle_time{60'000};
   std::chrono::milliseconds reply_time{30'000};  // from the whole request to the answer
   std::chrono::milliseconds write_time{30'000};
-  std::chrono::milliseconds linger_time{2'000};  // after a refusal: so long is input still drained, or the reply would be lost to a reset
+  std::chrono::milliseconds linger_time{
+      2'000};  // after a refusal: so long is input still drained, or the reply would be lost to a reset
 };
 
 struct HttpServerConfig {
@@ -54,7 +59,8 @@ class HttpServer {
   // REQUIRES: started.
   int port() const;
 
-  // Accepts no more, closes idle connections, and waits up to `grace` for requests in flight to be answered; then closes what is left.
+  // Accepts no more, closes idle connections, and waits up to `grace` for requests in flight to be answered; then
+  // closes what is left.
   void stop(std::chrono::milliseconds grace);
 
  private:

@@ -85,10 +85,12 @@ std::optional<JobId> job_id_from_text(std::string_view text) {
 
 When read_when(JsonObject& in, WallTime now) {
   const auto at = in.time("action_time");
-  const auto delay_ms = in.integer("delay_ms", {0, std::chrono::duration_cast<std::chrono::milliseconds>(kHorizon).count()});
+  const auto delay_ms =
+      in.integer("delay_ms", {0, std::chrono::duration_cast<std::chrono::milliseconds>(kHorizon).count()});
   if (at && delay_ms) in.fail("delay_ms", "Give action_time or delay_ms, not both.");
   if (!at && !delay_ms) in.fail("action_time", "Give action_time or delay_ms.");
-  if (at && (*at < kEarliestActionTime || *at > now + kHorizon)) in.fail("action_time", "Must lie between 2000-01-01 and 50 years ahead.");
+  if (at && (*at < kEarliestActionTime || *at > now + kHorizon))
+    in.fail("action_time", "Must lie between 2000-01-01 and 50 years ahead.");
   if (at) return {.at = at, .in = {}};
   return {.at = {}, .in = std::chrono::milliseconds(delay_ms.value_or(0))};
 }
@@ -105,12 +107,14 @@ JobRequest read_job(JsonObject& in, WallTime now, std::size_t max_attribute_byte
   }
   job.attribute_json = in.verbatim_text(kAttribute);
   if (job.attribute_json.size() > max_attribute_bytes)
-    in.fail(kAttribute, "Has " + std::to_string(job.attribute_json.size()) + " bytes; at most " + std::to_string(max_attribute_bytes) + ".");
+    in.fail(kAttribute, "Has " + std::to_string(job.attribute_json.size()) + " bytes; at most " +
+                            std::to_string(max_attribute_bytes) + ".");
   job.idempotency_key = in.string("idempotency_key", 1, kMaxKeyBytes);
   if (const auto name = in.string("on_conflict", 0, 64)) {
     const auto rule = on_conflict_from(*name);
     if (!rule) in.fail("on_conflict", "Must be keep, replace, earliest, latest or reject.");
-    if (!job.idempotency_key) in.fail("on_conflict", "Needs an idempotency_key: without one nothing can be in conflict.");
+    if (!job.idempotency_key)
+      in.fail("on_conflict", "Needs an idempotency_key: without one nothing can be in conflict.");
     job.on_conflict = rule.value_or(OnConflict::keep);
   }
   in.end();
@@ -134,8 +138,10 @@ Job created_job(const NewJob& job, const CreateReply& reply) {
 
 bool is_traceparent(std::string_view text) {
   if (text.size() != 55 || text[2] != '-' || text[35] != '-' || text[52] != '-') return false;
-  const std::string_view version = text.substr(0, 2), trace = text.substr(3, 32), parent = text.substr(36, 16), flags = text.substr(53);
-  return is_hex(version) && version != "ff" && is_hex(trace) && !is_zero(trace) && is_hex(parent) && !is_zero(parent) && is_hex(flags);
+  const std::string_view version = text.substr(0, 2), trace = text.substr(3, 32), parent = text.substr(36, 16),
+                         flags = text.substr(53);
+  return is_hex(version) && version != "ff" && is_hex(trace) && !is_zero(trace) && is_hex(parent) && !is_zero(parent) &&
+         is_hex(flags);
 }
 
 }  // namespace tocsin

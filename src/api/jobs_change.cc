@@ -31,10 +31,14 @@ void answer_cancel(const ApiContext& context, const CallPtr& call, const Result<
   if (!result) return call->refuse(context.problem_of(result.error()));
   const auto catalog = context.backend.types();
   switch (result->kind) {
-    case CancelReply::Kind::cancelled: return call->reply(200, '{' + result_members("cancelled", result->job, *catalog) + '}');
-    case CancelReply::Kind::running: return call->refuse(wrong_state("running", result->job, *catalog));
-    case CancelReply::Kind::finished: return call->refuse(wrong_state("finished", result->job, *catalog));
-    case CancelReply::Kind::not_found: return call->refuse(ApiContext::no_such_job());
+    case CancelReply::Kind::cancelled:
+      return call->reply(200, '{' + result_members("cancelled", result->job, *catalog) + '}');
+    case CancelReply::Kind::running:
+      return call->refuse(wrong_state("running", result->job, *catalog));
+    case CancelReply::Kind::finished:
+      return call->refuse(wrong_state("finished", result->job, *catalog));
+    case CancelReply::Kind::not_found:
+      return call->refuse(ApiContext::no_such_job());
   }
 }
 
@@ -54,10 +58,14 @@ void answer_change(const ApiContext& context, const CallPtr& call, const Result<
     case ChangeReply::Kind::changed:
       context.hint_if_soon(result->job->job_id, result->job->type_id, result->job->fire_at);
       return call->reply(200, job_text(*result->job, *catalog));
-    case ChangeReply::Kind::pending: return call->refuse(wrong_state("pending", result->job, *catalog));
-    case ChangeReply::Kind::running: return call->refuse(wrong_state("running", result->job, *catalog));
-    case ChangeReply::Kind::finished: return call->refuse(wrong_state("finished", result->job, *catalog));
-    case ChangeReply::Kind::not_found: return call->refuse(ApiContext::no_such_job());
+    case ChangeReply::Kind::pending:
+      return call->refuse(wrong_state("pending", result->job, *catalog));
+    case ChangeReply::Kind::running:
+      return call->refuse(wrong_state("running", result->job, *catalog));
+    case ChangeReply::Kind::finished:
+      return call->refuse(wrong_state("finished", result->job, *catalog));
+    case ChangeReply::Kind::not_found:
+      return call->refuse(ApiContext::no_such_job());
   }
 }
 
@@ -65,7 +73,9 @@ void answer_change(const ApiContext& context, const CallPtr& call, const Result<
 void change(ApiContext& context, const CallPtr& call, std::function<Result<ChangeReply>(JobDesk&, JobId)> verb) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  context.on_database(call, [&context, call, id, verb = std::move(verb)](Stores& stores) { answer_change(context, call, verb(stores.desk, id)); });
+  context.on_database(call, [&context, call, id, verb = std::move(verb)](Stores& stores) {
+    answer_change(context, call, verb(stores.desk, id));
+  });
 }
 
 void reschedule(ApiContext& context, const CallPtr& call) {
@@ -80,8 +90,9 @@ void reschedule(ApiContext& context, const CallPtr& call) {
 // ---- many jobs
 
 std::string cancelled_text(const std::vector<CancelReply>& replies) {
-  constexpr std::array kNames{std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
-                              std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"}};
+  constexpr std::array kNames{
+      std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
+      std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"}};
   std::string text;
   JsonWriter out(text);
   out.begin_object();
@@ -113,10 +124,12 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<JobI
   });
 }
 
-void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz_id, const std::optional<std::string>& biz_type) {
+void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz_id,
+                const std::optional<std::string>& biz_type) {
   context.on_database(call, [&context, call, biz_id, biz_type](Stores& stores) {
     std::shared_ptr<const BizType> type;
-    if (biz_type && !(type = context.find_type(stores, *biz_type))) return call->refuse(ApiContext::unknown_type(*biz_type, "biz_type"));
+    if (biz_type && !(type = context.find_type(stores, *biz_type)))
+      return call->refuse(ApiContext::unknown_type(*biz_type, "biz_type"));
     const auto replies = stores.desk.cancel_all(biz_id, type ? std::optional(type->type_id) : std::nullopt);
     if (!replies) return call->refuse(context.problem_of(replies.error()));
     call->reply(200, cancelled_text(*replies));
@@ -166,7 +179,8 @@ void retry_many(ApiContext& context, const CallPtr& call) {
 
 // ---- routes
 
-Route change_route(std::string verb, std::string operation_id, std::string summary, std::string reply, std::function<void(const CallPtr&)> handler) {
+Route change_route(std::string verb, std::string operation_id, std::string summary, std::string reply,
+                   std::function<void(const CallPtr&)> handler) {
   return {.method = "POST",
           .path = "/v1/jobs/{job_id}/" + verb,
           .access = Access::produce,
@@ -178,8 +192,8 @@ Route change_route(std::string verb, std::string operation_id, std::string summa
           .handler = std::move(handler)};
 }
 
-Route many_route(std::string path, std::string operation_id, std::string summary, std::string request, std::string reply,
-                 std::function<void(const CallPtr&)> handler) {
+Route many_route(std::string path, std::string operation_id, std::string summary, std::string request,
+                 std::string reply, std::function<void(const CallPtr&)> handler) {
   return {.method = "POST",
           .path = std::move(path),
           .access = Access::produce,
@@ -204,12 +218,17 @@ std::vector<Route> job_change_routes(ApiContext& context) {
                  [&context](const CallPtr& call) { cancel_many(context, call); }),
       many_route("/v1/jobs/retry", "retryJobs", "Dead jobs of a type: pending again", "RetryJobs", "RetriedJobs",
                  [&context](const CallPtr& call) { retry_many(context, call); }),
-      change_route("cancel", "cancelJob", "Cancel a pending job", "CancelledJob", [&context](const CallPtr& call) { cancel(context, call); }),
+      change_route("cancel", "cancelJob", "Cancel a pending job", "CancelledJob",
+                   [&context](const CallPtr& call) { cancel(context, call); }),
       std::move(move),
       change_route("run", "runJob", "A pending job: due now", "Job",
-                   [&context](const CallPtr& call) { change(context, call, [](JobDesk& desk, JobId id) { return desk.run_now(id); }); }),
+                   [&context](const CallPtr& call) {
+                     change(context, call, [](JobDesk& desk, JobId id) { return desk.run_now(id); });
+                   }),
       change_route("retry", "retryJob", "A dead job: pending again with attempts 0", "Job",
-                   [&context](const CallPtr& call) { change(context, call, [](JobDesk& desk, JobId id) { return desk.retry(id); }); }),
+                   [&context](const CallPtr& call) {
+                     change(context, call, [](JobDesk& desk, JobId id) { return desk.retry(id); });
+                   }),
   };
 }
 

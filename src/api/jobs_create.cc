@@ -13,9 +13,11 @@ constexpr std::size_t kBatchBody = 32 << 20;
 Problem refusal(const CreateReply& reply, const std::string& field) {
   const std::string id = std::to_string(reply.job_id);
   const std::string state(reply.existing ? to_string(reply.existing->status) : "not pending");
-  const std::string detail = reply.kind == CreateReply::Kind::key_reused ? "Job " + id + " has this key and another body."
-                             : reply.kind == CreateReply::Kind::rejected ? "Job " + id + " has this key."
-                                                                         : "Job " + id + " has this key and is " + state + ": too late to change it.";
+  const std::string detail = reply.kind == CreateReply::Kind::key_reused
+                                 ? "Job " + id + " has this key and another body."
+                             : reply.kind == CreateReply::Kind::rejected
+                                 ? "Job " + id + " has this key."
+                                 : "Job " + id + " has this key and is " + state + ": too late to change it.";
   return {409, detail, field, 0, "\"job_id\":\"" + id + '"'};
 }
 
@@ -28,7 +30,8 @@ void take_traceparent(const CallPtr& call, NewJob& job) {
   if (is_traceparent(call->request.traceparent)) job.traceparent = call->request.traceparent;
 }
 
-void answer_create(const ApiContext& context, const CallPtr& call, const NewJob& job, const Result<CreateReply>& result) {
+void answer_create(const ApiContext& context, const CallPtr& call, const NewJob& job,
+                   const Result<CreateReply>& result) {
   if (!result) return call->refuse(context.problem_of(result.error()));
   const CreateReply& reply = *result;
   if (reply.is_refused()) return call->refuse(refusal(reply, "idempotency_key"));
@@ -44,14 +47,15 @@ void create(ApiContext& context, const CallPtr& call) {
   JobRequest request = read_job(in, context.backend.now(), context.max_attribute_bytes);
   if (document.problem()) return call->refuse(*document.problem());
   take_traceparent(call, request.job);
-  context.with_type(call, request.biz_type, "biz_type", [&context, call, job = std::move(request.job)](const BizType& type) {
-    NewJob whole = job;
-    complete(whole, type);
-    const bool is_taken = context.backend.create(whole, [&context, call, whole](Result<CreateReply> result) {
-      guarded(call, [&] { answer_create(context, call, whole, result); });
-    });
-    if (!is_taken) ApiContext::too_busy(call);
-  });
+  context.with_type(
+      call, request.biz_type, "biz_type", [&context, call, job = std::move(request.job)](const BizType& type) {
+        NewJob whole = job;
+        complete(whole, type);
+        const bool is_taken = context.backend.create(whole, [&context, call, whole](Result<CreateReply> result) {
+          guarded(call, [&] { answer_create(context, call, whole, result); });
+        });
+        if (!is_taken) ApiContext::too_busy(call);
+      });
 }
 
 // One batch on its way: jobs that are valid, and for every item what became of it.
@@ -137,7 +141,9 @@ void create_batch(ApiContext& context, const CallPtr& call) {
   const std::string partial = call->parameter("partial").value_or("false");
   if (partial != "true" && partial != "false") return call->refuse({400, "Must be true or false.", "partial"});
   // A large body takes its time to parse: not on a network thread.
-  context.on_database(call, [&context, call, is_partial = partial == "true"](Stores& stores) { create_batch(context, call, stores, is_partial); });
+  context.on_database(call, [&context, call, is_partial = partial == "true"](Stores& stores) {
+    create_batch(context, call, stores, is_partial);
+  });
 }
 
 }  // namespace

@@ -28,9 +28,7 @@ const json* JsonObject::find(std::string_view name) {
   return it == object_->end() || it->is_null() ? nullptr : &*it;
 }
 
-bool JsonObject::has(std::string_view name) {
-  return find(name) != nullptr;
-}
+bool JsonObject::has(std::string_view name) { return find(name) != nullptr; }
 
 std::optional<std::string> JsonObject::string(std::string_view name, std::size_t min_bytes, std::size_t max_bytes) {
   const json* value = find(name);
@@ -41,13 +39,15 @@ std::optional<std::string> JsonObject::string(std::string_view name, std::size_t
   }
   const auto& text = value->get_ref<const std::string&>();
   if (text.size() < min_bytes || text.size() > max_bytes) {
-    fail(name, "Must have " + between(static_cast<std::int64_t>(min_bytes), static_cast<std::int64_t>(max_bytes)) + " bytes.");
+    fail(name, "Must have " + between(static_cast<std::int64_t>(min_bytes), static_cast<std::int64_t>(max_bytes)) +
+                   " bytes.");
     return {};
   }
   return text;
 }
 
-std::optional<std::string> JsonObject::string_or_number(std::string_view name, std::size_t min_bytes, std::size_t max_bytes) {
+std::optional<std::string> JsonObject::string_or_number(std::string_view name, std::size_t min_bytes,
+                                                        std::size_t max_bytes) {
   const json* value = find(name);
   if (value == nullptr) return {};
   if (value->is_number_unsigned()) return std::to_string(value->get<std::uint64_t>());
@@ -144,7 +144,8 @@ std::optional<std::vector<std::string>> JsonObject::strings(std::string_view nam
   return items;
 }
 
-std::optional<std::vector<std::int64_t>> JsonObject::integers(std::string_view name, std::size_t max_items, JsonRange range) {
+std::optional<std::vector<std::int64_t>> JsonObject::integers(std::string_view name, std::size_t max_items,
+                                                              JsonRange range) {
   const json* list = array(name, max_items);
   if (list == nullptr) return {};
   std::vector<std::int64_t> items;
@@ -152,7 +153,8 @@ std::optional<std::vector<std::int64_t>> JsonObject::integers(std::string_view n
   for (const json& value : *list) {
     const auto number = integer_of(value);
     if (!number || *number < range.min || *number > range.max) {
-      fail(std::string(name) + '[' + std::to_string(items.size()) + ']', "Must be an integer from " + between(range.min, range.max) + ".");
+      fail(std::string(name) + '[' + std::to_string(items.size()) + ']',
+           "Must be an integer from " + between(range.min, range.max) + ".");
       return {};
     }
     items.push_back(*number);
@@ -194,7 +196,8 @@ void JsonObject::refuse(Problem problem) {
 
 JsonDocument::JsonDocument(std::string_view text, std::string_view verbatim) : value_(std::make_unique<json>()) {
   JsonBuilder builder(*value_, problem_, verbatim);
-  const bool is_whole = json::sax_parse(text.begin(), text.end(), &builder, json::input_format_t::json, /*strict=*/true);
+  const bool is_whole =
+      json::sax_parse(text.begin(), text.end(), &builder, json::input_format_t::json, /*strict=*/true);
   if (!is_whole && !problem_) problem_ = Problem{400, "The body is not JSON."};
 }
 

@@ -24,9 +24,9 @@ struct JsonRange {
   std::int64_t min, max;
 };
 
-// Reads the fields of one object, by name, once each. The first mistake is kept in the problem that all readers of a document share;
-// after it everything reads as absent, so a caller reads all it wants and looks at the problem once. Null counts as absent.
-// Thread: owner only; valid as long as its JsonDocument.
+// Reads the fields of one object, by name, once each. The first mistake is kept in the problem that all readers of a
+// document share; after it everything reads as absent, so a caller reads all it wants and looks at the problem once.
+// Null counts as absent. Thread: owner only; valid as long as its JsonDocument.
 class JsonObject {
  public:
   JsonObject(const nlohmann::json* object, std::string path, std::optional<Problem>* problem);
@@ -43,7 +43,8 @@ class JsonObject {
   std::optional<std::vector<std::int64_t>> integers(std::string_view name, std::size_t max_items, JsonRange range);
   // A string, or an unsigned integer as its digits.
   std::optional<std::string> string_or_number(std::string_view name, std::size_t min_bytes, std::size_t max_bytes);
-  // The value as JSON text, whatever it is; empty when absent or null. For the document's verbatim field use verbatim_text.
+  // The value as JSON text, whatever it is; empty when absent or null. For the document's verbatim field use
+  // verbatim_text.
   std::string json_text(std::string_view name);
   std::string verbatim_text(std::string_view name);
 
@@ -53,7 +54,7 @@ class JsonObject {
   void end();
 
   void fail(std::string_view name, std::string detail, int status = 400);
-  void refuse(Problem problem);                // the same with a problem of one's own
+  void refuse(Problem problem);  // the same with a problem of one's own
   std::optional<Problem> take_problem() { return std::exchange(*problem_, std::nullopt); }
   bool ok() const { return !problem_->has_value(); }
   const std::optional<Problem>& problem() const { return *problem_; }
@@ -75,7 +76,8 @@ class JsonObject {
 // Thread: owner only.
 class JsonDocument {
  public:
-  // The value of a field named `verbatim` is kept as its text, with each number as it was written; read it with verbatim_text.
+  // The value of a field named `verbatim` is kept as its text, with each number as it was written; read it with
+  // verbatim_text.
   explicit JsonDocument(std::string_view text, std::string_view verbatim = {});
   ~JsonDocument();
   JsonDocument(const JsonDocument&) = delete;

@@ -3,7 +3,8 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kLongestNumber = 400;  // no double has more digits before the point; PostgreSQL's numeric takes it too
+constexpr std::size_t kLongestNumber =
+    400;  // no double has more digits before the point; PostgreSQL's numeric takes it too
 
 bool has_nonzero_digit(const std::string& number) {
   const std::string mantissa = number.substr(0, number.find_first_of("eE"));
@@ -13,7 +14,8 @@ bool has_nonzero_digit(const std::string& number) {
 }  // namespace
 
 bool JsonBuilder::number_float(double value, const std::string& written) {
-  if (written.size() > kLongestNumber || (value == 0 && has_nonzero_digit(written))) return fail("The number is out of range.");
+  if (written.size() > kLongestNumber || (value == 0 && has_nonzero_digit(written)))
+    return fail("The number is out of range.");
   return is_verbatim() ? wrote(text_.raw(written)) : add(value);
 }
 
@@ -64,7 +66,8 @@ bool JsonBuilder::wrote(JsonWriter&) {
 }
 
 bool JsonBuilder::start(json::value_t kind) {
-  if (levels_.size() >= kMaxJsonDepth) return fail("Nesting is deeper than " + std::to_string(kMaxJsonDepth) + " levels.");
+  if (levels_.size() >= kMaxJsonDepth)
+    return fail("Nesting is deeper than " + std::to_string(kMaxJsonDepth) + " levels.");
   if (is_verbatim()) {
     kind == json::value_t::object ? text_.begin_object() : text_.begin_array();
     ++verbatim_depth_;
@@ -91,17 +94,21 @@ bool JsonBuilder::end(bool is_object) {
   levels_.pop_back();
   if (level.container != nullptr) return true;
   std::sort(level.keys.begin(), level.keys.end());
-  if (std::adjacent_find(level.keys.begin(), level.keys.end()) != level.keys.end()) return fail("A field inside is given twice.");
+  if (std::adjacent_find(level.keys.begin(), level.keys.end()) != level.keys.end())
+    return fail("A field inside is given twice.");
   --verbatim_depth_;
   return wrote(is_object ? text_.end_object() : text_.end_array());
 }
 
 bool JsonBuilder::parse_error(std::size_t position, const std::string&, const json::exception& error) {
-  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ...": what comes before is no news to a caller.
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ...": what comes before is no news
+  // to a caller.
   std::string_view detail = error.what();
-  if (const std::size_t colon = detail.find("column "); colon != detail.npos) detail.remove_prefix(std::min(detail.find(": ", colon) + 2, detail.size()));
+  if (const std::size_t colon = detail.find("column "); colon != detail.npos)
+    detail.remove_prefix(std::min(detail.find(": ", colon) + 2, detail.size()));
   if (error.id == 406) return fail("The number is out of range.");
-  problem_ = Problem{400, "The body is not JSON: at byte " + std::to_string(position) + ": " + std::string(detail.substr(0, 200)) + "."};
+  problem_ = Problem{400, "The body is not JSON: at byte " + std::to_string(position) + ": " +
+                              std::string(detail.substr(0, 200)) + "."};
   return false;
 }
 

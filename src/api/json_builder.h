@@ -12,8 +12,9 @@
 
 namespace tocsin {
 
-// The value of a field named `verbatim` is not taken apart but kept as text (a string in the built value), so that the caller's numbers
-// stay as written. Implements nlohmann's SAX interface. Every function answers whether parsing should go on.
+// The value of a field named `verbatim` is not taken apart but kept as text (a string in the built value), so that the
+// caller's numbers stay as written. Implements nlohmann's SAX interface. Every function answers whether parsing should
+// go on.
 class JsonBuilder {
  public:
   using json = nlohmann::json;

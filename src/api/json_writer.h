@@ -38,8 +38,8 @@ class JsonWriter {
     return maybe ? value(*maybe) : null();
   }
   JsonWriter& null() { return raw("null"); }
-  JsonWriter& raw(std::string_view json);             // one whole value
-  JsonWriter& members(std::string_view json);         // "key":value pairs without the braces
+  JsonWriter& raw(std::string_view json);      // one whole value
+  JsonWriter& members(std::string_view json);  // "key":value pairs without the braces
   JsonWriter& raw_or_null(std::string_view json) { return json.empty() ? null() : raw(json); }
 
   template <class T>

@@ -11,10 +11,18 @@ namespace {
 std::string schema_ref(const std::string& name) { return R"({"$ref":"#/components/schemas/)" + name + "\"}"; }
 
 void write_json_content(JsonWriter& out, const std::string& schema, std::string_view type = "application/json") {
-  out.key("content").begin_object().key(type).begin_object().key("schema").raw(schema_ref(schema)).end_object().end_object();
+  out.key("content")
+      .begin_object()
+      .key(type)
+      .begin_object()
+      .key("schema")
+      .raw(schema_ref(schema))
+      .end_object()
+      .end_object();
 }
 
-void write_parameter(JsonWriter& out, std::string_view name, bool is_path, std::string_view schema, std::string_view description) {
+void write_parameter(JsonWriter& out, std::string_view name, bool is_path, std::string_view schema,
+                     std::string_view description) {
   out.begin_object().field("name", name).field("in", is_path ? "path" : "query").field("required", is_path);
   out.field("description", description).key("schema").raw(schema).end_object();
 }
@@ -24,9 +32,11 @@ void write_parameters(JsonWriter& out, const Route& route) {
   for (std::size_t open = route.path.find('{'); open != std::string::npos; open = route.path.find('{', open + 1)) {
     const std::string name = route.path.substr(open + 1, route.path.find('}', open) - open - 1);
     const bool is_job = name == "job_id";
-    write_parameter(out, name, true, schema_ref(is_job ? "JobId" : "TypeName"), is_job ? "The job" : "Name of the type");
+    write_parameter(out, name, true, schema_ref(is_job ? "JobId" : "TypeName"),
+                    is_job ? "The job" : "Name of the type");
   }
-  for (const Parameter& parameter : route.query) write_parameter(out, parameter.name, false, parameter.schema, parameter.description);
+  for (const Parameter& parameter : route.query)
+    write_parameter(out, parameter.name, false, parameter.schema, parameter.description);
   out.end_array();
 }
 
@@ -52,7 +62,8 @@ void write_operation(JsonWriter& out, const Route& route) {
   out.key("responses").begin_object();
   for (const Reply& reply : route.replies) {
     out.key(std::to_string(reply.status)).begin_object().field("description", reason_phrase(reply.status));
-    if (!reply.schema.empty()) write_json_content(out, reply.schema, reply.status == 409 ? "application/problem+json" : "application/json");
+    if (!reply.schema.empty())
+      write_json_content(out, reply.schema, reply.status == 409 ? "application/problem+json" : "application/json");
     out.end_object();
   }
   for (const int status : error_statuses(route)) {
@@ -66,7 +77,8 @@ void write_operation(JsonWriter& out, const Route& route) {
 }
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return text;
 }
 

@@ -9,7 +9,8 @@ namespace tocsin {
 namespace {
 
 constexpr int kOverdueCap = 10'000;  // counted exactly up to here; a count beyond it would cost what the backlog costs
-constexpr std::array kStatuses{JobStatus::pending, JobStatus::running, JobStatus::done, JobStatus::cancelled, JobStatus::dead};
+constexpr std::array kStatuses{JobStatus::pending, JobStatus::running, JobStatus::done, JobStatus::cancelled,
+                               JobStatus::dead};
 using Counts = std::array<std::int64_t, kStatuses.size()>;
 
 void health(const CallPtr& call) { call->reply(200, R"({"status":"ok"})"); }
@@ -55,7 +56,12 @@ std::string stats_text(const Backend& backend, const std::vector<TypeCount>& cou
   write_counts(out, totals);
   const LatencySummary late = backend.lateness();
   out.end_object().key("lateness_ms").begin_object();
-  out.field("n", late.n).field("p50", late.p50).field("p90", late.p90).field("p99", late.p99).field("max", late.max).end_object();
+  out.field("n", late.n)
+      .field("p50", late.p50)
+      .field("p90", late.p90)
+      .field("p99", late.p99)
+      .field("max", late.max)
+      .end_object();
   out.key("backlog").begin_object().field("overdue", overdue).field("is_capped", overdue >= kOverdueCap).end_object();
   out.end_object();
   return text;
@@ -89,8 +95,8 @@ std::vector<Route> operation_routes(ApiContext& context) {
   Route ready_route = read_route("/readyz", Access::open, "ready", "Whether the node can do its work", "Readiness",
                                  [&context](const CallPtr& call) { ready(context, call); });
   ready_route.replies.push_back({503, "Readiness"});
-  Route stats_route = read_route("/v1/stats", Access::read, "stats", "Counts by type and status, lateness, backlog", "Stats",
-                                 [&context](const CallPtr& call) { stats(context, call); });
+  Route stats_route = read_route("/v1/stats", Access::read, "stats", "Counts by type and status, lateness, backlog",
+                                 "Stats", [&context](const CallPtr& call) { stats(context, call); });
   stats_route.errors = {429, 503};
   return {
       read_route("/healthz", Access::open, "health", "Whether the process answers", "Health", health),

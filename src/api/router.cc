@@ -12,7 +12,8 @@ constexpr std::size_t kNoBody = 1024;  // for routes without one: an empty objec
 bool is_json(std::string_view content_type) {
   std::string type(content_type.substr(0, content_type.find(';')));
   while (!type.empty() && type.back() == ' ') type.pop_back();
-  std::transform(type.begin(), type.end(), type.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(type.begin(), type.end(), type.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return type == "application/json";
 }
 
@@ -43,12 +44,14 @@ std::optional<Problem> check_body(const Route& route, const HttpRequest& request
   return document.problem();
 }
 
-Admission admitted(const Route& route, const HttpRequest& head, std::vector<std::string> arguments, std::map<std::string, std::string> query) {
+Admission admitted(const Route& route, const HttpRequest& head, std::vector<std::string> arguments,
+                   std::map<std::string, std::string> query) {
   Admission admission;
   const bool may_have_body = head.method != "GET" && head.method != "HEAD";
   admission.body_limit = !may_have_body ? 0 : route.request.empty() ? kNoBody : route.body_limit;
   admission.reply_timeout = route.reply_timeout;
-  admission.run = [&route, arguments = std::move(arguments), query = std::move(query)](HttpRequest request, Responder respond) {
+  admission.run = [&route, arguments = std::move(arguments), query = std::move(query)](HttpRequest request,
+                                                                                       Responder respond) {
     const auto call = std::make_shared<Call>(Call{std::move(request), arguments, query, std::move(respond)});
     guarded(call, [&] {
       if (const auto problem = check_body(route, call->request)) return call->refuse(*problem);
@@ -95,7 +98,8 @@ Admission Router::admit(const HttpRequest& head) {
     auto arguments = match(i, target->path);
     if (!arguments) continue;
     const Route& route = routes_[i];
-    // A fixed path stands before a pattern in the table ("/v1/jobs/cancel" before "/v1/jobs/{job_id}"), but only with its own methods.
+    // A fixed path stands before a pattern in the table ("/v1/jobs/cancel" before "/v1/jobs/{job_id}"), but only with
+    // its own methods.
     if (route.method != head.method && !(route.method == "GET" && head.method == "HEAD")) {
       other_methods.push_back(route.method);
       continue;
@@ -105,11 +109,13 @@ Admission Router::admit(const HttpRequest& head) {
     for (auto& [name, value] : target->query) {
       if (std::none_of(route.query.begin(), route.query.end(), [&n = name](const Parameter& p) { return p.name == n; }))
         return refused({400, "There is no such query parameter.", name});
-      if (!query.emplace(name, std::move(value)).second) return refused({400, "The query parameter is given twice.", name});
+      if (!query.emplace(name, std::move(value)).second)
+        return refused({400, "The query parameter is given twice.", name});
     }
     return admitted(route, head, std::move(*arguments), std::move(query));
   }
-  return other_methods.empty() ? refused({404, "There is nothing at this path."}) : not_allowed(std::move(other_methods));
+  return other_methods.empty() ? refused({404, "There is nothing at this path."})
+                               : not_allowed(std::move(other_methods));
 }
 
 }  // namespace tocsin

@@ -71,7 +71,8 @@ class Router : public HttpApp {
   Gate gate_;
 };
 
-// Runs `work`; an exception is answered 500. For every piece of work on a call that is not under the router's own guard.
+// Runs `work`; an exception is answered 500. For every piece of work on a call that is not under the router's own
+// guard.
 template <class Work>
 void guarded(const CallPtr& call, Work work) {
   try {

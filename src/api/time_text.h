@@ -9,8 +9,8 @@
 
 namespace tocsin {
 
-// RFC 3339 with an offset, years 0000..9999: "2026-03-01T12:00:00.250+01:00". Parts of a microsecond are rounded up, so that nothing
-// fires before the time that was asked for. nullopt: not such a time (second 60 is not).
+// RFC 3339 with an offset, years 0000..9999: "2026-03-01T12:00:00.250+01:00". Parts of a microsecond are rounded up, so
+// that nothing fires before the time that was asked for. nullopt: not such a time (second 60 is not).
 std::optional<WallTime> time_from_text(std::string_view text);
 
 // "2026-03-01T12:00:00.250000Z"

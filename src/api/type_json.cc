@@ -38,7 +38,10 @@ void write_backoff(JsonWriter& out, const Backoff& backoff) {
     for (const Duration delay : backoff.delays) out.value(ms_of(delay));
     out.end_array();
   } else {
-    out.field("base_ms", ms_of(backoff.base)).field("factor", backoff.factor).field("max_ms", ms_of(backoff.max)).field("jitter", backoff.jitter);
+    out.field("base_ms", ms_of(backoff.base))
+        .field("factor", backoff.factor)
+        .field("max_ms", ms_of(backoff.max))
+        .field("jitter", backoff.jitter);
   }
   out.end_object();
 }
@@ -68,15 +71,19 @@ void read_handler(JsonObject& in, BizType& type) {
   type.handler_kind = handler->require("kind").string("kind", 1, 64).value_or("");
   type.handler_json = in.json_text("handler");
   if (type.handler_kind != "webhook") return;
-  const std::int64_t timeout = handler->integer("timeout_ms", {1, kMaxTtrMs}).value_or(std::min(kDefaultTimeoutMs, ms_of(type.ttr)));
-  if (timeout > ms_of(type.ttr)) handler->fail("timeout_ms", "Must not be longer than ttr_ms: the lease would end before the attempt.");
+  const std::int64_t timeout =
+      handler->integer("timeout_ms", {1, kMaxTtrMs}).value_or(std::min(kDefaultTimeoutMs, ms_of(type.ttr)));
+  if (timeout > ms_of(type.ttr))
+    handler->fail("timeout_ms", "Must not be longer than ttr_ms: the lease would end before the attempt.");
 }
 
 }  // namespace
 
 void write_type(JsonWriter& out, const BizType& type) {
   out.begin_object().field("name", type.name);
-  out.key("handler").raw(secret_of(type.handler_json).empty() ? type.handler_json : handler_with(type.handler_json, std::string(kHiddenSecret)));
+  out.key("handler").raw(secret_of(type.handler_json).empty()
+                             ? type.handler_json
+                             : handler_with(type.handler_json, std::string(kHiddenSecret)));
   out.field("ttr_ms", ms_of(type.ttr)).field("max_attempts", type.max_attempts).key("backoff");
   write_backoff(out, type.backoff);
   out.field("max_running", type.max_running).field("rate_per_s", type.rate_per_s);
@@ -97,7 +104,8 @@ std::string type_text(const BizType& type) {
 
 bool is_type_name(std::string_view name) {
   const auto is_allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == ':' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == ':' || c == '-';
   };
   return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), is_allowed);
 }
@@ -112,11 +120,13 @@ BizType read_type(JsonObject& in, const std::string& name) {
   if (const auto n = in.integer("max_running", {1, 1'000'000})) type.max_running = static_cast<int>(*n);
   type.rate_per_s = in.number("rate_per_s", 0.001, 1e6);
   if (auto catch_up = in.object("catch_up")) {
-    if (const auto ms = catch_up->integer("drop_older_than_ms", {1, ms_of(kHorizon)})) type.drop_older_than = milliseconds(*ms);
+    if (const auto ms = catch_up->integer("drop_older_than_ms", {1, ms_of(kHorizon)}))
+      type.drop_older_than = milliseconds(*ms);
     type.catch_up_rate_per_s = catch_up->number("rate_per_s", 0.001, 1e6);
     catch_up->end();
   }
-  if (const auto same = in.string("name", 0, 1024); same && *same != name) in.fail("name", "Is not the name in the path.");
+  if (const auto same = in.string("name", 0, 1024); same && *same != name)
+    in.fail("name", "Is not the name in the path.");
   for (const char* reply_only : {"paused", "paused_until", "gmt_create", "gmt_modified"}) in.has(reply_only);
   in.end();
   return type;

@@ -9,7 +9,8 @@
 
 namespace tocsin {
 
-inline constexpr std::string_view kHiddenSecret = "whsec_***";  // shown in place of a secret; put back, it keeps the stored one
+inline constexpr std::string_view kHiddenSecret =
+    "whsec_***";  // shown in place of a secret; put back, it keeps the stored one
 
 // With defaults filled in and secrets hidden.
 void write_type(JsonWriter& out, const BizType& type);
@@ -18,7 +19,8 @@ std::string type_text(const BizType& type);
 // 1..128 bytes of [A-Za-z0-9_.:-].
 bool is_type_name(std::string_view name);
 
-// What a put asks for. Fields that only replies have (name, paused, ...) are let pass, so that a type can be read, edited and put back.
+// What a put asks for. Fields that only replies have (name, paused, ...) are let pass, so that a type can be read,
+// edited and put back.
 BizType read_type(JsonObject& in, const std::string& name);
 
 // A handler object whose secret is hidden gets the one of `stored`. False: there is none.

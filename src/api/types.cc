@@ -26,8 +26,10 @@ void put(ApiContext& context, const CallPtr& call, const BizType& wanted) {
     if (!stored) return call->refuse(context.problem_of(stored.error()));
     BizType type = wanted;
     if (!restore_secret(type, *stored ? &**stored : nullptr))
-      return call->refuse({400, "This is how a secret is shown, not one; there is none stored to keep.", "handler.secret"});
-    if (const auto error = context.backend.check_handler(type)) return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});
+      return call->refuse(
+          {400, "This is how a secret is shown, not one; there is none stored to keep.", "handler.secret"});
+    if (const auto error = context.backend.check_handler(type))
+      return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});
     const auto reply = stores.types.put(type);
     if (!reply) return call->refuse(context.problem_of(reply.error()));
     context.backend.reload_types(stores);
@@ -104,8 +106,8 @@ void pause(ApiContext& context, const CallPtr& call) {
   set_paused(context, call, true, until);
 }
 
-Route type_route(std::string method, std::string path, Access access, std::string operation_id, std::string summary, std::string reply,
-                 std::function<void(const CallPtr&)> handler) {
+Route type_route(std::string method, std::string path, Access access, std::string operation_id, std::string summary,
+                 std::string reply, std::function<void(const CallPtr&)> handler) {
   return {.method = std::move(method),
           .path = "/v1/types" + path,
           .access = access,
@@ -126,16 +128,18 @@ std::vector<Route> type_routes(ApiContext& context) {
   put_route.request = "NewType";
   put_route.replies = {{201, "Type"}, {200, "Type"}};
   put_route.errors = {429, 503};
-  Route remove_route = type_route("DELETE", "/{name}", Access::manage, "deleteType", "Delete a type without live jobs", "DeletedType",
-                                  [&context](const CallPtr& call) { remove(context, call); });
+  Route remove_route = type_route("DELETE", "/{name}", Access::manage, "deleteType", "Delete a type without live jobs",
+                                  "DeletedType", [&context](const CallPtr& call) { remove(context, call); });
   remove_route.errors.push_back(409);
-  Route pause_route = type_route("POST", "/{name}/pause", Access::manage, "pauseType", "Stop firing; jobs stay pending", "Type",
-                                 [&context](const CallPtr& call) { pause(context, call); });
+  Route pause_route = type_route("POST", "/{name}/pause", Access::manage, "pauseType", "Stop firing; jobs stay pending",
+                                 "Type", [&context](const CallPtr& call) { pause(context, call); });
   pause_route.request = "Pause";
   pause_route.is_body_optional = true;
   return {
-      type_route("GET", "", Access::read, "listTypes", "All types", "TypePage", [&context](const CallPtr& call) { list(context, call); }),
-      type_route("GET", "/{name}", Access::read, "getType", "One type", "Type", [&context](const CallPtr& call) { get(context, call); }),
+      type_route("GET", "", Access::read, "listTypes", "All types", "TypePage",
+                 [&context](const CallPtr& call) { list(context, call); }),
+      type_route("GET", "/{name}", Access::read, "getType", "One type", "Type",
+                 [&context](const CallPtr& call) { get(context, call); }),
       std::move(put_route),
       std::move(remove_route),
       std::move(pause_route),

@@ -1,12 +1,12 @@
 // What the database's clock shows, told from the local monotonic clock and timed round trips.
 //
-// One sample is a database time T read between the local instants `asked` and `answered`. At `answered` the database showed at
-// least T, so T - answered bounds the offset from below: the estimate is the largest lower bound of the last samples (F. Cristian,
-// "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks do not run evenly, so a bound loses worth with its
-// age: the estimate is late by a round trip and a little, and not early while the database's clock runs slower by less than kDrift.
-// Early by a hair would cost much: the claim of a job would be lost, and the next scan is far. A sample that contradicts the estimate
-// (T - asked below it: the clock was set back) throws the older samples away.
-// Thread: owner only.
+// One sample is a database time T read between the local instants `asked` and `answered`. At `answered` the database
+// showed at least T, so T - answered bounds the offset from below: the estimate is the largest lower bound of the last
+// samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks do not run
+// evenly, so a bound loses worth with its age: the estimate is late by a round trip and a little, and not early while
+// the database's clock runs slower by less than kDrift. Early by a hair would cost much: the claim of a job would be
+// lost, and the next scan is far. A sample that contradicts the estimate (T - asked below it: the clock was set back)
+// throws the older samples away. Thread: owner only.
 #pragma once
 
 #include <array>

@@ -19,7 +19,8 @@ TimeWheel::TimeWheel(Duration tick, Duration lookahead, std::size_t capacity, Wa
   TOCSIN_ASSERT(tick_us_ > 0 && lookahead >= tick && capacity < kNone);
   at_ = floor_div(now.time_since_epoch().count(), tick_us_);
   // Two ticks more than the lookahead: one for rounding up, one because the slot of the current tick is not reused.
-  const auto slots = std::bit_ceil(std::max<std::size_t>(kBits, static_cast<std::size_t>(lookahead.count() / tick_us_) + 2));
+  const auto slots =
+      std::bit_ceil(std::max<std::size_t>(kBits, static_cast<std::size_t>(lookahead.count() / tick_us_) + 2));
   heads_.assign(slots, kNone);
   busy_.assign(slots / kBits, 0);
 }

@@ -1,10 +1,10 @@
 // A hashed timing wheel of one ring that covers the lookahead; later jobs stay in the database.
-// Source: G. Varghese, T. Lauck, "Hashed and Hierarchical Timing Wheels" (1987), scheme 4: one revolution is the whole horizon, so
-// no slot ever holds an entry of another round. An occupancy bitmap finds the next busy slot, so an idle wheel needs no ticking.
+// Source: G. Varghese, T. Lauck, "Hashed and Hierarchical Timing Wheels" (1987), scheme 4: one revolution is the whole
+// horizon, so no slot ever holds an entry of another round. An occupancy bitmap finds the next busy slot, so an idle
+// wheel needs no ticking.
 //
-// Invariants: an entry never comes out before its fire_at; it comes out at the first advance() at or after the end of its tick;
-// size() <= capacity. Reads no clock.
-// Thread: owner only.
+// Invariants: an entry never comes out before its fire_at; it comes out at the first advance() at or after the end of
+// its tick; size() <= capacity. Reads no clock. Thread: owner only.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,15 @@ class TimeWheel {
   // REQUIRES: tick > 0, lookahead >= tick, capacity < 2^32 - 1. `now`: the database's clock.
   TimeWheel(Duration tick, Duration lookahead, std::size_t capacity, WallTime now);
 
-  // False: full, or further away than the wheel reaches. An entry whose time has passed comes out with the next advance.
+  // False: full, or further away than the wheel reaches. An entry whose time has passed comes out with the next
+  // advance.
   bool add(const Candidate& job);
 
   // Appends every entry whose tick has ended by `now` to `due`, earliest tick first.
   void advance(WallTime now, std::vector<Candidate>& due);
 
-  // After the clock was set back: entries keep their fire_at; those now out of reach are taken out and appended to `dropped`.
+  // After the clock was set back: entries keep their fire_at; those now out of reach are taken out and appended to
+  // `dropped`.
   void rewind(WallTime now, std::vector<Candidate>& dropped);
 
   // When advance() next has something to do; nullopt when empty.
@@ -50,9 +52,9 @@ class TimeWheel {
 
   const std::int64_t tick_us_;
   const std::size_t capacity_;
-  std::int64_t at_;                    // last tick that was processed
-  std::vector<Index> heads_;           // a slot's list, newest first; a power of two of slots
-  std::vector<std::uint64_t> busy_;    // one bit per slot
+  std::int64_t at_;                  // last tick that was processed
+  std::vector<Index> heads_;         // a slot's list, newest first; a power of two of slots
+  std::vector<std::uint64_t> busy_;  // one bit per slot
   std::vector<Node> nodes_;
   Index free_ = kNone;
   std::size_t size_ = 0;

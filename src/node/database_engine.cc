@@ -26,13 +26,14 @@ EngineStores DatabaseEngine::make_stores(int claimers) {
   return {new_store(), claiming, new_store(), new_store()};
 }
 
-DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events, HandlerFinder find_handler,
-                               std::function<void()> on_types_changed)
+DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events,
+                               HandlerFinder find_handler, std::function<void()> on_types_changed)
     : config_(std::move(config)),
       clock_(clock),
       events_(events),
       on_types_changed_(std::move(on_types_changed)),
-      engine_(config_.engine, config_.shards, make_stores(config_.claimers), std::move(find_handler), events, true_random()) {
+      engine_(config_.engine, config_.shards, make_stores(config_.claimers), std::move(find_handler), events,
+              true_random()) {
   std::vector<Waker*> wakers;
   for (Stage* stage : engine_.stages()) {
     loops_.push_back(std::make_unique<LoopThread>(*stage, clock_));
@@ -61,7 +62,8 @@ bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) 
   if (is_stopping_.exchange(true)) return true;
   engine_.begin_drain();
   const auto drained_by = [this](MonoTime deadline) {
-    // The last outcome is written by the finisher on its own thread; nothing announces it, and nobody waits for this poll.
+    // The last outcome is written by the finisher on its own thread; nothing announces it, and nobody waits for this
+    // poll.
     while (!engine_.is_drained() && clock_.now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return engine_.is_drained();
   };

@@ -1,4 +1,5 @@
-// The engine of one database on this node, with its threads and connections: one thread per stage, one for notifications.
+// The engine of one database on this node, with its threads and connections: one thread per stage, one for
+// notifications.
 #pragma once
 
 #include <atomic>
@@ -32,8 +33,8 @@ class DatabaseEngine {
   Status connect();
   void start();
 
-  // Drains within `grace`; then `abandon` is called, which must make every handler in flight end, and what ended is written. Returns
-  // false when claimed jobs were left behind all the same: their leases will end.
+  // Drains within `grace`; then `abandon` is called, which must make every handler in flight end, and what ended is
+  // written. Returns false when claimed jobs were left behind all the same: their leases will end.
   bool stop(Duration grace, const std::function<void()>& abandon);
 
   Engine& engine() { return engine_; }

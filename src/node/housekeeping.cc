@@ -19,7 +19,10 @@ SessionConfig unpinned(SessionConfig config) {
 }  // namespace
 
 Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks)
-    : config_(std::move(config)), clock_(clock), callbacks_(std::move(callbacks)), session_(unpinned(config_.session)) {}
+    : config_(std::move(config)),
+      clock_(clock),
+      callbacks_(std::move(callbacks)),
+      session_(unpinned(config_.session)) {}
 
 Status Housekeeping::start() {
   if (auto done = slow_round(); !done) return done;
@@ -76,7 +79,8 @@ Status Housekeeping::round(bool reload) {
     std::lock_guard lock(mutex_);
     is_draining = is_draining_;
   }
-  if (auto done = maintenance.heartbeat(config_.node_id, config_.node_name, config_.version, is_draining); !done) return done;
+  if (auto done = maintenance.heartbeat(config_.node_id, config_.node_name, config_.version, is_draining); !done)
+    return done;
   callbacks_.answered();
   if (reload) {
     auto types = PgTypeStore(session_).list();

@@ -37,7 +37,7 @@ class Housekeeping {
   Status start();
   void reload_types();  // soon, on its own thread
   void set_draining();
-  void stop();          // leaves the membership
+  void stop();  // leaves the membership
 
  private:
   void run();

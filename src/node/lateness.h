@@ -10,8 +10,8 @@
 
 namespace tocsin {
 
-// Counts in logarithmic buckets of at most 1/16 relative width, kept in slices of a minute (the idea of HdrHistogram, G. Tene).
-// Thread: any.
+// Counts in logarithmic buckets of at most 1/16 relative width, kept in slices of a minute (the idea of HdrHistogram,
+// G. Tene). Thread: any.
 class LatenessWindow {
  public:
   void record(Duration lateness, MonoTime now);

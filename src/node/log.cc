@@ -42,7 +42,8 @@ void start_log(const std::string& level, const std::string& format) {
   auto logger = std::make_shared<spdlog::logger>("tocsin", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   formatter->add_flag<JsonMessage>('J').add_flag<PlainMessage>('P');
-  formatter->set_pattern(format == "json" ? R"({"at":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l","message":%J})" : "%Y-%m-%dT%H:%M:%S.%eZ %-5l %P");
+  formatter->set_pattern(format == "json" ? R"({"at":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l","message":%J})"
+                                          : "%Y-%m-%dT%H:%M:%S.%eZ %-5l %P");
   logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(level));
   logger->flush_on(spdlog::level::trace);

@@ -20,7 +20,8 @@ constexpr CounterText kTexts[kCounters] = {
     {Counter::candidates, "tocsin_candidates_total", "Scanned rows taken into memory"},
     {Counter::refused, "tocsin_refused_total", "Scanned rows or hints that found no room in memory"},
     {Counter::claims_won, "tocsin_claims_won_total", "Jobs claimed by this node"},
-    {Counter::claims_lost, "tocsin_claims_lost_total", "Candidates that somebody else claimed, cancelled or moved first"},
+    {Counter::claims_lost, "tocsin_claims_lost_total",
+     "Candidates that somebody else claimed, cancelled or moved first"},
     {Counter::claims_in_doubt, "tocsin_claims_in_doubt_total", "Claim statements whose answer was lost"},
     {Counter::backlog_claims, "tocsin_backlog_claims_total", "Jobs claimed straight from the table"},
     {Counter::finished_done, "tocsin_finished_done_total", "Jobs finished as done"},
@@ -33,20 +34,31 @@ constexpr CounterText kTexts[kCounters] = {
     {Counter::store_errors, "tocsin_store_errors_total", "Failed database calls of the engine"},
 };
 
-const prometheus::Histogram::BucketBoundaries kSeconds = {0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600};
+const prometheus::Histogram::BucketBoundaries kSeconds = {0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1,
+                                                          0.25,   0.5,   1,     2.5,   5,    10,   60,   600};
 
 double seconds(Duration length) { return std::chrono::duration<double>(length).count(); }
 
 }  // namespace
 
-Metrics::Metrics(const Clock& clock) : clock_(clock), registry_(std::make_shared<prometheus::Registry>()), catalog_(std::make_shared<TypeCatalog>()) {
+Metrics::Metrics(const Clock& clock)
+    : clock_(clock), registry_(std::make_shared<prometheus::Registry>()), catalog_(std::make_shared<TypeCatalog>()) {
   for (const CounterText& text : kTexts) {
     auto& family = prometheus::BuildCounter().Name(text.name).Help(text.help).Register(*registry_);
     counters_[static_cast<std::size_t>(text.what)] = &family.Add({});
   }
-  lateness_family_ = &prometheus::BuildHistogram().Name("tocsin_lateness_seconds").Help("First start of a job after its action_time").Register(*registry_);
-  call_family_ = &prometheus::BuildHistogram().Name("tocsin_call_seconds").Help("Duration of the database calls of a stage").Register(*registry_);
-  error_family_ = &prometheus::BuildCounter().Name("tocsin_stage_errors_total").Help("Failed database calls by stage and kind").Register(*registry_);
+  lateness_family_ = &prometheus::BuildHistogram()
+                          .Name("tocsin_lateness_seconds")
+                          .Help("First start of a job after its action_time")
+                          .Register(*registry_);
+  call_family_ = &prometheus::BuildHistogram()
+                      .Name("tocsin_call_seconds")
+                      .Help("Duration of the database calls of a stage")
+                      .Register(*registry_);
+  error_family_ = &prometheus::BuildCounter()
+                       .Name("tocsin_stage_errors_total")
+                       .Help("Failed database calls by stage and kind")
+                       .Register(*registry_);
 }
 
 Metrics::~Metrics() = default;
@@ -60,7 +72,10 @@ prometheus::Histogram& Metrics::lateness_of(TypeId type) {
   auto it = by_type_.find(type);
   if (it == by_type_.end()) {
     const BizType* known = catalog_->find(type);
-    it = by_type_.emplace(type, &lateness_family_->Add({{"biz_type", known ? known->name : std::to_string(type)}}, kSeconds)).first;
+    it =
+        by_type_
+            .emplace(type, &lateness_family_->Add({{"biz_type", known ? known->name : std::to_string(type)}}, kSeconds))
+            .first;
   }
   return *it->second;
 }
@@ -76,7 +91,8 @@ void Metrics::called(std::string_view stage, Duration took, std::int64_t rows) {
   {
     std::lock_guard lock(mutex_);
     auto it = by_stage_.find(stage);
-    if (it == by_stage_.end()) it = by_stage_.emplace(stage, &call_family_->Add({{"stage", std::string(stage)}}, kSeconds)).first;
+    if (it == by_stage_.end())
+      it = by_stage_.emplace(stage, &call_family_->Add({{"stage", std::string(stage)}}, kSeconds)).first;
     histogram = it->second;
   }
   histogram->Observe(seconds(took));

@@ -38,9 +38,12 @@ std::int64_t random_id() {
   return static_cast<std::int64_t>(((std::uint64_t{device()} << 32) | device()) >> 1);
 }
 
-Error about(const std::string& what, const Error& error) { return {error.code, what + ": " + error.message, error.field}; }
+Error about(const std::string& what, const Error& error) {
+  return {error.code, what + ": " + error.message, error.field};
+}
 
-// The signals that end a node. Blocked in every thread that is started afterwards, so that only sigwait() receives them.
+// The signals that end a node. Blocked in every thread that is started afterwards, so that only sigwait() receives
+// them.
 sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -102,7 +105,8 @@ Result<ApiConfig> Node::Impl::api_config() const {
   api.http.host = config_.listen.substr(0, colon);
   const std::string port = colon == std::string::npos ? "" : config_.listen.substr(colon + 1);
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), api.http.port);
-  if (port.empty() || error != std::errc() || end != port.data() + port.size() || api.http.port < 0 || api.http.port > 65535) {
+  if (port.empty() || error != std::errc() || end != port.data() + port.size() || api.http.port < 0 ||
+      api.http.port > 65535) {
     return Error{ErrorCode::invalid, "must be HOST:PORT, not '" + config_.listen + "'", "listen"};
   }
   api.http.threads = config_.api_threads;
@@ -114,7 +118,9 @@ Result<ApiConfig> Node::Impl::api_config() const {
     api.tokens = std::move(*tokens);
   }
   if (api.tokens.empty() && !is_loopback(api.http.host)) {
-    return Error{ErrorCode::invalid, "without tokens only a loopback address may be bound; give --token-file to serve on " + api.http.host, "listen"};
+    return Error{ErrorCode::invalid,
+                 "without tokens only a loopback address may be bound; give --token-file to serve on " + api.http.host,
+                 "listen"};
   }
   return api;
 }
@@ -132,8 +138,10 @@ Result<int> Node::Impl::install() {
 
 Status Node::Impl::start() {
   start_log(config_.log_level, config_.log_format);
-  if (config_.databases.empty()) return Error{ErrorCode::invalid, "a database is needed: --database URL or TOCSIN_DATABASE", "database"};
-  if (config_.databases.size() > 1) return Error{ErrorCode::invalid, "this version serves one database; several were given", "database"};
+  if (config_.databases.empty())
+    return Error{ErrorCode::invalid, "a database is needed: --database URL or TOCSIN_DATABASE", "database"};
+  if (config_.databases.size() > 1)
+    return Error{ErrorCode::invalid, "this version serves one database; several were given", "database"};
   const auto name = database_name(config_.databases.front());
   if (!name) return name.error();
   auto api = api_config();
@@ -153,10 +161,14 @@ Status Node::Impl::start() {
       [this] {
         if (housekeeping_) housekeeping_->reload_types();
       });
-  backend_ = std::make_unique<NodeBackend>(NodeState{config_.node_name, *name, *shards, session("api"), config_.db_pool}, clock_, metrics_, *handlers_, *engine_);
+  backend_ =
+      std::make_unique<NodeBackend>(NodeState{config_.node_name, *name, *shards, session("api"), config_.db_pool},
+                                    clock_, metrics_, *handlers_, *engine_);
   housekeeping_ = std::make_unique<Housekeeping>(
-      HousekeepingConfig{session("housekeeping"), random_id(), config_.node_name, kVersion, config_.retain_days}, clock_,
-      Housekeeping::Callbacks{[this](std::vector<BizType> types) { backend_->set_types(std::move(types)); }, [this] { backend_->database_answered(); },
+      HousekeepingConfig{session("housekeeping"), random_id(), config_.node_name, kVersion, config_.retain_days},
+      clock_,
+      Housekeeping::Callbacks{[this](std::vector<BizType> types) { backend_->set_types(std::move(types)); },
+                              [this] { backend_->database_answered(); },
                               [this](const Error& error) { metrics_.failed("housekeeping", error); }});
   add_gauges();
 
@@ -174,7 +186,8 @@ void Node::Impl::make_handlers() {
   workers_.emplace(config_.workers, kWorkQueue);
   cpp_runner_.emplace(*workers_, clock_);
   webhooks_.emplace(
-      WebhookOptions{kVersion, {}}, clock_, [this] { return backend_->now(); }, [this](const Job& job) { return job_text(job, *backend_->types()); });
+      WebhookOptions{kVersion, {}}, clock_, [this] { return backend_->now(); },
+      [this](const Job& job) { return job_text(job, *backend_->types()); });
   handlers_.emplace(*webhooks_, *cpp_runner_, functions_);
 }
 
@@ -188,17 +201,20 @@ void Node::Impl::end_handlers() {
 
 void Node::Impl::add_gauges() {
   const EngineShared& shared = engine_->engine().shared();
-  metrics_.add_gauge("tocsin_known_jobs", "Candidates in memory", [&shared] { return static_cast<double>(shared.known.size()); });
-  metrics_.add_gauge("tocsin_due_jobs", "Due jobs waiting for a claim", [&shared] { return static_cast<double>(shared.due.size()); });
+  metrics_.add_gauge("tocsin_known_jobs", "Candidates in memory",
+                     [&shared] { return static_cast<double>(shared.known.size()); });
+  metrics_.add_gauge("tocsin_due_jobs", "Due jobs waiting for a claim",
+                     [&shared] { return static_cast<double>(shared.due.size()); });
   metrics_.add_gauge("tocsin_backlog_lanes", "Lanes whose backlog is claimed straight from the table",
                      [&shared] { return static_cast<double>(shared.due.backlog_lanes()); });
-  metrics_.add_gauge("tocsin_running_jobs", "Claimed jobs on this node", [&shared] { return static_cast<double>(shared.gate.running()); });
+  metrics_.add_gauge("tocsin_running_jobs", "Claimed jobs on this node",
+                     [&shared] { return static_cast<double>(shared.gate.running()); });
   metrics_.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
                      [&shared] { return std::chrono::duration<double>(shared.db_clock.uncertainty()).count(); });
 }
 
-// The stop order, in one place: refuse requests; scan, wheel and claims stop and what has not started is given back; handlers get their
-// grace; outcomes are written; the membership is left last.
+// The stop order, in one place: refuse requests; scan, wheel and claims stop and what has not started is given back;
+// handlers get their grace; outcomes are written; the membership is left last.
 void Node::Impl::stop() {
   if (backend_) backend_->start_draining();
   if (housekeeping_) housekeeping_->set_draining();
@@ -222,7 +238,9 @@ void Node::Impl::stop() {
 Node::Node(NodeConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
 Node::~Node() = default;
 
-void Node::handle(const std::string& biz_type, CppHandler handler) { impl_->functions().add(biz_type, std::move(handler)); }
+void Node::handle(const std::string& biz_type, CppHandler handler) {
+  impl_->functions().add(biz_type, std::move(handler));
+}
 Status Node::start() { return impl_->start(); }
 int Node::port() const { return impl_->port(); }
 void Node::stop() { impl_->stop(); }
@@ -232,7 +250,8 @@ int run_until_signal(Node& node) {
   const sigset_t signals = block_signals();
   if (auto done = node.start(); !done) {
     const Error& error = done.error();
-    std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.empty() ? "" : error.field.c_str(), error.field.empty() ? "" : ": ", error.message.c_str());
+    std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.empty() ? "" : error.field.c_str(),
+                 error.field.empty() ? "" : ": ", error.message.c_str());
     return 1;
   }
   int received = 0;
@@ -260,10 +279,11 @@ int run_migrate(const NodeConfig& config) {
     session.has_pinned_plans = false;
     Session connection(session);
     const auto name = database_name(url);
-    auto done = migrate(connection, config.shards, [](const std::string& step) { std::printf("applied %s\n", step.c_str()); });
+    auto done =
+        migrate(connection, config.shards, [](const std::string& step) { std::printf("applied %s\n", step.c_str()); });
     if (!done) {
-      std::fprintf(stderr, "tocsin: %s: %s%s\n", name ? name->c_str() : "database", done.error().field.empty() ? "" : (done.error().field + ": ").c_str(),
-                   done.error().message.c_str());
+      std::fprintf(stderr, "tocsin: %s: %s%s\n", name ? name->c_str() : "database",
+                   done.error().field.empty() ? "" : (done.error().field + ": ").c_str(), done.error().message.c_str());
       return 1;
     }
     std::printf("%s: %s\n", name ? name->c_str() : "database", *done == 0 ? "nothing to do" : "up to date");

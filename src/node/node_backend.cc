@@ -5,15 +5,15 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kQueue = 20'000;   // requests waiting for a database thread; over it callers get 429
-constexpr std::size_t kBatch = 500;      // requests that share a transaction
-constexpr int kCreators = 2;             // two, so that one gathers and sends while the other waits for the disk
+constexpr std::size_t kQueue = 20'000;  // requests waiting for a database thread; over it callers get 429
+constexpr std::size_t kBatch = 500;     // requests that share a transaction
+constexpr int kCreators = 2;            // two, so that one gathers and sends while the other waits for the disk
 constexpr int kCancellers = 2;
 constexpr Duration kSilence = std::chrono::seconds(5);
 constexpr Duration kStuck = std::chrono::seconds(20);  // longer than any statement may take
 
-// Answers every request of a batch. When the batch as a whole was refused for its values, each request is tried alone, so that one bad
-// request cannot fail its neighbours.
+// Answers every request of a batch. When the batch as a whole was refused for its values, each request is tried alone,
+// so that one bad request cannot fail its neighbours.
 template <class Item, class Reply, class Call>
 void flush(std::vector<Item>& items, const Call& call) {
   Result<std::vector<Reply>> replies = call(items);
@@ -36,7 +36,8 @@ void flush(std::vector<Item>& items, const Call& call) {
 
 }  // namespace
 
-NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers, DatabaseEngine& engine)
+NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
+                         DatabaseEngine& engine)
     : state_(std::move(state)),
       clock_(clock),
       metrics_(metrics),
@@ -53,13 +54,14 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
                    return desk.create(jobs, CreateMode::each_by_itself);
                  });
                }),
-      cancels_(state_.session, state_.shards, kCancellers, kQueue, kBatch, [](PgJobDesk& desk, std::vector<Cancel> items) {
-        flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
-          std::vector<JobId> ids;
-          for (const Cancel& item : batch) ids.push_back(item.job);
-          return desk.cancel(ids);
-        });
-      }) {}
+      cancels_(state_.session, state_.shards, kCancellers, kQueue, kBatch,
+               [](PgJobDesk& desk, std::vector<Cancel> items) {
+                 flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
+                   std::vector<JobId> ids;
+                   for (const Cancel& item : batch) ids.push_back(item.job);
+                   return desk.cancel(ids);
+                 });
+               }) {}
 
 NodeBackend::~NodeBackend() { stop(); }
 
@@ -69,9 +71,13 @@ void NodeBackend::stop() {
   pool_.stop();
 }
 
-bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) { return creates_.push({std::move(job), std::move(done)}); }
+bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
+  return creates_.push({std::move(job), std::move(done)});
+}
 
-bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) { return cancels_.push({job, std::move(done)}); }
+bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
+  return cancels_.push({job, std::move(done)});
+}
 
 bool NodeBackend::post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
 
@@ -85,7 +91,8 @@ void NodeBackend::set_types(std::vector<BizType> types) {
   auto all = std::make_shared<const TypeCatalog>(types);
   catalog_.set(all);
   metrics_.set_catalog(all);
-  // The engine sees only types that can run here: the jobs of others are not claimed, and another node may have their handler.
+  // The engine sees only types that can run here: the jobs of others are not claimed, and another node may have their
+  // handler.
   std::erase_if(types, [this](const BizType& type) { return !handlers_.can_run(type); });
   engine_.engine().set_catalog(std::make_shared<const TypeCatalog>(std::move(types)));
 }
@@ -110,11 +117,14 @@ Readiness NodeBackend::readiness() const {
   const MonoTime now = clock_.now();
   check("database " + state_.database, now - MonoTime(Duration(last_answer_.load())) < kSilence, "does not answer");
   const auto [stage, stuck] = engine_.most_stuck();
-  check("engine", stuck < kStuck, std::string(stage) + " has been busy for " + std::to_string(stuck.count() / 1'000'000) + " s");
+  check("engine", stuck < kStuck,
+        std::string(stage) + " has been busy for " + std::to_string(stuck.count() / 1'000'000) + " s");
   check("clock", engine_.engine().shared().db_clock.at_least(now).has_value(), "the database's clock is not known yet");
   check("accepting", !is_draining_, "draining");
   // Not fatal: the scan alone finds every job within a second.
-  out.checks.emplace_back("notifications", engine_.is_listening() ? "ok" : "not listening: jobs created elsewhere may be up to a second late");
+  out.checks.emplace_back("notifications", engine_.is_listening()
+                                               ? "ok"
+                                               : "not listening: jobs created elsewhere may be up to a second late");
   return out;
 }
 
@@ -126,7 +136,8 @@ std::string NodeBackend::hold_reason(TypeId type) const {
   if (!handlers_.can_run(*known)) return "this node has no handler for its type";
   const EngineShared& shared = engine_.engine().shared();
   const std::size_t running = shared.gate.running(type);
-  if (!known->is_instant() && (running >= shared.config.max_running_per_type || (known->max_running && running >= static_cast<std::size_t>(*known->max_running)))) {
+  if (!known->is_instant() && (running >= shared.config.max_running_per_type ||
+                               (known->max_running && running >= static_cast<std::size_t>(*known->max_running)))) {
     return "as many jobs of its type as allowed are running";
   }
   return "";

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <algorithm>
-
 #include "base/assert.h"
 
 namespace tocsin {
@@ -31,7 +29,8 @@ MonoTime Claimer::step(MonoTime now) {
 }
 
 MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
-  const auto fired = batch.backlog ? store_.fire_due(batch.backlog->lane, batch.backlog->from, static_cast<int>(batch.limit), shared_.config.node)
+  const auto fired = batch.backlog ? store_.fire_due(batch.backlog->lane, batch.backlog->from,
+                                                     static_cast<int>(batch.limit), shared_.config.node)
                                    : store_.fire(ids_of(batch.jobs), shared_.config.node);
   if (!fired) {
     // In doubt or not: what happened is finished, what did not is still pending and will be scanned again.
@@ -100,7 +99,8 @@ void Claimer::accept(const Sent& sent, std::vector<ClaimedJob> won) {
     const TypeId type = claimed.job.type_id;
     const BizType* known = sent.catalog->find(type);
     if (known) claimed.job.biz_type = known->name;
-    // Trust in the lease is counted from before the request was sent. A lease shorter than the margin must leave time to start.
+    // Trust in the lease is counted from before the request was sent. A lease shorter than the margin must leave time
+    // to start.
     const Duration ttr = known ? known->ttr : BizType{}.ttr;
     claimed.lease_deadline = sent.at + ttr - std::min(shared_.config.lease_margin, ttr / 4);
     // Not of a job that came back from the dead: it is late by its own past.

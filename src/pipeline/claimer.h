@@ -17,7 +17,8 @@ namespace tocsin {
 
 class Claimer final : public Stage {
  public:
-  // `seed`: of its own random numbers, which become claim tokens: must differ between claimers, nodes and process starts.
+  // `seed`: of its own random numbers, which become claim tokens: must differ between claimers, nodes and process
+  // starts.
   Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed) : shared_(shared), store_(store), random_(seed) {}
 
   const char* name() const override { return "claimer"; }
@@ -33,7 +34,7 @@ class Claimer final : public Stage {
     ClaimTicket ticket;
     MonoTime at{};
     std::shared_ptr<const TypeCatalog> catalog;  // the leases asked for: types may change before the answer
-    std::map<TypeId, std::size_t> slots;  // taken of the gate
+    std::map<TypeId, std::size_t> slots;         // taken of the gate
   };
 
   MonoTime fire(MonoTime now, DueBatch batch);

@@ -89,9 +89,8 @@ DueBatch DueQueue::pop(std::size_t most, const RunRules& rules, RunningGate& gat
   if (types_.empty()) return batch;
   // In turns: fresh jobs must not wait behind a long backlog, nor the backlog for ever behind fresh jobs.
   is_backlogs_turn_ = !is_backlogs_turn_;
-  const bool found = is_backlogs_turn_
-                         ? take_backlog(most, rules, gate, batch) || take_jobs(most, rules, gate, batch)
-                         : take_jobs(most, rules, gate, batch) || take_backlog(most, rules, gate, batch);
+  const bool found = is_backlogs_turn_ ? take_backlog(most, rules, gate, batch) || take_jobs(most, rules, gate, batch)
+                                       : take_jobs(most, rules, gate, batch) || take_backlog(most, rules, gate, batch);
   static_cast<void>(found);
   return batch;
 }
@@ -100,7 +99,8 @@ namespace {
 
 std::size_t slots_for(const BizType& type, std::size_t want, RunningGate& gate) {
   if (type.is_instant()) return want;
-  const auto limit = type.max_running ? static_cast<std::size_t>(*type.max_running) : std::numeric_limits<std::size_t>::max();
+  const auto limit =
+      type.max_running ? static_cast<std::size_t>(*type.max_running) : std::numeric_limits<std::size_t>::max();
   return gate.acquire(type.type_id, want, limit);
 }
 

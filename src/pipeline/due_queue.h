@@ -1,5 +1,5 @@
-// What is due and waits for a claim: single jobs from the wheel, and lanes whose backlog is claimed straight from the table.
-// Kept per type and served in turns, so a flooded type delays only itself.
+// What is due and waits for a claim: single jobs from the wheel, and lanes whose backlog is claimed straight from the
+// table. Kept per type and served in turns, so a flooded type delays only itself.
 //
 // Invariants: a lane is in the backlog at most once. Single jobs are bounded by KnownJobs, lanes by shards x types.
 // Thread: any.
@@ -52,13 +52,13 @@ class DueQueue {
   void push_backlog(const Backlog& backlog);  // no effect when the lane is in it already
   bool has_backlog(Lane lane) const;
 
-  // Takes the next batch of at most `most` jobs; slots of `gate` are taken for types that are not instant. A backlog lane taken
-  // stays in the backlog until put_back() or end_backlog().
+  // Takes the next batch of at most `most` jobs; slots of `gate` are taken for types that are not instant. A backlog
+  // lane taken stays in the backlog until put_back() or end_backlog().
   DueBatch pop(std::size_t most, const RunRules& rules, RunningGate& gate);
   void put_back(const Backlog& backlog);  // to the end of the turn
   void end_backlog(Lane lane);
 
-  std::size_t size() const;           // single jobs
+  std::size_t size() const;  // single jobs
   std::size_t backlog_lanes() const;
 
  private:

@@ -5,7 +5,8 @@
 
 namespace tocsin {
 
-Engine::Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler, EventSink& events, std::uint64_t seed)
+Engine::Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler,
+               EventSink& events, std::uint64_t seed)
     : shared_(std::move(config), std::move(owned), events),
       scanner_(shared_, stores.scanner),
       timekeeper_(shared_),

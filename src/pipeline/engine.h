@@ -1,4 +1,5 @@
-// The stages of one node on one database, wired together. Brings no threads: the node gives each stage a loop, the simulator a fiber.
+// The stages of one node on one database, wired together. Brings no threads: the node gives each stage a loop, the
+// simulator a fiber.
 //
 //   scanner -> candidates -> timekeeper -> due -> claimers -> claimed -> runner -> outcomes -> finisher
 //           -> expired -> lease reaper
@@ -26,16 +27,18 @@ struct EngineStores {
 
 class Engine {
  public:
-  Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler, EventSink& events, std::uint64_t seed);
+  Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler,
+         EventSink& events, std::uint64_t seed);
 
   // Every stage that wants a loop, in the order jobs flow.
   std::vector<Stage*> stages();
 
-  // Who is woken when a stage has work; one waker per entry of stages(), in that order. REQUIRES: before the first step.
+  // Who is woken when a stage has work; one waker per entry of stages(), in that order. REQUIRES: before the first
+  // step.
   void set_wakers(const std::vector<Waker*>& wakers);
 
-  // A job of an owned shard that was created or moved and is due within the lookahead: spares it the wait for the next scan.
-  // False: no room, or too far; the scan will find it. Thread: any.
+  // A job of an owned shard that was created or moved and is due within the lookahead: spares it the wait for the next
+  // scan. False: no room, or too far; the scan will find it. Thread: any.
   bool hint(const Candidate& job);
 
   // Reads every lane again from the beginning with the next scan. Thread: any.

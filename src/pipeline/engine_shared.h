@@ -24,14 +24,14 @@ struct EngineConfig {
   Duration sweep_interval = std::chrono::seconds(30);
   Duration late_commit_margin = std::chrono::seconds(5);  // how far the low-water mark stays behind now
   Duration tick = std::chrono::microseconds(500);
-  Duration retry_pause = std::chrono::milliseconds(200);  // after a store error
+  Duration retry_pause = std::chrono::milliseconds(200);   // after a store error
   Duration lease_margin = std::chrono::milliseconds(100);  // trust in a lease ends so much before it does
-  std::size_t capacity = 100'000;      // candidates in memory
-  std::size_t window_page = 512;       // rows of one lane per scan
+  std::size_t capacity = 100'000;                          // candidates in memory
+  std::size_t window_page = 512;                           // rows of one lane per scan
   std::size_t overdue_page = 64;
-  std::size_t claim_batch = 500;       // jobs per claim statement; more makes the last of a batch wait longer than it saves
+  std::size_t claim_batch = 500;  // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;
-  std::size_t max_running = 4096;      // claimed jobs on this node
+  std::size_t max_running = 4096;  // claimed jobs on this node
   std::size_t max_running_per_type = 2048;
 };
 
@@ -66,11 +66,11 @@ struct EngineShared {
   DbClock db_clock;
   KnownJobs known;
   RunningGate gate;
-  BoundedQueue<Candidate> candidates;     // scanner, hints -> timekeeper
-  DueQueue due;                           // timekeeper, scanner -> claimers
-  BoundedQueue<JobId> expired;            // scanner -> lease reaper
-  BoundedQueue<ClaimedJob> claimed;       // claimers -> runner
-  BoundedQueue<FinishedRun> outcomes;     // runner, handlers -> finisher
+  BoundedQueue<Candidate> candidates;  // scanner, hints -> timekeeper
+  DueQueue due;                        // timekeeper, scanner -> claimers
+  BoundedQueue<JobId> expired;         // scanner -> lease reaper
+  BoundedQueue<ClaimedJob> claimed;    // claimers -> runner
+  BoundedQueue<FinishedRun> outcomes;  // runner, handlers -> finisher
   std::atomic<bool> is_draining{false};
 };
 

@@ -45,18 +45,22 @@ MonoTime Finisher::step(MonoTime now) {
 
 FinishRequest Finisher::request_for(const FinishedRun& run) {
   const ClaimedJob& claimed = *run.claimed;
-  FinishRequest request{claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0),
-                        // A handler may say anything; text that the store refuses would hold up every other outcome for ever.
-                        storable(run.outcome.message, kLongestMessage)};
+  FinishRequest request{
+      claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0),
+      // A handler may say anything; text that the store refuses would hold up every other outcome for ever.
+      storable(run.outcome.message, kLongestMessage)};
   if (run.is_given_back) {
     request.kind = FinishRequest::Kind::give_back;
-  } else if (run.outcome.kind == Outcome::Kind::dead || (run.outcome.kind == Outcome::Kind::retry && claimed.job.attempts >= claimed.job.max_attempts)) {
+  } else if (run.outcome.kind == Outcome::Kind::dead ||
+             (run.outcome.kind == Outcome::Kind::retry && claimed.job.attempts >= claimed.job.max_attempts)) {
     request.kind = FinishRequest::Kind::dead;
   } else if (run.outcome.kind == Outcome::Kind::retry) {
     const auto catalog = shared_.catalog.get();
     const BizType* type = catalog->find(claimed.job.type_id);
     request.kind = FinishRequest::Kind::retry;
-    request.delay = run.outcome.retry_after ? *run.outcome.retry_after : backoff_delay(type ? type->backoff : Backoff{}, claimed.job.attempts, random_);
+    request.delay = run.outcome.retry_after
+                        ? *run.outcome.retry_after
+                        : backoff_delay(type ? type->backoff : Backoff{}, claimed.job.attempts, random_);
   }
   return request;
 }
@@ -68,10 +72,18 @@ void Finisher::settle(const FinishRequest& request, TypeId type, FinishReply rep
     return;
   }
   switch (request.kind) {
-    case FinishRequest::Kind::done: shared_.events.count(Counter::finished_done); break;
-    case FinishRequest::Kind::dead: shared_.events.count(Counter::finished_dead); break;
-    case FinishRequest::Kind::retry: shared_.events.count(Counter::finished_retry); break;
-    case FinishRequest::Kind::give_back: shared_.events.count(Counter::given_back); break;
+    case FinishRequest::Kind::done:
+      shared_.events.count(Counter::finished_done);
+      break;
+    case FinishRequest::Kind::dead:
+      shared_.events.count(Counter::finished_dead);
+      break;
+    case FinishRequest::Kind::retry:
+      shared_.events.count(Counter::finished_retry);
+      break;
+    case FinishRequest::Kind::give_back:
+      shared_.events.count(Counter::given_back);
+      break;
   }
 }
 

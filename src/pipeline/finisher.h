@@ -1,4 +1,5 @@
-// Writes outcomes: done, dead, pending again. Keeps what it could not write and tries again: after the claim memory is a promise.
+// Writes outcomes: done, dead, pending again. Keeps what it could not write and tries again: after the claim memory is
+// a promise.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once

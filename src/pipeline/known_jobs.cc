@@ -6,7 +6,8 @@ namespace tocsin {
 
 KnownJobs::KnownJobs(std::size_t capacity)
     : capacity_(capacity),
-      type_capacity_(std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(capacity) * kShareOfOneType))) {}
+      type_capacity_(
+          std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(capacity) * kShareOfOneType))) {}
 
 std::size_t KnownJobs::room_locked(TypeId type) const {
   auto it = per_type_.find(type);

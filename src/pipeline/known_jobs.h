@@ -1,7 +1,7 @@
 // Which jobs this node holds in memory, unclaimed: keeps a row from entering twice and bounds how many there are.
 //
-// Invariants: size() <= capacity; no type holds more than its share while others exist, so one flooded type cannot shut out the rest.
-// Thread: any.
+// Invariants: size() <= capacity; no type holds more than its share while others exist, so one flooded type cannot shut
+// out the rest. Thread: any.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,8 @@ void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
     return;
   }
   if (now >= claimed->lease_deadline) {
-    // Somebody else may run it by now; if not, the attempt need not count: a slow claim would kill a job that has one attempt.
+    // Somebody else may run it by now; if not, the attempt need not count: a slow claim would kill a job that has one
+    // attempt.
     shared_.events.count(Counter::expired_starts);
     put(shared_, {std::move(claimed), Outcome::done(), true});
     return;

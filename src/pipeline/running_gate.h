@@ -1,5 +1,5 @@
-// How many claimed jobs this node may hold, per type and in all. A slot is taken before the claim and given back when the outcome is
-// written, so everything between the two is bounded whatever the database or a handler does.
+// How many claimed jobs this node may hold, per type and in all. A slot is taken before the claim and given back when
+// the outcome is written, so everything between the two is bounded whatever the database or a handler does.
 //
 // Thread: any.
 #pragma once

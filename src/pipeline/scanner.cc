@@ -60,7 +60,8 @@ void Scanner::plan(WallTime db_now, bool is_continuation) {
     const bool sweep_all = is_sweep_requested_.exchange(false);
     const RunRules rules{*catalog, db_now};
     std::erase_if(lanes_, [&](const auto& entry) {
-      return sweep_all || is_held(rules, entry.first.type_id) || !std::ranges::binary_search(*shards, entry.first.shard);
+      return sweep_all || is_held(rules, entry.first.type_id) ||
+             !std::ranges::binary_search(*shards, entry.first.shard);
     });
     plan_sweep(scans_);
   }
@@ -90,7 +91,8 @@ void Scanner::plan(WallTime db_now, bool is_continuation) {
 
 void Scanner::plan_sweep(std::size_t interval_number) {
   // A slice of the lanes per scan, so that no single scan pays for all dead entries at once.
-  const auto rounds = static_cast<std::size_t>(std::max<std::int64_t>(1, shared_.config.sweep_interval / shared_.config.scan_interval));
+  const auto rounds =
+      static_cast<std::size_t>(std::max<std::int64_t>(1, shared_.config.sweep_interval / shared_.config.scan_interval));
   for (auto& [lane, state] : lanes_) {
     if (static_cast<std::size_t>(lane.shard) % rounds != interval_number % rounds) continue;
     state.low = WallTime::min();
@@ -101,9 +103,14 @@ void Scanner::plan_sweep(std::size_t interval_number) {
 
 bool Scanner::enter(const Candidate& candidate) {
   switch (shared_.known.add(candidate.job_id, candidate.type_id)) {
-    case KnownJobs::Added::yes: found_.push_back(candidate); return true;
-    case KnownJobs::Added::already_known: return true;
-    case KnownJobs::Added::full: shared_.events.count(Counter::refused); return false;
+    case KnownJobs::Added::yes:
+      found_.push_back(candidate);
+      return true;
+    case KnownJobs::Added::already_known:
+      return true;
+    case KnownJobs::Added::full:
+      shared_.events.count(Counter::refused);
+      return false;
   }
   return false;
 }
@@ -127,7 +134,8 @@ void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::ve
   }
 }
 
-void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now) {
+void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,
+                           WallTime db_now) {
   // A slow reply tells of a moment long past: what became due since then was not looked at.
   lane.low = std::min(range.before, db_now) - shared_.config.late_commit_margin;
   if (!rows.empty()) lane.low = std::min(lane.low, rows.front().candidate.fire_at - Duration(1));

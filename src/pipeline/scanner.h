@@ -2,11 +2,13 @@
 //
 // Two reads per lane and scan, both by (fire_at, job_id) range:
 //   window   (cursor, now + lookahead): what newly came into sight. Rows enter memory once; the cursor moves on.
-//   overdue  [low, now): what should have fired. Normally empty or known. It finds rows that the cursor had passed when they were
+//   overdue  [low, now): what should have fired. Normally empty or known. It finds rows that the cursor had passed when
+//   they were
 //            committed, hints that were lost or refused, retries, ended leases: each at most one scan interval late.
-// `low`, the low-water mark, skips the dead index entries of finished jobs, which pile up while somebody holds an old snapshot. It stays
-// a margin behind now, for transactions that commit late; and a sweep starts every lane again from the beginning of time now and then.
-// A lane whose overdue page is full of strangers becomes a backlog: it is claimed straight from the table, without memory.
+// `low`, the low-water mark, skips the dead index entries of finished jobs, which pile up while somebody holds an old
+// snapshot. It stays a margin behind now, for transactions that commit late; and a sweep starts every lane again from
+// the beginning of time now and then. A lane whose overdue page is full of strangers becomes a backlog: it is claimed
+// straight from the table, without memory.
 //
 // Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() (any).
 #pragma once

@@ -5,7 +5,8 @@
 namespace tocsin {
 namespace {
 
-// A step back smaller than this is the ordinary wobble of the estimate: the wheel just stands still until time catches up.
+// A step back smaller than this is the ordinary wobble of the estimate: the wheel just stands still until time catches
+// up.
 constexpr Duration kToleratedStepBack = std::chrono::milliseconds(50);
 
 }  // namespace

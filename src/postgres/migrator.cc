@@ -16,21 +16,22 @@ int newest() { return migrations().empty() ? 0 : migrations().back().version; }
 
 void refuse_if_newer(int installed) {
   if (installed > newest()) {
-    throw Refused("the schema has version " + std::to_string(installed) + ", this binary knows versions up to " + std::to_string(newest()) +
-                  ": use a newer binary");
+    throw Refused("the schema has version " + std::to_string(installed) + ", this binary knows versions up to " +
+                  std::to_string(newest()) + ": use a newer binary");
   }
 }
 
 void refuse_other_shards(int installed, std::optional<int> wanted) {
   if (wanted && *wanted != installed) {
-    throw Refused("the database was installed with " + std::to_string(installed) + " shards, the configuration says " + std::to_string(*wanted) +
-                  ": the shard count never changes after installation");
+    throw Refused("the database was installed with " + std::to_string(installed) + " shards, the configuration says " +
+                  std::to_string(*wanted) + ": the shard count never changes after installation");
   }
 }
 
 }  // namespace
 
-Result<int> migrate(Session& session, std::optional<int> shards, const std::function<void(const std::string&)>& on_step) {
+Result<int> migrate(Session& session, std::optional<int> shards,
+                    const std::function<void(const std::string&)>& on_step) {
   if (shards && (*shards < 1 || *shards > kMaxShards)) {
     return Error{ErrorCode::invalid, "must be between 1 and " + std::to_string(kMaxShards), "shards"};
   }
@@ -39,9 +40,11 @@ Result<int> migrate(Session& session, std::optional<int> shards, const std::func
     tx.exec0("SET LOCAL statement_timeout = 0");
     tx.exec0("SET LOCAL lock_timeout = '60s'");
     tx.exec("SELECT pg_advisory_xact_lock(hashtextextended('tocsin.migrate', 0))");
-    if (tx.exec1("SHOW server_encoding")[0].as<std::string>() != "UTF8") throw Refused("the database must have the encoding UTF8");
+    if (tx.exec1("SHOW server_encoding")[0].as<std::string>() != "UTF8")
+      throw Refused("the database must have the encoding UTF8");
     const bool is_installed = !tx.exec1("SELECT to_regclass('tocsin.migration')")[0].is_null();
-    const int installed = is_installed ? tx.exec1("SELECT coalesce(max(version), 0) FROM tocsin.migration")[0].as<int>() : 0;
+    const int installed =
+        is_installed ? tx.exec1("SELECT coalesce(max(version), 0) FROM tocsin.migration")[0].as<int>() : 0;
     refuse_if_newer(installed);
     if (is_installed) refuse_other_shards(tx.exec1("SELECT tocsin.shard_count()")[0].as<int>(), shards);
     tx.exec_params("SELECT set_config('tocsin.shards', $1, true)", std::to_string(shards.value_or(kDefaultShards)));
@@ -49,7 +52,8 @@ Result<int> migrate(Session& session, std::optional<int> shards, const std::func
     for (const Migration& migration : migrations()) {
       if (migration.version <= installed) continue;
       tx.exec(migration.sql);
-      tx.exec_params0("INSERT INTO tocsin.migration (version, name) VALUES ($1, $2)", migration.version, migration.name);
+      tx.exec_params0("INSERT INTO tocsin.migration (version, name) VALUES ($1, $2)", migration.version,
+                      migration.name);
       on_step(migration.name);
       ++applied;
     }
@@ -67,12 +71,13 @@ Result<Installation> check_installation(Session& session, std::optional<int> exp
     const int installed = tx.exec1("SELECT coalesce(max(version), 0) FROM tocsin.migration")[0].as<int>();
     refuse_if_newer(installed);
     if (installed < newest()) {
-      throw Refused("the schema has version " + std::to_string(installed) + ", this binary needs " + std::to_string(newest()) +
-                    ": run `tocsin migrate`, or serve with --migrate");
+      throw Refused("the schema has version " + std::to_string(installed) + ", this binary needs " +
+                    std::to_string(newest()) + ": run `tocsin migrate`, or serve with --migrate");
     }
     const int shards = tx.exec1("SELECT tocsin.shard_count()")[0].as<int>();
     refuse_other_shards(shards, expected_shards);
-    if (tx.exec1("SHOW fsync")[0].as<std::string>() == "off") throw Refused("the server runs with fsync = off: it would lose acknowledged jobs");
+    if (tx.exec1("SHOW fsync")[0].as<std::string>() == "off")
+      throw Refused("the server runs with fsync = off: it would lose acknowledged jobs");
     return Installation{shards, installed};
   });
 }

@@ -9,18 +9,19 @@
 
 namespace tocsin {
 
-// Applies every migration that is not recorded yet, under a lock, all in one transaction. `shards`: 1..kMaxShards, at the first
-// migration only; later it must be absent or equal. Calls `on_step` with the name of each migration applied.
+// Applies every migration that is not recorded yet, under a lock, all in one transaction. `shards`: 1..kMaxShards, at
+// the first migration only; later it must be absent or equal. Calls `on_step` with the name of each migration applied.
 // Error invalid: newer schema than this binary, another shard count, encoding not UTF-8.
-Result<int> migrate(Session& session, std::optional<int> shards, const std::function<void(const std::string&)>& on_step);
+Result<int> migrate(Session& session, std::optional<int> shards,
+                    const std::function<void(const std::string&)>& on_step);
 
 struct Installation {
   int shards = 0;
   int schema_version = 0;
 };
 
-// What is installed, checked against this binary: Error invalid when the schema is missing, older or newer, or when the server
-// may lose what it acknowledged (fsync off); `expected_shards`, when given, must agree.
+// What is installed, checked against this binary: Error invalid when the schema is missing, older or newer, or when the
+// server may lose what it acknowledged (fsync off); `expected_shards`, when given, must agree.
 Result<Installation> check_installation(Session& session, std::optional<int> expected_shards);
 
 }  // namespace tocsin

@@ -86,7 +86,10 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
     shards.add(shard_of(ids_[i]));
     types.add(job.type_id);
     at.add(job.when.at);
-    if (job.when.in) in.add(job.when.in->count()); else in.add_null();
+    if (job.when.in)
+      in.add(job.when.in->count());
+    else
+      in.add_null();
     max_attempts.add(job.max_attempts);
     biz_ids.add_text(job.biz_id);
     add_text_or_null(traceparents, job.traceparent.value_or(""));
@@ -94,14 +97,19 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
     if (!keyed) continue;
     keys.add_text(*job.idempotency_key);
     times.add_text(time_asked(job.when));
-    if (job.has_own_max_attempts) own_max.add(job.max_attempts); else own_max.add_null();
+    if (job.has_own_max_attempts)
+      own_max.add(job.max_attempts);
+    else
+      own_max.add_null();
   }
   if (index.empty()) return;
-  const auto rows = keyed ? tx.exec_prepared(session_.prepared("create_keyed", sql::create_keyed), ids.take(), shards.take(), types.take(), at.take(),
-                                             in.take(), max_attempts.take(), biz_ids.take(), traceparents.take(), attributes.take(), keys.take(),
-                                             times.take(), own_max.take())
-                          : tx.exec_prepared(session_.prepared("create", sql::create), ids.take(), shards.take(), types.take(), at.take(), in.take(),
-                                             max_attempts.take(), biz_ids.take(), traceparents.take(), attributes.take());
+  const auto rows =
+      keyed ? tx.exec_prepared(session_.prepared("create_keyed", sql::create_keyed), ids.take(), shards.take(),
+                               types.take(), at.take(), in.take(), max_attempts.take(), biz_ids.take(),
+                               traceparents.take(), attributes.take(), keys.take(), times.take(), own_max.take())
+            : tx.exec_prepared(session_.prepared("create", sql::create), ids.take(), shards.take(), types.take(),
+                               at.take(), in.take(), max_attempts.take(), biz_ids.take(), traceparents.take(),
+                               attributes.take());
   TOCSIN_ASSERT(keyed || rows.size() == index.size());
   const auto time = [](const pqxx::field& field) { return wall_time_from_pg({field.c_str(), field.size()}); };
   for (const auto& row : rows) {
@@ -126,11 +134,15 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
     keys.add_text(*job.idempotency_key);
     times.add_text(time_asked(job.when));
     add_text_or_null(attributes, job.attribute_json);
-    if (job.has_own_max_attempts) own_max.add(job.max_attempts); else own_max.add_null();
+    if (job.has_own_max_attempts)
+      own_max.add(job.max_attempts);
+    else
+      own_max.add_null();
   }
   // A statement of its own: its snapshot sees a job that went to history while the insert waited for it.
-  const auto rows = tx.exec_prepared(session_.prepared("find_by_key", sql::find_by_key), ids.take(), shards.take(), types.take(), biz_ids.take(),
-                                     keys.take(), times.take(), attributes.take(), own_max.take());
+  const auto rows =
+      tx.exec_prepared(session_.prepared("find_by_key", sql::find_by_key), ids.take(), shards.take(), types.take(),
+                       biz_ids.take(), keys.take(), times.take(), attributes.take(), own_max.take());
   std::vector<std::size_t> to_undo;
   for (const auto& row : rows) {
     const std::size_t item = items[row["ord"].as<std::size_t>() - 1];
@@ -158,13 +170,20 @@ void PgCreate::settle_existing(pqxx::transaction_base& tx, std::size_t item, Job
   using Kind = CreateReply::Kind;
   Kind kind = Kind::existing;
   switch (jobs_[item].on_conflict) {
-    case OnConflict::keep: kind = is_same_body ? Kind::existing : Kind::key_reused; break;
-    case OnConflict::reject: kind = Kind::rejected; break;
+    case OnConflict::keep:
+      kind = is_same_body ? Kind::existing : Kind::key_reused;
+      break;
+    case OnConflict::reject:
+      kind = Kind::rejected;
+      break;
     case OnConflict::replace:
     case OnConflict::earliest:
-    case OnConflict::latest: kind = update_existing(tx, item, existing); break;
+    case OnConflict::latest:
+      kind = update_existing(tx, item, existing);
+      break;
   }
-  replies_[item] = {kind, existing.job_id, existing.action_time, existing.fire_at, existing.gmt_create, std::move(existing)};
+  replies_[item] = {
+      kind, existing.job_id, existing.action_time, existing.fire_at, existing.gmt_create, std::move(existing)};
 }
 
 CreateReply::Kind PgCreate::update_existing(pqxx::transaction_base& tx, std::size_t item, Job& existing) {
@@ -172,22 +191,31 @@ CreateReply::Kind PgCreate::update_existing(pqxx::transaction_base& tx, std::siz
   if (existing.status != JobStatus::pending) return Kind::not_pending;
   const NewJob& job = jobs_[item];
   const auto& name = session_.prepared("update_existing", [] {
-    return "WITH t AS MATERIALIZED (SELECT coalesce($3::timestamptz, clock_timestamp() + $4::bigint * interval '1 microsecond') AS at)"
-           " UPDATE tocsin.job_live j SET action_time = t.at, fire_at = greatest(t.at, clock_timestamp()), gmt_modified = clock_timestamp(),"
-           " attribute = $5::jsonb, max_attempts = $6::smallint, body_hash = tocsin.body_hash($7::text, $5::jsonb, $8::integer) FROM t"
-           " WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0 AND CASE $9::text WHEN 'earliest' THEN t.at < j.action_time"
+    return "WITH t AS MATERIALIZED (SELECT coalesce($3::timestamptz, clock_timestamp() + $4::bigint * interval '1 "
+           "microsecond') AS at)"
+           " UPDATE tocsin.job_live j SET action_time = t.at, fire_at = greatest(t.at, clock_timestamp()), "
+           "gmt_modified = clock_timestamp(),"
+           " attribute = $5::jsonb, max_attempts = $6::smallint, body_hash = tocsin.body_hash($7::text, $5::jsonb, "
+           "$8::integer) FROM t"
+           " WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0 AND CASE $9::text WHEN 'earliest' "
+           "THEN t.at < j.action_time"
            " WHEN 'latest' THEN t.at > j.action_time ELSE true END RETURNING " +
            std::string(kLiveColumns);
   });
-  const auto null_or = [](bool given, std::string text) { return given ? std::optional<std::string>(std::move(text)) : std::nullopt; };
-  const char* rule = job.on_conflict == OnConflict::earliest ? "earliest" : job.on_conflict == OnConflict::latest ? "latest" : "replace";
+  const auto null_or = [](bool given, std::string text) {
+    return given ? std::optional<std::string>(std::move(text)) : std::nullopt;
+  };
+  const char* rule = job.on_conflict == OnConflict::earliest ? "earliest"
+                     : job.on_conflict == OnConflict::latest ? "latest"
+                                                             : "replace";
   const auto at = null_or(job.when.at.has_value(), job.when.at ? to_pg(*job.when.at) : "");
   const auto in = null_or(job.when.in.has_value(), job.when.in ? std::to_string(job.when.in->count()) : "");
   const auto attribute = null_or(!job.attribute_json.empty(), job.attribute_json);
   const auto own_max = null_or(job.has_own_max_attempts, std::to_string(job.max_attempts));
   const auto c_str = [](const std::optional<std::string>& text) { return text ? text->c_str() : nullptr; };
-  const auto rows = tx.exec_prepared(name, static_cast<int>(shard_of(existing.job_id)), existing.job_id, c_str(at), c_str(in), c_str(attribute),
-                                     job.max_attempts, time_asked(job.when), c_str(own_max), rule);
+  const auto rows =
+      tx.exec_prepared(name, static_cast<int>(shard_of(existing.job_id)), existing.job_id, c_str(at), c_str(in),
+                       c_str(attribute), job.max_attempts, time_asked(job.when), c_str(own_max), rule);
   if (!rows.empty()) {
     existing = job_from_row(rows[0]);
     return Kind::updated;
@@ -196,7 +224,8 @@ CreateReply::Kind PgCreate::update_existing(pqxx::transaction_base& tx, std::siz
   const auto& still = session_.prepared("is_pending", [] {
     return "SELECT 1 FROM tocsin.job_live j WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0";
   });
-  const bool is_pending = !tx.exec_prepared(still, static_cast<int>(shard_of(existing.job_id)), existing.job_id).empty();
+  const bool is_pending =
+      !tx.exec_prepared(still, static_cast<int>(shard_of(existing.job_id)), existing.job_id).empty();
   return is_pending ? Kind::existing : Kind::not_pending;
 }
 

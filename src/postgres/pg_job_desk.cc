@@ -15,6 +15,17 @@ constexpr std::size_t kIdBlock = 4096;
 constexpr int kCreateTries = 3;
 constexpr int kMostOfOneKey = 10'000;
 
+// Why a job could not be changed: the state it has now.
+ChangeReply unchanged(Session& session, pqxx::transaction_base& tx, JobId job) {
+  auto found = find_jobs(session, tx, std::span(&job, 1));
+  if (found.empty()) return {};
+  Job& now = found.begin()->second;
+  ChangeReply::Kind kind = ChangeReply::Kind::pending;
+  if (now.status == JobStatus::running) kind = ChangeReply::Kind::running;
+  if (is_final(now.status)) kind = ChangeReply::Kind::finished;
+  return {kind, std::move(now)};
+}
+
 CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_id, std::move(job)}; }
 
 }  // namespace
@@ -24,8 +35,10 @@ Status PgJobDesk::reserve_ids(std::size_t n) {
   // The numbers come before the insert, so that a commit whose answer is lost can be looked up by id.
   return session_.read<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("reserve_ids", [] { return "SELECT nextval('tocsin.job_seq') FROM generate_series(1, $1::integer)"; });
-    for (const auto& row : tx.exec_prepared(name, static_cast<int>(std::max(n, kIdBlock)))) sequence_.push_back(row[0].as<std::int64_t>());
+    const auto& name = session_.prepared(
+        "reserve_ids", [] { return "SELECT nextval('tocsin.job_seq') FROM generate_series(1, $1::integer)"; });
+    for (const auto& row : tx.exec_prepared(name, static_cast<int>(std::max(n, kIdBlock))))
+      sequence_.push_back(row[0].as<std::int64_t>());
     return Unit{};
   });
 }
@@ -59,7 +72,8 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
     Status done = create.run();
     if (done) return create.take_replies();
     const Error& error = done.error();
-    if (error.code == ErrorCode::conflict && tries < kCreateTries) continue;  // undone; a concurrent holder of a key may be gone now
+    if (error.code == ErrorCode::conflict && tries < kCreateTries)
+      continue;  // undone; a concurrent holder of a key may be gone now
     if (error.code != ErrorCode::in_doubt) return error;
     const auto created = create.created_ids();
     if (created.empty()) return error;
@@ -72,7 +86,8 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
 
 Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) {
   std::unordered_map<JobId, CancelReply> replies;
-  // First without waiting, so that one locked row does not hold up the rest; then patiently for those that are pending and locked.
+  // First without waiting, so that one locked row does not hold up the rest; then patiently for those that are pending
+  // and locked.
   for (const bool wait : {false, true}) {
     PgArray shards, ids;
     std::vector<JobId> open;
@@ -110,7 +125,8 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {
     auto it = replies.find(id);
-    if (it == replies.end()) return Error{ErrorCode::conflict, "job " + std::to_string(id) + " is locked by another transaction", ""};
+    if (it == replies.end())
+      return Error{ErrorCode::conflict, "job " + std::to_string(id) + " is locked by another transaction", ""};
     ordered.push_back(it->second);
   }
   return ordered;
@@ -130,50 +146,56 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id
   return cancel(*ids);
 }
 
-Result<ChangeReply> PgJobDesk::change_pending(JobId job, const char* name, const char* assignments, const std::vector<std::string>& values) {
+Result<ChangeReply> PgJobDesk::change_pending(JobId job, const char* name, const char* assignments,
+                                              const std::vector<std::string>& values) {
   return session_.write<ChangeReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& statement = session_.prepared(name, [=] {
       return "UPDATE tocsin.job_live j SET gmt_modified = clock_timestamp(), " + std::string(assignments) +
              " WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0 RETURNING " + kLiveColumns;
     });
-    const auto rows = tx.exec_prepared(statement, static_cast<int>(shard_of(job)), job, pqxx::prepare::make_dynamic_params(values));
+    const auto rows =
+        tx.exec_prepared(statement, static_cast<int>(shard_of(job)), job, pqxx::prepare::make_dynamic_params(values));
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
-    const JobId ids[] = {job};
-    auto found = find_jobs(session_, tx, ids);
-    if (found.empty()) return ChangeReply{};
-    Job& now = found.begin()->second;
-    const auto kind = is_final(now.status)                   ? ChangeReply::Kind::finished
-                      : now.status == JobStatus::running ? ChangeReply::Kind::running
-                                                             : ChangeReply::Kind::pending;
-    return ChangeReply{kind, std::move(now)};
+    return unchanged(session_, tx, job);
   });
 }
 
 Result<ChangeReply> PgJobDesk::reschedule(JobId job, const When& when) {
   if (when.at) {
-    return change_pending(job, "reschedule_at", "action_time = $3::timestamptz, fire_at = greatest($3::timestamptz, clock_timestamp())", {to_pg(*when.at)});
+    return change_pending(job, "reschedule_at",
+                          "action_time = $3::timestamptz, fire_at = greatest($3::timestamptz, clock_timestamp())",
+                          {to_pg(*when.at)});
   }
   return change_pending(job, "reschedule_in",
-                        "action_time = statement_timestamp() + $3::bigint * interval '1 microsecond', fire_at = statement_timestamp() + $3::bigint *"
+                        "action_time = statement_timestamp() + $3::bigint * interval '1 microsecond', fire_at = "
+                        "statement_timestamp() + $3::bigint *"
                         " interval '1 microsecond'",
                         {std::to_string(when.in.value_or(Duration(0)).count())});
 }
 
-Result<ChangeReply> PgJobDesk::run_now(JobId job) { return change_pending(job, "run_now", "fire_at = clock_timestamp()", {}); }
+Result<ChangeReply> PgJobDesk::run_now(JobId job) {
+  return change_pending(job, "run_now", "fire_at = clock_timestamp()", {});
+}
 
 namespace {
 
 // dead -> pending. `picked` names the dead rows (job_id, finished_at, delay_us).
 std::string revive(const std::string& picked) {
   return "WITH c AS MATERIALIZED (" + picked +
-         "), d AS (DELETE FROM tocsin.job_history_dead h USING c WHERE h.job_id = c.job_id AND h.finished_at = c.finished_at"
-         " RETURNING h.*, c.delay_us), j AS (INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard,"
-         " max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors) SELECT job_id, action_time, clock_timestamp() +"
-         " delay_us * interval '1 microsecond', gmt_create, clock_timestamp(), type_id, shard, max_attempts, biz_id, idempotency_key, body_hash, node,"
-         " traceparent, attribute, errors FROM d RETURNING *), n AS (INSERT INTO tocsin.job_count_delta SELECT d.type_id, v.status, v.sign * count(*)"
-         " FROM d CROSS JOIN (VALUES (4::smallint, -1), (0, 1)) v (status, sign) GROUP BY d.type_id, v.status, v.sign) SELECT " + kLiveColumns +
-         " FROM j";
+         "), d AS (DELETE FROM tocsin.job_history_dead h USING c WHERE h.job_id = c.job_id AND h.finished_at = "
+         "c.finished_at"
+         " RETURNING h.*, c.delay_us), j AS (INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, "
+         "gmt_modified, type_id, shard,"
+         " max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors) SELECT job_id, "
+         "action_time, clock_timestamp() +"
+         " delay_us * interval '1 microsecond', gmt_create, clock_timestamp(), type_id, shard, max_attempts, biz_id, "
+         "idempotency_key, body_hash, node,"
+         " traceparent, attribute, errors FROM d RETURNING *), n AS (INSERT INTO tocsin.job_count_delta SELECT "
+         "d.type_id, v.status, v.sign * count(*)"
+         " FROM d CROSS JOIN (VALUES (4::smallint, -1), (0, 1)) v (status, sign) GROUP BY d.type_id, v.status, v.sign) "
+         "SELECT " +
+         kLiveColumns + " FROM j";
 }
 
 }  // namespace
@@ -182,18 +204,13 @@ Result<ChangeReply> PgJobDesk::retry(JobId job) {
   return session_.write<ChangeReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("retry", [] {
-      return revive("SELECT job_id, finished_at, 0::bigint AS delay_us FROM tocsin.job_history_dead WHERE job_id = $1::bigint FOR UPDATE");
+      return revive(
+          "SELECT job_id, finished_at, 0::bigint AS delay_us FROM tocsin.job_history_dead WHERE job_id = $1::bigint "
+          "FOR UPDATE");
     });
     const auto rows = tx.exec_prepared(name, job);
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
-    const JobId ids[] = {job};
-    auto found = find_jobs(session_, tx, ids);
-    if (found.empty()) return ChangeReply{};
-    Job& now = found.begin()->second;
-    const auto kind = is_final(now.status)                   ? ChangeReply::Kind::finished
-                      : now.status == JobStatus::running ? ChangeReply::Kind::running
-                                                             : ChangeReply::Kind::pending;
-    return ChangeReply{kind, std::move(now)};
+    return unchanged(session_, tx, job);
   });
 }
 
@@ -203,8 +220,10 @@ Result<int> PgJobDesk::retry_many(const RetryMany& request) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("retry_many", [] {
       return revive(
-          "SELECT job_id, finished_at, $5::bigint * (row_number() OVER (ORDER BY finished_at, job_id) - 1) AS delay_us FROM (SELECT job_id,"
-          " finished_at FROM tocsin.job_history_dead WHERE type_id = $1::integer AND finished_at >= $2::timestamptz AND finished_at <"
+          "SELECT job_id, finished_at, $5::bigint * (row_number() OVER (ORDER BY finished_at, job_id) - 1) AS delay_us "
+          "FROM (SELECT job_id,"
+          " finished_at FROM tocsin.job_history_dead WHERE type_id = $1::integer AND finished_at >= $2::timestamptz "
+          "AND finished_at <"
           " $3::timestamptz ORDER BY finished_at, job_id LIMIT $4::integer FOR UPDATE SKIP LOCKED) x");
     });
     const auto rows = tx.exec_prepared(name, request.type_id, request.from ? to_pg(*request.from) : "-infinity",

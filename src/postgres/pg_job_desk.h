@@ -24,9 +24,11 @@ class PgJobDesk final : public JobDesk {
 
  private:
   Status reserve_ids(std::size_t n);
-  // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are completed from them.
+  // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are
+  // completed from them.
   Result<bool> look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
-  Result<ChangeReply> change_pending(JobId job, const char* name, const char* assignments, const std::vector<std::string>& values);
+  Result<ChangeReply> change_pending(JobId job, const char* name, const char* assignments,
+                                     const std::vector<std::string>& values);
 
   Session& session_;
   const int shards_;

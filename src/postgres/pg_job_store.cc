@@ -23,7 +23,8 @@ Keys keys_of(std::span<const JobId> ids) {
 }
 
 // The statement for a batch: over one leaf when all its jobs lie there, else over the parent.
-const std::string& statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&), std::span<const JobId> jobs) {
+const std::string& statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
+                             std::span<const JobId> jobs) {
   const Shard first = jobs.empty() ? Shard{-1} : shard_of(jobs.front());
   bool is_single = first >= 0;
   for (JobId id : jobs) is_single = is_single && shard_of(id) == first;
@@ -31,8 +32,10 @@ const std::string& statement(Session& session, const char* verb, std::string (*s
   return session.prepared(std::string(verb) + "_" + std::to_string(first), [=] { return sql_for(sql::leaf(first)); });
 }
 
-const std::string& lane_statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&), Lane lane) {
-  return session.prepared(std::string(verb) + "_" + std::to_string(lane.shard), [=] { return sql_for(sql::leaf(lane.shard)); });
+const std::string& lane_statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
+                                  Lane lane) {
+  return session.prepared(std::string(verb) + "_" + std::to_string(lane.shard),
+                          [=] { return sql_for(sql::leaf(lane.shard)); });
 }
 
 std::vector<ClaimedJob> claimed_from(const pqxx::result& rows) {
@@ -59,10 +62,14 @@ std::vector<Fired> fired_from(const pqxx::result& rows) {
 
 std::int64_t code_of(FinishRequest::Kind kind) {
   switch (kind) {
-    case FinishRequest::Kind::done: return 2;
-    case FinishRequest::Kind::dead: return 4;
-    case FinishRequest::Kind::retry: return 0;
-    case FinishRequest::Kind::give_back: return 1;
+    case FinishRequest::Kind::done:
+      return 2;
+    case FinishRequest::Kind::dead:
+      return 4;
+    case FinishRequest::Kind::retry:
+      return 0;
+    case FinishRequest::Kind::give_back:
+      return 1;
   }
   return -1;
 }
@@ -88,7 +95,8 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
     const std::string& name = session_.prepared("scan", sql::scan);
     ScanReply reply;
     reply.asked = clock_.now();
-    const auto rows = tx.exec_prepared(name, shards.take(), types.take(), after.take(), after_id.take(), before.take(), limits.take());
+    const auto rows = tx.exec_prepared(name, shards.take(), types.take(), after.take(), after_id.take(), before.take(),
+                                       limits.take());
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());
     for (const auto& row : rows) {
@@ -98,30 +106,34 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
         reply.db_now = time;
         continue;
       }
-      reply.rows[ordinal - 1].push_back({{row[1].as<JobId>(), ranges[ordinal - 1].lane.type_id, time}, row[3].as<bool>()});
+      reply.rows[ordinal - 1].push_back(
+          {{row[1].as<JobId>(), ranges[ordinal - 1].lane.type_id, time}, row[3].as<bool>()});
     }
     return reply;
   });
 }
 
-Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) {
+Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+                                                  const ClaimTicket& ticket) {
   TOCSIN_ASSERT(jobs.size() == ttr.size());
   PgArray ttrs;
   for (Duration length : ttr) ttrs.add(length.count());
   const Keys keys = keys_of(jobs);
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(statement(session_, "claim", sql::claim, jobs), keys.shards, keys.jobs, ttrs.take(), ticket.seed, ticket.node);
+    const auto rows = tx.exec_prepared(statement(session_, "claim", sql::claim, jobs), keys.shards, keys.jobs,
+                                       ttrs.take(), ticket.seed, ticket.node);
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return claimed_from(rows);
   });
 }
 
-Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) {
+Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+                                                      const ClaimTicket& ticket) {
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.type_id, to_pg(from), limit, ttr.count(),
-                                       ticket.seed, ticket.node);
+    const auto rows = tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.type_id,
+                                       to_pg(from), limit, ttr.count(), ticket.seed, ticket.node);
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return claimed_from(rows);
   });
@@ -131,14 +143,16 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
   const Keys keys = keys_of(jobs);
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return claimed_from(tx.exec_prepared(statement(session_, "claimed_with", sql::claimed_with, jobs), keys.shards, keys.jobs, ticket.seed));
+    return claimed_from(tx.exec_prepared(statement(session_, "claimed_with", sql::claimed_with, jobs), keys.shards,
+                                         keys.jobs, ticket.seed));
   });
 }
 
 Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& ticket, Lane lane) {
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return claimed_from(tx.exec_prepared(lane_statement(session_, "claimed_with_lane", sql::claimed_with_lane, lane), lane.type_id, ticket.seed));
+    return claimed_from(tx.exec_prepared(lane_statement(session_, "claimed_with_lane", sql::claimed_with_lane, lane),
+                                         lane.type_id, ticket.seed));
   });
 }
 
@@ -155,7 +169,8 @@ Result<std::vector<Fired>> PgJobStore::fire(std::span<const JobId> jobs, const s
 Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, WallTime from, int limit, const std::string& node) {
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(lane_statement(session_, "fire_due", sql::fire_due, lane), lane.type_id, to_pg(from), limit, node);
+    const auto rows = tx.exec_prepared(lane_statement(session_, "fire_due", sql::fire_due, lane), lane.type_id,
+                                       to_pg(from), limit, node);
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return fired_from(rows);
   });
@@ -176,8 +191,9 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
   return session_.write<std::vector<FinishReply>>([&](pqxx::connection& connection) {
     std::vector<FinishReply> replies(requests.size(), FinishReply::stale);
     pqxx::nontransaction tx(connection);
-    const auto applied = tx.exec_prepared(statement(session_, "finish", sql::finish, ids), all.shards.take(), all.jobs.take(), all.tokens.take(),
-                                          all.kinds.take(), all.delays.take(), all.messages.take(), node);
+    const auto applied =
+        tx.exec_prepared(statement(session_, "finish", sql::finish, ids), all.shards.take(), all.jobs.take(),
+                         all.tokens.take(), all.kinds.take(), all.delays.take(), all.messages.take(), node);
     for (const auto& row : applied) replies[row[0].as<std::size_t>() - 1] = FinishReply::applied;
     if (applied.size() == requests.size()) return replies;
 
@@ -190,7 +206,8 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
       jobs.add(requests[i].job_id);
       tokens.add(requests[i].token);
     }
-    const auto busy = tx.exec_prepared(session_.prepared("still_claimed", sql::still_claimed), shards.take(), jobs.take(), tokens.take());
+    const auto busy = tx.exec_prepared(session_.prepared("still_claimed", sql::still_claimed), shards.take(),
+                                       jobs.take(), tokens.take());
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
   });

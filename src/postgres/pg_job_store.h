@@ -13,8 +13,10 @@ class PgJobStore final : public JobStore {
   PgJobStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
-  Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override;
-  Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) override;
+  Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+                                        const ClaimTicket& ticket) override;
+  Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+                                            const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
   Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;

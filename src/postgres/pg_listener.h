@@ -11,9 +11,9 @@
 namespace tocsin {
 
 struct Heard {
-  std::vector<Candidate> due;    // created or moved elsewhere, due within the lookahead
+  std::vector<Candidate> due;  // created or moved elsewhere, due within the lookahead
   bool is_types_changed = false;
-  bool is_reconnected = false;   // what was sent before is lost: read everything again
+  bool is_reconnected = false;  // what was sent before is lost: read everything again
 };
 
 class PgListener {
@@ -33,7 +33,8 @@ class PgListener {
   int backend_ = 0;
 };
 
-// The payload of a NOTIFY tocsin_due: "job_id type_id fire_at_us", several joined by ';'. Malformed parts are skipped: anyone may notify.
+// The payload of a NOTIFY tocsin_due: "job_id type_id fire_at_us", several joined by ';'. Malformed parts are skipped:
+// anyone may notify.
 std::vector<Candidate> parse_due(std::string_view payload);
 
 }  // namespace tocsin

@@ -2,11 +2,13 @@
 
 namespace tocsin {
 
-Status PgMaintenance::heartbeat(std::int64_t node_id, const std::string& name, const std::string& version, bool is_draining) {
+Status PgMaintenance::heartbeat(std::int64_t node_id, const std::string& name, const std::string& version,
+                                bool is_draining) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& statement = session_.prepared("heartbeat", [] {
-      return "INSERT INTO tocsin.node (node_id, name, state, version) VALUES ($1, $2, $3, $4) ON CONFLICT (node_id) DO UPDATE"
+      return "INSERT INTO tocsin.node (node_id, name, state, version) VALUES ($1, $2, $3, $4) ON CONFLICT (node_id) DO "
+             "UPDATE"
              " SET heartbeat_at = clock_timestamp(), state = excluded.state";
     });
     tx.exec_prepared0(statement, node_id, name, is_draining ? "draining" : "active", version);
@@ -35,9 +37,12 @@ Result<int> PgMaintenance::fold_counts() {
     pqxx::nontransaction tx(connection);
     // Deltas are deleted and their sum added in one statement: a reader sees both or neither.
     const auto& statement = session_.prepared("fold_counts", [] {
-      return "WITH d AS (DELETE FROM tocsin.job_count_delta WHERE ctid = ANY (ARRAY(SELECT ctid FROM tocsin.job_count_delta LIMIT 50000 FOR UPDATE"
-             " SKIP LOCKED)) RETURNING *), s AS (SELECT type_id, status, sum(n) AS n FROM d GROUP BY 1, 2 ORDER BY 1, 2), f AS (INSERT INTO"
-             " tocsin.job_count AS c SELECT * FROM s ON CONFLICT (type_id, status) DO UPDATE SET n = c.n + excluded.n) SELECT count(*) FROM d";
+      return "WITH d AS (DELETE FROM tocsin.job_count_delta WHERE ctid = ANY (ARRAY(SELECT ctid FROM "
+             "tocsin.job_count_delta LIMIT 50000 FOR UPDATE"
+             " SKIP LOCKED)) RETURNING *), s AS (SELECT type_id, status, sum(n) AS n FROM d GROUP BY 1, 2 ORDER BY 1, "
+             "2), f AS (INSERT INTO"
+             " tocsin.job_count AS c SELECT * FROM s ON CONFLICT (type_id, status) DO UPDATE SET n = c.n + excluded.n) "
+             "SELECT count(*) FROM d";
     });
     return tx.exec_prepared1(statement)[0].as<int>();
   });
@@ -46,7 +51,9 @@ Result<int> PgMaintenance::fold_counts() {
 Status PgMaintenance::prepare_history() {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    tx.exec("SELECT tocsin.ensure_history((statement_timestamp() AT TIME ZONE 'UTC')::date, (statement_timestamp() AT TIME ZONE 'UTC')::date + 7)");
+    tx.exec(
+        "SELECT tocsin.ensure_history((statement_timestamp() AT TIME ZONE 'UTC')::date, (statement_timestamp() AT TIME "
+        "ZONE 'UTC')::date + 7)");
     return Unit{};
   });
 }
@@ -63,10 +70,12 @@ Result<std::vector<std::string>> PgMaintenance::drop_history(const std::map<std:
       pqxx::nontransaction tx(connection);
       std::vector<OldDay> found;
       const auto rows = tx.exec_params(
-          "SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+          "SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false) FROM pg_class c JOIN "
+          "pg_namespace n ON n.oid = c.relnamespace"
           " LEFT JOIN pg_inherits i ON i.inhrelid = c.oid WHERE n.nspname = 'tocsin' AND c.relkind = 'r'"
           " AND c.relname ~ ('^job_history_' || $1 || '_[0-9]{8}$')"
-          " AND to_date(right(c.relname, 8), 'YYYYMMDD') < (statement_timestamp() AT TIME ZONE 'UTC')::date - $2::integer ORDER BY 1",
+          " AND to_date(right(c.relname, 8), 'YYYYMMDD') < (statement_timestamp() AT TIME ZONE 'UTC')::date - "
+          "$2::integer ORDER BY 1",
           status, keep);
       for (const auto& row : rows) found.push_back({row[0].c_str(), row[1].as<bool>(), row[2].as<bool>()});
       return found;

@@ -24,7 +24,8 @@ class PgMaintenance {
 
   // History tables for today and the week ahead.
   Status prepare_history();
-  // Drops whole days of history older than `days` of each final status ("done", "cancelled", "dead"); returns the tables dropped.
+  // Drops whole days of history older than `days` of each final status ("done", "cancelled", "dead"); returns the
+  // tables dropped.
   Result<std::vector<std::string>> drop_history(const std::map<std::string, int>& days);
 
  private:

@@ -42,12 +42,14 @@ Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
     std::string sql;
     const auto add = [&](const char* columns, const char* table, bool is_live) {
       if (!sql.empty()) sql += " UNION ALL ";
-      sql += "(SELECT " + std::string(columns) + " FROM " + table + " j WHERE " + conditions(filter, tx, is_live, shards_) + order + ")";
+      sql += "(SELECT " + std::string(columns) + " FROM " + table + " j WHERE " +
+             conditions(filter, tx, is_live, shards_) + order + ")";
     };
     if (!filter.status || !is_final(*filter.status)) add(kLiveColumns, "tocsin.job_live", true);
     if (!filter.status || is_final(*filter.status)) add(kHistoryColumns, "tocsin.job_history", false);
     std::vector<Job> jobs;
-    for (const auto& row : tx.exec("SELECT * FROM (" + sql + ") j ORDER BY job_id DESC LIMIT " + std::to_string(filter.limit))) {
+    for (const auto& row :
+         tx.exec("SELECT * FROM (" + sql + ") j ORDER BY job_id DESC LIMIT " + std::to_string(filter.limit))) {
       jobs.push_back(job_from_row(row));
     }
     return jobs;
@@ -58,7 +60,8 @@ Result<std::vector<TypeCount>> PgReportStore::counts() {
   return session_.read<std::vector<TypeCount>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("counts", [] {
-      return "SELECT type_id, status, sum(n)::bigint FROM (SELECT type_id, status, n FROM tocsin.job_count UNION ALL SELECT type_id, status, n"
+      return "SELECT type_id, status, sum(n)::bigint FROM (SELECT type_id, status, n FROM tocsin.job_count UNION ALL "
+             "SELECT type_id, status, n"
              " FROM tocsin.job_count_delta) c GROUP BY 1, 2 ORDER BY 1, 2";
     });
     std::vector<TypeCount> counts;
@@ -73,7 +76,8 @@ Result<std::int64_t> PgReportStore::overdue(int at_most) {
   return session_.read<std::int64_t>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("overdue", [] {
-      return "SELECT count(*) FROM (SELECT 1 FROM tocsin.biz_type t CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live j WHERE j.type_id = t.type_id"
+      return "SELECT count(*) FROM (SELECT 1 FROM tocsin.biz_type t CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live "
+             "j WHERE j.type_id = t.type_id"
              " AND j.fire_at < statement_timestamp() LIMIT $1::integer) x LIMIT $1::integer) y";
     });
     return tx.exec_prepared1(name, at_most)[0].as<std::int64_t>();
@@ -85,7 +89,8 @@ Result<DatabaseInfo> PgReportStore::info() {
   if (!name) return name.error();
   return session_.read<DatabaseInfo>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto row = tx.exec1("SELECT tocsin.shard_count(), (SELECT max(version) FROM tocsin.migration), clock_timestamp()");
+    const auto row =
+        tx.exec1("SELECT tocsin.shard_count(), (SELECT max(version) FROM tocsin.migration), clock_timestamp()");
     return DatabaseInfo{*name, row[0].as<int>(), row[1].as<int>(), wall_time_from_pg({row[2].c_str(), row[2].size()})};
   });
 }

@@ -10,7 +10,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kColumns =
-    "type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, paused, paused_until, gmt_create, gmt_modified";
+    "type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, paused, paused_until, "
+    "gmt_create, gmt_modified";
 
 Duration ms(std::int64_t n) { return std::chrono::milliseconds(n); }
 std::int64_t in_ms(Duration length) { return std::chrono::duration_cast<std::chrono::milliseconds>(length).count(); }
@@ -18,7 +19,11 @@ std::int64_t in_ms(Duration length) { return std::chrono::duration_cast<std::chr
 // Stored form of the policies. DO NOT CHANGE the keys: rows hold them.
 std::string to_text(const Backoff& backoff) {
   if (backoff.delays.empty()) {
-    return json{{"base_ms", in_ms(backoff.base)}, {"factor", backoff.factor}, {"max_ms", in_ms(backoff.max)}, {"jitter", backoff.jitter}}.dump();
+    return json{{"base_ms", in_ms(backoff.base)},
+                {"factor", backoff.factor},
+                {"max_ms", in_ms(backoff.max)},
+                {"jitter", backoff.jitter}}
+        .dump();
   }
   json delays = json::array();
   for (Duration delay : backoff.delays) delays.push_back(in_ms(delay));
@@ -32,7 +37,8 @@ Backoff backoff_from(const char* text) {
   backoff.factor = stored.value("factor", backoff.factor);
   backoff.max = ms(stored.value("max_ms", in_ms(backoff.max)));
   backoff.jitter = stored.value("jitter", backoff.jitter);
-  for (const json& delay : stored.value("delays_ms", json::array())) backoff.delays.push_back(ms(delay.get<std::int64_t>()));
+  for (const json& delay : stored.value("delays_ms", json::array()))
+    backoff.delays.push_back(ms(delay.get<std::int64_t>()));
   return backoff;
 }
 
@@ -50,7 +56,8 @@ BizType type_from(const pqxx::row& row) {
   if (!row["max_running"].is_null()) type.max_running = row["max_running"].as<int>();
   if (!row["rate_per_s"].is_null()) type.rate_per_s = row["rate_per_s"].as<double>();
   const json catch_up = json::parse(row["catch_up"].c_str());
-  if (catch_up.contains("drop_older_than_ms")) type.drop_older_than = ms(catch_up["drop_older_than_ms"].get<std::int64_t>());
+  if (catch_up.contains("drop_older_than_ms"))
+    type.drop_older_than = ms(catch_up["drop_older_than_ms"].get<std::int64_t>());
   if (catch_up.contains("rate_per_s")) type.catch_up_rate_per_s = catch_up["rate_per_s"].get<double>();
   type.paused = row["paused"].as<bool>();
   if (!row["paused_until"].is_null()) type.paused_until = time_of(row["paused_until"]);
@@ -64,7 +71,8 @@ BizType type_from(const pqxx::row& row) {
 Result<std::vector<BizType>> PgTypeStore::list() {
   return session_.read<std::vector<BizType>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("types", [] { return "SELECT " + std::string(kColumns) + " FROM tocsin.biz_type ORDER BY name"; });
+    const auto& name = session_.prepared(
+        "types", [] { return "SELECT " + std::string(kColumns) + " FROM tocsin.biz_type ORDER BY name"; });
     std::vector<BizType> types;
     for (const auto& row : tx.exec_prepared(name)) types.push_back(type_from(row));
     return types;
@@ -78,16 +86,21 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
   return session_.write<PutReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("put_type", [] {
-      return "INSERT INTO tocsin.biz_type AS t (name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up)"
-             " VALUES ($1, $2::jsonb, $3, $4, $5::jsonb, $6, $7, $8::jsonb) ON CONFLICT (name) DO UPDATE SET handler = excluded.handler,"
-             " ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = excluded.backoff, max_running = excluded.max_running,"
+      return "INSERT INTO tocsin.biz_type AS t (name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, "
+             "catch_up)"
+             " VALUES ($1, $2::jsonb, $3, $4, $5::jsonb, $6, $7, $8::jsonb) ON CONFLICT (name) DO UPDATE SET handler = "
+             "excluded.handler,"
+             " ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = excluded.backoff, max_running "
+             "= excluded.max_running,"
              " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, gmt_modified = clock_timestamp()"
-             " RETURNING " + std::string(kColumns) + ", t.xmax = 0 AS is_new";
+             " RETURNING " +
+             std::string(kColumns) + ", t.xmax = 0 AS is_new";
     });
     const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
-    const auto row = tx.exec_prepared1(name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts, to_text(type.backoff),
-                                       type.max_running ? running.c_str() : nullptr, type.rate_per_s ? rate.c_str() : nullptr, catch_up.dump());
+    const auto row = tx.exec_prepared1(name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts,
+                                       to_text(type.backoff), type.max_running ? running.c_str() : nullptr,
+                                       type.rate_per_s ? rate.c_str() : nullptr, catch_up.dump());
     tx.exec("NOTIFY tocsin_type");
     return PutReply{type_from(row), row["is_new"].as<bool>()};
   });
@@ -98,8 +111,10 @@ Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
     pqxx::work tx(connection);
     const auto found = tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 FOR UPDATE", name);
     if (found.empty()) return RemoveReply::not_found;
-    // The index on (type_id, fire_at) answers from its first entry; creates that are on their way are caught by reading them, too.
-    const auto live = tx.exec_params("SELECT 1 FROM tocsin.job_live WHERE type_id = $1 LIMIT 1", found[0][0].as<TypeId>());
+    // The index on (type_id, fire_at) answers from its first entry; creates that are on their way are caught by reading
+    // them, too.
+    const auto live =
+        tx.exec_params("SELECT 1 FROM tocsin.job_live WHERE type_id = $1 LIMIT 1", found[0][0].as<TypeId>());
     if (!live.empty()) return RemoveReply::has_live_jobs;
     tx.exec_params0("DELETE FROM tocsin.biz_type WHERE type_id = $1", found[0][0].as<TypeId>());
     tx.exec("NOTIFY tocsin_type");
@@ -108,12 +123,15 @@ Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
   });
 }
 
-Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, bool paused, std::optional<WallTime> until) {
+Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, bool paused,
+                                                       std::optional<WallTime> until) {
   return session_.write<std::optional<BizType>>([&](pqxx::connection& connection) -> std::optional<BizType> {
     pqxx::nontransaction tx(connection);
     const auto& statement = session_.prepared("set_paused", [] {
-      return "UPDATE tocsin.biz_type SET paused = $2::boolean, paused_until = $3::timestamptz, gmt_modified = clock_timestamp() WHERE name = $1"
-             " RETURNING " + std::string(kColumns);
+      return "UPDATE tocsin.biz_type SET paused = $2::boolean, paused_until = $3::timestamptz, gmt_modified = "
+             "clock_timestamp() WHERE name = $1"
+             " RETURNING " +
+             std::string(kColumns);
     });
     const std::string end = until ? to_pg(*until) : "";
     const auto rows = tx.exec_prepared(statement, name, paused, until ? end.c_str() : nullptr);

@@ -13,7 +13,8 @@ class PgTypeStore final : public TypeStore {
   Result<std::vector<BizType>> list() override;
   Result<PutReply> put(const BizType& type) override;
   Result<RemoveReply> remove(const std::string& name) override;
-  Result<std::optional<BizType>> set_paused(const std::string& name, bool paused, std::optional<WallTime> until) override;
+  Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
+                                            std::optional<WallTime> until) override;
 
  private:
   Session& session_;

@@ -15,15 +15,17 @@ std::string count_move(const std::string& from, int left, int reached) {
 }
 
 const std::string kHistoryInto =
-    "(job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, shard, status, attempts, max_attempts, biz_id, "
+    "(job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, shard, status, attempts, "
+    "max_attempts, biz_id, "
     "idempotency_key, body_hash, node, traceparent, attribute, errors)";
 
 // A live row `d` on its way to history.
-std::string history_select(const std::string& status, const std::string& started_at, const std::string& attempts, const std::string& node,
-                           const std::string& errors) {
-  return "SELECT d.job_id, d.action_time, d.fire_at, d.gmt_create, " + started_at + ", clock_timestamp(), d.type_id, d.shard, " + status +
-         ", " + attempts + ", d.max_attempts, d.biz_id, d.idempotency_key, d.body_hash, " + node + ", d.traceparent, d.attribute, " + errors +
-         " FROM d";
+std::string history_select(const std::string& status, const std::string& started_at, const std::string& attempts,
+                           const std::string& node, const std::string& errors) {
+  return "SELECT d.job_id, d.action_time, d.fire_at, d.gmt_create, " + started_at +
+         ", clock_timestamp(), d.type_id, d.shard, " + status + ", " + attempts +
+         ", d.max_attempts, d.biz_id, d.idempotency_key, d.body_hash, " + node + ", d.traceparent, d.attribute, " +
+         errors + " FROM d";
 }
 
 const std::string kIsDue = "j.attempts < j.max_attempts AND j.fire_at <= clock_timestamp()";
@@ -39,32 +41,41 @@ std::string lock_due(const std::string& leaf) {
          " AND j.attempts < j.max_attempts ORDER BY j.fire_at, j.job_id LIMIT $3::integer FOR UPDATE OF j SKIP LOCKED";
 }
 
-std::string claim_locked(const std::string& table, const std::string& lock, const std::string& ttr_us, const std::string& seed,
-                         const std::string& node) {
+std::string claim_locked(const std::string& table, const std::string& lock, const std::string& ttr_us,
+                         const std::string& seed, const std::string& node) {
   return "WITH c AS MATERIALIZED (" + lock + "), u AS (UPDATE " + table +
-         " j SET status = 1, attempts = j.attempts + 1, claim_token = hashint8extended(j.job_id, " + seed + "::bigint), node = " + node +
-         ", fire_at = clock_timestamp() + " + ttr_us + " * interval '1 microsecond', started_at = coalesce(j.started_at, clock_timestamp()),"
+         " j SET status = 1, attempts = j.attempts + 1, claim_token = hashint8extended(j.job_id, " + seed +
+         "::bigint), node = " + node + ", fire_at = clock_timestamp() + " + ttr_us +
+         " * interval '1 microsecond', started_at = coalesce(j.started_at, clock_timestamp()),"
          " gmt_modified = clock_timestamp(), errors = CASE WHEN j.claim_token IS NULL THEN j.errors ELSE"
-         " tocsin.append_error(j.errors, clock_timestamp(), j.node, j.attempts, 'the lease ended before the attempt did') END"
-         " FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*, c.was), p AS (SELECT * FROM u WHERE was = 0), n AS (" +
+         " tocsin.append_error(j.errors, clock_timestamp(), j.node, j.attempts, 'the lease ended before the attempt "
+         "did') END"
+         " FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*, c.was), p AS (SELECT * FROM u WHERE "
+         "was = 0), n AS (" +
          count_move("p", 0, 1) + ") SELECT " + kLiveColumns + ", j.claim_token FROM u j";
 }
 
 std::string fire_locked(const std::string& table, const std::string& lock, const std::string& node) {
   // A row that was running had its lease end: its count moves from running, not from pending.
   return "WITH c AS MATERIALIZED (" + lock + "), d AS (DELETE FROM " + table +
-         " j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*), h AS (INSERT INTO tocsin.job_history_done " + kHistoryInto +
-         " " + history_select("2", "coalesce(d.started_at, clock_timestamp())", "d.attempts + 1", node,
-                              "CASE WHEN d.claim_token IS NULL THEN d.errors ELSE tocsin.append_error(d.errors, clock_timestamp(), d.node,"
-                              " d.attempts, 'the lease ended before the attempt did') END") +
-         " RETURNING job_id, type_id, greatest(action_time, gmt_create) AS due_at, started_at), n AS (INSERT INTO tocsin.job_count_delta SELECT d.type_id, d.status, -count(*)"
+         " j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*), h AS (INSERT INTO "
+         "tocsin.job_history_done " +
+         kHistoryInto + " " +
+         history_select("2", "coalesce(d.started_at, clock_timestamp())", "d.attempts + 1", node,
+                        "CASE WHEN d.claim_token IS NULL THEN d.errors ELSE tocsin.append_error(d.errors, "
+                        "clock_timestamp(), d.node,"
+                        " d.attempts, 'the lease ended before the attempt did') END") +
+         " RETURNING job_id, type_id, greatest(action_time, gmt_create) AS due_at, started_at), n AS (INSERT INTO "
+         "tocsin.job_count_delta SELECT d.type_id, d.status, -count(*)"
          " FROM d GROUP BY 1, 2 UNION ALL SELECT d.type_id, 2, count(*) FROM d GROUP BY 1) SELECT * FROM h";
 }
 
 // Rows of both homes by id, with the columns of a job.
-std::string both(const std::string& keys, const std::string& live_on, const std::string& history_on, const std::string& extra = "") {
-  return "SELECT " + std::string(kLiveColumns) + extra + " FROM " + keys + " JOIN tocsin.job_live j ON " + live_on + " UNION ALL SELECT " +
-         kHistoryColumns + extra + " FROM " + keys + " JOIN tocsin.job_history j ON " + history_on;
+std::string both(const std::string& keys, const std::string& live_on, const std::string& history_on,
+                 const std::string& extra = "") {
+  return "SELECT " + std::string(kLiveColumns) + extra + " FROM " + keys + " JOIN tocsin.job_live j ON " + live_on +
+         " UNION ALL SELECT " + kHistoryColumns + extra + " FROM " + keys + " JOIN tocsin.job_history j ON " +
+         history_on;
 }
 
 }  // namespace
@@ -76,18 +87,23 @@ std::string leaf(Shard shard) {
 }
 
 std::string scan() {
-  return "SELECT k.ord, j.job_id, j.fire_at, j.is_exhausted FROM unnest($1::smallint[], $2::integer[], $3::timestamptz[], $4::bigint[],"
+  return "SELECT k.ord, j.job_id, j.fire_at, j.is_exhausted FROM unnest($1::smallint[], $2::integer[], "
+         "$3::timestamptz[], $4::bigint[],"
          " $5::timestamptz[], $6::integer[]) WITH ORDINALITY k (shard, type_id, after, after_id, before, most, ord)"
-         " CROSS JOIN LATERAL (SELECT l.job_id, l.fire_at, l.status = 1 AND l.attempts >= l.max_attempts AS is_exhausted FROM tocsin.job_live l"
-         " WHERE l.shard = k.shard AND l.type_id = k.type_id AND (l.fire_at, l.job_id) > (k.after, k.after_id) AND l.fire_at < k.before"
+         " CROSS JOIN LATERAL (SELECT l.job_id, l.fire_at, l.status = 1 AND l.attempts >= l.max_attempts AS "
+         "is_exhausted FROM tocsin.job_live l"
+         " WHERE l.shard = k.shard AND l.type_id = k.type_id AND (l.fire_at, l.job_id) > (k.after, k.after_id) AND "
+         "l.fire_at < k.before"
          " ORDER BY l.fire_at, l.job_id LIMIT k.most) j"
          " UNION ALL SELECT 0, 0, clock_timestamp(), false";
 }
 
 std::string claim(const std::string& table) {
   return claim_locked(table,
-                      "SELECT j.shard, j.job_id, j.status AS was, k.ttr_us FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) k (shard, job_id,"
-                      " ttr_us) JOIN " + table + " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE " + kIsDue +
+                      "SELECT j.shard, j.job_id, j.status AS was, k.ttr_us FROM unnest($1::smallint[], $2::bigint[], "
+                      "$3::bigint[]) k (shard, job_id,"
+                      " ttr_us) JOIN " +
+                          table + " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE " + kIsDue +
                           " FOR UPDATE OF j SKIP LOCKED",
                       "c.ttr_us", "$4", "$5::text");
 }
@@ -99,8 +115,10 @@ std::string claim_due(const std::string& leaf) {
 }
 
 std::string claimed_with(const std::string& table) {
-  return "SELECT " + std::string(kLiveColumns) + ", j.claim_token FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) JOIN " + table +
-         " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = hashint8extended(j.job_id, $3::bigint)";
+  return "SELECT " + std::string(kLiveColumns) +
+         ", j.claim_token FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) JOIN " + table +
+         " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = "
+         "hashint8extended(j.job_id, $3::bigint)";
 }
 
 std::string claimed_with_lane(const std::string& leaf) {
@@ -114,97 +132,128 @@ std::string fire_due(const std::string& leaf) { return fire_locked(leaf, lock_du
 
 std::string finish(const std::string& table) {
   // kind: 2 done, 4 dead, 0 retry, 1 give back.
-  return "WITH c AS MATERIALIZED (SELECT k.*, j.type_id FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::smallint[], $5::bigint[],"
-         " $6::text[]) WITH ORDINALITY k (shard, job_id, token, kind, delay_us, message, ord) JOIN " + table +
-         " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = k.token FOR UPDATE OF j SKIP LOCKED),"
-         " d AS (DELETE FROM " + table + " j USING c WHERE c.kind IN (2, 4) AND j.shard = c.shard AND j.job_id = c.job_id"
-         " RETURNING j.*, c.kind, c.message), h AS (INSERT INTO tocsin.job_history " + kHistoryInto + " " +
+  return "WITH c AS MATERIALIZED (SELECT k.*, j.type_id FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], "
+         "$4::smallint[], $5::bigint[],"
+         " $6::text[]) WITH ORDINALITY k (shard, job_id, token, kind, delay_us, message, ord) JOIN " +
+         table +
+         " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = k.token FOR UPDATE OF "
+         "j SKIP LOCKED),"
+         " d AS (DELETE FROM " +
+         table +
+         " j USING c WHERE c.kind IN (2, 4) AND j.shard = c.shard AND j.job_id = c.job_id"
+         " RETURNING j.*, c.kind, c.message), h AS (INSERT INTO tocsin.job_history " +
+         kHistoryInto + " " +
          history_select("d.kind", "d.started_at", "d.attempts", "d.node",
-                        "CASE d.kind WHEN 4 THEN tocsin.append_error(d.errors, clock_timestamp(), $7::text, d.attempts, d.message) ELSE d.errors END") +
-         "), u AS (UPDATE " + table + " j SET status = 0, claim_token = NULL, attempts = j.attempts - c.kind, fire_at = clock_timestamp() +"
+                        "CASE d.kind WHEN 4 THEN tocsin.append_error(d.errors, clock_timestamp(), $7::text, "
+                        "d.attempts, d.message) ELSE d.errors END") +
+         "), u AS (UPDATE " + table +
+         " j SET status = 0, claim_token = NULL, attempts = j.attempts - c.kind, fire_at = clock_timestamp() +"
          " c.delay_us * interval '1 microsecond', gmt_modified = clock_timestamp(),"
          " started_at = CASE WHEN c.kind = 1 AND j.attempts = 1 THEN NULL ELSE j.started_at END,"
-         " errors = CASE c.kind WHEN 0 THEN tocsin.append_error(j.errors, clock_timestamp(), $7::text, j.attempts, c.message) ELSE j.errors END"
+         " errors = CASE c.kind WHEN 0 THEN tocsin.append_error(j.errors, clock_timestamp(), $7::text, j.attempts, "
+         "c.message) ELSE j.errors END"
          " FROM c WHERE c.kind IN (0, 1) AND j.shard = c.shard AND j.job_id = c.job_id RETURNING j.type_id),"
          // Counted from the rows that moved, not from c: a request given twice moves its row once.
-         " n AS (INSERT INTO tocsin.job_count_delta SELECT b.type_id, 1, -count(*) FROM (SELECT type_id FROM d UNION ALL SELECT type_id FROM u) b"
-         " GROUP BY 1 UNION ALL SELECT type_id, kind, count(*) FROM d GROUP BY 1, 2 UNION ALL SELECT type_id, 0, count(*) FROM u GROUP BY 1)"
+         " n AS (INSERT INTO tocsin.job_count_delta SELECT b.type_id, 1, -count(*) FROM (SELECT type_id FROM d UNION "
+         "ALL SELECT type_id FROM u) b"
+         " GROUP BY 1 UNION ALL SELECT type_id, kind, count(*) FROM d GROUP BY 1, 2 UNION ALL SELECT type_id, 0, "
+         "count(*) FROM u GROUP BY 1)"
          " SELECT ord FROM c";
 }
 
 std::string still_claimed() {
-  return "SELECT k.ord FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY k (shard, job_id, token, ord)"
-         " JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = k.token";
+  return "SELECT k.ord FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY k (shard, job_id, "
+         "token, ord)"
+         " JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = "
+         "k.token";
 }
 
 std::string bury() {
-  return "WITH c AS MATERIALIZED (SELECT j.shard, j.job_id FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) JOIN tocsin.job_live j"
-         " ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.attempts >= j.max_attempts AND j.fire_at <= clock_timestamp()"
-         " FOR UPDATE OF j SKIP LOCKED), d AS (DELETE FROM tocsin.job_live j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*),"
-         " h AS (INSERT INTO tocsin.job_history_dead " + kHistoryInto + " " +
+  return "WITH c AS MATERIALIZED (SELECT j.shard, j.job_id FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) "
+         "JOIN tocsin.job_live j"
+         " ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.attempts >= j.max_attempts AND "
+         "j.fire_at <= clock_timestamp()"
+         " FOR UPDATE OF j SKIP LOCKED), d AS (DELETE FROM tocsin.job_live j USING c WHERE j.shard = c.shard AND "
+         "j.job_id = c.job_id RETURNING j.*),"
+         " h AS (INSERT INTO tocsin.job_history_dead " +
+         kHistoryInto + " " +
          history_select("4", "d.started_at", "d.attempts", "d.node",
-                        "tocsin.append_error(d.errors, clock_timestamp(), d.node, d.attempts, 'the lease ended before the last attempt did')") +
+                        "tocsin.append_error(d.errors, clock_timestamp(), d.node, d.attempts, 'the lease ended before "
+                        "the last attempt did')") +
          "), n AS (" + count_move("d", 1, 4) + ") SELECT count(*) FROM d";
 }
 
 namespace {
 
-// One clock reading for the whole call; fire_at never lies before the creation, so rows never land below a low-water mark.
+// One clock reading for the whole call; fire_at never lies before the creation, so rows never land below a low-water
+// mark.
 const std::string kInsertSelect =
-    "WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now), ins AS (INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create,"
+    "WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now), ins AS (INSERT INTO tocsin.job_live AS j (job_id, "
+    "action_time, fire_at, gmt_create,"
     " gmt_modified, type_id, shard, max_attempts, biz_id, traceparent, attribute";
 const std::string kInsertValues =
-    ") SELECT k.job_id, coalesce(k.at, t.now + k.in_us * interval '1 microsecond'), greatest(coalesce(k.at, t.now + k.in_us * interval"
+    ") SELECT k.job_id, coalesce(k.at, t.now + k.in_us * interval '1 microsecond'), greatest(coalesce(k.at, t.now + "
+    "k.in_us * interval"
     " '1 microsecond'), t.now), t.now, t.now, k.type_id, k.shard, k.max_attempts, k.biz_id, k.traceparent, k.attribute";
 const std::string kInsertFrom =
-    " FROM t, unnest($1::bigint[], $2::smallint[], $3::integer[], $4::timestamptz[], $5::bigint[], $6::smallint[], $7::text[], $8::text[],"
+    " FROM t, unnest($1::bigint[], $2::smallint[], $3::integer[], $4::timestamptz[], $5::bigint[], $6::smallint[], "
+    "$7::text[], $8::text[],"
     " $9::jsonb[]";
 const std::string kInsertReturning =
-    " RETURNING job_id, action_time, fire_at, gmt_create, type_id), n AS (INSERT INTO tocsin.job_count_delta SELECT type_id, 0, count(*) FROM ins"
+    " RETURNING job_id, action_time, fire_at, gmt_create, type_id), n AS (INSERT INTO tocsin.job_count_delta SELECT "
+    "type_id, 0, count(*) FROM ins"
     " GROUP BY 1) SELECT job_id, action_time, fire_at, gmt_create FROM ins";
 
 }  // namespace
 
 std::string create() {
-  return kInsertSelect + kInsertValues + kInsertFrom + ") k (job_id, shard, type_id, at, in_us, max_attempts, biz_id, traceparent, attribute)" +
-         kInsertReturning;
+  return kInsertSelect + kInsertValues + kInsertFrom +
+         ") k (job_id, shard, type_id, at, in_us, max_attempts, biz_id, traceparent, attribute)" + kInsertReturning;
 }
 
 std::string create_keyed() {
   return kInsertSelect + ", idempotency_key, body_hash" + kInsertValues +
          ", k.key, tocsin.body_hash(k.time_asked, k.attribute, k.own_max_attempts)" + kInsertFrom +
-         ", $10::text[], $11::text[], $12::integer[]) k (job_id, shard, type_id, at, in_us, max_attempts, biz_id, traceparent, attribute, key,"
+         ", $10::text[], $11::text[], $12::integer[]) k (job_id, shard, type_id, at, in_us, max_attempts, biz_id, "
+         "traceparent, attribute, key,"
          " time_asked, own_max_attempts) ON CONFLICT DO NOTHING" +
          kInsertReturning;
 }
 
 std::string find_by_key() {
   const std::string keys =
-      "unnest($1::bigint[], $2::smallint[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::jsonb[], $8::integer[]) WITH ORDINALITY"
+      "unnest($1::bigint[], $2::smallint[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::jsonb[], "
+      "$8::integer[]) WITH ORDINALITY"
       " k (job_id, shard, type_id, biz_id, key, time_asked, attribute, own_max_attempts, ord)";
   return both(keys,
-              "j.shard = k.shard AND j.biz_id = k.biz_id AND j.type_id = k.type_id AND j.idempotency_key = k.key AND j.job_id <> k.job_id",
+              "j.shard = k.shard AND j.biz_id = k.biz_id AND j.type_id = k.type_id AND j.idempotency_key = k.key AND "
+              "j.job_id <> k.job_id",
               "j.biz_id = k.biz_id AND j.type_id = k.type_id AND j.idempotency_key = k.key",
               ", k.ord, j.body_hash = tocsin.body_hash(k.time_asked, k.attribute, k.own_max_attempts) AS is_same");
 }
 
 std::string undo_create() {
-  return "WITH d AS (DELETE FROM tocsin.job_live j USING unnest($1::smallint[], $2::bigint[]) k (shard, job_id) WHERE j.shard = k.shard"
-         " AND j.job_id = k.job_id RETURNING j.type_id) INSERT INTO tocsin.job_count_delta SELECT type_id, 0, -count(*) FROM d GROUP BY 1";
+  return "WITH d AS (DELETE FROM tocsin.job_live j USING unnest($1::smallint[], $2::bigint[]) k (shard, job_id) WHERE "
+         "j.shard = k.shard"
+         " AND j.job_id = k.job_id RETURNING j.type_id) INSERT INTO tocsin.job_count_delta SELECT type_id, 0, "
+         "-count(*) FROM d GROUP BY 1";
 }
 
 std::string cancel(bool wait) {
-  return "WITH c AS MATERIALIZED (SELECT j.shard, j.job_id FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) JOIN tocsin.job_live j"
+  return "WITH c AS MATERIALIZED (SELECT j.shard, j.job_id FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) "
+         "JOIN tocsin.job_live j"
          " ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 0 ORDER BY j.job_id FOR UPDATE OF j" +
          std::string(wait ? "" : " SKIP LOCKED") +
-         "), d AS (DELETE FROM tocsin.job_live j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0 RETURNING j.*),"
-         " j AS (INSERT INTO tocsin.job_history_cancelled " + kHistoryInto + " " +
-         history_select("3", "d.started_at", "d.attempts", "d.node", "d.errors") + " RETURNING *), n AS (" + count_move("d", 0, 3) + ") SELECT " +
-         kHistoryColumns + " FROM j";
+         "), d AS (DELETE FROM tocsin.job_live j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status "
+         "= 0 RETURNING j.*),"
+         " j AS (INSERT INTO tocsin.job_history_cancelled " +
+         kHistoryInto + " " + history_select("3", "d.started_at", "d.attempts", "d.node", "d.errors") +
+         " RETURNING *), n AS (" + count_move("d", 0, 3) + ") SELECT " + kHistoryColumns + " FROM j";
 }
 
 std::string find() {
-  return both("unnest($1::smallint[], $2::bigint[]) k (shard, job_id)", "j.shard = k.shard AND j.job_id = k.job_id", "j.job_id = k.job_id");
+  return both("unnest($1::smallint[], $2::bigint[]) k (shard, job_id)", "j.shard = k.shard AND j.job_id = k.job_id",
+              "j.job_id = k.job_id");
 }
 
 }  // namespace tocsin::sql

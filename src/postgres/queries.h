@@ -1,8 +1,8 @@
 // Every hot statement of Tocsin, by name. Each says what it needs: the index, and the hazard it avoids.
 //
-// `table` is tocsin.job_live for a batch over many shards (the executor prunes to one leaf per row; about 0.5 ms fixed cost with 64
-// shards), or one leaf when the whole batch lies in it (0.15 ms). Sessions pin index scans and nested loops (session.h), and
-// tests/integration pins the plans.
+// `table` is tocsin.job_live for a batch over many shards (the executor prunes to one leaf per row; about 0.5 ms fixed
+// cost with 64 shards), or one leaf when the whole batch lies in it (0.15 ms). Sessions pin index scans and nested
+// loops (session.h), and tests/integration pins the plans.
 #pragma once
 
 #include <string>
@@ -14,14 +14,15 @@ namespace tocsin::sql {
 inline const std::string kLive = "tocsin.job_live";
 std::string leaf(Shard shard);  // tocsin.job_live_0007
 
-// Reads; index _due (type_id, fire_at, job_id) by row comparison, so that thousands of rows of one instant can be paged.
-// The clock is read last, to be as fresh as possible when the reply arrives.
+// Reads; index _due (type_id, fire_at, job_id) by row comparison, so that thousands of rows of one instant can be
+// paged. The clock is read last, to be as fresh as possible when the reply arrives.
 std::string scan();
 
-// pending or expired -> running. Index _id. SKIP LOCKED in a materialized CTE: a locking sub-select that is planned twice claims more
-// than it locked; the join back by key does not.
+// pending or expired -> running. Index _id. SKIP LOCKED in a materialized CTE: a locking sub-select that is planned
+// twice claims more than it locked; the join back by key does not.
 std::string claim(const std::string& table);
-std::string claim_due(const std::string& leaf);  // index _due; statement_timestamp() serves as index condition, clock_timestamp() cannot
+std::string claim_due(
+    const std::string& leaf);  // index _due; statement_timestamp() serves as index condition, clock_timestamp() cannot
 std::string claimed_with(const std::string& table);
 std::string claimed_with_lane(const std::string& leaf);
 

@@ -48,7 +48,8 @@ Error from_sql_state(const std::string& state, bool is_write, std::string messag
   if (state == "55P03" || group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
   if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};
   // The server ended the session: the transaction may have been committed a moment before.
-  if (is_write && (state == "57P01" || state == "57P02" || state == "57P03" || group == "08")) return {ErrorCode::in_doubt, std::move(message), ""};
+  if (is_write && (state == "57P01" || state == "57P02" || state == "57P03" || group == "08"))
+    return {ErrorCode::in_doubt, std::move(message), ""};
   return {ErrorCode::unavailable, std::move(message), ""};
 }
 
@@ -67,13 +68,15 @@ Result<std::string> connection_string(const SessionConfig& config) {
   k.emplace("target_session_attrs", "read-write");
   k["application_name"] = config.application;
   k["client_encoding"] = "UTF8";
-  std::string options = "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c synchronous_commit=on"
-                        " -c client_min_messages=warning -c idle_in_transaction_session_timeout=15000 -c jit=off";
+  std::string options =
+      "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c synchronous_commit=on"
+      " -c client_min_messages=warning -c idle_in_transaction_session_timeout=15000 -c jit=off";
   options += " -c statement_timeout=" + std::to_string(config.statement_timeout_ms);
   options += " -c lock_timeout=" + std::to_string(config.lock_timeout_ms);
   if (config.has_pinned_plans) {
-    options += " -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
-               " -c plan_cache_mode=force_generic_plan";
+    options +=
+        " -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
+        " -c plan_cache_mode=force_generic_plan";
   }
   // Ours come last and win: correctness rests on them.
   k["options"] = k["options"].empty() ? options : k["options"] + " " + options;
@@ -130,7 +133,8 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   } catch (const std::exception& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
   }
-  // A fresh connection is cheap against guessing what state this one is in; refusals of values and locks leave it sound.
+  // A fresh connection is cheap against guessing what state this one is in; refusals of values and locks leave it
+  // sound.
   if (error->code == ErrorCode::unavailable || error->code == ErrorCode::in_doubt) disconnect();
   return error;
 }

@@ -1,8 +1,8 @@
 // One database connection with settings that survive a reconnect, and the one place where libpqxx's exceptions end.
 //
-// Session settings travel in the connection string, because libpqxx reconnects silently: time-outs on everything (connect, statement,
-// lock, idle transaction, TCP), UTC, synchronous_commit = on, and plans pinned to index scans and nested loops, which fit every
-// statement of Tocsin (small batches against big tables) whatever the statistics say.
+// Session settings travel in the connection string, because libpqxx reconnects silently: time-outs on everything
+// (connect, statement, lock, idle transaction, TCP), UTC, synchronous_commit = on, and plans pinned to index scans and
+// nested loops, which fit every statement of Tocsin (small batches against big tables) whatever the statistics say.
 // Thread: owner only.
 #pragma once
 
@@ -17,7 +17,7 @@
 namespace tocsin {
 
 struct SessionConfig {
-  std::string url;                  // postgresql://... or keyword=value
+  std::string url;  // postgresql://... or keyword=value
   std::string application = "tocsin";
   int statement_timeout_ms = 15'000;
   int lock_timeout_ms = 3'000;

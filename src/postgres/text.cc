@@ -9,10 +9,12 @@
 namespace tocsin {
 
 const char* const kLiveColumns =
-    "j.job_id, j.biz_id, j.type_id, j.status, j.action_time, j.fire_at, j.attempts, j.max_attempts, j.attribute, j.idempotency_key, "
+    "j.job_id, j.biz_id, j.type_id, j.status, j.action_time, j.fire_at, j.attempts, j.max_attempts, j.attribute, "
+    "j.idempotency_key, "
     "j.node, j.traceparent, j.gmt_create, j.gmt_modified, j.started_at, NULL::timestamptz AS finished_at, j.errors";
 const char* const kHistoryColumns =
-    "j.job_id, j.biz_id, j.type_id, j.status, j.action_time, j.fire_at, j.attempts, j.max_attempts, j.attribute, j.idempotency_key, "
+    "j.job_id, j.biz_id, j.type_id, j.status, j.action_time, j.fire_at, j.attempts, j.max_attempts, j.attribute, "
+    "j.idempotency_key, "
     "j.node, j.traceparent, j.gmt_create, j.finished_at AS gmt_modified, j.started_at, j.finished_at, j.errors";
 
 std::string to_pg(WallTime time) {
@@ -21,8 +23,9 @@ std::string to_pg(WallTime time) {
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
   char text[48];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02u %02d:%02d:%02d.%06d+00", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u %02d:%02d:%02d.%06d+00", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
                 static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
   return text;
 }
@@ -103,8 +106,8 @@ std::vector<JobError> errors_of(const pqxx::field& field) {
   if (field.is_null()) return errors;
   const auto list = nlohmann::json::parse(field.c_str(), field.c_str() + field.size());
   for (const auto& entry : list) {
-    errors.push_back({entry.value("at", ""), entry["node"].is_string() ? entry["node"].get<std::string>() : "", entry.value("attempt", 0),
-                      entry.value("message", "")});
+    errors.push_back({entry.value("at", ""), entry["node"].is_string() ? entry["node"].get<std::string>() : "",
+                      entry.value("attempt", 0), entry.value("message", "")});
   }
   return errors;
 }

@@ -43,7 +43,8 @@ TEST_P(StoreContract, CancelSaysWhatItFoundInOrder) {
   const auto replies = must(db->desk().cancel(asked));
   ASSERT_EQ(replies.size(), asked.size());
   using K = CancelReply::Kind;
-  const std::vector<K> expected = {K::not_found, K::finished, K::finished, K::running, K::cancelled, K::finished, K::not_found};
+  const std::vector<K> expected = {K::not_found, K::finished, K::finished, K::running,
+                                   K::cancelled, K::finished, K::not_found};
   for (std::size_t i = 0; i < asked.size(); ++i) {
     EXPECT_EQ(replies[i].job_id, asked[i]);
     EXPECT_EQ(replies[i].kind, expected[i]) << i;
@@ -176,12 +177,14 @@ TEST_P(StoreContract, RescheduleRunNowAndRetrySayWhyTheyRefuse) {
   claim_one(jobs[0]);
   must(db->store().fire(Ids{jobs[1]}, "node-a"));
   cancel(jobs[2]);
-  const std::vector<std::pair<JobId, ChangeReply::Kind>> refused = {{jobs[0], ChangeReply::Kind::running},
-                                                                    {jobs[1], ChangeReply::Kind::finished},
-                                                                    {jobs[2], ChangeReply::Kind::finished},
-                                                                    {make_job_id(424'242, 1), ChangeReply::Kind::not_found}};
+  const std::vector<std::pair<JobId, ChangeReply::Kind>> refused = {
+      {jobs[0], ChangeReply::Kind::running},
+      {jobs[1], ChangeReply::Kind::finished},
+      {jobs[2], ChangeReply::Kind::finished},
+      {make_job_id(424'242, 1), ChangeReply::Kind::not_found}};
   for (const auto& [id, kind] : refused) {
-    for (const ChangeReply& reply : {must(db->desk().reschedule(id, in(kLong))), must(db->desk().run_now(id)), must(db->desk().retry(id))}) {
+    for (const ChangeReply& reply :
+         {must(db->desk().reschedule(id, in(kLong))), must(db->desk().run_now(id)), must(db->desk().retry(id))}) {
       EXPECT_EQ(reply.kind, kind);
       EXPECT_EQ(reply.job.has_value(), kind != ChangeReply::Kind::not_found);
       if (reply.job) {
@@ -260,7 +263,8 @@ TEST_P(StoreContract, RetryManyTakesTheOldestDeadOfATypeUpToItsLimit) {
   request.type_id = type_id;
   request.limit = 4;
   EXPECT_EQ(must(db->desk().retry_many(request)), 4);
-  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(find(jobs[i]).status, i < 4 ? JobStatus::pending : JobStatus::dead) << i;
+  for (std::size_t i = 0; i < 6; ++i)
+    EXPECT_EQ(find(jobs[i]).status, i < 4 ? JobStatus::pending : JobStatus::dead) << i;
   EXPECT_EQ(find(other).status, JobStatus::dead);
   EXPECT_EQ(find(cancelled).status, JobStatus::cancelled);
   EXPECT_EQ(must(db->desk().retry_many(request)), 2);

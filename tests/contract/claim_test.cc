@@ -82,7 +82,8 @@ TEST_P(StoreContract, ClaimTakesWhatIsDueAndSkipsTheRest) {
   const Ids jobs = create({due("a"), later("b"), due("c"), due("d"), due("e")});
   cancel(jobs[2]);
   claim_one(jobs[3]);
-  const auto won = claim({jobs[0], jobs[1], jobs[2], jobs[3], jobs[4], make_job_id(1'000'000, 0), make_job_id(5, 1023)});
+  const auto won =
+      claim({jobs[0], jobs[1], jobs[2], jobs[3], jobs[4], make_job_id(1'000'000, 0), make_job_id(5, 1023)});
   EXPECT_EQ(ids_of(won), (Ids{std::min(jobs[0], jobs[4]), std::max(jobs[0], jobs[4])}));
 }
 

@@ -90,8 +90,10 @@ TEST_P(StoreContract, CreateKeepsMicrosecondsAndFarTimes) {
 TEST_P(StoreContract, CreateWithoutAttributeHasNone) { EXPECT_EQ(find(create(due())).attribute_json, ""); }
 
 TEST_P(StoreContract, CreateKeepsStrangeTextAsItIs) {
-  const std::vector<std::string> strange = {"NULL", "null", "", " ", "\"", "'", "\\", "\\\\n", "a\nb\r\nc\t", "{a,b}", "{}", ",", "$1", "%s", "--",
-                                            "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\x94", "\x01\x7f", "(1,2)", "\\x41", "[null]", ";DROP"};
+  const std::vector<std::string> strange = {
+      "NULL",        "null",  "",      " ",      "\"",   "'",  "\\", "\\\\n",
+      "a\nb\r\nc\t", "{a,b}", "{}",    ",",      "$1",   "%s", "--", "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\x94",
+      "\x01\x7f",    "(1,2)", "\\x41", "[null]", ";DROP"};
   std::vector<NewJob> wanted;
   for (const std::string& text : strange) {
     NewJob job = later(text.empty() ? "\xc2\xa0" : text);
@@ -204,7 +206,8 @@ TEST_P(StoreContract, KeysAreTheirBusinessKeysAndTypesOwn) {
   other_type.type_id = other_type_id;
   no_key.idempotency_key.reset();
   other_key.idempotency_key = "K";
-  for (const NewJob& job : {first, other_biz, other_type, no_key, no_key, other_key}) EXPECT_EQ(create_reply(job).kind, Kind::created);
+  for (const NewJob& job : {first, other_biz, other_type, no_key, no_key, other_key})
+    EXPECT_EQ(create_reply(job).kind, Kind::created);
 }
 
 TEST_P(StoreContract, KeysHoldOverTheWholeLifeOfAJob) {
@@ -344,7 +347,8 @@ TEST_P(StoreContract, AllOrNothingUndoesTheWholeCallAndSaysWhichWasRefused) {
   const JobId replaced = create(keyed("movable", in(kLong), R"("stays")"));
   NewJob move = keyed("movable", in(kLong * 2), R"("moved")");
   move.on_conflict = OnConflict::replace;
-  const std::vector<NewJob> wanted = {due("a"), move, keyed("fresh", in(kLong)), keyed("used", in(kLong), R"("second")"), due("b")};
+  const std::vector<NewJob> wanted = {due("a"), move, keyed("fresh", in(kLong)),
+                                      keyed("used", in(kLong), R"("second")"), due("b")};
   const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
   ASSERT_EQ(replies.size(), 5u);
   EXPECT_EQ(replies[3].kind, Kind::key_reused);
@@ -369,7 +373,8 @@ TEST_P(StoreContract, AllOrNothingWithoutARefusalDoesAll) {
 
 TEST_P(StoreContract, EachByItselfKeepsWhatWasNotRefused) {
   const JobId kept = create(keyed("used", in(kLong), R"("first")"));
-  const std::vector<NewJob> wanted = {due("a"), keyed("used", in(kLong), R"("second")"), keyed("fresh", in(kLong)), due("b")};
+  const std::vector<NewJob> wanted = {due("a"), keyed("used", in(kLong), R"("second")"), keyed("fresh", in(kLong)),
+                                      due("b")};
   const auto replies = must(db->desk().create(wanted, CreateMode::each_by_itself));
   created_ += 3;
   ASSERT_EQ(replies.size(), 4u);

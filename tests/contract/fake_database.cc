@@ -1,8 +1,10 @@
-// The contract, on the database in memory. TOCSIN_PLANT=NAME plants one of its mistakes (kFakeBugs): then tests must fail.
+// The contract, on the database in memory. TOCSIN_PLANT=NAME plants one of its mistakes (kFakeBugs): then tests must
+// fail.
+#include "support/fake_database.h"
+
 #include <cstdlib>
 
 #include "support/contract/store_fixture.h"
-#include "support/fake_database.h"
 
 namespace tocsin {
 namespace {
@@ -36,7 +38,8 @@ class FakeFixture final : public StoreFixture {
 };
 
 INSTANTIATE_TEST_SUITE_P(Fake, StoreContract,
-                         testing::Values(StoreKind{"Fake", [] { return std::unique_ptr<StoreFixture>(new FakeFixture); }}));
+                         testing::Values(StoreKind{"Fake",
+                                                   [] { return std::unique_ptr<StoreFixture>(new FakeFixture); }}));
 
 }  // namespace
 }  // namespace tocsin

@@ -185,7 +185,8 @@ TEST_P(StoreContract, FinishKeepsTheLastSixteenErrors) {
   NewJob job = due();
   job.max_attempts = 100;
   const JobId id = create(job);
-  for (int i = 1; i <= 20; ++i) finish({id, claim_one(id).token, Kind::retry, Duration(0), "failure " + std::to_string(i)});
+  for (int i = 1; i <= 20; ++i)
+    finish({id, claim_one(id).token, Kind::retry, Duration(0), "failure " + std::to_string(i)});
   const Job stored = find(id);
   ASSERT_EQ(stored.errors.size(), 16u);
   EXPECT_EQ(stored.errors.front().message, "failure 5");
@@ -194,9 +195,18 @@ TEST_P(StoreContract, FinishKeepsTheLastSixteenErrors) {
 }
 
 TEST_P(StoreContract, FinishKeepsStrangeMessagesAsTheyAre) {
-  const std::vector<std::string> strange = {
-      "", "NULL", "null", "\"quoted\" and 'quoted'", "back\\slash \\n \\x41 \\\\", "line\nbreak\r\n\ttab", "{curly,[square]}, comma",
-      "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\x94", "%s $1 :name ?", "{}", "\x01\x1f\x7f", std::string(3000, 'x')};
+  const std::vector<std::string> strange = {"",
+                                            "NULL",
+                                            "null",
+                                            "\"quoted\" and 'quoted'",
+                                            "back\\slash \\n \\x41 \\\\",
+                                            "line\nbreak\r\n\ttab",
+                                            "{curly,[square]}, comma",
+                                            "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\x94",
+                                            "%s $1 :name ?",
+                                            "{}",
+                                            "\x01\x1f\x7f",
+                                            std::string(3000, 'x')};
   std::vector<NewJob> wanted;
   for (std::size_t i = 0; i < strange.size(); ++i) wanted.push_back(due("order-" + std::to_string(i)));
   const Ids jobs = create(wanted);
@@ -219,7 +229,8 @@ TEST_P(StoreContract, FinishTakesTenThousandOutcomesAtOnce) {
   for (int i = 0; i < 10'000; ++i) wanted.push_back(due("order-" + std::to_string(i)));
   const Ids jobs = create(wanted);
   std::vector<FinishRequest> requests;
-  for (const ClaimedJob& claimed : claim(jobs)) requests.push_back({claimed.job.job_id, claimed.token, Kind::done, {}, ""});
+  for (const ClaimedJob& claimed : claim(jobs))
+    requests.push_back({claimed.job.job_id, claimed.token, Kind::done, {}, ""});
   ASSERT_EQ(requests.size(), 10'000u);
   EXPECT_EQ(must(db->store().finish(requests, "node-a")), std::vector(10'000, FinishReply::applied));
   EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::done, 10'000}}));
@@ -248,7 +259,8 @@ TEST_P(StoreContract, BuryLeavesEverybodyElseAlone) {
   once.max_attempts = 1;
   NewJob future = later("future");
   future.max_attempts = 1;
-  const JobId held = create(once), pending = create(future), retried = create(due("retried")), locked = create(once), done = create(due("done"));
+  const JobId held = create(once), pending = create(future), retried = create(due("retried")), locked = create(once),
+              done = create(due("done"));
   claim_one(held, kLong);
   claim_and_expire(retried);  // attempts are left
   claim_and_expire(locked);

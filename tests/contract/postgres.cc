@@ -20,7 +20,9 @@ class SteadyClock final : public Clock {
 
 class PostgresFixture final : public StoreFixture {
  public:
-  PostgresFixture() : database_(fresh()), watch_(database_.url()) { watch_.prepare("clock", "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"); }
+  PostgresFixture() : database_(fresh()), watch_(database_.url()) {
+    watch_.prepare("clock", "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
+  }
 
   JobStore& store() override { return store_; }
   JobStore& other_store() override { return other_store_; }
@@ -43,8 +45,8 @@ class PostgresFixture final : public StoreFixture {
   void lock(JobId job) override {
     locker_ = std::make_unique<pqxx::connection>(database_.url());
     lock_ = std::make_unique<pqxx::work>(*locker_);
-    lock_->exec1("SELECT 1 FROM tocsin.job_live WHERE shard = " + std::to_string(shard_of(job)) + " AND job_id = " + std::to_string(job) +
-                 " FOR UPDATE");
+    lock_->exec1("SELECT 1 FROM tocsin.job_live WHERE shard = " + std::to_string(shard_of(job)) +
+                 " AND job_id = " + std::to_string(job) + " FOR UPDATE");
   }
   void unlock() override {
     lock_.reset();
@@ -66,9 +68,11 @@ class PostgresFixture final : public StoreFixture {
   PostgresDatabase& database_;
   SteadyClock clock_;
   pqxx::connection watch_;
-  Session session_{config()}, other_session_{config()}, desk_session_{config()}, other_desk_session_{config()}, report_session_{report_config()};
+  Session session_{config()}, other_session_{config()}, desk_session_{config()}, other_desk_session_{config()},
+      report_session_{report_config()};
   PgJobStore store_{session_, clock_}, other_store_{other_session_, clock_};
-  PgJobDesk desk_{desk_session_, PostgresDatabase::kShards}, other_desk_{other_desk_session_, PostgresDatabase::kShards};
+  PgJobDesk desk_{desk_session_, PostgresDatabase::kShards},
+      other_desk_{other_desk_session_, PostgresDatabase::kShards};
   PgReportStore reports_{report_session_, PostgresDatabase::kShards};
   PgTypeStore types_{report_session_};
   std::unique_ptr<pqxx::connection> locker_;
@@ -76,7 +80,8 @@ class PostgresFixture final : public StoreFixture {
 };
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreContract,
-                         testing::Values(StoreKind{"Postgres", [] { return std::unique_ptr<StoreFixture>(new PostgresFixture); }}));
+                         testing::Values(StoreKind{"Postgres",
+                                                   [] { return std::unique_ptr<StoreFixture>(new PostgresFixture); }}));
 
 }  // namespace
 }  // namespace tocsin

@@ -13,7 +13,8 @@ namespace {
 
 std::string maintenance_url() {
   const char* url = std::getenv("TOCSIN_TEST_DATABASE");
-  if (!url || !*url) throw std::runtime_error("TOCSIN_TEST_DATABASE is not set: it names a PostgreSQL where tests may create databases");
+  if (!url || !*url)
+    throw std::runtime_error("TOCSIN_TEST_DATABASE is not set: it names a PostgreSQL where tests may create databases");
   return url;
 }
 
@@ -53,7 +54,8 @@ PostgresDatabase::~PostgresDatabase() {
 void PostgresDatabase::empty() {
   pqxx::connection connection(url_);
   pqxx::work tx(connection);
-  for (const char* table : {"job_live", "job_history", "job_count", "job_count_delta", "biz_type"}) tx.exec(std::string("DELETE FROM tocsin.") + table);
+  for (const char* table : {"job_live", "job_history", "job_count", "job_count_delta", "biz_type"})
+    tx.exec(std::string("DELETE FROM tocsin.") + table);
   tx.commit();
 }
 

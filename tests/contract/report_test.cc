@@ -21,7 +21,8 @@ std::vector<JobId> falling(std::vector<JobId> ids) {
 }
 
 TEST_P(StoreContract, FindOfAnUnknownJobIsNothing) {
-  for (const JobId id : {make_job_id(1, 0), make_job_id(99, 1023), JobId{0}, JobId{-1}, std::numeric_limits<JobId>::max()})
+  for (const JobId id :
+       {make_job_id(1, 0), make_job_id(99, 1023), JobId{0}, JobId{-1}, std::numeric_limits<JobId>::max()})
     EXPECT_FALSE(must(db->reports().find(id)));
 }
 
@@ -40,7 +41,8 @@ TEST_P(StoreContract, FindSeesAJobInEveryState) {
 
 TEST_P(StoreContract, ListIsNewestFirstAndPagesByTheLastIdSeen) {
   std::vector<NewJob> wanted;
-  for (int i = 0; i < 25; ++i) wanted.push_back(i % 2 ? later("order-" + std::to_string(i)) : due("order-" + std::to_string(i)));
+  for (int i = 0; i < 25; ++i)
+    wanted.push_back(i % 2 ? later("order-" + std::to_string(i)) : due("order-" + std::to_string(i)));
   const Ids jobs = create(wanted);
   must(db->store().fire(Ids(jobs.begin(), jobs.begin() + 10), "node-a"));
   JobFilter filter;
@@ -80,7 +82,9 @@ TEST_P(StoreContract, ListFiltersByEveryField) {
   EXPECT_EQ(list([&](JobFilter& f) { f.from = base + kLong / 2; }), falling({jobs[0], jobs[2], jobs[3]}));
   EXPECT_EQ(list([&](JobFilter& f) { f.to = base + kLong / 2; }), falling({jobs[1], jobs[4]}));
   const WallTime exact = find(jobs[0]).action_time;
-  EXPECT_EQ(list([&](JobFilter& f) { f.biz_id = "a", f.type_id = type_id, f.from = exact, f.to = exact + Duration(1); }), Ids{jobs[0]});
+  EXPECT_EQ(
+      list([&](JobFilter& f) { f.biz_id = "a", f.type_id = type_id, f.from = exact, f.to = exact + Duration(1); }),
+      Ids{jobs[0]});
   EXPECT_TRUE(list([&](JobFilter& f) { f.biz_id = "a", f.type_id = type_id, f.from = exact + Duration(1); }).empty());
   EXPECT_EQ(list([&](JobFilter& f) { f.biz_id = "a", f.type_id = type_id, f.to = exact; }), Ids{jobs[1]});
   EXPECT_EQ(list([](JobFilter& f) { f.limit = 1; }), Ids{falling(jobs)[0]});

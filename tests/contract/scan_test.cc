@@ -25,7 +25,8 @@ TEST_P(StoreContract, ScanReturnsALaneInOrderOfTimeThenId) {
   const ScanRange all{lane_of(jobs[0]), WallTime{}, 0, base + std::chrono::hours(1), 100};
   const auto reply = must(db->store().scan({&all, 1}));
   ASSERT_EQ(reply.rows.size(), 1u);
-  EXPECT_EQ(ids_of(reply.rows[0]), (Ids{jobs[4], std::min(jobs[1], jobs[2]), std::max(jobs[1], jobs[2]), jobs[0], jobs[3]}));
+  EXPECT_EQ(ids_of(reply.rows[0]),
+            (Ids{jobs[4], std::min(jobs[1], jobs[2]), std::max(jobs[1], jobs[2]), jobs[0], jobs[3]}));
   EXPECT_EQ(reply.rows[0][0].candidate.fire_at, base + kMinute);
   EXPECT_EQ(reply.rows[0][0].candidate.type_id, type_id);
   EXPECT_FALSE(reply.rows[0][0].is_exhausted);
@@ -40,11 +41,11 @@ TEST_P(StoreContract, ScanEndsBeforeItsUpperBoundAndBeginsBehindItsCursor) {
   const JobId low = std::min(jobs[0], jobs[1]), high = std::max(jobs[0], jobs[1]);
   const Lane lane = lane_of(jobs[0]);
   const std::vector<ScanRange> ranges{
-      {lane, WallTime{}, 0, at, 10},                      // before is exclusive
-      {lane, WallTime{}, 0, at + Duration(1), 10},        // the two of the same instant
-      {lane, at, low, at + kMinute, 10},                  // behind (at, low)
-      {lane, at, high, at + kMinute, 10},                 // behind both
-      {lane, at, 0, at + kMinute, 10},                    // no id is below 0
+      {lane, WallTime{}, 0, at, 10},                // before is exclusive
+      {lane, WallTime{}, 0, at + Duration(1), 10},  // the two of the same instant
+      {lane, at, low, at + kMinute, 10},            // behind (at, low)
+      {lane, at, high, at + kMinute, 10},           // behind both
+      {lane, at, 0, at + kMinute, 10},              // no id is below 0
       {lane, at + Duration(1), jobs[2], at + kMinute, 10},
   };
   const auto reply = must(db->store().scan(ranges));

@@ -20,8 +20,9 @@ std::string rfc3339(WallTime time) {
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
   char text[40];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
                 static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
   return text;
 }
@@ -107,14 +108,16 @@ ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, WallTime now)
       const auto& [lane, fire_at, id] = *it;
       if (lane != range.lane || fire_at >= range.before || static_cast<int>(rows.size()) >= range.limit) break;
       const Job& job = live_.at(id).job;
-      rows.push_back({{id, job.type_id, fire_at}, job.status == JobStatus::running && job.attempts >= job.max_attempts});
+      rows.push_back(
+          {{id, job.type_id, fire_at}, job.status == JobStatus::running && job.attempts >= job.max_attempts});
     }
   }
   return reply;
 }
 
 bool FakeDatabase::is_claimable(const Row& row, WallTime now) const {
-  if (bugs.claims_any_status && row.job.status == JobStatus::running && row.job.attempts < row.job.max_attempts) return true;
+  if (bugs.claims_any_status && row.job.status == JobStatus::running && row.job.attempts < row.job.max_attempts)
+    return true;
   if (row.job.fire_at > now && !(bugs.claims_early && row.job.status == JobStatus::pending)) return false;
   return row.job.attempts < row.job.max_attempts || bugs.ignores_max_attempts;
 }
@@ -127,7 +130,8 @@ ClaimToken FakeDatabase::token_of(JobId job, const ClaimTicket& ticket) const {
 
 void FakeDatabase::begin_attempt(Row& row, const std::string& node, WallTime now) const {
   Job& job = row.job;
-  if (job.status == JobStatus::running && !bugs.expiry_without_error) append_error(job, now, job.node.value_or(""), "lease expired");
+  if (job.status == JobStatus::running && !bugs.expiry_without_error)
+    append_error(job, now, job.node.value_or(""), "lease expired");
   job.status = JobStatus::running;
   if (!bugs.forgets_attempts) ++job.attempts;
   job.node = node;
@@ -145,7 +149,8 @@ ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ti
   return {row->second.job, row->second.token, {}};
 }
 
-std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr, const ClaimTicket& ticket, WallTime now) {
+std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr,
+                                            const ClaimTicket& ticket, WallTime now) {
   TOCSIN_ASSERT(jobs.size() == ttr.size() && jobs.size() <= 10'000);
   std::vector<ClaimedJob> won;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -166,7 +171,8 @@ std::vector<JobId> FakeDatabase::due_in(Lane lane, WallTime from, int limit, Wal
   return found;
 }
 
-std::vector<ClaimedJob> FakeDatabase::claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket, WallTime now) {
+std::vector<ClaimedJob> FakeDatabase::claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+                                                const ClaimTicket& ticket, WallTime now) {
   const auto jobs = due_in(lane, from, limit, now);
   std::vector<ClaimedJob> won;
   for (const JobId id : jobs) won.push_back(claim_row(live_.find(id), ttr, ticket, now));
@@ -177,7 +183,8 @@ std::vector<ClaimedJob> FakeDatabase::claimed_with(const ClaimTicket& ticket, co
   std::vector<ClaimedJob> won;
   for (const JobId id : std::set<JobId>(jobs.begin(), jobs.end())) {
     const auto row = live_.find(id);
-    if (row == live_.end() || row->second.job.status != JobStatus::running || row->second.token != token_of(id, ticket)) continue;
+    if (row == live_.end() || row->second.job.status != JobStatus::running || row->second.token != token_of(id, ticket))
+      continue;
     won.push_back({row->second.job, row->second.token, {}});
   }
   return won;
@@ -221,7 +228,8 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
   if (is_locked(request.job_id)) return FinishReply::busy;
 
   Job& job = row->second.job;
-  if (request.kind == FinishRequest::Kind::dead || request.kind == FinishRequest::Kind::retry) append_error(job, now, node, request.message);
+  if (request.kind == FinishRequest::Kind::dead || request.kind == FinishRequest::Kind::retry)
+    append_error(job, now, node, request.message);
   if (request.kind == FinishRequest::Kind::done) {
     to_history(row, JobStatus::done, Kind::done, request.token, now);
   } else if (request.kind == FinishRequest::Kind::dead) {
@@ -242,7 +250,8 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
   return FinishReply::applied;
 }
 
-std::vector<FinishReply> FakeDatabase::finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now) {
+std::vector<FinishReply> FakeDatabase::finish(const std::vector<FinishRequest>& requests, const std::string& node,
+                                              WallTime now) {
   std::vector<FinishReply> replies;
   for (const FinishRequest& request : requests) replies.push_back(finish_one(request, node, now));
   return replies;
@@ -323,12 +332,14 @@ TypeStore::RemoveReply FakeDatabase::remove_type(const std::string& name) {
   const auto it = types_.find(name);
   if (it == types_.end()) return TypeStore::RemoveReply::not_found;
   const TypeId id = it->second.type_id;
-  if (std::ranges::any_of(live_, [&](const auto& entry) { return entry.second.job.type_id == id; })) return TypeStore::RemoveReply::has_live_jobs;
+  if (std::ranges::any_of(live_, [&](const auto& entry) { return entry.second.job.type_id == id; }))
+    return TypeStore::RemoveReply::has_live_jobs;
   types_.erase(it);
   return TypeStore::RemoveReply::removed;
 }
 
-std::optional<BizType> FakeDatabase::pause_type(const std::string& name, bool paused, std::optional<WallTime> until, WallTime now) {
+std::optional<BizType> FakeDatabase::pause_type(const std::string& name, bool paused, std::optional<WallTime> until,
+                                                WallTime now) {
   const auto it = types_.find(name);
   if (it == types_.end()) return std::nullopt;
   it->second.paused = paused;

@@ -1,4 +1,5 @@
-// One database in memory, as honest as the contracts in include/tocsin say: the ground of the contract suite and of the simulator.
+// One database in memory, as honest as the contracts in include/tocsin say: the ground of the contract suite and of the
+// simulator.
 #pragma once
 
 #include <compare>
@@ -24,9 +25,9 @@ struct FakeCall {
   int session = 0;
 };
 
-// Stands between a session and the database. before, working and after may suspend their caller (the simulator switches fibers).
-// The order of a call is: before, the database reads its clock, working, the effect (all of it in one instant), after.
-// Thread: that of the sessions.
+// Stands between a session and the database. before, working and after may suspend their caller (the simulator switches
+// fibers). The order of a call is: before, the database reads its clock, working, the effect (all of it in one
+// instant), after. Thread: that of the sessions.
 class FaultPoint {
  public:
   enum class Fate {
@@ -45,21 +46,21 @@ class FaultPoint {
 
 // Mistakes that a real store could make, to prove that the tests notice them.
 struct FakeBugs {
-  bool claims_any_status = false;       // a claim takes a running job whose lease still holds
-  bool claims_early = false;            // a claim does not compare fire_at with the clock
-  bool forgets_attempts = false;        // a claim does not count its attempt
-  bool ignores_max_attempts = false;    // a claim does not ask whether attempts are left
-  bool finish_ignores_token = false;    // any claim's result is written
-  bool cancels_running = false;         // a cancel takes a running job
-  bool ignores_limit = false;           // claim_due takes everything that is due
-  bool ignores_locks = false;           // rows locked by others are not skipped
-  bool same_token_again = false;        // the token does not depend on the ticket's seed
-  bool give_back_counts = false;        // a given back attempt stays counted
-  bool expiry_without_error = false;    // an expired lease leaves no error
-  bool retry_at_once = false;           // a retry ignores its delay
-  bool loses_retries = false;           // a retried job vanishes
-  bool create_ignores_key = false;      // idempotency keys are stored, not looked at
-  bool half_rollback = false;           // a refused all_or_nothing call leaves its first job behind
+  bool claims_any_status = false;     // a claim takes a running job whose lease still holds
+  bool claims_early = false;          // a claim does not compare fire_at with the clock
+  bool forgets_attempts = false;      // a claim does not count its attempt
+  bool ignores_max_attempts = false;  // a claim does not ask whether attempts are left
+  bool finish_ignores_token = false;  // any claim's result is written
+  bool cancels_running = false;       // a cancel takes a running job
+  bool ignores_limit = false;         // claim_due takes everything that is due
+  bool ignores_locks = false;         // rows locked by others are not skipped
+  bool same_token_again = false;      // the token does not depend on the ticket's seed
+  bool give_back_counts = false;      // a given back attempt stays counted
+  bool expiry_without_error = false;  // an expired lease leaves no error
+  bool retry_at_once = false;         // a retry ignores its delay
+  bool loses_retries = false;         // a retried job vanishes
+  bool create_ignores_key = false;    // idempotency keys are stored, not looked at
+  bool half_rollback = false;         // a refused all_or_nothing call leaves its first job behind
 };
 
 struct FakeBugName {
@@ -85,7 +86,8 @@ inline constexpr FakeBugName kFakeBugs[] = {
     {"half_rollback", &FakeBugs::half_rollback},
 };
 
-// Thread: owner only. Every verb of a session is a method here that takes the database's clock as the statement read it.
+// Thread: owner only. Every verb of a session is a method here that takes the database's clock as the statement read
+// it.
 class FakeDatabase {
  public:
   using WallClock = std::function<WallTime()>;
@@ -99,7 +101,21 @@ class FakeDatabase {
 
   // One committed change of one row; `job` is the row after it, `token` what the claim drew or the finish came with.
   struct Change {
-    enum class Kind { created, replaced, rescheduled, hastened, revived, claimed, fired, done, dead, retried, given_back, buried, cancelled };
+    enum class Kind {
+      created,
+      replaced,
+      rescheduled,
+      hastened,
+      revived,
+      claimed,
+      fired,
+      done,
+      dead,
+      retried,
+      given_back,
+      buried,
+      cancelled
+    };
     Kind kind;
     const Job& job;
     ClaimToken token;
@@ -119,8 +135,10 @@ class FakeDatabase {
 
   // JobStore
   ScanReply scan(const std::vector<ScanRange>& ranges, WallTime now) const;
-  std::vector<ClaimedJob> claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr, const ClaimTicket& ticket, WallTime now);
-  std::vector<ClaimedJob> claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket, WallTime now);
+  std::vector<ClaimedJob> claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr,
+                                const ClaimTicket& ticket, WallTime now);
+  std::vector<ClaimedJob> claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket,
+                                    WallTime now);
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, const std::vector<JobId>& jobs) const;
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, Lane lane) const;
   std::vector<Fired> fire(const std::vector<JobId>& jobs, const std::string& node, WallTime now);
@@ -192,7 +210,8 @@ class FakeDatabase {
 // Thread: owner only.
 class FakeSession {
  public:
-  explicit FakeSession(FakeDatabase& database, const Clock* clock = nullptr, FaultPoint* faults = nullptr, int session = 0)
+  explicit FakeSession(FakeDatabase& database, const Clock* clock = nullptr, FaultPoint* faults = nullptr,
+                       int session = 0)
       : database_(database), clock_(clock), faults_(faults), session_(session) {}
 
  protected:
@@ -213,8 +232,10 @@ class FakeJobStore final : public JobStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
-  Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override;
-  Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) override;
+  Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+                                        const ClaimTicket& ticket) override;
+  Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+                                            const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
   Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;
@@ -251,7 +272,8 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
   Result<std::vector<BizType>> list() override;
   Result<PutReply> put(const BizType& type) override;
   Result<RemoveReply> remove(const std::string& name) override;
-  Result<std::optional<BizType>> set_paused(const std::string& name, bool paused, std::optional<WallTime> until) override;
+  Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
+                                            std::optional<WallTime> until) override;
 };
 
 }  // namespace tocsin

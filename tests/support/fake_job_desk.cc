@@ -30,7 +30,9 @@ bool wins(OnConflict rule, WallTime asked, WallTime stored) {
   return rule == OnConflict::replace || (rule == OnConflict::earliest ? asked < stored : asked > stored);
 }
 
-Error locked_row(JobId job) { return {ErrorCode::conflict, "job " + std::to_string(job) + " is locked by another session", ""}; }
+Error locked_row(JobId job) {
+  return {ErrorCode::conflict, "job " + std::to_string(job) + " is locked by another session", ""};
+}
 
 }  // namespace
 
@@ -45,7 +47,8 @@ CreateReply FakeDatabase::answer_with_existing(const NewJob& job, Live row, Undo
   const Row& stored = row != live_.end() ? row->second : history_.at(id);
   if (job.on_conflict == OnConflict::reject) return answer(CreateReply::Kind::rejected, stored.job);
   if (job.on_conflict == OnConflict::keep)
-    return answer(stored.body == body_of(job) ? CreateReply::Kind::existing : CreateReply::Kind::key_reused, stored.job);
+    return answer(stored.body == body_of(job) ? CreateReply::Kind::existing : CreateReply::Kind::key_reused,
+                  stored.job);
   if (stored.job.status != JobStatus::pending) return answer(CreateReply::Kind::not_pending, stored.job);
   const WallTime asked = instant(job.when, now);
   if (!wins(job.on_conflict, asked, stored.job.action_time)) return answer(CreateReply::Kind::existing, stored.job);
@@ -99,7 +102,8 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
   std::vector<CreateReply> replies;
   for (const NewJob& job : jobs) {
     if (job.idempotency_key && job.on_conflict != OnConflict::keep)
-      if (const auto key = keys_.find({job.biz_id, job.type_id, *job.idempotency_key}); key != keys_.end() && is_locked(key->second)) {
+      if (const auto key = keys_.find({job.biz_id, job.type_id, *job.idempotency_key});
+          key != keys_.end() && is_locked(key->second)) {
         roll_back(undo);
         return locked_row(key->second);
       }
@@ -117,11 +121,13 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
 
 CancelReply FakeDatabase::cancel_one(JobId id, WallTime now) {
   if (const auto row = live_.find(id); row != live_.end()) {
-    if (row->second.job.status == JobStatus::running && !bugs.cancels_running) return {CancelReply::Kind::running, id, row->second.job};
+    if (row->second.job.status == JobStatus::running && !bugs.cancels_running)
+      return {CancelReply::Kind::running, id, row->second.job};
     to_history(row, JobStatus::cancelled, Kind::cancelled, 0, now);
     return {CancelReply::Kind::cancelled, id, history_.at(id).job};
   }
-  if (const auto row = history_.find(id); row != history_.end()) return {CancelReply::Kind::finished, id, row->second.job};
+  if (const auto row = history_.find(id); row != history_.end())
+    return {CancelReply::Kind::finished, id, row->second.job};
   return {CancelReply::Kind::not_found, id, {}};
 }
 
@@ -133,7 +139,8 @@ Result<std::vector<CancelReply>> FakeDatabase::cancel(const std::vector<JobId>& 
   return replies;
 }
 
-Result<std::vector<CancelReply>> FakeDatabase::cancel_all(const std::string& biz_id, std::optional<TypeId> type, WallTime now) {
+Result<std::vector<CancelReply>> FakeDatabase::cancel_all(const std::string& biz_id, std::optional<TypeId> type,
+                                                          WallTime now) {
   std::vector<JobId> jobs;
   for (const auto* table : {&live_, &history_})
     for (const auto& [id, row] : *table)

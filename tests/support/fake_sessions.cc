@@ -20,9 +20,12 @@ Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect)
   if (!faults_) return effect(database_.now());
   const FakeCall call{verb, is_write, session_};
   switch (faults_->before(call)) {
-    case FaultPoint::Fate::happens: break;
-    case FaultPoint::Fate::unavailable: return Error{ErrorCode::unavailable, "the database is away", ""};
-    case FaultPoint::Fate::conflict: return Error{ErrorCode::conflict, "a deadlock", ""};
+    case FaultPoint::Fate::happens:
+      break;
+    case FaultPoint::Fate::unavailable:
+      return Error{ErrorCode::unavailable, "the database is away", ""};
+    case FaultPoint::Fate::conflict:
+      return Error{ErrorCode::conflict, "a deadlock", ""};
     case FaultPoint::Fate::late:
       faults_->keep([effect, &database = database_]() mutable { static_cast<void>(effect(database.now())); });
       static_cast<void>(faults_->after(call));
@@ -31,45 +34,57 @@ Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect)
   const WallTime now = database_.now();
   faults_->working(call);
   Result<T> reply = effect(now);
-  if (!faults_->after(call)) return Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, "the answer was lost", ""};
+  if (!faults_->after(call))
+    return Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, "the answer was lost", ""};
   return reply;
 }
 
 Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges) {
   const MonoTime asked = local_now();
-  auto reply = call<ScanReply>("scan", false, [&db = database_, r = copied(ranges)](WallTime now) { return db.scan(r, now); });
+  auto reply =
+      call<ScanReply>("scan", false, [&db = database_, r = copied(ranges)](WallTime now) { return db.scan(r, now); });
   if (reply) reply->asked = asked, reply->answered = local_now();
   return reply;
 }
 
-Result<std::vector<ClaimedJob>> FakeJobStore::claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) {
-  return call<std::vector<ClaimedJob>>(
-      "claim", true, [&db = database_, j = copied(jobs), t = copied(ttr), ticket](WallTime now) { return db.claim(j, t, ticket, now); });
+Result<std::vector<ClaimedJob>> FakeJobStore::claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+                                                    const ClaimTicket& ticket) {
+  return call<std::vector<ClaimedJob>>("claim", true,
+                                       [&db = database_, j = copied(jobs), t = copied(ttr), ticket](WallTime now) {
+                                         return db.claim(j, t, ticket, now);
+                                       });
 }
 
-Result<std::vector<ClaimedJob>> FakeJobStore::claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) {
-  return call<std::vector<ClaimedJob>>(
-      "claim_due", true, [=, &db = database_](WallTime now) { return db.claim_due(lane, from, limit, ttr, ticket, now); });
+Result<std::vector<ClaimedJob>> FakeJobStore::claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+                                                        const ClaimTicket& ticket) {
+  return call<std::vector<ClaimedJob>>("claim_due", true, [=, &db = database_](WallTime now) {
+    return db.claim_due(lane, from, limit, ttr, ticket, now);
+  });
 }
 
 Result<std::vector<ClaimedJob>> FakeJobStore::claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) {
-  return call<std::vector<ClaimedJob>>("claimed_with", false,
-                                       [&db = database_, ticket, j = copied(jobs)](WallTime) { return db.claimed_with(ticket, j); });
+  return call<std::vector<ClaimedJob>>("claimed_with", false, [&db = database_, ticket, j = copied(jobs)](WallTime) {
+    return db.claimed_with(ticket, j);
+  });
 }
 
 Result<std::vector<ClaimedJob>> FakeJobStore::claimed_with(const ClaimTicket& ticket, Lane lane) {
-  return call<std::vector<ClaimedJob>>("claimed_with", false, [=, &db = database_](WallTime) { return db.claimed_with(ticket, lane); });
+  return call<std::vector<ClaimedJob>>("claimed_with", false,
+                                       [=, &db = database_](WallTime) { return db.claimed_with(ticket, lane); });
 }
 
 Result<std::vector<Fired>> FakeJobStore::fire(std::span<const JobId> jobs, const std::string& node) {
-  return call<std::vector<Fired>>("fire", true, [&db = database_, j = copied(jobs), node](WallTime now) { return db.fire(j, node, now); });
+  return call<std::vector<Fired>>(
+      "fire", true, [&db = database_, j = copied(jobs), node](WallTime now) { return db.fire(j, node, now); });
 }
 
 Result<std::vector<Fired>> FakeJobStore::fire_due(Lane lane, WallTime from, int limit, const std::string& node) {
-  return call<std::vector<Fired>>("fire_due", true, [=, &db = database_](WallTime now) { return db.fire_due(lane, from, limit, node, now); });
+  return call<std::vector<Fired>>(
+      "fire_due", true, [=, &db = database_](WallTime now) { return db.fire_due(lane, from, limit, node, now); });
 }
 
-Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequest> requests, const std::string& node) {
+Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequest> requests,
+                                                      const std::string& node) {
   return call<std::vector<FinishReply>>(
       "finish", true, [&db = database_, r = copied(requests), node](WallTime now) { return db.finish(r, node, now); });
 }
@@ -79,21 +94,23 @@ Result<int> FakeJobStore::bury(std::span<const JobId> jobs) {
 }
 
 Result<std::vector<CreateReply>> FakeJobDesk::create(std::span<const NewJob> jobs, CreateMode mode) {
-  return call<std::vector<CreateReply>>("create", true,
-                                        [&db = database_, j = copied(jobs), mode](WallTime now) { return db.create(j, mode, now); });
+  return call<std::vector<CreateReply>>(
+      "create", true, [&db = database_, j = copied(jobs), mode](WallTime now) { return db.create(j, mode, now); });
 }
 
 Result<std::vector<CancelReply>> FakeJobDesk::cancel(std::span<const JobId> jobs) {
-  return call<std::vector<CancelReply>>("cancel", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.cancel(j, now); });
+  return call<std::vector<CancelReply>>(
+      "cancel", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.cancel(j, now); });
 }
 
 Result<std::vector<CancelReply>> FakeJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
-  return call<std::vector<CancelReply>>("cancel_all", true,
-                                        [=, &db = database_](WallTime now) { return db.cancel_all(biz_id, type, now); });
+  return call<std::vector<CancelReply>>(
+      "cancel_all", true, [=, &db = database_](WallTime now) { return db.cancel_all(biz_id, type, now); });
 }
 
 Result<ChangeReply> FakeJobDesk::reschedule(JobId job, const When& when) {
-  return call<ChangeReply>("reschedule", true, [=, &db = database_](WallTime now) { return db.reschedule(job, when, now); });
+  return call<ChangeReply>("reschedule", true,
+                           [=, &db = database_](WallTime now) { return db.reschedule(job, when, now); });
 }
 
 Result<ChangeReply> FakeJobDesk::run_now(JobId job) {
@@ -125,7 +142,9 @@ Result<std::int64_t> FakeReportStore::overdue(int at_most) {
 }
 
 Result<DatabaseInfo> FakeReportStore::info() {
-  return call<DatabaseInfo>("info", false, [&db = database_](WallTime now) { return DatabaseInfo{"memory", db.shards(), 1, now}; });
+  return call<DatabaseInfo>("info", false, [&db = database_](WallTime now) {
+    return DatabaseInfo{"memory", db.shards(), 1, now};
+  });
 }
 
 Result<std::vector<BizType>> FakeTypeStore::list() {
@@ -140,8 +159,10 @@ Result<TypeStore::RemoveReply> FakeTypeStore::remove(const std::string& name) {
   return call<RemoveReply>("remove_type", true, [=, &db = database_](WallTime) { return db.remove_type(name); });
 }
 
-Result<std::optional<BizType>> FakeTypeStore::set_paused(const std::string& name, bool paused, std::optional<WallTime> until) {
-  return call<std::optional<BizType>>("pause_type", true, [=, &db = database_](WallTime now) { return db.pause_type(name, paused, until, now); });
+Result<std::optional<BizType>> FakeTypeStore::set_paused(const std::string& name, bool paused,
+                                                         std::optional<WallTime> until) {
+  return call<std::optional<BizType>>(
+      "pause_type", true, [=, &db = database_](WallTime now) { return db.pause_type(name, paused, until, now); });
 }
 
 }  // namespace tocsin

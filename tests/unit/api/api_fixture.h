@@ -54,7 +54,8 @@ class ApiTest : public testing::Test {
 
   // The id of a new job due in a minute.
   std::string make_job(const std::string& biz_id = "o-1", const std::string& more = "") {
-    const Answer answer = post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":")" + biz_id + R"(","delay_ms":60000)" + more + "}");
+    const Answer answer =
+        post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":")" + biz_id + R"(","delay_ms":60000)" + more + "}");
     EXPECT_EQ(answer.status, 201) << answer.text;
     return answer.body.value("job_id", std::string());
   }
@@ -65,7 +66,8 @@ class ApiTest : public testing::Test {
  private:
   static Answer answer_of(const HttpResponse& response) {
     Answer answer{response.status, response.content_type, response.body, {}, {}, {}};
-    if (response.content_type.find("json") != std::string::npos) answer.body = Json::parse(response.body, nullptr, false);
+    if (response.content_type.find("json") != std::string::npos)
+      answer.body = Json::parse(response.body, nullptr, false);
     EXPECT_FALSE(answer.body.is_discarded()) << response.body;
     if (response.status >= 400 && answer.body.contains("title")) {
       EXPECT_EQ(response.content_type, "application/problem+json");

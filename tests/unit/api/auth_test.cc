@@ -34,11 +34,14 @@ TEST(Tokens, AreKnownByTextOrDigest) {
 TEST(Tokens, RefuseMistakesInTheFile) {
   const std::string good = "name=\"a\"\nrole=\"admin\"\ntoken=\"0123456789abcdef\"\n";
   for (const std::string& text :
-       {std::string("[[token]]\nrole=\"admin\"\ntoken=\"0123456789abcdef\""), std::string("[[token]]\nname=\"a\"\ntoken=\"0123456789abcdef\""),
-        std::string("[[token]]\nname=\"a\"\nrole=\"root\"\ntoken=\"0123456789abcdef\""), std::string("[[token]]\nname=\"a\"\nrole=\"admin\""),
-        std::string("[[token]]\nname=\"a\"\nrole=\"admin\"\ntoken=\"short\""), std::string("[[token]]\nname=\"a\"\nrole=\"admin\"\nsha256=\"12\""),
-        "[[token]]\n" + good + "sha256=\"" + std::string(64, 'a') + "\"", "[[token]]\n" + good + "rolle=\"x\"", "[token]\n" + good, "[[tokens]]\n" + good,
-        std::string("not toml"), std::string("token = 5")}) {
+       {std::string("[[token]]\nrole=\"admin\"\ntoken=\"0123456789abcdef\""),
+        std::string("[[token]]\nname=\"a\"\ntoken=\"0123456789abcdef\""),
+        std::string("[[token]]\nname=\"a\"\nrole=\"root\"\ntoken=\"0123456789abcdef\""),
+        std::string("[[token]]\nname=\"a\"\nrole=\"admin\""),
+        std::string("[[token]]\nname=\"a\"\nrole=\"admin\"\ntoken=\"short\""),
+        std::string("[[token]]\nname=\"a\"\nrole=\"admin\"\nsha256=\"12\""),
+        "[[token]]\n" + good + "sha256=\"" + std::string(64, 'a') + "\"", "[[token]]\n" + good + "rolle=\"x\"",
+        "[token]\n" + good, "[[tokens]]\n" + good, std::string("not toml"), std::string("token = 5")}) {
     EXPECT_FALSE(Tokens::from_text(text)) << text;
   }
   EXPECT_TRUE(Tokens::from_text("[[token]]\n" + good));
@@ -52,7 +55,8 @@ TEST(Tokens, AFileWithoutAnyIsAMistake) {
 TEST(Roles, AllowWhatTheyAreFor) {
   const auto all = [](Role role) {
     std::string s;
-    for (const Access access : {Access::open, Access::read, Access::produce, Access::consume, Access::manage}) s += allows(role, access) ? '+' : '-';
+    for (const Access access : {Access::open, Access::read, Access::produce, Access::consume, Access::manage})
+      s += allows(role, access) ? '+' : '-';
     return s;
   };
   EXPECT_EQ(all(Role::viewer), "++---");
@@ -89,16 +93,22 @@ TEST(Gate, WithoutTokensServesThisMachineOnly) {
     const auto problem = gate.check(request, Access::manage);
     return problem ? problem->status : 200;
   };
-  for (const char* host : {"localhost", "localhost:7070", "LOCALHOST:7070", "127.0.0.1:7070", "127.1.2.3", "[::1]:7070", "[::1]", ""}) EXPECT_EQ(status(host, ""), 200) << host;
-  for (const char* host : {"evil.example", "evil.example:7070", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "[::2]", "[", "128.0.0.1"})
+  for (const char* host :
+       {"localhost", "localhost:7070", "LOCALHOST:7070", "127.0.0.1:7070", "127.1.2.3", "[::1]:7070", "[::1]", ""})
+    EXPECT_EQ(status(host, ""), 200) << host;
+  for (const char* host : {"evil.example", "evil.example:7070", "127.0.0.1.evil.example", "localhost.evil.example",
+                           "10.0.0.1", "[::2]", "[", "128.0.0.1"})
     EXPECT_EQ(status(host, ""), 403) << host;
   EXPECT_EQ(status("localhost:7070", "http://localhost:7070"), 200);
-  for (const char* origin : {"http://evil.example", "null", "http://localhost:8080", "http://localhost"}) EXPECT_EQ(status("localhost:7070", origin), 403) << origin;
+  for (const char* origin : {"http://evil.example", "null", "http://localhost:8080", "http://localhost"})
+    EXPECT_EQ(status("localhost:7070", origin), 403) << origin;
 }
 
 TEST(Loopback, IsAnAddressOfThisMachine) {
-  for (const char* host : {"localhost", "127.0.0.1", "127.255.0.9", "::1", "[::1]", "0:0:0:0:0:0:0:1"}) EXPECT_TRUE(is_loopback(host)) << host;
-  for (const char* host : {"", "0.0.0.0", "::", "192.168.0.1", "127.1", "example.org", "::ffff:127.0.0.1 "}) EXPECT_FALSE(is_loopback(host)) << host;
+  for (const char* host : {"localhost", "127.0.0.1", "127.255.0.9", "::1", "[::1]", "0:0:0:0:0:0:0:1"})
+    EXPECT_TRUE(is_loopback(host)) << host;
+  for (const char* host : {"", "0.0.0.0", "::", "192.168.0.1", "127.1", "example.org", "::ffff:127.0.0.1 "})
+    EXPECT_FALSE(is_loopback(host)) << host;
 }
 
 }  // namespace

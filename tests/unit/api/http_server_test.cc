@@ -1,4 +1,5 @@
-// The server as hostile clients see it: raw bytes over real loopback sockets. Deadlines are configured tiny; every wait is for an event.
+// The server as hostile clients see it: raw bytes over real loopback sockets. Deadlines are configured tiny; every wait
+// is for an event.
 #include "api/http_server.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +57,9 @@ class EchoApp : public HttpApp {
 // A client that sends exactly what it is told to.
 class RawClient {
  public:
-  explicit RawClient(int port) { socket_.connect({asio::ip::address_v4::loopback(), static_cast<asio::ip::port_type>(port)}); }
+  explicit RawClient(int port) {
+    socket_.connect({asio::ip::address_v4::loopback(), static_cast<asio::ip::port_type>(port)});
+  }
 
   // False: the server has closed the connection.
   bool send(std::string_view bytes) {
@@ -70,7 +73,8 @@ class RawClient {
     const std::size_t head = read_until("\r\n\r\n");
     if (head == std::string::npos) return "";
     std::size_t length = 0;
-    if (const auto at = received_.find("Content-Length: "); has_body && at < head) length = std::stoul(received_.substr(at + 16));
+    if (const auto at = received_.find("Content-Length: "); has_body && at < head)
+      length = std::stoul(received_.substr(at + 16));
     while (received_.size() < head + 4 + length) {
       if (!read_some()) return "";
     }
@@ -160,7 +164,9 @@ TEST_F(HttpServerTest, AnswersOverOneConnectionAgainAndAgain) {
 TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
   start([](HttpServerConfig& config) { config.threads = 2; });
   RawClient c = client();
-  c.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n2\r\nGET /3 HTTP/1.1\r\nHost: x\r\n\r\n");
+  c.send(
+      "GET /later HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n2\r\nGET /3 "
+      "HTTP/1.1\r\nHost: x\r\n\r\n");
   app.next_waiting()({200, "text/plain", "first", {}});
   EXPECT_TRUE(c.response().ends_with("first"));
   EXPECT_TRUE(c.response().ends_with("POST /2 2"));
@@ -170,7 +176,8 @@ TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
 TEST_F(HttpServerTest, ReadsRequestsThatComeByteByByte) {
   start();
   RawClient c = client();
-  for (const char byte : std::string("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: x\r\n\r\n"))
+  for (const char byte : std::string("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+                                     "chunked\r\n\r\n3;a=b\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: x\r\n\r\n"))
     c.send(std::string_view(&byte, 1));
   EXPECT_TRUE(c.response().ends_with("POST /x abcde"));
   c.send(kGet);
@@ -273,7 +280,9 @@ TEST_P(Smuggling, IsRefusedAndTheConnectionClosed) {
   EXPECT_TRUE(is_closed);
 }
 
-std::string post(const std::string& fields, const std::string& body = "") { return "POST /x HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n" + body; }
+std::string post(const std::string& fields, const std::string& body = "") {
+  return "POST /x HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n" + body;
+}
 std::string chunked(const std::string& body) { return post("Transfer-Encoding: chunked\r\n", body); }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -285,39 +294,65 @@ INSTANTIATE_TEST_SUITE_P(
         Smuggled{"OtherCodingThenLength", post("Transfer-Encoding: identity\r\nContent-Length: 5\r\n", "hello")},
         Smuggled{"TwoLengths", post("Content-Length: 5\r\nContent-Length: 6\r\n", "hello!")},
         Smuggled{"SameLengthTwice", post("Content-Length: 5\r\nContent-Length: 5\r\n", "hello")},
-        Smuggled{"ListOfLengths", post("Content-Length: 5, 5\r\n", "hello")}, Smuggled{"LengthWithPlus", post("Content-Length: +5\r\n", "hello")},
-        Smuggled{"LengthNegative", post("Content-Length: -5\r\n", "hello")}, Smuggled{"LengthHex", post("Content-Length: 0x5\r\n", "hello")},
-        Smuggled{"LengthWithLetters", post("Content-Length: 5abc\r\n", "hello")}, Smuggled{"LengthEmpty", post("Content-Length: \r\n", "hello")},
+        Smuggled{"ListOfLengths", post("Content-Length: 5, 5\r\n", "hello")},
+        Smuggled{"LengthWithPlus", post("Content-Length: +5\r\n", "hello")},
+        Smuggled{"LengthNegative", post("Content-Length: -5\r\n", "hello")},
+        Smuggled{"LengthHex", post("Content-Length: 0x5\r\n", "hello")},
+        Smuggled{"LengthWithLetters", post("Content-Length: 5abc\r\n", "hello")},
+        Smuggled{"LengthEmpty", post("Content-Length: \r\n", "hello")},
         Smuggled{"LengthFraction", post("Content-Length: 5.0\r\n", "hello")},
         Smuggled{"LengthOverflow", post("Content-Length: 18446744073709551617\r\n", "hello")},
-        Smuggled{"LengthWithSpaceInside", post("Content-Length: 1 5\r\n", "hello")}, Smuggled{"LengthQuoted", post("Content-Length: \"5\"\r\n", "hello")},
-        Smuggled{"SpaceBeforeColon", post("Content-Length : 5\r\n", "hello")}, Smuggled{"TabBeforeColon", post("Transfer-Encoding\t: chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"LengthWithSpaceInside", post("Content-Length: 1 5\r\n", "hello")},
+        Smuggled{"LengthQuoted", post("Content-Length: \"5\"\r\n", "hello")},
+        Smuggled{"SpaceBeforeColon", post("Content-Length : 5\r\n", "hello")},
+        Smuggled{"TabBeforeColon", post("Transfer-Encoding\t: chunked\r\n", "0\r\n\r\n")},
         Smuggled{"ObsFold", post("X: a\r\n b\r\n")}, Smuggled{"ObsFoldTab", post("X: a\r\n\tb\r\n")},
-        Smuggled{"FoldedCoding", post("Transfer-Encoding:\r\n chunked\r\n", "0\r\n\r\n")}, Smuggled{"FoldAtTheStart", "GET /x HTTP/1.1\r\n Host: x\r\n\r\n"},
-        Smuggled{"BareLineFeeds", "GET /x HTTP/1.1\nHost: x\n\n"}, Smuggled{"OneBareLineFeed", "GET /x HTTP/1.1\r\nHost: x\nX: y\r\n\r\n"},
-        Smuggled{"BareLineFeedAtTheEnd", "GET /x HTTP/1.1\r\nHost: x\r\n\n"}, Smuggled{"BareCarriageReturn", post("X: a\rContent-Length: 5\r\n", "hello")},
-        Smuggled{"DoubleCarriageReturn", "GET /x HTTP/1.1\r\r\nHost: x\r\n\r\n"}, Smuggled{"NulInValue", post(std::string("X: a\0b\r\n", 8))},
+        Smuggled{"FoldedCoding", post("Transfer-Encoding:\r\n chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"FoldAtTheStart", "GET /x HTTP/1.1\r\n Host: x\r\n\r\n"},
+        Smuggled{"BareLineFeeds", "GET /x HTTP/1.1\nHost: x\n\n"},
+        Smuggled{"OneBareLineFeed", "GET /x HTTP/1.1\r\nHost: x\nX: y\r\n\r\n"},
+        Smuggled{"BareLineFeedAtTheEnd", "GET /x HTTP/1.1\r\nHost: x\r\n\n"},
+        Smuggled{"BareCarriageReturn", post("X: a\rContent-Length: 5\r\n", "hello")},
+        Smuggled{"DoubleCarriageReturn", "GET /x HTTP/1.1\r\r\nHost: x\r\n\r\n"},
+        Smuggled{"NulInValue", post(std::string("X: a\0b\r\n", 8))},
         Smuggled{"NulInName", post(std::string("X\0: a\r\n", 7))}, Smuggled{"ControlInValue", post("X: a\x01z\r\n")},
-        Smuggled{"GzipCoding", post("Transfer-Encoding: gzip\r\n", "hello")}, Smuggled{"GzipThenChunked", post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"GzipCoding", post("Transfer-Encoding: gzip\r\n", "hello")},
+        Smuggled{"GzipThenChunked", post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n")},
         Smuggled{"ChunkedThenGzip", post("Transfer-Encoding: chunked, gzip\r\n", "0\r\n\r\n")},
         Smuggled{"ChunkedTwice", post("Transfer-Encoding: chunked, chunked\r\n", "0\r\n\r\n")},
         Smuggled{"TwoCodings", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")},
-        Smuggled{"TwoCodingsOneOther", post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")},
-        Smuggled{"XChunked", post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n")}, Smuggled{"ChunkedWithVerticalTab", post("Transfer-Encoding: \x0b" "chunked\r\n", "0\r\n\r\n")},
-        Smuggled{"ChunkedQuoted", post("Transfer-Encoding: \"chunked\"\r\n", "0\r\n\r\n")}, Smuggled{"EmptyCoding", post("Transfer-Encoding:\r\n", "0\r\n\r\n")},
-        Smuggled{"Http10WithCoding", "POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}, Smuggled{"NoHost", "GET /x HTTP/1.1\r\n\r\n"},
-        Smuggled{"TwoHosts", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"}, Smuggled{"Http20", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"},
-        Smuggled{"Http12", "GET /x HTTP/1.2\r\nHost: x\r\n\r\n"}, Smuggled{"Http09", "GET /x\r\n\r\n"}, Smuggled{"LowerCaseVersion", "GET /x http/1.1\r\nHost: x\r\n\r\n"},
-        Smuggled{"SpaceInTarget", "GET /x y HTTP/1.1\r\nHost: x\r\n\r\n"}, Smuggled{"NoTarget", "GET  HTTP/1.1\r\nHost: x\r\n\r\n"},
-        Smuggled{"Star", "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"}, Smuggled{"Authority", "CONNECT a:80 HTTP/1.1\r\nHost: x\r\n\r\n"},
-        Smuggled{"Fragment", "GET /x#y HTTP/1.1\r\nHost: x\r\n\r\n"}, Smuggled{"NoColon", post("Nonsense\r\n")}, Smuggled{"EmptyName", post(": x\r\n")},
-        Smuggled{"MethodWithSlash", "G/T /x HTTP/1.1\r\nHost: x\r\n\r\n"}, Smuggled{"Tls", std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15)},
-        Smuggled{"ChunkSizeNotHex", chunked("x\r\n\r\n")}, Smuggled{"ChunkSizeNegative", chunked("-1\r\nab\r\n0\r\n\r\n")},
-        Smuggled{"ChunkSizeWithPrefix", chunked("0x1\r\na\r\n0\r\n\r\n")}, Smuggled{"ChunkSizeWithSpace", chunked("1 \r\na\r\n0\r\n\r\n" + std::string(9, ' '))},
-        Smuggled{"ChunkSizeOverflow", chunked("fffffffffffffffff\r\nab\r\n0\r\n\r\n")}, Smuggled{"ChunkWithoutEnd", chunked("1\r\nab\r\n0\r\n\r\n")},
-        Smuggled{"ChunkBareLineFeed", chunked("1\na\n0\n\n")}, Smuggled{"ChunkExtensionTooLong", chunked("1;a=" + std::string(10000, 'x'))},
+        Smuggled{"TwoCodingsOneOther",
+                 post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")},
+        Smuggled{"XChunked", post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n")},
+        Smuggled{"ChunkedWithVerticalTab", post("Transfer-Encoding: \x0b"
+                                                "chunked\r\n",
+                                                "0\r\n\r\n")},
+        Smuggled{"ChunkedQuoted", post("Transfer-Encoding: \"chunked\"\r\n", "0\r\n\r\n")},
+        Smuggled{"EmptyCoding", post("Transfer-Encoding:\r\n", "0\r\n\r\n")},
+        Smuggled{"Http10WithCoding", "POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+        Smuggled{"NoHost", "GET /x HTTP/1.1\r\n\r\n"},
+        Smuggled{"TwoHosts", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"},
+        Smuggled{"Http20", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"},
+        Smuggled{"Http12", "GET /x HTTP/1.2\r\nHost: x\r\n\r\n"}, Smuggled{"Http09", "GET /x\r\n\r\n"},
+        Smuggled{"LowerCaseVersion", "GET /x http/1.1\r\nHost: x\r\n\r\n"},
+        Smuggled{"SpaceInTarget", "GET /x y HTTP/1.1\r\nHost: x\r\n\r\n"},
+        Smuggled{"NoTarget", "GET  HTTP/1.1\r\nHost: x\r\n\r\n"},
+        Smuggled{"Star", "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"},
+        Smuggled{"Authority", "CONNECT a:80 HTTP/1.1\r\nHost: x\r\n\r\n"},
+        Smuggled{"Fragment", "GET /x#y HTTP/1.1\r\nHost: x\r\n\r\n"}, Smuggled{"NoColon", post("Nonsense\r\n")},
+        Smuggled{"EmptyName", post(": x\r\n")}, Smuggled{"MethodWithSlash", "G/T /x HTTP/1.1\r\nHost: x\r\n\r\n"},
+        Smuggled{"Tls", std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15)},
+        Smuggled{"ChunkSizeNotHex", chunked("x\r\n\r\n")},
+        Smuggled{"ChunkSizeNegative", chunked("-1\r\nab\r\n0\r\n\r\n")},
+        Smuggled{"ChunkSizeWithPrefix", chunked("0x1\r\na\r\n0\r\n\r\n")},
+        Smuggled{"ChunkSizeWithSpace", chunked("1 \r\na\r\n0\r\n\r\n" + std::string(9, ' '))},
+        Smuggled{"ChunkSizeOverflow", chunked("fffffffffffffffff\r\nab\r\n0\r\n\r\n")},
+        Smuggled{"ChunkWithoutEnd", chunked("1\r\nab\r\n0\r\n\r\n")},
+        Smuggled{"ChunkBareLineFeed", chunked("1\na\n0\n\n")},
+        Smuggled{"ChunkExtensionTooLong", chunked("1;a=" + std::string(10000, 'x'))},
         Smuggled{"TrailersTooLong", chunked("0\r\nX: " + std::string(10000, 'x'))},
-        Smuggled{"ContentEncoding", post("Content-Encoding: gzip\r\nContent-Length: 1\r\n", "x"), 415}, Smuggled{"UnknownExpectation", post("Expect: tea\r\n"), 417}),
+        Smuggled{"ContentEncoding", post("Content-Encoding: gzip\r\nContent-Length: 1\r\n", "x"), 415},
+        Smuggled{"UnknownExpectation", post("Expect: tea\r\n"), 417}),
     [](const auto& test) { return test.param.name; });
 
 // ---- limits

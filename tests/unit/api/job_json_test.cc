@@ -42,12 +42,13 @@ Job whole_job() {
 }
 
 TEST(JobJson, WritesEveryField) {
-  EXPECT_EQ(job_text(whole_job(), catalog()),
-            R"({"job_id":"4113","biz_id":"o \"1\"","biz_type":"order.unpaid","status":"dead","action_time":"2026-03-01T12:00:00.250000Z",)"
-            R"("fire_at":"2026-03-01T12:00:01.000000Z","attempts":2,"max_attempts":2,"attribute":{"price":1.10},"idempotency_key":"k","shard":17,)"
-            R"("node":"n1","gmt_create":"2026-03-01T11:00:00.000000Z","gmt_modified":"2026-03-01T12:00:02.000000Z",)"
-            R"("started_at":"2026-03-01T12:00:00.251500Z","finished_at":"2026-03-01T12:00:02.000000Z","lateness_ms":1.5,)"
-            R"("errors":[{"at":"2026-03-01T12:00:01.000000Z","node":"n1","attempt":1,"message":"HTTP 500\n"}]})");
+  EXPECT_EQ(
+      job_text(whole_job(), catalog()),
+      R"({"job_id":"4113","biz_id":"o \"1\"","biz_type":"order.unpaid","status":"dead","action_time":"2026-03-01T12:00:00.250000Z",)"
+      R"("fire_at":"2026-03-01T12:00:01.000000Z","attempts":2,"max_attempts":2,"attribute":{"price":1.10},"idempotency_key":"k","shard":17,)"
+      R"("node":"n1","gmt_create":"2026-03-01T11:00:00.000000Z","gmt_modified":"2026-03-01T12:00:02.000000Z",)"
+      R"("started_at":"2026-03-01T12:00:00.251500Z","finished_at":"2026-03-01T12:00:02.000000Z","lateness_ms":1.5,)"
+      R"("errors":[{"at":"2026-03-01T12:00:01.000000Z","node":"n1","attempt":1,"message":"HTTP 500\n"}]})");
 }
 
 TEST(JobJson, WritesNullForWhatIsNotThere) {
@@ -55,7 +56,8 @@ TEST(JobJson, WritesNullForWhatIsNotThere) {
   job.job_id = 1024;
   job.biz_type = "gone";
   const auto json = nlohmann::json::parse(job_text(job, catalog()));
-  for (const char* name : {"attribute", "idempotency_key", "node", "started_at", "finished_at", "lateness_ms"}) EXPECT_TRUE(json.at(name).is_null()) << name;
+  for (const char* name : {"attribute", "idempotency_key", "node", "started_at", "finished_at", "lateness_ms"})
+    EXPECT_TRUE(json.at(name).is_null()) << name;
   EXPECT_EQ(json.at("errors"), nlohmann::json::array());
   EXPECT_EQ(json.at("biz_type"), "gone");
 }
@@ -74,14 +76,18 @@ TEST(JobId, IsDigits) {
   EXPECT_EQ(job_id_from_text("4113"), 4113);
   EXPECT_EQ(job_id_from_text("9223372036854775807"), INT64_MAX);
   EXPECT_EQ(job_id_from_text("9223372036854775808"), 0);
-  for (const char* text : {"", "-1", "+1", "1.0", "0x10", " 1", "1 ", "abc", "\xD9\xA1"}) EXPECT_EQ(job_id_from_text(text), std::nullopt) << text;
+  for (const char* text : {"", "-1", "+1", "1.0", "0x10", " 1", "1 ", "abc", "\xD9\xA1"})
+    EXPECT_EQ(job_id_from_text(text), std::nullopt) << text;
 }
 
 TEST(Traceparent, MustBeWellFormed) {
   EXPECT_TRUE(is_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
-  for (const char* text : {"", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0", "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-                           "00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
-                           "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", "00_4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"})
+  for (const char* text : {"", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0",
+                           "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                           "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+                           "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+                           "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+                           "00_4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"})
     EXPECT_FALSE(is_traceparent(text)) << text;
 }
 

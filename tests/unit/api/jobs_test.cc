@@ -17,7 +17,9 @@ std::string with_attribute(std::size_t bytes) {
 using CreateJob = ApiTest;
 
 TEST_F(CreateJob, Answers201WithTheJob) {
-  const Answer answer = post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"o-1","action_time":"2026-03-01T12:15:00+00:00","attribute":{"n":1.10},"max_attempts":3})");
+  const Answer answer = post(
+      "/v1/jobs",
+      R"({"biz_type":"order.unpaid","biz_id":"o-1","action_time":"2026-03-01T12:15:00+00:00","attribute":{"n":1.10},"max_attempts":3})");
   ASSERT_EQ(answer.status, 201) << answer.text;
   EXPECT_EQ(answer.body.at("status"), "pending");
   EXPECT_EQ(answer.body.at("biz_id"), "o-1");
@@ -42,8 +44,10 @@ TEST_F(CreateJob, UsesTheTypesOwnLimitOfAttempts) {
 }
 
 TEST_F(CreateJob, TakesThePastDownTo2000) {
-  EXPECT_EQ(post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","action_time":"2000-01-01T00:00:00Z"})").status, 201);
-  EXPECT_EQ(post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","action_time":"2076-02-28T12:00:00Z"})").status, 201);
+  EXPECT_EQ(post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","action_time":"2000-01-01T00:00:00Z"})").status,
+            201);
+  EXPECT_EQ(post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","action_time":"2076-02-28T12:00:00Z"})").status,
+            201);
 }
 
 TEST_F(CreateJob, HintsOnlyWhatIsDueSoon) {
@@ -69,7 +73,8 @@ TEST_F(CreateJob, TakesAWellFormedTraceparent) {
 }
 
 TEST_F(CreateJob, AnswersARepeatWithTheFirstJob) {
-  const std::string body = R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":60000,"idempotency_key":"k","attribute":[1]})";
+  const std::string body =
+      R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":60000,"idempotency_key":"k","attribute":[1]})";
   const Answer first = post("/v1/jobs", body);
   const Answer second = post("/v1/jobs", body);
   EXPECT_EQ(first.status, 201);
@@ -79,7 +84,8 @@ TEST_F(CreateJob, AnswersARepeatWithTheFirstJob) {
 
 TEST_F(CreateJob, RefusesAnotherBodyUnderTheSameKey) {
   const std::string id = make_job("a", R"(,"idempotency_key":"k")");
-  const Answer answer = post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":5,"idempotency_key":"k"})");
+  const Answer answer =
+      post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":5,"idempotency_key":"k"})");
   EXPECT_EQ(answer.status, 409);
   EXPECT_EQ(answer.field(), "idempotency_key");
   EXPECT_EQ(answer.body.at("job_id"), id);
@@ -88,7 +94,8 @@ TEST_F(CreateJob, RefusesAnotherBodyUnderTheSameKey) {
 TEST_F(CreateJob, FollowsOnConflict) {
   const std::string id = make_job("a", R"(,"idempotency_key":"k")");
   const auto again = [&](const std::string& rule, int delay_ms) {
-    return post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","idempotency_key":"k","delay_ms":)" + std::to_string(delay_ms) + R"(,"on_conflict":")" + rule + "\"}");
+    return post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","idempotency_key":"k","delay_ms":)" +
+                                std::to_string(delay_ms) + R"(,"on_conflict":")" + rule + "\"}");
   };
   EXPECT_EQ(again("reject", 1).status, 409);
   EXPECT_EQ(again("latest", 1000).body.at("action_time"), "2026-03-01T12:01:00.000000Z");
@@ -162,56 +169,84 @@ TEST_P(BadJobs, AreRefusedWithoutEffect) {
   EXPECT_TRUE(backend.database.live().empty());
 }
 
-std::string job(const std::string& members) { return R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":1)" + members + "}"; }
-std::string at(const std::string& time) { return R"({"biz_type":"order.unpaid","biz_id":"a","action_time":)" + time + "}"; }
-std::string id(const std::string& value) { return R"({"biz_type":"order.unpaid","delay_ms":1,"biz_id":)" + value + "}"; }
+std::string job(const std::string& members) {
+  return R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":1)" + members + "}";
+}
+std::string at(const std::string& time) {
+  return R"({"biz_type":"order.unpaid","biz_id":"a","action_time":)" + time + "}";
+}
+std::string id(const std::string& value) {
+  return R"({"biz_type":"order.unpaid","delay_ms":1,"biz_id":)" + value + "}";
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Table, BadJobs,
     testing::Values(
-        BadJob{"NoBody", "", 400, ""}, BadJob{"NotJson", "x", 400, ""}, BadJob{"NotAnObject", "[]", 400, ""}, BadJob{"Empty", "{}", 400, "biz_type"},
+        BadJob{"NoBody", "", 400, ""}, BadJob{"NotJson", "x", 400, ""}, BadJob{"NotAnObject", "[]", 400, ""},
+        BadJob{"Empty", "{}", 400, "biz_type"},
         BadJob{"UnknownType", R"({"biz_type":"x","biz_id":"a","delay_ms":1})", 422, "biz_type"},
         BadJob{"TypeNotText", R"({"biz_type":5,"biz_id":"a","delay_ms":1})", 400, "biz_type"},
         BadJob{"TypeEmpty", R"({"biz_type":"","biz_id":"a","delay_ms":1})", 400, "biz_type"},
-        BadJob{"NoKey", R"({"biz_type":"order.unpaid","delay_ms":1})", 400, "biz_id"}, BadJob{"EmptyKey", id("\"\""), 400, "biz_id"},
+        BadJob{"NoKey", R"({"biz_type":"order.unpaid","delay_ms":1})", 400, "biz_id"},
+        BadJob{"EmptyKey", id("\"\""), 400, "biz_id"},
         BadJob{"LongKey", id("\"" + std::string(129, 'x') + "\""), 400, "biz_id"},
-        BadJob{"LongKeyInBytes", id("\"" + std::string(64, 'x') + "\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\""), 400, "biz_id"},
+        BadJob{"LongKeyInBytes",
+               id("\"" + std::string(64, 'x') +
+                  "\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac"
+                  "\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\""),
+               400, "biz_id"},
         BadJob{"KeyWithNul", id(R"("a\u0000b")"), 400, "biz_id"}, BadJob{"KeyNegative", id("-1"), 400, "biz_id"},
-        BadJob{"KeyFraction", id("1.5"), 400, "biz_id"}, BadJob{"KeyTooLarge", id("18446744073709551616"), 400, "biz_id"},
+        BadJob{"KeyFraction", id("1.5"), 400, "biz_id"},
+        BadJob{"KeyTooLarge", id("18446744073709551616"), 400, "biz_id"},
         BadJob{"KeyBoolean", id("true"), 400, "biz_id"}, BadJob{"KeyObject", id("{}"), 400, "biz_id"},
         BadJob{"KeyInvalidUtf8", id("\"\xFF\""), 400, ""}, BadJob{"KeyLoneSurrogate", id(R"("\ud83d")"), 400, ""},
         BadJob{"NoTime", R"({"biz_type":"order.unpaid","biz_id":"a"})", 400, "action_time"},
-        BadJob{"BothTimes", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":1,"action_time":"2026-03-01T12:00:00Z"})", 400, "delay_ms"},
-        BadJob{"NoOffset", at("\"2026-03-01T12:00:00\""), 400, "action_time"}, BadJob{"NotATime", at("\"soon\""), 400, "action_time"},
-        BadJob{"TimeIsNumber", at("1772366400"), 400, "action_time"}, BadJob{"Infinity", at("\"infinity\""), 400, "action_time"},
-        BadJob{"Before2000", at("\"1999-12-31T23:59:59Z\""), 400, "action_time"}, BadJob{"PastHorizon", at("\"2076-03-02T00:00:00Z\""), 400, "action_time"},
-        BadJob{"FebruaryThirtieth", at("\"2026-02-30T00:00:00Z\""), 400, "action_time"}, BadJob{"LeapSecond", at("\"2026-06-30T23:59:60Z\""), 400, "action_time"},
+        BadJob{"BothTimes",
+               R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":1,"action_time":"2026-03-01T12:00:00Z"})", 400,
+               "delay_ms"},
+        BadJob{"NoOffset", at("\"2026-03-01T12:00:00\""), 400, "action_time"},
+        BadJob{"NotATime", at("\"soon\""), 400, "action_time"},
+        BadJob{"TimeIsNumber", at("1772366400"), 400, "action_time"},
+        BadJob{"Infinity", at("\"infinity\""), 400, "action_time"},
+        BadJob{"Before2000", at("\"1999-12-31T23:59:59Z\""), 400, "action_time"},
+        BadJob{"PastHorizon", at("\"2076-03-02T00:00:00Z\""), 400, "action_time"},
+        BadJob{"FebruaryThirtieth", at("\"2026-02-30T00:00:00Z\""), 400, "action_time"},
+        BadJob{"LeapSecond", at("\"2026-06-30T23:59:60Z\""), 400, "action_time"},
         BadJob{"NegativeDelay", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":-1})", 400, "delay_ms"},
         BadJob{"FractionalDelay", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":1.5})", 400, "delay_ms"},
         BadJob{"DelayAsText", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":"1"})", 400, "delay_ms"},
         BadJob{"DelayTooLong", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":1600000000000})", 400, "delay_ms"},
-        BadJob{"DelayOverflow", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":9223372036854775807})", 400, "delay_ms"},
+        BadJob{"DelayOverflow", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":9223372036854775807})", 400,
+               "delay_ms"},
         BadJob{"DelayOutOfRange", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":1e400})", 400, "delay_ms"},
-        BadJob{"NoAttempts", job(R"(,"max_attempts":0)"), 400, "max_attempts"}, BadJob{"TooManyAttempts", job(R"(,"max_attempts":1001)"), 400, "max_attempts"},
-        BadJob{"AttemptsText", job(R"(,"max_attempts":"3")"), 400, "max_attempts"}, BadJob{"EmptyIdempotencyKey", job(R"(,"idempotency_key":"")"), 400, "idempotency_key"},
-        BadJob{"LongIdempotencyKey", job(R"(,"idempotency_key":")" + std::string(257, 'k') + "\""), 400, "idempotency_key"},
+        BadJob{"NoAttempts", job(R"(,"max_attempts":0)"), 400, "max_attempts"},
+        BadJob{"TooManyAttempts", job(R"(,"max_attempts":1001)"), 400, "max_attempts"},
+        BadJob{"AttemptsText", job(R"(,"max_attempts":"3")"), 400, "max_attempts"},
+        BadJob{"EmptyIdempotencyKey", job(R"(,"idempotency_key":"")"), 400, "idempotency_key"},
+        BadJob{"LongIdempotencyKey", job(R"(,"idempotency_key":")" + std::string(257, 'k') + "\""), 400,
+               "idempotency_key"},
         BadJob{"ConflictWithoutKey", job(R"(,"on_conflict":"keep")"), 400, "on_conflict"},
         BadJob{"UnknownConflict", job(R"(,"idempotency_key":"k","on_conflict":"merge")"), 400, "on_conflict"},
-        BadJob{"UnknownField", job(R"(,"prio":1)"), 400, "prio"}, BadJob{"RepeatedField", job(R"(,"biz_id":"b")"), 400, "biz_id"},
-        BadJob{"ReadOnlyField", job(R"(,"status":"done")"), 400, "status"}, BadJob{"TrailingText", job("") + "x", 400, ""},
-        BadJob{"LargeAttribute", with_attribute(65537), 400, "attribute"}, BadJob{"AttributeWithNul", job(R"(,"attribute":{"a":["\u0000"]})"), 400, "attribute"},
+        BadJob{"UnknownField", job(R"(,"prio":1)"), 400, "prio"},
+        BadJob{"RepeatedField", job(R"(,"biz_id":"b")"), 400, "biz_id"},
+        BadJob{"ReadOnlyField", job(R"(,"status":"done")"), 400, "status"},
+        BadJob{"TrailingText", job("") + "x", 400, ""},
+        BadJob{"LargeAttribute", with_attribute(65537), 400, "attribute"},
+        BadJob{"AttributeWithNul", job(R"(,"attribute":{"a":["\u0000"]})"), 400, "attribute"},
         BadJob{"AttributeWithNulKey", job(R"(,"attribute":{"\u0000":1})"), 400, "attribute"},
         BadJob{"AttributeRepeatsKey", job(R"(,"attribute":{"a":1,"a":1})"), 400, "attribute"},
         BadJob{"AttributeOutOfRange", job(R"(,"attribute":[1e400])"), 400, "attribute"},
-        BadJob{"AttributeTooDeep", job(",\"attribute\":" + std::string(32, '[') + std::string(32, ']')), 400, "attribute"},
+        BadJob{"AttributeTooDeep", job(",\"attribute\":" + std::string(32, '[') + std::string(32, ']')), 400,
+               "attribute"},
         BadJob{"BodyTooLarge", job("") + std::string(300000, ' '), 413, ""}),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(CreateJob, TakesWhatLiesJustInsideTheLimits) {
   const std::string longest_key(128, 'x');
-  for (const std::string& body : {with_attribute(65536), id("\"" + longest_key + "\""), job(R"(,"max_attempts":1000)"), job(R"(,"attribute":null)"),
-                                  job(R"(,"max_attempts":null,"idempotency_key":null,"on_conflict":null)"),
-                                  job(",\"attribute\":" + std::string(31, '[') + std::string(31, ']'))})
+  for (const std::string& body :
+       {with_attribute(65536), id("\"" + longest_key + "\""), job(R"(,"max_attempts":1000)"),
+        job(R"(,"attribute":null)"), job(R"(,"max_attempts":null,"idempotency_key":null,"on_conflict":null)"),
+        job(",\"attribute\":" + std::string(31, '[') + std::string(31, ']'))})
     EXPECT_EQ(post("/v1/jobs", body).status, 201) << body.substr(0, 200);
 }
 
@@ -226,7 +261,8 @@ std::string batch(const std::vector<std::string>& jobs) {
 }
 
 std::string keyed(const std::string& biz_id, int delay_ms) {
-  return R"({"biz_type":"order.unpaid","biz_id":")" + biz_id + R"(","idempotency_key":"k","delay_ms":)" + std::to_string(delay_ms) + "}";
+  return R"({"biz_type":"order.unpaid","biz_id":")" + biz_id + R"(","idempotency_key":"k","delay_ms":)" +
+         std::to_string(delay_ms) + "}";
 }
 
 TEST_F(Batch, CreatesAllInOrder) {
@@ -246,7 +282,8 @@ TEST_F(Batch, OneMistakeUndoesAllAndIsNamed) {
   EXPECT_EQ(answer.status, 400);
   EXPECT_EQ(answer.field(), "jobs[3].biz_id");
   EXPECT_EQ(post("/v1/jobs/batch", batch({keyed("a", 1), "5"})).field(), "jobs[1]");
-  EXPECT_EQ(post("/v1/jobs/batch", batch({R"({"biz_type":"x","biz_id":"a","delay_ms":1})"})).field(), "jobs[0].biz_type");
+  EXPECT_EQ(post("/v1/jobs/batch", batch({R"({"biz_type":"x","biz_id":"a","delay_ms":1})"})).field(),
+            "jobs[0].biz_type");
   EXPECT_EQ(post("/v1/jobs/batch", batch({R"({"biz_type":"x","biz_id":"a","delay_ms":1})"})).status, 422);
   EXPECT_EQ(post("/v1/jobs/batch", batch({keyed("a", 1), R"({"a":"\u0000"})"})).field(), "jobs[1].a");
   EXPECT_EQ(post("/v1/jobs/batch", R"({"jobs":{}})").field(), "jobs");
@@ -267,7 +304,9 @@ TEST_F(Batch, OneRefusalUndoesAll) {
 
 TEST_F(Batch, PartialCreatesWhatItCan) {
   make_job("b", R"(,"idempotency_key":"k")");
-  const Answer answer = post("/v1/jobs/batch?partial=true", batch({keyed("", 1), keyed("b", 1), keyed("c", 1), R"({"biz_type":"x","biz_id":"a","delay_ms":1})"}));
+  const Answer answer =
+      post("/v1/jobs/batch?partial=true",
+           batch({keyed("", 1), keyed("b", 1), keyed("c", 1), R"({"biz_type":"x","biz_id":"a","delay_ms":1})"}));
   ASSERT_EQ(answer.status, 201) << answer.text;
   const Json& items = answer.body.at("items");
   ASSERT_EQ(items.size(), 4u);
@@ -370,10 +409,11 @@ TEST_F(ReadJobs, ShowNoTypeOnceItIsDeleted) {
 }
 
 TEST_F(ReadJobs, RefuseBadFilters) {
-  const std::pair<const char*, const char*> table[] = {{"limit=0", "limit"},   {"limit=1001", "limit"}, {"limit=x", "limit"},        {"limit=", "limit"},
-                                                       {"limit=1.5", "limit"}, {"limit=+1", "limit"},   {"status=open", "status"},   {"status=", "status"},
-                                                       {"from=today", "from"}, {"to=2026-03-01", "to"}, {"cursor=x", "cursor"},      {"cursor=", "cursor"},
-                                                       {"cursor=MTIz", "cursor"}, {"biz_id=", "biz_id"}, {"offset=3", "offset"},      {"biz_type=", "biz_type"}};
+  const std::pair<const char*, const char*> table[] = {
+      {"limit=0", "limit"},      {"limit=1001", "limit"}, {"limit=x", "limit"},      {"limit=", "limit"},
+      {"limit=1.5", "limit"},    {"limit=+1", "limit"},   {"status=open", "status"}, {"status=", "status"},
+      {"from=today", "from"},    {"to=2026-03-01", "to"}, {"cursor=x", "cursor"},    {"cursor=", "cursor"},
+      {"cursor=MTIz", "cursor"}, {"biz_id=", "biz_id"},   {"offset=3", "offset"},    {"biz_type=", "biz_type"}};
   for (const auto& [query, field] : table) {
     const Answer answer = get(std::string("/v1/jobs?") + query);
     EXPECT_GE(answer.status, 400) << query;
@@ -426,7 +466,8 @@ TEST_F(ChangeJobs, CancelByIdsTellsThemApart) {
   const std::string pending = make_job("a"), running = make_job("b");
   backend.time += 2min;
   backend.claim(std::stoll(running));
-  const Answer answer = post("/v1/jobs/cancel", R"({"job_ids":[")" + pending + R"(",")" + running + R"(","4096000","1023",")" + pending + "\"]}");
+  const Answer answer = post("/v1/jobs/cancel", R"({"job_ids":[")" + pending + R"(",")" + running +
+                                                    R"(","4096000","1023",")" + pending + "\"]}");
   ASSERT_EQ(answer.status, 200) << answer.text;
   EXPECT_EQ(answer.body.at("cancelled"), Json::array({pending}));
   EXPECT_EQ(answer.body.at("running"), Json::array({running}));
@@ -459,7 +500,8 @@ TEST_F(ChangeJobs, RescheduleMovesAPendingJob) {
   EXPECT_EQ(moved.status, 200);
   EXPECT_EQ(moved.body.at("action_time"), "2026-04-01T00:00:00.000000Z");
   EXPECT_TRUE(backend.hints.empty());
-  EXPECT_EQ(post("/v1/jobs/" + one + "/reschedule", R"({"delay_ms":1000})").body.at("fire_at"), "2026-03-01T12:00:01.000000Z");
+  EXPECT_EQ(post("/v1/jobs/" + one + "/reschedule", R"({"delay_ms":1000})").body.at("fire_at"),
+            "2026-03-01T12:00:01.000000Z");
   EXPECT_EQ(backend.hints.size(), 1u);
   EXPECT_EQ(post("/v1/jobs/" + one + "/reschedule", "{}").field(), "action_time");
   EXPECT_EQ(post("/v1/jobs/" + one + "/reschedule", R"({"delay_ms":1,"x":1})").field(), "x");
@@ -497,10 +539,12 @@ TEST_F(ChangeJobs, RetryRevivesTheDead) {
 TEST_F(ChangeJobs, RetryManyRevivesAType) {
   for (const char* key : {"a", "b", "c"}) make_job(key);
   backend.time += 2min;
-  for (const auto& [number, row] : std::map(backend.database.live())) backend.finish(number, FinishRequest::Kind::dead, "x");
+  for (const auto& [number, row] : std::map(backend.database.live()))
+    backend.finish(number, FinishRequest::Kind::dead, "x");
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","limit":2,"rate_per_s":10})").body.at("retried"), 2);
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","to":"2020-01-01T00:00:00Z"})").body.at("retried"), 0);
-  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","from":"2020-01-01T00:00:00Z"})").body.at("retried"), 1);
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","from":"2020-01-01T00:00:00Z"})").body.at("retried"),
+            1);
   EXPECT_EQ(post("/v1/jobs/retry", R"({})").field(), "biz_type");
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"x"})").status, 422);
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","limit":10001})").field(), "limit");
@@ -523,10 +567,13 @@ TEST_F(Explain, SaysWhyAJobHasNotFired) {
   EXPECT_NE(reason().find("order.unpaid is paused until 2026-03-02T00:00:00.000000Z"), std::string::npos);
   post("/v1/types/order.unpaid/resume");
   backend.finish(std::stoll(one), FinishRequest::Kind::retry, "HTTP 500");
-  EXPECT_EQ(reason(), "Waits for its next attempt at 2026-03-01T12:01:20.000000Z, in 10.0 s. Attempt 1 of 16 failed. Last error: HTTP 500.");
+  EXPECT_EQ(reason(),
+            "Waits for its next attempt at 2026-03-01T12:01:20.000000Z, in 10.0 s. Attempt 1 of 16 failed. Last error: "
+            "HTTP 500.");
   backend.time += 15s;
   backend.claim(std::stoll(one));
-  EXPECT_NE(reason().find("Attempt 2 of 16 is running on node node-1; its lease lasts until 2026-03-01T12:01:55"), std::string::npos);
+  EXPECT_NE(reason().find("Attempt 2 of 16 is running on node node-1; its lease lasts until 2026-03-01T12:01:55"),
+            std::string::npos);
   backend.time += 1min;
   EXPECT_NE(reason().find("its lease ended"), std::string::npos);
   backend.finish(std::stoll(one), FinishRequest::Kind::dead, "gone");

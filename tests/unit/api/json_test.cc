@@ -10,7 +10,8 @@ namespace tocsin {
 namespace {
 
 std::string nested(int depth) {
-  return "{\"a\":" + std::string(static_cast<std::size_t>(depth - 1), '[') + std::string(static_cast<std::size_t>(depth - 1), ']') + "}";
+  return "{\"a\":" + std::string(static_cast<std::size_t>(depth - 1), '[') +
+         std::string(static_cast<std::size_t>(depth - 1), ']') + "}";
 }
 
 std::string deep_path(int lists) {
@@ -41,20 +42,23 @@ TEST_P(StrictJson, RefusesAndNamesTheField) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, StrictJson,
-    testing::Values(Bad{"Empty", "", ""}, Bad{"NotJson", "hello", ""}, Bad{"Unfinished", R"({"a":1)", ""}, Bad{"TrailingText", R"({"a":1}x)", ""},
-                    Bad{"SecondDocument", R"({"a":1}{})", ""}, Bad{"TrailingComma", R"({"a":1,})", ""}, Bad{"Comment", R"({"a":1/*x*/})", ""},
-                    Bad{"SingleQuotes", "{'a':1}", ""}, Bad{"NaN", R"({"a":NaN})", ""}, Bad{"Hex", R"({"a":0x10})", ""},
-                    Bad{"LeadingZero", R"({"a":01})", ""}, Bad{"NotAnObject", "[1]", ""}, Bad{"JustNull", "null", ""},
-                    Bad{"RepeatedKey", R"({"a":1,"a":2})", "a"}, Bad{"RepeatedKeyByEscape", R"({"a":1,"\u0061":2})", "a"},
-                    Bad{"RepeatedKeyInside", R"({"a":{"b":1,"b":2}})", "a.b"}, Bad{"RepeatedKeyInList", R"({"a":[{},{"b":1,"b":2}]})", "a[1].b"},
-                    Bad{"RepeatedKeyInAttribute", R"({"attribute":1,"attribute":2})", "attribute"},
-                    Bad{"NulInText", R"({"a":"x\u0000y"})", "a"}, Bad{"NulInKey", R"({"a":{"x\u0000":1}})", std::string("a.x\0", 4)},
-                    Bad{"RawControl", "{\"a\":\"x\ny\"}", ""}, Bad{"LoneHighSurrogate", R"({"a":"\ud800"})", ""},
-                    Bad{"LoneLowSurrogate", R"({"a":"\udc00"})", ""}, Bad{"InvalidUtf8", "{\"a\":\"\xC3\x28\"}", ""},
-                    Bad{"OverlongUtf8", "{\"a\":\"\xC0\xAF\"}", ""}, Bad{"SurrogateInUtf8", "{\"a\":\"\xED\xA0\x80\"}", ""},
-                    Bad{"HugeNumber", R"({"a":1e400})", "a"}, Bad{"HugeNegative", R"({"a":[0,-1e999]})", "a[1]"},
-                    Bad{"TinyNumber", R"({"a":1e-400})", "a"}, Bad{"LongNumber", R"({"a":0.)" + std::string(500, '1') + "}", "a"},
-                    Bad{"TooDeep", nested(33), deep_path(31)}),
+    testing::Values(
+        Bad{"Empty", "", ""}, Bad{"NotJson", "hello", ""}, Bad{"Unfinished", R"({"a":1)", ""},
+        Bad{"TrailingText", R"({"a":1}x)", ""}, Bad{"SecondDocument", R"({"a":1}{})", ""},
+        Bad{"TrailingComma", R"({"a":1,})", ""}, Bad{"Comment", R"({"a":1/*x*/})", ""},
+        Bad{"SingleQuotes", "{'a':1}", ""}, Bad{"NaN", R"({"a":NaN})", ""}, Bad{"Hex", R"({"a":0x10})", ""},
+        Bad{"LeadingZero", R"({"a":01})", ""}, Bad{"NotAnObject", "[1]", ""}, Bad{"JustNull", "null", ""},
+        Bad{"RepeatedKey", R"({"a":1,"a":2})", "a"}, Bad{"RepeatedKeyByEscape", R"({"a":1,"\u0061":2})", "a"},
+        Bad{"RepeatedKeyInside", R"({"a":{"b":1,"b":2}})", "a.b"},
+        Bad{"RepeatedKeyInList", R"({"a":[{},{"b":1,"b":2}]})", "a[1].b"},
+        Bad{"RepeatedKeyInAttribute", R"({"attribute":1,"attribute":2})", "attribute"},
+        Bad{"NulInText", R"({"a":"x\u0000y"})", "a"},
+        Bad{"NulInKey", R"({"a":{"x\u0000":1}})", std::string("a.x\0", 4)}, Bad{"RawControl", "{\"a\":\"x\ny\"}", ""},
+        Bad{"LoneHighSurrogate", R"({"a":"\ud800"})", ""}, Bad{"LoneLowSurrogate", R"({"a":"\udc00"})", ""},
+        Bad{"InvalidUtf8", "{\"a\":\"\xC3\x28\"}", ""}, Bad{"OverlongUtf8", "{\"a\":\"\xC0\xAF\"}", ""},
+        Bad{"SurrogateInUtf8", "{\"a\":\"\xED\xA0\x80\"}", ""}, Bad{"HugeNumber", R"({"a":1e400})", "a"},
+        Bad{"HugeNegative", R"({"a":[0,-1e999]})", "a[1]"}, Bad{"TinyNumber", R"({"a":1e-400})", "a"},
+        Bad{"LongNumber", R"({"a":0.)" + std::string(500, '1') + "}", "a"}, Bad{"TooDeep", nested(33), deep_path(31)}),
     [](const auto& test) { return test.param.name; });
 
 TEST(StrictJson, TakesNestingUpToTheLimit) {
@@ -131,13 +135,15 @@ TEST(JsonObject, ChecksTypesAndRanges) {
     return document.problem().has_value() && document.problem()->field.starts_with("a");
   };
   const auto integer = [](JsonObject& in) { in.integer("a", {1, 1000}); };
-  for (const char* bad : {"0", "1001", "-1", "1.0", "1e2", "\"5\"", "true", "[]", "{}", "18446744073709551615"}) EXPECT_TRUE(fails(bad, integer)) << bad;
+  for (const char* bad : {"0", "1001", "-1", "1.0", "1e2", "\"5\"", "true", "[]", "{}", "18446744073709551615"})
+    EXPECT_TRUE(fails(bad, integer)) << bad;
   for (const char* good : {"1", "1000", "null"}) EXPECT_FALSE(fails(good, integer)) << good;
   const auto text = [](JsonObject& in) { in.string("a", 1, 3); };
   for (const char* bad : {"\"\"", "\"abcd\"", "\"\u00e9\u00e9\"", "1", "[]"}) EXPECT_TRUE(fails(bad, text)) << bad;
   for (const char* good : {"\"a\"", "\"abc\"", "null"}) EXPECT_FALSE(fails(good, text)) << good;
   const auto key = [](JsonObject& in) { in.string_or_number("a", 1, 128); };
-  for (const char* bad : {"\"\"", "-1", "1.5", "18446744073709551616", "true", "{}"}) EXPECT_TRUE(fails(bad, key)) << bad;
+  for (const char* bad : {"\"\"", "-1", "1.5", "18446744073709551616", "true", "{}"})
+    EXPECT_TRUE(fails(bad, key)) << bad;
   for (const char* good : {"0", "18446744073709551615", "\"x\""}) EXPECT_FALSE(fails(good, key)) << good;
   const auto number = [](JsonObject& in) { in.number("a", 0.5, 2); };
   for (const char* bad : {"0.4", "3", "\"1\"", "true"}) EXPECT_TRUE(fails(bad, number)) << bad;
@@ -145,7 +151,8 @@ TEST(JsonObject, ChecksTypesAndRanges) {
   const auto list = [](JsonObject& in) { in.integers("a", 2, {0, 9}); };
   for (const char* bad : {"[1,2,3]", "[1,10]", "[\"1\"]", "{}", "1"}) EXPECT_TRUE(fails(bad, list)) << bad;
   const auto time = [](JsonObject& in) { in.time("a"); };
-  for (const char* bad : {"\"2026-03-01\"", "\"2026-03-01T12:00:00\"", "1772366400", "\"\""}) EXPECT_TRUE(fails(bad, time)) << bad;
+  for (const char* bad : {"\"2026-03-01\"", "\"2026-03-01T12:00:00\"", "1772366400", "\"\""})
+    EXPECT_TRUE(fails(bad, time)) << bad;
 }
 
 TEST(JsonWriter, EscapesLikeTheLibrary) {
@@ -180,8 +187,9 @@ TEST(Problem, IsProblemJson) {
   const HttpResponse response = problem_response({429, "Slow \"down\".", "jobs[3].biz_id", 1, R"("job_id":"7")"});
   EXPECT_EQ(response.status, 429);
   EXPECT_EQ(response.content_type, "application/problem+json");
-  EXPECT_EQ(response.body,
-            R"({"type":"about:blank","title":"Too Many Requests","status":429,"detail":"Slow \"down\".","field":"jobs[3].biz_id","job_id":"7"})");
+  EXPECT_EQ(
+      response.body,
+      R"({"type":"about:blank","title":"Too Many Requests","status":429,"detail":"Slow \"down\".","field":"jobs[3].biz_id","job_id":"7"})");
   EXPECT_EQ(response.headers, (std::vector<std::pair<std::string, std::string>>{{"Retry-After", "1"}}));
 }
 

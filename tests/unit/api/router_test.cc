@@ -1,7 +1,7 @@
-#include "api_fixture.h"
-
 #include <algorithm>
 #include <set>
+
+#include "api_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -45,27 +45,48 @@ TEST_F(Routes, NameOnlySchemasThatExist) {
 TEST_F(Routes, DescribeEveryStatusTheyPromise) {
   const Json paths = get("/openapi.json").body.at("paths");
   const Json& create = paths.at("/v1/jobs").at("post");
-  for (const char* status : {"201", "200", "400", "401", "403", "409", "413", "415", "422", "429", "503"}) EXPECT_TRUE(create.at("responses").contains(status)) << status;
+  for (const char* status : {"201", "200", "400", "401", "403", "409", "413", "415", "422", "429", "503"})
+    EXPECT_TRUE(create.at("responses").contains(status)) << status;
   EXPECT_EQ(create.at("operationId"), "createJob");
   EXPECT_TRUE(paths.at("/healthz").at("get").at("security").empty());
   EXPECT_EQ(paths.at("/v1/jobs/{job_id}").at("get").at("parameters").at(0).at("name"), "job_id");
 }
 
 TEST_F(Routes, AnswerEveryPathOfTheContract) {
-  for (const char* route :
-       {"POST /v1/jobs", "POST /v1/jobs/batch", "GET /v1/jobs/{job_id}", "GET /v1/jobs", "POST /v1/jobs/{job_id}/cancel", "POST /v1/jobs/cancel",
-        "POST /v1/jobs/{job_id}/reschedule", "POST /v1/jobs/{job_id}/run", "POST /v1/jobs/{job_id}/retry", "POST /v1/jobs/retry",
-        "GET /v1/jobs/{job_id}/explain", "PUT /v1/types/{name}", "GET /v1/types/{name}", "DELETE /v1/types/{name}", "GET /v1/types",
-        "POST /v1/types/{name}/pause", "POST /v1/types/{name}/resume", "GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/stats", "GET /openapi.json"}) {
+  for (const char* route : {"POST /v1/jobs",
+                            "POST /v1/jobs/batch",
+                            "GET /v1/jobs/{job_id}",
+                            "GET /v1/jobs",
+                            "POST /v1/jobs/{job_id}/cancel",
+                            "POST /v1/jobs/cancel",
+                            "POST /v1/jobs/{job_id}/reschedule",
+                            "POST /v1/jobs/{job_id}/run",
+                            "POST /v1/jobs/{job_id}/retry",
+                            "POST /v1/jobs/retry",
+                            "GET /v1/jobs/{job_id}/explain",
+                            "PUT /v1/types/{name}",
+                            "GET /v1/types/{name}",
+                            "DELETE /v1/types/{name}",
+                            "GET /v1/types",
+                            "POST /v1/types/{name}/pause",
+                            "POST /v1/types/{name}/resume",
+                            "GET /healthz",
+                            "GET /readyz",
+                            "GET /metrics",
+                            "GET /v1/stats",
+                            "GET /openapi.json"}) {
     const auto& routes = api.router().routes();
-    EXPECT_TRUE(std::any_of(routes.begin(), routes.end(), [&](const Route& r) { return r.method + " " + r.path == route; })) << route;
+    EXPECT_TRUE(std::any_of(routes.begin(), routes.end(), [&](const Route& r) {
+      return r.method + " " + r.path == route;
+    })) << route;
   }
 }
 
 using Router_ = ApiTest;
 
 TEST_F(Router_, Answers404ForUnknownPaths) {
-  for (const char* target : {"/", "/v1", "/v1/jobs/", "/v1/jobs/1/", "/v1/jobs/1/nothing", "/v2/jobs", "/V1/jobs", "//v1/jobs", "/v1/types//pause"})
+  for (const char* target : {"/", "/v1", "/v1/jobs/", "/v1/jobs/1/", "/v1/jobs/1/nothing", "/v2/jobs", "/V1/jobs",
+                             "//v1/jobs", "/v1/types//pause"})
     EXPECT_EQ(get(target).status, 404) << target;
 }
 
@@ -103,7 +124,8 @@ TEST_F(Router_, WantsJson) {
   request.method = "POST";
   request.target = "/v1/jobs";
   request.body = "{}";
-  for (const char* type : {"", "text/plain", "application/x-www-form-urlencoded", "application/jsonx", "multipart/form-data; boundary=x"}) {
+  for (const char* type : {"", "text/plain", "application/x-www-form-urlencoded", "application/jsonx",
+                           "multipart/form-data; boundary=x"}) {
     request.content_type = type;
     EXPECT_EQ(send(request).status, 415) << type;
   }
@@ -144,13 +166,20 @@ TEST(Responder, FirstAnswerCounts) {
 
 TEST(Responder, AnswersForWhoForgets) {
   int status = 0;
-  { const Responder respond([&](const HttpResponse& r) { status = r.status; }); }
+  {
+    const Responder respond([&](const HttpResponse& r) { status = r.status; });
+  }
   EXPECT_EQ(status, 500);
 }
 
 TEST(Router, AnswersAnExceptionWith500AndNoDetails) {
   std::vector<Route> routes;
-  routes.push_back({.method = "GET", .path = "/x", .access = Access::open, .operation_id = "x", .tag = "", .summary = "",
+  routes.push_back({.method = "GET",
+                    .path = "/x",
+                    .access = Access::open,
+                    .operation_id = "x",
+                    .tag = "",
+                    .summary = "",
                     .handler = [](const CallPtr&) { throw std::runtime_error("password=hunter2"); }});
   Router router(std::move(routes), Gate{Tokens()});
   HttpRequest request;

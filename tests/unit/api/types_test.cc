@@ -31,7 +31,11 @@ TEST_F(Types, PutKeepsEverySetting) {
 }
 
 TEST_F(Types, WhatGetShowsMayBePutBack) {
-  ASSERT_EQ(call("PUT", "/v1/types/a", R"({"handler":{"kind":"webhook","url":"http://x/","secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}})").status, 201);
+  ASSERT_EQ(
+      call("PUT", "/v1/types/a",
+           R"({"handler":{"kind":"webhook","url":"http://x/","secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}})")
+          .status,
+      201);
   post("/v1/types/a/pause");
   const Answer shown = get("/v1/types/a");
   EXPECT_EQ(shown.body.at("handler").at("secret"), "whsec_***");
@@ -45,7 +49,9 @@ TEST_F(Types, WhatGetShowsMayBePutBack) {
 }
 
 TEST_F(Types, AHiddenSecretNeedsAStoredOne) {
-  EXPECT_EQ(call("PUT", "/v1/types/b", R"({"handler":{"kind":"webhook","url":"http://x/","secret":"whsec_***"}})").field(), "handler.secret");
+  EXPECT_EQ(
+      call("PUT", "/v1/types/b", R"({"handler":{"kind":"webhook","url":"http://x/","secret":"whsec_***"}})").field(),
+      "handler.secret");
 }
 
 TEST_F(Types, RefuseBadBodies) {
@@ -84,7 +90,8 @@ TEST_F(Types, RefuseBadBodies) {
 }
 
 TEST_F(Types, RefuseBadNames) {
-  for (const std::string name : {"a%20b", "a%2Fb", "%C3%A9", "a%0Ab", "%3Cscript%3E"}) EXPECT_EQ(call("PUT", "/v1/types/" + name, R"({"handler":{"kind":"noop"}})").field(), "name") << name;
+  for (const std::string name : {"a%20b", "a%2Fb", "%C3%A9", "a%0Ab", "%3Cscript%3E"})
+    EXPECT_EQ(call("PUT", "/v1/types/" + name, R"({"handler":{"kind":"noop"}})").field(), "name") << name;
   EXPECT_EQ(call("PUT", "/v1/types/" + std::string(129, 'a'), R"({"handler":{"kind":"noop"}})").status, 400);
   EXPECT_EQ(call("PUT", "/v1/types/" + std::string(128, 'a'), R"({"handler":{"kind":"noop"}})").status, 201);
   EXPECT_EQ(call("PUT", "/v1/types/Aa0_.:-", R"({"handler":{"kind":"noop"}})").status, 201);
@@ -155,7 +162,8 @@ TEST_F(Operations, StatsCountByTypeAndStatus) {
   backend.time += std::chrono::minutes(2);
   const Json stats = get("/v1/stats").body;
   ASSERT_EQ(stats.at("items").size(), 2u);
-  EXPECT_EQ(stats.at("items")[1], Json::parse(R"({"biz_type":"order.unpaid","pending":1,"running":0,"done":0,"cancelled":1,"dead":0})"));
+  EXPECT_EQ(stats.at("items")[1],
+            Json::parse(R"({"biz_type":"order.unpaid","pending":1,"running":0,"done":0,"cancelled":1,"dead":0})"));
   EXPECT_EQ(stats.at("totals"), Json::parse(R"({"pending":1,"running":0,"done":0,"cancelled":1,"dead":0})"));
   EXPECT_EQ(stats.at("lateness_ms"), Json::parse(R"({"n":3,"p50":1.5,"p90":2.5,"p99":3.5,"max":4.5})"));
   EXPECT_EQ(stats.at("backlog"), Json::parse(R"({"overdue":1,"is_capped":false})"));
