@@ -1,10 +1,9 @@
 // The contract, on the database in memory. TOCSIN_PLANT=NAME plants one of its mistakes (kFakeBugs): then tests must
 // fail.
-#include "support/fake_database.h"
-
 #include <cstdlib>
 
 #include "support/contract/store_fixture.h"
+#include "support/fake_sessions.h"
 
 namespace tocsin {
 namespace {

@@ -10,7 +10,8 @@ class PostgresDatabase {
  public:
   static constexpr int kShards = 4;
 
-  // Creates it on the server that TOCSIN_TEST_DATABASE names (the URL of a superuser) and migrates it. Throws std::runtime_error.
+  // Creates it on the server that TOCSIN_TEST_DATABASE names (the URL of a superuser) and migrates it. Throws
+  // std::runtime_error.
   PostgresDatabase();
   ~PostgresDatabase();
   PostgresDatabase(const PostgresDatabase&) = delete;

@@ -8,7 +8,9 @@ namespace {
 constexpr Duration kMillisecond = std::chrono::milliseconds(1);
 constexpr Duration kSecond = std::chrono::seconds(1);
 
-Duration up_to(Random& random, Duration most) { return Duration(random.below(static_cast<std::uint64_t>(most.count()) + 1)); }
+Duration up_to(Random& random, Duration most) {
+  return Duration(random.below(static_cast<std::uint64_t>(most.count()) + 1));
+}
 
 }  // namespace
 
@@ -22,7 +24,8 @@ void Callers::begin(int n, MonoTime end) {
       while (world_.scheduler.now() < end) {
         act(desk);
         // Now a burst, now a pause.
-        world_.scheduler.sleep(world_.random.below(3) == 0 ? up_to(world_.random, 4 * kSecond) : up_to(world_.random, 20 * kMillisecond));
+        world_.scheduler.sleep(world_.random.below(3) == 0 ? up_to(world_.random, 4 * kSecond)
+                                                           : up_to(world_.random, 20 * kMillisecond));
       }
     });
   }
@@ -38,7 +41,9 @@ void Callers::act(FakeJobDesk& desk) {
 
 When Callers::any_time() {
   const auto dice = world_.random.below(10);
-  const Duration in = dice < 3 ? Duration(0) : dice < 7 ? up_to(world_.random, 6 * kSecond) : up_to(world_.random, 30 * kSecond);
+  const Duration in = dice < 3   ? Duration(0)
+                      : dice < 7 ? up_to(world_.random, 6 * kSecond)
+                                 : up_to(world_.random, 30 * kSecond);
   if (world_.random.below(2) == 0) return {{}, in};
   // An instant that the caller read off a clock some time ago: it may have passed.
   return {world_.database.now() + in - up_to(world_.random, 2 * kSecond), {}};
@@ -47,7 +52,8 @@ When Callers::any_time() {
 NewJob Callers::any_job() {
   NewJob job;
   job.type_id = types_[world_.random.below(types_.size())];
-  job.biz_id = "order-" + std::to_string(world_.random.below(8) == 0 ? world_.random.below(20) : static_cast<std::uint64_t>(100 + ++last_biz_));
+  job.biz_id = "order-" + std::to_string(world_.random.below(8) == 0 ? world_.random.below(20)
+                                                                     : static_cast<std::uint64_t>(100 + ++last_biz_));
   job.when = any_time();
   job.max_attempts = static_cast<int>(1 + world_.random.below(4));
   if (world_.random.below(4) == 0) {
@@ -94,7 +100,8 @@ void Callers::cancel(FakeJobDesk& desk) {
   std::ranges::sort(jobs);
   jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
   const bool is_by_key = world_.random.below(5) == 0;
-  const auto replies = is_by_key ? desk.cancel_all("keyed-" + std::to_string(world_.random.below(5)), std::nullopt) : desk.cancel(jobs);
+  const auto replies =
+      is_by_key ? desk.cancel_all("keyed-" + std::to_string(world_.random.below(5)), std::nullopt) : desk.cancel(jobs);
   if (!replies) return;
   for (const CancelReply& reply : *replies) world_.checker.on_cancel_reply(reply);
 }
@@ -123,7 +130,8 @@ void Callers::hint(const Job& job) {
   for (SimNode* node : nodes_) {
     if (!node->is_up()) continue;
     const bool is_taken = node->engine()->hint({job.job_id, job.type_id, job.fire_at});
-    world_.trace.line(world_.scheduler.now(), node->name() + (is_taken ? " takes" : " refuses") + " the hint of job " + std::to_string(job.job_id));
+    world_.trace.line(world_.scheduler.now(), node->name() + (is_taken ? " takes" : " refuses") + " the hint of job " +
+                                                  std::to_string(job.job_id));
   }
 }
 

@@ -1,4 +1,5 @@
-// The outside of a simulated cluster: businesses that create, cancel and change jobs, by REST (the node hears of it) or by SQL.
+// The outside of a simulated cluster: businesses that create, cancel and change jobs, by REST (the node hears of it) or
+// by SQL.
 #pragma once
 
 #include <string>

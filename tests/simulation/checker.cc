@@ -12,8 +12,8 @@ std::string ms(Duration time) { return std::to_string(static_cast<double>(time.c
 }  // namespace
 
 const char* to_string(FakeDatabase::Change::Kind kind) {
-  constexpr const char* kNames[] = {"created", "replaced", "rescheduled", "hastened", "revived", "claimed",  "fired",
-                                    "done",    "dead",     "retried",     "given_back", "buried", "cancelled"};
+  constexpr const char* kNames[] = {"created", "replaced", "rescheduled", "hastened",   "revived", "claimed",  "fired",
+                                    "done",    "dead",     "retried",     "given_back", "buried",  "cancelled"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -27,12 +27,14 @@ void Checker::fail(const std::string& promise, const std::string& what) {
 
 void Checker::on_change(const FakeDatabase::Change& change) {
   const Job& job = change.job;
-  trace_.line(scheduler_.now(), std::string("db ") + to_string(change.kind) + " job " + std::to_string(job.job_id) + " attempts " +
-                                    std::to_string(job.attempts) + '/' + std::to_string(job.max_attempts) + " token " +
-                                    std::to_string(change.token) + " fire_at " + ms(job.fire_at - change.db_now));
+  trace_.line(scheduler_.now(), std::string("db ") + to_string(change.kind) + " job " + std::to_string(job.job_id) +
+                                    " attempts " + std::to_string(job.attempts) + '/' +
+                                    std::to_string(job.max_attempts) + " token " + std::to_string(change.token) +
+                                    " fire_at " + ms(job.fire_at - change.db_now));
   db_high_ = std::max(db_high_, change.db_now);
   const auto found = records_.find(job.job_id);
-  if ((change.kind == Kind::created) != (found == records_.end())) return fail("I10", "created twice, or out of nothing: job " + std::to_string(job.job_id));
+  if ((change.kind == Kind::created) != (found == records_.end()))
+    return fail("I10", "created twice, or out of nothing: job " + std::to_string(job.job_id));
   if (change.kind != Kind::created) {
     const Record& before = found->second;
     check_edge(change, before);
@@ -48,7 +50,8 @@ void Checker::on_change(const FakeDatabase::Change& change) {
   if (change.kind == Kind::hastened) record.is_hastened = true;
   if (change.kind == Kind::rescheduled || change.kind == Kind::replaced) record.is_hastened = false;
   if (change.kind == Kind::fired) ++starts_;
-  if (change.kind == Kind::created && job.idempotency_key && !keys_.emplace(job.biz_id, job.type_id, *job.idempotency_key).second)
+  if (change.kind == Kind::created && job.idempotency_key &&
+      !keys_.emplace(job.biz_id, job.type_id, *job.idempotency_key).second)
     fail("key", "a second job under the same key: " + std::to_string(job.job_id));
   if (change.kind != Kind::claimed) return;
   Attempt attempt;
@@ -60,32 +63,40 @@ void Checker::on_change(const FakeDatabase::Change& change) {
   attempt.clock_steps = clock_steps_;
   attempt.claimed = scheduler_.now();
   attempt.is_orphan = faults_.is_late();
-  if (!attempts_.emplace(change.token, attempt).second) fail("I4", "a token was used twice: job " + std::to_string(job.job_id));
+  if (!attempts_.emplace(change.token, attempt).second)
+    fail("I4", "a token was used twice: job " + std::to_string(job.job_id));
 }
 
 void Checker::check_edge(const FakeDatabase::Change& change, const Record& before) {
   const JobStatus from = before.row.status;
   const auto is_legal = [&] {
     switch (change.kind) {
-      case Kind::created: return true;
+      case Kind::created:
+        return true;
       case Kind::replaced:
       case Kind::rescheduled:
       case Kind::hastened:
-      case Kind::cancelled: return from == JobStatus::pending;
-      case Kind::revived: return from == JobStatus::dead;
+      case Kind::cancelled:
+        return from == JobStatus::pending;
+      case Kind::revived:
+        return from == JobStatus::dead;
       case Kind::claimed:
-      case Kind::fired: return !is_final(from);
+      case Kind::fired:
+        return !is_final(from);
       case Kind::done:
       case Kind::dead:
       case Kind::retried:
       case Kind::given_back:
-      case Kind::buried: return from == JobStatus::running;
+      case Kind::buried:
+        return from == JobStatus::running;
     }
     return false;
   };
   if (!is_legal())
-    fail("I10", std::string(to_string(change.kind)) + " from " + std::string(to_string(from)) + ": job " + std::to_string(change.job.job_id));
-  if (change.kind == Kind::buried && (before.row.fire_at > change.db_now || before.row.attempts < before.row.max_attempts))
+    fail("I10", std::string(to_string(change.kind)) + " from " + std::string(to_string(from)) + ": job " +
+                    std::to_string(change.job.job_id));
+  if (change.kind == Kind::buried &&
+      (before.row.fire_at > change.db_now || before.row.attempts < before.row.max_attempts))
     fail("I6", "buried alive: job " + std::to_string(change.job.job_id));
 }
 
@@ -94,17 +105,21 @@ void Checker::check_claim(const FakeDatabase::Change& change, const Record& befo
   const std::string name = "job " + std::to_string(job.job_id);
   if (before.row.fire_at > change.db_now) {
     const bool is_lease = before.row.status == JobStatus::running;
-    fail(is_lease ? "I4" : "I2", name + (is_lease ? " was taken from its lease, " : " was claimed early, ") + ms(before.row.fire_at - change.db_now));
+    fail(is_lease ? "I4" : "I2", name + (is_lease ? " was taken from its lease, " : " was claimed early, ") +
+                                     ms(before.row.fire_at - change.db_now));
   }
   if (before.row.status == JobStatus::cancelled) fail("I3", name + " was claimed after its cancel");
   if (job.attempts != before.row.attempts + 1) fail("I6", name + ": the attempt was not counted");
   if (job.attempts > job.max_attempts) fail("I6", name + ": more attempts than allowed");
-  if (before.row.status == JobStatus::running && (job.errors.empty() || job.errors.size() < std::min<std::size_t>(16, before.row.errors.size() + 1)))
+  if (before.row.status == JobStatus::running &&
+      (job.errors.empty() || job.errors.size() < std::min<std::size_t>(16, before.row.errors.size() + 1)))
     fail("I10", name + ": nobody wrote down the lease that ended");
 }
 
 void Checker::check_result(const FakeDatabase::Change& change, const Record& before) {
-  if (change.kind != Kind::done && change.kind != Kind::dead && change.kind != Kind::retried && change.kind != Kind::given_back) return;
+  if (change.kind != Kind::done && change.kind != Kind::dead && change.kind != Kind::retried &&
+      change.kind != Kind::given_back)
+    return;
   const std::string name = "job " + std::to_string(change.job.job_id);
   if (change.token != before.token) return fail("I5", name + ": the result of a lost claim was written");
   const auto found = attempts_.find(change.token);
@@ -112,15 +127,19 @@ void Checker::check_result(const FakeDatabase::Change& change, const Record& bef
   const Attempt& attempt = found->second;
   const bool gives_back = change.kind == Kind::given_back;
   if (gives_back && attempt.is_started) fail("I6", name + ": given back although it started");
-  if (gives_back && change.job.attempts != before.row.attempts - 1) fail("I6", name + ": given back, but the attempt stays counted");
+  if (gives_back && change.job.attempts != before.row.attempts - 1)
+    fail("I6", name + ": given back, but the attempt stays counted");
   if (gives_back) return;
   if (!attempt.answer) return fail("I5", name + ": a result before the handler gave one");
   using O = Outcome::Kind;
   const O said = attempt.answer->kind;
   const bool is_last = before.row.attempts >= before.row.max_attempts;
-  const bool is_right = change.kind == Kind::done ? said == O::done : change.kind == Kind::dead ? said == O::dead || (said == O::retry && is_last) : said == O::retry && !is_last;
+  const bool is_right = change.kind == Kind::done   ? said == O::done
+                        : change.kind == Kind::dead ? said == O::dead || (said == O::retry && is_last)
+                                                    : said == O::retry && !is_last;
   if (!is_right) fail("I5", name + ": the handler said something else than " + to_string(change.kind));
-  if (change.kind == Kind::retried && attempt.answer->retry_after && change.job.fire_at < change.db_now + *attempt.answer->retry_after)
+  if (change.kind == Kind::retried && attempt.answer->retry_after &&
+      change.job.fire_at < change.db_now + *attempt.answer->retry_after)
     fail("I2", name + ": its retry is due too early");
 }
 
@@ -129,7 +148,8 @@ void Checker::check_calm(const FakeDatabase::Change& change, const Record& befor
   const auto own = calm_bounds_.find(change.job.job_id);
   if (own == calm_bounds_.end()) return;  // from before the calm
   const Duration late = change.db_now - before.row.fire_at;
-  if (late > own->second) fail("calm", "job " + std::to_string(change.job.job_id) + " was claimed " + ms(late) + " after its time");
+  if (late > own->second)
+    fail("calm", "job " + std::to_string(change.job.job_id) + " was claimed " + ms(late) + " after its time");
 }
 
 // Handlers ------------------------------------------------------------------------------------------------------------
@@ -144,16 +164,21 @@ void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
   if (found == attempts_.end()) return fail("I4", name + " started without a claim");
   Attempt& attempt = found->second;
   Record& record = records_.at(job.job_id);
-  if (attempt.is_started || !record.started.emplace(attempt.life, attempt.number).second) fail("I4", name + " started twice");
+  if (attempt.is_started || !record.started.emplace(attempt.life, attempt.number).second)
+    fail("I4", name + " started twice");
   attempt.is_started = true;
-  if (!record.is_hastened && db_high_ < job.action_time) fail("I2", name + " started " + ms(job.action_time - db_high_) + " early");
+  if (!record.is_hastened && db_high_ < job.action_time)
+    fail("I2", name + " started " + ms(job.action_time - db_high_) + " early");
   if (scheduler_.now() >= attempt.lease_end) fail("I4", name + " started after the end of its lease");
-  // A step of the database's clock ends leases before their time; no node can know while the answer to its claim is under way.
-  if (record.is_cancel_acknowledged && attempt.clock_steps == clock_steps_) fail("I3", name + " started after its cancel was acknowledged");
+  // A step of the database's clock ends leases before their time; no node can know while the answer to its claim is
+  // under way.
+  if (record.is_cancel_acknowledged && attempt.clock_steps == clock_steps_)
+    fail("I3", name + " started after its cancel was acknowledged");
 }
 
 void Checker::on_answer(const ClaimedJob& claimed, const Outcome& outcome) {
-  trace_.line(scheduler_.now(), "handler answers " + std::to_string(static_cast<int>(outcome.kind)) + " for job " + std::to_string(claimed.job.job_id));
+  trace_.line(scheduler_.now(), "handler answers " + std::to_string(static_cast<int>(outcome.kind)) + " for job " +
+                                    std::to_string(claimed.job.job_id));
   Attempt& attempt = attempts_.at(claimed.token);
   attempt.answer = outcome;
   attempt.answered = scheduler_.now();
@@ -166,14 +191,16 @@ void Checker::on_crash(const std::string& node) {
 
 void Checker::on_drained(const std::string& node) {
   for (const auto& [id, record] : records_)
-    if (record.row.status == JobStatus::running && record.row.node == node) fail("handover", node + " left and kept the claim of job " + std::to_string(id));
+    if (record.row.status == JobStatus::running && record.row.node == node)
+      fail("handover", node + " left and kept the claim of job " + std::to_string(id));
 }
 
 // Callers -------------------------------------------------------------------------------------------------------------
 
 void Checker::on_created(JobId job) {
   const auto found = records_.find(job);
-  if (found == records_.end()) return fail("I1", "job " + std::to_string(job) + " was acknowledged and never committed");
+  if (found == records_.end())
+    return fail("I1", "job " + std::to_string(job) + " was acknowledged and never committed");
   found->second.is_acknowledged = true;
 }
 
@@ -186,7 +213,8 @@ void Checker::on_cancel_reply(const CancelReply& reply) {
     return;
   }
   if (reply.kind != CancelReply::Kind::cancelled) return;
-  if (found->second.row.status != JobStatus::cancelled) fail("I3", name + ": the cancel was acknowledged, the job is " + std::string(to_string(found->second.row.status)));
+  if (found->second.row.status != JobStatus::cancelled)
+    fail("I3", name + ": the cancel was acknowledged, the job is " + std::string(to_string(found->second.row.status)));
   found->second.is_cancel_acknowledged = true;
 }
 
@@ -201,20 +229,24 @@ void Checker::check_overdue() {
   for (const auto& [id, row] : database_.live()) {
     const Duration late = std::min<Duration>(database_.now() - row.job.fire_at, scheduler_.now() - *faults_ended_);
     if (late > *overdue_bound_)
-      return fail("live", "job " + std::to_string(id) + " (" + std::string(to_string(row.job.status)) + ") is overdue by " + ms(late) + " without any fault");
+      return fail("live", "job " + std::to_string(id) + " (" + std::string(to_string(row.job.status)) +
+                              ") is overdue by " + ms(late) + " without any fault");
     const auto claim = attempts_.find(records_.at(id).token);
-    if (claim != attempts_.end() && !claim->second.is_orphan) check_claim_is_held("job " + std::to_string(id), claim->second);
+    if (claim != attempts_.end() && !claim->second.is_orphan)
+      check_claim_is_held("job " + std::to_string(id), claim->second);
   }
 }
 
-// After the claim memory is a promise. Without faults claims start and outcomes are written at once; what was forgotten before the
-// faults ended has left its row running.
+// After the claim memory is a promise. Without faults claims start and outcomes are written at once; what was forgotten
+// before the faults ended has left its row running.
 void Checker::check_claim_is_held(const std::string& name, const Attempt& attempt) {
   constexpr Duration kLong = std::chrono::seconds(1);
   const auto waits_since = [&](MonoTime time) { return scheduler_.now() - std::max(time, *faults_ended_); };
-  if (attempt.answer && waits_since(attempt.answered) > kLong) fail("live", name + ": its handler has answered and nobody wrote it down");
+  if (attempt.answer && waits_since(attempt.answered) > kLong)
+    fail("live", name + ": its handler has answered and nobody wrote it down");
   const bool is_trusted = scheduler_.now() < attempt.lease_end - kLong && attempt.clock_steps == clock_steps_;
-  if (!attempt.is_started && is_trusted && waits_since(attempt.claimed) > kLong) fail("live", name + " was claimed and never started");
+  if (!attempt.is_started && is_trusted && waits_since(attempt.claimed) > kLong)
+    fail("live", name + " was claimed and never started");
 }
 
 void Checker::check_end() {
@@ -233,7 +265,8 @@ void Checker::check_end() {
   }
   std::int64_t total = 0;
   for (const TypeCount& count : database_.counts()) total += count.n;
-  if (total != static_cast<std::int64_t>(records_.size())) fail("I1", "jobs created: " + std::to_string(records_.size()) + ", jobs there: " + std::to_string(total));
+  if (total != static_cast<std::int64_t>(records_.size()))
+    fail("I1", "jobs created: " + std::to_string(records_.size()) + ", jobs there: " + std::to_string(total));
 }
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// Watches a simulated cluster and says which promise was broken. Believes neither the engine nor the database in memory: it keeps a
-// record of its own of every job, from what was committed, started, answered and told to callers.
+// Watches a simulated cluster and says which promise was broken. Believes neither the engine nor the database in
+// memory: it keeps a record of its own of every job, from what was committed, started, answered and told to callers.
 //
 //   I1  an acknowledged job ends done, cancelled or dead        I5  the result of a lost claim changes nothing
 //   I2  nothing starts before its time                          I6  attempts stay within the limit; then dead
@@ -31,13 +31,13 @@ class Checker {
       : scheduler_(scheduler), trace_(trace), database_(database), faults_(faults) {}
 
   // What happened.
-  void on_change(const FakeDatabase::Change& change);                     // committed
-  void on_start(const std::string& node, const ClaimedJob& claimed);      // a handler began
-  void on_answer(const ClaimedJob& claimed, const Outcome& outcome);      // and gave its outcome
-  void on_crash(const std::string& node);                                 // what it had in memory is lost
-  void on_drained(const std::string& node);                               // it had time to hand over, without faults
-  void on_created(JobId job);                                             // a caller was told so
-  void on_cancel_reply(const CancelReply& reply);                         // likewise
+  void on_change(const FakeDatabase::Change& change);                 // committed
+  void on_start(const std::string& node, const ClaimedJob& claimed);  // a handler began
+  void on_answer(const ClaimedJob& claimed, const Outcome& outcome);  // and gave its outcome
+  void on_crash(const std::string& node);                             // what it had in memory is lost
+  void on_drained(const std::string& node);                           // it had time to hand over, without faults
+  void on_created(JobId job);                                         // a caller was told so
+  void on_cancel_reply(const CancelReply& reply);                     // likewise
   void on_clock_step() { ++clock_steps_; }
 
   // From now on nothing fails any more: what is overdue must be gone within `bound`.
@@ -73,10 +73,10 @@ class Checker {
     bool is_orphan = false;  // the process that held it is gone, or never heard of it
   };
   struct Record {
-    Job row;            // after the last committed change
+    Job row;  // after the last committed change
     ClaimToken token = 0;
-    int life = 0;       // grows with every retry of the dead job
-    bool is_hastened = false;    // run now: may start before its action_time
+    int life = 0;              // grows with every retry of the dead job
+    bool is_hastened = false;  // run now: may start before its action_time
     bool is_acknowledged = false;
     bool is_cancel_acknowledged = false;
     std::set<std::pair<int, int>> started;  // (life, attempt)

@@ -7,7 +7,8 @@ namespace tocsin {
 
 void Faults::tell(const FakeCall& call, const char* what) {
   ++injected_;
-  trace_.line(scheduler_.now(), "fault " + std::string(call.verb) + " of session " + std::to_string(call.session) + ": " + what);
+  trace_.line(scheduler_.now(),
+              "fault " + std::string(call.verb) + " of session " + std::to_string(call.session) + ": " + what);
 }
 
 // Even on a logarithmic scale: as many around a millisecond as around ten seconds.
@@ -17,7 +18,8 @@ Duration Faults::any_delay() {
 }
 
 void Faults::travel(Duration typical) {
-  Duration time = typical / 2 + Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(typical.count()))));
+  Duration time =
+      typical / 2 + Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(typical.count()))));
   if (happens(rates.delay)) {
     time = any_delay();
     ++injected_;
@@ -31,7 +33,8 @@ FaultPoint::Fate Faults::before(const FakeCall& call) {
   if (call.verb == "scan" && scheduler_.now() < scans_held_until_) scheduler_.wait_until(scans_held_until_);
   if (is_down_) {
     // Until the connect gives up.
-    scheduler_.sleep(std::min(Duration(random_.below(2'000'000)), std::max<Duration>(end_ - scheduler_.now(), Duration(0))));
+    scheduler_.sleep(
+        std::min(Duration(random_.below(2'000'000)), std::max<Duration>(end_ - scheduler_.now(), Duration(0))));
     return Fate::unavailable;
   }
   if (happens(rates.unavailable)) return tell(call, "unavailable"), Fate::unavailable;
@@ -49,7 +52,8 @@ bool Faults::after(const FakeCall& call) {
 }
 
 void Faults::before_step() {
-  if (happens(rates.starved)) scheduler_.sleep(std::min<Duration>(Duration(random_.below(300'000)), end_ - scheduler_.now()));
+  if (happens(rates.starved))
+    scheduler_.sleep(std::min<Duration>(Duration(random_.below(300'000)), end_ - scheduler_.now()));
 }
 
 void Faults::keep(std::function<void()> effect) {

@@ -1,5 +1,5 @@
-// What can go wrong between a session and the database. Which of it happens in a world, and how often, is drawn from its seed: a world
-// with few kinds of faults goes deeper than one with all of them.
+// What can go wrong between a session and the database. Which of it happens in a world, and how often, is drawn from
+// its seed: a world with few kinds of faults goes deeper than one with all of them.
 #pragma once
 
 #include <algorithm>
@@ -7,17 +7,17 @@
 #include "base/random.h"
 #include "simulation/scheduler.h"
 #include "simulation/trace.h"
-#include "support/fake_database.h"
+#include "support/fake_sessions.h"
 
 namespace tocsin {
 
 struct FaultRates {  // chance per call
   double unavailable = 0;
   double conflict = 0;
-  double late = 0;    // answered in doubt, happens afterwards
-  double lost = 0;    // happens, the answer is lost
-  double delay = 0;   // 0.1 ms .. 40 s, each way and while it works
-  double starved = 0; // chance per step of a stage: its thread gets no processor for a while
+  double late = 0;     // answered in doubt, happens afterwards
+  double lost = 0;     // happens, the answer is lost
+  double delay = 0;    // 0.1 ms .. 40 s, each way and while it works
+  double starved = 0;  // chance per step of a stage: its thread gets no processor for a while
 };
 
 // Thread: owner only.

@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kStackBytes = 128 * 1024;
+constexpr std::size_t kStackBytes = 256 * 1024;  // sanitizers need more than half of it
 
 // Stacks are used again: thousands of worlds need no more of them than one.
 boost::context::pooled_fixedsize_stack& stacks() {
@@ -28,11 +28,21 @@ Scheduler::FiberId Scheduler::spawn(std::function<void()> body) {
   const FiberId id = ++last_fiber_;
   auto fiber = std::make_unique<Fiber>();
   Fiber* self = fiber.get();
-  fiber->inside = boost::context::fiber(std::allocator_arg, stacks(), [self, body = std::move(body)](boost::context::fiber&& caller) {
-    self->outside = std::move(caller);
-    body();
-    return std::move(self->outside);
-  });
+  const boost::context::stack_context memory = stacks().allocate();
+  fiber->stack = {static_cast<char*>(memory.sp) - memory.size, memory.size};
+  const boost::context::preallocated place(memory.sp, memory.size, memory);
+  fiber->inside = boost::context::fiber(std::allocator_arg, place, stacks(),
+                                        [this, self, body = std::move(body)](boost::context::fiber&& caller) {
+                                          after_switch(nullptr, &outside_stack_);
+                                          self->outside = std::move(caller);
+                                          struct Leaving {  // by its end, or unwound by kill()
+                                            const Stack& to;
+                                            ~Leaving() { before_switch(nullptr, to); }
+                                          };
+                                          const Leaving leaving{outside_stack_};
+                                          body();
+                                          return std::move(self->outside);
+                                        });
   fibers_.emplace(id, std::move(fiber));
   at(now_, [this, id] { resume(id); });
   return id;
@@ -44,6 +54,19 @@ void Scheduler::kill(FiberId fiber) {
   if (it == fibers_.end()) return;
   const auto dying = std::move(it->second);
   fibers_.erase(it);
+  if (dying->is_begun) enter(*dying, [&] { dying->inside = {}; });
+}
+
+void Scheduler::kill_all() {
+  while (!fibers_.empty()) kill(fibers_.begin()->first);
+}
+
+template <class Jump>
+void Scheduler::enter(Fiber& fiber, Jump jump) {
+  void* state = nullptr;
+  before_switch(&state, fiber.stack);
+  jump();
+  after_switch(state, nullptr);
 }
 
 void Scheduler::resume(FiberId id) {
@@ -51,9 +74,10 @@ void Scheduler::resume(FiberId id) {
   if (it == fibers_.end()) return;
   Fiber& fiber = *it->second;
   fiber.is_waiting = false;
+  fiber.is_begun = true;
   const FiberId before = running_;
   running_ = id;
-  fiber.inside = std::move(fiber.inside).resume();
+  enter(fiber, [&] { fiber.inside = std::move(fiber.inside).resume(); });
   running_ = before;
   if (!fiber.inside) fibers_.erase(id);
 }
@@ -70,6 +94,11 @@ void Scheduler::wait_until(MonoTime time) {
       if (it != fibers_.end() && it->second->is_waiting && it->second->waits == wait) resume(id);
     });
   }
+  struct Switch {
+    Fiber& fiber;
+    Switch(Fiber& leaving, const Stack& to) : fiber(leaving) { before_switch(&fiber.inside_state, to); }
+    ~Switch() { after_switch(fiber.inside_state, nullptr); }  // also when kill() unwinds
+  } const there_and_back(fiber, outside_stack_);
   fiber.outside = std::move(fiber.outside).resume();
 }
 

@@ -1,4 +1,5 @@
-// Virtual time, and fibers that sleep in it: everything of a simulated cluster runs in one thread, in an order that one seed decides.
+// Virtual time, and fibers that sleep in it: everything of a simulated cluster runs in one thread, in an order that one
+// seed decides.
 #pragma once
 
 #include <boost/context/fiber.hpp>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "simulation/stack_switch.h"
 #include "tocsin/clock.h"
 
 namespace tocsin {
@@ -31,7 +33,7 @@ class Scheduler final : public Clock {
   FiberId spawn(std::function<void()> body);
   // Ends a fiber where it stands; its stack is unwound. REQUIRES: not called from that fiber.
   void kill(FiberId fiber);
-  bool is_alive(FiberId fiber) const { return fibers_.contains(fiber); }
+  void kill_all();
 
   // Inside a fiber only.
   void sleep(Duration time) { wait_until(now_ + time); }
@@ -51,16 +53,24 @@ class Scheduler final : public Clock {
     std::function<void()> work;
   };
   struct Later {
-    bool operator()(const Event& a, const Event& b) const { return a.time != b.time ? a.time > b.time : a.order > b.order; }
+    bool operator()(const Event& a, const Event& b) const {
+      return a.time != b.time ? a.time > b.time : a.order > b.order;
+    }
   };
   struct Fiber {
     boost::context::fiber inside;   // where it stands, while it does not run
     boost::context::fiber outside;  // where to go back to, while it runs
     std::uint64_t waits = 0;        // tells an old alarm from the present one
     bool is_waiting = false;
+    bool is_begun = false;
+    Stack stack;
+    void* inside_state = nullptr;  // what the sanitizer keeps of it
   };
 
   void resume(FiberId id);
+  // Jumps into a fiber by `jump` and comes back when it waits or ends.
+  template <class Jump>
+  void enter(Fiber& fiber, Jump jump);
 
   Random random_;
   MonoTime now_{};
@@ -70,6 +80,7 @@ class Scheduler final : public Clock {
   std::map<FiberId, std::unique_ptr<Fiber>> fibers_;
   FiberId last_fiber_ = 0;
   FiberId running_ = 0;
+  Stack outside_stack_;
 };
 
 }  // namespace tocsin

@@ -8,8 +8,10 @@
 namespace tocsin {
 
 const char* name_of(Counter counter) {
-  constexpr const char* kNames[] = {"candidates",     "refused",       "claims_won", "claims_lost",    "claims_in_doubt", "backlog_claims", "finished_done",
-                                    "finished_retry", "finished_dead", "given_back", "stale_finishes", "expired_starts",  "buried",         "store_errors"};
+  constexpr const char* kNames[] = {"candidates",      "refused",        "claims_won",     "claims_lost",
+                                    "claims_in_doubt", "backlog_claims", "finished_done",  "finished_retry",
+                                    "finished_dead",   "given_back",     "stale_finishes", "expired_starts",
+                                    "buried",          "store_errors"};
   static_assert(std::size(kNames) == kCounters);
   return kNames[static_cast<int>(counter)];
 }
@@ -65,7 +67,11 @@ class SimNode::SimHandler final : public Handler {
 };
 
 SimNode::SimNode(SimContext& world, std::string name, EngineConfig config, std::vector<Shard> shards, int claimers)
-    : world_(world), name_(std::move(name)), config_(std::move(config)), shards_(std::move(shards)), handler_(std::make_unique<SimHandler>(*this)) {
+    : world_(world),
+      name_(std::move(name)),
+      config_(std::move(config)),
+      shards_(std::move(shards)),
+      handler_(std::make_unique<SimHandler>(*this)) {
   for (int i = 0; i < claimers + 3; ++i)
     stores_.push_back(std::make_unique<FakeJobStore>(world_.database, &world_.scheduler, &world_.faults, i));
 }
@@ -80,10 +86,14 @@ void SimNode::start(std::shared_ptr<const TypeCatalog> catalog) {
   world_.trace.line(world_.scheduler.now(), name_ + " starts");
   EngineStores stores{*stores_[0], {}, *stores_[1], *stores_[2]};
   for (std::size_t i = 3; i < stores_.size(); ++i) stores.claimers.push_back(stores_[i].get());
-  const auto find_handler = [this](const BizType& type) { return type.handler_kind == "sim" ? handler_.get() : nullptr; };
-  engine_ = std::make_unique<Engine>(config_, shards_, stores, find_handler, *this, static_cast<std::uint64_t>(world_.random.int64()));
+  const auto find_handler = [this](const BizType& type) {
+    return type.handler_kind == "sim" ? handler_.get() : nullptr;
+  };
+  engine_ = std::make_unique<Engine>(config_, shards_, stores, find_handler, *this,
+                                     static_cast<std::uint64_t>(world_.random.int64()));
   std::vector<Waker*> wakers;
-  for (Stage* stage : engine_->stages()) wakers.push_back(loops_.emplace_back(std::make_unique<Loop>(*this, *stage)).get());
+  for (Stage* stage : engine_->stages())
+    wakers.push_back(loops_.emplace_back(std::make_unique<Loop>(*this, *stage)).get());
   engine_->set_wakers(wakers);
   engine_->set_catalog(std::move(catalog));
 }
@@ -133,10 +143,12 @@ Outcome SimNode::any_outcome() {
 }
 
 Duration SimNode::any_run_time(const ClaimedJob& job) {
-  const double lease = static_cast<double>(std::max<std::int64_t>(2'000, (job.lease_deadline - world_.scheduler.now()).count()));
+  const double lease =
+      static_cast<double>(std::max<std::int64_t>(2'000, (job.lease_deadline - world_.scheduler.now()).count()));
   const double chance = world_.random.unit();
   if (chance < habits_.hangs) return Duration(static_cast<std::int64_t>(lease * (2 + 20 * world_.random.unit())));
-  if (chance < habits_.hangs + habits_.overruns) return Duration(static_cast<std::int64_t>(lease * (0.9 + world_.random.unit())));
+  if (chance < habits_.hangs + habits_.overruns)
+    return Duration(static_cast<std::int64_t>(lease * (0.9 + world_.random.unit())));
   const double most = std::min(lease * 0.8, habits_.fails > 0 ? 3e6 : 20e3);
   return Duration(static_cast<std::int64_t>(1'000 * std::pow(most / 1'000, world_.random.unit())));
 }
@@ -151,7 +163,8 @@ void SimNode::answer(std::uint64_t id) {
 
 void SimNode::hurry_handlers(Duration time) {
   for (const auto& [id, run] : runs_)
-    world_.scheduler.after(Duration(world_.random.below(static_cast<std::uint64_t>(time.count()))), [this, id] { answer(id); });
+    world_.scheduler.after(Duration(world_.random.below(static_cast<std::uint64_t>(time.count()))),
+                           [this, id] { answer(id); });
 }
 
 void SimNode::count(Counter what, std::int64_t n) {
@@ -169,7 +182,9 @@ void SimNode::failed(std::string_view stage, const Error& error) {
 void SimNode::check_bounds() {
   const EngineShared& shared = engine_->shared();
   const auto expect = [&](std::size_t size, std::size_t most, const char* what) {
-    if (size > most) world_.checker.fail("I7", name_ + ": " + std::to_string(size) + ' ' + what + ", allowed are " + std::to_string(most));
+    if (size > most)
+      world_.checker.fail("I7",
+                          name_ + ": " + std::to_string(size) + ' ' + what + ", allowed are " + std::to_string(most));
   };
   const std::size_t running = shared.gate.running();
   expect(shared.known.size(), config_.capacity, "known jobs");

@@ -12,20 +12,29 @@
 namespace tocsin {
 namespace {
 
+#if defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kSeeds = 20, kRepeatedSeeds = 1;  // a hundred times slower
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr std::uint64_t kSeeds = 200, kRepeatedSeeds = 2;
+#else
+constexpr std::uint64_t kSeeds = 1000, kRepeatedSeeds = 5;
+#endif
+
 std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text && *text ? std::strtoull(text, nullptr, 0) : otherwise;
 }
 
 std::string told(std::uint64_t seed, const WorldReport& report) {
-  std::string text = "seed " + std::to_string(seed) + " broke a promise; see it again with: scripts/dev sim --seed " + std::to_string(seed) + " -v\n";
+  std::string text = "seed " + std::to_string(seed) + " broke a promise; see it again with: scripts/dev sim --seed " +
+                     std::to_string(seed) + " -v\n";
   for (const std::string& failure : report.failures) text += "  " + failure + '\n';
   return text;
 }
 
 TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
   const std::uint64_t only = number_from("TOCSIN_SIM_SEED", 0);
-  const std::uint64_t n = only ? 1 : number_from("TOCSIN_SIM_SEEDS", 1000);
+  const std::uint64_t n = only ? 1 : number_from("TOCSIN_SIM_SEEDS", kSeeds);
   const bool is_printed = number_from("TOCSIN_SIM_TRACE", 0) != 0;
   WorldReport sum;
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -38,10 +47,11 @@ TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
       break;
     }
   }
-  std::printf("%zu jobs, %zu starts, %llu faults, %llu events\n", sum.jobs, sum.starts, static_cast<unsigned long long>(sum.faults),
-              static_cast<unsigned long long>(sum.events));
+  std::printf("%zu jobs, %zu starts, %llu faults, %llu events\n", sum.jobs, sum.starts,
+              static_cast<unsigned long long>(sum.faults), static_cast<unsigned long long>(sum.events));
   for (int c = 0; c < kCounters; ++c) {
-    std::printf("  %-16s %lld\n", name_of(static_cast<Counter>(c)), static_cast<long long>(sum.counters[static_cast<std::size_t>(c)]));
+    std::printf("  %-16s %lld\n", name_of(static_cast<Counter>(c)),
+                static_cast<long long>(sum.counters[static_cast<std::size_t>(c)]));
     // A path that no seed walks is not tested: then the worlds have become too kind.
     if (n >= 200 && !HasFailure()) {
       EXPECT_GT(sum.counters[static_cast<std::size_t>(c)], 0) << name_of(static_cast<Counter>(c));
@@ -50,7 +60,7 @@ TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
 }
 
 TEST(Simulation, RepeatsItselfFromTheSameSeed) {
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kRepeatedSeeds; ++seed) {
     const WorldReport first = run_world(seed), second = run_world(seed);
     EXPECT_EQ(first.trace_hash, second.trace_hash) << "seed " << seed;
     EXPECT_EQ(first.events, second.events);
@@ -61,7 +71,8 @@ TEST(Simulation, RepeatsItselfFromTheSameSeed) {
 // Mistakes of the store that show at run time; the contract suite notices all of them.
 TEST(Simulation, NoticesEveryMistakePlantedInTheStore) {
   constexpr std::uint64_t kMostSeeds = 300;
-  // Nobody in a world reads the limit or the locks: the engine counts what it gets and stops the process when it is too much.
+  // Nobody in a world reads the limit or the locks: the engine counts what it gets and stops the process when it is too
+  // much.
   const std::set<std::string> of_the_contract_alone = {"ignores_limit", "ignores_locks"};
   for (const auto& [name, bug] : kFakeBugs) {
     if (of_the_contract_alone.contains(name)) continue;
@@ -71,7 +82,8 @@ TEST(Simulation, NoticesEveryMistakePlantedInTheStore) {
     WorldReport report = run_world(seed, options);
     while (report.failures.empty() && seed < kMostSeeds) report = run_world(++seed, options);
     EXPECT_FALSE(report.failures.empty()) << name << " went unnoticed";
-    if (!report.failures.empty()) std::printf("  %-22s seed %3llu  %s\n", name, static_cast<unsigned long long>(seed), report.failures[0].c_str());
+    if (!report.failures.empty())
+      std::printf("  %-22s seed %3llu  %s\n", name, static_cast<unsigned long long>(seed), report.failures[0].c_str());
   }
 }
 

@@ -42,6 +42,7 @@ class WallClock {
 class World {
  public:
   World(std::uint64_t seed, const WorldOptions& options);
+  ~World() { scheduler_.kill_all(); }  // before what they stand on goes
   WorldReport run();
 
  private:
@@ -85,11 +86,15 @@ class World {
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::unique_ptr<Callers> callers_;
   MonoTime faults_end_{};
-  double crashes_ = 0, clock_steps_ = 0, outages_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0, slow_starts_ = 0;  // chances
+  double crashes_ = 0, clock_steps_ = 0, outages_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0,
+         slow_starts_ = 0;  // chances
 };
 
 World::World(std::uint64_t seed, const WorldOptions& options)
-    : random_(seed), scheduler_(seed ^ 0x5eed), trace_(options.is_printed), database_([this] { return wall_.now(); }, 4) {
+    : random_(seed),
+      scheduler_(seed ^ 0x5eed),
+      trace_(options.is_printed),
+      database_([this] { return wall_.now(); }, 4) {
   database_.bugs = options.bugs;
   database_.on_change = [this](const FakeDatabase::Change& change) { checker_.on_change(change); };
   draw_config();
@@ -101,7 +106,8 @@ World::World(std::uint64_t seed, const WorldOptions& options)
   std::vector<SimNode*> nodes;
   for (int i = 0; i < n; ++i) {
     config_.node = "node-" + std::to_string(i);
-    nodes_.push_back(std::make_unique<SimNode>(context_, config_.node, config_, shards, 1 + static_cast<int>(random_.below(2))));
+    nodes_.push_back(
+        std::make_unique<SimNode>(context_, config_.node, config_, shards, 1 + static_cast<int>(random_.below(2))));
     nodes.push_back(nodes_.back().get());
   }
   std::vector<TypeId> ids;
@@ -148,7 +154,8 @@ void World::publish_catalog() {
 void World::draw_faults() {
   const auto rate = [&](double most) { return chance(0.5) ? 0 : most * random_.unit(); };
   faults_.rates = {rate(0.1), rate(0.05), rate(0.05), rate(0.1), rate(0.05), rate(0.02)};
-  crashes_ = rate(0.4), clock_steps_ = rate(0.4), outages_ = rate(0.3), locks_ = rate(1), pauses_ = rate(0.3), freezes_ = rate(0.3), slow_starts_ = rate(1);
+  crashes_ = rate(0.4), clock_steps_ = rate(0.4), outages_ = rate(0.3), locks_ = rate(1), pauses_ = rate(0.3),
+  freezes_ = rate(0.3), slow_starts_ = rate(1);
   if (chance(0.5)) wall_.set_drift((random_.unit() - 0.5) * 1.8e-4);  // +-90 ppm
   faults_end_ = MonoTime(20s + up_to(40s));
 }
@@ -166,7 +173,8 @@ void World::plan_trouble() {
 void World::trouble() {
   SimNode& node = *nodes_[random_.below(nodes_.size())];
   if (chance(crashes_)) stop_node(node);
-  if (chance(freezes_) && node.is_up()) node.freeze_until(std::min<MonoTime>(faults_end_, scheduler_.now() + up_to(10s)));
+  if (chance(freezes_) && node.is_up())
+    node.freeze_until(std::min<MonoTime>(faults_end_, scheduler_.now() + up_to(10s)));
   if (chance(clock_steps_)) step_clock();
   if (chance(locks_)) lock_some_row();
   if (chance(pauses_)) toggle_pause();
@@ -232,7 +240,8 @@ void World::end_faults() {
 
 // Everything that was left behind must come to its end.
 void World::live_on() {
-  // Rows that landed behind a low-water mark wait for the sweep; all others for a scan. The rest is the time the work itself takes.
+  // Rows that landed behind a low-water mark wait for the sweep; all others for a scan. The rest is the time the work
+  // itself takes.
   checker_.faults_ended(config_.sweep_interval + 2 * config_.scan_interval + 5s);
   const MonoTime give_up = scheduler_.now() + 5min;
   while (!database_.live().empty() && scheduler_.now() < give_up && checker_.failures().empty()) {
@@ -246,13 +255,17 @@ void World::calm_down() {
   checker_.calm_begins();
   callers_->probe(10, kOnTime, config_.scan_interval);
   for (int i = 0; i < 3; ++i)
-    scheduler_.after(up_to(4s), [this] { callers_->commit_late(up_to(config_.late_commit_margin / 2), config_.scan_interval + kOnTime); });
+    scheduler_.after(up_to(4s), [this] {
+      callers_->commit_late(up_to(config_.late_commit_margin / 2), config_.scan_interval + kOnTime);
+    });
   scheduler_.after(up_to(4s), [this] {  // behind the low-water mark: the sweep finds it
-    callers_->commit_late(config_.late_commit_margin + up_to(5s), config_.sweep_interval + 2 * config_.scan_interval + kOnTime);
+    callers_->commit_late(config_.late_commit_margin + up_to(5s),
+                          config_.sweep_interval + 2 * config_.scan_interval + kOnTime);
   });
   // And some after a lull, in which the wheel stood still.
   for (int i = 0; i < 5; ++i)
-    scheduler_.after(20s + i * 300ms, [this] { callers_->commit_ahead(config_.lookahead + config_.scan_interval + kOnTime, kOnTime); });
+    scheduler_.after(20s + i * 300ms,
+                     [this] { callers_->commit_ahead(config_.lookahead + config_.scan_interval + kOnTime, kOnTime); });
   // To the end of the last lease too: a scan may have seen it while the job ran.
   scheduler_.run_until(scheduler_.now() + 28s + config_.lookahead + 2s);
   if (!checker_.failures().empty()) return;
@@ -286,7 +299,13 @@ WorldReport World::run() {
   if (checker_.failures().empty()) live_on();
   if (checker_.failures().empty()) calm_down();
 
-  WorldReport report{checker_.failures(), trace_.hash(), scheduler_.events(), faults_.injected(), checker_.created(), checker_.starts(), {}};
+  WorldReport report{checker_.failures(),
+                     trace_.hash(),
+                     scheduler_.events(),
+                     faults_.injected(),
+                     checker_.created(),
+                     checker_.starts(),
+                     {}};
   for (const auto& node : nodes_)
     for (std::size_t i = 0; i < report.counters.size(); ++i) report.counters[i] += node->counters()[i];
   return report;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "api/backend.h"
-#include "support/fake_database.h"
+#include "support/fake_sessions.h"
 
 namespace tocsin {
 

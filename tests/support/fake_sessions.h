@@ -1,0 +1,107 @@
+// Sessions over the database in memory, and what may happen to their calls.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "support/fake_database.h"
+
+namespace tocsin {
+
+// One call of a session, as a fault point sees it.
+struct FakeCall {
+  std::string_view verb;
+  bool is_write = false;
+  int session = 0;
+};
+
+// Stands between a session and the database. before, working and after may suspend their caller (the simulator switches
+// fibers). The order of a call is: before, the database reads its clock, working, the effect (all of it in one
+// instant), after. Thread: that of the sessions.
+class FaultPoint {
+ public:
+  enum class Fate {
+    happens,
+    unavailable,  // does not happen
+    conflict,     // does not happen: a deadlock or a lock time-out
+    late,         // answered with in_doubt now, happens when the effect handed to keep() is called (writes only)
+  };
+  virtual ~FaultPoint() = default;
+  virtual Fate before(const FakeCall& call) = 0;
+  virtual void working(const FakeCall& call) = 0;
+  // False: it happened, the answer is lost.
+  virtual bool after(const FakeCall& call) = 0;
+  virtual void keep(std::function<void()> effect) = 0;
+};
+
+// What the sessions share: a way to the database that may fail.
+// Thread: owner only.
+class FakeSession {
+ public:
+  explicit FakeSession(FakeDatabase& database, const Clock* clock = nullptr, FaultPoint* faults = nullptr,
+                       int session = 0)
+      : database_(database), clock_(clock), faults_(faults), session_(session) {}
+
+ protected:
+  template <class T, class Effect>
+  Result<T> call(std::string_view verb, bool is_write, Effect effect);
+
+  MonoTime local_now() const { return clock_ ? clock_->now() : MonoTime{}; }
+
+  FakeDatabase& database_;
+
+ private:
+  const Clock* clock_;
+  FaultPoint* faults_;
+  int session_;
+};
+
+class FakeJobStore final : public JobStore, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
+  Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+                                        const ClaimTicket& ticket) override;
+  Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+                                            const ClaimTicket& ticket) override;
+  Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override;
+  Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
+  Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;
+  Result<std::vector<Fired>> fire_due(Lane lane, WallTime from, int limit, const std::string& node) override;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
+  Result<int> bury(std::span<const JobId> jobs) override;
+};
+
+class FakeJobDesk final : public JobDesk, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
+  Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override;
+  Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override;
+  Result<ChangeReply> reschedule(JobId job, const When& when) override;
+  Result<ChangeReply> run_now(JobId job) override;
+  Result<ChangeReply> retry(JobId job) override;
+  Result<int> retry_many(const RetryMany& request) override;
+};
+
+class FakeReportStore final : public ReportStore, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<std::optional<Job>> find(JobId job) override;
+  Result<std::vector<Job>> list(const JobFilter& filter) override;
+  Result<std::vector<TypeCount>> counts() override;
+  Result<std::int64_t> overdue(int at_most) override;
+  Result<DatabaseInfo> info() override;
+};
+
+class FakeTypeStore final : public TypeStore, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<std::vector<BizType>> list() override;
+  Result<PutReply> put(const BizType& type) override;
+  Result<RemoveReply> remove(const std::string& name) override;
+  Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
+                                            std::optional<WallTime> until) override;
+};
+
+}  // namespace tocsin
