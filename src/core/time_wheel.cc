@@ -26,7 +26,8 @@ TimeWheel::TimeWheel(Duration tick, Duration lookahead, std::size_t capacity, Wa
 }
 
 std::int64_t TimeWheel::tick_of(WallTime fire_at) const {
-  return floor_div(fire_at.time_since_epoch().count() + tick_us_ - 1, tick_us_);
+  const std::int64_t us = fire_at.time_since_epoch().count();
+  return floor_div(us, tick_us_) + (us % tick_us_ != 0 ? 1 : 0);
 }
 
 WallTime TimeWheel::position() const { return WallTime(Duration(at_ * tick_us_)); }

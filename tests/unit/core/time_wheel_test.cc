@@ -233,6 +233,13 @@ TEST(TimeWheel, RefusesWhatLiesAWholeRoundAhead) {
   EXPECT_EQ(advance(wheel, kStart + 63ms), std::vector<JobId>{1});
 }
 
+TEST(TimeWheel, TakesTheFirstInstantAndRefusesTheLast) {
+  TimeWheel wheel(1us, 5s, 10, kStart);
+  EXPECT_TRUE(wheel.add(job_at(1, WallTime::min())));
+  EXPECT_FALSE(wheel.add(job_at(2, WallTime::max())));
+  EXPECT_EQ(advance(wheel, kStart + 1us), std::vector<JobId>{1});
+}
+
 TEST(TimeWheel, KeepsTheTimesOfItsEntriesWhenTheClockIsSetBack) {
   TimeWheel wheel(1ms, 62ms, 10, kStart);
   ASSERT_TRUE(wheel.add(job_at(1, kStart + 5ms)));
