@@ -11,8 +11,7 @@ export TOCSIN_SIM_SEEDS=${TOCSIN_SIM_SEEDS:-1000}
 copy=$(mktemp -d "${TMPDIR:-/tmp}/tocsin-plant.XXXXXX")
 trap 'rm -rf "$copy"' EXIT
 
-paths=(CMakeLists.txt include src migrations scripts tests/CMakeLists.txt tests/support tests/simulation)
-git -C "$root" ls-files -z -- "${paths[@]}" |
+git -C "$root" ls-files -z |
   (cd "$root" && tar -c --null -T -) | tar -x -C "$copy"
 cmake -S "$copy" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Release >"$copy/log"
 
