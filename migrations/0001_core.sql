@@ -41,6 +41,7 @@ CREATE TABLE tocsin.biz_type (
   catch_up     jsonb NOT NULL,
   paused       boolean NOT NULL DEFAULT false,
   paused_until timestamptz,
+  removed_at   timestamptz,  -- kept as long as jobs name it: a create may have been on its way when it was removed
   gmt_create   timestamptz NOT NULL DEFAULT clock_timestamp(),
   gmt_modified timestamptz NOT NULL DEFAULT clock_timestamp()
 );
@@ -116,7 +117,7 @@ CREATE TABLE tocsin.job_history_cancelled PARTITION OF tocsin.job_history FOR VA
 CREATE TABLE tocsin.job_history_dead PARTITION OF tocsin.job_history FOR VALUES IN (4) PARTITION BY RANGE (finished_at);
 
 CREATE FUNCTION tocsin.ensure_history(first_day date, last_day date) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog SET timezone = 'UTC' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   day date;
   kind text;
@@ -129,13 +130,16 @@ BEGIN
       -- Serialises with other creators of the same day; they find the table when they get the lock.
       PERFORM pg_advisory_xact_lock(hashtextextended('tocsin.ensure_history', 0));
       CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
-      EXECUTE format('CREATE TABLE tocsin.%I PARTITION OF tocsin.%I FOR VALUES FROM (%L) TO (%L)',
-        leaf, 'job_history_' || kind, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
+      -- Made apart and then attached: PARTITION OF would take a lock on the parent that waits for every reader and stops every finish.
+      EXECUTE format('CREATE TABLE tocsin.%I (LIKE tocsin.%I INCLUDING ALL)', leaf, 'job_history_' || kind);
       EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
       EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id)', leaf || '_biz', leaf);
+      EXECUTE format('ALTER TABLE tocsin.%I ATTACH PARTITION tocsin.%I FOR VALUES FROM (%L) TO (%L)',
+        'job_history_' || kind, leaf, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
     END LOOP;
   END LOOP;
 END $$;
+REVOKE EXECUTE ON FUNCTION tocsin.ensure_history(date, date) FROM PUBLIC;
 SELECT tocsin.ensure_history((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 7);
 
 -- Counts: every statement that changes a status appends one row per type; a node folds them into job_count.
@@ -212,7 +216,7 @@ COMMENT ON VIEW tocsin.job IS 'Every job, live or finished; status and type by n
 -- Counts by type and status, exact at every snapshot, without touching job tables.
 CREATE VIEW tocsin.job_stats AS
   SELECT t.name AS biz_type, v.name AS status, coalesce(sum(c.n), 0)::bigint AS n
-  FROM tocsin.biz_type t
+  FROM (SELECT * FROM tocsin.biz_type WHERE removed_at IS NULL) t
   CROSS JOIN (VALUES (0::smallint, 'pending'), (1, 'running'), (2, 'done'), (3, 'cancelled'), (4, 'dead')) v (status, name)
   LEFT JOIN (SELECT type_id, status, n FROM tocsin.job_count UNION ALL SELECT type_id, status, n FROM tocsin.job_count_delta) c
     ON c.type_id = t.type_id AND c.status = v.status
@@ -223,7 +227,7 @@ COMMENT ON VIEW tocsin.job_stats IS 'Number of jobs by type and status, from rol
 -- (biz_type, biz_id, idempotency_key) again returns the job_id of the first, and raises unique_violation when the body differs.
 CREATE FUNCTION tocsin.create_job(biz_type text, biz_id text, action_time timestamptz, attribute jsonb DEFAULT NULL, idempotency_key text DEFAULT NULL)
 RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
   kind   tocsin.biz_type;
@@ -233,7 +237,7 @@ DECLARE
   found_ record;
   hash   bigint;
 BEGIN
-  SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type;
+  SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type AND t.removed_at IS NULL;
   IF kind.type_id IS NULL THEN
     RAISE EXCEPTION 'biz_type: unknown type %', quote_nullable(biz_type) USING ERRCODE = 'foreign_key_violation';
   END IF;
@@ -292,7 +296,7 @@ END $$;
 
 -- Cancels inside the caller's transaction. Returns 'cancelled', 'running', 'finished' or 'not found'.
 CREATE FUNCTION tocsin.cancel_job(job_id bigint) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog SET timezone = 'UTC' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 #variable_conflict use_variable
 DECLARE
   job  tocsin.job_live;

@@ -35,6 +35,7 @@ struct BizType {
   std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s
   bool paused = false;
   std::optional<WallTime> paused_until;  // with paused: resumes by itself then
+  bool is_removed = false;               // no new jobs; those on their way when it was removed still run
   WallTime gmt_create{};
   WallTime gmt_modified{};
 
@@ -42,7 +43,7 @@ struct BizType {
   bool is_paused(WallTime now) const { return paused && (!paused_until || now < *paused_until); }
 };
 
-// An immutable snapshot of the registry; replaced as a whole.
+// An immutable snapshot of the registry; replaced as a whole. Removed types are found by id only.
 struct TypeCatalog {
   std::vector<std::shared_ptr<const BizType>> types;
   std::unordered_map<std::string, std::shared_ptr<const BizType>> by_name;

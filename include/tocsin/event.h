@@ -35,8 +35,6 @@ class EventSink {
   virtual void count(Counter what, std::int64_t n = 1) = 0;
   // First start of a job: how long after its action_time, or after its creation when that was later.
   virtual void started(TypeId type, Duration lateness) = 0;
-  // One store call of a stage: how long it took, how many rows it moved.
-  virtual void called(std::string_view stage, Duration took, std::int64_t rows) = 0;
   virtual void failed(std::string_view stage, const Error& error) = 0;
 };
 

@@ -55,7 +55,12 @@ struct ClaimedJob {
 
 // What became of one attempt.
 struct Outcome {
-  enum class Kind { done, retry, dead };
+  enum class Kind {
+    done,
+    retry,
+    dead,
+    not_started,  // the handler had no room for it: due again, the attempt not counted
+  };
   Kind kind = Kind::done;
   std::optional<Duration> retry_after;  // retry: the handler's own wish; otherwise the backoff of the type decides
   std::string message;                  // retry, dead: why; kept in the job's errors
@@ -64,6 +69,7 @@ struct Outcome {
   static Outcome retry(std::string why, std::optional<Duration> after = {}) {
     return {Kind::retry, after, std::move(why)};
   }
+  static Outcome not_started(Duration after) { return {Kind::not_started, after, {}}; }
   static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why)}; }
 };
 

@@ -65,10 +65,16 @@ enum class CreateMode {
 };
 
 struct CancelReply {
-  enum class Kind { cancelled, running, finished, not_found };
+  enum class Kind {
+    cancelled,
+    running,
+    finished,
+    not_found,
+    locked,  // another transaction holds the row: nothing was changed, ask again
+  };
   Kind kind = Kind::not_found;
   JobId job_id = 0;
-  std::optional<Job> job;  // as it is now; not for not_found
+  std::optional<Job> job;  // as it is now; not for not_found and locked
 };
 
 // Answer to reschedule, run_now and retry.
@@ -88,7 +94,8 @@ class JobDesk {
   // without a key are re-read by id before that is said). REQUIRES: at most 10,000 jobs.
   virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
 
-  // Pending jobs become cancelled; one reply per id, in order. Durable when it returns.
+  // Pending jobs become cancelled; one reply per id, in order. Durable when it returns. Rows that others hold locked
+  // are waited for after all others are done, a few seconds at most.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) = 0;
 
   // All jobs of a business key, of one type or of every type; at most 10,000.

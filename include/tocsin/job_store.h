@@ -67,7 +67,7 @@ struct FinishRequest {
     done,       // to history
     dead,       // to history, with `message` among the errors
     retry,      // pending again, due after `delay`, with `message` among the errors
-    give_back,  // pending again at once, this attempt not counted: it never started
+    give_back,  // pending again, due after `delay`, this attempt not counted: it never started
   };
   JobId job_id = 0;
   ClaimToken token = 0;

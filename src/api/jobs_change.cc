@@ -1,4 +1,5 @@
 // Cancel, reschedule, run and retry: changes to jobs that exist.
+#include <algorithm>
 #include <array>
 #include <unordered_set>
 
@@ -25,6 +26,10 @@ Problem wrong_state(std::string_view result, const std::optional<Job>& job, cons
   return {409, "The job is " + state + ".", "", 0, result_members(result, job, catalog)};
 }
 
+Error locked_job(JobId id) {
+  return {ErrorCode::conflict, "job " + std::to_string(id) + " is locked by another transaction", ""};
+}
+
 // ---- one job
 
 void answer_cancel(const ApiContext& context, const CallPtr& call, const Result<CancelReply>& result) {
@@ -39,6 +44,8 @@ void answer_cancel(const ApiContext& context, const CallPtr& call, const Result<
       return call->refuse(wrong_state("finished", result->job, *catalog));
     case CancelReply::Kind::not_found:
       return call->refuse(ApiContext::no_such_job());
+    case CancelReply::Kind::locked:
+      return call->refuse(context.problem_of(locked_job(result->job_id)));
   }
 }
 
@@ -89,14 +96,19 @@ void reschedule(ApiContext& context, const CallPtr& call) {
 
 // ---- many jobs
 
+bool is_locked(const CancelReply& reply) { return reply.kind == CancelReply::Kind::locked; }
+
 std::string cancelled_text(const std::vector<CancelReply>& replies) {
   constexpr std::array kNames{
       std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
-      std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"}};
+      std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"},
+      std::pair{CancelReply::Kind::locked, "locked"}};
   std::string text;
   JsonWriter out(text);
   out.begin_object();
   for (const auto& [kind, name] : kNames) {
+    // Rare enough to be absent when there is none.
+    if (kind == CancelReply::Kind::locked && std::ranges::none_of(replies, is_locked)) continue;
     out.key(name).begin_array();
     for (const CancelReply& reply : replies) {
       if (reply.kind == kind) out.value(std::to_string(reply.job_id));

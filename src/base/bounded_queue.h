@@ -22,11 +22,11 @@ class BoundedQueue {
   // Who is woken by a push. REQUIRES: set before the first push.
   void set_consumer(Waker* consumer) { consumer_ = consumer; }
 
-  // False: full or closed; `item` is untouched.
+  // False: full; `item` is untouched.
   bool try_push(T&& item) {
     {
       std::lock_guard lock(mutex_);
-      if (is_closed_ || items_.size() >= capacity_) return false;
+      if (items_.size() >= capacity_) return false;
       items_.push_back(std::move(item));
     }
     if (consumer_) consumer_->wake();
@@ -38,7 +38,6 @@ class BoundedQueue {
     std::size_t n = 0;
     {
       std::lock_guard lock(mutex_);
-      if (is_closed_) return 0;
       n = std::min(items.size(), capacity_ - std::min(capacity_, items_.size()));
       items_.insert(items_.end(), std::make_move_iterator(items.begin()),
                     std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(n)));
@@ -58,12 +57,6 @@ class BoundedQueue {
     return out;
   }
 
-  // Refuses every further push; what is inside can still be taken.
-  void close() {
-    std::lock_guard lock(mutex_);
-    is_closed_ = true;
-  }
-
   std::size_t size() const {
     std::lock_guard lock(mutex_);
     return items_.size();
@@ -75,7 +68,6 @@ class BoundedQueue {
   Waker* consumer_;
   mutable std::mutex mutex_;
   std::deque<T> items_;
-  bool is_closed_ = false;
 };
 
 }  // namespace tocsin

@@ -6,8 +6,9 @@ TypeCatalog::TypeCatalog(std::vector<BizType> all) {
   types.reserve(all.size());
   for (BizType& type : all) {
     auto shared = std::make_shared<const BizType>(std::move(type));
-    by_name.emplace(shared->name, shared);
     by_id.emplace(shared->type_id, shared);
+    if (shared->is_removed) continue;
+    by_name.emplace(shared->name, shared);
     types.push_back(std::move(shared));
   }
 }

@@ -80,15 +80,14 @@ class CppRunner::FunctionHandler final : public Handler {
   void start(const ClaimedJob& job, Finish finish) override {
     const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;
     const std::uint64_t attempt = in_flight->begin(finish);
-    if (attempt == 0) return finish(Outcome::retry("shutting down"));
+    if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
     // The clock is read only before the function runs: after stop() no task begins, so it is alive then.
     const bool is_queued =
         runner_.workers_.try_run([in_flight, attempt, job, function = function_, &clock = runner_.clock_] {
           const bool is_late = clock.now() >= job.lease_deadline;
-          in_flight->end(
-              attempt, is_late ? Outcome::retry("the lease ended before a worker was free") : call(*function, job.job));
+          in_flight->end(attempt, is_late ? Outcome::not_started(Duration(0)) : call(*function, job.job));
         });
-    if (!is_queued) in_flight->end(attempt, Outcome::retry("the queue of workers is full", kFullQueuePause));
+    if (!is_queued) in_flight->end(attempt, Outcome::not_started(kFullQueuePause));
   }
 
  private:

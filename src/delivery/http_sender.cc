@@ -67,7 +67,11 @@ struct Exchange {
     if (done) std::exchange(done, nullptr)(std::move(reply));
   }
   void fail(const std::string& why) {
-    finish(Error{is_sent ? ErrorCode::in_doubt : ErrorCode::unavailable, request.target.origin + ": " + why, {}});
+    finish(Error{is_sent     ? ErrorCode::in_doubt
+                 : has_begun ? ErrorCode::unavailable
+                             : ErrorCode::conflict,
+                 request.target.origin + ": " + why,
+                 {}});
   }
   void fail(const error_code& ec) { fail(interruption.empty() ? phase + (": " + ec.message()) : interruption); }
 
@@ -87,6 +91,7 @@ struct Exchange {
   Connection* connection = nullptr;
   const char* phase = "waiting for a connection";
   std::string interruption;  // why it must end, or empty
+  bool has_begun = false;    // it has its turn: a connection is being made or reused
   bool is_sent = false;      // the first byte may have left
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
@@ -221,6 +226,7 @@ void HttpSender::Engine::accept(const ExchangePtr& exchange) {
 }
 
 void HttpSender::Engine::begin(Origin& origin, const ExchangePtr& exchange) {
+  exchange->has_begun = true;
   origin.active.insert(exchange);
   arm(exchange, exchange->request.timeout);
   asio::co_spawn(*io_, run(origin, exchange), [this, &origin, exchange](std::exception_ptr failure) {

@@ -59,7 +59,8 @@ struct HttpSenderOptions {
 // block or throw.
 class HttpSender {
  public:
-  // Error unavailable: the request was not sent. Error in_doubt: it was, or in part, and no answer came.
+  // Error conflict: no connection became free for it. unavailable: the peer could not be reached. in_doubt: the request
+  // was sent, or in part, and no answer came.
   using Done = std::function<void(Result<OutboundReply>)>;
 
   HttpSender(HttpSenderOptions options, const Clock& clock);

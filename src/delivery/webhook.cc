@@ -12,6 +12,7 @@
 namespace tocsin {
 namespace {
 
+constexpr Duration kNoConnectionPause = std::chrono::seconds(1);
 constexpr std::chrono::seconds kLongestRetryAfter = std::chrono::hours(24);
 
 std::string to_rfc3339(WallTime time) {
@@ -37,6 +38,8 @@ std::optional<Duration> read_retry_after(const std::string& text) {
 }
 
 Outcome outcome_of(const Result<OutboundReply>& answer, const std::string& origin) {
+  // An attempt that never got its turn is none.
+  if (!answer && answer.error().code == ErrorCode::conflict) return Outcome::not_started(kNoConnectionPause);
   if (!answer) return Outcome::retry(answer.error().message);
   const OutboundReply& reply = answer.value();
   if (reply.status / 100 == 2) return Outcome::done();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "node/thread_guard.h"
 #include "postgres/pg_job_desk.h"
 
 namespace tocsin {
@@ -22,7 +23,8 @@ class Coalescer {
 
   Coalescer(const SessionConfig& session, int shards, int threads, std::size_t capacity, std::size_t batch, Flush flush)
       : capacity_(capacity), batch_(batch), flush_(std::move(flush)) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this, session, shards] { run(session, shards); });
+    for (int i = 0; i < threads; ++i)
+      threads_.emplace_back([=, this] { or_abort("coalescer", [&] { run(session, shards); }); });
   }
   ~Coalescer() { stop(); }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "node/thread_guard.h"
+
 namespace tocsin {
 namespace {
 
@@ -36,7 +38,7 @@ DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, 
               true_random()) {
   std::vector<Waker*> wakers;
   for (Stage* stage : engine_.stages()) {
-    loops_.push_back(std::make_unique<LoopThread>(*stage, clock_));
+    loops_.push_back(std::make_unique<LoopThread>(*stage, clock_, config_.on_step));
     wakers.push_back(loops_.back().get());
   }
   engine_.set_wakers(wakers);
@@ -50,12 +52,16 @@ Status DatabaseEngine::connect() {
   for (PgJobStore& store : stores_) {
     if (auto done = store.warm_up(); !done) return done;
   }
+  // Callers may ask for the time before the first scan.
+  const auto reply = stores_.front().scan({});
+  if (!reply) return reply.error();
+  engine_.note_time(*reply);
   return Unit{};
 }
 
 void DatabaseEngine::start() {
   for (auto& loop : loops_) loop->start();
-  listener_ = std::thread([this] { listen(); });
+  listener_ = std::thread([this] { or_abort("listener", [this] { listen(); }); });
 }
 
 bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) {
@@ -72,7 +78,12 @@ bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) 
     abandon();
     is_drained = drained_by(clock_.now() + std::chrono::seconds(2));
   }
-  for (auto& loop : loops_) loop->stop();
+  // A claimer may have claimed between its look at the flag and ours at the gate: it ends first, then what it claimed
+  // goes back.
+  const auto claimers_end = loops_.end() - Engine::kStagesAfterClaim;
+  for (auto loop = loops_.begin(); loop != claimers_end; ++loop) (*loop)->stop();
+  is_drained = drained_by(clock_.now() + std::chrono::seconds(2)) && is_drained;
+  for (auto loop = claimers_end; loop != loops_.end(); ++loop) (*loop)->stop();
   if (listener_.joinable()) listener_.join();
   return is_drained;
 }

@@ -20,6 +20,7 @@ struct DatabaseEngineConfig {
   EngineConfig engine;
   std::vector<Shard> shards;
   int claimers = 2;
+  LoopThread::OnStep on_step;
 };
 
 // Thread: owner only, except hint(), set_catalog(), engine() (any).

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "node/thread_guard.h"
 #include "postgres/pg_maintenance.h"
 #include "postgres/pg_type_store.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr auto kRound = std::chrono::seconds(1);
 constexpr auto kSlowRound = std::chrono::minutes(10);
+constexpr auto kSlowRetry = std::chrono::minutes(1);
 
 SessionConfig unpinned(SessionConfig config) {
   config.has_pinned_plans = false;
@@ -25,9 +27,10 @@ Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callba
       session_(unpinned(config_.session)) {}
 
 Status Housekeeping::start() {
-  if (auto done = slow_round(); !done) return done;
+  // Only what the first finish needs may keep a node from starting; the rest can wait for a better moment.
+  if (auto done = PgMaintenance(session_).prepare_history(); !done) return done;
   if (auto done = round(true); !done) return done;
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { or_abort("housekeeping", [this] { run(); }); });
   return Unit{};
 }
 
@@ -51,8 +54,7 @@ void Housekeeping::stop() {
     is_stopping_ = true;
   }
   woken_.notify_one();
-  if (!thread_.joinable()) return;
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   if (auto done = PgMaintenance(session_).leave(config_.node_id); !done) callbacks_.failed(done.error());
 }
 
@@ -83,15 +85,16 @@ Status Housekeeping::round(bool reload) {
     return done;
   callbacks_.answered();
   if (reload) {
-    auto types = PgTypeStore(session_).list();
-    if (!types) return types.error();
-    callbacks_.types(std::move(*types));
+    PgTypeStore registry(session_);
+    if (auto done = callbacks_.reload_types(registry); !done) return done;
   }
   if (auto folded = maintenance.fold_counts(); !folded) return folded.error();
   return Unit{};
 }
 
 Status Housekeeping::slow_round() {
+  // Soon again after a failure, but not at once: what stands in the way, a backup for instance, takes its time.
+  next_slow_round_ = clock_.now() + kSlowRetry;
   PgMaintenance maintenance(session_);
   if (auto done = maintenance.prepare_history(); !done) return done;
   if (auto done = maintenance.forget_dead_nodes(); !done) return done;

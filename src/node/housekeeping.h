@@ -11,6 +11,7 @@
 #include "postgres/session.h"
 #include "tocsin/biz_type.h"
 #include "tocsin/clock.h"
+#include "tocsin/report_store.h"
 
 namespace tocsin {
 
@@ -26,8 +27,8 @@ struct HousekeepingConfig {
 class Housekeeping {
  public:
   struct Callbacks {
-    std::function<void(std::vector<BizType>)> types;  // read from the registry
-    std::function<void()> answered;                   // the database answered
+    std::function<Status(TypeStore&)> reload_types;  // to read the registry with
+    std::function<void()> answered;                  // the database answered
     std::function<void(const Error&)> failed;
   };
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);

@@ -5,10 +5,12 @@
 
 #include <chrono>
 
+#include "node/thread_guard.h"
+
 namespace tocsin {
 
 void LoopThread::start() {
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { or_abort(stage_.name(), [this] { run(); }); });
   pthread_setname_np(thread_.native_handle(), stage_.name());
 }
 
@@ -46,6 +48,7 @@ void LoopThread::run() {
     step_began_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     const MonoTime next = stage_.step(now);
     step_began_.store(0, std::memory_order_relaxed);
+    on_step_(stage_.name(), clock_.now() - now);
     lock.lock();
     const auto has_work = [this] { return is_woken_ || is_stopping_; };
     if (next == kWhenWoken) {

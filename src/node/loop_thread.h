@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -14,7 +15,10 @@ namespace tocsin {
 // Thread: start, stop and destructor owner only; wake any.
 class LoopThread final : public Waker {
  public:
-  LoopThread(Stage& stage, const Clock& clock) : stage_(stage), clock_(clock) {}
+  // `on_step`: told how long each step took.
+  using OnStep = std::function<void(const char* stage, Duration took)>;
+  LoopThread(Stage& stage, const Clock& clock, OnStep on_step)
+      : stage_(stage), clock_(clock), on_step_(std::move(on_step)) {}
   ~LoopThread() override { stop(); }
 
   void start();
@@ -30,6 +34,7 @@ class LoopThread final : public Waker {
 
   Stage& stage_;
   const Clock& clock_;
+  const OnStep on_step_;
   std::mutex mutex_;
   std::condition_variable woken_;
   bool is_woken_ = false;

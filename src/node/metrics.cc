@@ -7,6 +7,8 @@
 #include <prometheus/text_serializer.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 namespace tocsin {
 namespace {
 
@@ -52,8 +54,8 @@ Metrics::Metrics(const Clock& clock)
                           .Help("First start of a job after its action_time")
                           .Register(*registry_);
   call_family_ = &prometheus::BuildHistogram()
-                      .Name("tocsin_call_seconds")
-                      .Help("Duration of the database calls of a stage")
+                      .Name("tocsin_step_seconds")
+                      .Help("Duration of the steps of a stage, database call included")
                       .Register(*registry_);
   error_family_ = &prometheus::BuildCounter()
                        .Name("tocsin_stage_errors_total")
@@ -81,12 +83,13 @@ prometheus::Histogram& Metrics::lateness_of(TypeId type) {
 }
 
 void Metrics::started(TypeId type, Duration lateness) {
+  // A job that was told to run at once may start before its deadline: it is not late, and a histogram only grows.
+  lateness = std::max(lateness, Duration(0));
   lateness_of(type).Observe(seconds(lateness));
   window_.record(lateness, clock_.now());
 }
 
-void Metrics::called(std::string_view stage, Duration took, std::int64_t rows) {
-  static_cast<void>(rows);
+void Metrics::stepped(std::string_view stage, Duration took) {
   prometheus::Histogram* histogram = nullptr;
   {
     std::lock_guard lock(mutex_);

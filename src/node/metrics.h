@@ -31,7 +31,8 @@ class Metrics final : public EventSink {
 
   void count(Counter what, std::int64_t n) override;
   void started(TypeId type, Duration lateness) override;
-  void called(std::string_view stage, Duration took, std::int64_t rows) override;
+  // One step of a stage, with its database call if it made one.
+  void stepped(std::string_view stage, Duration took);
   void failed(std::string_view stage, const Error& error) override;
 
   // Names for the label biz_type.

@@ -38,6 +38,9 @@ std::int64_t random_id() {
   return static_cast<std::int64_t>(((std::uint64_t{device()} << 32) | device()) >> 1);
 }
 
+// For as long as the process: handlers that overrun may outlive their node.
+const SystemClock process_clock;
+
 Error about(const std::string& what, const Error& error) {
   return {error.code, what + ": " + error.message, error.field};
 }
@@ -57,7 +60,7 @@ sigset_t block_signals() {
 
 class Node::Impl {
  public:
-  explicit Impl(NodeConfig config) : config_(std::move(config)), metrics_(clock_) {
+  explicit Impl(NodeConfig config) : config_(std::move(config)), metrics_(process_clock) {
     if (config_.node_name.empty()) config_.node_name = host_name();
   }
   ~Impl() { stop(); }
@@ -71,14 +74,14 @@ class Node::Impl {
   static constexpr std::size_t kWorkQueue = 4096;  // as many as the engine may claim
 
   Result<ApiConfig> api_config() const;
+  Status bring_up();
   void make_handlers();
-  void end_handlers();
+  void end_handlers(Duration grace);
   Result<int> install();
   void add_gauges();
   SessionConfig session(const std::string& role) const;
 
   NodeConfig config_;
-  SystemClock clock_;
   Metrics metrics_;
   CppHandlers functions_;
   // From start() on, which is when the first thread of the node may exist.
@@ -137,6 +140,12 @@ Result<int> Node::Impl::install() {
 }
 
 Status Node::Impl::start() {
+  Status done = bring_up();
+  if (!done) stop();  // nothing of it is left running
+  return done;
+}
+
+Status Node::Impl::bring_up() {
   start_log(config_.log_level, config_.log_format);
   if (config_.databases.empty())
     return Error{ErrorCode::invalid, "a database is needed: --database URL or TOCSIN_DATABASE", "database"};
@@ -155,19 +164,25 @@ Status Node::Impl::start() {
   engine_config.engine.node = config_.node_name;
   engine_config.engine.capacity = config_.queue_capacity;
   engine_config.claimers = config_.claimers;
+  engine_config.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
   for (int shard = 0; shard < *shards; ++shard) engine_config.shards.push_back(static_cast<Shard>(shard));
   engine_ = std::make_unique<DatabaseEngine>(
-      engine_config, clock_, metrics_, [this](const BizType& type) { return handlers_->find(type); },
+      engine_config, process_clock, metrics_, [this](const BizType& type) { return handlers_->find(type); },
       [this] {
         if (housekeeping_) housekeeping_->reload_types();
       });
-  backend_ =
-      std::make_unique<NodeBackend>(NodeState{config_.node_name, *name, *shards, session("api"), config_.db_pool},
-                                    clock_, metrics_, *handlers_, *engine_);
+  backend_ = std::make_unique<NodeBackend>(
+      NodeState{config_.node_name,
+                *name,
+                *shards,
+                session("api"),
+                config_.db_pool,
+                {{"cpp", config_.workers * 4}, {"webhook", 2 * HttpSenderOptions{}.max_connections}}},
+      process_clock, metrics_, *handlers_, *engine_);
   housekeeping_ = std::make_unique<Housekeeping>(
       HousekeepingConfig{session("housekeeping"), random_id(), config_.node_name, kVersion, config_.retain_days},
-      clock_,
-      Housekeeping::Callbacks{[this](std::vector<BizType> types) { backend_->set_types(std::move(types)); },
+      process_clock,
+      Housekeeping::Callbacks{[this](TypeStore& registry) { return backend_->refresh_types(registry); },
                               [this] { backend_->database_answered(); },
                               [this](const Error& error) { metrics_.failed("housekeeping", error); }});
   add_gauges();
@@ -184,17 +199,17 @@ Status Node::Impl::start() {
 
 void Node::Impl::make_handlers() {
   workers_.emplace(config_.workers, kWorkQueue);
-  cpp_runner_.emplace(*workers_, clock_);
+  cpp_runner_.emplace(*workers_, process_clock);
   webhooks_.emplace(
-      WebhookOptions{kVersion, {}}, clock_, [this] { return backend_->now(); },
+      WebhookOptions{kVersion, {}}, process_clock, [this] { return backend_->now(); },
       [this](const Job& job) { return job_text(job, *backend_->types()); });
   handlers_.emplace(*webhooks_, *cpp_runner_, functions_);
 }
 
 // Every attempt in flight ends with a retry; functions that overrun are left to themselves.
-void Node::Impl::end_handlers() {
+void Node::Impl::end_handlers(Duration grace) {
   if (!handlers_) return;
-  workers_->stop(Duration(0));
+  workers_->stop(grace);
   cpp_runner_->stop();
   webhooks_->stop();
 }
@@ -222,11 +237,11 @@ void Node::Impl::stop() {
   if (engine_) {
     const bool is_clean = engine_->stop(config_.drain_timeout, [this] {
       spdlog::warn("handlers did not end within the drain time-out: their attempts count and will be retried");
-      end_handlers();
+      end_handlers(Duration(0));
     });
     if (!is_clean) spdlog::warn("claimed jobs were left behind: they become due again when their leases end");
   }
-  end_handlers();
+  end_handlers(std::chrono::seconds(1));
   if (housekeeping_) housekeeping_->stop();
   if (backend_) backend_->stop();
   api_.reset();

@@ -86,20 +86,39 @@ void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
   if (fire_at < now() + config.lookahead + std::chrono::seconds(1)) engine_.engine().hint({job, type, fire_at});
 }
 
-void NodeBackend::set_types(std::vector<BizType> types) {
+Status NodeBackend::refresh_types(TypeStore& registry) {
+  // Drawn before the read: an older picture must not replace a newer one, or a pause that was acknowledged would end.
+  const std::uint64_t read = ++type_reads_;
+  auto types = registry.list();
+  if (!types) return types.error();
   std::lock_guard lock(types_mutex_);
+  if (read < types_shown_) return Unit{};
+  types_shown_ = read;
+  show_types(std::move(*types));
+  return Unit{};
+}
+
+void NodeBackend::show_types(std::vector<BizType> types) {
   auto all = std::make_shared<const TypeCatalog>(types);
   catalog_.set(all);
   metrics_.set_catalog(all);
   // The engine sees only types that can run here: the jobs of others are not claimed, and another node may have their
-  // handler.
+  // handler. Removed types still run what came in under them.
   std::erase_if(types, [this](const BizType& type) { return !handlers_.can_run(type); });
+  for (BizType& type : types) {
+    type.is_removed = false;
+    // No more than its handler can work on at once, or leases would end in its queue.
+    const auto at_once = state_.handler_room.find(type.handler_kind);
+    if (at_once != state_.handler_room.end()) {
+      type.max_running = std::min(type.max_running.value_or(at_once->second), at_once->second);
+    }
+  }
   engine_.engine().set_catalog(std::make_shared<const TypeCatalog>(std::move(types)));
 }
 
 void NodeBackend::reload_types(Stores& stores) {
-  auto types = stores.types.list();
-  if (types) set_types(std::move(*types));
+  // On failure the next round of housekeeping reads it.
+  static_cast<void>(refresh_types(stores.types));
 }
 
 WallTime NodeBackend::now() const {

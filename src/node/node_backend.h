@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -21,6 +22,7 @@ struct NodeState {
   int shards = 0;
   SessionConfig session;
   int db_pool = 4;
+  std::map<std::string, int> handler_room;  // by kind: how many jobs of one type its handlers take at once
 };
 
 // Thread: any; the constructor, stop() and the destructor owner only.
@@ -31,7 +33,8 @@ class NodeBackend final : public Backend {
 
   // Answers what has been accepted, then ends its threads.
   void stop();
-  void set_types(std::vector<BizType> types);
+  // Reads the registry and lets the engine and the API see it, unless somebody read it later and was faster.
+  Status refresh_types(TypeStore& registry);
   // Written by housekeeping: when the database last answered it.
   void database_answered() { last_answer_ = clock_.now().time_since_epoch().count(); }
   void start_draining() { is_draining_ = true; }
@@ -53,6 +56,8 @@ class NodeBackend final : public Backend {
   std::string hold_reason(TypeId type) const override;
 
  private:
+  void show_types(std::vector<BizType> types);
+
   struct Create {
     NewJob job;
     std::function<void(Result<CreateReply>)> done;
@@ -68,7 +73,9 @@ class NodeBackend final : public Backend {
   HandlerRegistry& handlers_;
   DatabaseEngine& engine_;
   Latest<TypeCatalog> catalog_;
+  std::atomic<std::uint64_t> type_reads_{0};
   std::mutex types_mutex_;
+  std::uint64_t types_shown_ = 0;  // guarded by types_mutex_
   std::atomic<MonoTime::rep> last_answer_{0};
   std::atomic<bool> is_draining_{false};
   WorkPool pool_;

@@ -1,5 +1,6 @@
 #include "node/work_pool.h"
 
+#include "node/thread_guard.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_report_store.h"
 #include "postgres/pg_type_store.h"
@@ -7,7 +8,8 @@
 namespace tocsin {
 
 WorkPool::WorkPool(const SessionConfig& session, int shards, int threads, std::size_t capacity) : capacity_(capacity) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this, session, shards] { run(session, shards); });
+  for (int i = 0; i < threads; ++i)
+    threads_.emplace_back([=, this] { or_abort("database work", [&] { run(session, shards); }); });
 }
 
 bool WorkPool::post(Work work) {

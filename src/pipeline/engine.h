@@ -30,6 +30,8 @@ class Engine {
   Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler,
          EventSink& events, std::uint64_t seed);
 
+  static constexpr int kStagesAfterClaim = 3;  // of stages(), the last: runner, finisher, lease reaper
+
   // Every stage that wants a loop, in the order jobs flow.
   std::vector<Stage*> stages();
 
@@ -43,6 +45,9 @@ class Engine {
 
   // Reads every lane again from the beginning with the next scan. Thread: any.
   void request_sweep();
+
+  // The database's clock as a scan told it. Thread: any.
+  void note_time(const ScanReply& reply) { shared_.db_clock.sample(reply.asked, reply.answered, reply.db_now); }
 
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);  // Thread: any.
 

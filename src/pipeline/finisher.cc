@@ -1,5 +1,7 @@
 #include "pipeline/finisher.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "core/retry_policy.h"
@@ -49,8 +51,9 @@ FinishRequest Finisher::request_for(const FinishedRun& run) {
       claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0),
       // A handler may say anything; text that the store refuses would hold up every other outcome for ever.
       storable(run.outcome.message, kLongestMessage)};
-  if (run.is_given_back) {
+  if (run.is_given_back || run.outcome.kind == Outcome::Kind::not_started) {
     request.kind = FinishRequest::Kind::give_back;
+    request.delay = run.outcome.retry_after.value_or(Duration(0));
   } else if (run.outcome.kind == Outcome::Kind::dead ||
              (run.outcome.kind == Outcome::Kind::retry && claimed.job.attempts >= claimed.job.max_attempts)) {
     request.kind = FinishRequest::Kind::dead;
@@ -62,6 +65,8 @@ FinishRequest Finisher::request_for(const FinishedRun& run) {
                         ? *run.outcome.retry_after
                         : backoff_delay(type ? type->backoff : Backoff{}, claimed.job.attempts, random_);
   }
+  // A handler may wish for any time; one that no database can store would hold up every other outcome, too.
+  request.delay = std::clamp(request.delay, Duration(0), kLongestBackoff);
   return request;
 }
 

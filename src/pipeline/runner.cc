@@ -36,7 +36,7 @@ void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
   const BizType* type = catalog->find(claimed->job.type_id);
   Handler* handler = type ? find_handler_(*type) : nullptr;
   if (!handler) {
-    put(shared_, {std::move(claimed), Outcome::retry("this node has no handler for the type", kNoHandlerPause)});
+    put(shared_, {std::move(claimed), Outcome::not_started(kNoHandlerPause)});
     return;
   }
   const ClaimedJob& job = *claimed;

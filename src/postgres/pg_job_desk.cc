@@ -120,14 +120,13 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
       }
       return Unit{};
     });
-    if (!done) return done.error();
+    // What the first pass did stands, whatever becomes of the second.
+    if (!done && !(wait && done.error().code == ErrorCode::conflict)) return done.error();
   }
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {
     auto it = replies.find(id);
-    if (it == replies.end())
-      return Error{ErrorCode::conflict, "job " + std::to_string(id) + " is locked by another transaction", ""};
-    ordered.push_back(it->second);
+    ordered.push_back(it == replies.end() ? CancelReply{CancelReply::Kind::locked, id, {}} : it->second);
   }
   return ordered;
 }
@@ -135,9 +134,15 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
 Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
   auto ids = session_.read<std::vector<JobId>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("ids_of", [] {
+      return "SELECT job_id, type_id FROM tocsin.job_live WHERE shard = $2::smallint AND biz_id = $1::text UNION ALL"
+             " SELECT job_id, type_id FROM tocsin.job_history WHERE biz_id = $1::text ORDER BY 1 DESC LIMIT "
+             "$3::integer";
+    });
     std::vector<JobId> found;
-    for (const Job& job : find_jobs_of(session_, tx, biz_id, shard_of(biz_id, shards_), kMostOfOneKey)) {
-      if (!type || job.type_id == *type) found.push_back(job.job_id);
+    const int shard = shard_of(biz_id, shards_);
+    for (const auto& row : tx.exec_prepared(name, biz_id, shard, kMostOfOneKey)) {
+      if (!type || row[1].as<TypeId>() == *type) found.push_back(row[0].as<JobId>());
     }
     std::sort(found.begin(), found.end());
     return found;

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "postgres/text.h"
+
 namespace tocsin {
 
 class PgListener::Receiver final : public pqxx::notification_receiver {
@@ -47,11 +49,31 @@ Result<Heard> PgListener::wait(Duration timeout) {
       backend_ = connection_->backendpid();
       heard_.is_reconnected = true;
     }
+    look_up_due();
     return heard_;
   } catch (const std::exception& e) {
     receivers_.clear();
     connection_.reset();
     return Error{ErrorCode::unavailable, e.what(), ""};
+  }
+}
+
+void PgListener::look_up_due() {
+  if (heard_.due.empty()) return;
+  PgArray shards, jobs;
+  for (const Candidate& job : heard_.due) {
+    shards.add(shard_of(job.job_id));
+    jobs.add(job.job_id);
+  }
+  heard_.due.clear();
+  pqxx::nontransaction tx(*connection_);
+  const auto rows = tx.exec_params(
+      "SELECT j.job_id, j.type_id, j.fire_at FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id)"
+      " JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id",
+      shards.take(), jobs.take());
+  for (const auto& row : rows) {
+    const WallTime fire_at = wall_time_from_pg({row[2].c_str(), row[2].size()});
+    heard_.due.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), fire_at});
   }
 }
 

@@ -11,7 +11,7 @@
 namespace tocsin {
 
 struct Heard {
-  std::vector<Candidate> due;  // created or moved elsewhere, due within the lookahead
+  std::vector<Candidate> due;  // created or moved elsewhere; as their rows say, for anyone may notify anything
   bool is_types_changed = false;
   bool is_reconnected = false;  // what was sent before is lost: read everything again
 };
@@ -26,6 +26,8 @@ class PgListener {
 
  private:
   class Receiver;
+  void look_up_due();
+
   SessionConfig config_;
   std::unique_ptr<pqxx::connection> connection_;
   std::vector<std::unique_ptr<Receiver>> receivers_;

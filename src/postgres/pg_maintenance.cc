@@ -89,7 +89,7 @@ Result<std::vector<std::string>> PgMaintenance::drop_history(const std::map<std:
           tx.exec0("ALTER TABLE tocsin.job_history_" + status + " DETACH PARTITION tocsin." + day.table +
                    (day.is_half_detached ? " FINALIZE" : " CONCURRENTLY"));
         }
-        tx.exec0("DROP TABLE tocsin." + day.table);
+        tx.exec0("DROP TABLE IF EXISTS tocsin." + day.table);
         return Unit{};
       });
       if (!done) return done.error();

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 constexpr const char* kColumns =
     "type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, paused, paused_until, "
-    "gmt_create, gmt_modified";
+    "removed_at, gmt_create, gmt_modified";
 
 Duration ms(std::int64_t n) { return std::chrono::milliseconds(n); }
 std::int64_t in_ms(Duration length) { return std::chrono::duration_cast<std::chrono::milliseconds>(length).count(); }
@@ -61,6 +61,7 @@ BizType type_from(const pqxx::row& row) {
   if (catch_up.contains("rate_per_s")) type.catch_up_rate_per_s = catch_up["rate_per_s"].get<double>();
   type.paused = row["paused"].as<bool>();
   if (!row["paused_until"].is_null()) type.paused_until = time_of(row["paused_until"]);
+  type.is_removed = !row["removed_at"].is_null();
   type.gmt_create = time_of(row["gmt_create"]);
   type.gmt_modified = time_of(row["gmt_modified"]);
   return type;
@@ -92,7 +93,9 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
              "excluded.handler,"
              " ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = excluded.backoff, max_running "
              "= excluded.max_running,"
-             " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, gmt_modified = clock_timestamp()"
+             " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, gmt_modified = clock_timestamp(),"
+             " removed_at = NULL, gmt_create = CASE WHEN t.removed_at IS NULL THEN t.gmt_create ELSE clock_timestamp() "
+             "END"
              " RETURNING " +
              std::string(kColumns) + ", t.xmax = 0 AS is_new";
     });
@@ -109,14 +112,16 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
 Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
   return session_.write<RemoveReply>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
-    const auto found = tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 FOR UPDATE", name);
+    const auto found =
+        tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 AND removed_at IS NULL FOR UPDATE", name);
     if (found.empty()) return RemoveReply::not_found;
-    // The index on (type_id, fire_at) answers from its first entry; creates that are on their way are caught by reading
-    // them, too.
+    // The index on (type_id, fire_at) answers from its first entry. A create that is on its way is not seen: so the row
+    // stays, and nodes still run what comes in under it.
     const auto live =
         tx.exec_params("SELECT 1 FROM tocsin.job_live WHERE type_id = $1 LIMIT 1", found[0][0].as<TypeId>());
     if (!live.empty()) return RemoveReply::has_live_jobs;
-    tx.exec_params0("DELETE FROM tocsin.biz_type WHERE type_id = $1", found[0][0].as<TypeId>());
+    tx.exec_params0("UPDATE tocsin.biz_type SET removed_at = clock_timestamp(), paused = false WHERE type_id = $1",
+                    found[0][0].as<TypeId>());
     tx.exec("NOTIFY tocsin_type");
     tx.commit();
     return RemoveReply::removed;
@@ -129,7 +134,7 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
     pqxx::nontransaction tx(connection);
     const auto& statement = session_.prepared("set_paused", [] {
       return "UPDATE tocsin.biz_type SET paused = $2::boolean, paused_until = $3::timestamptz, gmt_modified = "
-             "clock_timestamp() WHERE name = $1"
+             "clock_timestamp() WHERE name = $1 AND removed_at IS NULL"
              " RETURNING " +
              std::string(kColumns);
     });

@@ -123,7 +123,8 @@ std::string claimed_with(const std::string& table) {
 
 std::string claimed_with_lane(const std::string& leaf) {
   return "SELECT " + std::string(kLiveColumns) + ", j.claim_token FROM " + leaf +
-         " j WHERE j.type_id = $1::integer AND j.status = 1 AND j.claim_token = hashint8extended(j.job_id, $2::bigint)";
+         " j WHERE j.type_id = $1::integer AND j.fire_at > statement_timestamp() AND j.status = 1 AND j.claim_token = "
+         "hashint8extended(j.job_id, $2::bigint)";
 }
 
 std::string fire(const std::string& table) { return fire_locked(table, lock_by_id(table), "$3::text"); }

@@ -1,6 +1,7 @@
 #include "postgres/session.h"
 
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include <map>
 
@@ -53,6 +54,13 @@ Error from_sql_state(const std::string& state, bool is_write, std::string messag
   return {ErrorCode::unavailable, std::move(message), ""};
 }
 
+// A connection between two statements has nothing to say but goodbye: the server ended it, or died. Better found before
+// a statement is sent than after, when its outcome would be in doubt.
+bool has_something_to_say(int socket) {
+  pollfd waiting{socket, POLLIN, 0};
+  return poll(&waiting, 1, 0) > 0;
+}
+
 }  // namespace
 
 Result<std::string> connection_string(const SessionConfig& config) {
@@ -70,7 +78,8 @@ Result<std::string> connection_string(const SessionConfig& config) {
   k["client_encoding"] = "UTF8";
   std::string options =
       "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c synchronous_commit=on"
-      " -c client_min_messages=warning -c idle_in_transaction_session_timeout=15000 -c jit=off";
+      " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c "
+      "idle_in_transaction_session_timeout=15000 -c jit=off";
   options += " -c statement_timeout=" + std::to_string(config.statement_timeout_ms);
   options += " -c lock_timeout=" + std::to_string(config.lock_timeout_ms);
   if (config.has_pinned_plans) {
@@ -113,7 +122,7 @@ std::optional<Error> Session::connect() {
 }
 
 std::optional<Error> Session::guarded(bool is_write, const std::function<void(pqxx::connection&)>& work) {
-  if (connection_ && !connection_->is_open()) disconnect();
+  if (connection_ && (!connection_->is_open() || has_something_to_say(connection_->sock()))) disconnect();
   if (!connection_) {
     if (auto error = connect()) return error;
   }

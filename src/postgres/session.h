@@ -58,7 +58,11 @@ class Session {
   template <class T>
   Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work) {
     std::optional<T> value;
-    auto error = guarded(is_write, [&](pqxx::connection& connection) { value.emplace(work(connection)); });
+    const auto attempt = [&](pqxx::connection& connection) { value.emplace(work(connection)); };
+    const bool was_connected = connection_ != nullptr;
+    auto error = guarded(is_write, attempt);
+    // A read may be repeated, and a connection that was lost while it was idle says nothing about the database.
+    if (error && !is_write && was_connected && !connection_) error = guarded(is_write, attempt);
     if (error) return std::move(*error);
     return std::move(*value);
   }

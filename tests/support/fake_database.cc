@@ -241,7 +241,7 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
     edit_live(row, [&](Row& r) {
       r.token = 0;
       r.job.status = JobStatus::pending;
-      r.job.fire_at = gives_back || bugs.retry_at_once ? now : now + request.delay;
+      r.job.fire_at = bugs.retry_at_once && !gives_back ? now : now + request.delay;
       if (gives_back && !bugs.give_back_counts && --r.job.attempts == 0) r.job.started_at.reset();
       r.job.gmt_modified = now;
     });

@@ -120,6 +120,7 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
 }
 
 CancelReply FakeDatabase::cancel_one(JobId id, WallTime now) {
+  if (is_locked(id) && live_.contains(id)) return {CancelReply::Kind::locked, id, {}};
   if (const auto row = live_.find(id); row != live_.end()) {
     if (row->second.job.status == JobStatus::running && !bugs.cancels_running)
       return {CancelReply::Kind::running, id, row->second.job};
@@ -132,8 +133,6 @@ CancelReply FakeDatabase::cancel_one(JobId id, WallTime now) {
 }
 
 Result<std::vector<CancelReply>> FakeDatabase::cancel(const std::vector<JobId>& jobs, WallTime now) {
-  for (const JobId id : jobs)
-    if (is_locked(id) && live_.contains(id)) return locked_row(id);
   std::vector<CancelReply> replies;
   for (const JobId id : jobs) replies.push_back(cancel_one(id, now));
   return replies;

@@ -1,7 +1,7 @@
 // Sessions over the database in memory: every call passes the fault point on its way there and back.
-#include <type_traits>
-
 #include "support/fake_sessions.h"
+
+#include <type_traits>
 
 namespace tocsin {
 

@@ -56,16 +56,6 @@ TEST(BoundedQueue, WakesItsConsumerForEveryPushThatPutSomethingIn) {
   EXPECT_EQ(waker.wakes, 2);
 }
 
-TEST(BoundedQueue, RefusesOnceClosedButGivesWhatItHolds) {
-  BoundedQueue<int> queue(5);
-  queue.try_push(1);
-  queue.close();
-  std::vector<int> more{2};
-  EXPECT_FALSE(queue.try_push(2));
-  EXPECT_EQ(queue.push_some(more), 0U);
-  EXPECT_EQ(queue.pop_some(5), std::vector<int>{1});
-}
-
 TEST(BoundedQueue, LosesNothingBetweenManyThreads) {
   constexpr int kItems = 20'000;
   BoundedQueue<int> queue(64);

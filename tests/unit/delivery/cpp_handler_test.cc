@@ -53,11 +53,11 @@ TEST_F(CppHandlerTest, StartsNothingAfterItsLease) {
     has_run = true;
     return Outcome::done();
   };
-  EXPECT_EQ(begin(function, 0s).get().kind, Kind::retry);
+  EXPECT_EQ(begin(function, 0s).get().kind, Kind::not_started);
   EXPECT_FALSE(has_run);
 }
 
-TEST_F(CppHandlerTest, RetriesWhenTheQueueIsFull) {
+TEST_F(CppHandlerTest, StartsNothingWhenTheQueueIsFull) {
   std::promise<void> begun, release;
   auto running = begin([&](const Job&) {
     begun.set_value();
@@ -68,7 +68,7 @@ TEST_F(CppHandlerTest, RetriesWhenTheQueueIsFull) {
   auto first = begin([](const Job&) { return Outcome::done(); });
   auto second = begin([](const Job&) { return Outcome::done(); });
   const Outcome third = begin([](const Job&) { return Outcome::done(); }).get();
-  EXPECT_EQ(third.kind, Kind::retry);
+  EXPECT_EQ(third.kind, Kind::not_started);
   EXPECT_TRUE(third.retry_after);
   release.set_value();
   EXPECT_EQ(running.get().kind, Kind::done);
@@ -93,7 +93,7 @@ TEST_F(CppHandlerTest, EndsWhatOverrunsTheStopAndDropsItsLateOutcome) {
   runner_.stop();
   EXPECT_EQ(running.get().message, "shutting down");
   EXPECT_EQ(waiting.get().message, "shutting down");
-  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().message, "shutting down");
+  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::not_started);
   release->set_value();
   over.wait();  // a second call of its finish would have thrown by now
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/retry_policy.h"
 #include "pipeline/lease_reaper.h"
 #include "unit/pipeline/stage_bench.h"
 
@@ -59,6 +60,21 @@ TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
   EXPECT_EQ(events[Counter::finished_dead], 1);
   EXPECT_EQ(events[Counter::given_back], 1);
   EXPECT_EQ(running(), 0U);
+}
+
+TEST_F(FinisherTest, GivesBackWhatItsHandlerHadNoRoomFor) {
+  give(claimed(1, 1, 16), Outcome::not_started(2s));
+  step();
+  ASSERT_EQ(sent.at(0).kind, FinishRequest::Kind::give_back);
+  EXPECT_EQ(sent.at(0).delay, 2s);
+}
+
+TEST_F(FinisherTest, KeepsTheWishOfAHandlerWithinWhatADatabaseCanStore) {
+  give(claimed(1, 1), Outcome::retry("never", Duration::max()));
+  give(claimed(2, 1), Outcome::retry("yesterday", -5s));
+  step();
+  EXPECT_EQ(sent.at(0).delay, kLongestBackoff);
+  EXPECT_EQ(sent.at(1).delay, 0s);
 }
 
 TEST_F(FinisherTest, RetriesByTheBackoffOfTheTypeUntilTheAttemptsAreSpent) {

@@ -27,7 +27,6 @@ class EventLog final : public EventSink {
  public:
   void count(Counter what, std::int64_t n) override { counts_[what] += n; }
   void started(TypeId, Duration lateness) override { lateness_.push_back(lateness); }
-  void called(std::string_view, Duration, std::int64_t) override {}
   void failed(std::string_view, const Error&) override { ++failures_; }
 
   std::int64_t operator[](Counter what) const {
