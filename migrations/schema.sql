@@ -26,7 +26,7 @@ CREATE FUNCTION tocsin.body_hash(time_asked text, attribute jsonb, max_attempts 
 
 CREATE FUNCTION tocsin.cancel_job(job_id bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog'
+    SET search_path TO 'pg_catalog', 'pg_temp'
     SET "TimeZone" TO 'UTC'
     AS $$
 #variable_conflict use_variable
@@ -58,7 +58,7 @@ END $$;
 
 CREATE FUNCTION tocsin.create_job(biz_type text, biz_id text, action_time timestamp with time zone, attribute jsonb DEFAULT NULL::jsonb, idempotency_key text DEFAULT NULL::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog'
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 #variable_conflict use_variable
 DECLARE
@@ -69,7 +69,7 @@ DECLARE
   found_ record;
   hash   bigint;
 BEGIN
-  SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type;
+  SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type AND t.removed_at IS NULL;
   IF kind.type_id IS NULL THEN
     RAISE EXCEPTION 'biz_type: unknown type %', quote_nullable(biz_type) USING ERRCODE = 'foreign_key_violation';
   END IF;
@@ -130,7 +130,7 @@ END $$;
 
 CREATE FUNCTION tocsin.ensure_history(first_day date, last_day date) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog'
+    SET search_path TO 'pg_catalog', 'pg_temp'
     SET "TimeZone" TO 'UTC'
     AS $$
 DECLARE
@@ -145,10 +145,12 @@ BEGIN
       -- Serialises with other creators of the same day; they find the table when they get the lock.
       PERFORM pg_advisory_xact_lock(hashtextextended('tocsin.ensure_history', 0));
       CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
-      EXECUTE format('CREATE TABLE tocsin.%I PARTITION OF tocsin.%I FOR VALUES FROM (%L) TO (%L)',
-        leaf, 'job_history_' || kind, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
+      -- Made apart and then attached: PARTITION OF would take a lock on the parent that waits for every reader and stops every finish.
+      EXECUTE format('CREATE TABLE tocsin.%I (LIKE tocsin.%I INCLUDING ALL)', leaf, 'job_history_' || kind);
       EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
       EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id)', leaf || '_biz', leaf);
+      EXECUTE format('ALTER TABLE tocsin.%I ATTACH PARTITION tocsin.%I FOR VALUES FROM (%L) TO (%L)',
+        'job_history_' || kind, leaf, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
     END LOOP;
   END LOOP;
 END $$;
@@ -186,6 +188,7 @@ CREATE TABLE tocsin.biz_type (
     catch_up jsonb NOT NULL,
     paused boolean DEFAULT false NOT NULL,
     paused_until timestamp with time zone,
+    removed_at timestamp with time zone,
     gmt_create timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     gmt_modified timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT biz_type_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
@@ -526,7 +529,22 @@ CREATE VIEW tocsin.job_stats AS
  SELECT t.name AS biz_type,
     v.name AS status,
     (COALESCE(sum(c.n), (0)::numeric))::bigint AS n
-   FROM ((tocsin.biz_type t
+   FROM ((( SELECT biz_type.type_id,
+            biz_type.name,
+            biz_type.handler,
+            biz_type.ttr_ms,
+            biz_type.max_attempts,
+            biz_type.backoff,
+            biz_type.max_running,
+            biz_type.rate_per_s,
+            biz_type.catch_up,
+            biz_type.paused,
+            biz_type.paused_until,
+            biz_type.removed_at,
+            biz_type.gmt_create,
+            biz_type.gmt_modified
+           FROM tocsin.biz_type
+          WHERE (biz_type.removed_at IS NULL)) t
      CROSS JOIN ( VALUES ((0)::smallint,'pending'::text), (1,'running'::text), (2,'done'::text), (3,'cancelled'::text), (4,'dead'::text)) v(status, name))
      LEFT JOIN ( SELECT job_count.type_id,
             job_count.status,
@@ -644,6 +662,10 @@ CREATE UNIQUE INDEX job_live_0001_id ON tocsin.job_live_0001 USING btree (job_id
 -- Name: job_live_0001_key; Type: INDEX; Schema: tocsin; Owner: -
 
 CREATE UNIQUE INDEX job_live_0001_key ON tocsin.job_live_0001 USING btree (biz_id, type_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+
+-- Name: FUNCTION ensure_history(first_day date, last_day date); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.ensure_history(first_day date, last_day date) FROM PUBLIC;
 
 -- PostgreSQL database dump complete
 

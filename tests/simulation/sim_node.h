@@ -27,6 +27,7 @@ struct SimContext {
 struct HandlerHabits {
   double fails = 0.2;
   double gives_up = 0.03;   // dead
+  double is_full = 0.03;    // has no room: not started
   double is_at_once = 0.1;  // answers before start() returns
   double overruns = 0.1;    // longer than its lease
   double hangs = 0.03;      // much longer
@@ -67,7 +68,6 @@ class SimNode final : public EventSink {
   // EventSink
   void count(Counter what, std::int64_t n) override;
   void started(TypeId, Duration) override {}
-  void called(std::string_view, Duration, std::int64_t) override {}
   void failed(std::string_view stage, const Error& error) override;
 
  private:
