@@ -126,7 +126,8 @@ void Checker::check_result(const FakeDatabase::Change& change, const Record& bef
   if (found == attempts_.end()) return fail("I5", name + ": the result of a claim that never was");
   const Attempt& attempt = found->second;
   const bool gives_back = change.kind == Kind::given_back;
-  if (gives_back && attempt.is_started) fail("I6", name + ": given back although it started");
+  const bool said_not_started = attempt.answer && attempt.answer->kind == Outcome::Kind::not_started;
+  if (gives_back && attempt.is_started && !said_not_started) fail("I6", name + ": given back although it started");
   if (gives_back && change.job.attempts != before.row.attempts - 1)
     fail("I6", name + ": given back, but the attempt stays counted");
   if (gives_back) return;
@@ -179,9 +180,13 @@ void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
 void Checker::on_answer(const ClaimedJob& claimed, const Outcome& outcome) {
   trace_.line(scheduler_.now(), "handler answers " + std::to_string(static_cast<int>(outcome.kind)) + " for job " +
                                     std::to_string(claimed.job.job_id));
-  Attempt& attempt = attempts_.at(claimed.token);
+  const auto found = attempts_.find(claimed.token);
+  if (found == attempts_.end()) return fail("I4", "an answer to a claim that never was");
+  Attempt& attempt = found->second;
   attempt.answer = outcome;
   attempt.answered = scheduler_.now();
+  if (outcome.kind == Outcome::Kind::not_started)
+    records_.at(attempt.job).started.erase({attempt.life, attempt.number});
 }
 
 void Checker::on_crash(const std::string& node) {

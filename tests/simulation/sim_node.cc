@@ -135,6 +135,7 @@ void SimNode::begin(const ClaimedJob& job, Handler::Finish finish) {
 }
 
 Outcome SimNode::any_outcome() {
+  if (world_.random.unit() < habits_.is_full) return Outcome::not_started(Duration(world_.random.below(2'000'000)));
   const double chance = world_.random.unit();
   if (chance < habits_.gives_up) return Outcome::dead("gone for good");
   if (chance >= habits_.gives_up + habits_.fails) return Outcome::done();

@@ -229,7 +229,7 @@ void World::end_faults() {
   faults_.set_down(false);
   for (BizType& type : types_) type.paused = false;
   publish_catalog();
-  constexpr HandlerHabits kGood{0, 0, 0.1, 0, 0};
+  constexpr HandlerHabits kGood{0, 0, 0, 0.1, 0, 0};
   for (const auto& node : nodes_) {
     if (node->is_draining()) node->crash();
     if (!node->is_up()) boot(*node);

@@ -235,7 +235,8 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
   } else if (request.kind == FinishRequest::Kind::dead) {
     to_history(row, JobStatus::dead, Kind::dead, request.token, now);
   } else if (bugs.loses_retries && request.kind == FinishRequest::Kind::retry) {
-    take_live(row);
+    const Job gone = take_live(row).job;
+    if (gone.idempotency_key) keys_.erase({gone.biz_id, gone.type_id, *gone.idempotency_key});
   } else {
     const bool gives_back = request.kind == FinishRequest::Kind::give_back;
     edit_live(row, [&](Row& r) {

@@ -111,7 +111,7 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
   }
   const auto refused = std::ranges::find_if(replies, &CreateReply::is_refused);
   if (mode == CreateMode::all_or_nothing && refused != replies.end()) {
-    if (bugs.half_rollback) undo.erase(undo.begin());
+    if (bugs.half_rollback && !undo.empty()) undo.erase(undo.begin());
     roll_back(undo);
     return replies;
   }
