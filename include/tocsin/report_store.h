@@ -51,7 +51,9 @@ class ReportStore {
 class TypeStore {
  public:
   virtual ~TypeStore() = default;
-  virtual Result<std::vector<BizType>> list() = 0;
+  // By name. A removed type stays in the registry as long as jobs may name it, but is shown only on request.
+  enum class Removed { left_out, included };
+  virtual Result<std::vector<BizType>> list(Removed removed = Removed::left_out) = 0;
   // Creates or replaces by name (pause state stays). Returns the stored type and whether it is new.
   struct PutReply {
     BizType type;

@@ -20,8 +20,11 @@ std::string finished_reason(const Job& job) {
   switch (job.status) {
     case JobStatus::done: {
       const std::string late =
-          job.started_at ? ", first started " + duration_text(*job.started_at - job.action_time) + " after its deadline"
-                         : "";
+          !job.started_at ? ""
+          : *job.started_at < job.action_time
+              ? ", first started " + duration_text(job.action_time - *job.started_at) +
+                    " before its deadline, as it was told to"
+              : ", first started " + duration_text(*job.started_at - job.action_time) + " after its deadline";
       return "Done" + when + " after " + std::to_string(job.attempts) + (job.attempts == 1 ? " attempt" : " attempts") +
              late + ".";
     }

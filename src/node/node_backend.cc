@@ -89,7 +89,7 @@ void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
 Status NodeBackend::refresh_types(TypeStore& registry) {
   // Drawn before the read: an older picture must not replace a newer one, or a pause that was acknowledged would end.
   const std::uint64_t read = ++type_reads_;
-  auto types = registry.list();
+  auto types = registry.list(TypeStore::Removed::included);
   if (!types) return types.error();
   std::lock_guard lock(types_mutex_);
   if (read < types_shown_) return Unit{};

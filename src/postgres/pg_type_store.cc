@@ -69,13 +69,16 @@ BizType type_from(const pqxx::row& row) {
 
 }  // namespace
 
-Result<std::vector<BizType>> PgTypeStore::list() {
+Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
   return session_.read<std::vector<BizType>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared(
         "types", [] { return "SELECT " + std::string(kColumns) + " FROM tocsin.biz_type ORDER BY name"; });
     std::vector<BizType> types;
-    for (const auto& row : tx.exec_prepared(name)) types.push_back(type_from(row));
+    for (const auto& row : tx.exec_prepared(name)) {
+      BizType type = type_from(row);
+      if (!type.is_removed || removed == Removed::included) types.push_back(std::move(type));
+    }
     return types;
   });
 }

@@ -263,8 +263,7 @@ TEST_P(StoreContract, RemoveTypeOnlyWithoutLiveJobs) {
   must(db->types().put(rich_type("unused")));
   EXPECT_EQ(must(db->types().remove("unused")), TypeStore::RemoveReply::removed);
   EXPECT_EQ(must(db->types().remove("unused")), TypeStore::RemoveReply::not_found);
-  const auto left = must(db->types().list());  // a removed type may still be listed, for jobs that were on their way
-  EXPECT_EQ(std::ranges::count_if(left, [](const BizType& type) { return !type.is_removed; }), 2);
+  EXPECT_EQ(must(db->types().list()).size(), 2u);
   EXPECT_EQ(find(running).status, JobStatus::done);
 }
 

@@ -147,7 +147,7 @@ Result<DatabaseInfo> FakeReportStore::info() {
   });
 }
 
-Result<std::vector<BizType>> FakeTypeStore::list() {
+Result<std::vector<BizType>> FakeTypeStore::list(Removed) {
   return call<std::vector<BizType>>("types", false, [&db = database_](WallTime) { return db.list_types(); });
 }
 

@@ -97,7 +97,7 @@ class FakeReportStore final : public ReportStore, private FakeSession {
 class FakeTypeStore final : public TypeStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
-  Result<std::vector<BizType>> list() override;
+  Result<std::vector<BizType>> list(Removed) override;
   Result<PutReply> put(const BizType& type) override;
   Result<RemoveReply> remove(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
