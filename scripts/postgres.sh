@@ -8,7 +8,8 @@
 #   postgres.sh stop-immediate DIR    stop it as a crash would: the next start recovers from the log
 #   postgres.sh remove DIR            stop it and delete its data
 #
-# TOCSIN_PG_OPTIONS: further server options, such as '-c shared_buffers=1GB'. Everyone on this machine may connect (trust).
+# TOCSIN_PG_OPTIONS: further server options, such as '-c shared_buffers=1GB'. Everyone on this machine may connect
+# (trust).
 # PostgreSQL refuses to run as root, so root starts it as user postgres. Where that user cannot reach DIR (below /root,
 # say), the data goes to a folder in /var/tmp that belongs to DIR.
 # shellcheck source-path=SCRIPTDIR source=lib.sh

@@ -1,3 +1,4 @@
+// The version of this source.
 #pragma once
 
 namespace tocsin {

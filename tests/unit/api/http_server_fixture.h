@@ -1,0 +1,152 @@
+// A running HttpServer with an app that echoes, and a client that sends exactly what it is told to.
+#pragma once
+
+#include "api/http_server.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/asio.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "api/problem.h"
+
+namespace tocsin {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using std::chrono::milliseconds;
+
+// Answers "METHOD target body"; "/later" waits until the test answers.
+class EchoApp : public HttpApp {
+ public:
+  Admission admit(const HttpRequest& head) override {
+    Admission admission;
+    if (head.target == "/refused") admission.refusal = problem_response({401, "no"});
+    admission.body_limit = 1000;
+    if (head.target == "/large") admission.body_limit = 64 << 20;
+    admission.run = [this](HttpRequest request, Responder respond) {
+      std::string text = request.method + ' ' + request.target + ' ' + request.body;
+      if (request.target == "/large") text = std::to_string(request.body.size());
+      if (request.target == "/host") text = request.host;
+      if (request.target == "/big") text = std::string(1 << 20, 'x');
+      if (request.target != "/later") return respond({200, "text/plain", text, {}});
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(respond);
+      arrived_.notify_all();
+    };
+    return admission;
+  }
+
+  Responder next_waiting() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return !waiting_.empty(); });
+    Responder first = waiting_.front();
+    waiting_.erase(waiting_.begin());
+    return first;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<Responder> waiting_;
+};
+
+// A client that sends exactly what it is told to.
+class RawClient {
+ public:
+  explicit RawClient(int port) {
+    socket_.connect({asio::ip::address_v4::loopback(), static_cast<asio::ip::port_type>(port)});
+  }
+
+  // False: the server has closed the connection.
+  bool send(std::string_view bytes) {
+    boost::system::error_code error;
+    asio::write(socket_, asio::buffer(bytes), error);
+    return !error;
+  }
+
+  // One response, by its Content-Length; "" when the connection ends before.
+  std::string response(bool has_body = true) {
+    const std::size_t head = read_until("\r\n\r\n");
+    if (head == std::string::npos) return "";
+    std::size_t length = 0;
+    if (const auto at = received_.find("Content-Length: "); has_body && at < head)
+      length = std::stoul(received_.substr(at + 16));
+    while (received_.size() < head + 4 + length) {
+      if (!read_some()) return "";
+    }
+    const std::string whole = received_.substr(0, head + 4 + length);
+    received_.erase(0, whole.size());
+    return whole;
+  }
+
+  int status() {
+    const std::string text = response();
+    return text.size() > 12 ? std::stoi(text.substr(9, 3)) : 0;
+  }
+
+  bool has_answer() { return socket_.available() > 0; }
+
+  // Everything until the server closes.
+  std::string rest() {
+    while (read_some()) {
+    }
+    return std::exchange(received_, "");
+  }
+
+  void close() { socket_.close(); }
+  void finish_sending() { socket_.shutdown(tcp::socket::shutdown_send); }
+
+ private:
+  bool read_some() {
+    std::array<char, 65536> chunk;
+    boost::system::error_code error;
+    const std::size_t n = socket_.read_some(asio::buffer(chunk), error);
+    received_.append(chunk.data(), n);
+    return !error;
+  }
+  std::size_t read_until(const char* mark) {
+    std::size_t at = received_.find(mark);
+    while (at == std::string::npos) {
+      if (!read_some()) return at;
+      at = received_.find(mark);
+    }
+    return at;
+  }
+
+  asio::io_context context_;
+  tcp::socket socket_{context_};
+  std::string received_;
+};
+
+class HttpServerTest : public testing::Test {
+ public:
+  void start(const std::function<void(HttpServerConfig&)>& change = [](HttpServerConfig&) {}) {
+    HttpServerConfig config;
+    config.limits.linger_time = milliseconds(500);
+    change(config);
+    server = std::make_unique<HttpServer>(app, config);
+    const Status status = server->start();
+    ASSERT_TRUE(status) << status.error().message;
+  }
+  RawClient client() const { return RawClient(server->port()); }
+
+  // The status of one request on a fresh connection, and whether the server closed it.
+  std::pair<int, bool> once(const std::string& request) {
+    RawClient c = client();
+    c.send(request);
+    const int status = c.status();
+    c.send("GET /again HTTP/1.1\r\nHost: x\r\n\r\n");
+    return {status, c.status() == 0};
+  }
+
+  EchoApp app;
+  std::unique_ptr<HttpServer> server;
+};
+
+inline const std::string kGet = "GET /x HTTP/1.1\r\nHost: x\r\n\r\n";
+
+}  // namespace tocsin

@@ -1,0 +1,170 @@
+#include "api/time_text.h"
+#include "api_fixture.h"
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+// ---- change
+
+using ChangeJobs = ApiTest;
+
+TEST_F(ChangeJobs, CancelHasADefiniteAnswer) {
+  const std::string pending = make_job("a"), running = make_job("b"), done = make_job("c");
+  backend.time += 2min;
+  backend.claim(std::stoll(running));
+  backend.finish(std::stoll(done), FinishRequest::Kind::done);
+
+  const Answer cancelled = post("/v1/jobs/" + pending + "/cancel");
+  EXPECT_EQ(cancelled.status, 200);
+  EXPECT_EQ(cancelled.body.at("result"), "cancelled");
+  EXPECT_EQ(cancelled.body.at("job").at("status"), "cancelled");
+
+  const Answer late = post("/v1/jobs/" + running + "/cancel");
+  EXPECT_EQ(late.status, 409);
+  EXPECT_EQ(late.body.at("result"), "running");
+  EXPECT_EQ(late.body.at("title"), "Conflict");
+  EXPECT_EQ(late.body.at("job").at("job_id"), running);
+
+  const Answer too_late = post("/v1/jobs/" + done + "/cancel");
+  EXPECT_EQ(too_late.status, 409);
+  EXPECT_EQ(too_late.body.at("result"), "finished");
+  EXPECT_EQ(too_late.body.at("job").at("status"), "done");
+
+  EXPECT_EQ(post("/v1/jobs/" + pending + "/cancel").body.at("result"), "finished");
+  EXPECT_EQ(post("/v1/jobs/4096000/cancel").status, 404);
+  EXPECT_EQ(post("/v1/jobs/x/cancel").status, 400);
+}
+
+TEST_F(ChangeJobs, CancelByIdsTellsThemApart) {
+  const std::string pending = make_job("a"), running = make_job("b");
+  backend.time += 2min;
+  backend.claim(std::stoll(running));
+  const Answer answer = post("/v1/jobs/cancel", R"({"job_ids":[")" + pending + R"(",")" + running +
+                                                    R"(","4096000","1023",")" + pending + "\"]}");
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("cancelled"), Json::array({pending}));
+  EXPECT_EQ(answer.body.at("running"), Json::array({running}));
+  EXPECT_EQ(answer.body.at("finished"), Json::array());
+  EXPECT_EQ(answer.body.at("not_found"), Json::array({"4096000", "1023"}));
+}
+
+TEST_F(ChangeJobs, CancelByKeyTakesAllOrOneType) {
+  backend.add_type("other");
+  const std::string a = make_job("7"), b = make_job("7");
+  post("/v1/jobs", R"({"biz_type":"other","biz_id":"7","delay_ms":120000})");
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":7,"biz_type":"order.unpaid"})").body.at("cancelled").size(), 2u);
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":"7"})").body.at("cancelled").size(), 1u);
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":"unknown"})").body.at("cancelled").size(), 0u);
+}
+
+TEST_F(ChangeJobs, CancelManyChecksItsBody) {
+  EXPECT_EQ(post("/v1/jobs/cancel", "{}").field(), "biz_id");
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":"a","job_ids":["1"]})").field(), "biz_id");
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"job_ids":["1","x"]})").field(), "job_ids[1]");
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"job_ids":[1]})").field(), "job_ids[0]");
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"job_ids":["1"],"biz_type":"order.unpaid"})").field(), "biz_type");
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":"a","biz_type":"nope"})").status, 422);
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":""})").field(), "biz_id");
+}
+
+TEST_F(ChangeJobs, RescheduleMovesAPendingJob) {
+  const std::string one = make_job();
+  const Answer moved = post("/v1/jobs/" + one + "/reschedule", R"({"action_time":"2026-04-01T00:00:00Z"})");
+  EXPECT_EQ(moved.status, 200);
+  EXPECT_EQ(moved.body.at("action_time"), "2026-04-01T00:00:00.000000Z");
+  EXPECT_TRUE(backend.hints.empty());
+  EXPECT_EQ(post("/v1/jobs/" + one + "/reschedule", R"({"delay_ms":1000})").body.at("fire_at"),
+            "2026-03-01T12:00:01.000000Z");
+  EXPECT_EQ(backend.hints.size(), 1u);
+  EXPECT_EQ(post("/v1/jobs/" + one + "/reschedule", "{}").field(), "action_time");
+  EXPECT_EQ(post("/v1/jobs/" + one + "/reschedule", R"({"delay_ms":1,"x":1})").field(), "x");
+  EXPECT_EQ(post("/v1/jobs/" + one + "/reschedule").status, 400);
+  post("/v1/jobs/" + one + "/cancel");
+  const Answer late = post("/v1/jobs/" + one + "/reschedule", R"({"delay_ms":1})");
+  EXPECT_EQ(late.status, 409);
+  EXPECT_EQ(late.body.at("result"), "finished");
+  EXPECT_EQ(post("/v1/jobs/4096000/reschedule", R"({"delay_ms":1})").status, 404);
+}
+
+TEST_F(ChangeJobs, RunMakesAPendingJobDue) {
+  const std::string one = make_job();
+  const Answer answer = post("/v1/jobs/" + one + "/run");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body.at("fire_at"), "2026-03-01T12:00:00.000000Z");
+  EXPECT_EQ(answer.body.at("action_time"), "2026-03-01T12:01:00.000000Z");
+  EXPECT_EQ(backend.hints.size(), 1u);
+  backend.claim(std::stoll(one));
+  EXPECT_EQ(post("/v1/jobs/" + one + "/run").body.at("result"), "running");
+}
+
+TEST_F(ChangeJobs, RetryRevivesTheDead) {
+  const std::string one = make_job();
+  EXPECT_EQ(post("/v1/jobs/" + one + "/retry").body.at("result"), "pending");
+  backend.time += 2min;
+  backend.finish(std::stoll(one), FinishRequest::Kind::dead, "no such order");
+  const Answer answer = post("/v1/jobs/" + one + "/retry");
+  EXPECT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("status"), "pending");
+  EXPECT_EQ(answer.body.at("attempts"), 0);
+  EXPECT_EQ(answer.body.at("errors")[0].at("message"), "no such order");
+}
+
+TEST_F(ChangeJobs, RetryManyRevivesAType) {
+  for (const char* key : {"a", "b", "c"}) make_job(key);
+  backend.time += 2min;
+  for (const auto& [number, row] : std::map(backend.database.live()))
+    backend.finish(number, FinishRequest::Kind::dead, "x");
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","limit":2,"rate_per_s":10})").body.at("retried"), 2);
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","to":"2020-01-01T00:00:00Z"})").body.at("retried"), 0);
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","from":"2020-01-01T00:00:00Z"})").body.at("retried"),
+            1);
+  EXPECT_EQ(post("/v1/jobs/retry", R"({})").field(), "biz_type");
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"x"})").status, 422);
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","limit":10001})").field(), "limit");
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","rate_per_s":0})").field(), "rate_per_s");
+}
+
+// ---- explain
+
+using Explain = ApiTest;
+
+TEST_F(Explain, SaysWhyAJobHasNotFired) {
+  const std::string one = make_job();
+  const auto reason = [&] { return get("/v1/jobs/" + one + "/explain").body.at("reason").get<std::string>(); };
+  EXPECT_EQ(reason(), "Not due yet: due at 2026-03-01T12:01:00.000000Z, in 1 min 0 s.");
+  backend.time += 70s;
+  EXPECT_NE(reason().find("Overdue by 10.0 s"), std::string::npos);
+  backend.hold = "the type is at its limit of 2 running jobs";
+  EXPECT_NE(reason().find(backend.hold), std::string::npos);
+  post("/v1/types/order.unpaid/pause", R"({"until":"2026-03-02T00:00:00Z"})");
+  EXPECT_NE(reason().find("order.unpaid is paused until 2026-03-02T00:00:00.000000Z"), std::string::npos);
+  post("/v1/types/order.unpaid/resume");
+  backend.finish(std::stoll(one), FinishRequest::Kind::retry, "HTTP 500");
+  EXPECT_EQ(reason(),
+            "Waits for its next attempt at 2026-03-01T12:01:20.000000Z, in 10.0 s. Attempt 1 of 16 failed. Last error: "
+            "HTTP 500.");
+  backend.time += 15s;
+  backend.claim(std::stoll(one));
+  EXPECT_NE(reason().find("Attempt 2 of 16 is running on node node-1; its lease lasts until 2026-03-01T12:01:55"),
+            std::string::npos);
+  backend.time += 1min;
+  EXPECT_NE(reason().find("its lease ended"), std::string::npos);
+  backend.finish(std::stoll(one), FinishRequest::Kind::dead, "gone");
+  EXPECT_NE(reason().find("Dead at"), std::string::npos);
+}
+
+TEST_F(Explain, HasEveryPublishedField) {
+  const Answer answer = get("/v1/jobs/" + make_job() + "/explain");
+  const Json schema = get("/openapi.json").body.at("components").at("schemas").at("Explanation");
+  for (const auto& name : schema.at("required")) EXPECT_TRUE(answer.body.contains(name.get<std::string>())) << name;
+  EXPECT_EQ(answer.body.size(), schema.at("properties").size());
+  EXPECT_EQ(answer.body.at("database"), "db.example:5432/tocsin");
+  EXPECT_EQ(answer.body.at("attempts_left"), 16);
+  EXPECT_EQ(answer.body.at("limits").at("ttr_ms"), 30000);
+  EXPECT_EQ(get("/v1/jobs/4096000/explain").status, 404);
+}
+
+}  // namespace
+}  // namespace tocsin
