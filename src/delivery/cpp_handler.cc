@@ -81,7 +81,7 @@ class CppRunner::FunctionHandler final : public Handler {
     const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;
     const std::uint64_t attempt = in_flight->begin(finish);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
-    // The clock is read only before the function runs: after stop() no task begins, so it is alive then.
+    // A task may be left behind by stop(): the clock must live as long as the process.
     const bool is_queued =
         runner_.workers_.try_run([in_flight, attempt, job, function = function_, &clock = runner_.clock_] {
           const bool is_late = clock.now() >= job.lease_deadline;

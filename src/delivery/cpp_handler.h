@@ -26,9 +26,9 @@ class CppHandlers {
 };
 
 // Runs attempts on a worker pool. An exception is a retry with its message. A function that overruns its lease is left
-// running; its outcome comes late and is refused by the store. An attempt whose lease ends before a worker is free does
-// not start. A full queue is a retry: give the pool room for all attempts that may run at once. Thread: stop and
-// destructor owner only; the rest any.
+// running; its outcome comes late and is refused by the store. An attempt whose lease ends before a worker is free, or
+// that finds the queue full, does not start and does not count.
+// Thread: stop and destructor owner only; the rest any.
 class CppRunner {
  public:
   CppRunner(WorkerPool& workers, const Clock& clock);
