@@ -48,7 +48,8 @@ CREATE TABLE tocsin.biz_type (
 
 -- Pending and running jobs only. Status codes are stored: 0 pending, 1 running. DO NOT CHANGE.
 -- No foreign key to biz_type: one hot parent row would cost a multixact per insert. One check, not seven: a statement over many shards
--- parses the checks of every leaf it writes to (a tenth of the cost of a create). Lengths and ranges are the writers' business.
+-- parses the checks of every table it writes to (a tenth of the cost of a create). Lengths and ranges are the writers' business.
+-- Its tables come with 0002.
 CREATE TABLE tocsin.job_live (
   job_id          bigint NOT NULL,
   action_time     timestamptz NOT NULL,
@@ -71,24 +72,6 @@ CREATE TABLE tocsin.job_live (
   errors          jsonb,
   CONSTRAINT state CHECK (status = (claim_token IS NOT NULL)::integer)
 ) PARTITION BY LIST (shard);
-
-DO $$
-DECLARE
-  shard integer;
-  leaf text;
-BEGIN
-  FOR shard IN 0 .. current_setting('tocsin.shards')::integer - 1 LOOP
-    leaf := 'job_live_' || lpad(shard::text, 4, '0');
-    -- Queue tables swing between empty and full: vacuum early and without pauses.
-    EXECUTE format('CREATE TABLE tocsin.%I PARTITION OF tocsin.job_live FOR VALUES IN (%s) WITH (
-      autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
-      autovacuum_analyze_threshold = 1000, autovacuum_analyze_scale_factor = 0.05)', leaf, shard);
-    EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
-    EXECUTE format('CREATE INDEX %I ON tocsin.%I (type_id, fire_at, job_id)', leaf || '_due', leaf);
-    EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id)', leaf || '_biz', leaf);
-    EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (biz_id, type_id, idempotency_key) WHERE idempotency_key IS NOT NULL', leaf || '_key', leaf);
-  END LOOP;
-END $$;
 
 -- Finished jobs. 2 done, 3 cancelled, 4 dead. DO NOT CHANGE. One table per status and day of finish (UTC),
 -- so that retention drops tables and deletes nothing.

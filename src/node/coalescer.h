@@ -1,6 +1,13 @@
 // Requests that arrive together share one database call: while one batch is being written, the next gathers.
+//
+// One writer at a time, as long as few wait: two that take turns at the disk each wait for the other's flush, and every
+// request pays for two. A second one helps when so many wait that executing statements takes longer than the flush.
+// For the same reason a writer that finds fewer requests than its last batch held waits a little for the others:
+// callers that were just answered are about to come back (the idea of PostgreSQL's commit_delay). It never waits longer
+// than a quarter of the last write, and a lone caller never waits.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -11,6 +18,7 @@
 
 #include "node/thread_guard.h"
 #include "postgres/pg_job_desk.h"
+#include "tocsin/clock.h"
 
 namespace tocsin {
 
@@ -21,21 +29,20 @@ class Coalescer {
   // Writes a batch and answers every item of it.
   using Flush = std::function<void(PgJobDesk&, std::vector<Item>)>;
 
-  Coalescer(const SessionConfig& session, int shards, int threads, std::size_t capacity, std::size_t batch, Flush flush)
-      : capacity_(capacity), batch_(batch), flush_(std::move(flush)) {
-    for (int i = 0; i < threads; ++i)
+  Coalescer(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity, std::size_t batch,
+            Flush flush)
+      : clock_(clock), capacity_(capacity), batch_(batch), flush_(std::move(flush)) {
+    for (int i = 0; i < kWriters; ++i)
       threads_.emplace_back([=, this] { or_abort("coalescer", [&] { run(session, shards); }); });
   }
   ~Coalescer() { stop(); }
 
   // False: full or stopped; the item will not be answered.
   bool push(Item item) {
-    {
-      std::lock_guard lock(mutex_);
-      if (is_stopping_ || items_.size() >= capacity_) return false;
-      items_.push_back(std::move(item));
-    }
-    ready_.notify_one();
+    std::lock_guard lock(mutex_);
+    if (is_stopping_ || items_.size() >= capacity_) return false;
+    items_.push_back(std::move(item));
+    wake_one();
     return true;
   }
 
@@ -46,36 +53,74 @@ class Coalescer {
       is_stopping_ = true;
     }
     ready_.notify_all();
+    gathered_.notify_all();
     for (std::thread& thread : threads_) {
       if (thread.joinable()) thread.join();
     }
   }
 
  private:
+  static constexpr int kWriters = 2;
+  static constexpr std::size_t kWorthAnother = 64;  // executing so many takes about as long as a flush of a fast disk
+  static constexpr Duration kMostGathering = std::chrono::milliseconds(1);
+
+  bool may_write() const {
+    return !items_.empty() && !is_gathering_ && (writing_ == 0 || items_.size() >= kWorthAnother);
+  }
+  bool is_enough() const { return is_stopping_ || items_.size() >= std::min(last_size_, batch_); }
+  void wake_one() {
+    if (is_gathering_) {
+      if (is_enough()) gathered_.notify_one();
+    } else if (may_write()) {
+      ready_.notify_one();
+    }
+  }
+
   void run(const SessionConfig& config, int shards) {
     Session session(config);
     PgJobDesk desk(session, shards);
     std::unique_lock lock(mutex_);
     while (true) {
-      ready_.wait(lock, [this] { return is_stopping_ || !items_.empty(); });
+      ready_.wait(lock, [this] { return is_stopping_ || may_write(); });
       if (items_.empty()) return;
+      if (!is_stopping_) gather(lock);
       std::vector<Item> batch;
       while (!items_.empty() && batch.size() < batch_) {
         batch.push_back(std::move(items_.front()));
         items_.pop_front();
       }
+      last_size_ = batch.size();
+      ++writing_;
+      wake_one();
       lock.unlock();
+      const MonoTime started = clock_.now();
       flush_(desk, std::move(batch));
+      const Duration took = clock_.now() - started;
       lock.lock();
+      --writing_;
+      last_took_ = took;
     }
   }
 
+  void gather(std::unique_lock<std::mutex>& lock) {
+    if (is_enough()) return;
+    is_gathering_ = true;
+    gathered_.wait_for(lock, std::min(last_took_ / 4, kMostGathering), [this] { return is_enough(); });
+    is_gathering_ = false;
+  }
+
+  const Clock& clock_;
   const std::size_t capacity_;
   const std::size_t batch_;
   const Flush flush_;
   std::mutex mutex_;
-  std::condition_variable ready_;
+  std::condition_variable ready_, gathered_;
+  // Guarded by mutex_.
   std::deque<Item> items_;
+  std::size_t last_size_ = 0;  // of the batch taken last
+  Duration last_took_{0};      // to write
+  int writing_ = 0;
+  bool is_gathering_ = false;
   bool is_stopping_ = false;
   std::vector<std::thread> threads_;
 };

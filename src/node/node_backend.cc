@@ -7,8 +7,6 @@ namespace {
 
 constexpr std::size_t kQueue = 20'000;  // requests waiting for a database thread; over it callers get 429
 constexpr std::size_t kBatch = 500;     // requests that share a transaction
-constexpr int kCreators = 2;            // two, so that one gathers and sends while the other waits for the disk
-constexpr int kCancellers = 2;
 constexpr Duration kSilence = std::chrono::seconds(5);
 constexpr Duration kStuck = std::chrono::seconds(20);  // longer than any statement may take
 
@@ -45,7 +43,7 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
       engine_(engine),
       catalog_(std::make_shared<const TypeCatalog>()),
       pool_(state_.session, state_.shards, state_.db_pool, kQueue),
-      creates_(state_.session, state_.shards, kCreators, kQueue, kBatch,
+      creates_(state_.session, state_.shards, clock, kQueue, kBatch,
                [](PgJobDesk& desk, std::vector<Create> items) {
                  flush<Create, CreateReply>(items, [&](const std::vector<Create>& batch) {
                    std::vector<NewJob> jobs;
@@ -54,14 +52,13 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
                    return desk.create(jobs, CreateMode::each_by_itself);
                  });
                }),
-      cancels_(state_.session, state_.shards, kCancellers, kQueue, kBatch,
-               [](PgJobDesk& desk, std::vector<Cancel> items) {
-                 flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
-                   std::vector<JobId> ids;
-                   for (const Cancel& item : batch) ids.push_back(item.job);
-                   return desk.cancel(ids);
-                 });
-               }) {}
+      cancels_(state_.session, state_.shards, clock, kQueue, kBatch, [](PgJobDesk& desk, std::vector<Cancel> items) {
+        flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
+          std::vector<JobId> ids;
+          for (const Cancel& item : batch) ids.push_back(item.job);
+          return desk.cancel(ids);
+        });
+      }) {}
 
 NodeBackend::~NodeBackend() { stop(); }
 

@@ -65,7 +65,7 @@ MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
     won = store_.claim(ids_of(sent.batch.jobs), ttr, sent.ticket);
   }
   if (won) {
-    accept(sent, std::move(*won));
+    accept(sent, now, std::move(*won));
     return now;
   }
   shared_.events.failed(name(), won.error());
@@ -89,11 +89,11 @@ MonoTime Claimer::resolve(MonoTime now) {
   }
   const Sent sent = std::move(*unresolved_);
   unresolved_.reset();
-  accept(sent, std::move(*won));
+  accept(sent, now, std::move(*won));
   return now;
 }
 
-void Claimer::accept(const Sent& sent, std::vector<ClaimedJob> won) {
+void Claimer::accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> won) {
   auto unused = sent.slots;
   for (ClaimedJob& claimed : won) {
     const TypeId type = claimed.job.type_id;
@@ -103,6 +103,7 @@ void Claimer::accept(const Sent& sent, std::vector<ClaimedJob> won) {
     // to start.
     const Duration ttr = known ? known->ttr : BizType{}.ttr;
     claimed.lease_deadline = sent.at + ttr - std::min(shared_.config.lease_margin, ttr / 4);
+    claimed.start_by = asked + shared_.config.start_window;
     // Not of a job that came back from the dead: it is late by its own past.
     if (claimed.job.attempts == 1 && claimed.job.errors.empty() && claimed.job.started_at) {
       shared_.events.started(type, *claimed.job.started_at - std::max(claimed.job.action_time, claimed.job.gmt_create));

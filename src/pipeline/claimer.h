@@ -40,7 +40,8 @@ class Claimer final : public Stage {
   MonoTime fire(MonoTime now, DueBatch batch);
   MonoTime claim(MonoTime now, DueBatch batch);
   MonoTime resolve(MonoTime now);
-  void accept(const Sent& sent, std::vector<ClaimedJob> won);
+  // `asked`: before the statement that told of the claim was sent.
+  void accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> won);
   void after_batch(const DueBatch& batch, std::size_t won);
   void give_up(const DueBatch& batch);
 

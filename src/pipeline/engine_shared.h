@@ -26,8 +26,11 @@ struct EngineConfig {
   Duration tick = std::chrono::microseconds(500);
   Duration retry_pause = std::chrono::milliseconds(200);   // after a store error
   Duration lease_margin = std::chrono::milliseconds(100);  // trust in a lease ends so much before it does
-  std::size_t capacity = 100'000;                          // candidates in memory
-  std::size_t window_page = 512;                           // rows of one lane per scan
+  // From the claim to the start of the handler at most: less than a database needs to come back after a crash, in which
+  // it may have lost the claim (claims do not wait for the disk).
+  Duration start_window = std::chrono::milliseconds(500);
+  std::size_t capacity = 100'000;  // candidates in memory
+  std::size_t window_page = 512;   // rows of one lane per scan
   std::size_t overdue_page = 64;
   std::size_t claim_batch = 500;  // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;

@@ -1,5 +1,7 @@
 #include "pipeline/runner.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace tocsin {
@@ -25,9 +27,9 @@ void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
     put(shared_, {std::move(claimed), Outcome::done(), true});
     return;
   }
-  if (now >= claimed->lease_deadline) {
-    // Somebody else may run it by now; if not, the attempt need not count: a slow claim would kill a job that has one
-    // attempt.
+  if (now >= std::min(claimed->lease_deadline, claimed->start_by)) {
+    // Somebody else may run it by now, or may have cancelled it. If not, the attempt need not count: a slow claim would
+    // kill a job that has one attempt.
     shared_.events.count(Counter::expired_starts);
     put(shared_, {std::move(claimed), Outcome::done(), true});
     return;

@@ -1,6 +1,8 @@
 #include "postgres/pg_job_desk.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "base/assert.h"
 #include "postgres/job_rows.h"
@@ -84,44 +86,51 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
   }
 }
 
-Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) {
-  std::unordered_map<JobId, CancelReply> replies;
-  // First without waiting, so that one locked row does not hold up the rest; then patiently for those that are pending
-  // and locked.
-  for (const bool wait : {false, true}) {
-    PgArray shards, ids;
-    std::vector<JobId> open;
-    for (JobId id : jobs) {
-      auto known = replies.find(id);
-      if (known != replies.end()) continue;
-      open.push_back(id);
-      shards.add(shard_of(id));
-      ids.add(id);
+Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies) {
+  PgArray shards, ids;
+  for (JobId id : open) {
+    shards.add(shard_of(id));
+    ids.add(id);
+  }
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const std::string name = "cancel_" + std::to_string(static_cast<int>(pass));
+    const auto rows =
+        tx.exec_prepared(session_.prepared(name, [=] { return sql::cancel(pass); }), shards.take(), ids.take());
+    for (const auto& row : rows) {
+      CancelReply reply = cancelled(job_from_row(row));
+      replies.insert_or_assign(reply.job_id, std::move(reply));
     }
+    std::vector<JobId> rest;
+    std::ranges::copy_if(open, std::back_inserter(rest), [&](JobId id) { return !replies.contains(id); });
+    if (rest.empty()) return Unit{};
+    auto found = find_jobs(session_, tx, rest);
+    for (JobId id : rest) {
+      auto it = found.find(id);
+      if (it == found.end()) {
+        replies[id] = {CancelReply::Kind::not_found, id, {}};
+      } else if (it->second.status != JobStatus::pending) {
+        const auto kind = is_final(it->second.status) ? CancelReply::Kind::finished : CancelReply::Kind::running;
+        replies[id] = {kind, id, std::move(it->second)};
+      }
+    }
+    return Unit{};
+  });
+}
+
+Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) {
+  const std::set<JobId> all(jobs.begin(), jobs.end());
+  CancelReplies replies;
+  // All at once; where a row is locked, first those that are not, so that one locked row does not hold up the rest, and
+  // then patiently the others.
+  for (const auto pass : {sql::CancelPass::together, sql::CancelPass::skipping, sql::CancelPass::waiting}) {
+    std::vector<JobId> open;
+    std::ranges::copy_if(all, std::back_inserter(open), [&](JobId id) { return !replies.contains(id); });
     if (open.empty()) break;
-    auto done = session_.write<Unit>([&](pqxx::connection& connection) {
-      pqxx::nontransaction tx(connection);
-      const auto& name = session_.prepared(wait ? "cancel_wait" : "cancel", [=] { return sql::cancel(wait); });
-      for (const auto& row : tx.exec_prepared(name, shards.take(), ids.take())) {
-        CancelReply reply = cancelled(job_from_row(row));
-        replies.insert_or_assign(reply.job_id, std::move(reply));
-      }
-      std::erase_if(open, [&](JobId id) { return replies.contains(id); });
-      if (open.empty()) return Unit{};
-      auto found = find_jobs(session_, tx, open);
-      for (JobId id : open) {
-        auto it = found.find(id);
-        if (it == found.end()) {
-          replies[id] = {CancelReply::Kind::not_found, id, {}};
-        } else if (it->second.status != JobStatus::pending) {
-          const auto kind = is_final(it->second.status) ? CancelReply::Kind::finished : CancelReply::Kind::running;
-          replies[id] = {kind, id, std::move(it->second)};
-        }
-      }
-      return Unit{};
-    });
-    // What the first pass did stands, whatever becomes of the second.
-    if (!done && !(wait && done.error().code == ErrorCode::conflict)) return done.error();
+    const Status done = cancel_open(open, pass, replies);
+    // What an earlier pass did stands, whatever becomes of this one.
+    const bool is_locked = !done && done.error().code == ErrorCode::conflict && pass != sql::CancelPass::skipping;
+    if (!done && !is_locked) return done.error();
   }
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {

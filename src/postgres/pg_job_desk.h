@@ -3,7 +3,9 @@
 #pragma once
 
 #include <deque>
+#include <unordered_map>
 
+#include "postgres/queries.h"
 #include "postgres/session.h"
 #include "tocsin/job_desk.h"
 
@@ -27,6 +29,9 @@ class PgJobDesk final : public JobDesk {
   // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are
   // completed from them.
   Result<bool> look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
+  using CancelReplies = std::unordered_map<JobId, CancelReply>;
+  // One pass over those not answered yet; adds the answers it has. REQUIRES: `open` is sorted.
+  Status cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies);
   Result<ChangeReply> change_pending(JobId job, const char* name, const char* assignments,
                                      const std::vector<std::string>& values);
 

@@ -22,20 +22,22 @@ Keys keys_of(std::span<const JobId> ids) {
   return {shards.take(), jobs.take()};
 }
 
-// The statement for a batch: over one leaf when all its jobs lie there, else over the parent.
+// The statement for a batch: over one table when all its jobs lie there, else over the parent.
 const std::string& statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
                              std::span<const JobId> jobs) {
-  const Shard first = jobs.empty() ? Shard{-1} : shard_of(jobs.front());
+  const int first = jobs.empty() ? -1 : sql::live_table_of(shard_of(jobs.front()));
   bool is_single = first >= 0;
-  for (JobId id : jobs) is_single = is_single && shard_of(id) == first;
+  for (JobId id : jobs) is_single = is_single && sql::live_table_of(shard_of(id)) == first;
   if (!is_single) return session.prepared(verb, [=] { return sql_for(sql::kLive); });
-  return session.prepared(std::string(verb) + "_" + std::to_string(first), [=] { return sql_for(sql::leaf(first)); });
+  return session.prepared(std::string(verb) + "_" + std::to_string(first),
+                          [=] { return sql_for(sql::live_table(first)); });
 }
 
 const std::string& lane_statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
                                   Lane lane) {
-  return session.prepared(std::string(verb) + "_" + std::to_string(lane.shard),
-                          [=] { return sql_for(sql::leaf(lane.shard)); });
+  const int table = sql::live_table_of(lane.shard);
+  return session.prepared(std::string(verb) + "_" + std::to_string(table),
+                          [=] { return sql_for(sql::live_table(table)); });
 }
 
 std::vector<ClaimedJob> claimed_from(const pqxx::result& rows) {
@@ -132,8 +134,8 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, WallTime from, 
                                                       const ClaimTicket& ticket) {
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.type_id,
-                                       to_pg(from), limit, ttr.count(), ticket.seed, ticket.node);
+    const auto rows = tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.shard,
+                                       lane.type_id, to_pg(from), limit, ttr.count(), ticket.seed, ticket.node);
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return claimed_from(rows);
   });
@@ -152,7 +154,7 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     return claimed_from(tx.exec_prepared(lane_statement(session_, "claimed_with_lane", sql::claimed_with_lane, lane),
-                                         lane.type_id, ticket.seed));
+                                         lane.shard, lane.type_id, ticket.seed));
   });
 }
 
@@ -169,8 +171,8 @@ Result<std::vector<Fired>> PgJobStore::fire(std::span<const JobId> jobs, const s
 Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, WallTime from, int limit, const std::string& node) {
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(lane_statement(session_, "fire_due", sql::fire_due, lane), lane.type_id,
-                                       to_pg(from), limit, node);
+    const auto rows = tx.exec_prepared(lane_statement(session_, "fire_due", sql::fire_due, lane), lane.shard,
+                                       lane.type_id, to_pg(from), limit, node);
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return fired_from(rows);
   });

@@ -35,15 +35,18 @@ std::string lock_by_id(const std::string& table) {
          " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE " + kIsDue + " FOR UPDATE OF j SKIP LOCKED";
 }
 
-std::string lock_due(const std::string& leaf) {
-  return "SELECT j.shard, j.job_id FROM " + leaf +
-         " j WHERE j.type_id = $1::integer AND j.fire_at >= $2::timestamptz AND j.fire_at <= statement_timestamp()"
-         " AND j.attempts < j.max_attempts ORDER BY j.fire_at, j.job_id LIMIT $3::integer FOR UPDATE OF j SKIP LOCKED";
+std::string lock_due(const std::string& table) {
+  return "SELECT j.shard, j.job_id FROM " + table +
+         " j WHERE j.shard = $1::smallint AND j.type_id = $2::integer AND j.fire_at >= $3::timestamptz AND j.fire_at "
+         "<= statement_timestamp() AND j.attempts < j.max_attempts ORDER BY j.fire_at, j.job_id LIMIT $4::integer FOR "
+         "UPDATE OF j SKIP LOCKED";
 }
 
 std::string claim_locked(const std::string& table, const std::string& lock, const std::string& ttr_us,
                          const std::string& seed, const std::string& node) {
-  return "WITH c AS MATERIALIZED (" + lock + "), u AS (UPDATE " + table +
+  return "WITH s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) = 'off' AS is_off), c AS "
+         "MATERIALIZED (" +
+         lock + "), u AS (UPDATE " + table +
          " j SET status = 1, attempts = j.attempts + 1, claim_token = hashint8extended(j.job_id, " + seed +
          "::bigint), node = " + node + ", fire_at = clock_timestamp() + " + ttr_us +
          " * interval '1 microsecond', started_at = coalesce(j.started_at, clock_timestamp()),"
@@ -52,7 +55,7 @@ std::string claim_locked(const std::string& table, const std::string& lock, cons
          "did') END"
          " FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*, c.was), p AS (SELECT * FROM u WHERE "
          "was = 0), n AS (" +
-         count_move("p", 0, 1) + ") SELECT " + kLiveColumns + ", j.claim_token FROM u j";
+         count_move("p", 0, 1) + ") SELECT " + kLiveColumns + ", j.claim_token FROM u j WHERE (SELECT is_off FROM s)";
 }
 
 std::string fire_locked(const std::string& table, const std::string& lock, const std::string& node) {
@@ -80,9 +83,9 @@ std::string both(const std::string& keys, const std::string& live_on, const std:
 
 }  // namespace
 
-std::string leaf(Shard shard) {
+std::string live_table(int table) {
   char name[32];
-  std::snprintf(name, sizeof name, "tocsin.job_live_%04d", static_cast<int>(shard));
+  std::snprintf(name, sizeof name, "tocsin.job_live_%04d", table);
   return name;
 }
 
@@ -108,10 +111,10 @@ std::string claim(const std::string& table) {
                       "c.ttr_us", "$4", "$5::text");
 }
 
-std::string claim_due(const std::string& leaf) {
-  std::string lock = lock_due(leaf);
+std::string claim_due(const std::string& table) {
+  std::string lock = lock_due(table);
   lock.replace(0, std::string("SELECT j.shard, j.job_id").size(), "SELECT j.shard, j.job_id, j.status AS was");
-  return claim_locked(leaf, lock, "$4::bigint", "$5", "$6::text");
+  return claim_locked(table, lock, "$5::bigint", "$6", "$7::text");
 }
 
 std::string claimed_with(const std::string& table) {
@@ -121,15 +124,15 @@ std::string claimed_with(const std::string& table) {
          "hashint8extended(j.job_id, $3::bigint)";
 }
 
-std::string claimed_with_lane(const std::string& leaf) {
-  return "SELECT " + std::string(kLiveColumns) + ", j.claim_token FROM " + leaf +
-         " j WHERE j.type_id = $1::integer AND j.fire_at > statement_timestamp() AND j.status = 1 AND j.claim_token = "
-         "hashint8extended(j.job_id, $2::bigint)";
+std::string claimed_with_lane(const std::string& table) {
+  return "SELECT " + std::string(kLiveColumns) + ", j.claim_token FROM " + table +
+         " j WHERE j.shard = $1::smallint AND j.type_id = $2::integer AND j.fire_at > statement_timestamp() AND "
+         "j.status = 1 AND j.claim_token = hashint8extended(j.job_id, $3::bigint)";
 }
 
 std::string fire(const std::string& table) { return fire_locked(table, lock_by_id(table), "$3::text"); }
 
-std::string fire_due(const std::string& leaf) { return fire_locked(leaf, lock_due(leaf), "$4::text"); }
+std::string fire_due(const std::string& table) { return fire_locked(table, lock_due(table), "$5::text"); }
 
 std::string finish(const std::string& table) {
   // kind: 2 done, 4 dead, 0 retry, 1 give back.
@@ -240,16 +243,21 @@ std::string undo_create() {
          "-count(*) FROM d GROUP BY 1";
 }
 
-std::string cancel(bool wait) {
-  return "WITH c AS MATERIALIZED (SELECT j.shard, j.job_id FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) "
-         "JOIN tocsin.job_live j"
-         " ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 0 ORDER BY j.job_id FOR UPDATE OF j" +
-         std::string(wait ? "" : " SKIP LOCKED") +
-         "), d AS (DELETE FROM tocsin.job_live j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status "
-         "= 0 RETURNING j.*),"
-         " j AS (INSERT INTO tocsin.job_history_cancelled " +
-         kHistoryInto + " " + history_select("3", "d.started_at", "d.attempts", "d.node", "d.errors") +
-         " RETURNING *), n AS (" + count_move("d", 0, 3) + ") SELECT " + kHistoryColumns + " FROM j";
+std::string cancel(CancelPass pass) {
+  const std::string keys = "unnest($1::smallint[], $2::bigint[])";
+  const std::string matches = "j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0";
+  std::string rows =
+      "s AS MATERIALIZED (SELECT set_config('lock_timeout', '50ms', true)), c AS MATERIALIZED (SELECT k.* FROM s, " +
+      keys + " k (shard, job_id))";
+  if (pass != CancelPass::together) {
+    rows = "c AS MATERIALIZED (SELECT j.shard, j.job_id FROM " + keys +
+           " c (shard, job_id) JOIN tocsin.job_live j ON " + matches + " FOR UPDATE OF j" +
+           (pass == CancelPass::skipping ? " SKIP LOCKED" : "") + ")";
+  }
+  return "WITH " + rows + ", d AS (DELETE FROM tocsin.job_live j USING c WHERE " + matches +
+         " RETURNING j.*), j AS (INSERT INTO tocsin.job_history_cancelled " + kHistoryInto + " " +
+         history_select("3", "d.started_at", "d.attempts", "d.node", "d.errors") + " RETURNING *), n AS (" +
+         count_move("d", 0, 3) + ") SELECT " + kHistoryColumns + " FROM j";
 }
 
 std::string find() {

@@ -1,8 +1,8 @@
 // Every hot statement of Tocsin, by name. Each says what it needs: the index, and the hazard it avoids.
 //
-// `table` is tocsin.job_live for a batch over many shards (the executor prunes to one leaf per row; about 0.5 ms fixed
-// cost with 64 shards), or one leaf when the whole batch lies in it (0.15 ms). Sessions pin index scans and nested
-// loops (session.h), and tests/integration pins the plans.
+// `table` is tocsin.job_live for a batch over several live tables (the executor prunes to one of them per row), or one
+// live table when the whole batch lies in it. Sessions pin index scans and nested loops (session.h), and
+// tests/integration pins the plans.
 #pragma once
 
 #include <string>
@@ -12,23 +12,28 @@
 namespace tocsin::sql {
 
 inline const std::string kLive = "tocsin.job_live";
-std::string leaf(Shard shard);  // tocsin.job_live_0007
+// Shard s lies in live table s modulo 8. DO NOT CHANGE: migrations/0002 made them so.
+inline constexpr int kLiveTables = 8;
+inline int live_table_of(Shard shard) { return shard % kLiveTables; }
+std::string live_table(int table);  // tocsin.job_live_0007
 
-// Reads; index _due (type_id, fire_at, job_id) by row comparison, so that thousands of rows of one instant can be
-// paged. The clock is read last, to be as fresh as possible when the reply arrives.
+// Reads; index _due (shard, type_id, fire_at, job_id) by row comparison, so that thousands of rows of one instant can
+// be paged. The clock is read last, to be as fresh as possible when the reply arrives.
 std::string scan();
 
 // pending or expired -> running. Index _id. SKIP LOCKED in a materialized CTE: a locking sub-select that is planned
-// twice claims more than it locked; the join back by key does not.
+// twice claims more than it locked; the join back by key does not. Commits without waiting for the disk: a claim that a
+// crash of the database takes back leaves a pending job, and its token, which is random, keeps the older run from
+// finishing it.
 std::string claim(const std::string& table);
 std::string claim_due(
-    const std::string& leaf);  // index _due; statement_timestamp() serves as index condition, clock_timestamp() cannot
+    const std::string& table);  // index _due; statement_timestamp() serves as index condition, clock_timestamp() cannot
 std::string claimed_with(const std::string& table);
-std::string claimed_with_lane(const std::string& leaf);
+std::string claimed_with_lane(const std::string& table);
 
 // pending or expired -> done in one statement: the row goes from the live table to history.
 std::string fire(const std::string& table);
-std::string fire_due(const std::string& leaf);
+std::string fire_due(const std::string& table);
 
 // running -> done, dead or pending, guarded by the claim token. Answers the ordinals that were applied.
 std::string finish(const std::string& table);
@@ -38,14 +43,19 @@ std::string still_claimed();
 // running, lease ended, attempts spent -> dead.
 std::string bury();
 
-// Inserts through the parent: routing to a leaf costs an insert little, unlike a scan.
+// Inserts through the parent: routing to a live table costs an insert little, unlike a scan.
 std::string create();
 std::string create_keyed();  // ON CONFLICT DO NOTHING on the index _key
 std::string find_by_key();   // live and history; run after create_keyed, with a snapshot of its own
 std::string undo_create();
 
-// pending -> cancelled. `wait`: for rows that somebody has locked, at most lock_timeout.
-std::string cancel(bool wait);
+// pending -> cancelled. Index _id. The ids come sorted, so that two that wait for each other's rows cannot deadlock.
+enum class CancelPass {
+  together,  // all or none: gives up (55P03) when a row stays locked for 50 ms. One pass over the rows: the fast way
+  skipping,  // leaves locked rows alone
+  waiting,   // for rows that somebody has locked, at most lock_timeout
+};
+std::string cancel(CancelPass pass);
 
 // Live and history rows by id.
 std::string find();

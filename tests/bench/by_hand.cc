@@ -113,10 +113,11 @@ void ByHand::fire(std::span<const JobId> ids) {
 }
 
 std::size_t ByHand::fire_due(Shard shard, int limit) {
-  const std::string name = "fire_due_" + std::to_string(shard);
-  if (prepared_.insert(name).second) connection_.prepare(name, sql::fire_due(sql::leaf(shard)));
+  const int table = sql::live_table_of(shard);
+  const std::string name = "fire_due_" + std::to_string(table);
+  if (prepared_.insert(name).second) connection_.prepare(name, sql::fire_due(sql::live_table(table)));
   pqxx::nontransaction tx(connection_);
-  return tx.exec_prepared(name, type_, "-infinity", limit, kNode).size();
+  return tx.exec_prepared(name, shard, type_, "-infinity", limit, kNode).size();
 }
 
 void ByHand::claim_and_finish(std::span<const JobId> ids) {
@@ -145,7 +146,7 @@ void ByHand::claim_and_finish(std::span<const JobId> ids) {
 
 void ByHand::cancel(std::span<const JobId> ids) {
   pqxx::nontransaction tx(connection_);
-  const auto& name = prepared("cancel", [] { return sql::cancel(false); });
+  const auto& name = prepared("cancel", [] { return sql::cancel(sql::CancelPass::together); });
   require(tx.exec_prepared(name, shards_of(ids), array_of(ids)).size(), ids.size(), "cancel");
 }
 

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "postgres/queries.h"
 #include "support/node_process.h"
 #include "support/test_database.h"
 #include "tocsin/shard.h"
@@ -49,15 +50,60 @@ TEST(Migrate, TwoAtTheSameTimeInstallOnce) {
   EXPECT_EQ(database.number("SELECT count(*) - count(DISTINCT version) FROM tocsin.migration"), 0);
 }
 
+// One row in every shard, through the parent: fails when a shard has no table.
+void fill_every_shard(TestDatabase& database, int shards) {
+  database.query(
+      "INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, "
+      "max_attempts, biz_id) SELECT 1024 + n, now(), now(), now(), now(), 1, n, 16, 'key-' || n FROM "
+      "generate_series(0, " +
+      std::to_string(shards - 1) + ") n");
+}
+
 TEST(Migrate, TakesAnyShardCountOfTheContract) {
-  for (const int shards : {1, 256}) {
+  for (const int shards : {1, 5, 1024}) {
     TestDatabase database(0);
     const Ran ran = migrate(database, {"--shards", std::to_string(shards)});
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     EXPECT_EQ(database.number("SELECT tocsin.shard_count()"), shards);
     EXPECT_EQ(database.number("SELECT count(*) FROM pg_inherits WHERE inhparent = 'tocsin.job_live'::regclass"),
-              shards);
+              std::min(shards, sql::kLiveTables));
+    fill_every_shard(database, shards);
+    for (const int shard : {0, shards / 2, shards - 1}) {
+      EXPECT_EQ(
+          database.number("SELECT count(*) FROM " + sql::live_table(sql::live_table_of(static_cast<Shard>(shard))) +
+                          " WHERE shard = " + std::to_string(shard)),
+          1);
+    }
   }
+}
+
+TEST(Migrate, JobsOfAnInstallationWithOneTablePerShardMoveToTheTablesOfToday) {
+  constexpr int kShards = 20;
+  TestDatabase database(kShards);
+  const auto live = [&] {
+    return database.query("SELECT string_agg(j::text, E'\n' ORDER BY job_id) FROM tocsin.job_live j")[0][0]
+        .as<std::string>();
+  };
+  fill_every_shard(database, kShards);
+  const std::string before = live();
+  // Back to what the first version made.
+  database.query(
+      "CREATE TEMP TABLE kept AS TABLE tocsin.job_live; DO $$ DECLARE t text; BEGIN"
+      " FOR n IN 0 .. 7 LOOP EXECUTE 'DROP TABLE tocsin.job_live_' || lpad(n::text, 4, '0'); END LOOP;"
+      " FOR n IN 0 .. 19 LOOP t := 'job_live_' || lpad(n::text, 4, '0');"
+      " EXECUTE format('CREATE TABLE tocsin.%I PARTITION OF tocsin.job_live FOR VALUES IN (%s)', t, n);"
+      " EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', t || '_id', t); END LOOP; END $$;"
+      "INSERT INTO tocsin.job_live SELECT * FROM kept; DELETE FROM tocsin.migration WHERE version = 2");
+  EXPECT_EQ(live(), before);
+
+  const Ran ran = migrate(database);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("0002"), std::string::npos) << ran.out;
+  EXPECT_EQ(live(), before);
+  EXPECT_EQ(database.number("SELECT count(*) FROM pg_inherits WHERE inhparent = 'tocsin.job_live'::regclass"),
+            sql::kLiveTables);
+  EXPECT_EQ(database.number("SELECT count(*) FROM pg_indexes WHERE tablename = 'job_live_0003'"), 4);
+  EXPECT_TRUE(database.query("SELECT to_regnamespace('tocsin_0001')")[0][0].is_null());
 }
 
 TEST(Migrate, RefusesAnyOtherShardCountAsBadUsage) {

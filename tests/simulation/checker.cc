@@ -12,8 +12,9 @@ std::string ms(Duration time) { return std::to_string(static_cast<double>(time.c
 }  // namespace
 
 const char* to_string(FakeDatabase::Change::Kind kind) {
-  constexpr const char* kNames[] = {"created", "replaced", "rescheduled", "hastened",   "revived", "claimed",  "fired",
-                                    "done",    "dead",     "retried",     "given_back", "buried",  "cancelled"};
+  constexpr const char* kNames[] = {"created",    "replaced", "rescheduled", "hastened",  "revived",
+                                    "claimed",    "fired",    "done",        "dead",      "retried",
+                                    "given_back", "buried",   "cancelled",   "claim_lost"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -44,8 +45,10 @@ void Checker::on_change(const FakeDatabase::Change& change) {
   }
 
   Record& record = records_[job.job_id];
+  const ClaimToken token_before = record.token;
   record.row = job;
   record.token = job.status == JobStatus::running ? change.token : 0;
+  if (change.kind == Kind::claim_lost) forget_claim(record, token_before);
   if (change.kind == Kind::revived) ++record.life;
   if (change.kind == Kind::hastened) record.is_hastened = true;
   if (change.kind == Kind::rescheduled || change.kind == Kind::replaced) record.is_hastened = false;
@@ -65,6 +68,16 @@ void Checker::on_change(const FakeDatabase::Change& change) {
   attempt.is_orphan = faults_.is_late();
   if (!attempts_.emplace(change.token, attempt).second)
     fail("I4", "a token was used twice: job " + std::to_string(job.job_id));
+}
+
+// The attempt does not count, and its number will be given again. Its handler may have started, or may still start.
+void Checker::forget_claim(Record& record, ClaimToken lost) {
+  Attempt& attempt = attempts_.at(lost);
+  attempt.is_lost = true;
+  record.started.erase({attempt.life, attempt.number});
+  // The claim before it, whose lease had ended, stands again, and nobody waits for its outcome any more.
+  const auto older = attempts_.find(record.token);
+  if (older != attempts_.end()) older->second.is_orphan = true;
 }
 
 void Checker::check_edge(const FakeDatabase::Change& change, const Record& before) {
@@ -88,6 +101,7 @@ void Checker::check_edge(const FakeDatabase::Change& change, const Record& befor
       case Kind::retried:
       case Kind::given_back:
       case Kind::buried:
+      case Kind::claim_lost:
         return from == JobStatus::running;
     }
     return false;
@@ -165,8 +179,8 @@ void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
   if (found == attempts_.end()) return fail("I4", name + " started without a claim");
   Attempt& attempt = found->second;
   Record& record = records_.at(job.job_id);
-  if (attempt.is_started || !record.started.emplace(attempt.life, attempt.number).second)
-    fail("I4", name + " started twice");
+  const bool is_again = !attempt.is_lost && !record.started.emplace(attempt.life, attempt.number).second;
+  if (attempt.is_started || is_again) fail("I4", name + " started twice");
   attempt.is_started = true;
   if (!record.is_hastened && db_high_ < job.action_time)
     fail("I2", name + " started " + ms(job.action_time - db_high_) + " early");
@@ -185,7 +199,7 @@ void Checker::on_answer(const ClaimedJob& claimed, const Outcome& outcome) {
   Attempt& attempt = found->second;
   attempt.answer = outcome;
   attempt.answered = scheduler_.now();
-  if (outcome.kind == Outcome::Kind::not_started)
+  if (outcome.kind == Outcome::Kind::not_started && !attempt.is_lost)
     records_.at(attempt.job).started.erase({attempt.life, attempt.number});
 }
 
@@ -195,9 +209,12 @@ void Checker::on_crash(const std::string& node) {
 }
 
 void Checker::on_drained(const std::string& node) {
-  for (const auto& [id, record] : records_)
-    if (record.row.status == JobStatus::running && record.row.node == node)
-      fail("handover", node + " left and kept the claim of job " + std::to_string(id));
+  for (const auto& [id, record] : records_) {
+    if (record.row.status != JobStatus::running || record.row.node != node) continue;
+    const auto claim = attempts_.find(record.token);
+    if (claim != attempts_.end() && claim->second.is_orphan) continue;
+    fail("handover", node + " left and kept the claim of job " + std::to_string(id));
+  }
 }
 
 // Callers -------------------------------------------------------------------------------------------------------------

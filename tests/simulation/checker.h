@@ -71,6 +71,7 @@ class Checker {
     MonoTime answered{};
     MonoTime claimed{};
     bool is_orphan = false;  // the process that held it is gone, or never heard of it
+    bool is_lost = false;    // the database came back without the claim
   };
   struct Record {
     Job row;  // after the last committed change
@@ -82,6 +83,7 @@ class Checker {
     std::set<std::pair<int, int>> started;  // (life, attempt)
   };
 
+  void forget_claim(Record& record, ClaimToken lost);
   void check_edge(const FakeDatabase::Change& change, const Record& before);
   void check_claim(const FakeDatabase::Change& change, const Record& before);
   void check_result(const FakeDatabase::Change& change, const Record& before);

@@ -179,9 +179,11 @@ void World::trouble() {
   if (chance(locks_)) lock_some_row();
   if (chance(pauses_)) toggle_pause();
   if (chance(outages_)) {
-    trace_.line(scheduler_.now(), "the database is down");
+    const bool is_crash = chance(0.5);
+    trace_.line(scheduler_.now(), is_crash ? "the database crashes" : "the database is down");
     faults_.set_down(true);
-    scheduler_.after(up_to(6s), [this] { faults_.set_down(false); });
+    if (is_crash) database_.lose_unflushed_claims(wall_.now());
+    scheduler_.after((is_crash ? config_.start_window : Duration(0)) + up_to(6s), [this] { faults_.set_down(false); });
   }
 }
 

@@ -93,7 +93,9 @@ void FakeDatabase::revive(JobId id, WallTime fire_at, WallTime now) {
   tell(Kind::revived, live_.at(id), now);
 }
 
-void FakeDatabase::tell(Kind kind, const Row& row, WallTime now, ClaimToken token) const {
+void FakeDatabase::tell(Kind kind, const Row& row, WallTime now, ClaimToken token) {
+  // Only claims do not wait for the disk; what does takes all before it along.
+  if (kind != Kind::claimed && kind != Kind::claim_lost) unflushed_.clear();
   if (on_change) on_change({kind, row.job, token, now});
 }
 
@@ -140,13 +142,26 @@ void FakeDatabase::begin_attempt(Row& row, const std::string& node, WallTime now
 }
 
 ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ticket, WallTime now) {
+  const Row before = row->second;
   edit_live(row, [&](Row& r) {
     begin_attempt(r, ticket.node, now);
     r.token = token_of(r.job.job_id, ticket);
     r.job.fire_at = now + ttr;
   });
+  unflushed_.emplace_back(row->second.token, before);
   tell(Kind::claimed, row->second, now, row->second.token);
   return {row->second.job, row->second.token, {}};
+}
+
+void FakeDatabase::lose_unflushed_claims(WallTime now) {
+  const auto lost = std::move(unflushed_);
+  unflushed_.clear();
+  for (auto claim = lost.rbegin(); claim != lost.rend(); ++claim) {
+    const auto row = live_.find(claim->second.job.job_id);
+    TOCSIN_ASSERT(row != live_.end() && row->second.token == claim->first);  // any later change would have flushed it
+    edit_live(row, [&](Row& r) { r = claim->second; });
+    tell(Kind::claim_lost, row->second, now, row->second.token);
+  }
 }
 
 std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr,

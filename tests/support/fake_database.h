@@ -88,7 +88,8 @@ class FakeDatabase {
       retried,
       given_back,
       buried,
-      cancelled
+      cancelled,
+      claim_lost  // a crash took the claim back; `token` is that of the claim before it, if the row was running
     };
     Kind kind;
     const Job& job;
@@ -120,6 +121,9 @@ class FakeDatabase {
   std::vector<FinishReply> finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now);
   int bury(const std::vector<JobId>& jobs, WallTime now);
 
+  // What a crash does to claims that committed after the last change that waited for the disk: they never were.
+  void lose_unflushed_claims(WallTime now);
+
   // JobDesk
   Result<std::vector<CreateReply>> create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now);
   Result<std::vector<CancelReply>> cancel(const std::vector<JobId>& jobs, WallTime now);
@@ -150,7 +154,7 @@ class FakeDatabase {
   void edit_live(Live row, const std::function<void(Row&)>& edit);
   void to_history(Live row, JobStatus status, Change::Kind kind, ClaimToken token, WallTime now);
   void revive(JobId job, WallTime fire_at, WallTime now);
-  void tell(Change::Kind kind, const Row& row, WallTime now, ClaimToken token = 0) const;
+  void tell(Change::Kind kind, const Row& row, WallTime now, ClaimToken token = 0);
 
   bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
   bool is_claimable(const Row& row, WallTime now) const;
@@ -177,6 +181,7 @@ class FakeDatabase {
   std::set<std::tuple<Lane, WallTime, JobId>> due_;  // of live_
   std::map<Key, JobId> keys_;                        // of live_ and history_
   std::set<JobId> locked_;
+  std::vector<std::pair<ClaimToken, Row>> unflushed_;  // claims, each with the row as it was before
   std::map<std::string, BizType> types_;
 };
 

@@ -6,8 +6,12 @@
 #include <atomic>
 #include <latch>
 
+#include "node/system_clock.h"
+
 namespace tocsin {
 namespace {
+
+const SystemClock clock;
 
 // What it flushes to is never asked for its database here.
 using Batches = std::vector<std::vector<int>>;
@@ -21,7 +25,7 @@ std::vector<int> all_of(const Batches& batches) {
 TEST(Coalescer, WhatArrivesDuringAFlushSharesTheNext) {
   std::latch first_flush_begun(1), rest_pushed(1);
   Batches batches;
-  Coalescer<int> coalescer({}, 1, 1, 100, 50, [&](PgJobDesk&, std::vector<int> batch) {
+  Coalescer<int> coalescer({}, 1, clock, 100, 50, [&](PgJobDesk&, std::vector<int> batch) {
     batches.push_back(std::move(batch));
     if (batches.size() == 1) {
       first_flush_begun.count_down();
@@ -30,20 +34,37 @@ TEST(Coalescer, WhatArrivesDuringAFlushSharesTheNext) {
   });
   ASSERT_TRUE(coalescer.push(0));
   first_flush_begun.wait();
-  for (int i = 1; i <= 70; ++i) ASSERT_TRUE(coalescer.push(i));
+  for (int i = 1; i <= 60; ++i) ASSERT_TRUE(coalescer.push(i));
   rest_pushed.count_down();
   coalescer.stop();
   ASSERT_EQ(batches.size(), 3U);
   EXPECT_EQ(batches[0].size(), 1U);
   EXPECT_EQ(batches[1].size(), 50U) << "no more than a batch holds";
-  EXPECT_EQ(batches[2].size(), 20U);
+  EXPECT_EQ(batches[2].size(), 10U);
   EXPECT_TRUE(std::ranges::is_sorted(all_of(batches))) << "in the order they came";
+}
+
+TEST(Coalescer, ASecondWriterHelpsWhenManyWait) {
+  std::latch first_flush_begun(1), second_flush_begun(1);
+  std::atomic<int> flushes = 0;
+  Coalescer<int> coalescer({}, 1, clock, 1000, 500, [&](PgJobDesk&, std::vector<int>) {
+    if (flushes++ == 0) {
+      first_flush_begun.count_down();
+      second_flush_begun.wait();  // would wait for ever if the first were alone
+    } else if (flushes == 2) {
+      second_flush_begun.count_down();
+    }
+  });
+  ASSERT_TRUE(coalescer.push(0));
+  first_flush_begun.wait();
+  for (int i = 1; i <= 200; ++i) ASSERT_TRUE(coalescer.push(i));
+  second_flush_begun.wait();
 }
 
 TEST(Coalescer, RefusesWhenFullAndAfterItsEnd) {
   std::latch begun(1), release(1);
   std::atomic<int> flushed = 0;
-  Coalescer<int> coalescer({}, 1, 1, 2, 10, [&](PgJobDesk&, std::vector<int> batch) {
+  Coalescer<int> coalescer({}, 1, clock, 2, 10, [&](PgJobDesk&, std::vector<int> batch) {
     if (flushed == 0) {
       begun.count_down();
       release.wait();
@@ -63,7 +84,7 @@ TEST(Coalescer, RefusesWhenFullAndAfterItsEnd) {
 
 TEST(Coalescer, EndsOnlyWhenEverythingItTookIsFlushed) {
   std::atomic<int> flushed = 0;
-  Coalescer<int> coalescer({}, 1, 2, 10'000, 7,
+  Coalescer<int> coalescer({}, 1, clock, 10'000, 7,
                            [&](PgJobDesk&, std::vector<int> batch) { flushed += static_cast<int>(batch.size()); });
   int taken = 0;
   for (int i = 0; i < 5000; ++i) taken += coalescer.push(i);

@@ -76,6 +76,7 @@ TEST_F(ClaimerTest, SendsTheTimeToRunOfEachTypeAndTrustsItFromBeforeTheRequest) 
   const auto jobs = won();
   ASSERT_EQ(jobs.size(), 2U);
   EXPECT_EQ(jobs[0].lease_deadline, sent + 5s - config.lease_margin);
+  EXPECT_EQ(jobs[0].start_by, sent + config.start_window);
   EXPECT_EQ(jobs[1].lease_deadline, sent + 60s - config.lease_margin);
 }
 

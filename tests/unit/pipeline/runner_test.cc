@@ -78,6 +78,17 @@ TEST_F(RunnerTest, GivesBackWhatItsLeaseNoLongerCovers) {
   EXPECT_EQ(events[Counter::expired_starts], 1);
 }
 
+TEST_F(RunnerTest, GivesBackWhatWasClaimedTooLongAgoToTrustThatTheClaimSurvived) {
+  ClaimedJob job = claimed(1, 1);
+  job.start_by = now;
+  give(job);
+  step();
+  EXPECT_TRUE(handler.started.empty());
+  const auto runs = outcomes();
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_TRUE(runs[0].is_given_back);
+}
+
 TEST_F(RunnerTest, GivesBackForLaterWhenNobodyHereRunsTheType) {
   give(claimed(1, 2));
   give(claimed(2, 99));
