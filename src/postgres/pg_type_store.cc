@@ -118,10 +118,12 @@ Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
     const auto found =
         tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 AND removed_at IS NULL FOR UPDATE", name);
     if (found.empty()) return RemoveReply::not_found;
-    // The index on (type_id, fire_at) answers from its first entry. A create that is on its way is not seen: so the row
-    // stays, and nodes still run what comes in under it.
-    const auto live =
-        tx.exec_params("SELECT 1 FROM tocsin.job_live WHERE type_id = $1 LIMIT 1", found[0][0].as<TypeId>());
+    // One look into the due index per shard. A create that is on its way is not seen: so the row stays, and nodes still
+    // run what comes in under it.
+    const auto live = tx.exec_params(
+        "SELECT 1 FROM generate_series(0, tocsin.shard_count() - 1) s CROSS JOIN LATERAL (SELECT 1 FROM "
+        "tocsin.job_live j WHERE j.shard = s::smallint AND j.type_id = $1 LIMIT 1) x LIMIT 1",
+        found[0][0].as<TypeId>());
     if (!live.empty()) return RemoveReply::has_live_jobs;
     tx.exec_params0("UPDATE tocsin.biz_type SET removed_at = clock_timestamp(), paused = false WHERE type_id = $1",
                     found[0][0].as<TypeId>());

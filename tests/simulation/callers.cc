@@ -106,6 +106,17 @@ void Callers::cancel(FakeJobDesk& desk) {
   for (const CancelReply& reply : *replies) world_.checker.on_cancel_reply(reply);
 }
 
+void Callers::cancel_later(std::vector<JobId> jobs, Duration in) {
+  if (jobs.empty()) return;
+  world_.scheduler.spawn([this, jobs = std::move(jobs), in] {
+    world_.scheduler.sleep(in);
+    FakeJobDesk desk(world_.database, &world_.scheduler, &world_.faults, 99);
+    const auto replies = desk.cancel(jobs);
+    if (!replies) return;
+    for (const CancelReply& reply : *replies) world_.checker.on_cancel_reply(reply);
+  });
+}
+
 void Callers::change(FakeJobDesk& desk) {
   const auto reply = world_.random.below(2) == 0 ? desk.reschedule(any_known(), any_time()) : desk.run_now(any_known());
   if (reply && reply->kind == ChangeReply::Kind::changed) hint(*reply->job);

@@ -16,6 +16,8 @@ class Callers {
 
   // `n` callers that act until `end`.
   void begin(int n, MonoTime end);
+  // Somebody cancels these jobs, `in` from now.
+  void cancel_later(std::vector<JobId> jobs, Duration in);
   // In the calm: jobs that must fire on time.
   void probe(int n, Duration on_time, Duration scan_interval);
   // A transaction that has been open for `age` commits now and tells nobody: its job must fire within `bound` from now.

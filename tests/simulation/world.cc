@@ -63,6 +63,9 @@ class World {
   void plan_trouble();
   void trouble();
   void stop_node(SimNode& node);
+  void outage(Duration length);
+  void crash_database();
+  void crash_after_claim();
   void step_clock();
   void lock_some_row();
   void toggle_pause();
@@ -88,6 +91,7 @@ class World {
   MonoTime faults_end_{};
   double crashes_ = 0, clock_steps_ = 0, outages_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0,
          slow_starts_ = 0;  // chances
+  bool is_crash_armed_ = false;
 };
 
 World::World(std::uint64_t seed, const WorldOptions& options)
@@ -96,7 +100,10 @@ World::World(std::uint64_t seed, const WorldOptions& options)
       trace_(options.is_printed),
       database_([this] { return wall_.now(); }, 4) {
   database_.bugs = options.bugs;
-  database_.on_change = [this](const FakeDatabase::Change& change) { checker_.on_change(change); };
+  database_.on_change = [this](const FakeDatabase::Change& change) {
+    checker_.on_change(change);
+    if (is_crash_armed_ && change.kind == FakeDatabase::Change::Kind::claimed) crash_after_claim();
+  };
   draw_config();
   draw_types();
   draw_faults();
@@ -179,12 +186,38 @@ void World::trouble() {
   if (chance(locks_)) lock_some_row();
   if (chance(pauses_)) toggle_pause();
   if (chance(outages_)) {
-    const bool is_crash = chance(0.5);
-    trace_.line(scheduler_.now(), is_crash ? "the database crashes" : "the database is down");
-    faults_.set_down(true);
-    if (is_crash) database_.lose_unflushed_claims(wall_.now());
-    scheduler_.after((is_crash ? config_.start_window : Duration(0)) + up_to(6s), [this] { faults_.set_down(false); });
+    const auto dice = random_.below(4);
+    if (dice < 2) {
+      outage(up_to(6s));
+    } else if (dice == 2) {
+      crash_database();
+    } else {
+      is_crash_armed_ = true;
+    }
   }
+}
+
+void World::outage(Duration length) {
+  trace_.line(scheduler_.now(), "the database is down");
+  faults_.set_down(true);
+  scheduler_.after(length, [this] { faults_.set_down(false); });
+}
+
+void World::crash_database() {
+  if (scheduler_.now() >= faults_end_) return;
+  trace_.line(scheduler_.now(), "the database crashes");
+  // Whose claims are lost could be cancelled now, however far their first claimers have come.
+  callers_->cancel_later(database_.lose_unflushed_claims(wall_.now()), config_.start_window + up_to(8s));
+  outage(config_.start_window + up_to(2s));
+}
+
+// The worst moment: the answer to the claim has arrived, its handler has not begun, and the node stands still.
+void World::crash_after_claim() {
+  is_crash_armed_ = false;
+  for (const auto& node : nodes_) {
+    if (node->is_up()) node->freeze_until(std::min<MonoTime>(faults_end_, scheduler_.now() + up_to(10s)));
+  }
+  scheduler_.after(1ms, [this] { crash_database(); });
 }
 
 void World::stop_node(SimNode& node) {

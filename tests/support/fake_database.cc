@@ -153,15 +153,18 @@ ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ti
   return {row->second.job, row->second.token, {}};
 }
 
-void FakeDatabase::lose_unflushed_claims(WallTime now) {
+std::vector<JobId> FakeDatabase::lose_unflushed_claims(WallTime now) {
   const auto lost = std::move(unflushed_);
   unflushed_.clear();
+  std::vector<JobId> jobs;
   for (auto claim = lost.rbegin(); claim != lost.rend(); ++claim) {
     const auto row = live_.find(claim->second.job.job_id);
     TOCSIN_ASSERT(row != live_.end() && row->second.token == claim->first);  // any later change would have flushed it
     edit_live(row, [&](Row& r) { r = claim->second; });
     tell(Kind::claim_lost, row->second, now, row->second.token);
+    jobs.push_back(row->first);
   }
+  return jobs;
 }
 
 std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr,

@@ -121,8 +121,9 @@ class FakeDatabase {
   std::vector<FinishReply> finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now);
   int bury(const std::vector<JobId>& jobs, WallTime now);
 
-  // What a crash does to claims that committed after the last change that waited for the disk: they never were.
-  void lose_unflushed_claims(WallTime now);
+  // What a crash does to claims that committed after the last change that waited for the disk: they never were. Returns
+  // whose.
+  std::vector<JobId> lose_unflushed_claims(WallTime now);
 
   // JobDesk
   Result<std::vector<CreateReply>> create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now);
