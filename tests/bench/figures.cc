@@ -39,9 +39,52 @@ Section floor_section(const std::vector<int>& claimers) {
   return section;
 }
 
+std::string thousands(std::size_t n) {
+  std::string text = std::to_string(n);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+Section depth_section(const std::vector<std::size_t>& depths) {
+  Section section{"depth", "Depth: while so many others wait for a far deadline", {}};
+  for (const std::size_t depth : depths) {
+    const std::string prefix = "depth." + std::to_string(depth), waiting = thousands(depth) + " waiting: ";
+    auto& figures = section.figures;
+    figures.push_back({prefix + ".lateness_p99", waiting + "lateness p99", "ms"});
+    figures.push_back({prefix + ".lateness_ratio", "  to the first", "x", "<= 1.2"});
+    figures.push_back({prefix + ".create", "  single creates", "jobs/s"});
+    figures.push_back({prefix + ".create_slower", "  slower than the first", "x", "<= 1.3"});
+    figures.push_back({prefix + ".cancel", "  cancels", "jobs/s"});
+    figures.push_back({prefix + ".cancel_slower", "  slower than the first", "x", "<= 1.3"});
+  }
+  return section;
+}
+
+Section life_section() {
+  Section section{"life", "A whole life, per job: batches of 500", {}};
+  const auto add = [&](const std::string& kind, const std::string& what) {
+    const std::string prefix = "life." + kind;
+    auto& figures = section.figures;
+    figures.push_back({prefix + ".node", what + " by the node", "us", "<= 2 x floor", prefix + ".hand"});
+    figures.push_back({prefix + ".hand", "  its statements by hand", "us"});
+    figures.push_back({prefix + ".ratio", "  node to hand", "x", "<= 2"});
+    figures.push_back({prefix + ".database", "  time in the node's statements, waits and all", "us"});
+    figures.push_back({prefix + ".statements", "  statements per 1,000 jobs", ""});
+    figures.push_back({prefix + ".transactions", "  transactions per 1,000 jobs", ""});
+    figures.push_back({prefix + ".wal", "  WAL", "bytes"});
+    for (const char* stage : {"scanner", "timekeeper", "claimer", "runner", "finisher"})
+      figures.push_back({prefix + ".stage_" + stage, std::string("  in the steps of the ") + stage, "us"});
+  };
+  add("noop", "created and fired");
+  section.figures.push_back({"life.noop.one_backend", "  by hand on one connection", "us", "<= 50"});
+  add("claimed", "created, claimed, run and finished");
+  return section;
+}
+
 }  // namespace
 
-std::vector<Section> catalog(const std::vector<int>& claimers) {
+std::vector<Section> catalog(const Variants& variants) {
+  const auto& claimers = variants.claimers;
   return {{"lateness",
            "Lateness: due at random ms over 30 s",
            {{"lateness.min", "least", "ms", ">= 0", "", Rounds::least},
@@ -79,33 +122,85 @@ std::vector<Section> catalog(const std::vector<int>& claimers) {
             {"webhook.p50", "  p50 of the lateness there", "ms"},
             {"webhook.p99", "  p99 of the lateness there", "ms"},
             {"webhook.burst", "delivered, due at one instant", "jobs/s", "", "floor.claimed"}}},
-          {"life",
-           "A whole life, per job: batches of 500",
-           {{"life.node", "created and fired by the node", "us", "", "life.hand"},
-            {"life.hand", "its statements by hand", "us"},
-            {"life.one_backend", "  on one connection", "us", "<= 50"},
-            {"life.database", "time in the node's statements, waits and all", "us"},
-            {"life.statements", "statements per 1,000 jobs", ""},
-            {"life.transactions", "transactions per 1,000 jobs", ""},
-            {"life.wal", "WAL", "bytes"}}},
+          life_section(),
+          {"storm",
+           "Storm: 200,000 jobs of one instant beside another type",
+           {{"storm.rate", "fired in the storm", "jobs/s"},
+            {"storm.spread_25", "shard ahead to shard behind, a quarter done", "x", "<= 2"},
+            {"storm.spread_50", "  half done", "x", "<= 2"},
+            {"storm.spread_75", "  three quarters done", "x", "<= 2"},
+            {"storm.peak", "resident memory at its peak, most", "MB", "", "", Rounds::most},
+            {"storm.calm_p50", "the other type alone: p50", "ms"},
+            {"storm.calm_p99", "  p99", "ms"},
+            {"storm.other_p50", "the other type in the storm: p50", "ms"},
+            {"storm.other_p99", "  p99", "ms"},
+            {"storm.p50_ratio", "  p50 to that alone", "x", "<= 2"},
+            {"storm.p99_ratio", "  p99 to that alone", "x", "<= 2"}}},
+          {"peak",
+           "Driven by wrk: 32 connections, 2 threads",
+           {{"peak.healthz", "GET /healthz: the ceiling", "req/s"},
+            {"peak.empty_post", "POST of an empty batch: does nothing", "req/s"},
+            {"peak.create", "single creates", "jobs/s", "", "peak.empty_post"},
+            {"peak.create_p50", "  p50 of the answer", "ms"},
+            {"peak.create_p99", "  p99 of the answer", "ms"},
+            {"peak.cancel", "cancels by id", "jobs/s", "", "peak.empty_post"},
+            {"peak.cancel_p50", "  p50 of the answer", "ms"},
+            {"peak.cancel_p99", "  p99 of the answer", "ms"},
+            {"peak.refused", "  answered otherwise, of all rounds", "jobs", "0", "", Rounds::sum},
+            {"peak.idle_node", "idle, 100,000 pending: processor time of the node", "s/min"},
+            {"peak.idle_database", "  of its PostgreSQL", "s/min"}}},
+          depth_section(variants.depths),
+          {"snapshot",
+           "A snapshot held open at 2,000 jobs/s",
+           {{"snapshot.baseline_p99", "lateness p99 before", "ms"},
+            {"snapshot.end_p99", "  at the end of the snapshot", "ms"},
+            {"snapshot.end_ratio", "  to that before", "x", "<= 3"},
+            {"snapshot.scan_baseline_p99", "scan p99 before", "ms"},
+            {"snapshot.scan_p99", "  worst of all windows meanwhile", "ms", "< 20"},
+            {"snapshot.recovered", "from the release to 1.2 x before", "s", "<= 120"}}},
+          {"history",
+           "History: beside millions of finished jobs",
+           {{"history.lateness_p99", "lateness p99", "ms"},
+            {"history.lateness_ratio", "  to the empty database", "x", "<= 1.2"},
+            {"history.drain", "drain", "jobs/s"},
+            {"history.drain_slower", "  slower than the empty one", "x", "<= 1.2"},
+            {"history.create", "single creates", "jobs/s"},
+            {"history.create_slower", "  slower than the empty one", "x", "<= 1.2"},
+            {"history.cancel", "cancels", "jobs/s"},
+            {"history.cancel_slower", "  slower than the empty one", "x", "<= 1.2"},
+            {"history.asked_ratio", "lateness p99 while reports are read, to without", "x", "<= 1.2"},
+            {"history.report_stats", "  GET /v1/stats, slowest", "ms", "< 100"},
+            {"history.report_list", "  GET /v1/jobs?status=done, slowest", "ms", "< 100"},
+            {"history.report_find", "  GET /v1/jobs?biz_id=, slowest", "ms", "< 100"},
+            {"history.report_view", "  tocsin.job_stats, slowest", "ms", "< 100"},
+            {"history.report_biz", "  tocsin.job of one biz_id, slowest", "ms", "< 100"},
+            {"history.dropped", "old days dropped meanwhile", "tables"},
+            {"history.drop_s", "  from the first to the last", "s"},
+            {"history.drop_p99", "  lateness p99 then", "ms"},
+            {"history.drop_ratio", "  to the same before", "x", "<= 1.5"}}},
           floor_section(claimers)};
 }
 
 std::optional<double> Results::of(const Figure& figure) const {
   const auto found = values_.find(figure.name);
   if (found == values_.end()) return std::nullopt;
-  std::vector<double> values = found->second;
-  std::sort(values.begin(), values.end());
+  const std::vector<double>& values = found->second;
   switch (figure.rounds) {
     case Rounds::least:
-      return values.front();
+      return *std::min_element(values.begin(), values.end());
     case Rounds::most:
-      return values.back();
+      return *std::max_element(values.begin(), values.end());
     case Rounds::sum:
       return std::accumulate(values.begin(), values.end(), 0.0);
     case Rounds::median:
       break;
   }
+  return median(values);
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }

@@ -18,7 +18,7 @@ std::string attribute_of(const BenchJob& job) {
 }
 
 std::string job_body(const BenchJob& job) {
-  return std::string(R"({"biz_type":")") + kType + R"(","biz_id":")" + biz_id_of(job) + R"(","action_time":")" +
+  return std::string(R"({"biz_type":")") + job.type + R"(","biz_id":")" + biz_id_of(job) + R"(","action_time":")" +
          time_text(job.due) + R"(","attribute":)" + attribute_of(job) + "}";
 }
 
@@ -34,7 +34,8 @@ std::string batch_body(std::span<const BenchJob> jobs) {
 
 std::vector<BenchJob> jobs_due_at(WallTime due, std::size_t n) { return jobs_due_over(due, Duration(0), n, 0); }
 
-std::vector<BenchJob> jobs_due_over(WallTime start, Duration spread, std::size_t n, std::uint64_t seed) {
+std::vector<BenchJob> jobs_due_over(WallTime start, Duration spread, std::size_t n, std::uint64_t seed,
+                                    const char* type) {
   Random random(seed);
   const auto spread_ms =
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(spread).count());
@@ -42,7 +43,7 @@ std::vector<BenchJob> jobs_due_over(WallTime start, Duration spread, std::size_t
   jobs.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
     const auto offset_ms = spread_ms ? static_cast<std::int64_t>(random.below(spread_ms)) : 0;
-    jobs.push_back({static_cast<std::int64_t>(i), start + std::chrono::milliseconds(offset_ms)});
+    jobs.push_back({static_cast<std::int64_t>(i), start + std::chrono::milliseconds(offset_ms), type});
   }
   return jobs;
 }

@@ -9,6 +9,7 @@
 
 #include "bench/machine.h"
 #include "bench/measurements.h"
+#include "bench/own_node.h"
 #include "bench/process.h"
 #include "bench/report.h"
 #include "cli/config_file.h"
@@ -25,6 +26,9 @@ struct Options {
   std::vector<std::string> only;
   std::vector<int> claimers = {1, 2};
   int rounds = 3;
+  std::vector<std::size_t> depths;
+  std::optional<std::size_t> history;
+  std::optional<int> snapshot_s;
   std::string json;
   bool is_quick = false;
   bool is_markdown = false;
@@ -53,17 +57,26 @@ void clean_up_when_interrupted(PostgresServer& server, const sigset_t& signals) 
   }).detach();
 }
 
+Sizes sizes_of(const Options& options) {
+  Sizes sizes = options.is_quick ? quick_sizes() : Sizes{};
+  if (!options.depths.empty()) sizes.depths = options.depths;
+  sizes.history_jobs = options.history.value_or(sizes.history_jobs);
+  sizes.snapshot_s = options.snapshot_s.value_or(sizes.snapshot_s);
+  return sizes;
+}
+
 // Whether everything could be measured.
 bool measure(Bench& bench, const Options& options) {
   std::vector<Measurement> chosen;
   for (const Measurement& measurement : measurements()) {
     const auto& only = options.only;
-    if (only.empty() || std::find(only.begin(), only.end(), measurement.name) != only.end())
+    if ((only.empty() && !measurement.is_long) || std::find(only.begin(), only.end(), measurement.name) != only.end())
       chosen.push_back(measurement);
   }
   bool is_complete = true;
   for (bench.round = 0; bench.round < options.rounds; ++bench.round) {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
+      if (chosen[i].is_long && bench.round > 0) continue;
       std::cerr << "round " << bench.round + 1 << '/' << options.rounds << ", " << i + 1 << '/' << chosen.size() << ": "
                 << chosen[i].name << '\n';
       try {
@@ -91,9 +104,9 @@ int bench(const Options& options) {
   const Machine machine = describe_machine(server);
   if (load_average() > kQuiet) std::cerr << "note: other programs are busy on this machine; the figures suffer\n";
 
-  Bench bench{server, binary, options.claimers, options.is_quick ? quick_sizes() : Sizes{}};
+  Bench bench{server, binary, options.claimers, sizes_of(options), options.rounds};
   const bool is_complete = measure(bench, options);
-  const std::vector<Section> sections = catalog(options.claimers);
+  const std::vector<Section> sections = catalog({options.claimers, bench.sizes.depths});
   const Report report{machine, sections, bench.results, options.rounds, options.is_quick};
   (options.is_markdown ? print_markdown : print_table)(std::cout, report);
   if (!options.json.empty()) write_json(options.json, report);
@@ -109,7 +122,9 @@ void add_options(CLI::App& app, Options& options) {
                  "A maintenance database where it may create others (TOCSIN_TEST_DATABASE);\n"
                  "without one it starts a private cluster below TMPDIR or /var/tmp")
       ->option_text("URL");
-  app.add_option("--only", options.only, "Only these, separated by commas: " + CLI::detail::join(names, ", "))
+  app.add_option("--only", options.only,
+                 "Only these, separated by commas: " + CLI::detail::join(names, ", ") +
+                     ";\ndepth, snapshot and history run only when they are named")
       ->delimiter(',')
       ->check(CLI::IsMember(names))
       ->option_text("NAMES");
@@ -117,10 +132,22 @@ void add_options(CLI::App& app, Options& options) {
       ->delimiter(',')
       ->check(CLI::Range(1, 16))
       ->option_text("N,N");
+  app.add_option("--depths", options.depths,
+                 "Jobs waiting for depth, each count in turn (0,1000000,10000000);\n"
+                 "the first is what the others are compared with")
+      ->delimiter(',')
+      ->option_text("N,N");
+  app.add_option("--history", options.history, "Finished jobs for history (10000000)")
+      ->check(CLI::PositiveNumber)
+      ->option_text("N");
+  app.add_option("--snapshot-s", options.snapshot_s, "Seconds that the snapshot is held (600)")
+      ->check(CLI::Range(1, 86'400))
+      ->option_text("N");
   app.add_option("--rounds", options.rounds, "Rounds; the median counts (3)")
       ->check(CLI::Range(1, 100))
       ->option_text("N");
-  app.add_option("--json", options.json, "Also write every value of every round there")->option_text("FILE");
+  app.add_option("--json", options.json, "Also write every value of every round there, as JSON Lines")
+      ->option_text("FILE");
   app.add_flag("--markdown", options.is_markdown, "Print for a document");
   app.add_flag("--quick", options.is_quick, "A tenth of the work, for trying out");
 }
@@ -146,4 +173,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace tocsin::bench
 
-int main(int argc, char** argv) { return tocsin::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "serve") return tocsin::bench::serve_main(argc, argv);
+  return tocsin::bench::run(argc, argv);
+}

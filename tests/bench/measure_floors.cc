@@ -10,6 +10,7 @@
 #include "bench/subject.h"
 #include "cli/progress.h"
 #include "postgres/text.h"
+#include "support/server.h"
 
 namespace tocsin::bench {
 namespace {
@@ -20,11 +21,6 @@ constexpr int kConnections = 32;
 constexpr std::size_t kCancelBatch = 32;  // as many as wait at once in the measurement of the node
 
 WallTime local_now() { return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()); }
-
-void execute(const std::string& database, const std::string& statement) {
-  pqxx::connection connection(database);
-  pqxx::nontransaction(connection).exec(statement);
-}
 
 // Calls work(connection, chunk) on every lane, with a connection each.
 using ChunkWork = std::function<void(pqxx::connection&, std::size_t)>;

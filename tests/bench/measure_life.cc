@@ -5,6 +5,8 @@
 #include "bench/by_hand.h"
 #include "bench/lanes.h"
 #include "bench/measurements.h"
+#include "bench/own_node.h"
+#include "bench/stage_times.h"
 #include "bench/subject.h"
 
 namespace tocsin::bench {
@@ -47,21 +49,54 @@ Counters counters_of(pqxx::connection& connection, bool has_statistics) {
   return counters;
 }
 
-void report(Bench& bench, const Counters& before, const Counters& after, std::size_t jobs) {
+// The order of the series "stage".
+constexpr const char* kStages[] = {"scanner", "timekeeper", "claimer", "runner", "finisher"};
+
+struct Kind {
+  const char* name;
+  std::string binary;
+  const char* handler;
+  void (ByHand::*run)(std::span<const JobId>);  // what follows the create
+  int number;                                   // in the series "stage"
+};
+
+// What happened between two moments.
+struct Reading {
+  Counters counters;
+  StageTimes stages;
+};
+
+void report(Bench& bench, const Kind& kind, const Reading& before, const Reading& after, std::size_t jobs) {
   const auto n = static_cast<double>(jobs);
-  bench.results.add("life.transactions", 1000 * (after.transactions - before.transactions) / n);
-  bench.results.add("life.wal", (after.wal_bytes - before.wal_bytes) / n);
-  if (!before.statements) return;
-  bench.results.add("life.statements", 1000 * (*after.statements - *before.statements) / n);
-  bench.results.add("life.database", 1000 * (*after.milliseconds - *before.milliseconds) / n);
+  const auto add = [&](const std::string& figure, double value) {
+    bench.results.add(std::string("life.") + kind.name + "." + figure, value);
+  };
+  add("transactions", 1000 * (after.counters.transactions - before.counters.transactions) / n);
+  add("wal", (after.counters.wal_bytes - before.counters.wal_bytes) / n);
+  if (before.counters.statements) {
+    add("statements", 1000 * (*after.counters.statements - *before.counters.statements) / n);
+    add("database", 1000 * (*after.counters.milliseconds - *before.counters.milliseconds) / n);
+  }
+  for (int i = 0; i < static_cast<int>(std::size(kStages)); ++i) {
+    const std::string stage = kStages[i];
+    const auto then = before.stages.find(stage), now = after.stages.find(stage);
+    if (now == after.stages.end()) continue;
+    const StepHistogram took = now->second.since(then == before.stages.end() ? StepHistogram{} : then->second);
+    add("stage_" + stage, 1e6 * took.seconds / n);
+    bench.results.add_point("stage", {{"round", bench.round},
+                                      {"kind", kind.number},
+                                      {"stage", i},
+                                      {"steps", took.steps},
+                                      {"seconds", took.seconds}});
+  }
 }
 
 // Creates, then fires when all are due; the time in between does not count. Returns the seconds.
-double by_node(Bench& bench, std::size_t n) {
-  Subject subject(bench.server, {bench.binary, R"({"kind":"noop"})", {"--claimers", std::to_string(kClaimers)}});
+double by_node(Bench& bench, const Kind& kind, std::size_t n) {
+  Subject subject(bench.server, {kind.binary, kind.handler, {"--claimers", std::to_string(kClaimers)}});
   const bool has_statistics = try_statistics(subject.sql());
   const WallTime due = subject.db_now() + seconds(3 + static_cast<int>(n / 10'000));
-  const Counters before = counters_of(subject.sql(), has_statistics);
+  Reading before{counters_of(subject.sql(), has_statistics), stage_times_of(subject.port())};
   const double creating = subject.create(jobs_due_at(due, n)).seconds;
   if (subject.db_now() > due) throw Failure("some jobs were due before all were created");
   subject.wait_until(due, "waiting for the deadline");
@@ -69,13 +104,15 @@ double by_node(Bench& bench, std::size_t n) {
   subject.wait_until(due + std::chrono::seconds(1 + static_cast<int>(n / 20'000)), "firing");
   subject.wait_until_finished(static_cast<std::int64_t>(n), "the last of them");
   const std::chrono::duration<double> firing = subject.last_finished_at() - due;
+  Reading after{{}, stage_times_of(subject.port())};
   subject.stop();  // its sessions report their counts at the latest when they end
-  report(bench, before, counters_of(subject.sql(), has_statistics), n);
+  after.counters = counters_of(subject.sql(), has_statistics);
+  report(bench, kind, before, after, n);
   return creating + firing.count();
 }
 
 // The same, with so many connections that create and that fire.
-double by_hand(Bench& bench, std::size_t n, int creators, int claimers) {
+double by_hand(Bench& bench, const Kind& kind, std::size_t n, int creators, int claimers) {
   const Database database(bench.server);
   const TypeId type = install_by_hand(database.url());
   const std::vector<BenchJob> jobs =
@@ -90,10 +127,10 @@ double by_hand(Bench& bench, std::size_t n, int creators, int claimers) {
   const double creating = lanes(creators, [&](ByHand& hand, std::size_t first, std::size_t count) {
     hand.create(std::span(ids).subspan(first, count), std::span(jobs).subspan(first, count));
   });
-  const double firing = lanes(claimers, [&](ByHand& hand, std::size_t first, std::size_t count) {
-    hand.fire(std::span(ids).subspan(first, count));
+  const double running = lanes(claimers, [&](ByHand& hand, std::size_t first, std::size_t count) {
+    (hand.*kind.run)(std::span(ids).subspan(first, count));
   });
-  return creating + firing;
+  return creating + running;
 }
 
 }  // namespace
@@ -101,9 +138,17 @@ double by_hand(Bench& bench, std::size_t n, int creators, int claimers) {
 void measure_life(Bench& bench) {
   const std::size_t n = bench.sizes.life_jobs;
   const double us_per_job = 1e6 / static_cast<double>(n);
-  bench.results.add("life.node", us_per_job * by_node(bench, n));
-  bench.results.add("life.hand", us_per_job * by_hand(bench, n, Subject::kBatchesInFlight, kClaimers));
-  bench.results.add("life.one_backend", us_per_job * by_hand(bench, n, 1, 1));
+  const Kind noop{"noop", bench.binary, R"({"kind":"noop"})", &ByHand::fire, 0};
+  const Kind claimed{"claimed", kThisProgram, kCppHandler, &ByHand::claim_and_finish, 1};
+  for (const Kind& kind : {noop, claimed}) {
+    const std::string prefix = std::string("life.") + kind.name;
+    const double node = by_node(bench, kind, n);
+    const double hand = by_hand(bench, kind, n, Subject::kBatchesInFlight, kClaimers);
+    bench.results.add(prefix + ".node", us_per_job * node);
+    bench.results.add(prefix + ".hand", us_per_job * hand);
+    bench.results.add(prefix + ".ratio", node / hand);
+  }
+  bench.results.add("life.noop.one_backend", us_per_job * by_hand(bench, noop, n, 1, 1));
 }
 
 }  // namespace tocsin::bench

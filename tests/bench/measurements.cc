@@ -4,22 +4,39 @@ namespace tocsin::bench {
 
 Sizes quick_sizes() {
   Sizes sizes;
-  for (std::size_t* n :
-       {&sizes.lateness_jobs, &sizes.drain_jobs, &sizes.batch_jobs, &sizes.cancel_jobs, &sizes.backlog_jobs,
-        &sizes.burst_jobs, &sizes.life_jobs, &sizes.floor_rows, &sizes.floor_commits})
+  for (std::size_t* n : {&sizes.lateness_jobs, &sizes.drain_jobs, &sizes.batch_jobs, &sizes.cancel_jobs,
+                         &sizes.backlog_jobs, &sizes.burst_jobs, &sizes.life_jobs, &sizes.floor_rows,
+                         &sizes.floor_commits, &sizes.storm_jobs, &sizes.storm_other_jobs, &sizes.idle_jobs})
     *n /= 10;
   sizes.webhook_jobs /= 2;
   sizes.lateness_s /= 6;
   sizes.webhook_s /= 2;
   sizes.request_s /= 10;
+  sizes.idle_s /= 10;
+  for (std::size_t& depth : sizes.depths) depth /= 100;
+  sizes.history_jobs /= 100;
+  sizes.snapshot_s /= 20;
+  for (int* s : {&sizes.snapshot_before_s, &sizes.snapshot_after_s}) *s /= 5;
+  sizes.snapshot_window_s /= 6;
   return sizes;
 }
 
 const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> all = {
-      {"floors", measure_floors}, {"lateness", measure_lateness}, {"drain", measure_drain},
-      {"single", measure_single}, {"cancel", measure_cancel},     {"batch", measure_batch},
-      {"memory", measure_memory}, {"webhook", measure_webhook},   {"life", measure_life},
+      {"floors", measure_floors},
+      {"lateness", measure_lateness},
+      {"drain", measure_drain},
+      {"single", measure_single},
+      {"cancel", measure_cancel},
+      {"batch", measure_batch},
+      {"memory", measure_memory},
+      {"webhook", measure_webhook},
+      {"life", measure_life},
+      {"storm", measure_storm},
+      {"peak", measure_peak},
+      {"depth", measure_depth, true},
+      {"snapshot", measure_snapshot, true},
+      {"history", measure_history, true},
   };
   return all;
 }

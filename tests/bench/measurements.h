@@ -1,4 +1,5 @@
-// The measurements, one function each; every call is one round, on a database of its own.
+// The measurements, one function each; every call is one round, on databases of its own. Those that take long are run
+// on request only, once, and do their rounds themselves: what they prepare serves all of them.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,18 @@ struct Sizes {
   std::size_t life_jobs = 50'000;
   std::size_t floor_rows = 100'000;
   std::size_t floor_commits = 2'000;
+  std::size_t storm_jobs = 200'000;
+  std::size_t storm_other_jobs = 1'000;
+  std::size_t idle_jobs = 100'000;
+  int idle_s = 60;
+  std::vector<std::size_t> depths = {0, 1'000'000, 10'000'000};
+  std::size_t history_jobs = 10'000'000;
+  int history_days = 10;
+  int snapshot_s = 600;
+  int snapshot_before_s = 90;
+  int snapshot_after_s = 150;
+  int snapshot_window_s = 30;
+  std::size_t snapshot_rate = 2'000;
 };
 Sizes quick_sizes();
 
@@ -33,6 +46,7 @@ struct Bench {
   std::string binary;
   std::vector<int> claimers;
   Sizes sizes;
+  int rounds = 1;
   int round = 0;  // 0, 1, ...
   Results results = {};
 };
@@ -46,10 +60,16 @@ void measure_memory(Bench& bench);
 void measure_webhook(Bench& bench);
 void measure_life(Bench& bench);
 void measure_floors(Bench& bench);
+void measure_storm(Bench& bench);
+void measure_peak(Bench& bench);
+void measure_depth(Bench& bench);
+void measure_snapshot(Bench& bench);
+void measure_history(Bench& bench);
 
 struct Measurement {
   const char* name;
   void (*run)(Bench&);
+  bool is_long = false;  // on request only, and once
 };
 const std::vector<Measurement>& measurements();
 

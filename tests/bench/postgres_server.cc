@@ -3,14 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <pqxx/pqxx>
 
 #include "bench/process.h"
 #include "cli/config_file.h"
 #include "cli/rest_client.h"
+#include "support/server.h"
 
 namespace tocsin::bench {
 namespace {
@@ -24,20 +23,6 @@ std::string scratch_folder() {
   if (!::mkdtemp(path.data())) throw Failure("cannot create " + path);
   ::chmod(path.c_str(), 0755);  // PostgreSQL may run as another user
   return path;
-}
-
-// The same server and user, another database.
-std::string url_of(std::string url, const std::string& name) {
-  const auto scheme = url.find("://");
-  if (scheme == std::string::npos) return url + " dbname=" + name;
-  const auto query = std::min(url.find('?', scheme), url.size());
-  const auto path = std::min(url.find('/', scheme + 3), query);
-  return url.replace(path, query - path, '/' + name);
-}
-
-void execute(const std::string& url, const std::string& statement) {
-  pqxx::connection connection(url);
-  pqxx::nontransaction(connection).exec(statement);
 }
 
 }  // namespace

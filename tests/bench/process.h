@@ -24,6 +24,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  pid_t pid() const { return pid_; }
   bool is_running();
   // SIGTERM, then waits for its end, and SIGKILL after half a minute. Throws Failure unless it ended with 0.
   void stop();

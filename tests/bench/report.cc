@@ -95,21 +95,27 @@ void print_markdown(std::ostream& out, const Report& report) {
 }
 
 void write_json(const std::string& path, const Report& report) {
-  Json document = {
-      {"machine", Json::object()}, {"rounds", report.rounds}, {"quick", report.is_quick}, {"figures", Json::array()}};
-  for (const auto& [what, how] : report.machine) document["machine"][what] = how;
+  std::ofstream file(path);
+  Json run = {{"record", "run"}, {"machine", Json::object()}, {"rounds", report.rounds}, {"quick", report.is_quick}};
+  for (const auto& [what, how] : report.machine) run["machine"][what] = how;
+  file << run.dump() << '\n';
   for (const Section& section : report.sections) {
     for (const Figure& figure : section.figures) {
       const auto found = report.results.values().find(figure.name);
       if (found == report.results.values().end()) continue;
-      document["figures"].push_back({{"name", figure.name},
-                                     {"unit", figure.unit},
-                                     {"value", *report.results.of(figure)},
-                                     {"rounds", found->second}});
+      const Json line = {{"record", "figure"},
+                         {"name", figure.name},
+                         {"unit", figure.unit},
+                         {"value", *report.results.of(figure)},
+                         {"rounds", found->second}};
+      file << line.dump() << '\n';
     }
   }
-  std::ofstream file(path);
-  file << document.dump(2) << '\n';
+  for (const auto& [series, point] : report.results.points()) {
+    Json line = {{"record", "point"}, {"series", series}};
+    for (const auto& [name, value] : point) line[name] = value;
+    file << line.dump() << '\n';
+  }
   if (!file.flush()) throw Failure("cannot write " + path);
 }
 

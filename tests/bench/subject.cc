@@ -1,10 +1,9 @@
 #include "bench/subject.h"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-
 #include "cli/pause.h"
 #include "cli/progress.h"
+#include "postgres/text.h"
+#include "support/server.h"
 
 namespace tocsin::bench {
 namespace {
@@ -16,13 +15,6 @@ constexpr milliseconds kPoll(50);
 constexpr auto kReadyWithin = std::chrono::seconds(60);
 constexpr auto kPatience = std::chrono::seconds(60);  // without any job finished
 
-// A port that was free a moment ago.
-int free_port() {
-  using boost::asio::ip::tcp;
-  boost::asio::io_context loop;
-  return tcp::acceptor(loop, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)).local_endpoint().port();
-}
-
 std::vector<std::string> serve_command(const SubjectOptions& options, const std::string& database, int port) {
   std::vector<std::string> command = {
       options.binary, "serve", "--migrate", "--database", database, "--listen", "127.0.0.1:" + std::to_string(port),
@@ -31,23 +23,28 @@ std::vector<std::string> serve_command(const SubjectOptions& options, const std:
   return command;
 }
 
+}  // namespace
+
 Connection connection_to(int port) {
   Connection connection;
   connection.url = "http://127.0.0.1:" + std::to_string(port);
   return connection;
 }
 
-}  // namespace
-
-Subject::Subject(PostgresServer& server, const SubjectOptions& options)
-    : database_(server),
+Subject::Subject(std::unique_ptr<Database> own, const std::string& database, const SubjectOptions& options)
+    : own_(std::move(own)),
+      database_(own_ ? own_->url() : database),
       port_(free_port()),
-      process_(std::make_unique<Process>(serve_command(options, database_.url(), port_))),
+      process_(std::make_unique<Process>(serve_command(options, database_, port_))),
       rest_(std::make_unique<RestClient>(connection_to(port_))),
-      sql_(database_.url()) {
+      sql_(database_) {
   wait_until_ready();
-  rest_->send("PUT", std::string("/v1/types/") + kType,
-              {{"handler", Json::parse(options.handler)}, {"max_attempts", 3}});
+  put_type(kType, options.handler);
+  standing_ = unfinished();
+}
+
+void Subject::put_type(const std::string& name, const std::string& handler) {
+  rest_->send("PUT", "/v1/types/" + name, {{"handler", Json::parse(handler)}, {"max_attempts", 3}});
 }
 
 void Subject::wait_until_ready() {
@@ -105,8 +102,9 @@ WallTime Subject::time_of(const std::string& query) {
 
 WallTime Subject::db_now() { return time_of("clock_timestamp()"); }
 
-WallTime Subject::last_finished_at() {
-  return time_of("SELECT max(finished_at) FROM tocsin.job WHERE status = 'done'");
+WallTime Subject::last_finished_at(WallTime since) {
+  return time_of("SELECT max(finished_at) FROM tocsin.job WHERE status = 'done' AND finished_at >= '" + to_pg(since) +
+                 "'");
 }
 
 void Subject::wait_until(WallTime time, const std::string& what) {
@@ -122,7 +120,8 @@ void Subject::wait_until(WallTime time, const std::string& what) {
 std::int64_t Subject::unfinished() {
   pqxx::nontransaction tx(sql_);
   return tx.exec1("SELECT sum(n)::bigint FROM tocsin.job_stats WHERE status IN ('pending', 'running')")[0]
-      .as<std::int64_t>();
+             .as<std::int64_t>() -
+         standing_;
 }
 
 void Subject::wait_until_finished(std::int64_t jobs, const std::string& what) {
@@ -140,11 +139,12 @@ void Subject::wait_until_finished(std::int64_t jobs, const std::string& what) {
   }
 }
 
-std::vector<double> Subject::lateness_ms() {
+std::vector<double> Subject::lateness_ms(WallTime since, const std::string& type) {
   pqxx::nontransaction tx(sql_);
   std::vector<double> lateness;
   for (const auto& row : tx.exec("SELECT extract(epoch FROM started_at - action_time) * 1000 FROM tocsin.job"
-                                 " WHERE status = 'done' ORDER BY 1"))
+                                 " WHERE status = 'done' AND finished_at >= '" +
+                                 to_pg(since) + "' AND biz_type = " + tx.quote(type) + " ORDER BY 1"))
     lateness.push_back(row[0].as<double>());
   return lateness;
 }

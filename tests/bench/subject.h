@@ -1,4 +1,4 @@
-// What is measured: one node, started for one measurement on a database of its own, with one type of job.
+// What is measured: one node, started for one measurement, with one type of job.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,8 @@
 
 namespace tocsin::bench {
 
+Connection connection_to(int port);  // on this machine
+
 struct SubjectOptions {
   std::string binary;
   std::string handler = R"({"kind":"noop"})";
@@ -26,14 +28,19 @@ class Subject {
   static constexpr std::size_t kBatch = 500;
   static constexpr int kBatchesInFlight = 4;
 
-  // Returns when the node is ready and knows the type. Throws Failure.
-  Subject(PostgresServer& server, const SubjectOptions& options);
+  // On an empty database of its own. Returns when the node is ready and knows the type. Throws Failure.
+  Subject(PostgresServer& server, const SubjectOptions& options)
+      : Subject(std::make_unique<Database>(server), "", options) {}
+  // On a database that outlives it. Jobs that stand there already are not waited for.
+  Subject(const std::string& database, const SubjectOptions& options) : Subject(nullptr, database, options) {}
+
+  void put_type(const std::string& name, const std::string& handler = R"({"kind":"noop"})");
 
   int port() const { return port_; }
   const Process& process() const { return *process_; }
   RestClient& rest() { return *rest_; }
   pqxx::connection& sql() { return sql_; }
-  const std::string& database() const { return database_.url(); }
+  const std::string& database() const { return database_; }
 
   // By the batch API. `ids`, when given, receives the job_ids in the order of `jobs`.
   LoadReport create(const std::vector<BenchJob>& jobs, std::size_t batch = kBatch,
@@ -44,26 +51,30 @@ class Subject {
 
   WallTime db_now();
   void wait_until(WallTime time, const std::string& what);
-  // Until no job is pending or running; throws Failure when nothing moves any more.
+  // Until no job is pending or running but those that stood there before; throws Failure when nothing moves any more.
   void wait_until_finished(std::int64_t jobs, const std::string& what);
   std::int64_t unfinished();
 
-  WallTime last_finished_at();
-  // started_at - action_time of all finished jobs in ms, sorted.
-  std::vector<double> lateness_ms();
+  WallTime last_finished_at(WallTime since = {});
+  // started_at - action_time of all jobs finished since in ms, sorted.
+  std::vector<double> lateness_ms(WallTime since = {}, const std::string& type = kType);
 
   // Ends the node; the database stays.
   void stop() { process_->stop(); }
 
  private:
+  Subject(std::unique_ptr<Database> own, const std::string& database, const SubjectOptions& options);
+
   void wait_until_ready();
   WallTime time_of(const std::string& query);
 
-  Database database_;
+  const std::unique_ptr<Database> own_;  // or null
+  const std::string database_;
   const int port_;
   std::unique_ptr<Process> process_;
   std::unique_ptr<RestClient> rest_;
   pqxx::connection sql_;
+  std::int64_t standing_ = 0;  // jobs that were pending or running before
 };
 
 }  // namespace tocsin::bench

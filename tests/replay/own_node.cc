@@ -1,51 +1,17 @@
 #include "replay/own_node.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <iostream>
-#include <pqxx/pqxx>
 #include <stdexcept>
 
+#include "support/server.h"
+
 namespace tocsin::replay {
-namespace {
-
-// A port that was free a moment ago.
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool is_bound = ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                        ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  ::close(socket);
-  if (!is_bound) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
-}
-
-// The same server and user, another database.
-std::string url_of(std::string url, const std::string& name) {
-  const auto scheme = url.find("://");
-  if (scheme == std::string::npos) return url + " dbname=" + name;
-  const auto query = std::min(url.find('?', scheme), url.size());
-  const auto path = std::min(url.find('/', scheme + 3), query);
-  return url.replace(path, query - path, '/' + name);
-}
-
-void execute(const std::string& url, const std::string& statement) {
-  pqxx::connection connection(url);
-  pqxx::nontransaction(connection).exec(statement);
-}
-
-}  // namespace
 
 OwnNode::OwnNode(const std::string& binary, const std::string& database)
     : maintenance_(database), name_("tocsin_replay_" + std::to_string(::getpid())), port_(free_port()) {

@@ -7,30 +7,18 @@
 #include <stdexcept>
 
 #include "support/process.h"
+#include "support/server.h"
 
 namespace tocsin {
 namespace {
 
 std::string maintenance_url() { return required_env("TOCSIN_TEST_DATABASE"); }
 
-// The same server and user, another database.
-std::string url_of(const std::string& name) {
-  std::string url = maintenance_url();
-  const auto scheme = url.find("://");
-  if (scheme == std::string::npos) return url + " dbname=" + name;
-  const auto query = std::min(url.find('?', scheme), url.size());
-  const auto path = std::min(url.find('/', scheme + 3), query);
-  return url.replace(path, query - path, '/' + name);
-}
-
-void execute(const std::string& statement) {
-  pqxx::connection connection(maintenance_url());
-  pqxx::nontransaction(connection).exec(statement);
-}
+void maintain(const std::string& statement) { execute(maintenance_url(), statement); }
 
 void drop(const std::string& name) noexcept {
   try {
-    execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)");
+    maintain("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)");
   } catch (const std::exception&) {  // the server is gone, and the database with it
   }
 }
@@ -44,8 +32,9 @@ std::string fresh_name() {
 class Template {
  public:
   explicit Template(int shards) {
-    execute("CREATE DATABASE " + name_ + " TEMPLATE template0 ENCODING 'UTF8'");
-    const Ran ran = run_tocsin({"migrate", "--database", url_of(name_), "--shards", std::to_string(shards)});
+    maintain("CREATE DATABASE " + name_ + " TEMPLATE template0 ENCODING 'UTF8'");
+    const Ran ran =
+        run_tocsin({"migrate", "--database", url_of(maintenance_url(), name_), "--shards", std::to_string(shards)});
     if (ran.exit_code != 0) throw std::runtime_error("the migration failed: " + ran.err);
   }
   ~Template() { drop(name_); }
@@ -77,11 +66,11 @@ Templates& templates() {
 
 }  // namespace
 
-TestDatabase::TestDatabase(int shards) : name_(fresh_name()), url_(url_of(name_)) {
-  execute("CREATE DATABASE " + name_ + " TEMPLATE " +
+TestDatabase::TestDatabase(int shards) : name_(fresh_name()), url_(url_of(maintenance_url(), name_)) {
+  maintain("CREATE DATABASE " + name_ + " TEMPLATE " +
           (shards > 0 ? templates().with(shards) : "template0 ENCODING 'UTF8'"));
   for (const char* setting : {"search_path = ''", "timezone = 'Asia/Kathmandu'", "datestyle = 'SQL, DMY'"}) {
-    execute("ALTER DATABASE " + name_ + " SET " + setting);
+    maintain("ALTER DATABASE " + name_ + " SET " + setting);
   }
 }
 

@@ -1,0 +1,55 @@
+#include "bench/wrk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "bench/memory_file.h"
+#include "bench/process.h"
+#include "cli/rest_client.h"
+
+namespace tocsin::bench {
+namespace {
+
+constexpr int kConnections = 32;
+
+const std::string kFrame = R"lua(
+local lanes = 0
+function setup(thread)
+  lanes = lanes + 1
+  thread:set("lane", lanes)
+end
+wrk.headers["Content-Type"] = "application/json"
+function done(summary, latency)
+  local e = summary.errors
+  io.write(string.format('\n{"requests":%d,"seconds":%.6f,"status":%d,"broken":%d,"p50_ms":%.4f,"p99_ms":%.4f}\n',
+    summary.requests, summary.duration / 1e6, e.status, e.connect + e.read + e.write + e.timeout,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+end
+)lua";
+
+}  // namespace
+
+WrkReport run_wrk(int port, double seconds, const std::string& script) {
+  const MemoryFile file(kFrame + script);
+  const std::string length = std::to_string(std::max(1L, std::lround(seconds)));
+  std::cerr << "  wrk for " << length << " s\n";
+  std::string output;
+  try {
+    output = output_of({"wrk", "-t", std::to_string(kWrkThreads), "-c", std::to_string(kConnections), "-d",
+                        length + "s", "-s", file.path(), "http://127.0.0.1:" + std::to_string(port) + "/"});
+  } catch (const Failure&) {
+    throw Failure("wrk failed; is it installed? scripts/install --gate does it");
+  }
+  const Json summary = Json::parse(output.substr(output.rfind('\n') + 1));
+  if (summary.at("broken").get<int>() > 0) throw Failure("wrk lost connections");
+  WrkReport report;
+  report.unexpected = summary.at("status").get<std::int64_t>();
+  report.answered = summary.at("requests").get<std::int64_t>() - report.unexpected;
+  report.seconds = summary.at("seconds").get<double>();
+  report.p50_ms = summary.at("p50_ms").get<double>();
+  report.p99_ms = summary.at("p99_ms").get<double>();
+  return report;
+}
+
+}  // namespace tocsin::bench
