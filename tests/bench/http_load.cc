@@ -37,6 +37,7 @@ class Generator {
     }
     const auto start = SteadyClock::now();
     for (const auto& lane : lanes_) send(*lane);
+    if (in_flight_ == 0) return std::move(report_);  // nothing to ask
     watch();
     loop_.run();
     report_.seconds = std::chrono::duration<double>(last_answer_ - start).count();

@@ -25,7 +25,7 @@ constexpr milliseconds kLook(10);    // for days that are gone
 constexpr seconds kSpread(20);       // of the jobs that fire while days are dropped
 constexpr int kJobsPerSecond = 500;  // of these
 constexpr milliseconds kLead(300);   // retention begins a second after the node
-constexpr milliseconds kNear(1000);  // what is due so near to a drop may feel it
+constexpr double kNear = 1;          // seconds: what is due so near to a drop may feel it
 
 // Options of a node that keeps history for so many days.
 std::vector<std::string> retain(const std::string& days) {
@@ -171,47 +171,45 @@ std::vector<std::pair<WallTime, double>> firings(Subject& subject, WallTime sinc
   return all;
 }
 
-// A steady stream of jobs from the very start of a node: the p99 of the lateness of those due while days disappeared,
-// or of all when none did.
+// What came of a steady stream of jobs that began with the node. Seconds are counted from the first deadline.
 struct Stream {
-  double p99 = 0;
-  std::vector<WallTime> gone;
-  WallTime start{};
+  std::vector<std::pair<double, double>> firings;  // when it was due in s, how late it was in ms
+  std::vector<double> gone;                        // when each day that was dropped had disappeared
+
+  double p99(double from, double to) const {
+    std::vector<double> late;
+    for (const auto& [due, ms] : firings)
+      if (due >= from && due <= to) late.push_back(ms);
+    std::sort(late.begin(), late.end());
+    return quantile(late, 0.99);
+  }
 };
 
 Stream stream(Bench& bench, Stand& stand, const std::string& days_kept) {
-  const int n = kJobsPerSecond * static_cast<int>(kSpread.count());
   DayWatch days(stand.url());
   Subject subject(stand.url(), {bench.binary, R"({"kind":"noop"})", retain(days_kept)});
   Beside watch(kLook, [&] { days.look(); });
-  Stream result;
-  const WallTime asked = subject.db_now();
-  result.start = asked + kLead;
-  fire_over(subject, static_cast<std::size_t>(n), kSpread, 6000, kLead);
+  const WallTime asked = subject.db_now(), start = asked + kLead;
+  fire_over(subject, static_cast<std::size_t>(kJobsPerSecond * kSpread.count()), kSpread, 6000, kLead);
   watch.stop();
-  result.gone = days.gone();
-  std::vector<double> near;
-  for (const auto& [due, late] : firings(subject, asked)) {
-    if (result.gone.empty() || (due >= result.gone.front() - kNear && due <= result.gone.back() + kNear))
-      near.push_back(late);
-  }
-  std::sort(near.begin(), near.end());
-  result.p99 = quantile(near, 0.99);
+  const auto second_of = [&](WallTime time) { return std::chrono::duration<double>(time - start).count(); };
+  Stream result;
+  for (const auto& [due, late] : firings(subject, asked)) result.firings.emplace_back(second_of(due), late);
+  for (const WallTime gone : days.gone()) result.gone.push_back(second_of(gone));
   return result;
 }
 
-// The same stream twice, once without anything to drop.
+// The same stream twice, first without anything to drop; compared are those due at the same seconds of it.
 void measure_retention(Bench& bench, Stand& stand) {
   std::cerr << "  dropping old days\n";
-  const Stream before = stream(bench, stand, kAll);
-  const Stream during = stream(bench, stand, "1");
+  const Stream before = stream(bench, stand, kAll), during = stream(bench, stand, "1");
   if (during.gone.empty()) throw Failure("retention dropped nothing");
-  for (const WallTime gone : during.gone)
-    bench.results.add_point("history_days", {{"gone_s", std::chrono::duration<double>(gone - during.start).count()}});
+  for (const double gone : during.gone) bench.results.add_point("history_days", {{"gone_s", gone}});
+  const double from = during.gone.front() - kNear, to = during.gone.back() + kNear;
   bench.results.add("history.dropped", static_cast<double>(during.gone.size()));
-  bench.results.add("history.drop_s", std::chrono::duration<double>(during.gone.back() - during.gone.front()).count());
-  bench.results.add("history.drop_p99", during.p99);
-  bench.results.add("history.drop_ratio", during.p99 / before.p99);
+  bench.results.add("history.drop_s", during.gone.back() - during.gone.front());
+  bench.results.add("history.drop_p99", during.p99(from, to));
+  bench.results.add("history.drop_ratio", during.p99(from, to) / before.p99(from, to));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What very many jobs of one instant do to one another, and to jobs of another type that are due meanwhile.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "bench/measurements.h"
 #include "bench/subject.h"
@@ -12,6 +13,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr const char* kOther = "other";
+constexpr int kTries = 3;
 
 struct Outcome {
   std::vector<double> other_ms;  // lateness of the other type, sorted
@@ -52,17 +54,18 @@ void report_progress(Bench& bench, Subject& subject) {
                                       {"done_75", static_cast<double>(most.at(shard))}});
 }
 
-// The other type's jobs are due over a second that begins one second after the storm does.
-Outcome weather(Bench& bench, std::size_t storm_jobs) {
+// The other type's jobs are due over a second that begins one second after the storm does. nullopt: some were due
+// before all were there.
+std::optional<Outcome> weather(Bench& bench, std::size_t storm_jobs, seconds lead) {
   const std::size_t others = bench.sizes.storm_other_jobs;
   Subject subject(bench.server, {bench.binary});
   subject.put_type(kOther);
-  const WallTime due = subject.db_now() + seconds(8 + static_cast<int>(storm_jobs / 20'000));
+  const WallTime due = subject.db_now() + lead;
   subject.create(jobs_due_at(due, storm_jobs));
   subject.create(
       jobs_due_over(due + seconds(1), seconds(1), others, 4000 + static_cast<std::uint64_t>(bench.round), kOther));
   subject.settle();
-  if (subject.db_now() > due) throw Failure("some jobs were due before all were created");
+  if (subject.db_now() > due) return std::nullopt;
   subject.wait_until(due + seconds(2), "waiting for the storm");
   subject.wait_until_finished(static_cast<std::int64_t>(storm_jobs + others), "the storm");
   Outcome outcome{subject.lateness_ms({}, kOther)};
@@ -81,10 +84,17 @@ Outcome weather(Bench& bench, std::size_t storm_jobs) {
   return outcome;
 }
 
+Outcome weather_in_time(Bench& bench, std::size_t storm_jobs) {
+  seconds lead(8 + static_cast<int>(storm_jobs / 20'000));
+  for (int i = 0; i < kTries; ++i, lead *= 2)
+    if (const auto outcome = weather(bench, storm_jobs, lead)) return *outcome;
+  throw Failure("the jobs cannot be created before they are due");
+}
+
 }  // namespace
 
 void measure_storm(Bench& bench) {
-  const Outcome calm = weather(bench, 0), storm = weather(bench, bench.sizes.storm_jobs);
+  const Outcome calm = weather_in_time(bench, 0), storm = weather_in_time(bench, bench.sizes.storm_jobs);
   bench.results.add("storm.calm_p50", calm.p50());
   bench.results.add("storm.calm_p99", calm.p99());
   bench.results.add("storm.other_p50", storm.p50());
