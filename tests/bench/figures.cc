@@ -124,7 +124,7 @@ std::vector<Section> catalog(const Variants& variants) {
             {"webhook.burst", "delivered, due at one instant", "jobs/s", "", "floor.claimed"}}},
           life_section(),
           {"storm",
-           "Storm: 200,000 jobs of one instant beside another type",
+           "Storm of one instant beside another type",
            {{"storm.rate", "fired in the storm", "jobs/s"},
             {"storm.spread_25", "shard ahead to shard behind, a quarter done", "x", "<= 2"},
             {"storm.spread_50", "  half done", "x", "<= 2"},
