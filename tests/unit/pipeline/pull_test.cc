@@ -15,6 +15,7 @@ class Pull : public StageBench {
     config.capacity = 320;  // eleven due jobs of a pull type may wait for a consumer
     set_types({biz_type(1, "pull"), biz_type(2, "pull"), biz_type(3), biz_type(4, "noop")});
     know_time();
+    claimer_.emplace(shared(), store, 42);
   }
   MonoTime step() { return claimer_->step(now); }
   std::size_t running() { return shared().gate.running(); }
@@ -49,7 +50,7 @@ class Pull : public StageBench {
   std::vector<Duration> ttrs;
 
  private:
-  std::unique_ptr<Claimer> claimer_ = std::make_unique<Claimer>(shared(), store, 42);
+  std::optional<Claimer> claimer_;
 };
 
 TEST_F(Pull, NothingIsClaimedThatNobodyAsksFor) {
