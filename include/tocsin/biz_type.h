@@ -24,7 +24,7 @@ struct Backoff {
 struct BizType {
   TypeId type_id = 0;
   std::string name;
-  std::string handler_kind;                 // "noop", "webhook", "cpp", ...
+  std::string handler_kind;                 // "noop", "webhook", "cpp", "pull", ...
   std::string handler_json;                 // the whole handler object as JSON text
   Duration ttr = std::chrono::seconds(30);  // time to run: length of a lease
   int max_attempts = 16;
@@ -40,6 +40,7 @@ struct BizType {
   WallTime gmt_modified{};
 
   bool is_instant() const { return handler_kind == "noop"; }  // claimed, run and finished in one statement
+  bool is_pull() const { return handler_kind == "pull"; }     // claimed for consumers who ask
   bool is_paused(WallTime now) const { return paused && (!paused_until || now < *paused_until); }
 };
 

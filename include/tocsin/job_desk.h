@@ -10,6 +10,7 @@
 
 #include "tocsin/error.h"
 #include "tocsin/job.h"
+#include "tocsin/job_store.h"
 
 namespace tocsin {
 
@@ -84,6 +85,23 @@ struct ChangeReply {
   std::optional<Job> job;  // as it is now; not for not_found
 };
 
+// What a consumer shows for a job that it leased.
+struct Lease {
+  JobId job_id = 0;
+  ClaimToken token = 0;
+};
+
+struct LeasedJob {
+  TypeId type_id = 0;
+  int attempts = 0;  // this one included
+  int max_attempts = 0;
+};
+
+enum class LeaseReply {
+  applied,
+  stale,  // not this consumer's any more: the lease has ended, or the job is finished; nothing was changed
+};
+
 // Jobs carry no biz_type name in replies: type_id is the catalog's business.
 // Thread: owner only (each thread has its own).
 class JobDesk {
@@ -119,6 +137,19 @@ class JobDesk {
     std::optional<double> rate_per_s;
   };
   virtual Result<int> retry_many(const RetryMany& request) = 0;
+
+  // Leases, on whichever node they were taken. All three answer one by one, in order, and take a lease for what it
+  // says: once it has ended it is stale, whether or not somebody else has claimed the job. At most 10,000 each.
+
+  // The jobs behind leases; nullopt: stale. Changes nothing.
+  virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
+
+  // As JobStore::finish. Rows that others hold locked are waited for after all others are done, a few seconds at most.
+  virtual Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
+                                                        const std::string& node) = 0;
+
+  // The leases end `ttr` from now.
+  virtual Result<std::vector<LeaseReply>> extend(std::span<const Lease> leases, Duration ttr) = 0;
 };
 
 }  // namespace tocsin

@@ -52,6 +52,8 @@ struct ScanReply {
 struct ClaimTicket {
   std::int64_t seed = 0;
   std::string node;  // name of the claiming node, for people
+  // Only claim and claim_due: a crash of the database must not take the claim back, for it is told to somebody outside.
+  bool is_durable = false;
 };
 
 // An instant job that was claimed, run and finished in one statement.

@@ -9,8 +9,8 @@ namespace {
 // All routes of the API. A new resource is one file and one line here.
 std::vector<Route> all_routes(ApiContext& context, const std::string& version) {
   std::vector<Route> routes;
-  for (auto make :
-       {job_create_routes, job_change_routes, job_read_routes, explain_routes, type_routes, operation_routes}) {
+  for (auto make : {job_create_routes, job_change_routes, job_read_routes, explain_routes, type_routes, lease_routes,
+                    operation_routes}) {
     for (Route& route : make(context)) routes.push_back(std::move(route));
   }
   const auto document = std::make_shared<std::string>();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tocsin/biz_type.h"
+#include "tocsin/event.h"
 #include "tocsin/job_desk.h"
 #include "tocsin/report_store.h"
 
@@ -29,6 +30,16 @@ struct Readiness {
   std::vector<std::pair<std::string, std::string>> checks;  // name -> "ok" or what is wrong
 };
 
+// A consumer asks for due jobs of a pull type. All functions may be called on any thread.
+struct LeaseCall {
+  TypeId type_id = 0;
+  std::size_t max = 1;
+  Duration wait{0};                                        // so long it waits for the first job
+  Duration ttr{0};                                         // length of the leases
+  std::function<bool()> is_gone;                           // nobody would read the answer any more
+  std::function<void(std::vector<ClaimedJob> jobs)> done;  // called once, unless the consumer is gone
+};
+
 // Thread: any.
 class Backend {
  public:
@@ -38,6 +49,11 @@ class Backend {
   // False: the queue is full, `done` will not be called (answer 429).
   virtual bool create(NewJob job, std::function<void(Result<CreateReply>)> done) = 0;
   virtual bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) = 0;
+
+  // False: too many consumers wait already, `done` will not be called (answer 429).
+  virtual bool lease(LeaseCall call) = 0;
+  // For the metrics: what became of leased jobs.
+  virtual void count(Counter what, std::int64_t n) = 0;
 
   // Everything else: runs `work` on a database thread. False: the queue is full (answer 429).
   virtual bool post(std::function<void(Stores&)> work) = 0;

@@ -1,22 +1,24 @@
 #include "api/http.h"
 
-#include <atomic>
-
 #include "api/problem.h"
 
 namespace tocsin {
 
 struct Responder::Pending {
-  explicit Pending(Send s) : send(std::move(s)) {}
+  Pending(Send s, std::shared_ptr<const std::atomic<bool>> gone) : send(std::move(s)), is_gone(std::move(gone)) {}
   ~Pending() {
     if (!is_answered)
       send(problem_response({500, "The request was dropped before it was answered; its outcome is unknown."}));
   }
   Send send;
+  std::shared_ptr<const std::atomic<bool>> is_gone;
   std::atomic<bool> is_answered = false;
 };
 
-Responder::Responder(Send send) : pending_(std::make_shared<Pending>(std::move(send))) {}
+Responder::Responder(Send send, std::shared_ptr<const std::atomic<bool>> is_gone)
+    : pending_(std::make_shared<Pending>(std::move(send), std::move(is_gone))) {}
+
+bool Responder::is_gone() const { return pending_->is_gone && *pending_->is_gone; }
 
 void Responder::operator()(HttpResponse response) const {
   if (!pending_->is_answered.exchange(true)) pending_->send(std::move(response));

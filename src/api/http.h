@@ -1,6 +1,7 @@
 // A request, its answer, and who answers: what the HTTP server and the API know of each other.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -38,8 +39,11 @@ struct HttpResponse {
 class Responder {
  public:
   using Send = std::function<void(HttpResponse)>;
-  explicit Responder(Send send);
+  // `is_gone`: set by the server when nobody will read the answer any more.
+  explicit Responder(Send send, std::shared_ptr<const std::atomic<bool>> is_gone = {});
   void operator()(HttpResponse response) const;
+  // The caller has closed its connection. Found out only of requests that may wait long (reply_timeout).
+  bool is_gone() const;
 
  private:
   struct Pending;

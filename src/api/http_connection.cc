@@ -44,6 +44,7 @@ HttpConnection::HttpConnection(std::shared_ptr<HttpLoop> loop, asio::ip::tcp::so
     : shared_(loop->shared), loop_(loop), socket_(std::move(socket)) {
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.non_blocking(true, ignored);  // for the one look that watch_for_end() takes; asynchronous calls do not care
 }
 
 void HttpConnection::refuse(const Problem& problem) { fail(problem); }
@@ -60,6 +61,7 @@ void HttpConnection::enter(Phase phase, std::chrono::milliseconds time_allowed) 
 void HttpConnection::next_request() {
   parser_.reset();
   admission_ = {};
+  is_gone_.reset();
   scanned_ = 0;
   header_begun_ = false;
   enter(Phase::header, shared_->limits.idle_time);
@@ -193,14 +195,33 @@ void HttpConnection::request_done() {
   enter(Phase::waiting, admission_.reply_timeout.value_or(shared_->limits.reply_time));
   const auto loop = loop_.lock();
   if (!loop) return close();
-  Responder respond([loop, weak = weak_from_this()](HttpResponse response) {
-    // dispatch: at once when the answer is given on this very thread
-    asio::dispatch(loop->loop, [weak, response = std::move(response)]() mutable {
-      if (const auto self = weak.lock()) self->reply(std::move(response));
-    });
-  });
+  if (admission_.reply_timeout) {
+    is_gone_ = std::make_shared<std::atomic<bool>>(false);
+    watch_for_end();
+  }
+  Responder respond(
+      [loop, weak = weak_from_this()](HttpResponse response) {
+        // dispatch: at once when the answer is given on this very thread
+        asio::dispatch(loop->loop, [weak, response = std::move(response)]() mutable {
+          if (const auto self = weak.lock()) self->reply(std::move(response));
+        });
+      },
+      is_gone_);
   const auto run = std::move(admission_.run);
   run(std::move(request_), std::move(respond));
+}
+
+// Nothing is read while a request is answered; but who waits long may leave, and an answer that leases jobs must not be
+// given to nobody. A caller that pipelines is not watched any further: only reading on would tell.
+void HttpConnection::watch_for_end() {
+  socket_.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
+    if (error || self->is_closed_ || self->phase_ != Phase::waiting) return;
+    char byte = 0;
+    error_code seen;
+    self->socket_.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, seen);
+    if (seen == asio::error::would_block) return self->watch_for_end();
+    if (seen) self->close();
+  });
 }
 
 // An answer that comes after the reply time finds another phase: that connection never waits again.
@@ -271,6 +292,7 @@ void HttpConnection::close_if_idle() {
 
 void HttpConnection::close() {
   if (std::exchange(is_closed_, true)) return;
+  if (is_gone_) *is_gone_ = true;
   release_body();
   error_code ignored;
   socket_.close(ignored);

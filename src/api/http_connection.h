@@ -86,6 +86,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void release_body();
   void continue_to_body();
   void request_done();
+  void watch_for_end();
   void reply(HttpResponse response);
   void fail(const Problem& problem) { send(problem_response(problem), After::linger); }
   void send(HttpResponse response, After after);
@@ -98,6 +99,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::ip::tcp::socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
+  std::shared_ptr<std::atomic<bool>> is_gone_;  // of a request that may wait long: whether its caller has left
   HttpRequest request_;
   Admission admission_;
   std::string head_, body_;  // of the answer being written

@@ -45,7 +45,7 @@ bool is_zero(std::string_view text) { return text.find_first_not_of('0') == text
 
 }  // namespace
 
-void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog) {
+void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog, std::string_view more) {
   const BizType* type = catalog.find(job.type_id);
   out.begin_object();
   out.field("job_id", std::to_string(job.job_id)).field("biz_id", job.biz_id);
@@ -65,6 +65,7 @@ void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog) {
   out.key("lateness_ms");
   job.started_at ? out.value(to_ms(*job.started_at - job.action_time)) : out.null();
   write_errors(out, job);
+  if (!more.empty()) out.members(more);
   out.end_object();
 }
 

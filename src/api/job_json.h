@@ -18,8 +18,8 @@ inline constexpr int kMaxAttempts = 1000;
 inline constexpr WallTime kEarliestActionTime = std::chrono::sys_days(std::chrono::year(2000) / 1 / 1);
 inline constexpr Duration kHorizon = std::chrono::days(18'262);  // 50 years
 
-// The whole job as one JSON object. `catalog` names its type.
-void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog);
+// The whole job as one JSON object. `catalog` names its type; `more`: further members, as JSON text without braces.
+void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog, std::string_view more = {});
 std::string job_text(const Job& job, const TypeCatalog& catalog);
 
 // Digits of a job id; nullopt: not such a text. Too large a number is an id that no job has: 0.

@@ -97,6 +97,30 @@ std::string_view openapi_schemas() {
   "items":{"type":"array","items":{"$ref":"#/components/schemas/Type"}},"next_cursor":{"type":"null"}}},
 "DeletedType":{"type":"object","required":["result","name"],"properties":{"result":{"const":"deleted"},"name":{"$ref":"#/components/schemas/TypeName"}}},
 "Pause":{"type":"object","additionalProperties":false,"properties":{"until":{"$ref":"#/components/schemas/MaybeTime","description":"Resumes by itself then"}}},
+"LeaseJobs":{"type":"object","additionalProperties":false,"required":["max"],"properties":{
+  "max":{"type":"integer","minimum":1,"maximum":1000,"description":"Jobs in the answer, at most"},
+  "wait_ms":{"type":["integer","null"],"minimum":0,"maximum":60000,"default":0,"description":"How long to wait for the first of them"},
+  "ttr_ms":{"type":["integer","null"],"minimum":1,"maximum":604800000,"description":"Length of these leases instead of the type's"}}},
+"LeaseToken":{"type":"string","minLength":1,"maxLength":128,"description":"Opaque: names one attempt of one job","examples":["9f3c2b1a00d4e5f6"]},
+"LeasedJob":{"allOf":[{"$ref":"#/components/schemas/Job"},{"type":"object","required":["lease_token","lease_until"],"properties":{
+  "lease_token":{"$ref":"#/components/schemas/LeaseToken"},
+  "lease_until":{"$ref":"#/components/schemas/Time","description":"By the database's clock; then the job is due again"}}}]},
+"LeasedJobs":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{"$ref":"#/components/schemas/LeasedJob"}}}},
+"Lease":{"type":"object","additionalProperties":false,"required":["job_id","lease_token"],"properties":{
+  "job_id":{"$ref":"#/components/schemas/JobId"},"lease_token":{"$ref":"#/components/schemas/LeaseToken"}}},
+"AckLeases":{"type":"object","additionalProperties":false,"required":["items"],"properties":{
+  "items":{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/Lease"}}}},
+"NackLeases":{"type":"object","additionalProperties":false,"required":["items"],"properties":{
+  "items":{"type":"array","maxItems":1000,"items":{"type":"object","additionalProperties":false,"required":["job_id","lease_token"],"properties":{
+    "job_id":{"$ref":"#/components/schemas/JobId"},"lease_token":{"$ref":"#/components/schemas/LeaseToken"},
+    "delay_ms":{"type":["integer","null"],"minimum":0,"maximum":31536000000,"description":"Until the next attempt; otherwise the type's backoff decides"},
+    "error":{"type":["string","null"],"maxLength":4096,"description":"Why; its first 1000 bytes are kept with the job"}}}}}},
+"ExtendLeases":{"type":"object","additionalProperties":false,"required":["items","ttr_ms"],"properties":{
+  "items":{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/Lease"}},
+  "ttr_ms":{"type":"integer","minimum":1,"maximum":604800000,"description":"The leases end so long from now"}}},
+"LeaseResults":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{
+  "type":"object","required":["job_id","result"],"properties":{"job_id":{"$ref":"#/components/schemas/JobId"},
+    "result":{"enum":["ok","stale"],"description":"stale: not yours any more; nothing was changed"}}}}}},
 "Health":{"type":"object","required":["status"],"properties":{"status":{"const":"ok"}}},
 "Readiness":{"type":"object","required":["status","checks"],"properties":{"status":{"enum":["ready","not ready"]},
   "checks":{"type":"object","additionalProperties":{"type":"string"}}}},

@@ -12,6 +12,7 @@ std::vector<Route> job_read_routes(ApiContext& context);
 std::vector<Route> job_change_routes(ApiContext& context);
 std::vector<Route> explain_routes(ApiContext& context);
 std::vector<Route> type_routes(ApiContext& context);
+std::vector<Route> lease_routes(ApiContext& context);
 std::vector<Route> operation_routes(ApiContext& context);
 
 }  // namespace tocsin

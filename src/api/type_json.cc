@@ -12,7 +12,6 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr std::int64_t kMaxTtrMs = 7LL * 24 * 3600 * 1000;
 constexpr std::int64_t kMaxDelayMs = 365LL * 24 * 3600 * 1000;
 constexpr std::size_t kMaxDelays = 1000;
 constexpr std::int64_t kDefaultTimeoutMs = 10'000;  // of a webhook

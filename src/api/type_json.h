@@ -12,6 +12,8 @@ namespace tocsin {
 inline constexpr std::string_view kHiddenSecret =
     "whsec_***";  // shown in place of a secret; put back, it keeps the stored one
 
+inline constexpr std::int64_t kMaxTtrMs = 7LL * 24 * 3600 * 1000;  // the longest lease
+
 // With defaults filled in and secrets hidden.
 void write_type(JsonWriter& out, const BizType& type);
 std::string type_text(const BizType& type);

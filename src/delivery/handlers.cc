@@ -25,6 +25,13 @@ class NoopHandler final : public Handler {
   void start(const ClaimedJob&, Finish finish) override { finish(Outcome::done()); }
 };
 
+// Jobs of pull types are claimed for consumers and handed to them by the claimer. Here come only those that were
+// claimed before their type became one.
+class PullHandler final : public Handler {
+ public:
+  void start(const ClaimedJob&, Finish finish) override { finish(Outcome::not_started(Duration(0))); }
+};
+
 }  // namespace
 
 // The handler of one type across changes of its settings.
@@ -61,6 +68,7 @@ class HandlerRegistry::TypeHandler final : public Handler {
 
 HandlerRegistry::HandlerRegistry(WebhookClient& webhooks, CppRunner& runner, const CppHandlers& functions) {
   kinds_["noop"] = {check_bare, [](const BizType&) { return std::make_shared<NoopHandler>(); }};
+  kinds_["pull"] = {check_bare, [](const BizType&) { return std::make_shared<PullHandler>(); }};
   kinds_["webhook"] = {[](const BizType& type) { return check_webhook(type.handler_json, type.ttr); },
                        [&webhooks](const BizType& type) { return webhooks.handler_for(type); }};
   kinds_["cpp"] = {check_bare, [&runner, &functions](const BizType& type) {

@@ -2,8 +2,10 @@
 
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <random>
@@ -54,6 +56,14 @@ sigset_t block_signals() {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
+}
+
+// Thousands of consumers may hold a connection each; the usual soft limit of 1024 would stop them.
+void raise_open_files() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 65536);
+  setrlimit(RLIMIT_NOFILE, &files);
 }
 
 }  // namespace
@@ -224,15 +234,19 @@ void Node::Impl::add_gauges() {
                      [&shared] { return static_cast<double>(shared.due.backlog_lanes()); });
   metrics_.add_gauge("tocsin_running_jobs", "Claimed jobs on this node",
                      [&shared] { return static_cast<double>(shared.gate.running()); });
+  metrics_.add_gauge("tocsin_waiting_consumers", "Consumers that wait for jobs of pull types",
+                     [&shared] { return static_cast<double>(shared.polls.size()); });
   metrics_.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
                      [&shared] { return std::chrono::duration<double>(shared.db_clock.uncertainty()).count(); });
 }
 
-// The stop order, in one place: refuse requests; scan, wheel and claims stop and what has not started is given back;
-// handlers get their grace; outcomes are written; the membership is left last.
+// The stop order, in one place: refuse requests, and tell waiting consumers that there is nothing; scan, wheel and
+// claims stop and what has not started is given back; handlers get their grace; outcomes are written; the membership is
+// left last.
 void Node::Impl::stop() {
   if (backend_) backend_->start_draining();
   if (housekeeping_) housekeeping_->set_draining();
+  if (engine_) engine_->engine().send_consumers_home();
   if (api_) api_->stop(std::chrono::seconds(5));
   if (engine_) {
     const bool is_clean = engine_->stop(config_.drain_timeout, [this] {
@@ -262,6 +276,7 @@ void Node::stop() { impl_->stop(); }
 
 int run_until_signal(Node& node) {
   signal(SIGPIPE, SIG_IGN);
+  raise_open_files();
   const sigset_t signals = block_signals();
   if (auto done = node.start(); !done) {
     const Error& error = done.error();

@@ -76,6 +76,12 @@ bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> don
   return cancels_.push({job, std::move(done)});
 }
 
+bool NodeBackend::lease(LeaseCall call) {
+  const MonoTime now = clock_.now();
+  return engine_.engine().ask(std::make_shared<const Poll>(
+      Poll{call.type_id, call.max, call.ttr, now, now + call.wait, std::move(call.is_gone), std::move(call.done)}));
+}
+
 bool NodeBackend::post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
 
 void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
@@ -151,9 +157,11 @@ std::string NodeBackend::hold_reason(TypeId type) const {
   if (known->is_paused(now())) return "its type is paused";
   if (!handlers_.can_run(*known)) return "this node has no handler for its type";
   const EngineShared& shared = engine_.engine().shared();
+  if (known->is_pull() && shared.polls.demand(type) == 0) return "no consumer asks this node for jobs of its type";
   const std::size_t running = shared.gate.running(type);
-  if (!known->is_instant() && (running >= shared.config.max_running_per_type ||
-                               (known->max_running && running >= static_cast<std::size_t>(*known->max_running)))) {
+  if (!known->is_instant() &&
+      (running >= shared.config.max_running_per_type ||
+       (known->max_running && !known->is_pull() && running >= static_cast<std::size_t>(*known->max_running)))) {
     return "as many jobs of its type as allowed are running";
   }
   return "";

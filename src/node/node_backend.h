@@ -41,6 +41,8 @@ class NodeBackend final : public Backend {
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
+  bool lease(LeaseCall call) override;
+  void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
   bool post(std::function<void(Stores&)> work) override;
   void hint(JobId job, TypeId type, WallTime fire_at) override;
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_.get(); }

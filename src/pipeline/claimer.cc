@@ -1,6 +1,8 @@
 #include "pipeline/claimer.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -24,7 +26,10 @@ MonoTime Claimer::step(MonoTime now) {
   const auto catalog = shared_.catalog.get();
   DueBatch batch = shared_.due.pop(shared_.config.claim_batch, {*catalog, *db_now}, shared_.gate);
   shared_.known.remove(batch.dropped);
-  if (batch.empty()) return kWhenWoken;
+  if (batch.empty()) {
+    shared_.polls.answer_impatient(now);
+    return kWhenWoken;
+  }
   return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));
 }
 
@@ -46,7 +51,9 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
 
 MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
   const auto catalog = shared_.catalog.get();
-  Sent sent{std::move(batch), {random_.int64(), shared_.config.node}, now, catalog, {}};
+  // A handler starts at once or not at all; a consumer has the job in hand long after.
+  const ClaimTicket ticket{random_.int64(), shared_.config.node, /*is_durable=*/batch.is_pull};
+  Sent sent{std::move(batch), ticket, now, catalog, {}};
   Result<std::vector<ClaimedJob>> won = std::vector<ClaimedJob>{};
   const auto ttr_of = [&](TypeId type) {
     const BizType* known = catalog->find(type);
@@ -55,13 +62,15 @@ MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
   if (const auto& backlog = sent.batch.backlog) {
     const Lane lane = backlog->lane;
     sent.slots[lane.type_id] = sent.batch.limit;
-    won = store_.claim_due(lane, backlog->from, static_cast<int>(sent.batch.limit), ttr_of(lane.type_id), sent.ticket);
+    const Duration ttr = sent.batch.is_pull ? sent.batch.polls.front().poll->ttr : ttr_of(lane.type_id);
+    won = store_.claim_due(lane, backlog->from, static_cast<int>(sent.batch.limit), ttr, sent.ticket);
   } else {
     std::vector<Duration> ttr;
     for (const Candidate& job : sent.batch.jobs) {
       ++sent.slots[job.type_id];
-      ttr.push_back(ttr_of(job.type_id));
+      if (!sent.batch.is_pull) ttr.push_back(ttr_of(job.type_id));
     }
+    for (const PollShare& share : sent.batch.polls) ttr.insert(ttr.end(), share.n, share.poll->ttr);
     won = store_.claim(ids_of(sent.batch.jobs), ttr, sent.ticket);
   }
   if (won) {
@@ -69,6 +78,8 @@ MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
     return now;
   }
   shared_.events.failed(name(), won.error());
+  // Nobody waits for a database that is away longer than he wanted to.
+  send_back(std::exchange(sent.batch.polls, {}));
   if (won.error().code == ErrorCode::in_doubt) {
     shared_.events.count(Counter::claims_in_doubt);
     unresolved_ = std::move(sent);
@@ -112,11 +123,59 @@ void Claimer::accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> w
     --unused[type];
   }
   after_batch(sent.batch, won.size());
-  for (ClaimedJob& claimed : won) {
-    const bool has_room = shared_.claimed.try_push(std::move(claimed));
-    TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
+  if (sent.batch.is_pull) {
+    hand_out(sent.batch, std::move(won));
+  } else {
+    for (ClaimedJob& claimed : won) {
+      const bool has_room = shared_.claimed.try_push(std::move(claimed));
+      TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
+    }
   }
   for (const auto& [type, n] : unused) shared_.gate.release(type, n);
+}
+
+// Which consumer gets a job was said before the claim, since it decides the length of the lease; of a backlog nobody
+// knew the jobs then. What was won for somebody who is gone, or whose claim stayed in doubt, was never handed out: it
+// goes back, and the attempt does not count.
+void Claimer::hand_out(const DueBatch& batch, std::vector<ClaimedJob> won) {
+  std::vector<std::vector<ClaimedJob>> answers(batch.polls.size());
+  std::unordered_map<JobId, std::size_t> asker;
+  std::vector<std::size_t> seats;  // of a batch's jobs, in order: whose each is
+  for (std::size_t i = 0; i < batch.polls.size(); ++i) seats.insert(seats.end(), batch.polls[i].n, i);
+  for (std::size_t i = 0; i < batch.jobs.size() && i < seats.size(); ++i) asker[batch.jobs[i].job_id] = seats[i];
+  for (std::size_t i = 0; i < won.size(); ++i) {
+    if (seats.empty()) {
+      give_back(std::move(won[i]));
+      continue;
+    }
+    answers[batch.backlog ? seats[i] : asker.at(won[i].job.job_id)].push_back(std::move(won[i]));
+  }
+  std::vector<PollPtr> unserved;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Poll& poll = *batch.polls[i].poll;
+    if (answers[i].empty()) {
+      unserved.push_back(batch.polls[i].poll);
+    } else if (poll.is_gone()) {
+      for (ClaimedJob& claimed : answers[i]) give_back(std::move(claimed));
+    } else {
+      const std::size_t n = answers[i].size();
+      poll.answer(std::move(answers[i]));
+      shared_.gate.release(poll.type_id, n);
+    }
+  }
+  shared_.polls.put_back(unserved);
+}
+
+void Claimer::give_back(ClaimedJob claimed) {
+  auto job = std::make_shared<const ClaimedJob>(std::move(claimed));
+  const bool has_room = shared_.outcomes.try_push({std::move(job), Outcome::done(), true});
+  TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
+}
+
+void Claimer::send_back(const std::vector<PollShare>& shares) {
+  std::vector<PollPtr> polls;
+  for (const PollShare& share : shares) polls.push_back(share.poll);
+  shared_.polls.put_back(polls);
 }
 
 void Claimer::after_batch(const DueBatch& batch, std::size_t won) {

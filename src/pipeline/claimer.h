@@ -1,5 +1,6 @@
 // Turns due into claimed: one store call per batch, won by exactly one node. What was not won is dropped and counted.
-// Instant types are claimed, run and finished in that one call.
+// Instant types are claimed, run and finished in that one call; jobs of pull types go straight to the consumers for
+// whom they were claimed.
 //
 // Thread: owner only, except the inputs it shares (EngineShared). Several claimers work side by side on one engine.
 #pragma once
@@ -42,6 +43,9 @@ class Claimer final : public Stage {
   MonoTime resolve(MonoTime now);
   // `asked`: before the statement that told of the claim was sent.
   void accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> won);
+  void hand_out(const DueBatch& batch, std::vector<ClaimedJob> won);
+  void send_back(const std::vector<PollShare>& shares);
+  void give_back(ClaimedJob claimed);
   void after_batch(const DueBatch& batch, std::size_t won);
   void give_up(const DueBatch& batch);
 

@@ -74,11 +74,25 @@ void DueQueue::drop_held(const RunRules& rules, DueBatch& batch) {
       batch.dropped.insert(batch.dropped.end(), queue.jobs.begin(), queue.jobs.end());
       for (const Backlog& backlog : queue.backlog) backlog_lanes_.erase(backlog.lane);
       it = types_.erase(it);
-    } else if (queue.jobs.empty() && queue.backlog.empty()) {
-      it = types_.erase(it);
     } else {
-      ++it;
+      spill_unasked(queue, *rules.catalog.find(it->first), rules.now, batch);
+      it = queue.jobs.empty() && queue.backlog.empty() ? types_.erase(it) : std::next(it);
     }
+  }
+}
+
+// What nobody asks for must not fill the memory that other types need.
+void DueQueue::spill_unasked(TypeQueue& queue, const BizType& type, WallTime now, DueBatch& batch) {
+  if (!type.is_pull() || queue.jobs.empty()) return;
+  if (queue.asked_at == WallTime{} || !is_unasked(type)) queue.asked_at = now;
+  const std::size_t keep = now - queue.asked_at > kUnaskedStay ? 0 : most_unasked_;
+  while (queue.jobs.size() > keep) {  // the youngest first
+    const Candidate& job = queue.jobs.back();
+    // Older rows of the lane may be in memory and follow later: from the beginning of time.
+    if (backlog_lanes_.insert(job.lane()).second) queue.backlog.push_back({job.lane(), WallTime::min()});
+    batch.dropped.push_back(job);
+    queue.jobs.pop_back();
+    --size_;
   }
 }
 
@@ -95,32 +109,43 @@ DueBatch DueQueue::pop(std::size_t most, const RunRules& rules, RunningGate& gat
   return batch;
 }
 
-namespace {
-
-std::size_t slots_for(const BizType& type, std::size_t want, RunningGate& gate) {
+std::size_t DueQueue::take_slots(const BizType& type, std::size_t want, RunningGate& gate, DueBatch& batch,
+                                 bool one_ttr) {
   if (type.is_instant()) return want;
-  const auto limit =
-      type.max_running ? static_cast<std::size_t>(*type.max_running) : std::numeric_limits<std::size_t>::max();
-  return gate.acquire(type.type_id, want, limit);
+  if (!type.is_pull()) {
+    const auto limit =
+        type.max_running ? static_cast<std::size_t>(*type.max_running) : std::numeric_limits<std::size_t>::max();
+    return gate.acquire(type.type_id, want, limit);
+  }
+  // Slots are held until the jobs are handed out: how many a consumer works on at once is its own affair.
+  want = std::min(want, polls_.demand(type.type_id));
+  const std::size_t slots = gate.acquire(type.type_id, want, std::numeric_limits<std::size_t>::max());
+  std::size_t asked = 0;
+  for (PollShare& share : polls_.take(type.type_id, slots, one_ttr)) {
+    asked += share.n;
+    batch.polls.push_back(std::move(share));
+  }
+  gate.release(type.type_id, slots - asked);  // somebody went away meanwhile
+  return asked;
 }
 
-}  // namespace
-
 bool DueQueue::take_jobs(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
-  const auto waiting = static_cast<std::size_t>(
-      std::count_if(types_.begin(), types_.end(), [](const auto& entry) { return !entry.second.jobs.empty(); }));
+  const auto waiting = static_cast<std::size_t>(std::count_if(types_.begin(), types_.end(), [&](const auto& entry) {
+    return !entry.second.jobs.empty() && !is_unasked(*rules.catalog.find(entry.first));
+  }));
   if (waiting == 0) return false;
   const std::size_t share = std::max<std::size_t>(1, most / waiting);
   auto it = after(last_served_);
   for (std::size_t seen = 0; seen < types_.size() && batch.jobs.size() < most; ++seen) {
     TypeQueue& queue = it->second;
     const BizType& type = *rules.catalog.find(it->first);
-    const bool fits = batch.jobs.empty() || type.is_instant() == batch.is_instant;
+    const bool fits = batch.jobs.empty() || (type.is_instant() == batch.is_instant && type.is_pull() == batch.is_pull);
     if (!queue.jobs.empty() && fits) {
       const std::size_t want = std::min({share, queue.jobs.size(), most - batch.jobs.size()});
-      const auto n = static_cast<std::ptrdiff_t>(slots_for(type, want, gate));
+      const auto n = static_cast<std::ptrdiff_t>(take_slots(type, want, gate, batch, /*one_ttr=*/false));
       if (n > 0) {
         batch.is_instant = type.is_instant();
+        batch.is_pull = type.is_pull();
         batch.jobs.insert(batch.jobs.end(), queue.jobs.begin(), queue.jobs.begin() + n);
         queue.jobs.erase(queue.jobs.begin(), queue.jobs.begin() + n);
         size_ -= static_cast<std::size_t>(n);
@@ -138,9 +163,10 @@ bool DueQueue::take_backlog(std::size_t most, const RunRules& rules, RunningGate
     TypeQueue& queue = it->second;
     if (!queue.backlog.empty()) {
       const BizType& type = *rules.catalog.find(it->first);
-      batch.limit = slots_for(type, most, gate);
+      batch.limit = take_slots(type, most, gate, batch, /*one_ttr=*/true);
       if (batch.limit > 0) {
         batch.is_instant = type.is_instant();
+        batch.is_pull = type.is_pull();
         batch.backlog = queue.backlog.front();
         queue.backlog.pop_front();
         last_served_ = it->first;

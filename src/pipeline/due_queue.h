@@ -1,5 +1,7 @@
 // What is due and waits for a claim: single jobs from the wheel, and lanes whose backlog is claimed straight from the
-// table. Kept per type and served in turns, so a flooded type delays only itself.
+// table. Kept per type and served in turns, so a flooded type delays only itself. Jobs of pull types are taken only
+// together with the consumers who asked for them; those that wait long, or are many, leave memory: their lanes become
+// backlog.
 //
 // Invariants: a lane is in the backlog at most once. Single jobs are bounded by KnownJobs, lanes by shards x types.
 // Thread: any.
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "base/waker.h"
+#include "pipeline/poll_queue.h"
 #include "pipeline/running_gate.h"
 #include "tocsin/biz_type.h"
 #include "tocsin/job_store.h"
@@ -27,13 +30,15 @@ struct Backlog {
   WallTime from{};
 };
 
-// Work for one store call. Either jobs or a backlog; all of instant types, or none.
+// Work for one store call. Either jobs or a backlog; all of instant types, or all of pull types, or none of either.
 struct DueBatch {
   std::vector<Candidate> jobs;
   std::optional<Backlog> backlog;
   std::size_t limit = 0;  // backlog: how many rows to claim
   bool is_instant = false;
-  std::vector<Candidate> dropped;  // of types that are held or gone: forget them, their rows are still pending
+  bool is_pull = false;
+  std::vector<PollShare> polls;    // for whom, in the order of the jobs
+  std::vector<Candidate> dropped;  // of types that are held, gone or not asked for: forget them, the rows are pending
   bool empty() const { return jobs.empty() && !backlog; }
 };
 
@@ -45,6 +50,9 @@ struct RunRules {
 
 class DueQueue {
  public:
+  // `capacity`: of all jobs in memory.
+  DueQueue(PollQueue& polls, std::size_t capacity) : polls_(polls), most_unasked_(capacity / 32 + 1) {}
+
   // Woken by every push. REQUIRES: set before the first push.
   void set_consumers(std::vector<Waker*> consumers) { consumers_ = std::move(consumers); }
 
@@ -65,6 +73,7 @@ class DueQueue {
   struct TypeQueue {
     std::deque<Candidate> jobs;
     std::deque<Backlog> backlog;
+    WallTime asked_at{};  // pull: when consumers were last seen to wait
   };
   using Turn = std::map<TypeId, TypeQueue>;
 
@@ -72,8 +81,17 @@ class DueQueue {
   void drop_held(const RunRules& rules, DueBatch& batch);
   bool take_jobs(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch);
   bool take_backlog(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch);
+  bool is_unasked(const BizType& type) const { return type.is_pull() && polls_.demand(type.type_id) == 0; }
+  void spill_unasked(TypeQueue& queue, const BizType& type, WallTime now, DueBatch& batch);
+  std::size_t take_slots(const BizType& type, std::size_t want, RunningGate& gate, DueBatch& batch, bool one_ttr);
   Turn::iterator after(TypeId last);
 
+  // Consumers who are busy with one batch come back for the next: so long their jobs wait in memory. A few times the
+  // largest batch of jobs per type is enough for that.
+  static constexpr Duration kUnaskedStay = std::chrono::seconds(10);
+
+  PollQueue& polls_;
+  const std::size_t most_unasked_;
   std::vector<Waker*> consumers_;
   mutable std::mutex mutex_;
   Turn types_;

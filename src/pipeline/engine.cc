@@ -10,6 +10,7 @@ Engine::Engine(EngineConfig config, std::vector<Shard> owned, EngineStores store
     : shared_(std::move(config), std::move(owned), events),
       scanner_(shared_, stores.scanner),
       timekeeper_(shared_),
+      poll_keeper_(shared_),
       runner_(shared_, std::move(find_handler)),
       finisher_(shared_, stores.finisher, Random(seed).below(UINT64_MAX)),
       lease_reaper_(shared_, stores.lease_reaper) {
@@ -20,7 +21,7 @@ Engine::Engine(EngineConfig config, std::vector<Shard> owned, EngineStores store
 }
 
 std::vector<Stage*> Engine::stages() {
-  std::vector<Stage*> all{&scanner_, &timekeeper_};
+  std::vector<Stage*> all{&scanner_, &timekeeper_, &poll_keeper_};
   for (const auto& claimer : claimers_) all.push_back(claimer.get());
   all.push_back(&runner_);
   all.push_back(&finisher_);
@@ -29,11 +30,12 @@ std::vector<Stage*> Engine::stages() {
 }
 
 void Engine::set_wakers(const std::vector<Waker*>& wakers) {
-  TOCSIN_ASSERT(wakers.size() == claimers_.size() + 5);
+  TOCSIN_ASSERT(wakers.size() == claimers_.size() + 6);
   wakers_ = wakers;
   shared_.candidates.set_consumer(wakers[1]);
-  const std::vector<Waker*> claimers(wakers.begin() + 2, wakers.end() - 3);
+  const std::vector<Waker*> claimers(wakers.begin() + 3, wakers.end() - 3);
   shared_.due.set_consumers(claimers);
+  shared_.polls.set_wakers(claimers, wakers[2]);
   shared_.gate.on_release([claimers] {
     for (Waker* claimer : claimers) claimer->wake();
   });
@@ -67,6 +69,7 @@ void Engine::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
 
 void Engine::begin_drain() {
   shared_.is_draining = true;
+  send_consumers_home();
   for (Waker* waker : wakers_) waker->wake();
 }
 

@@ -2,7 +2,7 @@
 // simulator a fiber.
 //
 //   scanner -> candidates -> timekeeper -> due -> claimers -> claimed -> runner -> outcomes -> finisher
-//           -> expired -> lease reaper
+//           -> expired -> lease reaper           polls -> claimers -> consumers (pull types), poll keeper
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include "pipeline/claimer.h"
 #include "pipeline/finisher.h"
 #include "pipeline/lease_reaper.h"
+#include "pipeline/poll_keeper.h"
 #include "pipeline/runner.h"
 #include "pipeline/scanner.h"
 #include "pipeline/timekeeper.h"
@@ -43,6 +44,12 @@ class Engine {
   // scan. False: no room, or too far; the scan will find it. Thread: any.
   bool hint(const Candidate& job);
 
+  // A consumer asks for jobs of a pull type. False: too many wait already. Thread: any.
+  bool ask(PollPtr poll) { return shared_.polls.add(std::move(poll)); }
+  // Answers every consumer with nothing, now and from now on; what is being claimed for one still goes to it. Thread:
+  // any.
+  void send_consumers_home() { shared_.polls.close(); }
+
   // Reads every lane again from the beginning with the next scan. Thread: any.
   void request_sweep();
 
@@ -62,6 +69,7 @@ class Engine {
   EngineShared shared_;
   Scanner scanner_;
   Timekeeper timekeeper_;
+  PollKeeper poll_keeper_;
   std::vector<std::unique_ptr<Claimer>> claimers_;
   Runner runner_;
   Finisher finisher_;

@@ -11,6 +11,7 @@
 #include "pipeline/db_clock.h"
 #include "pipeline/due_queue.h"
 #include "pipeline/known_jobs.h"
+#include "pipeline/poll_queue.h"
 #include "pipeline/running_gate.h"
 #include "tocsin/event.h"
 #include "tocsin/handler.h"
@@ -36,6 +37,7 @@ struct EngineConfig {
   std::size_t finish_batch = 500;
   std::size_t max_running = 4096;  // claimed jobs on this node
   std::size_t max_running_per_type = 2048;
+  std::size_t max_polls = 3000;  // waiting consumers; fewer than the connections that the HTTP server takes
 };
 
 // One attempt that has ended, or that will not start.
@@ -57,6 +59,8 @@ struct EngineShared {
         events(sink),
         known(config.capacity),
         gate(config.max_running, config.max_running_per_type),
+        polls(config.max_polls),
+        due(polls, config.capacity),
         candidates(config.capacity + config.capacity / 4),
         expired(config.capacity),
         claimed(config.max_running),
@@ -69,8 +73,9 @@ struct EngineShared {
   DbClock db_clock;
   KnownJobs known;
   RunningGate gate;
-  BoundedQueue<Candidate> candidates;  // scanner, hints -> timekeeper
+  PollQueue polls;                     // consumers that wait -> claimers
   DueQueue due;                        // timekeeper, scanner -> claimers
+  BoundedQueue<Candidate> candidates;  // scanner, hints -> timekeeper
   BoundedQueue<JobId> expired;         // scanner -> lease reaper
   BoundedQueue<ClaimedJob> claimed;    // claimers -> runner
   BoundedQueue<FinishedRun> outcomes;  // runner, handlers -> finisher

@@ -23,6 +23,11 @@ class PgJobDesk final : public JobDesk {
   Result<ChangeReply> run_now(JobId job) override;
   Result<ChangeReply> retry(JobId job) override;
   Result<int> retry_many(const RetryMany& request) override;
+  // pg_leases.cc
+  Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
+  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
+                                                const std::string& node) override;
+  Result<std::vector<LeaseReply>> extend(std::span<const Lease> leases, Duration ttr) override;
 
  private:
   Status reserve_ids(std::size_t n);

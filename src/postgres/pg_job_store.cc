@@ -1,6 +1,7 @@
 #include "postgres/pg_job_store.h"
 
 #include "base/assert.h"
+#include "postgres/finish_arrays.h"
 #include "postgres/queries.h"
 #include "postgres/text.h"
 
@@ -40,6 +41,9 @@ const std::string& lane_statement(Session& session, const char* verb, std::strin
                           [=] { return sql_for(sql::live_table(table)); });
 }
 
+// What claims set synchronous_commit to.
+const char* commit_of(const ClaimTicket& ticket) { return ticket.is_durable ? "on" : "off"; }
+
 std::vector<ClaimedJob> claimed_from(const pqxx::result& rows) {
   std::vector<ClaimedJob> claimed;
   claimed.reserve(rows.size());
@@ -61,24 +65,6 @@ std::vector<Fired> fired_from(const pqxx::result& rows) {
   }
   return fired;
 }
-
-std::int64_t code_of(FinishRequest::Kind kind) {
-  switch (kind) {
-    case FinishRequest::Kind::done:
-      return 2;
-    case FinishRequest::Kind::dead:
-      return 4;
-    case FinishRequest::Kind::retry:
-      return 0;
-    case FinishRequest::Kind::give_back:
-      return 1;
-  }
-  return -1;
-}
-
-struct FinishArrays {
-  PgArray shards, jobs, tokens, kinds, delays, messages;
-};
 
 }  // namespace
 
@@ -124,7 +110,7 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const JobId> jobs, s
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto rows = tx.exec_prepared(statement(session_, "claim", sql::claim, jobs), keys.shards, keys.jobs,
-                                       ttrs.take(), ticket.seed, ticket.node);
+                                       ttrs.take(), ticket.seed, ticket.node, commit_of(ticket));
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return claimed_from(rows);
   });
@@ -134,8 +120,9 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, WallTime from, 
                                                       const ClaimTicket& ticket) {
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.shard,
-                                       lane.type_id, to_pg(from), limit, ttr.count(), ticket.seed, ticket.node);
+    const auto rows =
+        tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.shard, lane.type_id,
+                         to_pg(from), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket));
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return claimed_from(rows);
   });
@@ -179,23 +166,12 @@ Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, WallTime from, int li
 }
 
 Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishRequest> requests, const std::string& node) {
-  FinishArrays all;
   std::vector<JobId> ids;
-  for (const FinishRequest& request : requests) {
-    ids.push_back(request.job_id);
-    all.shards.add(shard_of(request.job_id));
-    all.jobs.add(request.job_id);
-    all.tokens.add(request.token);
-    all.kinds.add(code_of(request.kind));
-    all.delays.add(request.delay.count());
-    all.messages.add_text(request.message);
-  }
+  for (const FinishRequest& request : requests) ids.push_back(request.job_id);
   return session_.write<std::vector<FinishReply>>([&](pqxx::connection& connection) {
     std::vector<FinishReply> replies(requests.size(), FinishReply::stale);
     pqxx::nontransaction tx(connection);
-    const auto applied =
-        tx.exec_prepared(statement(session_, "finish", sql::finish, ids), all.shards.take(), all.jobs.take(),
-                         all.tokens.take(), all.kinds.take(), all.delays.take(), all.messages.take(), node);
+    const auto applied = FinishArrays(requests).exec(tx, statement(session_, "finish", sql::finish, ids), node);
     for (const auto& row : applied) replies[row[0].as<std::size_t>() - 1] = FinishReply::applied;
     if (applied.size() == requests.size()) return replies;
 

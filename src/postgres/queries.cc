@@ -43,10 +43,9 @@ std::string lock_due(const std::string& table) {
 }
 
 std::string claim_locked(const std::string& table, const std::string& lock, const std::string& ttr_us,
-                         const std::string& seed, const std::string& node) {
-  return "WITH s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) = 'off' AS is_off), c AS "
-         "MATERIALIZED (" +
-         lock + "), u AS (UPDATE " + table +
+                         const std::string& seed, const std::string& node, const std::string& commit) {
+  return "WITH s AS MATERIALIZED (SELECT set_config('synchronous_commit', " + commit +
+         "::text, true) <> '' AS is_set), c AS MATERIALIZED (" + lock + "), u AS (UPDATE " + table +
          " j SET status = 1, attempts = j.attempts + 1, claim_token = hashint8extended(j.job_id, " + seed +
          "::bigint), node = " + node + ", fire_at = clock_timestamp() + " + ttr_us +
          " * interval '1 microsecond', started_at = coalesce(j.started_at, clock_timestamp()),"
@@ -55,7 +54,7 @@ std::string claim_locked(const std::string& table, const std::string& lock, cons
          "did') END"
          " FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*, c.was), p AS (SELECT * FROM u WHERE "
          "was = 0), n AS (" +
-         count_move("p", 0, 1) + ") SELECT " + kLiveColumns + ", j.claim_token FROM u j WHERE (SELECT is_off FROM s)";
+         count_move("p", 0, 1) + ") SELECT " + kLiveColumns + ", j.claim_token FROM u j WHERE (SELECT is_set FROM s)";
 }
 
 std::string fire_locked(const std::string& table, const std::string& lock, const std::string& node) {
@@ -108,13 +107,13 @@ std::string claim(const std::string& table) {
                       " ttr_us) JOIN " +
                           table + " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE " + kIsDue +
                           " FOR UPDATE OF j SKIP LOCKED",
-                      "c.ttr_us", "$4", "$5::text");
+                      "c.ttr_us", "$4", "$5::text", "$6");
 }
 
 std::string claim_due(const std::string& table) {
   std::string lock = lock_due(table);
   lock.replace(0, std::string("SELECT j.shard, j.job_id").size(), "SELECT j.shard, j.job_id, j.status AS was");
-  return claim_locked(table, lock, "$5::bigint", "$6", "$7::text");
+  return claim_locked(table, lock, "$5::bigint", "$6", "$7::text", "$8");
 }
 
 std::string claimed_with(const std::string& table) {
@@ -134,14 +133,18 @@ std::string fire(const std::string& table) { return fire_locked(table, lock_by_i
 
 std::string fire_due(const std::string& table) { return fire_locked(table, lock_due(table), "$5::text"); }
 
-std::string finish(const std::string& table) {
+namespace {
+
+const std::string kLeaseHolds = " AND j.fire_at > clock_timestamp()";
+
+std::string finish_where(const std::string& table, const std::string& guard, const std::string& lock) {
   // kind: 2 done, 4 dead, 0 retry, 1 give back.
   return "WITH c AS MATERIALIZED (SELECT k.*, j.type_id FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], "
          "$4::smallint[], $5::bigint[],"
          " $6::text[]) WITH ORDINALITY k (shard, job_id, token, kind, delay_us, message, ord) JOIN " +
-         table +
-         " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = k.token FOR UPDATE OF "
-         "j SKIP LOCKED),"
+         table + " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = k.token" +
+         guard + " FOR UPDATE OF j" + lock +
+         "),"
          " d AS (DELETE FROM " +
          table +
          " j USING c WHERE c.kind IN (2, 4) AND j.shard = c.shard AND j.job_id = c.job_id"
@@ -162,6 +165,29 @@ std::string finish(const std::string& table) {
          "ALL SELECT type_id FROM u) b"
          " GROUP BY 1 UNION ALL SELECT type_id, kind, count(*) FROM d GROUP BY 1, 2 UNION ALL SELECT type_id, 0, "
          "count(*) FROM u GROUP BY 1)"
+         " SELECT ord FROM c";
+}
+
+std::string of_leases(const std::string& columns) {
+  return "SELECT " + columns +
+         " FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY k (shard, job_id, token, ord)"
+         " JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token ="
+         " k.token" +
+         kLeaseHolds;
+}
+
+}  // namespace
+
+std::string finish(const std::string& table) { return finish_where(table, "", " SKIP LOCKED"); }
+
+std::string finish_leased(bool wait) { return finish_where(kLive, kLeaseHolds, wait ? "" : " SKIP LOCKED"); }
+
+std::string leased() { return of_leases("k.ord, j.type_id, j.attempts, j.max_attempts"); }
+
+std::string extend() {
+  return "WITH c AS MATERIALIZED (" + of_leases("k.ord, j.shard, j.job_id") +
+         " FOR UPDATE OF j), u AS (UPDATE tocsin.job_live j SET fire_at = clock_timestamp() + $4::bigint * interval"
+         " '1 microsecond', gmt_modified = clock_timestamp() FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id)"
          " SELECT ord FROM c";
 }
 

@@ -24,7 +24,7 @@ std::string scan();
 // pending or expired -> running. Index _id. SKIP LOCKED in a materialized CTE: a locking sub-select that is planned
 // twice claims more than it locked; the join back by key does not. Commits without waiting for the disk: a claim that a
 // crash of the database takes back leaves a pending job, and its token, which is random, keeps the older run from
-// finishing it.
+// finishing it. Unless the last parameter, for synchronous_commit, is on.
 std::string claim(const std::string& table);
 std::string claim_due(
     const std::string& table);  // index _due; statement_timestamp() serves as index condition, clock_timestamp() cannot
@@ -39,6 +39,13 @@ std::string fire_due(const std::string& table);
 std::string finish(const std::string& table);
 // Of requests that were not applied: those whose claim still stands, so that somebody must hold the row locked.
 std::string still_claimed();
+
+// The same for consumers, through the parent: only while the lease holds. `wait`: for rows that somebody has locked, at
+// most lock_timeout.
+std::string finish_leased(bool wait);
+// What a consumer may still finish, and its lease made longer. Index _id. Answer the ordinals.
+std::string leased();
+std::string extend();
 
 // running, lease ended, attempts spent -> dead.
 std::string bury();

@@ -128,7 +128,7 @@ void ByHand::claim_and_finish(std::span<const JobId> ids) {
   {
     pqxx::nontransaction tx(connection_);
     const auto& name = prepared("claim", [] { return sql::claim(sql::kLive); });
-    const auto rows = tx.exec_prepared(name, shards, array_of(ids), repeated(n, 30'000'000), kSeed, kNode);
+    const auto rows = tx.exec_prepared(name, shards, array_of(ids), repeated(n, 30'000'000), kSeed, kNode, "off");
     require(rows.size(), n, "claim");
     for (const auto& row : rows) {
       claimed.push_back(row["job_id"].as<JobId>());

@@ -55,6 +55,11 @@ TEST_F(Access, EveryRoleMayDoWhatItIsForAndNoMore) {
   for (const char* role : {"admin", "producer", "consumer", "viewer"})
     EXPECT_EQ(as(role).get("/v1/jobs/" + id).status, 200) << role;
   EXPECT_EQ(as("viewer").post("/v1/jobs/" + id + "/cancel").status, 403);
+  EXPECT_EQ(as("admin").put("/v1/types/pull", {{"handler", {{"kind", "pull"}}}}).status, 201);
+  for (const auto& [role, status] : {std::pair("viewer", 403), {"producer", 403}, {"consumer", 200}, {"admin", 200}}) {
+    EXPECT_EQ(as(role).post("/v1/types/pull/lease", {{"max", 1}}).status, status) << role;
+    EXPECT_EQ(as(role).post("/v1/leases/ack", {{"items", Json::array()}}).status, status) << role;
+  }
   EXPECT_EQ(as("viewer").post("/v1/types/noop/pause").status, 403);
   EXPECT_EQ(as("producer").post("/v1/jobs/" + id + "/cancel").status, 200);
 }

@@ -34,9 +34,9 @@ std::vector<Statement> hot_statements() {
        "'{3,5}', '{1,1}', '{-infinity,-infinity}', '{0,0}', '{\"2040-01-01 00:00:00+00\",\"2040-01-01 00:00:00+00\"}', "
        "'{512,64}'",
        {"_due"}},
-      {"claim", sql::claim(live), shards + ", " + jobs + ", '{30000000,30000000,30000000}', 7, 'n'", {"_id"}},
-      {"claim in one table", sql::claim(table), "'{3,3}', '{1027,2051}', '{30000000,30000000}', 7, 'n'", {"_id"}},
-      {"claim_due", sql::claim_due(table), "3, 1, '-infinity', 500, 30000000, 7, 'n'", {"_due", "_id"}},
+      {"claim", sql::claim(live), shards + ", " + jobs + ", '{30000000,30000000,30000000}', 7, 'n', 'off'", {"_id"}},
+      {"claim in one table", sql::claim(table), "'{3,3}', '{1027,2051}', '{30000000,30000000}', 7, 'n', 'on'", {"_id"}},
+      {"claim_due", sql::claim_due(table), "3, 1, '-infinity', 500, 30000000, 7, 'n', 'off'", {"_due", "_id"}},
       {"fire", sql::fire(live), shards + ", " + jobs + ", 'n'", {"_id"}},
       {"fire in one table", sql::fire(table), "'{3,3}', '{1027,2051}', 'n'", {"_id"}},
       {"fire_due", sql::fire_due(table), "3, 1, '-infinity', 500, 'n'", {"_due", "_id"}},
@@ -50,6 +50,16 @@ std::vector<Statement> hot_statements() {
        sql::finish(table),
        "'{3,3}', '{1027,2051}', '{1,2}', '{2,1}', '{0,0}', '{a,b}', 'n'",
        {"_id"}},
+      {"finish_leased",
+       sql::finish_leased(false),
+       shards + ", " + jobs + ", " + numbers + ", '{2,4,0}', '{0,0,1000}', '{a,b,c}', 'n'",
+       {"_id"}},
+      {"finish_leased, waiting",
+       sql::finish_leased(true),
+       shards + ", " + jobs + ", " + numbers + ", '{2,4,0}', '{0,0,1000}', '{a,b,c}', 'n'",
+       {"_id"}},
+      {"leased", sql::leased(), shards + ", " + jobs + ", " + numbers, {"_id"}},
+      {"extend", sql::extend(), shards + ", " + jobs + ", " + numbers + ", 30000000", {"_id"}},
       {"still_claimed", sql::still_claimed(), shards + ", " + jobs + ", " + numbers, {"_id"}},
       {"bury", sql::bury(), shards + ", " + jobs, {"_id"}},
       {"create", sql::create(), created, {}},
@@ -206,7 +216,7 @@ TEST_F(Plans, ABacklogClaimNeverTakesMoreThanItsLimitUnderAnyPlan) {
       for (std::size_t i = 0; i < settings.size(); ++i)
         set += "SET LOCAL enable_" + settings[i] + " = " + (bits & (1U << i) ? "on; " : "off; ");
       tx.exec(set);
-      EXPECT_EQ(tx.exec_prepared("claim_due", 3, 1, "-infinity", 7, 30'000'000, 42, "n").size(), 7U) << set;
+      EXPECT_EQ(tx.exec_prepared("claim_due", 3, 1, "-infinity", 7, 30'000'000, 42, "n", "off").size(), 7U) << set;
       EXPECT_EQ(tx.exec_prepared("fire_due", 3, 1, "-infinity", 7, "n").size(), 7U) << set;
       EXPECT_EQ(tx.exec1("SELECT count(*) FROM tocsin.job_live WHERE status = 1")[0].as<int>(), 7) << set;
       EXPECT_EQ(tx.exec1("SELECT count(*) FROM tocsin.job_history")[0].as<int>(), 7) << set;

@@ -17,7 +17,9 @@ BizType FakeBackend::add_type(const std::string& name, const std::string& handle
   BizType type;
   type.name = name;
   type.handler_json = handler_json;
-  type.handler_kind = handler_json.find("webhook") != std::string::npos ? "webhook" : "noop";
+  type.handler_kind = handler_json.find("webhook") != std::string::npos ? "webhook"
+                      : handler_json.find("pull") != std::string::npos  ? "pull"
+                                                                        : "noop";
   const BizType stored = database.put_type(type, time).type;
   catalog_ = std::make_shared<TypeCatalog>(database.list_types());
   return stored;
@@ -56,6 +58,20 @@ bool FakeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> don
     done(std::move(replies->front()));
   else
     done(replies.error());
+  return true;
+}
+
+bool FakeBackend::lease(LeaseCall call) {
+  if (is_full) return false;
+  leases.push_back(call);
+  std::vector<ClaimedJob> jobs;
+  for (int shard = 0; shard < shards() && jobs.size() < call.max; ++shard) {
+    const Lane lane{static_cast<Shard>(shard), call.type_id};
+    auto won = store_.claim_due(lane, WallTime::min(), static_cast<int>(call.max - jobs.size()), call.ttr,
+                                {.seed = static_cast<std::int64_t>(leases.size()), .node = node_name()});
+    if (won) jobs.insert(jobs.end(), won->begin(), won->end());
+  }
+  call.done(std::move(jobs));
   return true;
 }
 

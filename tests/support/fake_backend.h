@@ -1,6 +1,7 @@
 // A node's backend in memory: everything is done at once, on the caller's thread, by a FakeDatabase.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,14 @@ class FakeBackend final : public Backend, private FaultPoint {
   // What the tests look at.
   std::vector<Hint> hints;
   int reloads = 0;
+  std::map<Counter, std::int64_t> counted;
+  std::vector<LeaseCall> leases;  // as they were asked for; answered at once with what is due
   FakeDatabase database;
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
+  bool lease(LeaseCall call) override;
+  void count(Counter what, std::int64_t n) override { counted[what] += n; }
   bool post(std::function<void(Stores&)> work) override;
   void hint(JobId job, TypeId type, WallTime fire_at) override { hints.push_back({job, type, fire_at}); }
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_; }

@@ -20,21 +20,22 @@ namespace tocsin {
 
 // Mistakes that a real store could make, to prove that the tests notice them.
 struct FakeBugs {
-  bool claims_any_status = false;     // a claim takes a running job whose lease still holds
-  bool claims_early = false;          // a claim does not compare fire_at with the clock
-  bool forgets_attempts = false;      // a claim does not count its attempt
-  bool ignores_max_attempts = false;  // a claim does not ask whether attempts are left
-  bool finish_ignores_token = false;  // any claim's result is written
-  bool cancels_running = false;       // a cancel takes a running job
-  bool ignores_limit = false;         // claim_due takes everything that is due
-  bool ignores_locks = false;         // rows locked by others are not skipped
-  bool same_token_again = false;      // the token does not depend on the ticket's seed
-  bool give_back_counts = false;      // a given back attempt stays counted
-  bool expiry_without_error = false;  // an expired lease leaves no error
-  bool retry_at_once = false;         // a retry ignores its delay
-  bool loses_retries = false;         // a retried job vanishes
-  bool create_ignores_key = false;    // idempotency keys are stored, not looked at
-  bool half_rollback = false;         // a refused all_or_nothing call leaves its first job behind
+  bool claims_any_status = false;       // a claim takes a running job whose lease still holds
+  bool claims_early = false;            // a claim does not compare fire_at with the clock
+  bool forgets_attempts = false;        // a claim does not count its attempt
+  bool ignores_max_attempts = false;    // a claim does not ask whether attempts are left
+  bool finish_ignores_token = false;    // any claim's result is written
+  bool cancels_running = false;         // a cancel takes a running job
+  bool ignores_limit = false;           // claim_due takes everything that is due
+  bool ignores_locks = false;           // rows locked by others are not skipped
+  bool same_token_again = false;        // the token does not depend on the ticket's seed
+  bool give_back_counts = false;        // a given back attempt stays counted
+  bool expiry_without_error = false;    // an expired lease leaves no error
+  bool retry_at_once = false;           // a retry ignores its delay
+  bool loses_retries = false;           // a retried job vanishes
+  bool create_ignores_key = false;      // idempotency keys are stored, not looked at
+  bool lease_outlives_its_end = false;  // a consumer may finish after its lease
+  bool half_rollback = false;           // a refused all_or_nothing call leaves its first job behind
 };
 
 struct FakeBugName {
@@ -57,6 +58,7 @@ inline constexpr FakeBugName kFakeBugs[] = {
     {"retry_at_once", &FakeBugs::retry_at_once},
     {"loses_retries", &FakeBugs::loses_retries},
     {"create_ignores_key", &FakeBugs::create_ignores_key},
+    {"lease_outlives_its_end", &FakeBugs::lease_outlives_its_end},
     {"half_rollback", &FakeBugs::half_rollback},
 };
 
@@ -132,6 +134,10 @@ class FakeDatabase {
   Result<ChangeReply> reschedule(JobId job, const When& when, WallTime now);
   Result<ChangeReply> run_now(JobId job, WallTime now);
   Result<ChangeReply> retry(JobId job, WallTime now);
+  std::vector<std::optional<LeasedJob>> leased(const std::vector<Lease>& leases, WallTime now) const;
+  Result<std::vector<LeaseReply>> finish_leased(const std::vector<FinishRequest>& requests, const std::string& node,
+                                                WallTime now);
+  Result<std::vector<LeaseReply>> extend(const std::vector<Lease>& leases, Duration ttr, WallTime now);
   int retry_many(const JobDesk::RetryMany& request, WallTime now);
 
   // ReportStore
@@ -170,6 +176,7 @@ class FakeDatabase {
   CreateReply create_one(const NewJob& job, Undo& undo, WallTime now);
   CreateReply answer_with_existing(const NewJob& job, Live row, Undo& undo, WallTime now);
   void roll_back(const Undo& undo);
+  bool holds(const Lease& lease, WallTime now) const;
   CancelReply cancel_one(JobId job, WallTime now);
   ChangeReply refusal(JobId job) const;
 

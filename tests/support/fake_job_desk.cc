@@ -200,4 +200,55 @@ int FakeDatabase::retry_many(const JobDesk::RetryMany& request, WallTime now) {
   return static_cast<int>(dead.size());
 }
 
+// Leases --------------------------------------------------------------------------------------------------------------
+
+bool FakeDatabase::holds(const Lease& lease, WallTime now) const {
+  const auto row = live_.find(lease.job_id);
+  return row != live_.end() && row->second.job.status == JobStatus::running &&
+         (row->second.token == lease.token || bugs.finish_ignores_token) &&
+         (row->second.job.fire_at > now || bugs.lease_outlives_its_end);
+}
+
+std::vector<std::optional<LeasedJob>> FakeDatabase::leased(const std::vector<Lease>& leases, WallTime now) const {
+  std::vector<std::optional<LeasedJob>> reply;
+  for (const Lease& lease : leases) {
+    auto& job = reply.emplace_back();
+    if (!holds(lease, now)) continue;
+    const Job& row = live_.at(lease.job_id).job;
+    job = LeasedJob{row.type_id, row.attempts, row.max_attempts};
+  }
+  return reply;
+}
+
+Result<std::vector<LeaseReply>> FakeDatabase::finish_leased(const std::vector<FinishRequest>& requests,
+                                                            const std::string& node, WallTime now) {
+  std::vector<LeaseReply> replies;
+  JobId locked = 0;
+  for (const FinishRequest& request : requests) {
+    replies.push_back(LeaseReply::stale);
+    if (!holds({request.job_id, request.token}, now)) continue;
+    const FinishReply reply = finish_one(request, node, now);
+    if (reply == FinishReply::applied) replies.back() = LeaseReply::applied;
+    if (reply == FinishReply::busy) locked = request.job_id;
+  }
+  if (locked != 0) return locked_row(locked);
+  return replies;
+}
+
+Result<std::vector<LeaseReply>> FakeDatabase::extend(const std::vector<Lease>& leases, Duration ttr, WallTime now) {
+  for (const Lease& lease : leases)
+    if (holds(lease, now) && is_locked(lease.job_id)) return locked_row(lease.job_id);
+  std::vector<LeaseReply> replies;
+  for (const Lease& lease : leases) {
+    replies.push_back(LeaseReply::stale);
+    if (!holds(lease, now)) continue;
+    edit_live(live_.find(lease.job_id), [&](Row& row) {
+      row.job.fire_at = now + ttr;
+      row.job.gmt_modified = now;
+    });
+    replies.back() = LeaseReply::applied;
+  }
+  return replies;
+}
+
 }  // namespace tocsin

@@ -125,6 +125,23 @@ Result<int> FakeJobDesk::retry_many(const RetryMany& request) {
   return call<int>("retry_many", true, [=, &db = database_](WallTime now) { return db.retry_many(request, now); });
 }
 
+Result<std::vector<std::optional<LeasedJob>>> FakeJobDesk::leased(std::span<const Lease> leases) {
+  return call<std::vector<std::optional<LeasedJob>>>(
+      "leased", false, [&db = database_, l = copied(leases)](WallTime now) { return db.leased(l, now); });
+}
+
+Result<std::vector<LeaseReply>> FakeJobDesk::finish_leased(std::span<const FinishRequest> requests,
+                                                           const std::string& node) {
+  return call<std::vector<LeaseReply>>(
+      "finish_leased", true,
+      [&db = database_, r = copied(requests), node](WallTime now) { return db.finish_leased(r, node, now); });
+}
+
+Result<std::vector<LeaseReply>> FakeJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
+  return call<std::vector<LeaseReply>>(
+      "extend", true, [&db = database_, l = copied(leases), ttr](WallTime now) { return db.extend(l, ttr, now); });
+}
+
 Result<std::optional<Job>> FakeReportStore::find(JobId job) {
   return call<std::optional<Job>>("find", false, [=, &db = database_](WallTime) { return db.find(job); });
 }

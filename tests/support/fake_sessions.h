@@ -82,6 +82,10 @@ class FakeJobDesk final : public JobDesk, private FakeSession {
   Result<ChangeReply> run_now(JobId job) override;
   Result<ChangeReply> retry(JobId job) override;
   Result<int> retry_many(const RetryMany& request) override;
+  Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
+  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
+                                                const std::string& node) override;
+  Result<std::vector<LeaseReply>> extend(std::span<const Lease> leases, Duration ttr) override;
 };
 
 class FakeReportStore final : public ReportStore, private FakeSession {

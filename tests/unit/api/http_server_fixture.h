@@ -1,8 +1,6 @@
 // A running HttpServer with an app that echoes, and a client that sends exactly what it is told to.
 #pragma once
 
-#include "api/http_server.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "api/http_server.h"
 #include "api/problem.h"
 
 namespace tocsin {
@@ -27,12 +26,13 @@ class EchoApp : public HttpApp {
     if (head.target == "/refused") admission.refusal = problem_response({401, "no"});
     admission.body_limit = 1000;
     if (head.target == "/large") admission.body_limit = 64 << 20;
+    if (head.target == "/later?long") admission.reply_timeout = std::chrono::seconds(20);
     admission.run = [this](HttpRequest request, Responder respond) {
       std::string text = request.method + ' ' + request.target + ' ' + request.body;
       if (request.target == "/large") text = std::to_string(request.body.size());
       if (request.target == "/host") text = request.host;
       if (request.target == "/big") text = std::string(1 << 20, 'x');
-      if (request.target != "/later") return respond({200, "text/plain", text, {}});
+      if (!request.target.starts_with("/later")) return respond({200, "text/plain", text, {}});
       const std::lock_guard lock(mutex_);
       waiting_.push_back(respond);
       arrived_.notify_all();

@@ -418,5 +418,32 @@ TEST_F(HttpServerTest, SaysWhenItCannotListen) {
   EXPECT_FALSE(nowhere.start());
 }
 
+TEST_F(HttpServerTest, KnowsWhenACallerWhoWaitsLongHasLeft) {
+  start();
+  RawClient leaves = client(), stays = client(), pipelines = client();
+  const std::string get = "GET /later?long HTTP/1.1\r\nHost: x\r\n\r\n";
+  leaves.send(get);
+  const Responder to_nobody = app.next_waiting();
+  stays.send(get);
+  const Responder to_somebody = app.next_waiting();
+  pipelines.send(get + kGet);
+  const Responder to_the_hasty = app.next_waiting();
+  EXPECT_FALSE(to_nobody.is_gone());
+  leaves.close();
+  for (int i = 0; i < 10'000 && !to_nobody.is_gone(); ++i) EXPECT_NE(once(kGet).first, 0);  // time passes
+  EXPECT_TRUE(to_nobody.is_gone());
+  EXPECT_FALSE(to_somebody.is_gone());
+  to_somebody({200, "text/plain", "here", {}});
+  EXPECT_EQ(stays.status(), 200);
+  stays.send(kGet);
+  EXPECT_EQ(stays.status(), 200) << "the connection lives on";
+  stays.send(get);
+  app.next_waiting()({200, "text/plain", "again", {}});
+  EXPECT_EQ(stays.status(), 200);
+  to_the_hasty({200, "text/plain", "both", {}});
+  EXPECT_EQ(pipelines.status(), 200);
+  EXPECT_EQ(pipelines.status(), 200);
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -48,7 +48,7 @@ TEST_F(Handlers, NamesTheFieldAtFault) {
   EXPECT_EQ(field_at_fault(a_type("")), "handler.kind");
   EXPECT_EQ(field_at_fault(a_type("noop", R"(,"url":"http://h/")")), "handler.url");
   EXPECT_EQ(field_at_fault(a_type("webhook")), "handler.url");
-  EXPECT_NE(registry_.check(a_type("telegram"))->message.find("cpp, noop, webhook"), std::string::npos);
+  EXPECT_NE(registry_.check(a_type("telegram"))->message.find("cpp, noop, pull, webhook"), std::string::npos);
 }
 
 TEST_F(Handlers, RunsOnlyWhatItCan) {

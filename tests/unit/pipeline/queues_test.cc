@@ -88,7 +88,8 @@ class DueQueueTest : public ::testing::Test {
 
   TypeCatalog catalog = TypeCatalog({biz_type(1), biz_type(2), biz_type(3), biz_type(4, "noop"), biz_type(5, "noop")});
   RunningGate gate = RunningGate(10'000, 10'000);
-  DueQueue queue;
+  PollQueue polls{10};
+  DueQueue queue{polls, 100'000};
 
  private:
   JobId last_id_ = 0;

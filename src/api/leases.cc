@@ -1,0 +1,297 @@
+// Consumers of pull types: lease jobs, and say what became of them.
+#include <charconv>
+#include <unordered_set>
+
+#include "api/job_json.h"
+#include "api/resources.h"
+#include "api/time_text.h"
+#include "api/type_json.h"
+#include "base/utf8.h"
+#include "core/retry_policy.h"
+
+namespace tocsin {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::int64_t kMostJobs = 1000;  // in one answer, and in one acknowledgement
+constexpr std::int64_t kLongestWaitMs = 60'000;
+constexpr milliseconds kTimeToAnswer(10'000);  // beyond the wait: a claim that is on its way is waited for
+constexpr std::size_t kSettleBody = 8 << 20;   // as many items as there may be, with their errors
+constexpr std::size_t kLongestError = 4096;
+constexpr std::size_t kKeptError = 1000;  // as of every other handler
+
+// A claim token is 64 random bits: no JSON number holds them.
+std::string token_text(ClaimToken token) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(token));
+  return text;
+}
+
+// nullopt: no lease ever had it.
+std::optional<ClaimToken> token_from_text(std::string_view text) {
+  std::uint64_t bits = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits, 16);
+  const bool is_token = text.size() == 16 && error == std::errc() && end == text.data() + text.size();
+  return is_token ? std::optional(static_cast<ClaimToken>(bits)) : std::nullopt;
+}
+
+// ---- lease
+
+std::string leased_text(const std::vector<ClaimedJob>& jobs, const TypeCatalog& catalog) {
+  std::string text, lease;
+  text.reserve(64 + jobs.size() * 640);
+  JsonWriter out(text);
+  out.begin_object().key("items").begin_array();
+  for (const ClaimedJob& claimed : jobs) {
+    lease.clear();
+    JsonWriter(lease)
+        .field("lease_token", token_text(claimed.token))
+        .field("lease_until", time_text(claimed.job.fire_at));
+    write_job(out, claimed.job, catalog, lease);
+  }
+  out.end_array().end_object();
+  return text;
+}
+
+struct LeaseRequest {
+  std::size_t max = 1;
+  Duration wait{0};
+  std::optional<Duration> ttr;
+};
+
+void lease(ApiContext& context, const CallPtr& call, const BizType& type, const LeaseRequest& request) {
+  if (!type.is_pull()) {
+    return call->refuse(
+        {409, "Jobs of this type are not leased: its handler is " + type.handler_kind + ", not pull.", "name"});
+  }
+  const bool is_taken =
+      context.backend.lease({type.type_id, request.max, request.wait, request.ttr.value_or(type.ttr),
+                             [call] { return call->respond.is_gone(); },
+                             [&context, call](const std::vector<ClaimedJob>& jobs) {
+                               guarded(call, [&] { call->reply(200, leased_text(jobs, *context.backend.types())); });
+                             }});
+  if (!is_taken) call->refuse({429, "Too many consumers are waiting.", "", 1});
+}
+
+void lease(ApiContext& context, const CallPtr& call) {
+  JsonDocument document(call->request.body);
+  JsonObject in = document.root();
+  LeaseRequest request;
+  request.max = static_cast<std::size_t>(in.require("max").integer("max", {1, kMostJobs}).value_or(1));
+  request.wait = milliseconds(in.integer("wait_ms", {0, kLongestWaitMs}).value_or(0));
+  if (const auto ms = in.integer("ttr_ms", {1, kMaxTtrMs})) request.ttr = milliseconds(*ms);
+  in.end();
+  if (document.problem()) return call->refuse(*document.problem());
+  const std::string& name = call->arguments[0];
+  if (const auto catalog = context.backend.types(); const BizType* type = catalog->find(name))
+    return lease(context, call, *type, request);
+  context.on_database(call, [&context, call, name, request](Stores& stores) {
+    const auto type = context.find_type(stores, name);
+    type ? lease(context, call, *type, request) : call->refuse({404, "There is no type \"" + name + "\".", "name"});
+  });
+}
+
+// ---- ack, nack, extend
+
+struct LeaseItem {
+  std::string job_id;  // as it was given
+  Lease lease;
+  bool may_hold = false;  // an id and a token as leases have them
+  std::optional<Duration> delay;
+  std::string error;
+};
+
+enum class Fields { bare, with_outcome };
+
+std::vector<LeaseItem> read_items(ApiContext& context, JsonObject& in, Fields fields) {
+  std::vector<LeaseItem> items;
+  std::unordered_set<JobId> seen;
+  auto objects = in.require("items").objects("items", kMostJobs);
+  if (!objects) return items;
+  for (JsonObject& object : *objects) {
+    LeaseItem& item = items.emplace_back();
+    const auto id_text = object.require("job_id").string("job_id", 1, 40);
+    const auto id = id_text ? job_id_from_text(*id_text) : std::nullopt;
+    if (id_text && !id) object.fail("job_id", "A job_id is a string of digits.");
+    const auto token = object.require("lease_token").string("lease_token", 1, 128);
+    if (fields == Fields::with_outcome) {
+      constexpr auto kLongestDelay = std::chrono::duration_cast<milliseconds>(kLongestBackoff);
+      if (const auto ms = object.integer("delay_ms", {0, kLongestDelay.count()})) item.delay = milliseconds(*ms);
+      item.error = storable(object.string("error", 0, kLongestError).value_or(""), kKeptError);
+    }
+    object.end();
+    if (!id || !token) continue;
+    if (*id != 0 && !seen.insert(*id).second) object.fail("job_id", "Is given twice.");
+    const auto bits = token_from_text(*token);
+    item.may_hold = context.may_exist(*id) && bits;
+    item.lease = {*id, bits.value_or(0)};
+    item.job_id = *id_text;
+  }
+  return items;
+}
+
+// Those that may hold, and where in `items` each stands.
+struct Asked {
+  std::vector<Lease> leases;
+  std::vector<std::size_t> places;
+};
+
+Asked asked_of(const std::vector<LeaseItem>& items) {
+  Asked asked;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].may_hold) continue;
+    asked.leases.push_back(items[i].lease);
+    asked.places.push_back(i);
+  }
+  return asked;
+}
+
+void answer(const ApiContext& context, const CallPtr& call, const std::vector<LeaseItem>& items,
+            const std::vector<bool>& is_ok) {
+  std::string text;
+  std::int64_t stale = 0;
+  JsonWriter out(text);
+  out.begin_object().key("items").begin_array();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    stale += !is_ok[i];
+    out.begin_object().field("job_id", items[i].job_id);
+    out.field("result", is_ok[i] ? "ok" : "stale").end_object();
+  }
+  out.end_array().end_object();
+  context.backend.count(Counter::stale_finishes, stale);
+  call->reply(200, std::move(text));
+}
+
+// Whatever the requests say of the items at `places`.
+void finish(const ApiContext& context, const CallPtr& call, Stores& stores, const std::vector<LeaseItem>& items,
+            const std::vector<FinishRequest>& requests, const std::vector<std::size_t>& places) {
+  const auto replies = stores.desk.finish_leased(requests, context.backend.node_name());
+  if (!replies) return call->refuse(context.problem_of(replies.error()));
+  std::vector<bool> is_ok(items.size());
+  std::int64_t done = 0, dead = 0, retried = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if ((*replies)[i] == LeaseReply::stale) continue;
+    is_ok[places[i]] = true;
+    done += requests[i].kind == FinishRequest::Kind::done;
+    dead += requests[i].kind == FinishRequest::Kind::dead;
+    retried += requests[i].kind == FinishRequest::Kind::retry;
+  }
+  context.backend.count(Counter::finished_done, done);
+  context.backend.count(Counter::finished_dead, dead);
+  context.backend.count(Counter::finished_retry, retried);
+  answer(context, call, items, is_ok);
+}
+
+void ack(const ApiContext& context, const CallPtr& call, Stores& stores, const std::vector<LeaseItem>& items) {
+  const Asked asked = asked_of(items);
+  std::vector<FinishRequest> requests;
+  for (const Lease& lease : asked.leases) requests.push_back({lease.job_id, lease.token, {}, {}, {}});
+  finish(context, call, stores, items, requests, asked.places);
+}
+
+// What a failed attempt leads to depends on how many there were. The read before the write is safe: while the token
+// holds, nothing else can change the number.
+void nack(const ApiContext& context, const CallPtr& call, Stores& stores, const std::vector<LeaseItem>& items) {
+  const Asked asked = asked_of(items);
+  const auto leased = stores.desk.leased(asked.leases);
+  if (!leased) return call->refuse(context.problem_of(leased.error()));
+  const auto catalog = context.backend.types();
+  std::vector<FinishRequest> requests;
+  std::vector<std::size_t> places;
+  std::vector<TypeId> types;
+  for (std::size_t i = 0; i < asked.leases.size(); ++i) {
+    const auto& job = (*leased)[i];
+    if (!job) continue;
+    const LeaseItem& item = items[asked.places[i]];
+    const BizType* type = catalog->find(job->type_id);
+    Random random(static_cast<std::uint64_t>(item.lease.token));  // the token is chance enough for the jitter
+    const Duration backoff = backoff_delay(type ? type->backoff : Backoff{}, job->attempts, random);
+    requests.push_back({item.lease.job_id, item.lease.token,
+                        job->attempts < job->max_attempts ? FinishRequest::Kind::retry : FinishRequest::Kind::dead,
+                        item.delay.value_or(backoff), item.error.empty() ? "nack" : item.error});
+    places.push_back(asked.places[i]);
+    types.push_back(job->type_id);
+  }
+  finish(context, call, stores, items, requests, places);
+  // A retry is due before the next scan, perhaps. Not before the database's clock says so, or the hint would be lost.
+  constexpr Duration kSafely = milliseconds(2);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].kind == FinishRequest::Kind::retry)
+      context.hint_if_soon(requests[i].job_id, types[i], context.backend.now() + requests[i].delay + kSafely);
+  }
+}
+
+void extend(const ApiContext& context, const CallPtr& call, Stores& stores, const std::vector<LeaseItem>& items,
+            Duration ttr) {
+  const Asked asked = asked_of(items);
+  const auto replies = stores.desk.extend(asked.leases, ttr);
+  if (!replies) return call->refuse(context.problem_of(replies.error()));
+  std::vector<bool> is_ok(items.size());
+  for (std::size_t i = 0; i < asked.places.size(); ++i) is_ok[asked.places[i]] = (*replies)[i] == LeaseReply::applied;
+  answer(context, call, items, is_ok);
+}
+
+using Settle = void (*)(const ApiContext&, const CallPtr&, Stores&, const std::vector<LeaseItem>&);
+
+void settle(ApiContext& context, const CallPtr& call, Fields fields, Settle how) {
+  JsonDocument document(call->request.body);
+  JsonObject in = document.root();
+  const auto items = read_items(context, in, fields);
+  in.end();
+  if (document.problem()) return call->refuse(*document.problem());
+  context.on_database(call, [&context, call, items, how](Stores& stores) { how(context, call, stores, items); });
+}
+
+void extend(ApiContext& context, const CallPtr& call) {
+  JsonDocument document(call->request.body);
+  JsonObject in = document.root();
+  const auto items = read_items(context, in, Fields::bare);
+  const Duration ttr = milliseconds(in.require("ttr_ms").integer("ttr_ms", {1, kMaxTtrMs}).value_or(1));
+  in.end();
+  if (document.problem()) return call->refuse(*document.problem());
+  context.on_database(call,
+                      [&context, call, items, ttr](Stores& stores) { extend(context, call, stores, items, ttr); });
+}
+
+Route settle_route(const std::string& verb, std::string operation_id, std::string summary, std::string request,
+                   std::function<void(const CallPtr&)> handler) {
+  return {.method = "POST",
+          .path = "/v1/leases/" + verb,
+          .access = Access::consume,
+          .operation_id = std::move(operation_id),
+          .tag = "Pull",
+          .summary = std::move(summary),
+          .request = std::move(request),
+          .body_limit = kSettleBody,
+          .replies = {{200, "LeaseResults"}},
+          .errors = {413, 429, 503},
+          .handler = std::move(handler)};
+}
+
+}  // namespace
+
+std::vector<Route> lease_routes(ApiContext& context) {
+  return {
+      {.method = "POST",
+       .path = "/v1/types/{name}/lease",
+       .access = Access::consume,
+       .operation_id = "leaseJobs",
+       .tag = "Pull",
+       .summary = "Due jobs of a pull type, to be acknowledged before their leases end",
+       .request = "LeaseJobs",
+       .replies = {{200, "LeasedJobs"}},
+       .errors = {404, 409, 429, 503},
+       .reply_timeout = milliseconds(kLongestWaitMs) + kTimeToAnswer,
+       .handler = [&context](const CallPtr& call) { lease(context, call); }},
+      settle_route("ack", "ackLeases", "Leased jobs: done", "AckLeases",
+                   [&context](const CallPtr& call) { settle(context, call, Fields::bare, ack); }),
+      settle_route("nack", "nackLeases", "Leased jobs: failed; again later, or dead after the last attempt",
+                   "NackLeases",
+                   [&context](const CallPtr& call) { settle(context, call, Fields::with_outcome, nack); }),
+      settle_route("extend", "extendLeases", "Leased jobs: more time", "ExtendLeases",
+                   [&context](const CallPtr& call) { extend(context, call); }),
+  };
+}
+
+}  // namespace tocsin

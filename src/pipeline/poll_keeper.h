@@ -1,0 +1,22 @@
+// Answers the consumers whose time is over without a job.
+//
+// Thread: owner only, except the inputs it shares (EngineShared).
+#pragma once
+
+#include "pipeline/engine_shared.h"
+#include "pipeline/stage.h"
+
+namespace tocsin {
+
+class PollKeeper final : public Stage {
+ public:
+  explicit PollKeeper(EngineShared& shared) : shared_(shared) {}
+
+  const char* name() const override { return "poll_keeper"; }
+  MonoTime step(MonoTime now) override { return shared_.polls.expire(now); }
+
+ private:
+  EngineShared& shared_;
+};
+
+}  // namespace tocsin

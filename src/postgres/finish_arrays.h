@@ -1,0 +1,50 @@
+// Outcomes on their way into a finish statement, as arrays.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "postgres/text.h"
+#include "tocsin/job_store.h"
+
+namespace tocsin {
+
+// Thread: owner only. Good for one statement.
+class FinishArrays {
+ public:
+  explicit FinishArrays(std::span<const FinishRequest> requests) {
+    for (const FinishRequest& request : requests) {
+      shards_.add(shard_of(request.job_id));
+      jobs_.add(request.job_id);
+      tokens_.add(request.token);
+      kinds_.add(code_of(request.kind));
+      delays_.add(request.delay.count());
+      messages_.add_text(request.message);
+    }
+  }
+
+  // The ordinals (1..) of those that were applied.
+  pqxx::result exec(pqxx::transaction_base& tx, const std::string& statement, const std::string& node) {
+    return tx.exec_prepared(statement, shards_.take(), jobs_.take(), tokens_.take(), kinds_.take(), delays_.take(),
+                            messages_.take(), node);
+  }
+
+ private:
+  static std::int64_t code_of(FinishRequest::Kind kind) {
+    switch (kind) {
+      case FinishRequest::Kind::done:
+        return 2;
+      case FinishRequest::Kind::dead:
+        return 4;
+      case FinishRequest::Kind::retry:
+        return 0;
+      case FinishRequest::Kind::give_back:
+        return 1;
+    }
+    return -1;
+  }
+
+  PgArray shards_, jobs_, tokens_, kinds_, delays_, messages_;
+};
+
+}  // namespace tocsin

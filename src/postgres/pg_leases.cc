@@ -1,0 +1,78 @@
+// What consumers say of the jobs they leased, on PostgreSQL.
+#include "base/assert.h"
+#include "postgres/finish_arrays.h"
+#include "postgres/pg_job_desk.h"
+#include "postgres/queries.h"
+
+namespace tocsin {
+namespace {
+
+struct LeaseArrays {
+  explicit LeaseArrays(std::span<const Lease> leases) {
+    for (const Lease& lease : leases) {
+      shards.add(shard_of(lease.job_id));
+      jobs.add(lease.job_id);
+      tokens.add(lease.token);
+    }
+  }
+  PgArray shards, jobs, tokens;
+};
+
+}  // namespace
+
+Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const Lease> leases) {
+  using Reply = std::vector<std::optional<LeasedJob>>;
+  return session_.read<Reply>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    LeaseArrays keys(leases);
+    Reply reply(leases.size());
+    for (const auto& row : tx.exec_prepared(session_.prepared("leased", sql::leased), keys.shards.take(),
+                                            keys.jobs.take(), keys.tokens.take())) {
+      reply[row[0].as<std::size_t>() - 1] = LeasedJob{row[1].as<TypeId>(), row[2].as<int>(), row[3].as<int>()};
+    }
+    return reply;
+  });
+}
+
+Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishRequest> requests,
+                                                         const std::string& node) {
+  std::vector<LeaseReply> replies(requests.size(), LeaseReply::stale);
+  // First without waiting, so that one locked row does not hold up the rest; then patiently for those that were left:
+  // what is stale by then matches nothing and waits for nobody.
+  for (const bool wait : {false, true}) {
+    std::vector<std::size_t> open;
+    std::vector<FinishRequest> left;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (replies[i] == LeaseReply::applied) continue;
+      open.push_back(i);
+      left.push_back(requests[i]);
+    }
+    if (open.empty()) break;
+    auto done = session_.write<Unit>([&](pqxx::connection& connection) {
+      pqxx::nontransaction tx(connection);
+      const auto& name =
+          session_.prepared(wait ? "finish_leased_wait" : "finish_leased", [=] { return sql::finish_leased(wait); });
+      for (const auto& row : FinishArrays(left).exec(tx, name, node)) {
+        replies[open[row[0].as<std::size_t>() - 1]] = LeaseReply::applied;
+      }
+      return Unit{};
+    });
+    if (!done) return done.error();
+  }
+  return replies;
+}
+
+Result<std::vector<LeaseReply>> PgJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
+  return session_.write<std::vector<LeaseReply>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    LeaseArrays keys(leases);
+    std::vector<LeaseReply> replies(leases.size(), LeaseReply::stale);
+    for (const auto& row : tx.exec_prepared(session_.prepared("extend", sql::extend), keys.shards.take(),
+                                            keys.jobs.take(), keys.tokens.take(), ttr.count())) {
+      replies[row[0].as<std::size_t>() - 1] = LeaseReply::applied;
+    }
+    return replies;
+  });
+}
+
+}  // namespace tocsin

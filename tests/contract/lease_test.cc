@@ -1,0 +1,117 @@
+// JobDesk: leases.
+#include "support/contract/store_fixture.h"
+
+namespace tocsin {
+namespace {
+
+using Kind = FinishRequest::Kind;
+
+LeaseReply finish(StoreFixture& db, const FinishRequest& request) {
+  const auto replies = db.desk().finish_leased({&request, 1}, "node-b");
+  if (!replies || replies->size() != 1) throw std::runtime_error("one reply per request");
+  return (*replies)[0];
+}
+
+LeaseReply extend(StoreFixture& db, const Lease& lease, Duration ttr) {
+  const auto replies = db.desk().extend({&lease, 1}, ttr);
+  if (!replies || replies->size() != 1) throw std::runtime_error("one reply per lease");
+  return (*replies)[0];
+}
+
+TEST_P(StoreContract, LeasedTellsWhoHoldsAndHowManyAttemptsWereMade) {
+  NewJob wanted = due();
+  wanted.max_attempts = 3;
+  const JobId id = create(wanted), other = create(due("order-2"));
+  const ClaimedJob first = claim_one(id);
+  EXPECT_EQ(this->finish({id, first.token, Kind::retry, Duration(0), "one"}), FinishReply::applied);
+  const ClaimedJob second = claim_one(id);
+  const std::vector<Lease> leases{{id, second.token}, {id, first.token}, {other, 7}, {id + 1024 * 1024, 7}};
+  const auto reply = must(db->desk().leased(leases));
+  ASSERT_EQ(reply.size(), 4u);
+  ASSERT_TRUE(reply[0]);
+  EXPECT_EQ(reply[0]->type_id, type_id);
+  EXPECT_EQ(reply[0]->attempts, 2);
+  EXPECT_EQ(reply[0]->max_attempts, 3);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_FALSE(reply[i]) << i;
+  EXPECT_EQ(find(id).status, JobStatus::running) << "nothing is changed";
+}
+
+TEST_P(StoreContract, LeasesFinishEachInItsWayAndInOrder) {
+  const std::vector<JobId> ids = create({due("a"), due("b"), due("c"), due("d"), later("e")});
+  std::vector<FinishRequest> requests;
+  const std::vector<Kind> kinds{Kind::done, Kind::retry, Kind::dead, Kind::give_back};
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    requests.push_back({ids[i], claim_one(ids[i]).token, kinds[i], kLong, "why"});
+  requests.push_back({ids[4], 7, Kind::done, {}, ""});  // never claimed
+  const auto replies = must(db->desk().finish_leased(requests, "node-b"));
+  const std::vector<LeaseReply> wanted{LeaseReply::applied, LeaseReply::applied, LeaseReply::applied,
+                                       LeaseReply::applied, LeaseReply::stale};
+  EXPECT_EQ(replies, wanted);
+  EXPECT_EQ(find(ids[0]).status, JobStatus::done);
+  EXPECT_EQ(find(ids[1]).status, JobStatus::pending);
+  EXPECT_EQ(find(ids[1]).errors.at(0).message, "why");
+  EXPECT_EQ(find(ids[1]).errors.at(0).node, "node-b");
+  EXPECT_EQ(find(ids[2]).status, JobStatus::dead);
+  EXPECT_EQ(find(ids[3]).attempts, 0);
+  EXPECT_EQ(find(ids[4]).status, JobStatus::pending);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(tocsin::finish(*db, requests[i]), LeaseReply::stale) << "once";
+}
+
+TEST_P(StoreContract, LeasesOfAnotherAttemptAreStale) {
+  const JobId id = create(due());
+  const ClaimedJob first = claim_and_expire(id);
+  const ClaimedJob second = claim_one(id);
+  for (const Kind kind : {Kind::done, Kind::dead, Kind::retry})
+    EXPECT_EQ(tocsin::finish(*db, {id, first.token, kind, {}, ""}), LeaseReply::stale);
+  EXPECT_EQ(extend(*db, {id, first.token}, kLong), LeaseReply::stale);
+  const Job job = find(id);
+  EXPECT_EQ(job.status, JobStatus::running);
+  EXPECT_EQ(job.fire_at, second.job.fire_at);
+  EXPECT_EQ(tocsin::finish(*db, {id, second.token, Kind::done, {}, ""}), LeaseReply::applied);
+}
+
+TEST_P(StoreContract, LeasesThatHaveEndedAreStaleEvenIfNobodyTookTheJob) {
+  const JobId id = create(due());
+  const ClaimedJob claimed = claim_and_expire(id);
+  EXPECT_EQ(tocsin::finish(*db, {id, claimed.token, Kind::done, {}, ""}), LeaseReply::stale);
+  EXPECT_EQ(extend(*db, {id, claimed.token}, kLong), LeaseReply::stale);
+  const Lease lease{id, claimed.token};
+  EXPECT_FALSE(must(db->desk().leased({&lease, 1}))[0]);
+  EXPECT_EQ(find(id).status, JobStatus::running);
+  EXPECT_EQ(claim_one(id).job.attempts, 2);
+}
+
+TEST_P(StoreContract, ExtendMovesTheEndOfTheLease) {
+  const JobId id = create(due());
+  const Duration ttr = std::chrono::milliseconds(300);
+  const ClaimedJob claimed = claim_one(id, ttr);
+  const WallTime before = db->now();
+  EXPECT_EQ(extend(*db, {id, claimed.token}, kLong), LeaseReply::applied);
+  const Job job = find(id);
+  EXPECT_GE(job.fire_at, before + kLong);
+  EXPECT_LE(job.fire_at, db->now() + kLong);
+  EXPECT_EQ(job.attempts, 1);
+  EXPECT_EQ(job.status, JobStatus::running);
+  db->wait_until(claimed.job.fire_at);
+  EXPECT_TRUE(claim({id}).empty()) << "still leased";
+  EXPECT_EQ(extend(*db, {id, claimed.token}, kShort), LeaseReply::applied) << "shorter is an extension, too";
+  db->wait_until(find(id).fire_at);
+  EXPECT_EQ(claim_one(id).job.attempts, 2);
+}
+
+TEST_P(StoreContract, LeasesOfLockedRowsDelayNoOthers) {
+  const JobId locked = create(due("a")), open = create(due("b"));
+  const std::vector<FinishRequest> requests{{locked, claim_one(locked).token, Kind::done, {}, ""},
+                                            {open, claim_one(open).token, Kind::done, {}, ""}};
+  db->lock(locked);
+  const auto replies = db->desk().finish_leased(requests, "node-b");
+  ASSERT_FALSE(replies);
+  EXPECT_EQ(replies.error().code, ErrorCode::conflict);
+  EXPECT_EQ(find(open).status, JobStatus::done);
+  EXPECT_EQ(find(locked).status, JobStatus::running);
+  db->unlock();
+  EXPECT_EQ(tocsin::finish(*db, requests[0]), LeaseReply::applied);
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,245 @@
+// Jobs of pull types: claimed for consumers who wait, and for nobody else.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "pipeline/claimer.h"
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+class Pull : public StageBench {
+ protected:
+  void SetUp() override {
+    config.capacity = 320;  // eleven due jobs of a pull type may wait for a consumer
+    set_types({biz_type(1, "pull"), biz_type(2, "pull"), biz_type(3), biz_type(4, "noop")});
+    know_time();
+    claimer_.emplace(shared(), store, 42);
+  }
+  MonoTime step() { return claimer_->step(now); }
+  std::size_t running() { return shared().gate.running(); }
+
+  void ask(int consumer, TypeId type, std::size_t max, Duration wait = 10s, Duration ttr = 30s) {
+    EXPECT_TRUE(shared().polls.add(std::make_shared<const Poll>(
+        Poll{type, max, ttr, now, now + wait, [this, consumer] { return gone.contains(consumer); },
+             [this, consumer](const std::vector<ClaimedJob>& jobs) {
+               for (const ClaimedJob& job : jobs) answers[consumer].push_back(job.job.job_id);
+               if (jobs.empty()) empty_answers.insert(consumer);
+             }})));
+  }
+  void win_all_but(const std::set<JobId>& lost, TypeId type = 1) {
+    store.on_claim = [this, lost, type](auto jobs, auto ttr, auto&) {
+      ttrs.assign(ttr.begin(), ttr.end());
+      std::vector<ClaimedJob> out;
+      for (const JobId id : jobs) {
+        if (!lost.contains(id)) out.push_back(claimed(id, type));
+      }
+      return out;
+    };
+  }
+  // Attempts that go back without having counted.
+  std::size_t given_back() {
+    std::size_t n = 0;
+    for (const FinishedRun& run : shared().outcomes.pop_some(1000)) n += run.is_given_back;
+    return n;
+  }
+
+  std::set<int> gone, empty_answers;
+  std::map<int, std::vector<JobId>> answers;
+  std::vector<Duration> ttrs;
+
+ private:
+  std::optional<Claimer> claimer_;
+};
+
+TEST_F(Pull, NothingIsClaimedThatNobodyAsksFor) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}});
+  shared().due.push_backlog({{0, 1}, kStart});
+  EXPECT_EQ(step(), kWhenWoken);
+  ask(7, 2, 10);
+  EXPECT_EQ(step(), kWhenWoken) << "of another type";
+  EXPECT_EQ(store.calls, 0);
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(shared().known.size(), 2U) << "kept for the consumer who comes";
+}
+
+TEST_F(Pull, DueJobsGoToTheirConsumersAndTheNodeForgetsThem) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}, {3, 1, kStart}});
+  ask(7, 1, 2, 10s, 5s);
+  ask(8, 1, 2, 10s, 9s);
+  win_all_but({});
+  EXPECT_EQ(step(), now);
+  EXPECT_EQ(ttrs, (std::vector<Duration>{5s, 5s, 9s})) << "each with the lease its consumer asked for";
+  EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{7, {1, 2}}, {8, {3}}}));
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(shared().known.size(), 0U);
+  EXPECT_EQ(shared().claimed.size(), 0U);
+}
+
+TEST_F(Pull, NoMoreIsClaimedThanIsAskedFor) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}, {3, 1, kStart}});
+  ask(7, 1, 2);
+  win_all_but({});
+  step();
+  EXPECT_EQ(answers[7], (std::vector<JobId>{1, 2}));
+  EXPECT_EQ(step(), kWhenWoken);
+  EXPECT_EQ(shared().due.size(), 1U);
+  ask(8, 1, 2);
+  step();
+  EXPECT_EQ(answers[8], (std::vector<JobId>{3}));
+}
+
+TEST_F(Pull, AConsumerForWhomNothingWasWonWaitsOnAtTheHead) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}});
+  ask(7, 1, 1);
+  ask(8, 1, 1);
+  win_all_but({1});
+  step();
+  EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{8, {2}}}));
+  EXPECT_EQ(running(), 0U);
+  ask(9, 1, 1);
+  push_due({{3, 1, kStart}});
+  win_all_but({});
+  step();
+  EXPECT_EQ(answers[7], (std::vector<JobId>{3}));
+  EXPECT_FALSE(answers.contains(9));
+}
+
+TEST_F(Pull, WhatWasWonForSomebodyWhoIsGoneGoesBack) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}});
+  ask(7, 1, 1);
+  ask(8, 1, 1);
+  store.on_claim = [this](auto jobs, auto, auto&) {
+    gone = {7};  // while the claim is on its way
+    std::vector<ClaimedJob> out;
+    for (const JobId id : jobs) out.push_back(claimed(id, 1));
+    return out;
+  };
+  step();
+  EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{8, {2}}}));
+  EXPECT_EQ(running(), 1U) << "until it is written";
+  EXPECT_EQ(given_back(), 1U);
+}
+
+TEST_F(Pull, AFailedClaimLetsItsConsumersWaitOn) {
+  push_due({{1, 1, kStart}});
+  ask(7, 1, 5);
+  store.on_claim = [](auto, auto, auto&) { return unavailable(); };
+  EXPECT_EQ(step(), now + config.retry_pause);
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(shared().polls.demand(1), 5U);
+  EXPECT_TRUE(empty_answers.empty());
+}
+
+TEST_F(Pull, AClaimInDoubtHoldsNoConsumerAndItsJobsGoBack) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}});
+  ask(7, 1, 5);
+  store.on_claim = [](auto, auto, auto&) { return in_doubt(); };
+  step();
+  EXPECT_EQ(shared().polls.demand(1), 5U);
+  EXPECT_EQ(running(), 2U);
+  store.on_claimed_with = [this](auto&, auto) { return std::vector<ClaimedJob>{claimed(2, 1)}; };
+  step();
+  EXPECT_TRUE(answers.empty());
+  EXPECT_EQ(running(), 1U);
+  EXPECT_EQ(given_back(), 1U);
+}
+
+TEST_F(Pull, ABacklogIsClaimedForOneLengthOfLeaseAndAsFarAsAsked) {
+  shared().due.push_backlog({{0, 1}, kStart});
+  ask(7, 1, 2, 10s, 5s);
+  ask(8, 1, 1, 10s, 5s);
+  ask(9, 1, 9, 10s, 6s);
+  store.on_claim_due = [this](Lane lane, auto, int limit, Duration ttr, auto&) {
+    EXPECT_EQ(lane, (Lane{0, 1}));
+    EXPECT_EQ(limit, 3);
+    EXPECT_EQ(ttr, Duration(5s));
+    return std::vector<ClaimedJob>{claimed(1, 1), claimed(2, 1), claimed(3, 1)};
+  };
+  step();
+  EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{7, {1, 2}}, {8, {3}}}));
+  EXPECT_TRUE(shared().due.has_backlog({0, 1})) << "it may have more";
+  store.on_claim_due = [this](auto, auto, int limit, Duration ttr, auto&) {
+    EXPECT_EQ(limit, 9);
+    EXPECT_EQ(ttr, Duration(6s));
+    return std::vector<ClaimedJob>{claimed(4, 1)};
+  };
+  step();
+  EXPECT_EQ(answers[9], (std::vector<JobId>{4}));
+  EXPECT_FALSE(shared().due.has_backlog({0, 1}));
+  EXPECT_EQ(running(), 0U);
+}
+
+TEST_F(Pull, UnaskedJobsBeyondTheirShareLeaveMemoryForTheBacklog) {
+  std::vector<Candidate> jobs;
+  for (JobId id = 1; id <= 40; ++id) jobs.push_back({id, 1, kStart});
+  push_due(jobs);
+  push_due({{1000, 3, kStart}});
+  store.on_claim = [this](auto batch, auto, auto&) {
+    EXPECT_EQ(batch.size(), 1U);
+    return std::vector<ClaimedJob>{claimed(1000, 3)};
+  };
+  step();
+  EXPECT_EQ(shared().claimed.size(), 1U) << "another type is served";
+  EXPECT_EQ(shared().due.size(), 11U);
+  EXPECT_EQ(shared().known.size(), 11U);
+  EXPECT_TRUE(shared().due.has_backlog({12, 1}));
+}
+
+TEST_F(Pull, JobsThatNobodyHasAskedForALongTimeLeaveMemory) {
+  push_due({{1, 1, kStart}});
+  step();
+  EXPECT_EQ(shared().due.size(), 1U);
+  now += 11s;
+  step();
+  EXPECT_EQ(shared().due.size(), 0U);
+  EXPECT_EQ(shared().known.size(), 0U);
+  EXPECT_TRUE(shared().due.has_backlog({1, 1})) << "and is found when somebody asks";
+}
+
+TEST_F(Pull, PullTypesAndOthersNeverShareABatch) {
+  push_due({{1, 1, kStart}, {2, 3, kStart}, {3, 4, kStart}});
+  ask(7, 1, 1);
+  int claims = 0, fires = 0;
+  store.on_claim = [&](auto jobs, auto, auto&) {
+    EXPECT_EQ(jobs.size(), 1U);
+    ++claims;
+    return std::vector<ClaimedJob>{claimed(jobs[0], jobs[0] == 1 ? 1 : 3)};
+  };
+  store.on_fire = [&](auto jobs) {
+    fires += static_cast<int>(jobs.size());
+    return std::vector<Fired>{};
+  };
+  while (step() <= now) {
+  }
+  EXPECT_EQ(claims, 2);
+  EXPECT_EQ(fires, 1);
+  EXPECT_EQ(answers[7], (std::vector<JobId>{1}));
+  EXPECT_EQ(shared().claimed.size(), 1U);
+}
+
+TEST_F(Pull, APausedTypeIsNotClaimedAndItsConsumersWait) {
+  BizType paused = biz_type(1, "pull");
+  paused.paused = true;
+  set_types({paused});
+  push_due({{1, 1, kStart}});
+  ask(7, 1, 1);
+  EXPECT_EQ(step(), kWhenWoken);
+  EXPECT_EQ(store.calls, 0);
+  EXPECT_EQ(shared().polls.demand(1), 1U);
+}
+
+TEST_F(Pull, WhoDoesNotWaitGetsWhatIsDueOrAnEmptyAnswer) {
+  push_due({{1, 1, kStart}});
+  ask(7, 1, 5, 0s);
+  ask(8, 1, 5, 0s);
+  win_all_but({});
+  while (step() <= now) {
+  }
+  EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{7, {1}}}));
+  EXPECT_EQ(empty_answers, std::set<int>{8});
+}
+
+}  // namespace
+}  // namespace tocsin
