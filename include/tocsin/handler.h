@@ -1,7 +1,9 @@
 // What runs when a job fires.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <limits>
 
 #include "tocsin/job.h"
 
@@ -16,7 +18,11 @@ class Handler {
 
   // Begins the attempt and returns without waiting for it. Must not block and must not throw. `job` lives as long as
   // `finish` does. The attempt should end by job.lease_deadline: after it another node may run the job again.
+  // It should begin by job.start_by, or end as not_started.
   virtual void start(const ClaimedJob& job, Finish finish) = 0;
+
+  // How many claimed jobs it has use for at once; more would only wait here while their leases run.
+  virtual std::size_t room() const { return std::numeric_limits<std::size_t>::max(); }
 };
 
 // An in-process handler, registered with Node::handle(). Called on a worker thread; may block up to the ttr of its

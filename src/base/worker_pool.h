@@ -21,6 +21,8 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
+  std::size_t threads() const { return threads_.size(); }
+
   // False: the queue is full or the pool is stopped; `task` will not run.
   bool try_run(std::function<void()> task);
 

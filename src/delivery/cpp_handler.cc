@@ -1,5 +1,7 @@
 #include "delivery/cpp_handler.h"
 
+#include <algorithm>
+#include <atomic>
 #include <unordered_map>
 #include <utility>
 
@@ -7,6 +9,10 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kFullQueuePause = std::chrono::seconds(1);
+// Claimed ahead of the workers: as much as they work off in this time, so that a quick function never waits for a claim
+// and a slow one does not sit on jobs that another node could run.
+constexpr Duration kAhead = std::chrono::milliseconds(200);
+constexpr std::int64_t kLeastAhead = 4, kMostAhead = 256;  // jobs per worker
 
 Outcome call(const CppHandler& function, const Job& job) {
   try {
@@ -82,17 +88,41 @@ class CppRunner::FunctionHandler final : public Handler {
     const std::uint64_t attempt = in_flight->begin(finish);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
     // A task may be left behind by stop(): the clock must live as long as the process.
-    const bool is_queued =
-        runner_.workers_.try_run([in_flight, attempt, job, function = function_, &clock = runner_.clock_] {
-          const bool is_late = clock.now() >= job.lease_deadline;
-          in_flight->end(attempt, is_late ? Outcome::not_started(Duration(0)) : call(*function, job.job));
+    const bool is_queued = runner_.workers_.try_run(
+        [in_flight, attempt, job, function = function_, pace = pace_, &clock = runner_.clock_] {
+          const MonoTime begun = clock.now();
+          if (begun >= std::min(job.lease_deadline, job.start_by))
+            return in_flight->end(attempt, Outcome::not_started(Duration(0)));
+          Outcome outcome = call(*function, job.job);
+          pace->took(clock.now() - begun);
+          in_flight->end(attempt, std::move(outcome));
         });
     if (!is_queued) in_flight->end(attempt, Outcome::not_started(kFullQueuePause));
   }
 
+  std::size_t room() const override {
+    const std::int64_t each = std::clamp<std::int64_t>(kAhead / pace_->mean(), kLeastAhead, kMostAhead);
+    return static_cast<std::size_t>(each) * runner_.workers_.threads();
+  }
+
  private:
+  // How long the function takes: a moving mean over about the last 16 calls, at least a microsecond.
+  // Thread: any.
+  class Pace {
+   public:
+    Duration mean() const { return Duration(mean_us_.load()); }
+    void took(Duration time) {
+      const std::int64_t mean = mean_us_.load();  // two at once lose one of the samples, which does no harm
+      mean_us_ = std::max<std::int64_t>(1, mean + (time.count() - mean) / 16);
+    }
+
+   private:
+    std::atomic<std::int64_t> mean_us_{1000};
+  };
+
   CppRunner& runner_;
   const std::shared_ptr<const CppHandler> function_;
+  const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();  // shared with functions that overrun
 };
 
 CppRunner::CppRunner(WorkerPool& workers, const Clock& clock)

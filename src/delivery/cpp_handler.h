@@ -26,8 +26,8 @@ class CppHandlers {
 };
 
 // Runs attempts on a worker pool. An exception is a retry with its message. A function that overruns its lease is left
-// running; its outcome comes late and is refused by the store. An attempt whose lease ends before a worker is free, or
-// that finds the queue full, does not start and does not count.
+// running; its outcome comes late and is refused by the store. An attempt that no worker begins in time, or that finds
+// the queue full, does not start and does not count.
 // Thread: stop and destructor owner only; the rest any.
 class CppRunner {
  public:

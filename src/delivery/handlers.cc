@@ -49,6 +49,11 @@ class HandlerRegistry::TypeHandler final : public Handler {
     current->start(job, std::move(finish));
   }
 
+  std::size_t room() const override {
+    std::lock_guard lock(mutex_);
+    return current_->room();
+  }
+
   bool has(const std::string& handler_json) const {
     std::lock_guard lock(mutex_);
     return handler_json_ == handler_json;

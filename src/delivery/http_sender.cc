@@ -222,7 +222,7 @@ void HttpSender::Engine::accept(const ExchangePtr& exchange) {
   Origin& origin = origins_[exchange->request.target.origin];
   if (origin.active.size() < static_cast<std::size_t>(options_.max_connections)) return begin(origin, exchange);
   origin.waiting.push_back(exchange);
-  arm(exchange, Duration::max());
+  arm(exchange, exchange->request.start_by - clock_.now());
 }
 
 void HttpSender::Engine::begin(Origin& origin, const ExchangePtr& exchange) {

@@ -39,8 +39,9 @@ struct OutboundRequest {
   HttpTarget target;
   std::vector<std::pair<std::string, std::string>> headers;  // besides Host, Content-Length
   std::string body;
-  Duration timeout{};   // from the moment a connection may be used
-  MonoTime deadline{};  // absolute, waiting for a connection included
+  Duration timeout{};                   // from the moment a connection may be used
+  MonoTime deadline{};                  // absolute, waiting for a connection included
+  MonoTime start_by = MonoTime::max();  // not to wait for a connection beyond this
 };
 
 struct OutboundReply {

@@ -71,6 +71,9 @@ class WebhookClient::TypeHandler final : public Handler {
     }
   }
 
+  // As many waiting as on their way: what ends is followed at once.
+  std::size_t room() const override { return 2 * static_cast<std::size_t>(client_.options_.http.max_connections); }
+
   const WebhookSettings settings;
   const std::string type_json;
 
@@ -103,6 +106,7 @@ void WebhookClient::deliver(const TypeHandler& handler, const ClaimedJob& claime
   request.target = settings.target;
   request.timeout = settings.timeout;
   request.deadline = claimed.lease_deadline;
+  request.start_by = claimed.start_by;
   request.body = R"({"type":)" + handler.type_json + R"(,"timestamp":")" + to_rfc3339(job.action_time) +
                  R"(","data":)" + write_job_(job) + "}";
   request.headers = settings.headers;

@@ -181,14 +181,9 @@ Status Node::Impl::bring_up() {
       [this] {
         if (housekeeping_) housekeeping_->reload_types();
       });
-  backend_ = std::make_unique<NodeBackend>(
-      NodeState{config_.node_name,
-                *name,
-                *shards,
-                session("api"),
-                config_.db_pool,
-                {{"cpp", config_.workers * 4}, {"webhook", 2 * HttpSenderOptions{}.max_connections}}},
-      process_clock, metrics_, *handlers_, *engine_);
+  backend_ =
+      std::make_unique<NodeBackend>(NodeState{config_.node_name, *name, *shards, session("api"), config_.db_pool},
+                                    process_clock, metrics_, *handlers_, *engine_);
   housekeeping_ = std::make_unique<Housekeeping>(
       HousekeepingConfig{session("housekeeping"), random_id(), config_.node_name, kVersion, config_.retain_days},
       process_clock,

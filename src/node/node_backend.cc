@@ -5,8 +5,9 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kQueue = 20'000;  // requests waiting for a database thread; over it callers get 429
-constexpr std::size_t kBatch = 500;     // requests that share a transaction
+constexpr std::size_t kQueue = 20'000;           // requests waiting for a database thread; over it callers get 429
+constexpr std::size_t kBatch = 500;              // requests that share a transaction
+constexpr std::size_t kMostRunning = 1'000'000;  // of one type: no limit of its handler
 constexpr Duration kSilence = std::chrono::seconds(5);
 constexpr Duration kStuck = std::chrono::seconds(20);  // longer than any statement may take
 
@@ -110,11 +111,10 @@ void NodeBackend::show_types(std::vector<BizType> types) {
   std::erase_if(types, [this](const BizType& type) { return !handlers_.can_run(type); });
   for (BizType& type : types) {
     type.is_removed = false;
-    // No more than its handler can work on at once, or leases would end in its queue.
-    const auto at_once = state_.handler_room.find(type.handler_kind);
-    if (at_once != state_.handler_room.end()) {
-      type.max_running = std::min(type.max_running.value_or(at_once->second), at_once->second);
-    }
+    // No more than its handler can work on at once, or leases would end in its queue. Read anew every few seconds, with
+    // the types: handlers learn how quick they are.
+    const auto room = static_cast<int>(std::min<std::size_t>(handlers_.find(type)->room(), kMostRunning));
+    type.max_running = std::min(type.max_running.value_or(room), room);
   }
   engine_.engine().set_catalog(std::make_shared<const TypeCatalog>(std::move(types)));
 }

@@ -22,7 +22,6 @@ struct NodeState {
   int shards = 0;
   SessionConfig session;
   int db_pool = 4;
-  std::map<std::string, int> handler_room;  // by kind: how many jobs of one type its handlers take at once
 };
 
 // Thread: any; the constructor, stop() and the destructor owner only.

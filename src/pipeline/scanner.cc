@@ -4,6 +4,30 @@
 
 namespace tocsin {
 
+namespace {
+
+// Jobs that are due at the same instant leave the wheel in the order they came: dealt in small hands, every shard gets
+// on when thousands are due at once. A hand lies together in its table, so that claiming stays as cheap as in one
+// piece.
+void deal_by_lanes(std::vector<Candidate>& found) {
+  constexpr std::uint32_t kHand = 32;
+  struct Card {
+    std::uint32_t round;
+    std::uint32_t index;
+  };
+  std::vector<Card> order;
+  order.reserve(found.size());
+  std::map<Lane, std::uint32_t> dealt;
+  for (std::uint32_t i = 0; i < found.size(); ++i) order.push_back({dealt[found[i].lane()]++ / kHand, i});
+  std::ranges::stable_sort(order, {}, &Card::round);
+  std::vector<Candidate> sorted;
+  sorted.reserve(found.size());
+  for (const Card& card : order) sorted.push_back(found[card.index]);
+  found.swap(sorted);
+}
+
+}  // namespace
+
 MonoTime Scanner::step(MonoTime now) {
   if (shared_.is_draining) return kWhenWoken;
   const bool is_continuation = has_more_ && now < next_scan_;
@@ -40,6 +64,7 @@ MonoTime Scanner::step(MonoTime now) {
     }
   }
   shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
+  deal_by_lanes(found_);
   const std::size_t pushed = shared_.candidates.push_some(found_);
   for (std::size_t i = pushed; i < found_.size(); ++i) shared_.known.remove(found_[i].job_id);
   for (JobId job : expired_) shared_.expired.try_push(std::move(job));

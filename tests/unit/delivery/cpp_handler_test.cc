@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <stdexcept>
 
@@ -11,9 +12,13 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = Outcome::Kind;
 
-class FixedClock final : public Clock {
+class ManualClock final : public Clock {
  public:
-  MonoTime now() const override { return MonoTime(1000s); }
+  MonoTime now() const override { return MonoTime(Duration(us_)); }
+  void advance(Duration by) { us_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> us_{1'000'000'000};
 };
 
 class CppHandlerTest : public testing::Test {
@@ -30,7 +35,7 @@ class CppHandlerTest : public testing::Test {
     return promise->get_future();
   }
 
-  FixedClock clock_;
+  ManualClock clock_;
   WorkerPool workers_{1, 2};
   CppRunner runner_{workers_, clock_};
 };
@@ -55,6 +60,37 @@ TEST_F(CppHandlerTest, StartsNothingAfterItsLease) {
   };
   EXPECT_EQ(begin(function, 0s).get().kind, Kind::not_started);
   EXPECT_FALSE(has_run);
+}
+
+TEST_F(CppHandlerTest, StartsNothingThatWasClaimedTooLongAgo) {
+  ClaimedJob claimed;
+  claimed.lease_deadline = clock_.now() + 30s;
+  claimed.start_by = clock_.now();
+  std::promise<Outcome> ended;
+  const auto function = std::make_shared<const CppHandler>([](const Job&) { return Outcome::done(); });
+  runner_.handler_for(function)->start(claimed, [&](Outcome outcome) { ended.set_value(std::move(outcome)); });
+  EXPECT_EQ(ended.get_future().get().kind, Kind::not_started);
+}
+
+TEST_F(CppHandlerTest, HasRoomForManyQuickJobsAndForFewSlowOnes) {
+  const auto room_after = [&](Duration each) {
+    const auto handler = runner_.handler_for(std::make_shared<const CppHandler>([&, each](const Job&) {
+      clock_.advance(each);
+      return Outcome::done();
+    }));
+    for (int i = 0; i < 100; ++i) {
+      std::promise<void> ended;
+      ClaimedJob claimed;
+      claimed.lease_deadline = MonoTime::max();
+      handler->start(claimed, [&](Outcome) { ended.set_value(); });
+      ended.get_future().wait();
+    }
+    return handler->room();
+  };
+  const std::size_t slow = room_after(10s), medium = room_after(10ms), quick = room_after(10us);
+  EXPECT_EQ(slow, 4U);
+  EXPECT_NEAR(static_cast<double>(medium), 20, 3);
+  EXPECT_EQ(quick, 256U);
 }
 
 TEST_F(CppHandlerTest, StartsNothingWhenTheQueueIsFull) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "unit/pipeline/stage_bench.h"
@@ -125,6 +126,18 @@ TEST_F(ScannerTest, ReadsEveryLaneOfItsShardsAndTypes) {
   const std::set<Lane> all{{3, 1}, {3, 2}, {9, 1}, {9, 2}};
   EXPECT_EQ(window, all);
   EXPECT_EQ(overdue, all);
+}
+
+TEST_F(ScannerTest, DealsTheShardsInTurnWhenThousandsAreDueAtOnce) {
+  shards = {0, 1, 2, 3};
+  for (const Shard shard : shards) {
+    for (int i = 0; i < 200; ++i) insert(kStart + 1s, 1, shard);
+  }
+  scan_until_it_rests();
+  std::map<Shard, int> seen;
+  for (const Candidate& job : shared().candidates.pop_some(400)) ++seen[shard_of(job.job_id)];
+  ASSERT_EQ(seen.size(), 4U) << "every shard gets on";
+  for (const auto& [shard, n] : seen) EXPECT_NEAR(n, 100, 32) << shard;
 }
 
 TEST_F(ScannerTest, ReadsOnWhereItsWindowEnded) {
