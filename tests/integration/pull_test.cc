@@ -154,7 +154,7 @@ TEST_F(Pull, NackBringsTheJobBackAfterItsDelayAndDeadAfterTheLastAttempt) {
   EXPECT_EQ(settle("nack", item), "ok");
   const Json waiting = job(id);
   EXPECT_EQ(waiting["status"], "pending");
-  EXPECT_EQ(database.number("SELECT (fire_at - gmt_modified >= interval '700 ms')::integer FROM tocsin.job"), 1);
+  EXPECT_EQ(database.number("SELECT (fire_at - gmt_modified >= interval '699 ms')::integer FROM tocsin.job"), 1);
   EXPECT_EQ(settle("nack", item), "stale");
   Json second = lease_one();
   EXPECT_EQ(second["attempts"], 2);

@@ -94,7 +94,7 @@ void FakeDatabase::revive(JobId id, WallTime fire_at, WallTime now) {
 }
 
 void FakeDatabase::tell(Kind kind, const Row& row, WallTime now, ClaimToken token) {
-  // Only claims do not wait for the disk; what does takes all before it along.
+  // Only claims, as a rule, do not wait for the disk; what does takes all before it along.
   if (kind != Kind::claimed && kind != Kind::claim_lost) unflushed_.clear();
   if (on_change) on_change({kind, row.job, token, now});
 }
@@ -150,6 +150,7 @@ ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ti
   });
   unflushed_.emplace_back(row->second.token, before);
   tell(Kind::claimed, row->second, now, row->second.token);
+  if (ticket.is_durable) unflushed_.clear();
   return {row->second.job, row->second.token, {}};
 }
 

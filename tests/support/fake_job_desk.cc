@@ -246,6 +246,7 @@ Result<std::vector<LeaseReply>> FakeDatabase::extend(const std::vector<Lease>& l
       row.job.fire_at = now + ttr;
       row.job.gmt_modified = now;
     });
+    unflushed_.clear();  // it waits for the disk and takes all before it along
     replies.back() = LeaseReply::applied;
   }
   return replies;
