@@ -21,7 +21,7 @@ struct NodeConfig {
   std::vector<std::string> allow_webhook;  // CIDRs of private addresses that webhooks may call
   std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};
   int api_threads = 1;
-  int claimers = 2;
+  int claimers = 2;  // and one more for types with few jobs due
   int db_pool = 4;
   int workers = 4;
   std::size_t queue_capacity = 100000;  // candidates in memory

@@ -21,7 +21,7 @@ void add_capacity_options(CLI::App& command, NodeConfig& config) {
     command.add_option(name, value, what)->check(CLI::Range(1, 256))->option_text("N")->group("Capacity");
   };
   count("--api-threads", config.api_threads, "Threads that speak HTTP (1)");
-  count("--claimers", config.claimers, "Threads that claim and finish jobs (2)");
+  count("--claimers", config.claimers, "Threads that claim jobs, besides the express (2)");
   count("--db-pool", config.db_pool, "Database connections for the API (4)");
   count("--workers", config.workers, "Threads for in-process handlers (4)");
   command.add_option("--queue-capacity", config.queue_capacity, "Candidates held in memory (100000)")

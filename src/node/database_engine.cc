@@ -34,7 +34,7 @@ DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, 
       clock_(clock),
       events_(events),
       on_types_changed_(std::move(on_types_changed)),
-      engine_(config_.engine, config_.shards, make_stores(config_.claimers), std::move(find_handler), events,
+      engine_(config_.engine, config_.shards, make_stores(config_.claimers + 1), std::move(find_handler), events,
               true_random()) {
   std::vector<Waker*> wakers;
   for (Stage* stage : engine_.stages()) {

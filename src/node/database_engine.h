@@ -19,7 +19,7 @@ struct DatabaseEngineConfig {
   SessionConfig session;
   EngineConfig engine;
   std::vector<Shard> shards;
-  int claimers = 2;
+  int claimers = 2;  // and one more, the express
   LoopThread::OnStep on_step;
 };
 

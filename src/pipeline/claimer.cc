@@ -24,7 +24,7 @@ MonoTime Claimer::step(MonoTime now) {
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();
-  DueBatch batch = shared_.due.pop(shared_.config.claim_batch, {*catalog, *db_now}, shared_.gate);
+  DueBatch batch = shared_.due.pop(shared_.config.claim_batch, {*catalog, *db_now}, shared_.gate, role_);
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
     shared_.polls.answer_impatient(now);

@@ -20,7 +20,8 @@ class Claimer final : public Stage {
  public:
   // `seed`: of its own random numbers, which become claim tokens: must differ between claimers, nodes and process
   // starts.
-  Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed) : shared_(shared), store_(store), random_(seed) {}
+  Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::bulk)
+      : shared_(shared), store_(store), random_(seed), role_(role) {}
 
   const char* name() const override { return "claimer"; }
   MonoTime step(MonoTime now) override;
@@ -52,6 +53,7 @@ class Claimer final : public Stage {
   EngineShared& shared_;
   JobStore& store_;
   Random random_;
+  const ClaimerRole role_;
   std::optional<Sent> unresolved_;
 };
 

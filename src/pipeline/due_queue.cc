@@ -96,17 +96,28 @@ void DueQueue::spill_unasked(TypeQueue& queue, const BizType& type, WallTime now
   }
 }
 
-DueBatch DueQueue::pop(std::size_t most, const RunRules& rules, RunningGate& gate) {
+DueBatch DueQueue::pop(std::size_t most, const RunRules& rules, RunningGate& gate, ClaimerRole role) {
   std::lock_guard lock(mutex_);
   DueBatch batch;
   drop_held(rules, batch);
   if (types_.empty()) return batch;
+  if (role == ClaimerRole::express) {
+    take(Source::calm, most, rules, gate, batch);
+    return batch;
+  }
   // In turns: fresh jobs must not wait behind a long backlog, nor the backlog for ever behind fresh jobs.
-  is_backlogs_turn_ = !is_backlogs_turn_;
-  const bool found = is_backlogs_turn_ ? take_backlog(most, rules, gate, batch) || take_jobs(most, rules, gate, batch)
-                                       : take_jobs(most, rules, gate, batch) || take_backlog(most, rules, gate, batch);
-  static_cast<void>(found);
+  using enum Source;
+  constexpr Source kTurns[4][3] = {
+      {calm, crowded, backlog}, {backlog, calm, crowded}, {crowded, calm, backlog}, {backlog, crowded, calm}};
+  for (const Source source : kTurns[turn_++ % 4]) {
+    if (take(source, most, rules, gate, batch)) break;
+  }
   return batch;
+}
+
+bool DueQueue::take(Source source, std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
+  return source == Source::backlog ? take_backlog(most, rules, gate, batch)
+                                   : take_jobs(source, most, rules, gate, batch);
 }
 
 std::size_t DueQueue::take_slots(const BizType& type, std::size_t want, RunningGate& gate, DueBatch& batch,
@@ -129,10 +140,12 @@ std::size_t DueQueue::take_slots(const BizType& type, std::size_t want, RunningG
   return asked;
 }
 
-bool DueQueue::take_jobs(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
-  const auto waiting = static_cast<std::size_t>(std::count_if(types_.begin(), types_.end(), [&](const auto& entry) {
-    return !entry.second.jobs.empty() && !is_unasked(*rules.catalog.find(entry.first));
-  }));
+bool DueQueue::take_jobs(Source source, std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
+  const auto is_meant = [&](const Turn::value_type& entry) {
+    const std::size_t n = entry.second.jobs.size();
+    return n > 0 && (n > kCrowd) == (source == Source::crowded) && !is_unasked(*rules.catalog.find(entry.first));
+  };
+  const auto waiting = static_cast<std::size_t>(std::ranges::count_if(types_, is_meant));
   if (waiting == 0) return false;
   const std::size_t share = std::max<std::size_t>(1, most / waiting);
   auto it = after(last_served_);
@@ -140,7 +153,7 @@ bool DueQueue::take_jobs(std::size_t most, const RunRules& rules, RunningGate& g
     TypeQueue& queue = it->second;
     const BizType& type = *rules.catalog.find(it->first);
     const bool fits = batch.jobs.empty() || (type.is_instant() == batch.is_instant && type.is_pull() == batch.is_pull);
-    if (!queue.jobs.empty() && fits) {
+    if (fits && is_meant(*it)) {
       const std::size_t want = std::min({share, queue.jobs.size(), most - batch.jobs.size()});
       const auto n = static_cast<std::ptrdiff_t>(take_slots(type, want, gate, batch, /*one_ttr=*/false));
       if (n > 0) {

@@ -48,6 +48,12 @@ struct RunRules {
   WallTime now;
 };
 
+// Which types a claimer serves. A type is crowded while many of its jobs are due at once.
+enum class ClaimerRole {
+  bulk,  // all of them, crowded and others in turn and never in one batch: a statement for hundreds of jobs takes long
+  express,  // those that are not crowded: their jobs start on time while the others' statements run
+};
+
 class DueQueue {
  public:
   // `capacity`: of all jobs in memory.
@@ -62,7 +68,7 @@ class DueQueue {
 
   // Takes the next batch of at most `most` jobs; slots of `gate` are taken for types that are not instant. A backlog
   // lane taken stays in the backlog until put_back() or end_backlog().
-  DueBatch pop(std::size_t most, const RunRules& rules, RunningGate& gate);
+  DueBatch pop(std::size_t most, const RunRules& rules, RunningGate& gate, ClaimerRole role = ClaimerRole::bulk);
   void put_back(const Backlog& backlog);  // to the end of the turn
   void end_backlog(Lane lane);
 
@@ -79,7 +85,9 @@ class DueQueue {
 
   void wake();
   void drop_held(const RunRules& rules, DueBatch& batch);
-  bool take_jobs(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch);
+  enum class Source { calm, crowded, backlog };
+  bool take(Source source, std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch);
+  bool take_jobs(Source source, std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch);
   bool take_backlog(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch);
   bool is_unasked(const BizType& type) const { return type.is_pull() && polls_.demand(type.type_id) == 0; }
   void spill_unasked(TypeQueue& queue, const BizType& type, WallTime now, DueBatch& batch);
@@ -90,6 +98,9 @@ class DueQueue {
   // largest batch of jobs per type is enough for that.
   static constexpr Duration kUnaskedStay = std::chrono::seconds(10);
 
+  // Jobs of one type; a statement for so many is over in about a millisecond.
+  static constexpr std::size_t kCrowd = 64;
+
   PollQueue& polls_;
   const std::size_t most_unasked_;
   std::vector<Waker*> consumers_;
@@ -97,7 +108,7 @@ class DueQueue {
   Turn types_;
   std::set<Lane> backlog_lanes_;
   TypeId last_served_ = 0;
-  bool is_backlogs_turn_ = false;
+  unsigned turn_ = 0;  // of the sources
   std::size_t size_ = 0;
 };
 

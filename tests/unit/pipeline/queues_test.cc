@@ -84,7 +84,9 @@ class DueQueueTest : public ::testing::Test {
     for (int i = 0; i < n; ++i) jobs.push_back({++last_id_, type, kStart});
     queue.push(jobs);
   }
-  DueBatch pop(std::size_t most) { return queue.pop(most, {catalog, kStart}, gate); }
+  DueBatch pop(std::size_t most, ClaimerRole role = ClaimerRole::bulk) {
+    return queue.pop(most, {catalog, kStart}, gate, role);
+  }
 
   TypeCatalog catalog = TypeCatalog({biz_type(1), biz_type(2), biz_type(3), biz_type(4, "noop"), biz_type(5, "noop")});
   RunningGate gate = RunningGate(10'000, 10'000);
@@ -110,14 +112,35 @@ TEST_F(DueQueueTest, GivesJobsOfATypeInTheOrderTheyCame) {
   EXPECT_EQ(gate.running(1), 3U);
 }
 
-TEST_F(DueQueueTest, AFloodOfOneTypeLeavesTheOthersTheirShare) {
+TEST_F(DueQueueTest, FloodedTypesShareTheirBatches) {
   push(1, 10'000);
-  push(2, 30);
-  push(3, 30);
+  push(2, 100);
+  push(3, 100);
   const auto n = by_type(pop(90));
   EXPECT_EQ(n.at(1), 30U);
   EXPECT_EQ(n.at(2), 30U);
   EXPECT_EQ(n.at(3), 30U);
+}
+
+TEST_F(DueQueueTest, FewJobsNeverShareABatchWithAFlood) {
+  push(1, 10'000);
+  push(2, 30);
+  std::map<TypeId, std::size_t> served;
+  for (int i = 0; i < 3; ++i) {
+    const auto n = by_type(pop(90));
+    EXPECT_EQ(n.size(), 1U);
+    for (const auto& [type, count] : n) served[type] += count;
+  }
+  EXPECT_EQ(served.at(2), 30U) << "within three batches";
+}
+
+TEST_F(DueQueueTest, TheExpressServesOnlyTypesWithFewJobs) {
+  push(1, 10'000);
+  EXPECT_TRUE(pop(90, ClaimerRole::express).empty());
+  push(2, 30);
+  EXPECT_EQ(by_type(pop(90, ClaimerRole::express)), (std::map<TypeId, std::size_t>{{2, 30}}));
+  queue.push_backlog({{0, 3}, kStart});
+  EXPECT_TRUE(pop(90, ClaimerRole::express).empty());
 }
 
 TEST_F(DueQueueTest, EveryTypeIsServedWithinAsManyBatchesAsThereAreTypes) {
