@@ -1,0 +1,57 @@
+#include "cluster/heartbeat.h"
+
+namespace tocsin {
+
+void Heartbeat::request() {
+  is_requested_ = true;
+  if (self_) self_->wake();
+}
+
+void Heartbeat::drain() {
+  is_draining_ = true;
+  request();
+}
+
+MonoTime Heartbeat::step(MonoTime now) {
+  if (now < next_ && !is_requested_) return next_;
+  is_requested_ = false;
+  const auto known = view_.get();
+  auto reply = store_.beat(
+      {config_.id, config_.name, config_.version, is_draining_, hooks_.scan_age(now), known ? known->map.version : -1});
+  if (!reply) {
+    events_.failed(name(), reply.error());
+    return next_ = now + config_.retry_pause;
+  }
+  next_ = reply->answered + config_.interval();
+  const MonoTime asked = reply->asked;
+  view_.set(std::make_shared<const ClusterView>(take(*std::move(reply))));
+  hooks_.trusted_until(asked + config_.trust());
+  if (shard_owner_) shard_owner_->wake();
+  return next_;
+}
+
+ClusterView Heartbeat::take(BeatReply reply) {
+  const auto known = view_.get();
+  // Who could not hear must not judge: silence is counted anew. So an outage of the database kills nobody.
+  if (known && reply.answered - known->answered >= config_.timeout_without_session()) seen_.clear();
+  ClusterView view;
+  view.answered = reply.answered;
+  view.map = reply.map ? *std::move(reply.map) : known ? known->map : ShardMap{};
+  std::map<NodeId, Seen> seen;
+  for (Member& member : reply.members) {
+    Seen& now = seen[member.id];
+    const auto before = seen_.find(member.id);
+    now = before == seen_.end() ? Seen{member.heartbeat_at, reply.answered, reply.answered} : before->second;
+    if (now.heartbeat_at != member.heartbeat_at) {
+      // Who comes back from a long silence is as good as new.
+      if (reply.answered - now.changed >= config_.timeout_without_session()) now.steady_since = reply.answered;
+      now.heartbeat_at = member.heartbeat_at;
+      now.changed = reply.answered;
+    }
+    view.members.push_back({std::move(member), reply.answered - now.changed, reply.answered - now.steady_since});
+  }
+  seen_ = std::move(seen);
+  return view;
+}
+
+}  // namespace tocsin
