@@ -39,6 +39,7 @@ struct Beat {
   bool is_draining = false;
   std::optional<Duration> scan_age;
   std::int64_t known_map = -1;  // version of the map that the node has; -1: none
+  bool wakes_others = false;    // this node's state has changed
 };
 
 struct BeatReply {
@@ -51,7 +52,7 @@ struct BeatReply {
 class MemberStore {
  public:
   virtual ~MemberStore() = default;
-  // Writes this node's heartbeat and reads all members. A draining node's heartbeat wakes the others.
+  // Writes this node's heartbeat and reads all members.
   virtual Result<BeatReply> beat(const Beat& beat) = 0;
   // Makes `owners` version known + 1 if `known` is the stored version, and wakes the other nodes. False: somebody else
   // was faster, nothing was changed.

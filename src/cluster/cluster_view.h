@@ -23,7 +23,7 @@ struct ClusterConfig {
   Duration timeout_without_session() const { return timeout / 2; }
   // So long without a heartbeat it has missed one: it keeps its shards and is given none.
   Duration hesitation() const { return timeout * 3 / 10; }
-  // Others may act on this node's silence a little before it notices itself.
+  // It stops by itself a little before the others act on its silence.
   Duration trust() const { return timeout - timeout / 10; }
 };
 
@@ -33,6 +33,7 @@ struct SeenMember {
   Member member;
   Duration silent_for{0};  // since its heartbeat was seen to change
   Duration steady_for{0};  // since it joined, or was last silent for long
+  bool is_heard = false;   // its heartbeat was seen to change: before that it may have been dead for an hour
 };
 
 struct ClusterView {

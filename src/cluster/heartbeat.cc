@@ -16,13 +16,16 @@ MonoTime Heartbeat::step(MonoTime now) {
   if (now < next_ && !is_requested_) return next_;
   is_requested_ = false;
   const auto known = view_.get();
-  auto reply = store_.beat(
-      {config_.id, config_.name, config_.version, is_draining_, hooks_.scan_age(now), known ? known->map.version : -1});
+  const bool is_draining = is_draining_;
+  // Told once: every node hears it, this one too.
+  auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scan_age(now),
+                            known ? known->map.version : -1, is_draining && !is_leave_told_});
   if (!reply) {
     events_.failed(name(), reply.error());
     return next_ = now + config_.retry_pause;
   }
   next_ = reply->answered + config_.interval();
+  is_leave_told_ = is_draining;
   const MonoTime asked = reply->asked;
   view_.set(std::make_shared<const ClusterView>(take(*std::move(reply))));
   hooks_.trusted_until(asked + config_.trust());
@@ -41,14 +44,17 @@ ClusterView Heartbeat::take(BeatReply reply) {
   for (Member& member : reply.members) {
     Seen& now = seen[member.id];
     const auto before = seen_.find(member.id);
-    now = before == seen_.end() ? Seen{member.heartbeat_at, reply.answered, reply.answered} : before->second;
+    now = before == seen_.end() ? Seen{member.heartbeat_at, reply.answered, reply.answered, member.id == config_.id}
+                                : before->second;
     if (now.heartbeat_at != member.heartbeat_at) {
       // Who comes back from a long silence is as good as new.
       if (reply.answered - now.changed >= config_.timeout_without_session()) now.steady_since = reply.answered;
       now.heartbeat_at = member.heartbeat_at;
       now.changed = reply.answered;
+      now.is_heard = true;
     }
-    view.members.push_back({std::move(member), reply.answered - now.changed, reply.answered - now.steady_since});
+    view.members.push_back(
+        {std::move(member), reply.answered - now.changed, reply.answered - now.steady_since, now.is_heard});
   }
   seen_ = std::move(seen);
   return view;

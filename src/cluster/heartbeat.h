@@ -39,6 +39,7 @@ class Heartbeat final : public Stage {
     WallTime heartbeat_at{};
     MonoTime changed{};  // when it was seen to change
     MonoTime steady_since{};
+    bool is_heard = false;
   };
 
   ClusterView take(BeatReply reply);
@@ -52,6 +53,7 @@ class Heartbeat final : public Stage {
   Waker* shard_owner_ = nullptr;
   std::map<NodeId, Seen> seen_;
   MonoTime next_{};
+  bool is_leave_told_ = false;
   std::atomic<bool> is_requested_{true};
   std::atomic<bool> is_draining_{false};
 };

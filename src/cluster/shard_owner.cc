@@ -27,13 +27,13 @@ MonoTime ShardOwner::step(MonoTime) {
 
 std::vector<Peer> ShardOwner::peers(const ClusterView& view) const {
   std::vector<Peer> peers;
-  for (const auto& [member, silent_for, steady_for] : view.members) {
+  for (const auto& [member, silent_for, steady_for, is_heard] : view.members) {
     if (member.is_draining) continue;
     const Duration patience = member.is_connected ? config_.timeout : config_.timeout_without_session();
     if (silent_for >= patience) continue;
-    const Standing standing = silent_for >= config_.hesitation() ? Standing::keeps
-                              : steady_for < config_.timeout     ? Standing::newcomer
-                                                                 : Standing::shares;
+    const Standing standing = !is_heard || silent_for >= config_.hesitation() ? Standing::keeps
+                              : steady_for < config_.timeout                  ? Standing::newcomer
+                                                                              : Standing::shares;
     peers.push_back({member.id, standing});
   }
   return peers;

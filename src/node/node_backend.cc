@@ -57,13 +57,14 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
                    return desk.create(jobs, CreateMode::each_by_itself);
                  });
                }),
-      cancels_(state_.session, state_.shards, clock, kQueue, kBatch, [](PgJobDesk& desk, std::vector<Cancel> items) {
-        flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
-          std::vector<JobId> ids;
-          for (const Cancel& item : batch) ids.push_back(item.job);
-          return desk.cancel(ids);
-        });
-      }),
+      cancels_(state_.session, state_.shards, clock, kQueue, kBatch,
+               [](PgJobDesk& desk, std::vector<Cancel> items) {
+                 flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
+                   std::vector<JobId> ids;
+                   for (const Cancel& item : batch) ids.push_back(item.job);
+                   return desk.cancel(ids);
+                 });
+               }),
       hints_(state_.session, [this](const Error& error) { metrics_.failed("hints", error); }) {}
 
 NodeBackend::~NodeBackend() { stop(); }
@@ -190,7 +191,8 @@ std::vector<NodeInfo> NodeBackend::nodes() const {
   const MonoTime now = clock_.now();
   const Duration since = now - view->answered;
   std::vector<NodeInfo> nodes;
-  for (const auto& [member, silent_for, steady_for] : view->members) {
+  for (const SeenMember& seen : view->members) {
+    const Member& member = seen.member;
     NodeInfo& info = nodes.emplace_back();
     info.id = member.id;
     info.name = member.name;

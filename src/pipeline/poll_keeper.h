@@ -4,7 +4,7 @@
 #pragma once
 
 #include "pipeline/engine_shared.h"
-#include "pipeline/stage.h"
+#include "base/stage.h"
 
 namespace tocsin {
 

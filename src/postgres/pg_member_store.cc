@@ -74,7 +74,7 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
         reply.map = ShardMap{row[8].as<std::int64_t>(), ids_from_array({row[9].c_str(), row[9].size()})};
       }
     }
-    if (beat.is_draining) tx.exec0("NOTIFY tocsin_member");
+    if (beat.wakes_others) tx.exec0("NOTIFY tocsin_member");
     reply.answered = clock_.now();
     return reply;
   });

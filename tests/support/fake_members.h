@@ -25,7 +25,7 @@ class FakeMembers {
       if (row.scanned_at) member.scan_age = std::max(Duration(0), now - *row.scanned_at);
     }
     if (beat.known_map != map_.version) reply.map = map_;
-    if (beat.is_draining) notify();
+    if (beat.wakes_others) notify();
     return reply;
   }
   bool replace_map(std::int64_t known, const std::vector<NodeId>& owners) {
