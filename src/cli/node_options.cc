@@ -116,7 +116,7 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
               throw CLI::ValidationError("--heartbeat-timeout", "'" + text + "' is no duration from 500ms to 5m");
             config.heartbeat_timeout = *length;
           },
-          "Silence after which a node is dead; the same on all (5s)")
+          "Silence that means death, same on all nodes (5s)")
       ->option_text("TIME");
   add_capacity_options(command, config);
 }

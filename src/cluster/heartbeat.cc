@@ -1,5 +1,7 @@
 #include "cluster/heartbeat.h"
 
+#include <algorithm>
+
 namespace tocsin {
 
 void Heartbeat::request() {
@@ -24,7 +26,7 @@ MonoTime Heartbeat::step(MonoTime now) {
     events_.failed(name(), reply.error());
     return next_ = now + config_.retry_pause;
   }
-  next_ = reply->answered + config_.interval();
+  next_ = reply->answered + config_.interval();  // take() may want it earlier
   is_leave_told_ = is_draining;
   const MonoTime asked = reply->asked;
   view_.set(std::make_shared<const ClusterView>(take(*std::move(reply))));
@@ -53,6 +55,10 @@ ClusterView Heartbeat::take(BeatReply reply) {
       now.changed = reply.answered;
       now.is_heard = true;
     }
+    // Look again as soon as the silence of this one is long enough.
+    const MonoTime dead_at =
+        now.changed + (member.is_connected ? config_.patience() : config_.timeout_without_session());
+    if (dead_at > reply.answered) next_ = std::min(next_, dead_at);
     view.members.push_back(
         {std::move(member), reply.answered - now.changed, reply.answered - now.steady_since, now.is_heard});
   }

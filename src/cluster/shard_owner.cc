@@ -29,7 +29,7 @@ std::vector<Peer> ShardOwner::peers(const ClusterView& view) const {
   std::vector<Peer> peers;
   for (const auto& [member, silent_for, steady_for, is_heard] : view.members) {
     if (member.is_draining) continue;
-    const Duration patience = member.is_connected ? config_.timeout : config_.timeout_without_session();
+    const Duration patience = member.is_connected ? config_.patience() : config_.timeout_without_session();
     if (silent_for >= patience) continue;
     const Standing standing = !is_heard || silent_for >= config_.hesitation() ? Standing::keeps
                               : steady_for < config_.timeout                  ? Standing::newcomer

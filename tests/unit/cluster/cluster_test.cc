@@ -149,12 +149,12 @@ TEST_F(Cluster, AKilledNodeIsReplacedBeforeTheTimeoutAndAFrozenOneAtIt) {
   add(1), add(2), add(3);
   pass(10s);
   kill(3);
-  pass(3700ms);
+  pass(3600ms);
   EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}})) << "its session ended";
   frozen = {2};
-  pass(4s);
+  pass(2700ms);
   EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}})) << "silent, but connected";
-  pass(2200ms);
+  pass(2300ms);
   EXPECT_EQ(loads(), (Loads{{1, 60}}));
   EXPECT_LE(node(2).trusted_until, clock.time) << "it has stopped by itself";
 }
