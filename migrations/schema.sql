@@ -578,7 +578,19 @@ CREATE TABLE tocsin.node (
     version text NOT NULL,
     started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     heartbeat_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    scanned_at timestamp with time zone,
+    backend_pid integer,
+    backend_start timestamp with time zone,
     CONSTRAINT node_state_check CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text])))
+);
+
+-- Name: shard_map; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.shard_map (
+    is_only boolean DEFAULT true NOT NULL,
+    version bigint NOT NULL,
+    owners bigint[] NOT NULL,
+    CONSTRAINT shard_map_is_only_check CHECK (is_only)
 );
 
 -- Name: job_history_cancelled; Type: TABLE ATTACH; Schema: tocsin; Owner: -
@@ -631,13 +643,18 @@ ALTER TABLE ONLY tocsin.node
 ALTER TABLE ONLY tocsin.setting
     ADD CONSTRAINT setting_pkey PRIMARY KEY (name);
 
+-- Name: shard_map shard_map_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.shard_map
+    ADD CONSTRAINT shard_map_pkey PRIMARY KEY (is_only);
+
 -- Name: job_live_0000_biz; Type: INDEX; Schema: tocsin; Owner: -
 
 CREATE INDEX job_live_0000_biz ON tocsin.job_live_0000 USING btree (biz_id);
 
 -- Name: job_live_0000_due; Type: INDEX; Schema: tocsin; Owner: -
 
-CREATE INDEX job_live_0000_due ON tocsin.job_live_0000 USING btree (type_id, fire_at, job_id);
+CREATE INDEX job_live_0000_due ON tocsin.job_live_0000 USING btree (shard, type_id, fire_at, job_id);
 
 -- Name: job_live_0000_id; Type: INDEX; Schema: tocsin; Owner: -
 
@@ -653,7 +670,7 @@ CREATE INDEX job_live_0001_biz ON tocsin.job_live_0001 USING btree (biz_id);
 
 -- Name: job_live_0001_due; Type: INDEX; Schema: tocsin; Owner: -
 
-CREATE INDEX job_live_0001_due ON tocsin.job_live_0001 USING btree (type_id, fire_at, job_id);
+CREATE INDEX job_live_0001_due ON tocsin.job_live_0001 USING btree (shard, type_id, fire_at, job_id);
 
 -- Name: job_live_0001_id; Type: INDEX; Schema: tocsin; Owner: -
 

@@ -26,6 +26,7 @@ struct NodeConfig {
   int workers = 4;
   std::size_t queue_capacity = 100000;  // candidates in memory
   std::chrono::milliseconds drain_timeout{20000};
+  std::chrono::milliseconds heartbeat_timeout{5000};  // so long silent, and a node is dead; the same on every node
   std::string log_level = "info";
   std::string log_format = "text";  // or json
 };

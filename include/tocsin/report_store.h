@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ class ReportStore {
   virtual Result<std::vector<Job>> list(const JobFilter& filter) = 0;
   virtual Result<std::vector<TypeCount>> counts() = 0;    // exact, from rollups
   virtual Result<std::int64_t> overdue(int at_most) = 0;  // live jobs whose time has passed, counted up to at_most
+  // Pending jobs of each of `shards`, in their order, that are due before `within` from now; each counted up to
+  // at_most.
+  virtual Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) = 0;
   virtual Result<DatabaseInfo> info() = 0;
 };
 

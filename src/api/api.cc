@@ -10,7 +10,7 @@ namespace {
 std::vector<Route> all_routes(ApiContext& context, const std::string& version) {
   std::vector<Route> routes;
   for (auto make : {job_create_routes, job_change_routes, job_read_routes, explain_routes, type_routes, lease_routes,
-                    operation_routes}) {
+                    cluster_routes, operation_routes}) {
     for (Route& route : make(context)) routes.push_back(std::move(route));
   }
   const auto document = std::make_shared<std::string>();

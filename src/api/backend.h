@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tocsin/biz_type.h"
 #include "tocsin/event.h"
 #include "tocsin/job_desk.h"
+#include "tocsin/member_store.h"
 #include "tocsin/report_store.h"
 
 namespace tocsin {
@@ -38,6 +40,16 @@ struct LeaseCall {
   Duration ttr{0};                                         // length of the leases
   std::function<bool()> is_gone;                           // nobody would read the answer any more
   std::function<void(std::vector<ClaimedJob> jobs)> done;  // called once, unless the consumer is gone
+};
+
+struct NodeInfo {
+  NodeId id = 0;
+  std::string name;
+  std::string state;  // active, draining, or lost: silent for longer than the heartbeat time-out
+  std::string version;
+  Duration heartbeat_age{0};
+  std::vector<Shard> shards;         // that it scans, in order
+  std::optional<Duration> scan_age;  // since it last scanned them
 };
 
 // Thread: any.
@@ -77,8 +89,10 @@ class Backend {
   virtual std::string metrics_text() const = 0;  // Prometheus exposition format
   // Why a type does not run here right now ("" when it does): paused, at its limit, catalog unknown.
   virtual std::string hold_reason(TypeId type) const = 0;
+  // As far as this node knows, by name; without any before it has heard of itself.
+  virtual std::vector<NodeInfo> nodes() const = 0;
   // Name of the node that scans this shard, as far as this node knows; "" when none does.
-  virtual std::string shard_owner(Shard) const { return node_name(); }
+  virtual std::string shard_owner(Shard shard) const = 0;
   // Where the jobs of this shard live, as database_name().
   virtual std::string database_of(Shard) const { return database_name(); }
 };

@@ -121,6 +121,18 @@ std::string_view openapi_schemas() {
 "LeaseResults":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{
   "type":"object","required":["job_id","result"],"properties":{"job_id":{"$ref":"#/components/schemas/JobId"},
     "result":{"enum":["ok","stale"],"description":"stale: not yours any more; nothing was changed"}}}}}},
+"NodePage":{"type":"object","required":["items","next_cursor"],"properties":{
+  "items":{"type":"array","items":{"type":"object","required":["node","id","state","heartbeat_age_ms","shards","version"],"properties":{
+    "node":{"type":"string","description":"Its name"},"id":{"type":"string","pattern":"^[0-9]+$","description":"Drawn at its start"},
+    "state":{"enum":["active","draining","lost"],"description":"lost: silent for longer than the heartbeat time-out"},
+    "heartbeat_age_ms":{"type":"integer"},"shards":{"type":"integer","description":"How many it scans"},"version":{"type":"string"}}}},
+  "next_cursor":{"type":"null"}}},
+"ShardPage":{"type":"object","required":["items","next_cursor"],"properties":{
+  "items":{"type":"array","items":{"type":"object","required":["shard","database","node","scanned_age_ms","pending_due_soon"],"properties":{
+    "shard":{"type":"integer"},"database":{"type":"string"},"node":{"type":["string","null"],"description":"That scans it"},
+    "scanned_age_ms":{"type":["integer","null"],"description":"Since its owner last scanned its shards"},
+    "pending_due_soon":{"type":"integer","description":"Due within 5 s or overdue; counted up to 10000"}}}},
+  "next_cursor":{"type":["string","null"]}}},
 "Health":{"type":"object","required":["status"],"properties":{"status":{"const":"ok"}}},
 "Readiness":{"type":"object","required":["status","checks"],"properties":{"status":{"enum":["ready","not ready"]},
   "checks":{"type":"object","additionalProperties":{"type":"string"}}}},

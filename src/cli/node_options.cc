@@ -107,6 +107,17 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
           },
           "Grace for running jobs at the end (20s)")
       ->option_text("TIME");
+  command
+      .add_option_function<std::string>(
+          "--heartbeat-timeout",
+          [&config](const std::string& text) {
+            const auto length = parse_duration(text);
+            if (!length || *length < std::chrono::milliseconds(500) || *length > std::chrono::minutes(5))
+              throw CLI::ValidationError("--heartbeat-timeout", "'" + text + "' is no duration from 500ms to 5m");
+            config.heartbeat_timeout = *length;
+          },
+          "Silence that means death, same on all nodes (5s)")
+      ->option_text("TIME");
   add_capacity_options(command, config);
 }
 

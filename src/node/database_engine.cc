@@ -29,13 +29,14 @@ EngineStores DatabaseEngine::make_stores(int claimers) {
 }
 
 DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events,
-                               HandlerFinder find_handler, std::function<void()> on_types_changed)
+                               HandlerFinder find_handler, std::function<void()> on_types_changed,
+                               std::function<void()> on_members_changed)
     : config_(std::move(config)),
       clock_(clock),
       events_(events),
       on_types_changed_(std::move(on_types_changed)),
-      engine_(config_.engine, config_.shards, make_stores(config_.claimers + 1), std::move(find_handler), events,
-              true_random()) {
+      on_members_changed_(std::move(on_members_changed)),
+      engine_(config_.engine, {}, make_stores(config_.claimers + 1), std::move(find_handler), events, true_random()) {
   std::vector<Waker*> wakers;
   for (Stage* stage : engine_.stages()) {
     loops_.push_back(std::make_unique<LoopThread>(*stage, clock_, config_.on_step));
@@ -89,7 +90,7 @@ bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) 
 }
 
 void DatabaseEngine::listen() {
-  PgListener listener(config_.session);
+  PgListener listener(config_.session, [this](Shard shard) { return owns(shard); });
   while (!is_stopping_) {
     auto heard = listener.wait(kListenSlice);
     if (!heard) {
@@ -101,10 +102,13 @@ void DatabaseEngine::listen() {
     is_listening_ = true;
     if (heard->is_reconnected) engine_.request_sweep();
     if (heard->is_types_changed || heard->is_reconnected) on_types_changed_();
-    for (const Candidate& job : heard->due) {
-      if (std::ranges::binary_search(config_.shards, shard_of(job.job_id))) engine_.hint(job);
-    }
+    if (heard->is_members_changed || heard->is_reconnected) on_members_changed_();
+    for (const Candidate& job : heard->due) engine_.hint(job);
   }
+}
+
+bool DatabaseEngine::owns(Shard shard) const {
+  return std::ranges::binary_search(*engine_.shared().shards.get(), shard);
 }
 
 std::pair<const char*, Duration> DatabaseEngine::most_stuck() const {

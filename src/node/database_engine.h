@@ -18,16 +18,15 @@ namespace tocsin {
 struct DatabaseEngineConfig {
   SessionConfig session;
   EngineConfig engine;
-  std::vector<Shard> shards;
   int claimers = 2;  // and one more, the express
   LoopThread::OnStep on_step;
 };
 
-// Thread: owner only, except hint(), set_catalog(), engine() (any).
+// Thread: owner only, except engine() and owns() (any).
 class DatabaseEngine {
  public:
   DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events, HandlerFinder find_handler,
-                 std::function<void()> on_types_changed);
+                 std::function<void()> on_types_changed, std::function<void()> on_members_changed);
   ~DatabaseEngine();
 
   // Connects every stage and plans its statements. Error: the first that failed.
@@ -39,6 +38,8 @@ class DatabaseEngine {
   bool stop(Duration grace, const std::function<void()>& abandon);
 
   Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
+  bool owns(Shard shard) const;
   // The stage that has been inside one step the longest, and for how long.
   std::pair<const char*, Duration> most_stuck() const;
   bool is_listening() const { return is_listening_; }
@@ -52,6 +53,7 @@ class DatabaseEngine {
   const Clock& clock_;
   EventSink& events_;
   const std::function<void()> on_types_changed_;
+  const std::function<void()> on_members_changed_;
   std::deque<Session> sessions_;
   std::deque<PgJobStore> stores_;
   Engine engine_;

@@ -42,11 +42,6 @@ void Housekeeping::reload_types() {
   woken_.notify_one();
 }
 
-void Housekeeping::set_draining() {
-  std::lock_guard lock(mutex_);
-  is_draining_ = true;
-}
-
 void Housekeeping::stop() {
   {
     std::lock_guard lock(mutex_);
@@ -55,7 +50,6 @@ void Housekeeping::stop() {
   }
   woken_.notify_one();
   if (thread_.joinable()) thread_.join();
-  if (auto done = PgMaintenance(session_).leave(config_.node_id); !done) callbacks_.failed(done.error());
 }
 
 void Housekeeping::run() {
@@ -75,20 +69,12 @@ void Housekeeping::run() {
 }
 
 Status Housekeeping::round(bool reload) {
-  PgMaintenance maintenance(session_);
-  bool is_draining = false;
-  {
-    std::lock_guard lock(mutex_);
-    is_draining = is_draining_;
-  }
-  if (auto done = maintenance.heartbeat(config_.node_id, config_.node_name, config_.version, is_draining); !done)
-    return done;
-  callbacks_.answered();
   if (reload) {
     PgTypeStore registry(session_);
     if (auto done = callbacks_.reload_types(registry); !done) return done;
   }
-  if (auto folded = maintenance.fold_counts(); !folded) return folded.error();
+  if (auto folded = PgMaintenance(session_).fold_counts(); !folded) return folded.error();
+  callbacks_.answered();
   return Unit{};
 }
 

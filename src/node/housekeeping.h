@@ -1,4 +1,4 @@
-// What a node does beside firing jobs: heartbeat, types, counts, history tables, retention.
+// What a node does beside firing jobs: types, counts, history tables, retention.
 #pragma once
 
 #include <condition_variable>
@@ -17,9 +17,6 @@ namespace tocsin {
 
 struct HousekeepingConfig {
   SessionConfig session;
-  std::int64_t node_id = 0;
-  std::string node_name;
-  std::string version;
   std::map<std::string, int> retain_days;
 };
 
@@ -34,11 +31,10 @@ class Housekeeping {
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);
   ~Housekeeping() { stop(); }
 
-  // Reads the types and writes the first heartbeat before it returns.
+  // Reads the types before it returns.
   Status start();
   void reload_types();  // soon, on its own thread
-  void set_draining();
-  void stop();  // leaves the membership
+  void stop();
 
  private:
   void run();
@@ -52,7 +48,6 @@ class Housekeeping {
   std::mutex mutex_;
   std::condition_variable woken_;
   bool is_reload_wanted_ = false;
-  bool is_draining_ = false;
   bool is_stopping_ = false;
   MonoTime next_slow_round_{};
   std::thread thread_;

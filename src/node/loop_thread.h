@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/stage.h"
 #include "base/waker.h"
-#include "pipeline/stage.h"
 
 namespace tocsin {
 

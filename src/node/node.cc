@@ -19,6 +19,7 @@
 #include "node/database_engine.h"
 #include "node/housekeeping.h"
 #include "node/log.h"
+#include "node/membership.h"
 #include "node/metrics.h"
 #include "node/node_backend.h"
 #include "node/run.h"
@@ -35,9 +36,9 @@ std::string host_name() {
   return name;
 }
 
-std::int64_t random_id() {
+NodeId random_id() {
   std::random_device device;
-  return static_cast<std::int64_t>(((std::uint64_t{device()} << 32) | device()) >> 1);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(((std::uint64_t{device()} << 32) | device()) >> 1));
 }
 
 // For as long as the process: handlers that overrun may outlive their node.
@@ -86,12 +87,14 @@ class Node::Impl {
   Result<ApiConfig> api_config() const;
   Status bring_up();
   void make_handlers();
+  void make_membership(int shards);
   void end_handlers(Duration grace);
   Result<int> install();
   void add_gauges();
   SessionConfig session(const std::string& role) const;
 
   NodeConfig config_;
+  const NodeId id_ = random_id();
   Metrics metrics_;
   CppHandlers functions_;
   // From start() on, which is when the first thread of the node may exist.
@@ -100,6 +103,7 @@ class Node::Impl {
   std::optional<WebhookClient> webhooks_;
   std::optional<HandlerRegistry> handlers_;
   std::unique_ptr<DatabaseEngine> engine_;
+  std::unique_ptr<Membership> membership_;
   std::unique_ptr<NodeBackend> backend_;
   std::unique_ptr<Housekeeping> housekeeping_;
   std::unique_ptr<Api> api_;
@@ -175,18 +179,20 @@ Status Node::Impl::bring_up() {
   engine_config.engine.capacity = config_.queue_capacity;
   engine_config.claimers = config_.claimers;
   engine_config.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
-  for (int shard = 0; shard < *shards; ++shard) engine_config.shards.push_back(static_cast<Shard>(shard));
   engine_ = std::make_unique<DatabaseEngine>(
       engine_config, process_clock, metrics_, [this](const BizType& type) { return handlers_->find(type); },
       [this] {
         if (housekeeping_) housekeeping_->reload_types();
+      },
+      [this] {
+        if (membership_) membership_->request();
       });
-  backend_ =
-      std::make_unique<NodeBackend>(NodeState{config_.node_name, *name, *shards, session("api"), config_.db_pool},
-                                    process_clock, metrics_, *handlers_, *engine_);
+  make_membership(*shards);
+  backend_ = std::make_unique<NodeBackend>(
+      NodeState{config_.node_name, id_, config_.heartbeat_timeout, *name, *shards, session("api"), config_.db_pool},
+      process_clock, metrics_, *handlers_, *engine_, *membership_);
   housekeeping_ = std::make_unique<Housekeeping>(
-      HousekeepingConfig{session("housekeeping"), random_id(), config_.node_name, kVersion, config_.retain_days},
-      process_clock,
+      HousekeepingConfig{session("housekeeping"), config_.retain_days}, process_clock,
       Housekeeping::Callbacks{[this](TypeStore& registry) { return backend_->refresh_types(registry); },
                               [this] { backend_->database_answered(); },
                               [this](const Error& error) { metrics_.failed("housekeeping", error); }});
@@ -197,6 +203,7 @@ Status Node::Impl::bring_up() {
   if (auto done = engine_->connect(); !done) return about("database " + *name, done.error());
   if (auto done = housekeeping_->start(); !done) return about("database " + *name, done.error());
   engine_->start();
+  membership_->start();
   if (auto done = api_->start(); !done) return done;
   spdlog::info("node {} serves {} with {} shards on port {}", config_.node_name, *name, *shards, api_->port());
   return Unit{};
@@ -211,6 +218,26 @@ void Node::Impl::make_handlers() {
   handlers_.emplace(*webhooks_, *cpp_runner_, functions_);
 }
 
+void Node::Impl::make_membership(int shards) {
+  ClusterConfig cluster;
+  cluster.id = id_;
+  cluster.name = config_.node_name;
+  cluster.version = kVersion;
+  cluster.shards = shards;
+  cluster.timeout = config_.heartbeat_timeout;
+  Engine& engine = engine_->engine();
+  const auto owned = [&engine](std::vector<Shard> mine) {
+    spdlog::info("scans {} shards", mine.size());
+    engine.set_shards(std::move(mine));
+  };
+  membership_ = std::make_unique<Membership>(
+      cluster, session("membership"), process_clock, metrics_,
+      Membership::Hooks{{[&engine](MonoTime now) { return engine.shared().scan_age(now); },
+                         [&engine](MonoTime until) { engine.trust_until(until); }},
+                        owned,
+                        [this](const char* stage, Duration took) { metrics_.stepped(stage, took); }});
+}
+
 // Every attempt in flight ends with a retry; functions that overrun are left to themselves.
 void Node::Impl::end_handlers(Duration grace) {
   if (!handlers_) return;
@@ -221,6 +248,8 @@ void Node::Impl::end_handlers(Duration grace) {
 
 void Node::Impl::add_gauges() {
   const EngineShared& shared = engine_->engine().shared();
+  metrics_.add_gauge("tocsin_owned_shards", "Shards that this node scans",
+                     [&shared] { return static_cast<double>(shared.shards.get()->size()); });
   metrics_.add_gauge("tocsin_known_jobs", "Candidates in memory",
                      [&shared] { return static_cast<double>(shared.known.size()); });
   metrics_.add_gauge("tocsin_due_jobs", "Due jobs waiting for a claim",
@@ -235,13 +264,13 @@ void Node::Impl::add_gauges() {
                      [&shared] { return std::chrono::duration<double>(shared.db_clock.uncertainty()).count(); });
 }
 
-// The stop order, in one place: refuse requests, and tell waiting consumers that there is nothing; scan, wheel and
-// claims stop and what has not started is given back; handlers get their grace; outcomes are written; the membership is
-// left last.
+// The stop order, in one place: refuse requests, tell waiting consumers that there is nothing, and leave the shards to
+// others; scan, wheel and claims stop and what has not started is given back; handlers get their grace; outcomes are
+// written; the membership is left last.
 void Node::Impl::stop() {
   if (backend_) backend_->start_draining();
-  if (housekeeping_) housekeeping_->set_draining();
   if (engine_) engine_->engine().send_consumers_home();
+  if (membership_) membership_->drain();
   if (api_) api_->stop(std::chrono::seconds(5));
   if (engine_) {
     const bool is_clean = engine_->stop(config_.drain_timeout, [this] {
@@ -253,9 +282,11 @@ void Node::Impl::stop() {
   end_handlers(std::chrono::seconds(1));
   if (housekeeping_) housekeeping_->stop();
   if (backend_) backend_->stop();
+  if (membership_) membership_->stop();
   api_.reset();
   housekeeping_.reset();
   backend_.reset();
+  membership_.reset();
   engine_.reset();
 }
 

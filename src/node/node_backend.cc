@@ -1,5 +1,8 @@
 #include "node/node_backend.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "postgres/pg_job_desk.h"
 
 namespace tocsin {
@@ -36,12 +39,13 @@ void flush(std::vector<Item>& items, const Call& call) {
 }  // namespace
 
 NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
-                         DatabaseEngine& engine)
+                         DatabaseEngine& engine, const Membership& membership)
     : state_(std::move(state)),
       clock_(clock),
       metrics_(metrics),
       handlers_(handlers),
       engine_(engine),
+      membership_(membership),
       catalog_(std::make_shared<const TypeCatalog>()),
       pool_(state_.session, state_.shards, state_.db_pool, kQueue),
       creates_(state_.session, state_.shards, clock, kQueue, kBatch,
@@ -53,13 +57,15 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
                    return desk.create(jobs, CreateMode::each_by_itself);
                  });
                }),
-      cancels_(state_.session, state_.shards, clock, kQueue, kBatch, [](PgJobDesk& desk, std::vector<Cancel> items) {
-        flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
-          std::vector<JobId> ids;
-          for (const Cancel& item : batch) ids.push_back(item.job);
-          return desk.cancel(ids);
-        });
-      }) {}
+      cancels_(state_.session, state_.shards, clock, kQueue, kBatch,
+               [](PgJobDesk& desk, std::vector<Cancel> items) {
+                 flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
+                   std::vector<JobId> ids;
+                   for (const Cancel& item : batch) ids.push_back(item.job);
+                   return desk.cancel(ids);
+                 });
+               }),
+      hints_(state_.session, [this](const Error& error) { metrics_.failed("hints", error); }) {}
 
 NodeBackend::~NodeBackend() { stop(); }
 
@@ -67,6 +73,7 @@ void NodeBackend::stop() {
   creates_.stop();
   cancels_.stop();
   pool_.stop();
+  hints_.stop();
 }
 
 bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
@@ -87,7 +94,13 @@ bool NodeBackend::post(std::function<void(Stores&)> work) { return pool_.post(st
 
 void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
   const EngineConfig& config = engine_.engine().shared().config;
-  if (fire_at < now() + config.lookahead + std::chrono::seconds(1)) engine_.engine().hint({job, type, fire_at});
+  if (fire_at >= now() + config.lookahead + std::chrono::seconds(1)) return;
+  const Candidate candidate{job, type, fire_at};
+  if (engine_.owns(shard_of(job))) {
+    engine_.engine().hint(candidate);
+  } else {
+    hints_.push(candidate);
+  }
 }
 
 Status NodeBackend::refresh_types(TypeStore& registry) {
@@ -143,6 +156,11 @@ Readiness NodeBackend::readiness() const {
         std::string(stage) + " has been busy for " + std::to_string(stuck.count() / 1'000'000) + " s");
   check("clock", engine_.engine().shared().db_clock.at_least(now).has_value(), "the database's clock is not known yet");
   check("accepting", !is_draining_, "draining");
+  const EngineShared& shared = engine_.engine().shared();
+  check("membership", membership_.view() && !shared.is_cut_off(now),
+        "no heartbeat was answered for too long: it scans nothing");
+  out.checks.emplace_back(
+      "shards", "owns " + std::to_string(shared.shards.get()->size()) + " of " + std::to_string(state_.shards));
   // Not fatal: the scan alone finds every job within a second.
   out.checks.emplace_back("notifications", engine_.is_listening()
                                                ? "ok"
@@ -164,6 +182,38 @@ std::string NodeBackend::hold_reason(TypeId type) const {
        (known->max_running && !known->is_pull() && running >= static_cast<std::size_t>(*known->max_running)))) {
     return "as many jobs of its type as allowed are running";
   }
+  return "";
+}
+
+std::vector<NodeInfo> NodeBackend::nodes() const {
+  const auto view = membership_.view();
+  if (!view) return {};
+  const MonoTime now = clock_.now();
+  const Duration since = now - view->answered;
+  std::vector<NodeInfo> nodes;
+  for (const SeenMember& seen : view->members) {
+    const Member& member = seen.member;
+    NodeInfo& info = nodes.emplace_back();
+    info.id = member.id;
+    info.name = member.name;
+    info.version = member.version;
+    info.heartbeat_age = member.heartbeat_age + since;
+    info.state = info.heartbeat_age >= state_.heartbeat_timeout ? "lost" : member.is_draining ? "draining" : "active";
+    for (std::size_t shard = 0; shard < view->map.owners.size(); ++shard)
+      if (view->map.owners[shard] == member.id) info.shards.push_back(static_cast<Shard>(shard));
+    if (member.scan_age) info.scan_age = *member.scan_age + since;
+    if (member.id == state_.node_id) info.scan_age = engine_.engine().shared().scan_age(now);
+  }
+  std::ranges::sort(nodes, {}, [](const NodeInfo& info) { return std::tie(info.name, info.id); });
+  return nodes;
+}
+
+std::string NodeBackend::shard_owner(Shard shard) const {
+  const auto view = membership_.view();
+  const auto at = static_cast<std::size_t>(shard);
+  if (!view || at >= view->map.owners.size()) return "";
+  for (const auto& seen : view->members)
+    if (seen.member.id == view->map.owners[at]) return seen.member.name;
   return "";
 }
 

@@ -11,6 +11,8 @@
 #include "delivery/handlers.h"
 #include "node/coalescer.h"
 #include "node/database_engine.h"
+#include "node/hint_sender.h"
+#include "node/membership.h"
 #include "node/metrics.h"
 #include "node/work_pool.h"
 
@@ -18,6 +20,8 @@ namespace tocsin {
 
 struct NodeState {
   std::string node_name;
+  NodeId node_id = 0;
+  Duration heartbeat_timeout{0};
   std::string database;
   int shards = 0;
   SessionConfig session;
@@ -27,7 +31,8 @@ struct NodeState {
 // Thread: any; the constructor, stop() and the destructor owner only.
 class NodeBackend final : public Backend {
  public:
-  NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers, DatabaseEngine& engine);
+  NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers, DatabaseEngine& engine,
+              const Membership& membership);
   ~NodeBackend() override;
 
   // Answers what has been accepted, then ends its threads.
@@ -55,6 +60,8 @@ class NodeBackend final : public Backend {
   Readiness readiness() const override;
   std::string metrics_text() const override { return metrics_.text(); }
   std::string hold_reason(TypeId type) const override;
+  std::vector<NodeInfo> nodes() const override;
+  std::string shard_owner(Shard shard) const override;
 
  private:
   void show_types(std::vector<BizType> types);
@@ -73,6 +80,7 @@ class NodeBackend final : public Backend {
   Metrics& metrics_;
   HandlerRegistry& handlers_;
   DatabaseEngine& engine_;
+  const Membership& membership_;
   Latest<TypeCatalog> catalog_;
   std::atomic<std::uint64_t> type_reads_{0};
   std::mutex types_mutex_;
@@ -82,6 +90,7 @@ class NodeBackend final : public Backend {
   WorkPool pool_;
   Coalescer<Create> creates_;
   Coalescer<Cancel> cancels_;
+  HintSender hints_;
 };
 
 }  // namespace tocsin

@@ -20,7 +20,7 @@ std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
 
 MonoTime Claimer::step(MonoTime now) {
   if (unresolved_) return resolve(now);
-  if (shared_.is_draining) return kWhenWoken;
+  if (shared_.is_draining || shared_.is_cut_off(now)) return kWhenWoken;
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();

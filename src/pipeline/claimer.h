@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/stage.h"
 #include "pipeline/engine_shared.h"
-#include "pipeline/stage.h"
 
 namespace tocsin {
 

@@ -64,6 +64,18 @@ void Engine::request_sweep() {
   if (!wakers_.empty()) wakers_.front()->wake();
 }
 
+void Engine::set_shards(std::vector<Shard> owned) {
+  shared_.shards.set(std::make_shared<const std::vector<Shard>>(std::move(owned)));
+  scanner_.request_scan();
+  if (!wakers_.empty()) wakers_.front()->wake();
+}
+
+void Engine::trust_until(MonoTime time) {
+  shared_.trusted_until = time.time_since_epoch().count();
+  // Who had stopped goes on.
+  for (Waker* waker : wakers_) waker->wake();
+}
+
 void Engine::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
   shared_.catalog.set(std::move(catalog));
   for (Waker* waker : wakers_) waker->wake();

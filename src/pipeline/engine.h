@@ -53,6 +53,11 @@ class Engine {
   // Reads every lane again from the beginning with the next scan. Thread: any.
   void request_sweep();
 
+  // What to scan from now on, in order; shards gained are read from the beginning of time at once. Thread: any.
+  void set_shards(std::vector<Shard> owned);
+  // Scanning and claiming end then, unless a later time is told before. Thread: any.
+  void trust_until(MonoTime time);
+
   // The database's clock as a scan told it. Thread: any.
   void note_time(const ScanReply& reply) { shared_.db_clock.sample(reply.asked, reply.answered, reply.db_now); }
 

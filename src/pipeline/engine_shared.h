@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bounded_queue.h"
@@ -80,6 +81,15 @@ struct EngineShared {
   BoundedQueue<ClaimedJob> claimed;    // claimers -> runner
   BoundedQueue<FinishedRun> outcomes;  // runner, handlers -> finisher
   std::atomic<bool> is_draining{false};
+  // Then this node has been silent for so long that others may scan its shards: it scans and claims no more.
+  std::atomic<MonoTime::rep> trusted_until{MonoTime::max().time_since_epoch().count()};
+  std::atomic<MonoTime::rep> scanned_at{0};  // when the last scan of all its shards was answered; 0: none yet
+
+  std::optional<Duration> scan_age(MonoTime now) const {
+    const auto at = scanned_at.load();
+    return at == 0 ? std::nullopt : std::optional(now - MonoTime(Duration(at)));
+  }
+  bool is_cut_off(MonoTime now) const { return now >= MonoTime(Duration(trusted_until.load())); }
 };
 
 }  // namespace tocsin

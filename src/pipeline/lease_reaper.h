@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "base/stage.h"
 #include "pipeline/engine_shared.h"
-#include "pipeline/stage.h"
 
 namespace tocsin {
 

@@ -3,8 +3,8 @@
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
 
+#include "base/stage.h"
 #include "pipeline/engine_shared.h"
-#include "pipeline/stage.h"
 
 namespace tocsin {
 

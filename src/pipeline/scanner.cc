@@ -30,13 +30,18 @@ void deal_by_lanes(std::vector<Candidate>& found) {
 
 MonoTime Scanner::step(MonoTime now) {
   if (shared_.is_draining) return kWhenWoken;
+  if (is_scan_requested_.exchange(false)) next_scan_ = now;
   const bool is_continuation = has_more_ && now < next_scan_;
   if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return next_scan_;
 
   ranges_.clear();
   asked_.clear();
+  const bool is_cut_off = shared_.is_cut_off(now);
+  // Others may have scanned meanwhile: later everything is read from the beginning.
+  if (is_cut_off) lanes_.clear();
   // Before the first answer the database's clock is unknown: ask for nothing but the time.
-  if (const auto db_now = shared_.db_clock.at_least(now)) plan(*db_now, is_continuation);
+  const auto db_now = shared_.db_clock.at_least(now);
+  if (db_now && !is_cut_off) plan(*db_now, is_continuation);
   if (is_continuation && ranges_.empty()) {
     has_more_ = false;
     return next_scan_;
@@ -49,7 +54,7 @@ MonoTime Scanner::step(MonoTime now) {
     request_sweep();
     return next_scan_;
   }
-  const bool is_first = !shared_.db_clock.at_least(now);
+  const bool is_first = !db_now;
   if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();
 
   has_more_ = false;
@@ -73,6 +78,7 @@ MonoTime Scanner::step(MonoTime now) {
   if (!is_continuation) {
     ++scans_;
     next_scan_ = reply->answered + shared_.config.scan_interval;
+    if (!is_cut_off) shared_.scanned_at = reply->answered.time_since_epoch().count();
   }
   return has_more_ ? now : next_scan_;
 }

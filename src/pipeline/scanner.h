@@ -10,15 +10,16 @@
 // the beginning of time now and then. A lane whose overdue page is full of strangers becomes a backlog: it is claimed
 // straight from the table, without memory.
 //
-// Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() (any).
+// Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() and
+// request_scan() (any).
 #pragma once
 
 #include <atomic>
 #include <map>
 #include <vector>
 
+#include "base/stage.h"
 #include "pipeline/engine_shared.h"
-#include "pipeline/stage.h"
 
 namespace tocsin {
 
@@ -31,6 +32,8 @@ class Scanner final : public Stage {
 
   // The next scan starts every lane from the beginning: after a reconnect, or when notifications may have been lost.
   void request_sweep() { is_sweep_requested_ = true; }
+  // The next scan comes at once: shards were gained, whose lanes start from the beginning anyway.
+  void request_scan() { is_scan_requested_ = true; }
 
  private:
   enum class Part { window, overdue };
@@ -62,6 +65,7 @@ class Scanner final : public Stage {
   std::size_t scans_ = 0;
   bool has_more_ = false;
   std::atomic<bool> is_sweep_requested_{false};
+  std::atomic<bool> is_scan_requested_{false};
 };
 
 }  // namespace tocsin

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/stage.h"
 #include "core/time_wheel.h"
 #include "pipeline/engine_shared.h"
-#include "pipeline/stage.h"
 
 namespace tocsin {
 

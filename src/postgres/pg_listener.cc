@@ -16,6 +16,10 @@ class PgListener::Receiver final : public pqxx::notification_receiver {
       heard_.is_types_changed = true;
       return;
     }
+    if (channel() == "tocsin_member") {
+      heard_.is_members_changed = true;
+      return;
+    }
     const auto due = parse_due(payload);
     heard_.due.insert(heard_.due.end(), due.begin(), due.end());
   }
@@ -24,7 +28,8 @@ class PgListener::Receiver final : public pqxx::notification_receiver {
   Heard& heard_;
 };
 
-PgListener::PgListener(SessionConfig config) : config_(std::move(config)) {}
+PgListener::PgListener(SessionConfig config, std::function<bool(Shard)> is_wanted)
+    : config_(std::move(config)), is_wanted_(std::move(is_wanted)) {}
 
 PgListener::~PgListener() { receivers_.clear(); }
 
@@ -35,7 +40,7 @@ Result<Heard> PgListener::wait(Duration timeout) {
       auto text = connection_string(config_);
       if (!text) return text.error();
       connection_ = std::make_unique<pqxx::connection>(*text);
-      for (const char* channel : {"tocsin_due", "tocsin_type"}) {
+      for (const char* channel : {"tocsin_due", "tocsin_type", "tocsin_member"}) {
         receivers_.push_back(std::make_unique<Receiver>(*connection_, channel, heard_));
       }
       backend_ = connection_->backendpid();
@@ -59,6 +64,7 @@ Result<Heard> PgListener::wait(Duration timeout) {
 }
 
 void PgListener::look_up_due() {
+  std::erase_if(heard_.due, [this](const Candidate& job) { return !is_wanted_(shard_of(job.job_id)); });
   if (heard_.due.empty()) return;
   PgArray shards, jobs;
   for (const Candidate& job : heard_.due) {
@@ -90,6 +96,15 @@ std::vector<Candidate> parse_due(std::string_view payload) {
     }
   }
   return due;
+}
+
+std::string due_payload(std::span<const Candidate> jobs) {
+  std::string text;
+  for (const Candidate& job : jobs) {
+    text += (text.empty() ? "" : ";") + std::to_string(job.job_id) + ' ' + std::to_string(job.type_id) + ' ' +
+            std::to_string(job.fire_at.time_since_epoch().count());
+  }
+  return text;
 }
 
 }  // namespace tocsin

@@ -1,7 +1,8 @@
-// Hears NOTIFY: jobs that are due soon, and changes of the type registry.
+// Hears NOTIFY: jobs that are due soon, and changes of the type registry and of the membership.
 // Thread: owner only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -13,12 +14,14 @@ namespace tocsin {
 struct Heard {
   std::vector<Candidate> due;  // created or moved elsewhere; as their rows say, for anyone may notify anything
   bool is_types_changed = false;
+  bool is_members_changed = false;
   bool is_reconnected = false;  // what was sent before is lost: read everything again
 };
 
 class PgListener {
  public:
-  explicit PgListener(SessionConfig config);
+  // `is_wanted`: jobs of other shards are not looked up.
+  PgListener(SessionConfig config, std::function<bool(Shard)> is_wanted);
   ~PgListener();
 
   // Waits up to `timeout` (rounded to milliseconds). Error unavailable: not connected; call again later.
@@ -28,7 +31,8 @@ class PgListener {
   class Receiver;
   void look_up_due();
 
-  SessionConfig config_;
+  const SessionConfig config_;
+  const std::function<bool(Shard)> is_wanted_;
   std::unique_ptr<pqxx::connection> connection_;
   std::vector<std::unique_ptr<Receiver>> receivers_;
   Heard heard_;
@@ -38,5 +42,9 @@ class PgListener {
 // The payload of a NOTIFY tocsin_due: "job_id type_id fire_at_us", several joined by ';'. Malformed parts are skipped:
 // anyone may notify.
 std::vector<Candidate> parse_due(std::string_view payload);
+
+// Such a payload; PostgreSQL takes up to 8,000 bytes. REQUIRES: at most kMaxDuePerNotify jobs.
+inline constexpr std::size_t kMaxDuePerNotify = 100;
+std::string due_payload(std::span<const Candidate> jobs);
 
 }  // namespace tocsin

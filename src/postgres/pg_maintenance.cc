@@ -2,32 +2,12 @@
 
 namespace tocsin {
 
-Status PgMaintenance::heartbeat(std::int64_t node_id, const std::string& name, const std::string& version,
-                                bool is_draining) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    const auto& statement = session_.prepared("heartbeat", [] {
-      return "INSERT INTO tocsin.node (node_id, name, state, version) VALUES ($1, $2, $3, $4) ON CONFLICT (node_id) DO "
-             "UPDATE"
-             " SET heartbeat_at = clock_timestamp(), state = excluded.state";
-    });
-    tx.exec_prepared0(statement, node_id, name, is_draining ? "draining" : "active", version);
-    return Unit{};
-  });
-}
-
-Status PgMaintenance::leave(std::int64_t node_id) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    tx.exec_params0("DELETE FROM tocsin.node WHERE node_id = $1", node_id);
-    return Unit{};
-  });
-}
-
 Status PgMaintenance::forget_dead_nodes() {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    tx.exec0("DELETE FROM tocsin.node WHERE heartbeat_at < clock_timestamp() - interval '1 day'");
+    tx.exec0(
+        "DELETE FROM tocsin.node WHERE heartbeat_at < clock_timestamp() - interval '1 hour'"
+        " AND node_id <> ALL (SELECT unnest(owners) FROM tocsin.shard_map)");
     return Unit{};
   });
 }

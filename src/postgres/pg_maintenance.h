@@ -1,4 +1,4 @@
-// Housekeeping of one database: membership, history tables, rollups, retention.
+// Housekeeping of one database: history tables, rollups, retention.
 // Thread: owner only.
 #pragma once
 
@@ -13,10 +13,8 @@ class PgMaintenance {
  public:
   explicit PgMaintenance(Session& session) : session_(session) {}
 
-  // Writes this process's row. The id is drawn at process start, so a restart under an old name is a new node.
-  Status heartbeat(std::int64_t node_id, const std::string& name, const std::string& version, bool is_draining);
-  Status leave(std::int64_t node_id);
-  // Rows of processes that have been silent for a day.
+  // Rows of processes that have been silent for an hour. Not those that own shards: after an outage of the database
+  // that long they may come back.
   Status forget_dead_nodes();
 
   // Folds the deltas of job_count; returns how many rows it folded. Several nodes may do it at once.

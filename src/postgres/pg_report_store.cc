@@ -84,6 +84,25 @@ Result<std::int64_t> PgReportStore::overdue(int at_most) {
   });
 }
 
+Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard> shards, Duration within, int at_most) {
+  PgArray array;
+  for (const Shard shard : shards) array.add(shard);
+  return session_.read<std::vector<std::int64_t>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("due_soon", [] {
+      return "SELECT (SELECT count(*) FROM (SELECT FROM tocsin.biz_type t CROSS JOIN LATERAL (SELECT FROM "
+             "tocsin.job_live "
+             "j WHERE j.shard = s.shard AND j.type_id = t.type_id AND j.status = 0"
+             " AND j.fire_at < statement_timestamp() + $2::bigint * interval '1 microsecond' LIMIT $3::integer) x"
+             " LIMIT $3::integer) y) FROM unnest($1::smallint[]) WITH ORDINALITY s (shard, n) ORDER BY s.n";
+    });
+    std::vector<std::int64_t> counts;
+    for (const auto& row : tx.exec_prepared(name, array.take(), within.count(), at_most))
+      counts.push_back(row[0].as<std::int64_t>());
+    return counts;
+  });
+}
+
 Result<DatabaseInfo> PgReportStore::info() {
   auto name = database_name(session_.config().url);
   if (!name) return name.error();

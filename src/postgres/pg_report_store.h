@@ -14,6 +14,7 @@ class PgReportStore final : public ReportStore {
   Result<std::vector<Job>> list(const JobFilter& filter) override;
   Result<std::vector<TypeCount>> counts() override;
   Result<std::int64_t> overdue(int at_most) override;
+  Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) override;
   Result<DatabaseInfo> info() override;
 
  private:

@@ -20,6 +20,9 @@ class FakeFixture final : public StoreFixture {
   JobDesk& other_desk() override { return other_desk_; }
   ReportStore& reports() override { return reports_; }
   TypeStore& types() override { return types_; }
+  MemberStore& members() override { return members_; }
+  MemberStore& other_members() override { return other_members_; }
+  void end_members_session(NodeId last_beat) override { database_.members.end_session(last_beat); }
   int shards() const override { return database_.shards(); }
   WallTime now() override { return now_ += Duration(1); }  // time passes, as on a real database
   void wait_until(WallTime time) override { now_ = std::max(now_, time); }
@@ -33,6 +36,7 @@ class FakeFixture final : public StoreFixture {
   FakeJobDesk desk_{database_}, other_desk_{database_};
   FakeReportStore reports_{database_};
   FakeTypeStore types_{database_};
+  FakeMemberStore members_{database_}, other_members_{database_};
   JobId locked_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include "contract/postgres_database.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_job_store.h"
+#include "postgres/pg_member_store.h"
 #include "postgres/pg_report_store.h"
 #include "postgres/pg_type_store.h"
 #include "support/contract/store_fixture.h"
@@ -30,6 +31,18 @@ class PostgresFixture final : public StoreFixture {
   JobDesk& other_desk() override { return other_desk_; }
   ReportStore& reports() override { return reports_; }
   TypeStore& types() override { return types_; }
+  MemberStore& members() override { return members_; }
+  MemberStore& other_members() override { return other_members_; }
+  void end_members_session(NodeId) override {
+    member_session_.disconnect();
+    // The server notices on its own time; the row names the session.
+    pqxx::nontransaction tx(watch_);
+    while (tx.exec1("SELECT EXISTS (SELECT FROM pg_stat_activity a JOIN tocsin.node n ON a.pid = n.backend_pid"
+                    " WHERE a.backend_start = n.backend_start AND a.application_name = 'contract member')")[0]
+               .as<bool>()) {
+      tx.exec("SELECT pg_stat_clear_snapshot()");
+    }
+  }
   int shards() const override { return PostgresDatabase::kShards; }
 
   WallTime now() override {
@@ -75,6 +88,9 @@ class PostgresFixture final : public StoreFixture {
       other_desk_{other_desk_session_, PostgresDatabase::kShards};
   PgReportStore reports_{report_session_, PostgresDatabase::kShards};
   PgTypeStore types_{report_session_};
+  SessionConfig member_config() const { return {database_.url(), "contract member", 15'000, kLockTimeoutMs, false}; }
+  Session member_session_{member_config()}, other_member_session_{report_config()};
+  PgMemberStore members_{member_session_, clock_}, other_members_{other_member_session_, clock_};
   std::unique_ptr<pqxx::connection> locker_;
   std::unique_ptr<pqxx::work> lock_;
 };

@@ -54,8 +54,9 @@ PostgresDatabase::~PostgresDatabase() {
 void PostgresDatabase::empty() {
   pqxx::connection connection(url_);
   pqxx::work tx(connection);
-  for (const char* table : {"job_live", "job_history", "job_count", "job_count_delta", "biz_type"})
+  for (const char* table : {"job_live", "job_history", "job_count", "job_count_delta", "biz_type", "node"})
     tx.exec(std::string("DELETE FROM tocsin.") + table);
+  tx.exec("UPDATE tocsin.shard_map SET version = 0, owners = '{}'");
   tx.commit();
 }
 

@@ -93,7 +93,9 @@ TEST(Migrate, JobsOfAnInstallationWithOneTablePerShardMoveToTheTablesOfToday) {
       " FOR n IN 0 .. 19 LOOP t := 'job_live_' || lpad(n::text, 4, '0');"
       " EXECUTE format('CREATE TABLE tocsin.%I PARTITION OF tocsin.job_live FOR VALUES IN (%s)', t, n);"
       " EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', t || '_id', t); END LOOP; END $$;"
-      "INSERT INTO tocsin.job_live SELECT * FROM kept; DELETE FROM tocsin.migration WHERE version = 2");
+      "INSERT INTO tocsin.job_live SELECT * FROM kept; DELETE FROM tocsin.migration WHERE version > 1;"
+      "DROP TABLE tocsin.shard_map;"
+      "ALTER TABLE tocsin.node DROP COLUMN scanned_at, DROP COLUMN backend_pid, DROP COLUMN backend_start");
   EXPECT_EQ(live(), before);
 
   const Ran ran = migrate(database);

@@ -139,7 +139,7 @@ void Callers::hint(const Job& job) {
   if (world_.random.below(10) == 0 && !world_.checker.is_calm()) return;  // lost on the way
   if (job.fire_at > world_.database.now() + lookahead_) return;
   for (SimNode* node : nodes_) {
-    if (!node->is_up()) continue;
+    if (!node->is_up() || !std::ranges::binary_search(node->shards(), shard_of(job.job_id))) continue;
     const bool is_taken = node->engine()->hint({job.job_id, job.type_id, job.fire_at});
     world_.trace.line(world_.scheduler.now(), node->name() + (is_taken ? " takes" : " refuses") + " the hint of job " +
                                                   std::to_string(job.job_id));

@@ -66,11 +66,30 @@ class SimNode::SimHandler final : public Handler {
   SimNode& node_;
 };
 
-SimNode::SimNode(SimContext& world, std::string name, EngineConfig config, std::vector<Shard> shards, int claimers)
+struct SimNode::Cluster {
+  Cluster(SimContext& world, const ClusterConfig& c, SimNode& node)
+      : config(c),
+        heartbeat_store(world.database, &world.scheduler, &world.faults, 20),
+        owner_store(world.database, &world.scheduler, &world.faults, 21),
+        heartbeat(config, heartbeat_store, view, node,
+                  {[&node](MonoTime now) { return node.engine_->shared().scan_age(now); },
+                   [&node](MonoTime until) { node.engine_->trust_until(until); }}),
+        owner(config, owner_store, view, node,
+              {[&node](std::vector<Shard> shards) { node.engine_->set_shards(std::move(shards)); },
+               [this] { heartbeat.request(); }}) {}
+
+  const ClusterConfig config;
+  FakeMemberStore heartbeat_store, owner_store;
+  LatestView view{nullptr};
+  Heartbeat heartbeat;
+  ShardOwner owner;
+};
+
+SimNode::SimNode(SimContext& world, std::string name, EngineConfig config, Ownership ownership, int claimers)
     : world_(world),
       name_(std::move(name)),
       config_(std::move(config)),
-      shards_(std::move(shards)),
+      ownership_(ownership),
       handler_(std::make_unique<SimHandler>(*this)) {
   for (int i = 0; i < claimers + 3; ++i)
     stores_.push_back(std::make_unique<FakeJobStore>(world_.database, &world_.scheduler, &world_.faults, i));
@@ -89,13 +108,32 @@ void SimNode::start(std::shared_ptr<const TypeCatalog> catalog) {
   const auto find_handler = [this](const BizType& type) {
     return type.handler_kind == "sim" ? handler_.get() : nullptr;
   };
-  engine_ = std::make_unique<Engine>(config_, shards_, stores, find_handler, *this,
+  std::vector<Shard> shards;
+  for (int shard = 0; ownership_ == Ownership::everything && shard < world_.database.shards(); ++shard)
+    shards.push_back(static_cast<Shard>(shard));
+  engine_ = std::make_unique<Engine>(config_, shards, stores, find_handler, *this,
                                      static_cast<std::uint64_t>(world_.random.int64()));
   std::vector<Waker*> wakers;
   for (Stage* stage : engine_->stages())
     wakers.push_back(loops_.emplace_back(std::make_unique<Loop>(*this, *stage)).get());
   engine_->set_wakers(wakers);
   engine_->set_catalog(std::move(catalog));
+  if (ownership_ == Ownership::shared) join();
+}
+
+void SimNode::join() {
+  ClusterConfig config;
+  config.id = 1 + static_cast<NodeId>(world_.random.below(1'000'000'000));
+  config.name = name_;
+  config.shards = world_.database.shards();
+  cluster_ = std::make_unique<Cluster>(world_, config, *this);
+  Waker* const heartbeat = loops_.emplace_back(std::make_unique<Loop>(*this, cluster_->heartbeat)).get();
+  Waker* const owner = loops_.emplace_back(std::make_unique<Loop>(*this, cluster_->owner)).get();
+  cluster_->heartbeat.set_wakers(heartbeat, owner);
+}
+
+void SimNode::members_changed() {
+  if (cluster_) cluster_->heartbeat.request();
 }
 
 void SimNode::crash() {
@@ -103,12 +141,15 @@ void SimNode::crash() {
   world_.checker.on_crash(name_);
   runs_.clear();
   loops_.clear();
+  if (cluster_) world_.database.members.end_session(cluster_->config.id);
+  cluster_.reset();
   engine_.reset();
   frozen_until_ = {};
 }
 
 void SimNode::drain(Duration grace) {
   world_.trace.line(world_.scheduler.now(), name_ + " drains");
+  if (cluster_) cluster_->heartbeat.drain();
   engine_->begin_drain();
   poll_drain(process_, world_.scheduler.now() + grace);
 }
@@ -116,7 +157,13 @@ void SimNode::drain(Duration grace) {
 void SimNode::poll_drain(std::uint64_t process, MonoTime give_up) {
   if (!is_up() || process_ != process) return;
   if (engine_->is_drained() && world_.checker.is_calm()) world_.checker.on_drained(name_);
-  if (engine_->is_drained() || world_.scheduler.now() >= give_up) return crash();
+  if (engine_->is_drained() || world_.scheduler.now() >= give_up) {
+    // It leaves last; that may be lost on the way like everything else.
+    const NodeId left = cluster_ ? cluster_->config.id : 0;
+    crash();
+    if (left != 0 && (world_.checker.is_calm() || world_.random.below(4) > 0)) world_.database.members.leave(left);
+    return;
+  }
   world_.scheduler.after(std::chrono::milliseconds(20), [this, process, give_up] { poll_drain(process, give_up); });
 }
 

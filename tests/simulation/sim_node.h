@@ -1,4 +1,5 @@
-// One node of a simulated cluster: the real engine, a fiber per stage, and handlers that answer when chance says.
+// One node of a simulated cluster: the real engine and membership, a fiber per stage, and handlers that answer when
+// chance says.
 #pragma once
 
 #include <array>
@@ -7,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "cluster/heartbeat.h"
+#include "cluster/shard_owner.h"
 #include "pipeline/engine.h"
 #include "simulation/checker.h"
 #include "simulation/faults.h"
@@ -22,6 +25,9 @@ struct SimContext {
   Faults& faults;
   Checker& checker;
 };
+
+// How a node comes by its shards: by the shard map, or it believes that it owns them all.
+enum class Ownership { shared, everything };
 
 // How handlers behave.
 struct HandlerHabits {
@@ -39,7 +45,7 @@ const char* name_of(Counter counter);
 // Thread: owner only.
 class SimNode final : public EventSink {
  public:
-  SimNode(SimContext& world, std::string name, EngineConfig config, std::vector<Shard> shards, int claimers);
+  SimNode(SimContext& world, std::string name, EngineConfig config, Ownership ownership, int claimers);
   ~SimNode() override;
 
   // A new process. REQUIRES: not up.
@@ -54,6 +60,9 @@ class SimNode final : public EventSink {
   bool is_up() const { return engine_ != nullptr; }
   bool is_draining() const { return is_up() && engine_->shared().is_draining; }
   Engine* engine() { return engine_.get(); }
+  std::vector<Shard> shards() const { return is_up() ? *engine_->shared().shards.get() : std::vector<Shard>{}; }
+  // What it hears of NOTIFY tocsin_member.
+  void members_changed();
   const std::string& name() const { return name_; }
 
   void set_habits(const HandlerHabits& habits) { habits_ = habits; }
@@ -73,6 +82,7 @@ class SimNode final : public EventSink {
  private:
   class Loop;
   class SimHandler;
+  struct Cluster;  // its membership
   struct Run {
     ClaimedJob claimed;
     Outcome outcome;
@@ -84,16 +94,18 @@ class SimNode final : public EventSink {
   Outcome any_outcome();
   Duration any_run_time(const ClaimedJob& job);
   void poll_drain(std::uint64_t process, MonoTime give_up);
+  void join();
   void check_bounds();
 
   SimContext& world_;
   const std::string name_;
   const EngineConfig config_;
-  const std::vector<Shard> shards_;
+  const Ownership ownership_;
   HandlerHabits habits_;
   std::vector<std::unique_ptr<FakeJobStore>> stores_;
   std::unique_ptr<SimHandler> handler_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Cluster> cluster_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::map<std::uint64_t, Run> runs_;
   std::uint64_t last_run_ = 0;

@@ -1,7 +1,6 @@
 #include "simulation/world.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "simulation/callers.h"
 
@@ -39,6 +38,10 @@ class WallClock {
   double drift_ = 0;
 };
 
+// From the death of a node to the first scan of its shards by another; and until all that stay have their part.
+constexpr Duration kTakeover = ClusterConfig{}.timeout + 2s;
+constexpr Duration kBalanced = 2 * ClusterConfig{}.timeout + 2s;
+
 class World {
  public:
   World(std::uint64_t seed, const WorldOptions& options);
@@ -73,6 +76,8 @@ class World {
   void end_faults();
   void live_on();
   void calm_down();
+  void check_owners(const char* when);
+  void hand_over_one();
   void hand_over();
 
   Random random_;
@@ -87,6 +92,7 @@ class World {
   std::vector<BizType> types_;
   std::shared_ptr<const TypeCatalog> catalog_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
+  bool is_shared_ = false;
   std::unique_ptr<Callers> callers_;
   MonoTime faults_end_{};
   double crashes_ = 0, clock_steps_ = 0, outages_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0,
@@ -107,14 +113,18 @@ World::World(std::uint64_t seed, const WorldOptions& options)
   draw_config();
   draw_types();
   draw_faults();
-  std::vector<Shard> shards(4);
-  std::iota(shards.begin(), shards.end(), Shard(0));
-  const int n = chance(0.25) ? 2 : 1;  // two that both believe they own every shard
+  const int n = 1 + static_cast<int>(random_.below(3));
+  is_shared_ = chance(0.7);  // the others all believe that they own every shard
+  database_.members.on_notify = [this] {
+    for (const auto& node : nodes_)
+      if (checker_.is_calm() || !chance(0.1)) node->members_changed();
+  };
   std::vector<SimNode*> nodes;
   for (int i = 0; i < n; ++i) {
     config_.node = "node-" + std::to_string(i);
-    nodes_.push_back(
-        std::make_unique<SimNode>(context_, config_.node, config_, shards, 1 + static_cast<int>(random_.below(2))));
+    nodes_.push_back(std::make_unique<SimNode>(context_, config_.node, config_,
+                                               is_shared_ ? Ownership::shared : Ownership::everything,
+                                               1 + static_cast<int>(random_.below(2))));
     nodes.push_back(nodes_.back().get());
   }
   std::vector<TypeId> ids;
@@ -277,7 +287,7 @@ void World::end_faults() {
 void World::live_on() {
   // Rows that landed behind a low-water mark wait for the sweep; all others for a scan. The rest is the time the work
   // itself takes.
-  checker_.faults_ended(config_.sweep_interval + 2 * config_.scan_interval + 5s);
+  checker_.faults_ended(config_.sweep_interval + 2 * config_.scan_interval + 5s + (is_shared_ ? kTakeover : 0s));
   const MonoTime give_up = scheduler_.now() + 5min;
   while (!database_.live().empty() && scheduler_.now() < give_up && checker_.failures().empty()) {
     scheduler_.run_until(scheduler_.now() + 500ms);
@@ -286,7 +296,28 @@ void World::live_on() {
   }
 }
 
+// Every shard is scanned by one node, and each node has its part.
+void World::check_owners(const char* when) {
+  if (!is_shared_) return;
+  std::vector<int> scanned(static_cast<std::size_t>(database_.shards()));
+  std::size_t least = scanned.size(), most = 0;
+  for (const auto& node : nodes_) {
+    if (!node->is_up()) continue;
+    const auto shards = node->shards();
+    least = std::min(least, shards.size()), most = std::max(most, shards.size());
+    for (const Shard shard : shards) ++scanned[static_cast<std::size_t>(shard)];
+  }
+  for (std::size_t shard = 0; shard < scanned.size(); ++shard)
+    if (scanned[shard] != 1)
+      checker_.fail("owner", std::string(when) + ", " + std::to_string(scanned[shard]) + " nodes scan shard " +
+                                 std::to_string(shard));
+  if (most - least > 1) checker_.fail("owner", std::string(when) + ", the shards are not balanced");
+}
+
 void World::calm_down() {
+  if (is_shared_) scheduler_.run_until(scheduler_.now() + kBalanced);
+  check_owners("without faults");
+  const auto map = database_.members.map().version;
   checker_.calm_begins();
   callers_->probe(10, kOnTime, config_.scan_interval);
   for (int i = 0; i < 3; ++i)
@@ -305,7 +336,25 @@ void World::calm_down() {
   scheduler_.run_until(scheduler_.now() + 28s + config_.lookahead + 2s);
   if (!checker_.failures().empty()) return;
   for (const auto& node : nodes_) node->check_at_rest();
+  if (database_.members.map().version != map) checker_.fail("owner", "shards move although nobody comes or goes");
+  if (nodes_.size() > 1) hand_over_one();
   hand_over();
+}
+
+// One of several leaves in the middle of its work: the others have its shards at once.
+void World::hand_over_one() {
+  SimNode& leaver = *nodes_[random_.below(nodes_.size())];
+  callers_->rush(12);
+  scheduler_.run_until(scheduler_.now() + up_to(2ms));
+  leaver.drain(5s);
+  scheduler_.run_until(scheduler_.now() + 1s);
+  if (leaver.is_up()) return checker_.fail("handover", leaver.name() + " does not come to an end");
+  check_owners("one second after a node left");
+  callers_->rush(12);
+  scheduler_.run_until(scheduler_.now() + 3s);
+  boot(leaver);
+  if (is_shared_) scheduler_.run_until(scheduler_.now() + kBalanced);
+  check_owners("after it came back");
 }
 
 // A node leaves in the middle of its work; the next one finds everything.

@@ -35,6 +35,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::optional<Error> bad_handler;
   Readiness state{true, {{"database", "ok"}}};
   std::string hold;
+  std::vector<NodeInfo> members;
   // What the tests look at.
   std::vector<Hint> hints;
   int reloads = 0;
@@ -59,6 +60,8 @@ class FakeBackend final : public Backend, private FaultPoint {
   Readiness readiness() const override { return state; }
   std::string metrics_text() const override { return "# TYPE tocsin_up gauge\ntocsin_up 1\n"; }
   std::string hold_reason(TypeId) const override { return hold; }
+  std::vector<NodeInfo> nodes() const override { return members; }
+  std::string shard_owner(Shard) const override { return node_name(); }
 
  private:
   Fate before(const FakeCall& call) override;

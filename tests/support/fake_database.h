@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "support/fake_members.h"
 #include "tocsin/job_desk.h"
 #include "tocsin/job_store.h"
 #include "tocsin/report_store.h"
@@ -100,6 +101,7 @@ class FakeDatabase {
   };
   std::function<void(const Change&)> on_change;
   FakeBugs bugs;
+  FakeMembers members;
 
   WallTime now() const { return clock_(); }
   int shards() const { return shards_; }

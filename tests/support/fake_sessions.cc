@@ -1,6 +1,7 @@
 // Sessions over the database in memory: every call passes the fault point on its way there and back.
 #include "support/fake_sessions.h"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace tocsin {
@@ -158,6 +159,21 @@ Result<std::int64_t> FakeReportStore::overdue(int at_most) {
   return call<std::int64_t>("overdue", false, [=, &db = database_](WallTime now) { return db.overdue(at_most, now); });
 }
 
+Result<std::vector<std::int64_t>> FakeReportStore::due_soon(std::span<const Shard> shards, Duration within,
+                                                            int at_most) {
+  return call<std::vector<std::int64_t>>("due_soon", false, [=, s = copied(shards), &db = database_](WallTime now) {
+    std::vector<std::int64_t> counts;
+    for (const Shard shard : s) {
+      const auto n = std::ranges::count_if(db.live(), [&](const auto& entry) {
+        const Job& job = entry.second.job;
+        return job.status == JobStatus::pending && job.shard() == shard && job.fire_at < now + within;
+      });
+      counts.push_back(std::min<std::int64_t>(n, at_most));
+    }
+    return counts;
+  });
+}
+
 Result<DatabaseInfo> FakeReportStore::info() {
   return call<DatabaseInfo>("info", false, [&db = database_](WallTime now) {
     return DatabaseInfo{"memory", db.shards(), 1, now};
@@ -180,6 +196,26 @@ Result<std::optional<BizType>> FakeTypeStore::set_paused(const std::string& name
                                                          std::optional<WallTime> until) {
   return call<std::optional<BizType>>(
       "pause_type", true, [=, &db = database_](WallTime now) { return db.pause_type(name, paused, until, now); });
+}
+
+Result<BeatReply> FakeMemberStore::beat(const Beat& beat) {
+  const MonoTime asked = local_now();
+  auto reply =
+      call<BeatReply>("beat", true, [&db = database_, beat](WallTime now) { return db.members.beat(beat, now); });
+  if (reply) reply->asked = asked, reply->answered = local_now();
+  return reply;
+}
+
+Result<bool> FakeMemberStore::replace_map(std::int64_t known, const std::vector<NodeId>& owners) {
+  return call<bool>("replace_map", true,
+                    [&db = database_, known, owners](WallTime) { return db.members.replace_map(known, owners); });
+}
+
+Status FakeMemberStore::leave(NodeId id) {
+  return call<Unit>("leave", true, [&db = database_, id](WallTime) {
+    db.members.leave(id);
+    return Unit{};
+  });
 }
 
 }  // namespace tocsin

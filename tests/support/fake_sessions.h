@@ -95,6 +95,7 @@ class FakeReportStore final : public ReportStore, private FakeSession {
   Result<std::vector<Job>> list(const JobFilter& filter) override;
   Result<std::vector<TypeCount>> counts() override;
   Result<std::int64_t> overdue(int at_most) override;
+  Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) override;
   Result<DatabaseInfo> info() override;
 };
 
@@ -106,6 +107,14 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
   Result<RemoveReply> remove(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                             std::optional<WallTime> until) override;
+};
+
+class FakeMemberStore final : public MemberStore, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<BeatReply> beat(const Beat& beat) override;
+  Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) override;
+  Status leave(NodeId id) override;
 };
 
 }  // namespace tocsin

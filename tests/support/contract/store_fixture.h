@@ -12,6 +12,7 @@
 
 #include "tocsin/job_desk.h"
 #include "tocsin/job_store.h"
+#include "tocsin/member_store.h"
 #include "tocsin/report_store.h"
 
 namespace tocsin {
@@ -26,6 +27,10 @@ class StoreFixture {
   virtual JobDesk& other_desk() = 0;
   virtual ReportStore& reports() = 0;
   virtual TypeStore& types() = 0;
+  virtual MemberStore& members() = 0;
+  virtual MemberStore& other_members() = 0;
+  // The session behind members() ends; the next call makes another.
+  virtual void end_members_session(NodeId last_beat) = 0;
   virtual int shards() const = 0;
   virtual WallTime now() = 0;
   // Returns when the database's clock shows `time` or later; at most a few milliseconds away.

@@ -74,6 +74,8 @@ TEST_F(Routes, AnswerEveryPathOfTheContract) {
                             "GET /readyz",
                             "GET /metrics",
                             "GET /v1/stats",
+                            "GET /v1/nodes",
+                            "GET /v1/shards",
                             "GET /openapi.json"}) {
     const auto& routes = api.router().routes();
     EXPECT_TRUE(std::any_of(routes.begin(), routes.end(), [&](const Route& r) {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/stage.h"
 #include "pipeline/engine_shared.h"
-#include "pipeline/stage.h"
 #include "tocsin/job_store.h"
 
 namespace tocsin {

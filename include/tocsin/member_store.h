@@ -1,0 +1,64 @@
+// Who belongs to the cluster, and which node scans which shard: kept in the home database. Implemented by PgMemberStore
+// (src/postgres) and FakeMemberStore (tests/support); tests/contract runs one suite on both.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tocsin/clock.h"
+#include "tocsin/error.h"
+
+namespace tocsin {
+
+// Drawn at process start, positive: a restart under an old name is a new node. 0: nobody.
+using NodeId = std::int64_t;
+
+struct Member {
+  NodeId id = 0;
+  std::string name;  // for people
+  std::string version;
+  bool is_draining = false;          // leaves: takes no shards, and gives up those it has
+  WallTime heartbeat_at{};           // by the database's clock; changes with every heartbeat
+  Duration heartbeat_age{0};         // not negative
+  std::optional<Duration> scan_age;  // since its last scan of all its shards; nullopt: none yet
+  bool is_connected = true;          // the session of its last heartbeat is still there
+};
+
+// Replaced as a whole; `version` grows by one each time.
+struct ShardMap {
+  std::int64_t version = 0;
+  std::vector<NodeId> owners;  // by shard; empty before the first assignment
+};
+
+struct Beat {
+  NodeId id = 0;
+  std::string name;
+  std::string version;
+  bool is_draining = false;
+  std::optional<Duration> scan_age;
+  std::int64_t known_map = -1;  // version of the map that the node has; -1: none
+  bool wakes_others = false;    // this node's state has changed
+};
+
+struct BeatReply {
+  std::vector<Member> members;   // this node's own row included, by id
+  std::optional<ShardMap> map;   // when it is another than the known one
+  MonoTime asked{}, answered{};  // the local clock before the request and after the reply
+};
+
+// Thread: owner only (each thread has its own).
+class MemberStore {
+ public:
+  virtual ~MemberStore() = default;
+  // Writes this node's heartbeat and reads all members.
+  virtual Result<BeatReply> beat(const Beat& beat) = 0;
+  // Makes `owners` version known + 1 if `known` is the stored version, and wakes the other nodes. False: somebody else
+  // was faster, nothing was changed.
+  virtual Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) = 0;
+  // Removes this node's row and wakes the others. Safe to repeat.
+  virtual Status leave(NodeId id) = 0;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,130 @@
+// /v1/nodes and /v1/shards: who belongs to the cluster, and who scans what.
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "api/json_writer.h"
+#include "api/resources.h"
+#include "api/url.h"
+
+namespace tocsin {
+namespace {
+
+constexpr int kDueSoonCap = 10'000;  // counted exactly up to here
+constexpr Duration kSoon = std::chrono::seconds(5);
+constexpr int kMaxPage = 1000;
+
+constexpr std::string_view kCursorMark = "shard:";  // so that a cursor of another list is not taken for one of this
+
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+std::string cursor_text(int next) { return base64url(std::string(kCursorMark) + std::to_string(next)); }
+std::optional<int> shard_from_cursor(const std::string& cursor) {
+  const auto text = base64url_decoded(cursor);
+  return text && text->starts_with(kCursorMark) ? number(std::string_view(*text).substr(kCursorMark.size()))
+                                                : std::nullopt;
+}
+
+std::int64_t milliseconds(Duration length) { return length.count() / 1000; }
+
+void nodes(const ApiContext& context, const CallPtr& call) {
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object().key("items").begin_array();
+  for (const NodeInfo& node : context.backend.nodes()) {
+    out.begin_object().field("node", node.name).field("id", std::to_string(node.id)).field("state", node.state);
+    out.field("heartbeat_age_ms", milliseconds(node.heartbeat_age))
+        .field("shards", node.shards.size())
+        .field("version", node.version)
+        .end_object();
+  }
+  out.end_array().key("next_cursor").null().end_object();  // always whole: a cluster is small
+  call->reply(200, std::move(text));
+}
+
+struct Page {
+  int first = 0;  // shard
+  int limit = 100;
+};
+
+std::optional<Problem> read_page(const Call& call, int shards, Page& page) {
+  if (const auto text = call.parameter("cursor")) {
+    const auto first = shard_from_cursor(*text);
+    if (!first || *first < 0 || *first >= shards) return Problem{400, "Must be a next_cursor of this list.", "cursor"};
+    page.first = *first;
+  }
+  if (const auto text = call.parameter("limit")) {
+    const auto limit = number(*text);
+    if (!limit || *limit < 1 || *limit > kMaxPage) return Problem{400, "Must be 1 to 1000.", "limit"};
+    page.limit = *limit;
+  }
+  return {};
+}
+
+std::string shards_text(const Backend& backend, const std::vector<Shard>& page, const std::vector<std::int64_t>& due) {
+  const std::vector<NodeInfo> all = backend.nodes();
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object().key("items").begin_array();
+  for (std::size_t i = 0; i < page.size(); ++i) {
+    const auto owner = std::ranges::find_if(
+        all, [&](const NodeInfo& node) { return std::ranges::binary_search(node.shards, page[i]); });
+    const bool is_owned = owner != all.end();
+    out.begin_object().field("shard", page[i]).field("database", backend.database_of(page[i]));
+    out.field("node", is_owned ? std::optional(owner->name) : std::nullopt);
+    out.field("scanned_age_ms",
+              is_owned && owner->scan_age ? std::optional(milliseconds(*owner->scan_age)) : std::nullopt);
+    out.field("pending_due_soon", due[i]).end_object();
+  }
+  out.end_array().key("next_cursor");
+  const bool has_more = !page.empty() && page.back() + 1 < backend.shards();
+  has_more ? out.value(cursor_text(page.back() + 1)) : out.null();
+  out.end_object();
+  return text;
+}
+
+void shards(ApiContext& context, const CallPtr& call) {
+  Page asked;
+  const int n = context.backend.shards();
+  if (const auto problem = read_page(*call, n, asked)) return call->refuse(*problem);
+  std::vector<Shard> page;
+  for (int shard = asked.first; shard < std::min(n, asked.first + asked.limit); ++shard)
+    page.push_back(static_cast<Shard>(shard));
+  context.on_database(call, [&context, call, page](Stores& stores) {
+    const auto due = stores.reports.due_soon(page, kSoon, kDueSoonCap);
+    if (!due) return call->refuse(context.problem_of(due.error()));
+    call->reply(200, shards_text(context.backend, page, *due));
+  });
+}
+
+}  // namespace
+
+std::vector<Route> cluster_routes(ApiContext& context) {
+  return {
+      {.method = "GET",
+       .path = "/v1/nodes",
+       .access = Access::read,
+       .operation_id = "listNodes",
+       .tag = "Operations",
+       .summary = "The nodes of the cluster",
+       .replies = {{200, "NodePage"}},
+       .handler = [&context](const CallPtr& call) { nodes(context, call); }},
+      {.method = "GET",
+       .path = "/v1/shards",
+       .access = Access::read,
+       .operation_id = "listShards",
+       .tag = "Operations",
+       .summary = "The shards, and who scans them",
+       .query = {{"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", "Shards per page"},
+                 {"cursor", R"({"type":"string"})", "next_cursor of the page before"}},
+       .replies = {{200, "ShardPage"}},
+       .errors = {429, 503},
+       .handler = [&context](const CallPtr& call) { shards(context, call); }},
+  };
+}
+
+}  // namespace tocsin

@@ -1,0 +1,50 @@
+// What this node knows of its cluster: written by the heartbeat, read by everybody.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/latest.h"
+#include "tocsin/member_store.h"
+
+namespace tocsin {
+
+struct ClusterConfig {
+  NodeId id = 0;
+  std::string name;
+  std::string version;
+  int shards = 1;
+  Duration timeout = std::chrono::seconds(5);  // from a node's death to the moment that others scan its shards
+  Duration retry_pause = std::chrono::milliseconds(200);
+
+  Duration interval() const { return timeout / 5; }
+  // So long seen silent, and a node counts as dead; its last heartbeat may have been seen one interval late.
+  Duration patience() const { return timeout - interval(); }
+  // When the session that wrote the last heartbeat is gone too. No less: a lost connection is made again in less time.
+  Duration timeout_without_session() const { return timeout / 2; }
+  // So long without a heartbeat it has missed one: it keeps its shards and is given none.
+  Duration hesitation() const { return timeout * 3 / 10; }
+  // It stops by itself a little before the others act on its silence.
+  Duration trust() const { return patience() - timeout / 10; }
+};
+
+// A member as this node has watched it, by its own monotonic clock: a step of the database's clock kills nobody, and
+// silence counts only while this node could hear.
+struct SeenMember {
+  Member member;
+  Duration silent_for{0};  // since its heartbeat was seen to change
+  Duration steady_for{0};  // since it joined, or was last silent for long
+  bool is_heard = false;   // its heartbeat was seen to change: before that it may have been dead for an hour
+};
+
+struct ClusterView {
+  std::vector<SeenMember> members;  // by id, this node included
+  ShardMap map;
+  MonoTime answered{};
+};
+
+// Thread: any.
+using LatestView = Latest<ClusterView>;
+
+}  // namespace tocsin

@@ -1,0 +1,69 @@
+#include "cluster/heartbeat.h"
+
+#include <algorithm>
+
+namespace tocsin {
+
+void Heartbeat::request() {
+  is_requested_ = true;
+  if (self_) self_->wake();
+}
+
+void Heartbeat::drain() {
+  is_draining_ = true;
+  request();
+}
+
+MonoTime Heartbeat::step(MonoTime now) {
+  if (now < next_ && !is_requested_) return next_;
+  is_requested_ = false;
+  const auto known = view_.get();
+  const bool is_draining = is_draining_;
+  // Told once: every node hears it, this one too.
+  auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scan_age(now),
+                            known ? known->map.version : -1, is_draining && !is_leave_told_});
+  if (!reply) {
+    events_.failed(name(), reply.error());
+    return next_ = now + config_.retry_pause;
+  }
+  next_ = reply->answered + config_.interval();  // take() may want it earlier
+  is_leave_told_ = is_draining;
+  const MonoTime asked = reply->asked;
+  view_.set(std::make_shared<const ClusterView>(take(*std::move(reply))));
+  hooks_.trusted_until(asked + config_.trust());
+  if (shard_owner_) shard_owner_->wake();
+  return next_;
+}
+
+ClusterView Heartbeat::take(BeatReply reply) {
+  const auto known = view_.get();
+  // Who could not hear must not judge: silence is counted anew. So an outage of the database kills nobody.
+  if (known && reply.answered - known->answered >= config_.timeout_without_session()) seen_.clear();
+  ClusterView view;
+  view.answered = reply.answered;
+  view.map = reply.map ? *std::move(reply.map) : known ? known->map : ShardMap{};
+  std::map<NodeId, Seen> seen;
+  for (Member& member : reply.members) {
+    Seen& now = seen[member.id];
+    const auto before = seen_.find(member.id);
+    now = before == seen_.end() ? Seen{member.heartbeat_at, reply.answered, reply.answered, member.id == config_.id}
+                                : before->second;
+    if (now.heartbeat_at != member.heartbeat_at) {
+      // Who comes back from a long silence is as good as new.
+      if (reply.answered - now.changed >= config_.timeout_without_session()) now.steady_since = reply.answered;
+      now.heartbeat_at = member.heartbeat_at;
+      now.changed = reply.answered;
+      now.is_heard = true;
+    }
+    // Look again as soon as the silence of this one is long enough.
+    const MonoTime dead_at =
+        now.changed + (member.is_connected ? config_.patience() : config_.timeout_without_session());
+    if (dead_at > reply.answered) next_ = std::min(next_, dead_at);
+    view.members.push_back(
+        {std::move(member), reply.answered - now.changed, reply.answered - now.steady_since, now.is_heard});
+  }
+  seen_ = std::move(seen);
+  return view;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,61 @@
+// Tells the cluster that this node lives, and learns who else does and who scans what.
+//
+// Thread: owner only, except request() and drain() (any).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+
+#include "base/stage.h"
+#include "base/waker.h"
+#include "cluster/cluster_view.h"
+#include "tocsin/event.h"
+
+namespace tocsin {
+
+class Heartbeat final : public Stage {
+ public:
+  struct Hooks {
+    std::function<std::optional<Duration>(MonoTime now)> scan_age;
+    std::function<void(MonoTime)> trusted_until;  // the others leave this node its shards until then
+  };
+  Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
+      : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
+
+  // Who is woken by news. REQUIRES: before the first step.
+  void set_wakers(Waker* self, Waker* shard_owner) { self_ = self, shard_owner_ = shard_owner; }
+
+  const char* name() const override { return "heartbeat"; }
+  MonoTime step(MonoTime now) override;
+
+  // One more, now: somebody told that something has changed.
+  void request();
+  // From now on this node takes no shards and gives up those it has.
+  void drain();
+
+ private:
+  struct Seen {
+    WallTime heartbeat_at{};
+    MonoTime changed{};  // when it was seen to change
+    MonoTime steady_since{};
+    bool is_heard = false;
+  };
+
+  ClusterView take(BeatReply reply);
+
+  const ClusterConfig config_;
+  MemberStore& store_;
+  LatestView& view_;
+  EventSink& events_;
+  const Hooks hooks_;
+  Waker* self_ = nullptr;
+  Waker* shard_owner_ = nullptr;
+  std::map<NodeId, Seen> seen_;
+  MonoTime next_{};
+  bool is_leave_told_ = false;
+  std::atomic<bool> is_requested_{true};
+  std::atomic<bool> is_draining_{false};
+};
+
+}  // namespace tocsin

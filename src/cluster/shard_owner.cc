@@ -1,0 +1,42 @@
+#include "cluster/shard_owner.h"
+
+namespace tocsin {
+
+MonoTime ShardOwner::step(MonoTime) {
+  const auto view = view_.get();
+  if (!view || view == judged_) return kWhenWoken;
+  judged_ = view;
+
+  std::vector<Shard> owned;
+  for (std::size_t shard = 0; shard < view->map.owners.size(); ++shard)
+    if (view->map.owners[shard] == config_.id) owned.push_back(static_cast<Shard>(shard));
+  if (owned != owned_) hooks_.owned(owned_ = std::move(owned));
+
+  std::vector<NodeId> before = view->map.owners;
+  before.resize(static_cast<std::size_t>(config_.shards));
+  const auto after = assign_shards(before, peers(*view));
+  if (after == view->map.owners) return kWhenWoken;
+  const auto replaced = store_.replace_map(view->map.version, after);
+  // Refused, or in doubt: the next heartbeat reads what became of it.
+  if (!replaced)
+    events_.failed(name(), replaced.error());
+  else
+    hooks_.proposed();
+  return kWhenWoken;
+}
+
+std::vector<Peer> ShardOwner::peers(const ClusterView& view) const {
+  std::vector<Peer> peers;
+  for (const auto& [member, silent_for, steady_for, is_heard] : view.members) {
+    if (member.is_draining) continue;
+    const Duration patience = member.is_connected ? config_.patience() : config_.timeout_without_session();
+    if (silent_for >= patience) continue;
+    const Standing standing = !is_heard || silent_for >= config_.hesitation() ? Standing::keeps
+                              : steady_for < config_.timeout                  ? Standing::newcomer
+                                                                              : Standing::shares;
+    peers.push_back({member.id, standing});
+  }
+  return peers;
+}
+
+}  // namespace tocsin

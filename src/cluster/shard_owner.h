@@ -1,0 +1,43 @@
+// Keeps the shard map in step with the members, and this node's shards in step with the map.
+//
+// Every node proposes what assign_shards() makes of the map and of the members that it sees; the store takes the first
+// proposal for each version. Thread: owner only.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/stage.h"
+#include "cluster/cluster_view.h"
+#include "core/shard_assignment.h"
+#include "tocsin/event.h"
+#include "tocsin/shard.h"
+
+namespace tocsin {
+
+class ShardOwner final : public Stage {
+ public:
+  struct Hooks {
+    std::function<void(std::vector<Shard>)> owned;  // this node's shards from now on, in order
+    std::function<void()> proposed;                 // the map may have changed: read it
+  };
+  ShardOwner(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
+      : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
+
+  const char* name() const override { return "shard_owner"; }
+  // Woken by the heartbeat, after every news.
+  MonoTime step(MonoTime now) override;
+
+ private:
+  std::vector<Peer> peers(const ClusterView& view) const;
+
+  const ClusterConfig config_;
+  MemberStore& store_;
+  LatestView& view_;
+  EventSink& events_;
+  const Hooks hooks_;
+  std::vector<Shard> owned_;
+  std::shared_ptr<const ClusterView> judged_;
+};
+
+}  // namespace tocsin

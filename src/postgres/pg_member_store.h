@@ -1,0 +1,23 @@
+// Membership in the home database.
+// Thread: owner only.
+#pragma once
+
+#include "postgres/session.h"
+#include "tocsin/member_store.h"
+
+namespace tocsin {
+
+class PgMemberStore final : public MemberStore {
+ public:
+  PgMemberStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
+
+  Result<BeatReply> beat(const Beat& beat) override;
+  Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) override;
+  Status leave(NodeId id) override;
+
+ private:
+  Session& session_;
+  const Clock& clock_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,115 @@
+// MemberStore: heartbeats, the shard map and leaving.
+#include "support/contract/store_fixture.h"
+
+namespace tocsin {
+namespace {
+
+Beat beat_of(NodeId id, std::int64_t known_map = -1) {
+  return {id, "node-" + std::to_string(id), "1.2.3", false, std::nullopt, known_map};
+}
+
+const Member* find_in(const BeatReply& reply, NodeId id) {
+  for (const Member& member : reply.members)
+    if (member.id == id) return &member;
+  return nullptr;
+}
+
+TEST_P(StoreContract, AHeartbeatShowsThisNodeAndAllOthersById) {
+  EXPECT_EQ(must(db->members().beat(beat_of(7))).members.size(), 1U);
+  const BeatReply reply = must(db->other_members().beat(beat_of(3)));
+  ASSERT_EQ(reply.members.size(), 2U);
+  EXPECT_EQ(reply.members[0].id, 3);
+  EXPECT_EQ(reply.members[1].id, 7);
+  EXPECT_EQ(reply.members[1].name, "node-7");
+  EXPECT_EQ(reply.members[1].version, "1.2.3");
+  EXPECT_FALSE(reply.members[1].is_draining);
+  EXPECT_TRUE(reply.members[1].is_connected);
+  EXPECT_LE(reply.asked, reply.answered);
+}
+
+TEST_P(StoreContract, EveryHeartbeatMovesTheRowsTimeAndSilenceDoesNot) {
+  const WallTime first = find_in(must(db->members().beat(beat_of(1))), 1)->heartbeat_at;
+  const BeatReply seen = must(db->other_members().beat(beat_of(2)));
+  EXPECT_EQ(find_in(seen, 1)->heartbeat_at, first);
+  let_pass(std::chrono::milliseconds(2));
+  EXPECT_EQ(find_in(must(db->other_members().beat(beat_of(2))), 1)->heartbeat_at, first);
+  EXPECT_GE(find_in(must(db->other_members().beat(beat_of(2))), 1)->heartbeat_age, std::chrono::milliseconds(2));
+  EXPECT_GT(find_in(must(db->members().beat(beat_of(1))), 1)->heartbeat_at, first);
+  EXPECT_EQ(must(db->other_members().beat(beat_of(2))).members.size(), 2U) << "one row per node";
+}
+
+TEST_P(StoreContract, TheAgeOfTheLastScanIsToldAndGrows) {
+  Beat told = beat_of(1);
+  EXPECT_FALSE(find_in(must(db->members().beat(told)), 1)->scan_age);
+  told.scan_age = std::chrono::seconds(3);
+  static_cast<void>(must(db->members().beat(told)));
+  let_pass(std::chrono::milliseconds(1));
+  const BeatReply reply = must(db->other_members().beat(beat_of(2)));
+  ASSERT_TRUE(find_in(reply, 1)->scan_age);
+  EXPECT_GT(*find_in(reply, 1)->scan_age, std::chrono::seconds(3));
+  EXPECT_LT(*find_in(reply, 1)->scan_age, std::chrono::hours(1));
+}
+
+TEST_P(StoreContract, DrainingIsSeenAndLeavingRemovesTheRow) {
+  Beat leaving = beat_of(1);
+  static_cast<void>(must(db->members().beat(beat_of(1))));
+  leaving.is_draining = true;
+  static_cast<void>(must(db->members().beat(leaving)));
+  EXPECT_TRUE(find_in(must(db->other_members().beat(beat_of(2))), 1)->is_draining);
+  static_cast<void>(must(db->members().leave(1)));
+  EXPECT_EQ(find_in(must(db->other_members().beat(beat_of(2))), 1), nullptr);
+  static_cast<void>(must(db->members().leave(1)));
+  EXPECT_EQ(must(db->other_members().beat(beat_of(2))).members.size(), 1U);
+}
+
+TEST_P(StoreContract, TheEndOfTheSessionIsSeenUntilTheNextHeartbeat) {
+  static_cast<void>(must(db->members().beat(beat_of(1))));
+  db->end_members_session(1);
+  EXPECT_FALSE(find_in(must(db->other_members().beat(beat_of(2))), 1)->is_connected);
+  EXPECT_TRUE(find_in(must(db->members().beat(beat_of(1))), 1)->is_connected);
+  EXPECT_TRUE(find_in(must(db->other_members().beat(beat_of(2))), 1)->is_connected);
+}
+
+TEST_P(StoreContract, TheMapIsEmptyAtFirstAndComesOnlyWhenItIsNotKnown) {
+  const BeatReply first = must(db->members().beat(beat_of(1)));
+  ASSERT_TRUE(first.map);
+  EXPECT_EQ(first.map->version, 0);
+  EXPECT_TRUE(first.map->owners.empty());
+  EXPECT_FALSE(must(db->members().beat(beat_of(1, 0))).map);
+
+  ASSERT_TRUE(must(db->members().replace_map(0, {1, 2, 0, 5'000'000'000'000})));
+  const BeatReply second = must(db->other_members().beat(beat_of(2, 0)));
+  ASSERT_TRUE(second.map);
+  EXPECT_EQ(second.map->version, 1);
+  EXPECT_EQ(second.map->owners, (std::vector<NodeId>{1, 2, 0, 5'000'000'000'000}));
+}
+
+TEST_P(StoreContract, OfTwoProposalsForOneVersionOneWins) {
+  EXPECT_TRUE(must(db->members().replace_map(0, {1, 1})));
+  EXPECT_FALSE(must(db->other_members().replace_map(0, {2, 2})));
+  EXPECT_EQ(must(db->members().beat(beat_of(1))).map->owners, (std::vector<NodeId>{1, 1}));
+  EXPECT_TRUE(must(db->other_members().replace_map(1, {2, 2})));
+  EXPECT_FALSE(must(db->members().replace_map(5, {3, 3}))) << "a version that never was";
+  const BeatReply reply = must(db->members().beat(beat_of(1)));
+  EXPECT_EQ(reply.map->version, 2);
+  EXPECT_EQ(reply.map->owners, (std::vector<NodeId>{2, 2}));
+}
+
+TEST_P(StoreContract, DueSoonCountsPendingJobsByShard) {
+  const JobId now = create(due("a")), far = create(later("b"));
+  const JobId running = create(due("c"));
+  claim_one(running);
+  std::vector<Shard> all;
+  for (int shard = db->shards() - 1; shard >= 0; --shard) all.push_back(static_cast<Shard>(shard));
+  const auto soon = must(db->reports().due_soon(all, std::chrono::seconds(5), 10));
+  ASSERT_EQ(soon.size(), all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(soon[i], all[i] == shard_of(now) ? 1 : 0) << all[i];
+  const auto ever = must(db->reports().due_soon(all, std::chrono::hours(2), 10));
+  std::int64_t sum = 0;
+  for (const auto n : ever) sum += n;
+  EXPECT_EQ(sum, 2);
+  EXPECT_EQ(must(db->reports().due_soon(std::vector<Shard>{shard_of(far)}, std::chrono::hours(2), 0))[0], 0);
+}
+
+}  // namespace
+}  // namespace tocsin

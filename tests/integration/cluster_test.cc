@@ -1,0 +1,203 @@
+// Several nodes on one database: who scans what, and who takes over from whom.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <pqxx/pqxx>
+#include <set>
+
+#include "support/node_process.h"
+#include "support/test_database.h"
+
+namespace tocsin {
+namespace {
+
+constexpr int kShards = 8;
+using Owners = std::map<int, std::string>;  // name of the owning node by shard
+
+class Cluster : public testing::Test {
+ protected:
+  NodeProcess& start(const std::string& name) {
+    nodes[name] = std::make_unique<NodeProcess>(
+        database.url(), std::vector<std::string>{"--node-name", name, "--heartbeat-timeout", "2s"});
+    return *nodes[name];
+  }
+  NodeProcess& node(const std::string& name) { return *nodes.at(name); }
+
+  static Owners owners(NodeProcess& asked) {
+    Owners owners;
+    const Reply reply = asked.rest().get("/v1/shards");
+    EXPECT_EQ(reply.status, 200) << reply.text;
+    for (const Json& item : reply.body["items"])
+      if (!item["node"].is_null()) owners[item["shard"].get<int>()] = item["node"].get<std::string>();
+    return owners;
+  }
+  static std::map<std::string, int> loads(const Owners& owners) {
+    std::map<std::string, int> loads;
+    for (const auto& [shard, name] : owners) ++loads[name];
+    return loads;
+  }
+  // Those that run, and nobody else, own all shards in equal parts; and all say so.
+  bool are_shared() {
+    std::set<Owners> opinions;
+    for (const auto& [name, each] : nodes) opinions.insert(owners(*each));
+    if (opinions.size() != 1 || opinions.begin()->size() != kShards) return false;
+    const auto load = loads(*opinions.begin());
+    if (load.size() != nodes.size()) return false;
+    for (const auto& [name, n] : load)
+      if (!nodes.contains(name) || n < kShards / static_cast<int>(nodes.size())) return false;
+    return true;
+  }
+
+  void put_noop() {
+    ASSERT_LT(nodes.begin()->second->rest().put("/v1/types/noop", {{"handler", {{"kind", "noop"}}}}).status, 300);
+  }
+  // Jobs in every shard, due in the next time; how many.
+  int create_jobs(NodeProcess& accepting, int n, int delay_ms, int spread_ms) {
+    Json jobs = Json::array();
+    for (int i = 0; i < n; ++i) {
+      jobs.push_back({{"biz_type", "noop"},
+                      {"biz_id", "b-" + std::to_string(++last_)},
+                      {"delay_ms", delay_ms + i * spread_ms / n}});
+    }
+    const Reply reply = accepting.rest().post("/v1/jobs/batch", {{"jobs", jobs}});
+    EXPECT_EQ(reply.status, 201) << reply.text;
+    return n;
+  }
+  bool all_fired_once(int n) {
+    if (!eventually([&] { return database.number("SELECT count(*) FROM tocsin.job WHERE status = 'done'") == n; }))
+      return false;
+    return database.number("SELECT count(*) FROM tocsin.job WHERE attempts <> 1") == 0 &&
+           database.number("SELECT count(*) FROM tocsin.job") == n &&
+           database.number("SELECT n FROM tocsin.job_stats WHERE biz_type = 'noop' AND status = 'done'") == n;
+  }
+
+  TestDatabase database{kShards};
+  std::map<std::string, std::unique_ptr<NodeProcess>> nodes;
+
+ private:
+  int last_ = 0;
+};
+
+TEST_F(Cluster, NodesShareTheShardsAndEachJobIsFiredByTheOwnerWhoeverAcceptedIt) {
+  for (const char* name : {"a", "b", "c"}) start(name);
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  put_noop();
+  const Reply listed = node("b").rest().get("/v1/nodes");
+  ASSERT_EQ(listed.body["items"].size(), 3U) << listed.text;
+  for (const Json& item : listed.body["items"]) EXPECT_EQ(item["state"], "active") << listed.text;
+
+  int created = 0;
+  for (const char* name : {"a", "b", "c"}) created += create_jobs(node(name), 40, 0, 300);
+  EXPECT_TRUE(all_fired_once(created));
+  const Owners by_shard = owners(node("a"));
+  for (const auto& row : database.query("SELECT shard, node FROM tocsin.job"))
+    EXPECT_EQ(row[1].as<std::string>(), by_shard.at(row[0].as<int>()));
+  ASSERT_TRUE(eventually([&] { return are_shared(); })) << "and nothing has moved";
+  EXPECT_EQ(owners(node("a")), by_shard);
+}
+
+TEST_F(Cluster, AJobAcceptedElsewhereIsToldToItsOwner) {
+  class Ears final : public pqxx::notification_receiver {
+   public:
+    explicit Ears(pqxx::connection& connection) : pqxx::notification_receiver(connection, "tocsin_due") {}
+    void operator()(const std::string& payload, int) override { heard += payload + ';'; }
+    std::string heard;
+  };
+  for (const char* name : {"a", "b"}) start(name);
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  put_noop();
+  pqxx::connection connection(database.url());
+  Ears ears(connection);
+  std::set<std::string> foreign;
+  const Owners by_shard = owners(node("a"));
+  for (int i = 0; i < 16; ++i) {
+    const Reply reply = node("a").rest().post(
+        "/v1/jobs", {{"biz_type", "noop"}, {"biz_id", "k-" + std::to_string(i)}, {"delay_ms", 3000}});
+    ASSERT_EQ(reply.status, 201) << reply.text;
+    const auto id = reply.body["job_id"].get<std::string>();
+    if (by_shard.at(reply.body["shard"].get<int>()) == "b") foreign.insert(id);
+  }
+  ASSERT_FALSE(foreign.empty());
+  EXPECT_TRUE(eventually([&] {
+    connection.get_notifs();
+    std::size_t n = 0;
+    for (const std::string& id : foreign) n += ears.heard.find(id + ' ') != std::string::npos;
+    return n == foreign.size();
+  })) << ears.heard;
+  EXPECT_TRUE(all_fired_once(16));
+}
+
+TEST_F(Cluster, ATerminatedNodeHandsOverAndAllItsJobsFire) {
+  for (const char* name : {"a", "b", "c"}) start(name);
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  put_noop();
+  const int n = create_jobs(node("a"), 300, 0, 4000);
+  EXPECT_EQ(node("b").stop(), 0);
+  nodes.erase("b");
+  EXPECT_TRUE(eventually([&] { return are_shared(); }));
+  EXPECT_TRUE(all_fired_once(n));
+  EXPECT_EQ(node("a").rest().get("/v1/nodes").body["items"].size(), 2U) << "it left";
+}
+
+TEST_F(Cluster, AKilledNodeIsReplacedAndAllItsJobsFireOnce) {
+  for (const char* name : {"a", "b", "c"}) start(name);
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  put_noop();
+  const int n = create_jobs(node("a"), 300, 0, 6000);
+  node("b").kill();
+  nodes.erase("b");
+  EXPECT_TRUE(eventually([&] { return are_shared(); }));
+  EXPECT_TRUE(all_fired_once(n));
+}
+
+TEST_F(Cluster, AFrozenNodeIsReplacedAndComesBack) {
+  for (const char* name : {"a", "b"}) start(name);
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  put_noop();
+  node("b").process().signal(SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return loads(owners(node("a")))["a"] == kShards; }));
+  const int n = create_jobs(node("a"), 100, 0, 500);
+  EXPECT_TRUE(all_fired_once(n));
+  const Reply listed = node("a").rest().get("/v1/nodes");
+  EXPECT_NE(listed.text.find("lost"), std::string::npos) << listed.text;
+  node("b").process().signal(SIGCONT);
+  EXPECT_TRUE(eventually([&] { return are_shared(); }));
+}
+
+TEST_F(Cluster, ARestartUnderTheOldNameWorksAtOnce) {
+  start("a"), start("b");
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  put_noop();
+  node("b").kill();
+  start("b");
+  const int n = create_jobs(node("b"), 100, 0, 500);
+  EXPECT_TRUE(all_fired_once(n));
+  EXPECT_TRUE(eventually([&] {
+    std::set<std::string> alive;
+    const Reply listed = node("a").rest().get("/v1/nodes");
+    for (const Json& item : listed.body["items"])
+      if (item["shards"] == kShards / 2) alive.insert(item["id"].get<std::string>());
+    return alive.size() == 2;
+  })) << "the new process has its part, the old one nothing";
+}
+
+TEST_F(Cluster, TheTablesOfNodesAndShardsFitAScreen) {
+  start("a-node-with-a-rather-long-name.example.com");
+  const std::string url = "http://127.0.0.1:" + std::to_string(nodes.begin()->second->port());
+  for (const char* command : {"nodes", "shards"}) {
+    const Ran ran = run_tocsin({command, "--url", url});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    std::istringstream lines(ran.out);
+    int n = 0;
+    for (std::string line; std::getline(lines, line); ++n) {
+      const auto characters = std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; });
+      EXPECT_LE(characters, 80) << line;
+    }
+    EXPECT_GT(n, 1);
+  }
+}
+
+}  // namespace
+}  // namespace tocsin

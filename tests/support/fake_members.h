@@ -1,0 +1,61 @@
+// The membership tables of the database in memory.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "tocsin/member_store.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class FakeMembers {
+ public:
+  std::function<void()> on_notify;  // what every listener hears
+
+  BeatReply beat(const Beat& beat, WallTime now) {
+    Row& own = rows_[beat.id];
+    own.member = {beat.id, beat.name, beat.version, beat.is_draining, now, Duration(0), beat.scan_age, true};
+    own.scanned_at = beat.scan_age ? std::optional(now - *beat.scan_age) : std::nullopt;
+    BeatReply reply;
+    for (const auto& [id, row] : rows_) {
+      Member& member = reply.members.emplace_back(row.member);
+      member.heartbeat_age = std::max(Duration(0), now - member.heartbeat_at);
+      if (row.scanned_at) member.scan_age = std::max(Duration(0), now - *row.scanned_at);
+    }
+    if (beat.known_map != map_.version) reply.map = map_;
+    if (beat.wakes_others) notify();
+    return reply;
+  }
+  bool replace_map(std::int64_t known, const std::vector<NodeId>& owners) {
+    if (map_.version != known) return false;
+    map_ = {known + 1, owners};
+    notify();
+    return true;
+  }
+  void leave(NodeId id) {
+    rows_.erase(id);
+    notify();
+  }
+
+  // The session that wrote the last heartbeat of this node is gone.
+  void end_session(NodeId id) {
+    if (const auto row = rows_.find(id); row != rows_.end()) row->second.member.is_connected = false;
+  }
+  const ShardMap& map() const { return map_; }
+
+ private:
+  struct Row {
+    Member member;
+    std::optional<WallTime> scanned_at;
+  };
+  void notify() const {
+    if (on_notify) on_notify();
+  }
+
+  std::map<NodeId, Row> rows_;
+  ShardMap map_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,248 @@
+// Heartbeat and shard owner of several nodes on one database in memory, stepped by hand.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "cluster/heartbeat.h"
+#include "cluster/shard_owner.h"
+#include "support/fake_sessions.h"
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+class HandClock final : public Clock {
+ public:
+  MonoTime time{1h};
+  MonoTime now() const override { return time; }
+};
+
+class Quiet final : public EventSink {
+ public:
+  void count(Counter, std::int64_t) override {}
+  void started(TypeId, Duration) override {}
+  void failed(std::string_view, const Error&) override { ++failures; }
+  int failures = 0;
+};
+
+// Fails every call while it is down.
+class Switch final : public FaultPoint {
+ public:
+  bool is_down = false;
+  Fate before(const FakeCall&) override { return is_down ? Fate::unavailable : Fate::happens; }
+  void working(const FakeCall&) override {}
+  bool after(const FakeCall&) override { return true; }
+  void keep(std::function<void()>) override {}
+};
+
+constexpr int kShards = 60;
+
+struct TestNode final : Waker {
+  TestNode(NodeId id, FakeDatabase& database, HandClock& clock)
+      : config{id, "node", "1", kShards},
+        store(database, &clock, &line),
+        heartbeat(config, store, view, events,
+                  {[](MonoTime) { return std::nullopt; }, [this](MonoTime until) { trusted_until = until; }}),
+        owner(config, store, view, events,
+              {[this](std::vector<Shard> shards) { owned = std::move(shards); }, [this] { heartbeat.request(); }}) {
+    heartbeat.set_wakers(this, this);
+  }
+  void wake() override { is_woken = true; }
+  void step(MonoTime now) {
+    do {
+      is_woken = false;
+      heartbeat.step(now);
+      owner.step(now);
+    } while (is_woken);
+  }
+
+  ClusterConfig config;
+  Switch line;
+  FakeMemberStore store;
+  LatestView view{nullptr};
+  Quiet events;
+  Heartbeat heartbeat;
+  ShardOwner owner;
+  bool is_woken = false;
+  std::vector<Shard> owned;
+  MonoTime trusted_until{};
+};
+
+class Cluster : public testing::Test {
+ protected:
+  TestNode& add(NodeId id) { return *nodes.emplace(id, std::make_unique<TestNode>(id, database, clock)).first->second; }
+  TestNode& node(NodeId id) { return *nodes.at(id); }
+  // Every node does what it has to do, every tenth of a second.
+  void pass(Duration time) {
+    for (const MonoTime end = clock.time + time; clock.time < end;) {
+      clock.time += 100ms;
+      wall += 100ms;
+      step();
+    }
+  }
+  void step() {
+    for (auto& [id, each] : nodes)
+      if (!frozen.contains(id)) each->step(clock.time);
+  }
+  // As a kill does: nothing more is heard of it, and its session ends.
+  void kill(NodeId id) {
+    nodes.erase(id);
+    database.members.end_session(id);
+  }
+  std::map<NodeId, int> loads() const {
+    std::map<NodeId, int> loads;
+    for (const NodeId owner : database.members.map().owners) ++loads[owner];
+    return loads;
+  }
+
+  HandClock clock;
+  WallTime wall{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
+  FakeDatabase database{[this] { return wall; }, kShards};
+  std::map<NodeId, std::unique_ptr<TestNode>> nodes;
+  std::set<NodeId> frozen;
+};
+
+using Loads = std::map<NodeId, int>;
+
+TEST_F(Cluster, TheFirstNodeOwnsEverythingAtOnce) {
+  add(1).step(clock.time);
+  EXPECT_EQ(node(1).owned.size(), 60U);
+}
+
+TEST_F(Cluster, NodesThatStayGetTheirPartAndEachScansWhatTheMapSays) {
+  add(1), add(2), add(3);
+  step();
+  EXPECT_EQ(loads(), (Loads{{1, 60}})) << "newcomers take nothing from others";
+  pass(8s);
+  EXPECT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {3, 20}}));
+  for (const auto& [id, each] : nodes) EXPECT_EQ(each->owned.size(), 20U);
+  EXPECT_LE(database.members.map().version, 3) << "one change per newcomer, not one per node that notices";
+}
+
+TEST_F(Cluster, WhoComesAndGoesWithinATimeoutMovesNothing) {
+  add(1);
+  pass(10s);
+  const auto version = database.members.map().version;
+  for (NodeId id = 2; id < 6; ++id) {
+    add(id);
+    pass(4s);
+    kill(id);
+    pass(1s);
+  }
+  EXPECT_EQ(database.members.map().version, version);
+}
+
+TEST_F(Cluster, AMissedHeartbeatIsNoDeath) {
+  add(1), add(2);
+  pass(10s);
+  const auto version = database.members.map().version;
+  node(2).line.is_down = true;
+  pass(2300ms);
+  node(2).line.is_down = false;
+  pass(10s);
+  EXPECT_EQ(database.members.map().version, version);
+}
+
+TEST_F(Cluster, AKilledNodeIsReplacedBeforeTheTimeoutAndAFrozenOneAtIt) {
+  add(1), add(2), add(3);
+  pass(10s);
+  kill(3);
+  pass(3600ms);
+  EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}})) << "its session ended";
+  frozen = {2};
+  pass(2700ms);
+  EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}})) << "silent, but connected";
+  pass(2300ms);
+  EXPECT_EQ(loads(), (Loads{{1, 60}}));
+  EXPECT_LE(node(2).trusted_until, clock.time) << "it has stopped by itself";
+}
+
+TEST_F(Cluster, WhoComesBackFromALongSilenceIsANewcomer) {
+  add(1), add(2);
+  pass(10s);
+  frozen = {2};
+  pass(7s);
+  frozen = {};
+  pass(4s);
+  EXPECT_EQ(loads(), (Loads{{1, 60}}));
+  pass(3s);
+  EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}}));
+}
+
+TEST_F(Cluster, ADrainingNodeIsReplacedAtOnce) {
+  add(1), add(2), add(3);
+  pass(10s);
+  database.members.on_notify = [this] {
+    for (auto& [id, each] : nodes) each->heartbeat.request();
+  };
+  node(3).heartbeat.drain();
+  step();
+  step();
+  EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}}));
+  EXPECT_EQ(node(1).owned.size() + node(2).owned.size(), 60U);
+  EXPECT_TRUE(node(3).owned.empty());
+}
+
+TEST_F(Cluster, AnOutageOfTheDatabaseReassignsNothingHoweverLongAndWhoeverComesBackFirst) {
+  add(1), add(2), add(3);
+  pass(10s);
+  const auto version = database.members.map().version;
+  for (auto& [id, each] : nodes) each->line.is_down = true, database.members.end_session(id);
+  pass(60s);
+  for (const auto& [id, each] : nodes) {
+    EXPECT_LE(each->trusted_until, clock.time) << "nobody scans meanwhile";
+    EXPECT_EQ(each->owned.size(), 20U) << "but everybody remembers";
+  }
+  node(2).line.is_down = false;
+  pass(2s);
+  node(1).line.is_down = node(3).line.is_down = false;
+  add(4);
+  pass(4s);
+  EXPECT_EQ(database.members.map().version, version);
+}
+
+TEST_F(Cluster, AStepOfTheDatabasesClockReassignsNothing) {
+  add(1), add(2), add(3);
+  pass(10s);
+  const auto version = database.members.map().version;
+  for (const Duration step : {Duration(1h), Duration(-2h), Duration(6s), Duration(-6s)}) {
+    wall += step;
+    pass(8s);
+  }
+  EXPECT_EQ(database.members.map().version, version);
+  wall -= 1h;
+  kill(3);
+  pass(4s);
+  EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}})) << "and a dead node is still noticed";
+}
+
+TEST_F(Cluster, WhoIsNotHeardGetsNothingThoughItsRowIsStillThere) {
+  add(1), add(2), add(3);
+  pass(10s);
+  kill(1), kill(2);
+  nodes.erase(3);
+  database.members.leave(3);
+  add(4);
+  step();
+  EXPECT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {4, 20}}));
+  pass(2700ms);
+  EXPECT_EQ(loads(), (Loads{{4, 60}}));
+}
+
+TEST_F(Cluster, ARestartUnderAnyNameFindsTheShardsOfWhoLeftOrDied) {
+  add(1);
+  pass(10s);
+  nodes.erase(1);
+  database.members.leave(1);
+  add(2).step(clock.time);
+  EXPECT_EQ(node(2).owned.size(), 60U) << "at once after an orderly end";
+  kill(2);
+  add(3);
+  pass(2700ms);
+  EXPECT_EQ(node(3).owned.size(), 60U);
+}
+
+}  // namespace
+}  // namespace tocsin

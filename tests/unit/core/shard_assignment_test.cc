@@ -1,0 +1,158 @@
+#include "core/shard_assignment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/random.h"
+
+namespace tocsin {
+namespace {
+
+using Owners = std::vector<NodeId>;
+
+std::vector<Peer> sharing(const std::vector<NodeId>& ids) {
+  std::vector<Peer> peers;
+  for (const NodeId id : ids) peers.push_back({id, Standing::shares});
+  return peers;
+}
+
+std::vector<NodeId> ids_up_to(int n) {
+  std::vector<NodeId> ids(static_cast<std::size_t>(n));
+  std::iota(ids.begin(), ids.end(), NodeId{1});
+  return ids;
+}
+
+std::map<NodeId, int> loads(const Owners& owners) {
+  std::map<NodeId, int> loads;
+  for (const NodeId owner : owners) ++loads[owner];
+  return loads;
+}
+
+int moved(const Owners& before, const Owners& after) {
+  int n = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) n += before[i] != after[i];
+  return n;
+}
+
+void expect_balanced(const Owners& owners, const std::vector<NodeId>& ids) {
+  const auto load = loads(owners);
+  int least = static_cast<int>(owners.size()), most = 0, total = 0;
+  for (const NodeId id : ids) {
+    const auto it = load.find(id);
+    const int n = it == load.end() ? 0 : it->second;
+    least = std::min(least, n), most = std::max(most, n), total += n;
+  }
+  EXPECT_EQ(total, static_cast<int>(owners.size())) << "a shard belongs to a stranger";
+  EXPECT_LE(most - least, 1);
+}
+
+// What no assignment that is balanced to within one can avoid: every shard of a node that is gone, and what a node has
+// above its part. As many nodes as the division leaves over may have one more; best those that have it already.
+int least_movement(const Owners& before, const std::vector<NodeId>& ids) {
+  const auto load = loads(before);
+  const int part = static_cast<int>(before.size() / ids.size());
+  int larger_parts = static_cast<int>(before.size() % ids.size());
+  int kept = 0;
+  for (const NodeId id : ids) {
+    const auto it = load.find(id);
+    const int n = it == load.end() ? 0 : it->second;
+    const bool is_larger = n > part && larger_parts > 0;
+    if (is_larger) --larger_parts;
+    kept += std::min(n, part + is_larger);
+  }
+  return static_cast<int>(before.size()) - kept;
+}
+
+Owners change(const Owners& before, const std::vector<NodeId>& ids) {
+  const Owners after = assign_shards(before, sharing(ids));
+  expect_balanced(after, ids);
+  EXPECT_EQ(moved(before, after), least_movement(before, ids));
+  EXPECT_EQ(assign_shards(after, sharing(ids)), after) << "what is balanced stays";
+  return after;
+}
+
+TEST(ShardAssignment, IsBalancedAndMovesNoMoreThanItMustForOneToAHundredNodes) {
+  for (const int shards : {1, 2, 3, 7, 64, 100, 1000, 1024}) {
+    for (int n = 1; n <= 100; ++n) {
+      SCOPED_TRACE(std::to_string(shards) + " shards, " + std::to_string(n) + " nodes");
+      const auto nodes = ids_up_to(n);
+      const Owners settled = change(Owners(static_cast<std::size_t>(shards)), nodes);
+      const Owners grown = change(settled, ids_up_to(n + 1));
+      EXPECT_EQ(moved(settled, grown), shards / (n + 1)) << "a newcomer takes its part and nothing else moves";
+      if (n > 1) {
+        const std::vector<NodeId> rest(nodes.begin() + 1, nodes.end());
+        EXPECT_EQ(moved(settled, change(settled, rest)), loads(settled)[1]) << "only what the leaver had moves";
+      }
+    }
+  }
+}
+
+TEST(ShardAssignment, StaysBalancedAndMinimalThroughAnySequenceOfChanges) {
+  Random random(7);
+  for (int round = 0; round < 60; ++round) {
+    Owners owners(1 + random.below(1024));
+    std::vector<NodeId> ids{1};
+    NodeId last = 1;
+    for (int step = 0; step < 40; ++step) {
+      const auto joins = random.below(4), leaves = random.below(4);
+      for (std::uint64_t i = 0; i < joins && ids.size() < 100; ++i) ids.push_back(++last);
+      for (std::uint64_t i = 0; i < leaves && ids.size() > 1; ++i)
+        ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(random.below(ids.size())));
+      owners = change(owners, ids);
+      ASSERT_FALSE(HasFailure()) << "round " << round << ", step " << step;
+    }
+  }
+}
+
+TEST(ShardAssignment, DoesNotDependOnTheOrderOfThePeers) {
+  Random random(11);
+  for (int round = 0; round < 200; ++round) {
+    Owners owners(1 + random.below(200));
+    for (NodeId& owner : owners) owner = static_cast<NodeId>(random.below(12));
+    std::vector<Peer> peers;
+    for (NodeId id = 1; id <= 9; ++id)
+      if (random.below(4) > 0) peers.push_back({id, static_cast<Standing>(random.below(3))});
+    const Owners expected = assign_shards(owners, peers);
+    for (int i = 0; i < 5; ++i) {
+      for (std::size_t k = peers.size(); k > 1; --k) std::swap(peers[k - 1], peers[random.below(k)]);
+      ASSERT_EQ(assign_shards(owners, peers), expected);
+    }
+  }
+}
+
+TEST(ShardAssignment, ANodeThatKnowsFewerSharingPeersHasNothingToCorrect) {
+  Random random(13);
+  for (int round = 0; round < 200; ++round) {
+    const auto ids = ids_up_to(2 + static_cast<int>(random.below(20)));
+    const Owners owners = assign_shards(Owners(1 + random.below(300)), sharing(ids));
+    std::vector<Peer> peers = sharing(ids);
+    for (Peer& peer : peers) peer.standing = static_cast<Standing>(random.below(3));
+    EXPECT_EQ(assign_shards(owners, peers), owners);
+  }
+}
+
+TEST(ShardAssignment, ANewcomerTakesOnlyWhatNobodyScans) {
+  const Owners before{1, 1, 1, 1, 2, 2, 2, 2};
+  EXPECT_EQ(assign_shards(before, {{1}, {2}, {3, Standing::newcomer}}), before);
+  const Owners after = assign_shards(before, {{1}, {3, Standing::newcomer}});
+  EXPECT_EQ(loads(after)[3], 4);
+  EXPECT_EQ(moved(before, after), 4);
+}
+
+TEST(ShardAssignment, WhoIsSilentForAMomentKeepsWhatItHasAndGetsNothing) {
+  const Owners before{1, 1, 2, 2, 3, 3};
+  const Owners after = assign_shards(before, {{1}, {2, Standing::keeps}});
+  EXPECT_EQ(after, (Owners{1, 1, 2, 2, 1, 1}));
+}
+
+TEST(ShardAssignment, WithoutAnybodyToGiveToNothingMoves) {
+  const Owners before{1, 2, 1, 0};
+  EXPECT_EQ(assign_shards(before, {}), before);
+  EXPECT_EQ(assign_shards(before, {{2, Standing::keeps}}), before);
+}
+
+}  // namespace
+}  // namespace tocsin
