@@ -9,6 +9,8 @@
 namespace tocsin {
 namespace {
 
+constexpr Duration kHelperLooksAgain = std::chrono::milliseconds(50);
+
 std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
   std::vector<JobId> ids;
   ids.reserve(jobs.size());
@@ -28,7 +30,8 @@ MonoTime Claimer::step(MonoTime now) {
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
     shared_.polls.answer_impatient(now);
-    return kWhenWoken;
+    // Nobody tells the helper that the others have gone.
+    return role_ == ClaimerRole::helper && !shared_.due.empty() ? now + kHelperLooksAgain : kWhenWoken;
   }
   return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));
 }

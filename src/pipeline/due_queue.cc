@@ -101,7 +101,7 @@ DueBatch DueQueue::pop(std::size_t most, const RunRules& rules, RunningGate& gat
   DueBatch batch;
   drop_held(rules, batch);
   if (types_.empty()) return batch;
-  if (role == ClaimerRole::express) {
+  if (role == ClaimerRole::express || (role == ClaimerRole::helper && rules.now < calm_until_)) {
     take(Source::calm, most, rules, gate, batch);
     return batch;
   }
@@ -116,8 +116,18 @@ DueBatch DueQueue::pop(std::size_t most, const RunRules& rules, RunningGate& gat
 }
 
 bool DueQueue::take(Source source, std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
-  return source == Source::backlog ? take_backlog(most, rules, gate, batch)
-                                   : take_jobs(source, most, rules, gate, batch);
+  if (source == Source::backlog) return take_backlog(most, rules, gate, batch);
+  if (!take_jobs(source, most, rules, gate, batch)) return false;
+  const auto is_crowd = [](const Turn::value_type& entry) {
+    return entry.second.jobs.size() > kCrowd || !entry.second.backlog.empty();
+  };
+  if (source == Source::calm && std::ranges::any_of(types_, is_crowd)) calm_until_ = rules.now + kCalmMemory;
+  return true;
+}
+
+bool DueQueue::empty() const {
+  std::lock_guard lock(mutex_);
+  return types_.empty();
 }
 
 std::size_t DueQueue::take_slots(const BizType& type, std::size_t want, RunningGate& gate, DueBatch& batch,
@@ -176,7 +186,7 @@ bool DueQueue::take_backlog(std::size_t most, const RunRules& rules, RunningGate
     TypeQueue& queue = it->second;
     if (!queue.backlog.empty()) {
       const BizType& type = *rules.catalog.find(it->first);
-      batch.limit = take_slots(type, most, gate, batch, /*one_ttr=*/true);
+      batch.limit = take_slots(type, std::min(most, kBacklogPiece), gate, batch, /*one_ttr=*/true);
       if (batch.limit > 0) {
         batch.is_instant = type.is_instant();
         batch.is_pull = type.is_pull();

@@ -50,7 +50,9 @@ struct RunRules {
 
 // Which types a claimer serves. A type is crowded while many of its jobs are due at once.
 enum class ClaimerRole {
-  bulk,  // all of them, crowded and others in turn and never in one batch: a statement for hundreds of jobs takes long
+  bulk,     // all of them, crowded and others in turn, never in one batch: a statement for hundreds of jobs takes long
+  helper,   // like bulk, but leaves the crowds alone while other types have jobs due: they need the database's
+            // processors
   express,  // those that are not crowded: their jobs start on time while the others' statements run
 };
 
@@ -72,6 +74,7 @@ class DueQueue {
   void put_back(const Backlog& backlog);  // to the end of the turn
   void end_backlog(Lane lane);
 
+  bool empty() const;
   std::size_t size() const;  // single jobs
   std::size_t backlog_lanes() const;
 
@@ -100,6 +103,9 @@ class DueQueue {
 
   // Jobs of one type; a statement for so many is over in about a millisecond.
   static constexpr std::size_t kCrowd = 64;
+  // Of one lane's backlog at a time: larger pieces save a tenth of the time and let the lanes drift apart.
+  static constexpr std::size_t kBacklogPiece = 256;
+  static constexpr Duration kCalmMemory = std::chrono::milliseconds(50);  // how long other types keep the helper away
 
   PollQueue& polls_;
   const std::size_t most_unasked_;
@@ -108,7 +114,8 @@ class DueQueue {
   Turn types_;
   std::set<Lane> backlog_lanes_;
   TypeId last_served_ = 0;
-  unsigned turn_ = 0;  // of the sources
+  unsigned turn_ = 0;      // of the sources
+  WallTime calm_until_{};  // until then the helper serves only calm types
   std::size_t size_ = 0;
 };
 

@@ -16,9 +16,10 @@ Engine::Engine(EngineConfig config, std::vector<Shard> owned, EngineStores store
       lease_reaper_(shared_, stores.lease_reaper) {
   Random random(seed);
   for (JobStore* store : stores.claimers) {
-    const bool is_express = !claimers_.empty() && store == stores.claimers.back();
-    claimers_.push_back(std::make_unique<Claimer>(shared_, *store, static_cast<std::uint64_t>(random.int64()),
-                                                  is_express ? ClaimerRole::express : ClaimerRole::bulk));
+    const ClaimerRole role = claimers_.empty()                 ? ClaimerRole::bulk
+                             : store == stores.claimers.back() ? ClaimerRole::express
+                                                               : ClaimerRole::helper;
+    claimers_.push_back(std::make_unique<Claimer>(shared_, *store, static_cast<std::uint64_t>(random.int64()), role));
   }
 }
 

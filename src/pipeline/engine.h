@@ -21,7 +21,7 @@ namespace tocsin {
 // One store per stage that calls one: each has its own connection.
 struct EngineStores {
   JobStore& scanner;
-  std::vector<JobStore*> claimers;  // as many claimers as stores; of several, the last is the express
+  std::vector<JobStore*> claimers;  // as many claimers as stores: bulk, helpers, and as the last of several the express
   JobStore& finisher;
   JobStore& lease_reaper;
 };

@@ -134,6 +134,18 @@ TEST_F(DueQueueTest, FewJobsNeverShareABatchWithAFlood) {
   EXPECT_EQ(served.at(2), 30U) << "within three batches";
 }
 
+TEST_F(DueQueueTest, TheHelperLeavesTheCrowdAloneWhileOthersHaveJobsDue) {
+  push(1, 10'000);
+  EXPECT_EQ(pop(90, ClaimerRole::helper).jobs.size(), 90U);
+  push(2, 1);
+  EXPECT_EQ(by_type(pop(90, ClaimerRole::express)), (std::map<TypeId, std::size_t>{{2, 1}}));
+  EXPECT_TRUE(pop(90, ClaimerRole::helper).empty());
+  EXPECT_EQ(pop(90).jobs.size(), 90U);
+  push(2, 1);
+  EXPECT_EQ(by_type(pop(90, ClaimerRole::helper)), (std::map<TypeId, std::size_t>{{2, 1}}));
+  EXPECT_EQ(queue.pop(90, {catalog, kStart + std::chrono::seconds(1)}, gate, ClaimerRole::helper).jobs.size(), 90U);
+}
+
 TEST_F(DueQueueTest, TheExpressServesOnlyTypesWithFewJobs) {
   push(1, 10'000);
   EXPECT_TRUE(pop(90, ClaimerRole::express).empty());
