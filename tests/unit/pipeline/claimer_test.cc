@@ -165,10 +165,10 @@ TEST_F(ClaimerTest, ResolvesItsDoubtAlsoWhileTheNodeDrains) {
 }
 
 TEST_F(ClaimerTest, ClaimsABacklogUntilItIsEmpty) {
-  config.claim_batch = 500;
+  config.claim_batch = 50;
   shared().due.push_backlog({{4, 1}, kStart - 1h});
   JobId id = 0;
-  int left = 700;
+  int left = 70;
   store.on_claim_due = [&](Lane lane, WallTime from, int limit, Duration, auto&) {
     EXPECT_EQ(lane, (Lane{4, 1}));
     EXPECT_EQ(from, kStart - 1h);
@@ -178,12 +178,12 @@ TEST_F(ClaimerTest, ClaimsABacklogUntilItIsEmpty) {
   };
   step();
   EXPECT_TRUE(shared().due.has_backlog({4, 1}));
-  EXPECT_EQ(running(), 500U);
+  EXPECT_EQ(running(), 50U);
   step();
   EXPECT_FALSE(shared().due.has_backlog({4, 1})) << "fewer than asked: nothing else is due";
-  EXPECT_EQ(won().size(), 700U);
-  EXPECT_EQ(running(), 700U);
-  EXPECT_EQ(events[Counter::backlog_claims], 700);
+  EXPECT_EQ(won().size(), 70U);
+  EXPECT_EQ(running(), 70U);
+  EXPECT_EQ(events[Counter::backlog_claims], 70);
 }
 
 TEST_F(ClaimerTest, LeavesTheBacklogToTheNextScanWhenTheStoreIsUnavailable) {
