@@ -16,6 +16,9 @@ BEGIN
     EXECUTE format('ALTER TABLE tocsin.%I SET SCHEMA tocsin_0001', old);
     moved := moved || old;
   END LOOP;
+  IF moved <> '{}' AND EXISTS (SELECT 1 FROM tocsin.node n WHERE n.heartbeat_at > clock_timestamp() - interval '10 seconds') THEN
+    RAISE EXCEPTION 'nodes of the version before are running: stop them first, they cannot work with the new tables';
+  END IF;
   FOR number IN 0 .. least(8, tocsin.shard_count()) - 1 LOOP
     leaf := 'job_live_' || lpad(number::text, 4, '0');
     -- Queue tables swing between empty and full: vacuum early and without pauses.

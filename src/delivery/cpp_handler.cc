@@ -12,7 +12,7 @@ constexpr Duration kFullQueuePause = std::chrono::seconds(1);
 // Claimed ahead of the workers: as much as they work off in this time, so that a quick function never waits for a claim
 // and a slow one does not sit on jobs that another node could run.
 constexpr Duration kAhead = std::chrono::milliseconds(200);
-constexpr std::int64_t kLeastAhead = 4, kMostAhead = 256;  // jobs per worker
+constexpr std::int64_t kLeastAhead = 1, kMostAhead = 256;  // jobs per worker
 
 Outcome call(const CppHandler& function, const Job& job) {
   try {
@@ -37,43 +37,59 @@ std::shared_ptr<const CppHandler> CppHandlers::find(const std::string& type_name
   return it == by_type_.end() ? nullptr : it->second;
 }
 
-// Every attempt that has begun and not ended; whoever takes an attempt out calls its finish, so it is called once.
+// Every attempt that was handed over and has not ended; whoever takes an attempt out calls its finish, so it is called
+// once.
 // Thread: any.
 class CppRunner::InFlight {
  public:
   // 0: closed, `finish` is untouched.
-  std::uint64_t begin(Handler::Finish& finish) {
+  std::uint64_t add(Handler::Finish& finish) {
     std::lock_guard lock(mutex_);
     if (is_closed_) return 0;
-    finishes_.emplace(++last_, std::move(finish));
+    attempts_.emplace(++last_, Attempt{std::move(finish)});
     return last_;
+  }
+
+  // False: it was ended by close(), and must not begin.
+  bool begin(std::uint64_t attempt) {
+    std::lock_guard lock(mutex_);
+    const auto it = attempts_.find(attempt);
+    if (it == attempts_.end()) return false;
+    it->second.has_begun = true;
+    return true;
   }
 
   void end(std::uint64_t attempt, Outcome outcome) {
     Handler::Finish finish;
     {
       std::lock_guard lock(mutex_);
-      const auto it = finishes_.find(attempt);
-      if (it == finishes_.end()) return;  // ended by close()
-      finish = std::move(it->second);
-      finishes_.erase(it);
+      const auto it = attempts_.find(attempt);
+      if (it == attempts_.end()) return;  // ended by close()
+      finish = std::move(it->second.finish);
+      attempts_.erase(it);
     }
     finish(std::move(outcome));
   }
 
   void close() {
-    std::unordered_map<std::uint64_t, Handler::Finish> left;
+    std::unordered_map<std::uint64_t, Attempt> left;
     {
       std::lock_guard lock(mutex_);
       is_closed_ = true;
-      left.swap(finishes_);
+      left.swap(attempts_);
     }
-    for (const auto& [attempt, finish] : left) finish(Outcome::retry("shutting down"));
+    for (const auto& [number, attempt] : left)
+      attempt.finish(attempt.has_begun ? Outcome::retry("shutting down") : Outcome::not_started(Duration(0)));
   }
 
  private:
+  struct Attempt {
+    Handler::Finish finish;
+    bool has_begun = false;
+  };
+
   std::mutex mutex_;
-  std::unordered_map<std::uint64_t, Handler::Finish> finishes_;
+  std::unordered_map<std::uint64_t, Attempt> attempts_;
   std::uint64_t last_ = 0;
   bool is_closed_ = false;
 };
@@ -85,7 +101,7 @@ class CppRunner::FunctionHandler final : public Handler {
 
   void start(const ClaimedJob& job, Finish finish) override {
     const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;
-    const std::uint64_t attempt = in_flight->begin(finish);
+    const std::uint64_t attempt = in_flight->add(finish);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
     // A task may be left behind by stop(): the clock must live as long as the process.
     const bool is_queued = runner_.workers_.try_run(
@@ -93,6 +109,7 @@ class CppRunner::FunctionHandler final : public Handler {
           const MonoTime begun = clock.now();
           if (begun >= std::min(job.lease_deadline, job.start_by))
             return in_flight->end(attempt, Outcome::not_started(Duration(0)));
+          if (!in_flight->begin(attempt)) return;
           Outcome outcome = call(*function, job.job);
           pace->took(clock.now() - begun);
           in_flight->end(attempt, std::move(outcome));

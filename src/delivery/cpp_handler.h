@@ -34,8 +34,8 @@ class CppRunner {
   CppRunner(WorkerPool& workers, const Clock& clock);
   ~CppRunner();  // stop()
 
-  // Attempts that have not ended now end with a retry "shutting down", as does every later one; what their functions
-  // return is dropped. Stop the pool first, with the grace that running functions deserve.
+  // Attempts that run now end with a retry "shutting down", and what their functions return is dropped; those that have
+  // not begun, and every later one, do not start. Stop the pool first, with the grace that running functions deserve.
   void stop();
 
   // REQUIRES: the runner outlives the handler's start() calls.

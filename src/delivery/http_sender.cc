@@ -398,6 +398,13 @@ asio::awaitable<bool> HttpSender::Engine::post(Stream& stream, Exchange& exchang
   message.body() = std::move(exchange.request.body);
   message.prepare_payload();
 
+  if (clock_.now() >= exchange.request.start_by) {
+    // Too late to begin; the connection may serve the next.
+    exchange.has_begun = false;
+    exchange.phase = "connecting";
+    exchange.fail("no connection was ready in time");
+    co_return true;
+  }
   error_code ec;
   exchange.phase = "sending";
   exchange.is_sent = true;

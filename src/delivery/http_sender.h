@@ -41,7 +41,7 @@ struct OutboundRequest {
   std::string body;
   Duration timeout{};                   // from the moment a connection may be used
   MonoTime deadline{};                  // absolute, waiting for a connection included
-  MonoTime start_by = MonoTime::max();  // not to wait for a connection beyond this
+  MonoTime start_by = MonoTime::max();  // not to be sent after this: Error conflict
 };
 
 struct OutboundReply {

@@ -1,10 +1,10 @@
 // Requests that arrive together share one database call: while one batch is being written, the next gathers.
 //
 // One writer at a time, as long as few wait: two that take turns at the disk each wait for the other's flush, and every
-// request pays for two. A second one helps when so many wait that executing statements takes longer than the flush.
-// For the same reason a writer that finds fewer requests than its last batch held waits a little for the others:
-// callers that were just answered are about to come back (the idea of PostgreSQL's commit_delay). It never waits longer
-// than a quarter of the last write, and a lone caller never waits.
+// request pays for two. A second one helps when so many wait that executing statements takes longer than the flush, or
+// when the first is stuck behind somebody's lock. For the same reason a writer that finds fewer requests than its last
+// batch held waits a little for the others: callers that were just answered are about to come back (the idea of
+// PostgreSQL's commit_delay). It never waits longer than a quarter of the last write, and a lone caller never waits.
 #pragma once
 
 #include <algorithm>
@@ -62,16 +62,20 @@ class Coalescer {
  private:
   static constexpr int kWriters = 2;
   static constexpr std::size_t kWorthAnother = 64;  // executing so many takes about as long as a flush of a fast disk
+  static constexpr Duration kStuck = std::chrono::milliseconds(20);
   static constexpr Duration kMostGathering = std::chrono::milliseconds(1);
 
+  // What has taken so long waits for somebody's lock, or worse: the others need not.
+  bool is_stuck() const { return clock_.now() - started_ > kStuck; }
   bool may_write() const {
-    return !items_.empty() && !is_gathering_ && (writing_ == 0 || items_.size() >= kWorthAnother);
+    return !items_.empty() && !is_gathering_ && (writing_ == 0 || items_.size() >= kWorthAnother || is_stuck());
   }
+  bool should_watch() const { return !items_.empty() && writing_ > 0 && !is_gathering_ && !is_watching_; }
   bool is_enough() const { return is_stopping_ || items_.size() >= std::min(last_size_, batch_); }
   void wake_one() {
     if (is_gathering_) {
       if (is_enough()) gathered_.notify_one();
-    } else if (may_write()) {
+    } else if (may_write() || should_watch()) {
       ready_.notify_one();
     }
   }
@@ -81,15 +85,17 @@ class Coalescer {
     PgJobDesk desk(session, shards);
     std::unique_lock lock(mutex_);
     while (true) {
-      ready_.wait(lock, [this] { return is_stopping_ || may_write(); });
+      wait_for_work(lock);
       if (items_.empty()) return;
       if (!is_stopping_) gather(lock);
+      if (items_.empty()) continue;
       std::vector<Item> batch;
       while (!items_.empty() && batch.size() < batch_) {
         batch.push_back(std::move(items_.front()));
         items_.pop_front();
       }
       last_size_ = batch.size();
+      started_ = clock_.now();
       ++writing_;
       wake_one();
       lock.unlock();
@@ -99,6 +105,18 @@ class Coalescer {
       lock.lock();
       --writing_;
       last_took_ = took;
+    }
+  }
+
+  void wait_for_work(std::unique_lock<std::mutex>& lock) {
+    while (!is_stopping_ && !may_write()) {
+      if (!should_watch()) {
+        ready_.wait(lock);
+        continue;
+      }
+      is_watching_ = true;
+      ready_.wait_for(lock, kStuck);
+      is_watching_ = false;
     }
   }
 
@@ -119,8 +137,10 @@ class Coalescer {
   std::deque<Item> items_;
   std::size_t last_size_ = 0;  // of the batch taken last
   Duration last_took_{0};      // to write
+  MonoTime started_{};         // the last write
   int writing_ = 0;
   bool is_gathering_ = false;
+  bool is_watching_ = false;  // somebody waits for the write under way to be stuck
   bool is_stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -13,18 +13,10 @@ constexpr auto kRound = std::chrono::seconds(1);
 constexpr auto kSlowRound = std::chrono::minutes(10);
 constexpr auto kSlowRetry = std::chrono::minutes(1);
 
-SessionConfig unpinned(SessionConfig config) {
-  config.has_pinned_plans = false;
-  return config;
-}
-
 }  // namespace
 
 Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks)
-    : config_(std::move(config)),
-      clock_(clock),
-      callbacks_(std::move(callbacks)),
-      session_(unpinned(config_.session)) {}
+    : config_(std::move(config)), clock_(clock), callbacks_(std::move(callbacks)), session_(config_.session) {}
 
 Status Housekeeping::start() {
   // Only what the first finish needs may keep a node from starting; the rest can wait for a better moment.

@@ -42,6 +42,9 @@ void WorkPool::run(SessionConfig config, int shards) {
   PgReportStore reports(free_plans, shards);
   PgTypeStore types(free_plans);
   Stores stores{desk, reports, types};
+  // A new connection learns every table once, which takes longer than a batch of jobs. When it fails, the first request
+  // tries again and says why.
+  static_cast<void>(desk.warm_up());
   std::unique_lock lock(mutex_);
   while (true) {
     ready_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });

@@ -26,12 +26,14 @@ MonoTime Claimer::step(MonoTime now) {
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();
+  // The step follows at once on the claim before it: so long that claim took.
+  if (claimed_at_) is_slow_ = now - *std::exchange(claimed_at_, std::nullopt) > shared_.config.start_window / 2;
   DueBatch batch = shared_.due.pop(shared_.config.claim_batch, {*catalog, *db_now}, shared_.gate, role_);
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
-    shared_.polls.answer_impatient(now);
-    // Nobody tells the helper that the others have gone.
-    return role_ == ClaimerRole::helper && !shared_.due.empty() ? now + kHelperLooksAgain : kWhenWoken;
+    // Only who looks at everything knows that there is nothing.
+    if (role_ == ClaimerRole::bulk) shared_.polls.answer_impatient(now);
+    return batch.is_left_to_others ? now + kHelperLooksAgain : kWhenWoken;  // nobody tells when the calm types rest
   }
   return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));
 }
@@ -54,8 +56,9 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
 
 MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
   const auto catalog = shared_.catalog.get();
-  // A handler starts at once or not at all; a consumer has the job in hand long after.
-  const ClaimTicket ticket{random_.int64(), shared_.config.node, /*is_durable=*/batch.is_pull};
+  // A handler starts at once or not at all; a consumer has the job in hand long after. Where the database is too slow
+  // for the start window, claims are made to last instead.
+  const ClaimTicket ticket{random_.int64(), shared_.config.node, /*is_durable=*/batch.is_pull || is_slow_};
   Sent sent{std::move(batch), ticket, now, catalog, {}};
   Result<std::vector<ClaimedJob>> won = std::vector<ClaimedJob>{};
   const auto ttr_of = [&](TypeId type) {
@@ -78,6 +81,7 @@ MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
   }
   if (won) {
     accept(sent, now, std::move(*won));
+    claimed_at_ = now;
     return now;
   }
   shared_.events.failed(name(), won.error());
@@ -117,7 +121,7 @@ void Claimer::accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> w
     // to start.
     const Duration ttr = known ? known->ttr : BizType{}.ttr;
     claimed.lease_deadline = sent.at + ttr - std::min(shared_.config.lease_margin, ttr / 4);
-    claimed.start_by = asked + shared_.config.start_window;
+    if (!sent.ticket.is_durable) claimed.start_by = asked + shared_.config.start_window;
     // Not of a job that came back from the dead: it is late by its own past.
     if (claimed.job.attempts == 1 && claimed.job.errors.empty() && claimed.job.started_at) {
       shared_.events.started(type, *claimed.job.started_at - std::max(claimed.job.action_time, claimed.job.gmt_create));

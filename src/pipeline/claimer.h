@@ -55,6 +55,8 @@ class Claimer final : public Stage {
   Random random_;
   const ClaimerRole role_;
   std::optional<Sent> unresolved_;
+  std::optional<MonoTime> claimed_at_;  // the claim before this step was sent
+  bool is_slow_ = false;                // it took long
 };
 
 }  // namespace tocsin

@@ -84,7 +84,7 @@ void DueQueue::drop_held(const RunRules& rules, DueBatch& batch) {
 // What nobody asks for must not fill the memory that other types need.
 void DueQueue::spill_unasked(TypeQueue& queue, const BizType& type, WallTime now, DueBatch& batch) {
   if (!type.is_pull() || queue.jobs.empty()) return;
-  if (queue.asked_at == WallTime{} || !is_unasked(type)) queue.asked_at = now;
+  if (queue.asked_at == WallTime{} || !is_unasked(type) || now < queue.asked_at) queue.asked_at = now;
   const std::size_t keep = now - queue.asked_at > kUnaskedStay ? 0 : most_unasked_;
   while (queue.jobs.size() > keep) {  // the youngest first
     const Candidate& job = queue.jobs.back();
@@ -101,8 +101,12 @@ DueBatch DueQueue::pop(std::size_t most, const RunRules& rules, RunningGate& gat
   DueBatch batch;
   drop_held(rules, batch);
   if (types_.empty()) return batch;
-  if (role == ClaimerRole::express || (role == ClaimerRole::helper && rules.now < calm_until_)) {
-    take(Source::calm, most, rules, gate, batch);
+  // No longer than it can be, should the database's clock have been set back.
+  const bool is_calm_time = rules.now < calm_until_ && calm_until_ - rules.now <= kCalmMemory;
+  if (role == ClaimerRole::express || (role == ClaimerRole::helper && is_calm_time)) {
+    const bool found = take(Source::calm, most, rules, gate, batch);
+    batch.is_left_to_others = !found && role == ClaimerRole::helper &&
+                              std::ranges::any_of(types_, [&](const auto& entry) { return is_crowd(entry.second); });
     return batch;
   }
   // In turns: fresh jobs must not wait behind a long backlog, nor the backlog for ever behind fresh jobs.
@@ -118,16 +122,9 @@ DueBatch DueQueue::pop(std::size_t most, const RunRules& rules, RunningGate& gat
 bool DueQueue::take(Source source, std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
   if (source == Source::backlog) return take_backlog(most, rules, gate, batch);
   if (!take_jobs(source, most, rules, gate, batch)) return false;
-  const auto is_crowd = [](const Turn::value_type& entry) {
-    return entry.second.jobs.size() > kCrowd || !entry.second.backlog.empty();
-  };
-  if (source == Source::calm && std::ranges::any_of(types_, is_crowd)) calm_until_ = rules.now + kCalmMemory;
+  const bool is_beside_crowd = std::ranges::any_of(types_, [&](const auto& entry) { return is_crowd(entry.second); });
+  if (source == Source::calm && is_beside_crowd) calm_until_ = rules.now + kCalmMemory;
   return true;
-}
-
-bool DueQueue::empty() const {
-  std::lock_guard lock(mutex_);
-  return types_.empty();
 }
 
 std::size_t DueQueue::take_slots(const BizType& type, std::size_t want, RunningGate& gate, DueBatch& batch,
@@ -153,12 +150,12 @@ std::size_t DueQueue::take_slots(const BizType& type, std::size_t want, RunningG
 bool DueQueue::take_jobs(Source source, std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
   const auto is_meant = [&](const Turn::value_type& entry) {
     const std::size_t n = entry.second.jobs.size();
-    return n > 0 && (n > kCrowd) == (source == Source::crowded) && !is_unasked(*rules.catalog.find(entry.first));
+    return n > 0 && (n > crowd_) == (source == Source::crowded) && !is_unasked(*rules.catalog.find(entry.first));
   };
   const auto waiting = static_cast<std::size_t>(std::ranges::count_if(types_, is_meant));
   if (waiting == 0) return false;
   const std::size_t share = std::max<std::size_t>(1, most / waiting);
-  auto it = after(last_served_);
+  auto it = after(last_of(source));
   for (std::size_t seen = 0; seen < types_.size() && batch.jobs.size() < most; ++seen) {
     TypeQueue& queue = it->second;
     const BizType& type = *rules.catalog.find(it->first);
@@ -172,7 +169,7 @@ bool DueQueue::take_jobs(Source source, std::size_t most, const RunRules& rules,
         batch.jobs.insert(batch.jobs.end(), queue.jobs.begin(), queue.jobs.begin() + n);
         queue.jobs.erase(queue.jobs.begin(), queue.jobs.begin() + n);
         size_ -= static_cast<std::size_t>(n);
-        if (batch.jobs.size() == static_cast<std::size_t>(n)) last_served_ = it->first;
+        if (batch.jobs.size() == static_cast<std::size_t>(n)) last_of(source) = it->first;
       }
     }
     if (++it == types_.end()) it = types_.begin();
@@ -181,7 +178,7 @@ bool DueQueue::take_jobs(Source source, std::size_t most, const RunRules& rules,
 }
 
 bool DueQueue::take_backlog(std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
-  auto it = after(last_served_);
+  auto it = after(last_of(Source::backlog));
   for (std::size_t seen = 0; seen < types_.size(); ++seen) {
     TypeQueue& queue = it->second;
     if (!queue.backlog.empty()) {
@@ -192,7 +189,7 @@ bool DueQueue::take_backlog(std::size_t most, const RunRules& rules, RunningGate
         batch.is_pull = type.is_pull();
         batch.backlog = queue.backlog.front();
         queue.backlog.pop_front();
-        last_served_ = it->first;
+        last_of(Source::backlog) = it->first;
         return true;
       }
     }

@@ -7,6 +7,7 @@
 // Thread: any.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -37,6 +38,7 @@ struct DueBatch {
   std::size_t limit = 0;  // backlog: how many rows to claim
   bool is_instant = false;
   bool is_pull = false;
+  bool is_left_to_others = false;  // empty, but there are crowds that a helper leaves alone for now
   std::vector<PollShare> polls;    // for whom, in the order of the jobs
   std::vector<Candidate> dropped;  // of types that are held, gone or not asked for: forget them, the rows are pending
   bool empty() const { return jobs.empty() && !backlog; }
@@ -58,8 +60,9 @@ enum class ClaimerRole {
 
 class DueQueue {
  public:
-  // `capacity`: of all jobs in memory.
-  DueQueue(PollQueue& polls, std::size_t capacity) : polls_(polls), most_unasked_(capacity / 32 + 1) {}
+  // `capacity`: of all jobs in memory. `crowd`: a type with more jobs due at once is crowded.
+  DueQueue(PollQueue& polls, std::size_t capacity, std::size_t crowd)
+      : polls_(polls), most_unasked_(capacity / 32 + 1), crowd_(crowd) {}
 
   // Woken by every push. REQUIRES: set before the first push.
   void set_consumers(std::vector<Waker*> consumers) { consumers_ = std::move(consumers); }
@@ -74,7 +77,6 @@ class DueQueue {
   void put_back(const Backlog& backlog);  // to the end of the turn
   void end_backlog(Lane lane);
 
-  bool empty() const;
   std::size_t size() const;  // single jobs
   std::size_t backlog_lanes() const;
 
@@ -95,27 +97,28 @@ class DueQueue {
   bool is_unasked(const BizType& type) const { return type.is_pull() && polls_.demand(type.type_id) == 0; }
   void spill_unasked(TypeQueue& queue, const BizType& type, WallTime now, DueBatch& batch);
   std::size_t take_slots(const BizType& type, std::size_t want, RunningGate& gate, DueBatch& batch, bool one_ttr);
+  bool is_crowd(const TypeQueue& queue) const { return queue.jobs.size() > crowd_ || !queue.backlog.empty(); }
+  TypeId& last_of(Source source) { return last_served_[static_cast<std::size_t>(source)]; }
   Turn::iterator after(TypeId last);
 
   // Consumers who are busy with one batch come back for the next: so long their jobs wait in memory. A few times the
   // largest batch of jobs per type is enough for that.
   static constexpr Duration kUnaskedStay = std::chrono::seconds(10);
 
-  // Jobs of one type; a statement for so many is over in about a millisecond.
-  static constexpr std::size_t kCrowd = 64;
   // Of one lane's backlog at a time: larger pieces save a tenth of the time and let the lanes drift apart.
   static constexpr std::size_t kBacklogPiece = 256;
   static constexpr Duration kCalmMemory = std::chrono::milliseconds(50);  // how long other types keep the helper away
 
   PollQueue& polls_;
   const std::size_t most_unasked_;
+  const std::size_t crowd_;
   std::vector<Waker*> consumers_;
   mutable std::mutex mutex_;
   Turn types_;
   std::set<Lane> backlog_lanes_;
-  TypeId last_served_ = 0;
-  unsigned turn_ = 0;      // of the sources
-  WallTime calm_until_{};  // until then the helper serves only calm types
+  std::array<TypeId, 3> last_served_{};  // by source: one must not turn the others' turns back
+  unsigned turn_ = 0;                    // of the sources
+  WallTime calm_until_{};                // until then the helper serves only calm types
   std::size_t size_ = 0;
 };
 

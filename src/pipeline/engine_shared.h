@@ -36,6 +36,7 @@ struct EngineConfig {
   std::size_t overdue_page = 64;
   std::size_t claim_batch = 500;  // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;
+  std::size_t crowd = 64;  // jobs of one type due at once; a statement for so many is over in about a millisecond
   std::size_t max_running = 4096;  // claimed jobs on this node
   std::size_t max_running_per_type = 2048;
   std::size_t max_polls = 3000;  // waiting consumers; fewer than the connections that the HTTP server takes
@@ -61,7 +62,7 @@ struct EngineShared {
         known(config.capacity),
         gate(config.max_running, config.max_running_per_type),
         polls(config.max_polls),
-        due(polls, config.capacity),
+        due(polls, config.capacity, config.crowd),
         candidates(config.capacity + config.capacity / 4),
         expired(config.capacity),
         claimed(config.max_running),

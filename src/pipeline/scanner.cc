@@ -112,7 +112,8 @@ void Scanner::plan(WallTime db_now, bool is_continuation) {
         ranges_.push_back({lane, state.cursor, state.cursor_id, horizon, static_cast<int>(shared_.config.window_page)});
         asked_.push_back({lane, Part::window});
       }
-      if (!is_continuation && !shared_.due.has_backlog(lane)) {
+      // A backlog is claimed straight from the table, exhausted rows found there; but nobody may come for a pull type.
+      if (!is_continuation && (type->is_pull() || !shared_.due.has_backlog(lane))) {
         ranges_.push_back({lane, state.low, 0, db_now, static_cast<int>(shared_.config.overdue_page)});
         asked_.push_back({lane, Part::overdue});
       }
@@ -173,11 +174,12 @@ void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::v
   const bool is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
   const auto strangers = static_cast<std::size_t>(std::ranges::count_if(
       rows, [&](const auto& row) { return !row.is_exhausted && !shared_.known.contains(row.candidate.job_id); }));
+  const bool is_in_backlog = shared_.due.has_backlog(range.lane);
   bool is_backlog = is_page_full && strangers > rows.size() / 2;
   for (const ScanReply::Row& row : rows) {
     if (row.is_exhausted) {
       expired_.push_back(row.candidate.job_id);
-    } else if (!is_backlog && !enter(row.candidate)) {
+    } else if (!is_backlog && !is_in_backlog && !enter(row.candidate)) {
       is_backlog = true;
     }
   }

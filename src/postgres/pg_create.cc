@@ -1,5 +1,6 @@
 #include "postgres/pg_create.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/assert.h"
@@ -110,14 +111,19 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
             : tx.exec_prepared(session_.prepared("create", sql::create), ids.take(), shards.take(), types.take(),
                                at.take(), in.take(), max_attempts.take(), biz_ids.take(), traceparents.take(),
                                attributes.take());
-  TOCSIN_ASSERT(keyed || rows.size() == index.size());
-  const auto time = [](const pqxx::field& field) { return wall_time_from_pg({field.c_str(), field.size()}); };
-  for (const auto& row : rows) {
-    const JobId id = row[0].as<JobId>();
-    const std::size_t i = index.at(id);
-    replies_[i] = {CreateReply::Kind::created, id, time(row[1]), time(row[2]), time(row[3]), {}};
+  const auto created = [&](std::size_t i, WallTime now) {
+    const When& when = jobs_[i].when;
+    const WallTime due = when.at ? *when.at : now + *when.in;  // as the statement computes it
+    replies_[i] = {CreateReply::Kind::created, ids_[i], due, std::max(due, now), now, {}};
     is_settled_[i] = true;
+  };
+  const auto time = [](const pqxx::field& field) { return wall_time_from_pg({field.c_str(), field.size()}); };
+  if (keyed) {
+    for (const auto& row : rows) created(index.at(row[0].as<JobId>()), time(row[1]));
+    return;
   }
+  TOCSIN_ASSERT(rows.size() == 1 && rows[0][1].as<std::size_t>() == index.size());
+  for (const auto& [id, i] : index) created(i, time(rows[0][0]));
 }
 
 void PgCreate::settle_keys(pqxx::transaction_base& tx) {

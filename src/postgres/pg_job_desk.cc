@@ -32,6 +32,17 @@ CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_i
 
 }  // namespace
 
+Status PgJobDesk::warm_up() {
+  if (auto done = reserve_ids(1); !done) return done;
+  return session_.read<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const char* none = "{}";
+    tx.exec_prepared(session_.prepared("create", sql::create), none, none, none, none, none, none, none, none, none);
+    find_jobs(session_, tx, {});
+    return Unit{};
+  });
+}
+
 Status PgJobDesk::reserve_ids(std::size_t n) {
   if (sequence_.size() >= n) return Unit{};
   // The numbers come before the insert, so that a commit whose answer is lost can be looked up by id.

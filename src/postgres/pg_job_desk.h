@@ -16,6 +16,9 @@ class PgJobDesk final : public JobDesk {
   // `session` must outlive the desk. `shards`: as installed in the database.
   PgJobDesk(Session& session, int shards) : session_(session), shards_(shards) {}
 
+  // Connects, and lets the server plan the statements that callers wait for.
+  Status warm_up();
+
   Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
   Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override;
   Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override;

@@ -1,4 +1,6 @@
 // What consumers say of the jobs they leased, on PostgreSQL.
+#include <algorithm>
+
 #include "base/assert.h"
 #include "postgres/finish_arrays.h"
 #include "postgres/pg_job_desk.h"
@@ -45,9 +47,11 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
     for (std::size_t i = 0; i < requests.size(); ++i) {
       if (replies[i] == LeaseReply::applied) continue;
       open.push_back(i);
-      left.push_back(requests[i]);
     }
     if (open.empty()) break;
+    // In one order for all: two that wait for each other's rows must not.
+    std::ranges::sort(open, {}, [&](std::size_t i) { return requests[i].job_id; });
+    for (const std::size_t i : open) left.push_back(requests[i]);
     auto done = session_.write<Unit>([&](pqxx::connection& connection) {
       pqxx::nontransaction tx(connection);
       const auto& name =

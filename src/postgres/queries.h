@@ -51,12 +51,14 @@ std::string extend();
 std::string bury();
 
 // Inserts through the parent: routing to a live table costs an insert little, unlike a scan.
-std::string create();
-std::string create_keyed();  // ON CONFLICT DO NOTHING on the index _key
+std::string create();        // answers (clock, number of jobs)
+std::string create_keyed();  // ON CONFLICT DO NOTHING on the index _key; answers (job_id, clock) of those created
 std::string find_by_key();   // live and history; run after create_keyed, with a snapshot of its own
 std::string undo_create();
 
-// pending -> cancelled. Index _id. The ids come sorted, so that two that wait for each other's rows cannot deadlock.
+// pending -> cancelled. REQUIRES: a transaction of its own, as every claim: `together` shortens the lock time-out for
+// the rest of the transaction, a claim that is not durable lets go of the disk. Index _id. The ids come sorted, so that
+// two that wait for each other's rows cannot deadlock.
 enum class CancelPass {
   together,  // all or none: gives up (55P03) when a row stays locked for 50 ms. One pass over the rows: the fast way
   skipping,  // leaves locked rows alone

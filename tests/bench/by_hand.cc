@@ -103,7 +103,7 @@ void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) 
   const auto rows = tx.exec_prepared(prepared("create", sql::create), array_of(ids), shards_of(ids), repeated(n, type_),
                                      array_of(jobs, [](const BenchJob& job) { return job.due; }), in.take(),
                                      repeated(n, kMaxAttempts), biz_ids.take(), traceparents.take(), attributes.take());
-  require(rows.size(), n, "create");
+  require(rows[0][1].as<std::size_t>(), n, "create");
 }
 
 void ByHand::fire(std::span<const JobId> ids) {

@@ -140,6 +140,7 @@ void World::draw_config() {
   config_.window_page = 2 + random_.below(12);
   config_.overdue_page = 2 + random_.below(8);
   config_.claim_batch = 1 + random_.below(10);
+  config_.crowd = 1 + random_.below(6);
   config_.finish_batch = 1 + random_.below(10);
   config_.max_running = 4 + random_.below(16);
   config_.max_running_per_type = std::max<std::size_t>(2, config_.max_running / 2);

@@ -88,7 +88,7 @@ TEST_F(CppHandlerTest, HasRoomForManyQuickJobsAndForFewSlowOnes) {
     return handler->room();
   };
   const std::size_t slow = room_after(10s), medium = room_after(10ms), quick = room_after(10us);
-  EXPECT_EQ(slow, 4U);
+  EXPECT_EQ(slow, 1U);
   EXPECT_NEAR(static_cast<double>(medium), 20, 3);
   EXPECT_EQ(quick, 256U);
 }
@@ -128,7 +128,7 @@ TEST_F(CppHandlerTest, EndsWhatOverrunsTheStopAndDropsItsLateOutcome) {
   EXPECT_FALSE(workers_.stop(0s));
   runner_.stop();
   EXPECT_EQ(running.get().message, "shutting down");
-  EXPECT_EQ(waiting.get().message, "shutting down");
+  EXPECT_EQ(waiting.get().kind, Kind::not_started) << "it never began: the attempt must not count";
   EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::not_started);
   release->set_value();
   over.wait();  // a second call of its finish would have thrown by now

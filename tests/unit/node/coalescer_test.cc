@@ -61,6 +61,23 @@ TEST(Coalescer, ASecondWriterHelpsWhenManyWait) {
   second_flush_begun.wait();
 }
 
+TEST(Coalescer, ASecondWriterHelpsWhenTheFirstIsStuck) {
+  std::latch first_flush_begun(1), second_flush_begun(1);
+  std::atomic<int> flushes = 0;
+  Coalescer<int> coalescer({}, 1, clock, 1000, 500, [&](PgJobDesk&, std::vector<int>) {
+    if (flushes++ == 0) {
+      first_flush_begun.count_down();
+      second_flush_begun.wait();  // as behind a lock that somebody keeps
+    } else {
+      second_flush_begun.count_down();
+    }
+  });
+  ASSERT_TRUE(coalescer.push(0));
+  first_flush_begun.wait();
+  ASSERT_TRUE(coalescer.push(1));
+  second_flush_begun.wait();
+}
+
 TEST(Coalescer, RefusesWhenFullAndAfterItsEnd) {
   std::latch begun(1), release(1);
   std::atomic<int> flushed = 0;

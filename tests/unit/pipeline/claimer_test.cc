@@ -165,10 +165,9 @@ TEST_F(ClaimerTest, ResolvesItsDoubtAlsoWhileTheNodeDrains) {
 }
 
 TEST_F(ClaimerTest, ClaimsABacklogUntilItIsEmpty) {
-  config.claim_batch = 50;
   shared().due.push_backlog({{4, 1}, kStart - 1h});
   JobId id = 0;
-  int left = 70;
+  int left = 300;
   store.on_claim_due = [&](Lane lane, WallTime from, int limit, Duration, auto&) {
     EXPECT_EQ(lane, (Lane{4, 1}));
     EXPECT_EQ(from, kStart - 1h);
@@ -178,12 +177,12 @@ TEST_F(ClaimerTest, ClaimsABacklogUntilItIsEmpty) {
   };
   step();
   EXPECT_TRUE(shared().due.has_backlog({4, 1}));
-  EXPECT_EQ(running(), 50U);
+  EXPECT_EQ(running(), 256U);
   step();
   EXPECT_FALSE(shared().due.has_backlog({4, 1})) << "fewer than asked: nothing else is due";
-  EXPECT_EQ(won().size(), 70U);
-  EXPECT_EQ(running(), 70U);
-  EXPECT_EQ(events[Counter::backlog_claims], 70);
+  EXPECT_EQ(won().size(), 300U);
+  EXPECT_EQ(running(), 300U);
+  EXPECT_EQ(events[Counter::backlog_claims], 300);
 }
 
 TEST_F(ClaimerTest, LeavesTheBacklogToTheNextScanWhenTheStoreIsUnavailable) {

@@ -91,7 +91,7 @@ class DueQueueTest : public ::testing::Test {
   TypeCatalog catalog = TypeCatalog({biz_type(1), biz_type(2), biz_type(3), biz_type(4, "noop"), biz_type(5, "noop")});
   RunningGate gate = RunningGate(10'000, 10'000);
   PollQueue polls{10};
-  DueQueue queue{polls, 100'000};
+  DueQueue queue{polls, 100'000, 64};
 
  private:
   JobId last_id_ = 0;
@@ -139,11 +139,27 @@ TEST_F(DueQueueTest, TheHelperLeavesTheCrowdAloneWhileOthersHaveJobsDue) {
   EXPECT_EQ(pop(90, ClaimerRole::helper).jobs.size(), 90U);
   push(2, 1);
   EXPECT_EQ(by_type(pop(90, ClaimerRole::express)), (std::map<TypeId, std::size_t>{{2, 1}}));
-  EXPECT_TRUE(pop(90, ClaimerRole::helper).empty());
+  const DueBatch none = pop(90, ClaimerRole::helper);
+  EXPECT_TRUE(none.empty());
+  EXPECT_TRUE(none.is_left_to_others);
   EXPECT_EQ(pop(90).jobs.size(), 90U);
   push(2, 1);
   EXPECT_EQ(by_type(pop(90, ClaimerRole::helper)), (std::map<TypeId, std::size_t>{{2, 1}}));
   EXPECT_EQ(queue.pop(90, {catalog, kStart + std::chrono::seconds(1)}, gate, ClaimerRole::helper).jobs.size(), 90U);
+}
+
+TEST_F(DueQueueTest, CalmJobsDoNotTurnBackTheTurnsOfTheBacklog) {
+  for (const TypeId type : {1, 2}) queue.push_backlog({{0, type}, kStart});
+  std::map<TypeId, int> served;
+  for (int i = 0; i < 40; ++i) {
+    push(3, 1);
+    const DueBatch batch = pop(10);
+    if (!batch.backlog) continue;
+    ++served[batch.backlog->lane.type_id];
+    queue.put_back(*batch.backlog);
+  }
+  EXPECT_EQ(served[1], served[2]);
+  EXPECT_GT(served[1], 0);
 }
 
 TEST_F(DueQueueTest, TheExpressServesOnlyTypesWithFewJobs) {
