@@ -177,6 +177,7 @@ Status Node::Impl::bring_up() {
   engine_config.session = session("engine");
   engine_config.engine.node = config_.node_name;
   engine_config.engine.capacity = config_.queue_capacity;
+  engine_config.engine.all_shards = *shards;
   engine_config.claimers = config_.claimers;
   engine_config.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
   engine_ = std::make_unique<DatabaseEngine>(

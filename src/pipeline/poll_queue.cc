@@ -33,6 +33,7 @@ bool PollQueue::add(PollPtr poll) {
     const MonoTime end = std::max(poll->deadline, poll->arrived + kLeastStay);
     is_first_to_end = end < next_expiry_;
     next_expiry_ = std::min(next_expiry_, end);
+    asked_[poll->type_id] = poll->arrived;
     Line& line = lines_[poll->type_id];
     line.demand += poll->max;
     line.polls.push_back(std::move(poll));
@@ -47,6 +48,14 @@ std::size_t PollQueue::demand(TypeId type) const {
   std::lock_guard lock(mutex_);
   const auto line = lines_.find(type);
   return line == lines_.end() ? 0 : line->second.demand;
+}
+
+bool PollQueue::was_asked_since(TypeId type, MonoTime time) const {
+  std::lock_guard lock(mutex_);
+  const auto asked = asked_.find(type);
+  if (asked != asked_.end() && asked->second >= time) return true;
+  const auto line = lines_.find(type);
+  return line != lines_.end() && line->second.demand > 0;
 }
 
 std::vector<PollShare> PollQueue::take(TypeId type, std::size_t n, bool one_ttr) {

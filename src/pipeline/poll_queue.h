@@ -51,6 +51,8 @@ class PollQueue {
 
   // How many jobs of a type are asked for.
   std::size_t demand(TypeId type) const;
+  // Somebody asked for jobs of the type then or later, or waits for them now.
+  bool was_asked_since(TypeId type, MonoTime time) const;
 
   // Takes consumers from the head who together want up to `n` jobs; the last of them may want more than its share.
   // `one_ttr`: only such whose leases are as long as the first one's.
@@ -86,6 +88,7 @@ class PollQueue {
   Waker* keeper_ = nullptr;
   mutable std::mutex mutex_;
   std::unordered_map<TypeId, Line> lines_;
+  std::unordered_map<TypeId, MonoTime> asked_;  // when last
   std::size_t size_ = 0;
   MonoTime next_expiry_ = MonoTime::max();
   bool is_closed_ = false;

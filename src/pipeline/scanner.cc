@@ -41,7 +41,7 @@ MonoTime Scanner::step(MonoTime now) {
   if (is_cut_off) lanes_.clear();
   // Before the first answer the database's clock is unknown: ask for nothing but the time.
   const auto db_now = shared_.db_clock.at_least(now);
-  if (db_now && !is_cut_off) plan(*db_now, is_continuation);
+  if (db_now && !is_cut_off) plan(now, *db_now, is_continuation);
   if (is_continuation && ranges_.empty()) {
     has_more_ = false;
     return next_scan_;
@@ -83,7 +83,13 @@ MonoTime Scanner::step(MonoTime now) {
   return has_more_ ? now : next_scan_;
 }
 
-void Scanner::plan(WallTime db_now, bool is_continuation) {
+bool Scanner::reads_every_shard_of(const BizType& type, MonoTime now) const {
+  // A consumer that works on what it got comes back; its lanes need not be read from the beginning each time.
+  constexpr Duration kComesBack = std::chrono::seconds(10);
+  return type.is_pull() && shared_.polls.was_asked_since(type.type_id, now - kComesBack);
+}
+
+void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
   const WallTime horizon = db_now + shared_.config.lookahead;
@@ -91,15 +97,17 @@ void Scanner::plan(WallTime db_now, bool is_continuation) {
     const bool sweep_all = is_sweep_requested_.exchange(false);
     const RunRules rules{*catalog, db_now};
     std::erase_if(lanes_, [&](const auto& entry) {
-      return sweep_all || is_held(rules, entry.first.type_id) ||
-             !std::ranges::binary_search(*shards, entry.first.shard);
+      const Lane& lane = entry.first;
+      if (sweep_all || is_held(rules, lane.type_id)) return true;
+      return !std::ranges::binary_search(*shards, lane.shard) &&
+             !reads_every_shard_of(*catalog->find(lane.type_id), now);
     });
     plan_sweep(scans_);
   }
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
     const bool has_room = shared_.known.room(type->type_id) > 0;
-    for (const Shard shard : *shards) {
+    for (const Shard shard : reads_every_shard_of(*type, now) ? all_shards_ : *shards) {
       const Lane lane{shard, type->type_id};
       auto [it, is_new] = lanes_.try_emplace(lane);
       LaneState& state = it->second;

@@ -25,7 +25,9 @@ namespace tocsin {
 
 class Scanner final : public Stage {
  public:
-  Scanner(EngineShared& shared, JobStore& store) : shared_(shared), store_(store) {}
+  Scanner(EngineShared& shared, JobStore& store) : shared_(shared), store_(store) {
+    for (int shard = 0; shard < shared.config.all_shards; ++shard) all_shards_.push_back(static_cast<Shard>(shard));
+  }
 
   const char* name() const override { return "scanner"; }
   MonoTime step(MonoTime now) override;
@@ -48,7 +50,9 @@ class Scanner final : public Stage {
     Part part;
   };
 
-  void plan(WallTime db_now, bool is_continuation);
+  void plan(MonoTime now, WallTime db_now, bool is_continuation);
+  // Consumers come to one node for the jobs of every shard; the claim decides between nodes that read the same.
+  bool reads_every_shard_of(const BizType& type, MonoTime now) const;
   void plan_sweep(std::size_t interval_number);
   void take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
   void take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now);
@@ -56,6 +60,7 @@ class Scanner final : public Stage {
 
   EngineShared& shared_;
   JobStore& store_;
+  std::vector<Shard> all_shards_;
   std::map<Lane, LaneState> lanes_;
   std::vector<ScanRange> ranges_;
   std::vector<Asked> asked_;

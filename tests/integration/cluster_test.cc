@@ -98,6 +98,22 @@ TEST_F(Cluster, NodesShareTheShardsAndEachJobIsFiredByTheOwnerWhoeverAcceptedIt)
   EXPECT_EQ(owners(node("a")), by_shard);
 }
 
+TEST_F(Cluster, AConsumerAtOneNodeGetsTheJobsOfEveryShard) {
+  for (const char* name : {"a", "b"}) start(name);
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  ASSERT_LT(node("a").rest().put("/v1/types/ticket", {{"handler", {{"kind", "pull"}}}}).status, 300);
+  Json jobs = Json::array();
+  for (int i = 0; i < 40; ++i)
+    jobs.push_back({{"biz_type", "ticket"}, {"biz_id", "t-" + std::to_string(i)}, {"delay_ms", 0}});
+  ASSERT_EQ(node("b").rest().post("/v1/jobs/batch", {{"jobs", jobs}}).status, 201);
+  std::set<std::string> leased;
+  EXPECT_TRUE(eventually([&] {
+    const Reply reply = node("a").rest().post("/v1/types/ticket/lease", {{"max", 100}, {"wait_ms", 200}});
+    for (const Json& item : reply.body["items"]) EXPECT_TRUE(leased.insert(item["job_id"].get<std::string>()).second);
+    return leased.size() == 40;
+  })) << leased.size();
+}
+
 TEST_F(Cluster, AJobAcceptedElsewhereIsToldToItsOwner) {
   class Ears final : public pqxx::notification_receiver {
    public:

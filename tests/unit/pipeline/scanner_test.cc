@@ -128,6 +128,35 @@ TEST_F(ScannerTest, ReadsEveryLaneOfItsShardsAndTypes) {
   EXPECT_EQ(overdue, all);
 }
 
+TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
+  config.all_shards = 4;
+  shards = {1};
+  set_types({biz_type(1), biz_type(2, "pull")});
+  const auto lanes_of = [&](TypeId type) {
+    std::set<Shard> lanes;
+    for (const ScanRange& range : asked_overdue()) {
+      if (range.lane.type_id == type) lanes.insert(range.lane.shard);
+    }
+    return lanes;
+  };
+  scan();
+  EXPECT_EQ(lanes_of(2), std::set<Shard>{1}) << "nobody asks";
+  auto poll = std::make_shared<Poll>();
+  poll->type_id = 2;
+  poll->arrived = now;
+  poll->deadline = now;
+  poll->is_gone = [] { return false; };
+  poll->answer = [](std::vector<ClaimedJob>) {};
+  ASSERT_TRUE(shared().polls.add(poll));
+  scan();
+  EXPECT_EQ(lanes_of(2), (std::set<Shard>{0, 1, 2, 3}));
+  EXPECT_EQ(lanes_of(1), std::set<Shard>{1});
+  shared().polls.expire(now + 1s);
+  now += 1min;
+  scan();
+  EXPECT_EQ(lanes_of(2), std::set<Shard>{1}) << "nobody has asked for long";
+}
+
 TEST_F(ScannerTest, DealsTheShardsInTurnWhenThousandsAreDueAtOnce) {
   shards = {0, 1, 2, 3};
   for (const Shard shard : shards) {
