@@ -3,6 +3,8 @@
 // and FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +47,11 @@ struct ScanReply {
   std::vector<std::vector<Row>> rows;  // one list per range asked, in the order asked
   WallTime db_now{};                   // the database's clock, read between `asked` and `answered`
   MonoTime asked{}, answered{};        // the local clock before the request and after the reply
+  // What the scan could not see: changes of transactions numbered oldest_writer or above. By `began`, of the database's
+  // clock, none numbered next_writer or above had changed anything.
+  WallTime began{};
+  std::int64_t oldest_writer = 0;
+  std::int64_t next_writer = std::numeric_limits<std::int64_t>::max();
 };
 
 // Draws the claim tokens of one claim: token = hash(job_id, seed). A fresh random seed per claim, or a claim that was

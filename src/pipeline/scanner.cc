@@ -57,6 +57,7 @@ MonoTime Scanner::step(MonoTime now) {
   const bool is_first = !db_now;
   if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();
 
+  mark(*reply);
   has_more_ = false;
   found_.clear();
   expired_.clear();
@@ -95,6 +96,10 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   const WallTime horizon = db_now + shared_.config.lookahead;
   if (!is_continuation) {
     const bool sweep_all = is_sweep_requested_.exchange(false);
+    if (sweep_all) {  // the clock, or the database itself, may be another
+      marks_.clear();
+      settled_ = WallTime::min();
+    }
     const RunRules rules{*catalog, db_now};
     std::erase_if(lanes_, [&](const auto& entry) {
       const Lane& lane = entry.first;
@@ -135,9 +140,21 @@ void Scanner::plan_sweep(std::size_t interval_number) {
       static_cast<std::size_t>(std::max<std::int64_t>(1, shared_.config.sweep_interval / shared_.config.scan_interval));
   for (auto& [lane, state] : lanes_) {
     if (static_cast<std::size_t>(lane.shard) % rounds != interval_number % rounds) continue;
-    state.low = WallTime::min();
+    state.low = state.floor;
     state.cursor = WallTime::min();
     state.cursor_id = 0;
+  }
+}
+
+// Jobs are never due before the moment they are written. What this scan could not see was written by transactions that
+// had not begun to write when an earlier scan began, if that scan's next writer is no younger than today's oldest one.
+void Scanner::mark(const ScanReply& reply) {
+  marks_.push_back({reply.began, reply.next_writer});
+  if (marks_.size() > kMostMarks) marks_.pop_front();
+  while (!marks_.empty() && marks_.front().next_writer <= reply.oldest_writer) {
+    // The clock is read a moment before the transaction gets its number.
+    settled_ = marks_.front().began - shared_.config.late_commit_margin;
+    marks_.pop_front();
   }
 }
 
@@ -178,7 +195,9 @@ void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::v
                            WallTime db_now) {
   // A slow reply tells of a moment long past: what became due since then was not looked at.
   lane.low = std::min(range.before, db_now) - shared_.config.late_commit_margin;
-  if (!rows.empty()) lane.low = std::min(lane.low, rows.front().candidate.fire_at - Duration(1));
+  const WallTime first = rows.empty() ? WallTime::max() : rows.front().candidate.fire_at - Duration(1);
+  lane.low = std::min(lane.low, first);
+  if (range.after <= lane.floor) lane.floor = std::max(lane.floor, std::min({settled_, first, lane.low}));
   const bool is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
   const auto strangers = static_cast<std::size_t>(std::ranges::count_if(
       rows, [&](const auto& row) { return !row.is_exhausted && !shared_.known.contains(row.candidate.job_id); }));

@@ -6,15 +6,18 @@
 //   they were
 //            committed, hints that were lost or refused, retries, ended leases: each at most one scan interval late.
 // `low`, the low-water mark, skips the dead index entries of finished jobs, which pile up while somebody holds an old
-// snapshot. It stays a margin behind now, for transactions that commit late; and a sweep starts every lane again from
-// the beginning of time now and then. A lane whose overdue page is full of strangers becomes a backlog: it is claimed
-// straight from the table, without memory.
+// snapshot. It stays a margin behind now, for transactions that commit late. Those that commit later still are found by
+// a sweep, which starts every lane again now and then: from its floor, before which nothing can appear any more,
+// because jobs are never due before they are written and no transaction that old still writes (the idea of a snapshot's
+// xmin). A lane whose overdue page is full of strangers becomes a backlog: it is claimed straight from the table,
+// without memory.
 //
 // Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() and
 // request_scan() (any).
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -42,8 +45,9 @@ class Scanner final : public Stage {
   struct LaneState {
     WallTime cursor{};  // window: (cursor, cursor_id) was read last
     JobId cursor_id = 0;
-    WallTime low = WallTime::min();  // overdue: no live row before it
-    bool is_page_full = false;       // window: more rows wait right behind the cursor
+    WallTime low = WallTime::min();    // overdue: no live row before it, but for late commits
+    WallTime floor = WallTime::min();  // overdue: no live row before it, ever
+    bool is_page_full = false;         // window: more rows wait right behind the cursor
   };
   struct Asked {
     Lane lane;
@@ -54,6 +58,7 @@ class Scanner final : public Stage {
   // Consumers come to one node for the jobs of every shard; the claim decides between nodes that read the same.
   bool reads_every_shard_of(const BizType& type, MonoTime now) const;
   void plan_sweep(std::size_t interval_number);
+  void mark(const ScanReply& reply);
   void take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
   void take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now);
   bool enter(const Candidate& candidate);
@@ -61,7 +66,16 @@ class Scanner final : public Stage {
   EngineShared& shared_;
   JobStore& store_;
   std::vector<Shard> all_shards_;
+  // When which transaction was the next to write; one mark per scan, the oldest first.
+  struct WriterMark {
+    WallTime began;
+    std::int64_t next_writer;
+  };
+  static constexpr std::size_t kMostMarks = 4096;  // over an hour of scans
+
   std::map<Lane, LaneState> lanes_;
+  std::deque<WriterMark> marks_;
+  WallTime settled_ = WallTime::min();  // whatever commits from now on is due then or later
   std::vector<ScanRange> ranges_;
   std::vector<Asked> asked_;
   std::vector<Candidate> found_;

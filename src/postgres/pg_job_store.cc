@@ -88,14 +88,15 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());
     for (const auto& row : rows) {
-      const auto ordinal = row[0].as<std::size_t>();
+      const auto ordinal = row[0].as<std::int64_t>();
       const WallTime time = wall_time_from_pg({row[2].c_str(), row[2].size()});
-      if (ordinal == 0) {
-        reply.db_now = time;
+      if (ordinal <= 0) {
+        (ordinal == 0 ? reply.db_now : reply.began) = time;
+        (ordinal == 0 ? reply.oldest_writer : reply.next_writer) = row[1].as<std::int64_t>();
         continue;
       }
-      reply.rows[ordinal - 1].push_back(
-          {{row[1].as<JobId>(), ranges[ordinal - 1].lane.type_id, time}, row[3].as<bool>()});
+      const auto range = static_cast<std::size_t>(ordinal - 1);
+      reply.rows[range].push_back({{row[1].as<JobId>(), ranges[range].lane.type_id, time}, row[3].as<bool>()});
     }
     return reply;
   });

@@ -97,7 +97,8 @@ std::string scan() {
          " WHERE l.shard = k.shard AND l.type_id = k.type_id AND (l.fire_at, l.job_id) > (k.after, k.after_id) AND "
          "l.fire_at < k.before"
          " ORDER BY l.fire_at, l.job_id LIMIT k.most) j"
-         " UNION ALL SELECT 0, 0, clock_timestamp(), false";
+         " UNION ALL SELECT -1, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, statement_timestamp(), false"
+         " UNION ALL SELECT 0, pg_snapshot_xmin(pg_current_snapshot())::text::bigint, clock_timestamp(), false";
 }
 
 std::string claim(const std::string& table) {

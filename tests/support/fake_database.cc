@@ -104,6 +104,10 @@ void FakeDatabase::tell(Kind kind, const Row& row, WallTime now, ClaimToken toke
 ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, WallTime now) const {
   ScanReply reply;
   reply.db_now = now;
+  // Transactions are numbered by the microsecond in which they begin, and any of the last while may still be open.
+  reply.began = now;
+  reply.next_writer = now.time_since_epoch().count();
+  reply.oldest_writer = (now - kLongestTransaction).time_since_epoch().count();
   for (const ScanRange& range : ranges) {
     auto& rows = reply.rows.emplace_back();
     for (auto it = due_.upper_bound({range.lane, range.after, range.after_id}); it != due_.end(); ++it) {

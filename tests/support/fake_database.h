@@ -68,6 +68,8 @@ inline constexpr FakeBugName kFakeBugs[] = {
 class FakeDatabase {
  public:
   using WallClock = std::function<WallTime()>;
+  // How long a caller may keep a transaction open before it commits.
+  static constexpr Duration kLongestTransaction = std::chrono::seconds(10);
   explicit FakeDatabase(WallClock clock, int shards = kDefaultShards);
 
   struct Row {

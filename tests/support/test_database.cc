@@ -68,7 +68,7 @@ Templates& templates() {
 
 TestDatabase::TestDatabase(int shards) : name_(fresh_name()), url_(url_of(maintenance_url(), name_)) {
   maintain("CREATE DATABASE " + name_ + " TEMPLATE " +
-          (shards > 0 ? templates().with(shards) : "template0 ENCODING 'UTF8'"));
+           (shards > 0 ? templates().with(shards) : "template0 ENCODING 'UTF8'"));
   for (const char* setting : {"search_path = ''", "timezone = 'Asia/Kathmandu'", "datestyle = 'SQL, DMY'"}) {
     maintain("ALTER DATABASE " + name_ + " SET " + setting);
   }

@@ -28,6 +28,9 @@ class ScannerTest : public StageBench {
     ScanReply reply;
     reply.asked = now;
     reply.db_now = db_now();
+    reply.began = reply.db_now;
+    reply.oldest_writer = oldest_writer;
+    reply.next_writer = next_writer;
     now += round_trip;
     reply.answered = now;
     if (fails) return unavailable();
@@ -86,6 +89,7 @@ class ScannerTest : public StageBench {
   }
   int overdue_limit() const { return static_cast<int>(config.overdue_page); }
 
+  std::int64_t oldest_writer = 0, next_writer = std::numeric_limits<std::int64_t>::max();
   std::vector<Row> table;
   std::vector<ScanRange> asked;
   Duration round_trip = 1ms;
@@ -126,6 +130,31 @@ TEST_F(ScannerTest, ReadsEveryLaneOfItsShardsAndTypes) {
   const std::set<Lane> all{{3, 1}, {3, 2}, {9, 1}, {9, 2}};
   EXPECT_EQ(window, all);
   EXPECT_EQ(overdue, all);
+}
+
+TEST_F(ScannerTest, ASweepBeginsWhereNobodyWritesAnyMore) {
+  oldest_writer = next_writer = 7;  // nobody has a transaction open
+  scan_until_it_rests();
+  for (int i = 0; i < 60; ++i) {
+    scan();
+    for (const ScanRange& range : asked_overdue())
+      EXPECT_GE(range.after, range.before - config.late_commit_margin - 5s);
+  }
+}
+
+TEST_F(ScannerTest, ASweepGoesBackAsFarAsTheOldestWriter) {
+  oldest_writer = next_writer = 7;
+  scan_until_it_rests();
+  const WallTime opened = db_now();  // writer 7 opens and stays open: scans only know that 8 is the next
+  next_writer = 8;
+  WallTime earliest = WallTime::max();
+  for (int i = 0; i < 60; ++i) {
+    scan();
+    next_writer = 9 + i;
+    for (const ScanRange& range : asked_overdue()) earliest = std::min(earliest, range.after);
+  }
+  EXPECT_LE(earliest, opened);
+  EXPECT_GT(earliest, opened - config.late_commit_margin - 5s);
 }
 
 TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
