@@ -77,7 +77,8 @@ Result<std::int64_t> PgReportStore::overdue(int at_most) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("overdue", [] {
       return "SELECT count(*) FROM (SELECT 1 FROM tocsin.biz_type t CROSS JOIN generate_series(0, tocsin.shard_count() "
-             "- 1) s CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live j WHERE j.shard = s::smallint AND j.type_id = "
+             "- 1) s CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live j WHERE j.shard = s::smallint AND j.shard + 0 = "
+             "s AND j.type_id = "
              "t.type_id AND j.fire_at < statement_timestamp() LIMIT $1::integer) x LIMIT $1::integer) y";
     });
     return tx.exec_prepared1(name, at_most)[0].as<std::int64_t>();
@@ -92,7 +93,7 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
     const auto& name = session_.prepared("due_soon", [] {
       return "SELECT (SELECT count(*) FROM (SELECT FROM tocsin.biz_type t CROSS JOIN LATERAL (SELECT FROM "
              "tocsin.job_live "
-             "j WHERE j.shard = s.shard AND j.type_id = t.type_id AND j.status = 0"
+             "j WHERE j.shard = s.shard AND j.shard + 0 = s.shard AND j.type_id = t.type_id AND j.status = 0"
              " AND j.fire_at < statement_timestamp() + $2::bigint * interval '1 microsecond' LIMIT $3::integer) x"
              " LIMIT $3::integer) y) FROM unnest($1::smallint[]) WITH ORDINALITY s (shard, n) ORDER BY s.n";
     });

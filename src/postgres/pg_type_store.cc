@@ -122,7 +122,7 @@ Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
     // run what comes in under it.
     const auto live = tx.exec_params(
         "SELECT 1 FROM generate_series(0, tocsin.shard_count() - 1) s CROSS JOIN LATERAL (SELECT 1 FROM "
-        "tocsin.job_live j WHERE j.shard = s::smallint AND j.type_id = $1 LIMIT 1) x LIMIT 1",
+        "tocsin.job_live j WHERE j.shard = s::smallint AND j.shard + 0 = s AND j.type_id = $1 LIMIT 1) x LIMIT 1",
         found[0][0].as<TypeId>());
     if (!live.empty()) return RemoveReply::has_live_jobs;
     tx.exec_params0("UPDATE tocsin.biz_type SET removed_at = clock_timestamp(), paused = false WHERE type_id = $1",

@@ -37,8 +37,10 @@ std::string lock_by_id(const std::string& table) {
 
 std::string lock_due(const std::string& table) {
   return "SELECT j.shard, j.job_id FROM " + table +
-         " j WHERE j.shard = $1::smallint AND j.type_id = $2::integer AND j.fire_at >= $3::timestamptz AND j.fire_at "
-         "<= statement_timestamp() AND j.attempts < j.max_attempts ORDER BY j.fire_at, j.job_id LIMIT $4::integer FOR "
+         " j WHERE j.shard + 0 = $1::integer AND j.type_id = $2::integer AND j.fire_at >= $3::timestamptz AND "
+         "j.fire_at "
+         "<= statement_timestamp() AND j.attempts < j.max_attempts ORDER BY j.fire_at, j.job_id + 0 LIMIT $4::integer "
+         "FOR "
          "UPDATE OF j SKIP LOCKED";
 }
 
@@ -94,9 +96,10 @@ std::string scan() {
          " $5::timestamptz[], $6::integer[]) WITH ORDINALITY k (shard, type_id, after, after_id, before, most, ord)"
          " CROSS JOIN LATERAL (SELECT l.job_id, l.fire_at, l.status = 1 AND l.attempts >= l.max_attempts AS "
          "is_exhausted FROM tocsin.job_live l"
-         " WHERE l.shard = k.shard AND l.type_id = k.type_id AND (l.fire_at, l.job_id) > (k.after, k.after_id) AND "
+         " WHERE l.shard = k.shard AND l.shard + 0 = k.shard::integer AND l.type_id = k.type_id AND (l.fire_at, "
+         "l.job_id + 0) > (k.after, k.after_id) AND "
          "l.fire_at < k.before"
-         " ORDER BY l.fire_at, l.job_id LIMIT k.most) j"
+         " ORDER BY l.fire_at, l.job_id + 0 LIMIT k.most) j"
          " UNION ALL SELECT -1, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, statement_timestamp(), false"
          " UNION ALL SELECT 0, pg_snapshot_xmin(pg_current_snapshot())::text::bigint, clock_timestamp(), false";
 }
@@ -126,7 +129,7 @@ std::string claimed_with(const std::string& table) {
 
 std::string claimed_with_lane(const std::string& table) {
   return "SELECT " + std::string(kLiveColumns) + ", j.claim_token FROM " + table +
-         " j WHERE j.shard = $1::smallint AND j.type_id = $2::integer AND j.fire_at > statement_timestamp() AND "
+         " j WHERE j.shard + 0 = $1::integer AND j.type_id = $2::integer AND j.fire_at > statement_timestamp() AND "
          "j.status = 1 AND j.claim_token = hashint8extended(j.job_id, $3::bigint)";
 }
 

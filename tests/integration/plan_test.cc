@@ -79,7 +79,7 @@ std::vector<Statement> hot_statements() {
 // Tables as a session of the engine finds them, in three states of knowledge.
 class Plans : public ::testing::Test {
  protected:
-  enum class Statistics { none, stale, fresh };
+  enum class Statistics { empty, none, stale, fresh };
 
   void SetUp() override {
     for (int table = 0; table < sql::kLiveTables; ++table) {
@@ -98,6 +98,7 @@ class Plans : public ::testing::Test {
   void prepare(Statistics statistics, int rows = 40'000) {
     database.query("TRUNCATE tocsin.job_live");
     if (statistics == Statistics::stale) database.query("ANALYZE");
+    if (statistics == Statistics::empty) return;  // as a node finds them that plans before the first job comes
     fill(rows);
     if (statistics == Statistics::fresh) database.query("ANALYZE");
   }
@@ -143,7 +144,8 @@ void expect_indexes(const std::string& plan, const Statement& statement, const s
 }
 
 TEST_F(Plans, UseTheIndexMeantWhateverTheStatistics) {
-  const std::pair<Statistics, const char*> states[] = {{Statistics::none, "without statistics"},
+  const std::pair<Statistics, const char*> states[] = {{Statistics::empty, "empty tables"},
+                                                       {Statistics::none, "without statistics"},
                                                        {Statistics::stale, "stale statistics"},
                                                        {Statistics::fresh, "fresh statistics"}};
   for (const auto& [statistics, state] : states) {
@@ -176,11 +178,11 @@ TEST_F(Plans, LanesAreBoundedByTimeInTheIndexNotBehindIt) {
     const bool is_lane = statement.name == "claim_due" || statement.name == "fire_due";
     if (!is_lane && statement.name != "scan") continue;
     const std::string plan = explain(*connection, statement);
-    const auto condition = plan.find("Index Cond: ((shard = ");
+    const auto condition = plan.find("Index Cond: (((shard + 0) = ");
     ASSERT_NE(condition, std::string::npos) << plan;
     const std::string line = plan.substr(condition, plan.find('\n', condition) - condition);
     EXPECT_NE(line.find("type_id = "), std::string::npos) << statement.name << ": " << line;
-    EXPECT_NE(line.find(is_lane ? "fire_at >= " : "ROW(fire_at, job_id) > "), std::string::npos)
+    EXPECT_NE(line.find(is_lane ? "fire_at >= " : "ROW(fire_at, (job_id + 0)) > "), std::string::npos)
         << statement.name << ": " << line;
     EXPECT_NE(line.find(is_lane ? "fire_at <= " : "fire_at < "), std::string::npos) << statement.name << ": " << line;
   }
