@@ -654,7 +654,7 @@ CREATE INDEX job_live_0000_biz ON tocsin.job_live_0000 USING btree (biz_id);
 
 -- Name: job_live_0000_due; Type: INDEX; Schema: tocsin; Owner: -
 
-CREATE INDEX job_live_0000_due ON tocsin.job_live_0000 USING btree (shard, type_id, fire_at, job_id);
+CREATE INDEX job_live_0000_due ON tocsin.job_live_0000 USING btree (((shard + 0)), type_id, fire_at, ((job_id + 0)));
 
 -- Name: job_live_0000_id; Type: INDEX; Schema: tocsin; Owner: -
 
@@ -670,7 +670,7 @@ CREATE INDEX job_live_0001_biz ON tocsin.job_live_0001 USING btree (biz_id);
 
 -- Name: job_live_0001_due; Type: INDEX; Schema: tocsin; Owner: -
 
-CREATE INDEX job_live_0001_due ON tocsin.job_live_0001 USING btree (shard, type_id, fire_at, job_id);
+CREATE INDEX job_live_0001_due ON tocsin.job_live_0001 USING btree (((shard + 0)), type_id, fire_at, ((job_id + 0)));
 
 -- Name: job_live_0001_id; Type: INDEX; Schema: tocsin; Owner: -
 
