@@ -17,8 +17,8 @@ inline constexpr int kLiveTables = 8;
 inline int live_table_of(Shard shard) { return shard % kLiveTables; }
 std::string live_table(int table);  // tocsin.job_live_0007
 
-// Reads; index _due (shard + 0, type_id, fire_at, job_id + 0) by row comparison, so that thousands of rows of one instant
-// can be paged. Two rows more: (-1, next transaction to write, when it was the next) and (0, oldest that still writes,
+// Reads; index _due (shard + 0, type_id, fire_at, job_id + 0) by row comparison, so that thousands of rows of one
+// instant can be paged. Two rows more: (-1, next transaction to write, when it was the next) and (0, oldest that still writes,
 // the clock); the clock is read last, to be as fresh as possible when the reply arrives.
 std::string scan();
 
