@@ -18,8 +18,8 @@ inline int live_table_of(Shard shard) { return shard % kLiveTables; }
 std::string live_table(int table);  // tocsin.job_live_0007
 
 // Reads; index _due (shard + 0, type_id, fire_at, job_id + 0) by row comparison, so that thousands of rows of one
-// instant can be paged. Two rows more: (-1, next transaction to write, when it was the next) and (0, oldest that still writes,
-// the clock); the clock is read last, to be as fresh as possible when the reply arrives.
+// instant can be paged. Two rows more: (-1, next transaction to write, when it was the next) and (0, oldest that still
+// writes, the clock); the clock is read last, to be as fresh as possible when the reply arrives.
 std::string scan();
 
 // pending or expired -> running. Index _id. SKIP LOCKED in a materialized CTE: a locking sub-select that is planned
