@@ -65,8 +65,13 @@ Status Housekeeping::round(bool reload) {
     PgTypeStore registry(session_);
     if (auto done = callbacks_.reload_types(registry); !done) return done;
   }
-  if (auto folded = PgMaintenance(session_).fold_counts(); !folded) return folded.error();
-  callbacks_.answered();
+  // Counts are right folded or not: while nothing changes, looking seldom is enough.
+  if (is_folding_ || reload) {
+    auto folded = PgMaintenance(session_).fold_counts();
+    if (!folded) return folded.error();
+    is_folding_ = *folded > 0;
+    callbacks_.answered();
+  }
   return Unit{};
 }
 

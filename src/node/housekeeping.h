@@ -49,6 +49,7 @@ class Housekeeping {
   std::condition_variable woken_;
   bool is_reload_wanted_ = false;
   bool is_stopping_ = false;
+  bool is_folding_ = true;  // the last round found counts to fold
   MonoTime next_slow_round_{};
   std::thread thread_;
 };

@@ -63,10 +63,18 @@ MonoTime Scanner::step(MonoTime now) {
   expired_.clear();
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     LaneState& lane = lanes_[asked_[i].lane];
-    if (asked_[i].part == Part::window) {
-      take_window(lane, ranges_[i], reply->rows[i]);
-    } else {
-      take_overdue(lane, ranges_[i], reply->rows[i], reply->db_now);
+    const std::vector<ScanReply::Row>& rows = reply->rows[i];
+    if (!rows.empty()) lane.is_quiet = false;
+    switch (asked_[i].part) {
+      case Part::window:
+        take_window(lane, ranges_[i], rows);
+        break;
+      case Part::overdue:
+        take_overdue(lane, ranges_[i], rows, reply->db_now);
+        break;
+      case Part::both:
+        take_both(lane, ranges_[i], rows, reply->db_now);
+        break;
     }
   }
   shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
@@ -94,6 +102,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
   const WallTime horizon = db_now + shared_.config.lookahead;
+  planned_at_ = db_now;
   if (!is_continuation) {
     const bool sweep_all = is_sweep_requested_.exchange(false);
     if (sweep_all) {  // the clock, or the database itself, may be another
@@ -121,12 +130,20 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
         state.cursor = db_now;
         state.cursor_id = 0;
       }
-      if (has_room && state.cursor < horizon && (!is_continuation || state.is_page_full)) {
+      const bool reads_window = has_room && state.cursor < horizon && (!is_continuation || state.is_page_full);
+      // A backlog is claimed straight from the table, exhausted rows found there; but nobody may come for a pull type.
+      const bool reads_overdue = !is_continuation && (type->is_pull() || !shared_.due.has_backlog(lane));
+      if (reads_window && reads_overdue && state.is_quiet) {
+        ranges_.push_back({lane, state.low, 0, horizon, static_cast<int>(shared_.config.window_page)});
+        asked_.push_back({lane, Part::both});
+        continue;
+      }
+      if (!is_continuation) state.is_quiet = reads_window && reads_overdue;
+      if (reads_window) {
         ranges_.push_back({lane, state.cursor, state.cursor_id, horizon, static_cast<int>(shared_.config.window_page)});
         asked_.push_back({lane, Part::window});
       }
-      // A backlog is claimed straight from the table, exhausted rows found there; but nobody may come for a pull type.
-      if (!is_continuation && (type->is_pull() || !shared_.due.has_backlog(lane))) {
+      if (reads_overdue) {
         ranges_.push_back({lane, state.low, 0, db_now, static_cast<int>(shared_.config.overdue_page)});
         asked_.push_back({lane, Part::overdue});
       }
@@ -211,6 +228,17 @@ void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::v
     }
   }
   if (is_backlog) shared_.due.push_backlog({range.lane, lane.low});
+}
+
+void Scanner::take_both(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,
+                        WallTime db_now) {
+  const auto part = std::ranges::partition_point(
+      rows, [&](const ScanReply::Row& row) { return row.candidate.fire_at < planned_at_; });
+  const std::vector<ScanReply::Row> overdue(rows.begin(), part);
+  const std::vector<ScanReply::Row> window(part, rows.end());
+  const int rest = range.limit - static_cast<int>(overdue.size());
+  take_overdue(lane, {range.lane, range.after, range.after_id, planned_at_, range.limit}, overdue, db_now);
+  take_window(lane, {range.lane, lane.cursor, lane.cursor_id, range.before, rest}, window);
 }
 
 }  // namespace tocsin
