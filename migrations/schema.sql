@@ -486,7 +486,26 @@ CREATE TABLE tocsin.job_live_0000 (
     errors jsonb,
     CONSTRAINT state CHECK ((status = ((claim_token IS NOT NULL))::integer))
 )
-WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='1000', autovacuum_analyze_scale_factor='0.05');
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='1000', autovacuum_analyze_scale_factor='0.1');
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN job_id SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN action_time SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN fire_at SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN gmt_create SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN gmt_modified SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN started_at SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN claim_token SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN type_id SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN shard SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN status SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN attempts SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN max_attempts SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN biz_id SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN idempotency_key SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN body_hash SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN node SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN traceparent SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN attribute SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN errors SET STATISTICS 0;
 
 -- Name: job_live_0001; Type: TABLE; Schema: tocsin; Owner: -
 
@@ -512,7 +531,26 @@ CREATE TABLE tocsin.job_live_0001 (
     errors jsonb,
     CONSTRAINT state CHECK ((status = ((claim_token IS NOT NULL))::integer))
 )
-WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='1000', autovacuum_analyze_scale_factor='0.05');
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='1000', autovacuum_analyze_scale_factor='0.1');
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN job_id SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN action_time SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN fire_at SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN gmt_create SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN gmt_modified SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN started_at SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN claim_token SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN type_id SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN shard SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN status SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN attempts SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN max_attempts SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN biz_id SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN idempotency_key SET STATISTICS 10;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN body_hash SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN node SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN traceparent SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN attribute SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN errors SET STATISTICS 0;
 
 -- Name: job_seq; Type: SEQUENCE; Schema: tocsin; Owner: -
 
@@ -655,6 +693,8 @@ CREATE INDEX job_live_0000_biz ON tocsin.job_live_0000 USING btree (biz_id);
 -- Name: job_live_0000_due; Type: INDEX; Schema: tocsin; Owner: -
 
 CREATE INDEX job_live_0000_due ON tocsin.job_live_0000 USING btree (((shard + 0)), type_id, fire_at, ((job_id + 0)));
+ALTER INDEX tocsin.job_live_0000_due ALTER COLUMN 1 SET STATISTICS 10;
+ALTER INDEX tocsin.job_live_0000_due ALTER COLUMN 4 SET STATISTICS 10;
 
 -- Name: job_live_0000_id; Type: INDEX; Schema: tocsin; Owner: -
 
@@ -671,6 +711,8 @@ CREATE INDEX job_live_0001_biz ON tocsin.job_live_0001 USING btree (biz_id);
 -- Name: job_live_0001_due; Type: INDEX; Schema: tocsin; Owner: -
 
 CREATE INDEX job_live_0001_due ON tocsin.job_live_0001 USING btree (((shard + 0)), type_id, fire_at, ((job_id + 0)));
+ALTER INDEX tocsin.job_live_0001_due ALTER COLUMN 1 SET STATISTICS 10;
+ALTER INDEX tocsin.job_live_0001_due ALTER COLUMN 4 SET STATISTICS 10;
 
 -- Name: job_live_0001_id; Type: INDEX; Schema: tocsin; Owner: -
 
