@@ -22,6 +22,7 @@
 #include "node/membership.h"
 #include "node/metrics.h"
 #include "node/node_backend.h"
+#include "node/permits.h"
 #include "node/run.h"
 #include "node/system_clock.h"
 #include "postgres/migrator.h"
@@ -88,6 +89,7 @@ class Node::Impl {
   Status bring_up();
   void make_handlers();
   void make_membership(int shards);
+  void make_permits();
   void end_handlers(Duration grace);
   Result<int> install();
   void add_gauges();
@@ -102,6 +104,7 @@ class Node::Impl {
   std::optional<CppRunner> cpp_runner_;
   std::optional<WebhookClient> webhooks_;
   std::optional<HandlerRegistry> handlers_;
+  std::unique_ptr<Permits> permits_;
   std::unique_ptr<DatabaseEngine> engine_;
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<NodeBackend> backend_;
@@ -173,11 +176,13 @@ Status Node::Impl::bring_up() {
   if (!shards) return about("database " + *name, shards.error());
 
   make_handlers();
+  make_permits();
   DatabaseEngineConfig engine_config;
   engine_config.session = session("engine");
   engine_config.engine.node = config_.node_name;
   engine_config.engine.capacity = config_.queue_capacity;
   engine_config.engine.all_shards = *shards;
+  engine_config.engine.flow = permits_->flow();
   engine_config.claimers = config_.claimers;
   engine_config.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
   engine_ = std::make_unique<DatabaseEngine>(
@@ -191,7 +196,7 @@ Status Node::Impl::bring_up() {
   make_membership(*shards);
   backend_ = std::make_unique<NodeBackend>(
       NodeState{config_.node_name, id_, config_.heartbeat_timeout, *name, *shards, session("api"), config_.db_pool},
-      process_clock, metrics_, *handlers_, *engine_, *membership_);
+      process_clock, metrics_, *handlers_, *engine_, *membership_, *permits_);
   housekeeping_ = std::make_unique<Housekeeping>(
       HousekeepingConfig{session("housekeeping"), config_.retain_days}, process_clock,
       Housekeeping::Callbacks{[this](TypeStore& registry) { return backend_->refresh_types(registry); },
@@ -203,6 +208,7 @@ Status Node::Impl::bring_up() {
   if (auto done = webhooks_->start(); !done) return done;
   if (auto done = engine_->connect(); !done) return about("database " + *name, done.error());
   if (auto done = housekeeping_->start(); !done) return about("database " + *name, done.error());
+  permits_->start();
   engine_->start();
   membership_->start();
   if (auto done = api_->start(); !done) return done;
@@ -239,6 +245,15 @@ void Node::Impl::make_membership(int shards) {
                         [this](const char* stage, Duration took) { metrics_.stepped(stage, took); }});
 }
 
+void Node::Impl::make_permits() {
+  PermitConfig config;
+  config.node = id_;
+  config.ttl = config_.heartbeat_timeout;
+  const auto waiting = [this](TypeId type) { return engine_ ? engine_->engine().waiting(type) : Waiting{}; };
+  permits_ = std::make_unique<Permits>(config, session("permits"), process_clock, metrics_, waiting,
+                                       [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
+}
+
 // Every attempt in flight ends with a retry; functions that overrun are left to themselves.
 void Node::Impl::end_handlers(Duration grace) {
   if (!handlers_) return;
@@ -259,6 +274,20 @@ void Node::Impl::add_gauges() {
                      [&shared] { return static_cast<double>(shared.due.backlog_lanes()); });
   metrics_.add_gauge("tocsin_running_jobs", "Claimed jobs on this node",
                      [&shared] { return static_cast<double>(shared.gate.running()); });
+  metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of a rate in thousandths",
+                      [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });
+  metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of a rate in thousandths",
+                      [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.total; }); });
+  metrics_.add_gauges("tocsin_permits_in_use", "Permits of a limit that are in use in the cluster", [this] {
+    return permits_->values([](const FlowControl::Grant& grant) { return grant.in_use; });
+  });
+  metrics_.add_gauges("tocsin_type_paused", "1: jobs of the type do not start", [this] {
+    std::vector<LabelledValue> values;
+    const auto catalog = backend_->types();
+    for (const auto& type : catalog->types)
+      values.push_back({{{"biz_type", type->name}}, type->is_paused(backend_->now()) ? 1.0 : 0.0});
+    return values;
+  });
   metrics_.add_gauge("tocsin_waiting_consumers", "Consumers that wait for jobs of pull types",
                      [&shared] { return static_cast<double>(shared.polls.size()); });
   metrics_.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
@@ -267,14 +296,16 @@ void Node::Impl::add_gauges() {
 
 // The stop order, in one place: refuse requests, tell waiting consumers that there is nothing, and leave the shards to
 // others; scan, wheel and claims stop and what has not started is given back; handlers get their grace; outcomes are
-// written; the membership is left last.
+// written; permits go back when nothing of this node runs any more, and the membership is left last.
 void Node::Impl::stop() {
   if (backend_) backend_->start_draining();
   if (engine_) engine_->engine().send_consumers_home();
   if (membership_) membership_->drain();
+  if (permits_) permits_->drain();
   if (api_) api_->stop(std::chrono::seconds(5));
+  bool is_clean = true;
   if (engine_) {
-    const bool is_clean = engine_->stop(config_.drain_timeout, [this] {
+    is_clean = engine_->stop(config_.drain_timeout, [this] {
       spdlog::warn("handlers did not end within the drain time-out: their attempts count and will be retried");
       end_handlers(Duration(0));
     });
@@ -283,12 +314,14 @@ void Node::Impl::stop() {
   end_handlers(std::chrono::seconds(1));
   if (housekeeping_) housekeeping_->stop();
   if (backend_) backend_->stop();
+  if (permits_) permits_->stop(is_clean);
   if (membership_) membership_->stop();
   api_.reset();
   housekeeping_.reset();
   backend_.reset();
   membership_.reset();
   engine_.reset();
+  permits_.reset();
 }
 
 Node::Node(NodeConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}

@@ -8,9 +8,8 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kQueue = 20'000;           // requests waiting for a database thread; over it callers get 429
-constexpr std::size_t kBatch = 500;              // requests that share a transaction
-constexpr std::size_t kMostRunning = 1'000'000;  // of one type: no limit of its handler
+constexpr std::size_t kQueue = 20'000;  // requests waiting for a database thread; over it callers get 429
+constexpr std::size_t kBatch = 500;     // requests that share a transaction
 constexpr Duration kSilence = std::chrono::seconds(5);
 constexpr Duration kStuck = std::chrono::seconds(20);  // longer than any statement may take
 
@@ -39,13 +38,14 @@ void flush(std::vector<Item>& items, const Call& call) {
 }  // namespace
 
 NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
-                         DatabaseEngine& engine, const Membership& membership)
+                         DatabaseEngine& engine, const Membership& membership, Permits& permits)
     : state_(std::move(state)),
       clock_(clock),
       metrics_(metrics),
       handlers_(handlers),
       engine_(engine),
       membership_(membership),
+      permits_(permits),
       catalog_(std::make_shared<const TypeCatalog>()),
       pool_(state_.session, state_.shards, state_.db_pool, kQueue),
       creates_(state_.session, state_.shards, clock, kQueue, kBatch,
@@ -126,10 +126,11 @@ void NodeBackend::show_types(std::vector<BizType> types) {
     type.is_removed = false;
     // No more than its handler can work on at once, or leases would end in its queue. Read anew every few seconds, with
     // the types: handlers learn how quick they are.
-    const auto room = static_cast<int>(std::min<std::size_t>(handlers_.find(type)->room(), kMostRunning));
-    type.max_running = std::min(type.max_running.value_or(room), room);
+    type.room = handlers_.find(type)->room();
   }
-  engine_.engine().set_catalog(std::make_shared<const TypeCatalog>(std::move(types)));
+  const auto runnable = std::make_shared<const TypeCatalog>(std::move(types));
+  permits_.set_catalog(runnable);
+  engine_.engine().set_catalog(runnable);
 }
 
 void NodeBackend::reload_types(Stores& stores) {
@@ -168,21 +169,33 @@ Readiness NodeBackend::readiness() const {
   return out;
 }
 
-std::string NodeBackend::hold_reason(TypeId type) const {
+std::string NodeBackend::hold_reason(const Job& job) const {
   const auto catalog = catalog_.get();
-  const BizType* known = catalog->find(type);
+  const BizType* known = catalog->find(job.type_id);
   if (!known) return "its type is not registered";
   if (known->is_paused(now())) return "its type is paused";
   if (!handlers_.can_run(*known)) return "this node has no handler for its type";
   const EngineShared& shared = engine_.engine().shared();
-  if (known->is_pull() && shared.polls.demand(type) == 0) return "no consumer asks this node for jobs of its type";
-  const std::size_t running = shared.gate.running(type);
-  if (!known->is_instant() &&
-      (running >= shared.config.max_running_per_type ||
-       (known->max_running && !known->is_pull() && running >= static_cast<std::size_t>(*known->max_running)))) {
-    return "as many jobs of its type as allowed are running";
+  if (known->is_pull() && shared.polls.demand(job.type_id) == 0)
+    return "no consumer asks this node for jobs of its type";
+  // As the engine knows it: with the room of its handler.
+  const auto runnable = shared.catalog.get();
+  if (const BizType* type = runnable->find(job.type_id)) {
+    const bool is_late = job.fire_at < now() - shared.config.lookahead;
+    if (std::string reason = permits_.hold_reason(*type, is_late); !reason.empty()) return reason;
   }
+  if (!known->is_instant() && shared.gate.running(job.type_id) >= shared.config.max_running_per_type)
+    return "this node runs " + std::to_string(shared.config.max_running_per_type) +
+           " jobs of its type, as many as it takes of one";
+  if (!known->is_instant() && shared.gate.running() >= shared.config.max_running)
+    return "this node runs " + std::to_string(shared.config.max_running) + " jobs, as many as it takes";
   return "";
+}
+
+std::optional<int> NodeBackend::running(TypeId type) const {
+  const auto catalog = catalog_.get();
+  const BizType* known = catalog->find(type);
+  return known ? permits_.running(*known) : std::nullopt;
 }
 
 std::vector<NodeInfo> NodeBackend::nodes() const {

@@ -14,6 +14,7 @@
 #include "node/hint_sender.h"
 #include "node/membership.h"
 #include "node/metrics.h"
+#include "node/permits.h"
 #include "node/work_pool.h"
 
 namespace tocsin {
@@ -32,7 +33,7 @@ struct NodeState {
 class NodeBackend final : public Backend {
  public:
   NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers, DatabaseEngine& engine,
-              const Membership& membership);
+              const Membership& membership, Permits& permits);
   ~NodeBackend() override;
 
   // Answers what has been accepted, then ends its threads.
@@ -59,7 +60,8 @@ class NodeBackend final : public Backend {
   LatencySummary lateness() const override { return metrics_.lateness(); }
   Readiness readiness() const override;
   std::string metrics_text() const override { return metrics_.text(); }
-  std::string hold_reason(TypeId type) const override;
+  std::string hold_reason(const Job& job) const override;
+  std::optional<int> running(TypeId type) const override;
   std::vector<NodeInfo> nodes() const override;
   std::string shard_owner(Shard shard) const override;
 
@@ -81,6 +83,7 @@ class NodeBackend final : public Backend {
   HandlerRegistry& handlers_;
   DatabaseEngine& engine_;
   const Membership& membership_;
+  Permits& permits_;
   Latest<TypeCatalog> catalog_;
   std::atomic<std::uint64_t> type_reads_{0};
   std::mutex types_mutex_;

@@ -71,7 +71,7 @@ FinishRequest Finisher::request_for(const FinishedRun& run) {
 }
 
 void Finisher::settle(const FinishRequest& request, TypeId type, FinishReply reply) {
-  shared_.gate.release(type, 1);
+  shared_.release(type, 1);
   if (reply == FinishReply::stale) {
     shared_.events.count(Counter::stale_finishes);
     return;

@@ -22,6 +22,8 @@ class FakeFixture final : public StoreFixture {
   TypeStore& types() override { return types_; }
   MemberStore& members() override { return members_; }
   MemberStore& other_members() override { return other_members_; }
+  PermitStore& permits() override { return permits_; }
+  PermitStore& other_permits() override { return other_permits_; }
   void end_members_session(NodeId last_beat) override { database_.members.end_session(last_beat); }
   int shards() const override { return database_.shards(); }
   WallTime now() override { return now_ += Duration(1); }  // time passes, as on a real database
@@ -37,6 +39,7 @@ class FakeFixture final : public StoreFixture {
   FakeReportStore reports_{database_};
   FakeTypeStore types_{database_};
   FakeMemberStore members_{database_}, other_members_{database_};
+  FakePermitStore permits_{database_}, other_permits_{database_};
   JobId locked_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "tocsin/job_desk.h"
 #include "tocsin/job_store.h"
 #include "tocsin/member_store.h"
+#include "tocsin/permit_store.h"
 #include "tocsin/report_store.h"
 
 namespace tocsin {
@@ -29,6 +30,8 @@ class StoreFixture {
   virtual TypeStore& types() = 0;
   virtual MemberStore& members() = 0;
   virtual MemberStore& other_members() = 0;
+  virtual PermitStore& permits() = 0;
+  virtual PermitStore& other_permits() = 0;
   // The session behind members() ends; the next call makes another.
   virtual void end_members_session(NodeId last_beat) = 0;
   virtual int shards() const = 0;

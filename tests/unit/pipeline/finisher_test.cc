@@ -16,7 +16,8 @@ class FinisherTest : public StageBench {
     reply_with(FinishReply::applied);
   }
   void give(ClaimedJob job, Outcome outcome, bool is_given_back = false) {
-    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1, 1'000'000), 1U);
+    ASSERT_EQ(shared().flow->take(biz_type(job.job.type_id), 1, Pace::fresh, now).n, 1U);
+    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1), 1U);
     auto claimed = std::make_shared<const ClaimedJob>(std::move(job));
     ASSERT_TRUE(shared().outcomes.try_push({std::move(claimed), std::move(outcome), is_given_back}));
   }
