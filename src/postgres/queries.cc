@@ -218,8 +218,11 @@ std::string bury() {
 
 std::string drop_late(const std::string& table) {
   return "WITH c AS MATERIALIZED (SELECT j.shard, j.job_id FROM " + table +
-         " j WHERE j.shard + 0 = $1::integer AND j.type_id = $2::integer AND j.fire_at < least($3::timestamptz, "
-         "statement_timestamp()) ORDER BY j.fire_at, j.job_id + 0 LIMIT $4::integer FOR UPDATE OF j SKIP LOCKED),"
+         " j WHERE j.shard + 0 = $1::integer AND j.type_id = $2::integer AND j.fire_at < $3::timestamptz "
+         // By the database's clock and the registry, whatever the node believes; null: nothing is too late.
+         "AND j.fire_at < statement_timestamp() - (SELECT (t.catch_up ->> 'drop_older_than_ms')::bigint * interval "
+         "'1 millisecond' FROM tocsin.biz_type t WHERE t.type_id = $2::integer) ORDER BY j.fire_at, j.job_id + 0 LIMIT "
+         "$4::integer FOR UPDATE OF j SKIP LOCKED),"
          " d AS (DELETE FROM " +
          table +
          " j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*), h AS (INSERT INTO "

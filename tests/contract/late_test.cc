@@ -1,10 +1,43 @@
 // JobStore: what is too late to run, and claims that end at a time.
+#include <stdexcept>
+
 #include "support/contract/store_fixture.h"
 
 namespace tocsin {
 namespace {
 
+// From now on jobs of the type are too late a millisecond after their time.
+void make_perishable(StoreFixture& db) {
+  BizType type;
+  type.name = "order.unpaid";
+  type.handler_kind = "noop";
+  type.handler_json = R"({"kind":"noop"})";
+  type.drop_older_than = std::chrono::milliseconds(1);
+  const auto reply = db.types().put(type);
+  if (!reply) throw std::runtime_error(reply.error().message);
+}
+
+TEST_P(StoreContract, DropLateTakesNothingOfATypeThatRunsHoweverLate) {
+  const JobId id = create(due());
+  let_pass(2 * kShort);
+  EXPECT_EQ(must(db->store().drop_late(lane_of(id), db->now(), 10, "node-a")), 0);
+  EXPECT_EQ(find(id).status, JobStatus::pending);
+}
+
+TEST_P(StoreContract, DropLateTakesNothingThatIsNotLateYetWhateverTheNodeBelieves) {
+  BizType type;
+  type.name = "order.unpaid";
+  type.handler_kind = "noop";
+  type.handler_json = R"({"kind":"noop"})";
+  type.drop_older_than = kLong;
+  must(db->types().put(type));
+  const JobId id = create(due());
+  EXPECT_EQ(must(db->store().drop_late(lane_of(id), db->now() + kLong, 10, "node-a")), 0);
+  EXPECT_EQ(find(id).status, JobStatus::pending);
+}
+
 TEST_P(StoreContract, DropLateMakesDeadWhatLiesBeforeAndSaysWhy) {
+  make_perishable(*db);
   const JobId old = create(due("same"));
   let_pass(kShort);
   const WallTime before = db->now();
@@ -12,6 +45,7 @@ TEST_P(StoreContract, DropLateMakesDeadWhatLiesBeforeAndSaysWhy) {
   NewJob foreign = due("same");
   foreign.type_id = other_type_id;
   const JobId other = create(foreign);
+  let_pass(2 * kShort);
   EXPECT_EQ(must(db->store().drop_late(lane_of(old), before, 10, "node-a")), 1);
   const Job dead = find(old);
   EXPECT_EQ(dead.status, JobStatus::dead);
@@ -26,6 +60,7 @@ TEST_P(StoreContract, DropLateMakesDeadWhatLiesBeforeAndSaysWhy) {
 }
 
 TEST_P(StoreContract, DropLateNeverTakesWhatIsNotDueOrStillLeased) {
+  make_perishable(*db);
   const JobId future = create(later("same")), leased = create(due("same"));
   claim_one(leased);
   EXPECT_EQ(must(db->store().drop_late(lane_of(future), db->now() + 2 * kLong, 10, "node-a")), 0);
@@ -34,17 +69,20 @@ TEST_P(StoreContract, DropLateNeverTakesWhatIsNotDueOrStillLeased) {
 }
 
 TEST_P(StoreContract, DropLateTakesWhoseLeaseEndedAndTheirResultsAreStale) {
+  make_perishable(*db);
   const JobId id = create(due());
   const ClaimedJob claimed = claim_and_expire(id);
+  let_pass(3 * kShort);
   EXPECT_EQ(must(db->store().drop_late(lane_of(id), db->now(), 10, "node-a")), 1);
   EXPECT_EQ(find(id).status, JobStatus::dead);
   EXPECT_EQ(finish({id, claimed.token, FinishRequest::Kind::done, {}, ""}), FinishReply::stale);
 }
 
 TEST_P(StoreContract, DropLateTakesTheOldestAndSkipsTheLocked) {
+  make_perishable(*db);
   std::vector<JobId> jobs;
   for (int i = 0; i < 4; ++i) jobs.push_back(create(due("same")));
-  let_pass(kShort);
+  let_pass(3 * kShort);
   db->lock(jobs[0]);
   EXPECT_EQ(must(db->store().drop_late(lane_of(jobs[0]), db->now(), 2, "node-a")), 2);
   db->unlock();
@@ -55,8 +93,9 @@ TEST_P(StoreContract, DropLateTakesTheOldestAndSkipsTheLocked) {
 }
 
 TEST_P(StoreContract, ADroppedJobThatIsRetriedIsDueNowAndNotLateAnyMore) {
+  make_perishable(*db);
   const JobId id = create(due());
-  let_pass(kShort);
+  let_pass(3 * kShort);
   const WallTime before = db->now();
   ASSERT_EQ(must(db->store().drop_late(lane_of(id), before, 10, "node-a")), 1);
   ASSERT_EQ(must(db->desk().retry(id)).kind, ChangeReply::Kind::changed);

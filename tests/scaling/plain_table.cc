@@ -76,7 +76,8 @@ Result<std::vector<Fired>> PlainStore::fire(std::span<const JobId> jobs, const s
 
 Result<std::vector<Fired>> PlainStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
   std::vector<JobId> jobs;
-  for (const auto& row : table_.read({lane, span.from, 0, std::min(db_now(), span.to), limit})) jobs.push_back(row.candidate.job_id);
+  for (const auto& row : table_.read({lane, span.from, 0, std::min(db_now(), span.to), limit}))
+    jobs.push_back(row.candidate.job_id);
   return fire(jobs, node);
 }
 

@@ -213,17 +213,20 @@ void Checker::check_rate(const BizType& type, double rate, std::deque<MonoTime>&
 
 void Checker::check_flow(const FakeDatabase::Change& change, const Record& before) {
   constexpr Duration kSoon = std::chrono::seconds(3);
+  constexpr Duration kLongestDelay = std::chrono::seconds(45);  // of a call
   const auto known = types_.find(change.job.type_id);
   if (known == types_.end()) return;
   const BizType& type = known->second;
   const std::string name = "job " + std::to_string(change.job.job_id) + " of " + type.name;
   const Duration late = change.db_now - before.row.fire_at;
-  if (change.kind == Kind::dropped && !type.is_too_late(before.row.fire_at, change.db_now))
+  // A node's estimate may be of before the clock was set back; the real store asks its own clock.
+  const bool is_steady = clock_steps_ == 0 || scheduler_.now() > clock_stepped_ + kLongestDelay;
+  if (change.kind == Kind::dropped && is_steady && !type.is_too_late(before.row.fire_at, change.db_now))
     fail("late", name + " was dropped although it is only " + ms(late) + " late");
   if (!faults_ended_ || (change.kind != Kind::claimed && change.kind != Kind::fired)) return;
   if (type.drop_older_than && late > *type.drop_older_than + kSoon) fail("late", name + " runs, " + ms(late) + " late");
   if (type.rate_per_s) check_rate(type, *type.rate_per_s, paced_[type.type_id], "rate_per_s");
-  if (type.catch_up_rate_per_s && late > kLookahead + kSoon)
+  if (type.catch_up_rate_per_s && late > kLookahead + 4 * kSoon)
     check_rate(type, *type.catch_up_rate_per_s, caught_up_[type.type_id], "catch_up.rate_per_s");
   if (is_calm_ && type.is_paused(change.db_now) && scheduler_.now() > paused_at_[type.type_id] + kSoon / 10)
     fail("pause", name + " starts while its type is paused");

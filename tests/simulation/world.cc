@@ -420,6 +420,7 @@ void World::hand_over() {
     }
     scheduler_.run_until(scheduler_.now() + 4s);
   }
+  scheduler_.run_until(scheduler_.now() + 20s);  // the rates take their time
   if (checker_.failures().empty()) checker_.check_end();
 }
 

@@ -302,6 +302,11 @@ int FakeDatabase::bury(const std::vector<JobId>& jobs, WallTime now) {
 }
 
 int FakeDatabase::drop_late(Lane lane, WallTime before, int limit, const std::string& node, WallTime now) {
+  for (const auto& [name, type] : types_) {  // what the registry says, if it knows the type
+    if (type.type_id != lane.type_id) continue;
+    if (!type.drop_older_than) return 0;
+    before = std::min(before, now - *type.drop_older_than);
+  }
   std::vector<JobId> late;
   for (auto it = due_.lower_bound({lane, WallTime::min(), 0}); it != due_.end() && std::get<Lane>(*it) == lane; ++it) {
     const auto& [_, fire_at, id] = *it;
