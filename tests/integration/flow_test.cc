@@ -71,7 +71,10 @@ TEST_F(Flow, APauseEndsByItselfAtTheTimeGiven) {
 TEST_F(Flow, MaxRunningHoldsOverTheWholeCluster) {
   start({"--node-name", "a", "--heartbeat-timeout", "2s"});
   NodeProcess other(database.url(), {"--node-name", "b", "--heartbeat-timeout", "2s"});
-  ASSERT_TRUE(eventually([&] { return rest().get("/v1/nodes").body["items"].size() == 2; }));
+  ASSERT_TRUE(eventually([&] {
+    const Json items = rest().get("/v1/nodes").body["items"];
+    return items.size() == 2 && items[0]["shards"] == 4 && items[1]["shards"] == 4;
+  }));
   receiver.hold();
   put_type("limited", {{"handler", receiver.handler()}, {"max_running", 3}});
   create_many("limited", 40, 0);
