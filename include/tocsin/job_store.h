@@ -134,7 +134,8 @@ class JobStore {
   // Makes dead those of `jobs` that are running, whose lease has ended and whose attempts are spent. Returns how many.
   virtual Result<int> bury(std::span<const JobId> jobs) = 0;
 
-  // Makes dead the oldest rows of a lane, at most `limit`, whose fire_at lies before `before` and has passed: pending,
+  // Makes dead the oldest rows of a lane, at most `limit`, whose fire_at lies before `before` and longer ago than the
+  // registry allows the type (drop_older_than; a type without it loses nothing), by the database's clock: pending,
   // or running with their lease ended. Their last error says "too late". Returns how many; fewer than `limit` means
   // that no other was unlocked.
   virtual Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) = 0;
