@@ -121,8 +121,9 @@ void Metrics::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
   catalog_ = std::move(catalog);
 }
 
-void Metrics::add_gauge(const std::string& name, const std::string& help, std::function<double()> read) {
-  auto& gauge = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_).Add({});
+void Metrics::add_gauge(const std::string& name, const std::string& help, std::function<double()> read,
+                        const Labels& labels) {
+  auto& gauge = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_).Add(labels);
   std::lock_guard lock(mutex_);
   gauges_.emplace_back(&gauge, std::move(read));
 }

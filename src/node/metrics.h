@@ -38,7 +38,8 @@ class Metrics final : public EventSink {
   // Names for the label biz_type.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // Read at every exposition. REQUIRES: before the first text().
-  void add_gauge(const std::string& name, const std::string& help, std::function<double()> read);
+  using Labels = std::map<std::string, std::string>;
+  void add_gauge(const std::string& name, const std::string& help, std::function<double()> read, const Labels& = {});
 
   LatencySummary lateness() const;
   std::string text() const;  // Prometheus text exposition format

@@ -32,7 +32,7 @@ MonoTime Claimer::step(MonoTime now) {
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
     // Only who looks at everything knows that there is nothing.
-    if (role_ == ClaimerRole::bulk) shared_.polls.answer_impatient(now);
+    if (role_ == ClaimerRole::bulk) shared_.polls.answer_impatient(shared_.poll_seat, now);
     return batch.is_left_to_others ? now + kHelperLooksAgain : kWhenWoken;  // nobody tells when the calm types rest
   }
   return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));

@@ -28,8 +28,9 @@ struct EngineStores {
 
 class Engine {
  public:
+  // `polls`: shared with the node's other engines; nullptr: it has its own.
   Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler,
-         EventSink& events, std::uint64_t seed);
+         EventSink& events, std::uint64_t seed, std::shared_ptr<PollQueue> polls = nullptr);
 
   static constexpr int kStagesAfterClaim = 3;  // of stages(), the last: runner, finisher, lease reaper
 

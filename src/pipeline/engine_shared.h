@@ -55,14 +55,16 @@ using HandlerFinder = std::function<Handler*(const BizType&)>;
 
 // Queues, in the order jobs flow; each named for what it holds.
 struct EngineShared {
-  EngineShared(EngineConfig settings, std::vector<Shard> owned, EventSink& sink)
+  EngineShared(EngineConfig settings, std::vector<Shard> owned, EventSink& sink,
+               std::shared_ptr<PollQueue> consumers = nullptr)
       : config(std::move(settings)),
         shards(std::make_shared<const std::vector<Shard>>(std::move(owned))),
         catalog(std::make_shared<const TypeCatalog>()),
         events(sink),
         known(config.capacity),
         gate(config.max_running, config.max_running_per_type),
-        polls(config.max_polls),
+        all_polls(consumers ? std::move(consumers) : std::make_shared<PollQueue>(config.max_polls)),
+        polls(*all_polls),
         due(polls, config.capacity, config.crowd),
         candidates(config.capacity + config.capacity / 4),
         expired(config.capacity),
@@ -76,7 +78,9 @@ struct EngineShared {
   DbClock db_clock;
   KnownJobs known;
   RunningGate gate;
-  PollQueue polls;                     // consumers that wait -> claimers
+  const std::shared_ptr<PollQueue> all_polls;  // of the node; here to live long enough
+  PollQueue& polls;                            // consumers that wait -> claimers
+  std::size_t poll_seat = 0;                   // this engine's number in it
   DueQueue due;                        // timekeeper, scanner -> claimers
   BoundedQueue<Candidate> candidates;  // scanner, hints -> timekeeper
   BoundedQueue<JobId> expired;         // scanner -> lease reaper

@@ -90,6 +90,12 @@ std::string live_table(int table) {
   return name;
 }
 
+std::string has_live_jobs(const std::string& type_id) {
+  return "EXISTS (SELECT FROM generate_series(0, tocsin.shard_count() - 1) s CROSS JOIN LATERAL (SELECT FROM "
+         "tocsin.job_live j WHERE j.shard = s::smallint AND j.shard + 0 = s AND j.type_id = " +
+         type_id + " LIMIT 1) x)";
+}
+
 std::string scan() {
   return "SELECT k.ord, j.job_id, j.fire_at, j.is_exhausted FROM unnest($1::smallint[], $2::integer[], "
          "$3::timestamptz[], $4::bigint[],"

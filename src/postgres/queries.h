@@ -15,7 +15,10 @@ inline const std::string kLive = "tocsin.job_live";
 // Shard s lies in live table s modulo 8. DO NOT CHANGE: migrations/0002 made them so.
 inline constexpr int kLiveTables = 8;
 inline int live_table_of(Shard shard) { return shard % kLiveTables; }
-std::string live_table(int table);  // tocsin.job_live_0007
+std::string live_table(int table);
+
+// An expression: whether jobs of this type are live. One look into the due index per shard.
+std::string has_live_jobs(const std::string& type_id);  // tocsin.job_live_0007
 
 // Reads; index _due (shard + 0, type_id, fire_at, job_id + 0) by row comparison, so that thousands of rows of one
 // instant can be paged. Two rows more: (-1, next transaction to write, when it was the next) and (0, oldest that still

@@ -74,12 +74,14 @@ Result<std::string> connection_string(const SessionConfig& config) {
   k.emplace("keepalives_count", "3");
   k.emplace("tcp_user_timeout", "15000");
   k.emplace("target_session_attrs", "read-write");
+  if (config.is_any_server) k["target_session_attrs"] = "any";
   k["application_name"] = config.application;
   k["client_encoding"] = "UTF8";
   std::string options =
-      "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c synchronous_commit=on"
+      "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
       " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c "
       "idle_in_transaction_session_timeout=15000 -c jit=off";
+  if (!config.is_any_server) options += " -c synchronous_commit=on";
   options += " -c statement_timeout=" + std::to_string(config.statement_timeout_ms);
   options += " -c lock_timeout=" + std::to_string(config.lock_timeout_ms);
   if (config.has_pinned_plans) {

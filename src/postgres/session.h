@@ -21,6 +21,8 @@ struct SessionConfig {
   std::string application = "tocsin";
   int statement_timeout_ms = 15'000;
   int lock_timeout_ms = 3'000;
+  // A look at a server as others see it: a standby too, and with the server's own synchronous_commit.
+  bool is_any_server = false;
   bool has_pinned_plans = true;  // false for reports and migrations: the planner chooses
 };
 

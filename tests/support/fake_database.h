@@ -153,6 +153,7 @@ class FakeDatabase {
   // TypeStore
   std::vector<BizType> list_types() const;
   TypeStore::PutReply put_type(const BizType& type, WallTime now);
+  void mirror_types(const std::vector<BizType>& types);
   TypeStore::RemoveReply remove_type(const std::string& name);
   std::optional<BizType> pause_type(const std::string& name, bool paused, std::optional<WallTime> until, WallTime now);
 

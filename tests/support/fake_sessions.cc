@@ -174,6 +174,12 @@ Result<std::vector<std::int64_t>> FakeReportStore::due_soon(std::span<const Shar
   });
 }
 
+Result<bool> FakeReportStore::has_live_jobs(TypeId type) {
+  return call<bool>("has_live_jobs", false, [=, &db = database_](WallTime) {
+    return std::ranges::any_of(db.live(), [&](const auto& entry) { return entry.second.job.type_id == type; });
+  });
+}
+
 Result<DatabaseInfo> FakeReportStore::info() {
   return call<DatabaseInfo>("info", false, [&db = database_](WallTime now) {
     return DatabaseInfo{"memory", db.shards(), 1, now};
@@ -196,6 +202,13 @@ Result<std::optional<BizType>> FakeTypeStore::set_paused(const std::string& name
                                                          std::optional<WallTime> until) {
   return call<std::optional<BizType>>(
       "pause_type", true, [=, &db = database_](WallTime now) { return db.pause_type(name, paused, until, now); });
+}
+
+Status FakeTypeStore::mirror(std::span<const BizType> types) {
+  return call<Unit>("mirror_types", true, [all = std::vector(types.begin(), types.end()), &db = database_](WallTime) {
+    db.mirror_types(all);
+    return Unit{};
+  });
 }
 
 Result<BeatReply> FakeMemberStore::beat(const Beat& beat) {

@@ -46,7 +46,7 @@ struct TestNode final : Waker {
         heartbeat(config, store, view, events,
                   {[](MonoTime) { return std::nullopt; }, [this](MonoTime until) { trusted_until = until; }}),
         owner(config, store, view, events,
-              {[this](std::vector<Shard> shards) { owned = std::move(shards); }, [this] { heartbeat.request(); }}) {
+              {[this](const std::vector<Shard>& shards, const ShardMap& map) { owned = shards, places = map.places; }, [this] { heartbeat.request(); }}) {
     heartbeat.set_wakers(this, this);
   }
   void wake() override { is_woken = true; }
@@ -67,6 +67,7 @@ struct TestNode final : Waker {
   ShardOwner owner;
   bool is_woken = false;
   std::vector<Shard> owned;
+  std::vector<Place> places;
   MonoTime trusted_until{};
 };
 
