@@ -61,8 +61,8 @@ class MemberStore {
   virtual ~MemberStore() = default;
   // Writes this node's heartbeat and reads all members.
   virtual Result<BeatReply> beat(const Beat& beat) = 0;
-  // Makes `owners`, with the places as they are, version known + 1 if `known` is the stored version, and wakes the other nodes. False: somebody else
-  // was faster, nothing was changed.
+  // Makes `owners`, with the places as they are, version known + 1 if `known` is the stored version, and wakes the
+  // other nodes. False: somebody else was faster, nothing was changed.
   virtual Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) = 0;
   // Removes this node's row and wakes the others. Safe to repeat.
   virtual Status leave(NodeId id) = 0;

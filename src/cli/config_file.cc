@@ -115,7 +115,13 @@ void apply_settings(CLI::App& command, const Environment& environment) {
 std::vector<std::string> split_databases(const std::string& text) {
   const auto begins_one = [](std::string_view rest) {
     rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-    if (rest.starts_with("postgres://") || rest.starts_with("postgresql://")) return true;
+    const auto is_url = [](std::string_view text) {
+      return text.starts_with("postgres://") || text.starts_with("postgresql://");
+    };
+    if (is_url(rest)) return true;
+    const std::size_t name = std::min(rest.find('='), rest.size());
+    if (name > 0 && rest.find_first_of("/ :@,") > name && name < rest.size() && is_url(rest.substr(name + 1)))
+      return true;
     const std::size_t word = rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
     return word != 0 && word != std::string_view::npos && rest[word] == '=';
   };

@@ -59,7 +59,7 @@ std::map<std::string, int> parse_retain(const std::string& text) {
 
 void add_database_options(CLI::App& command, NodeConfig& config) {
   command.add_option("--config", "TOML file with these options as keys")->option_text("FILE")->expected(1);
-  command.add_option("--database", config.databases, "PostgreSQL URL; repeatable, the first is home")
+  command.add_option("--database", config.databases, "PostgreSQL URL, or NAME=URL; repeatable, the first is home")
       ->allow_extra_args(false)
       ->option_text("URL");
   command.add_option("--shards", config.shards, "Shard count, fixed by the first migration (64)")

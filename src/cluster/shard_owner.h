@@ -20,7 +20,7 @@ class ShardOwner final : public Stage {
   struct Hooks {
     // This node's shards from now on, in order, and where they live.
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
-    std::function<void()> proposed;                 // the map may have changed: read it
+    std::function<void()> proposed;  // the map may have changed: read it
   };
   ShardOwner(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}

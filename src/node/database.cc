@@ -70,14 +70,15 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
       clock_(clock),
       events_(metrics, config_.is_alone ? "" : config_.name + ": "),
       housekeeping_({named(config_.session, "housekeeping"), config_.retain_days}, clock, callbacks(hooks)),
-      engine_(config_.engine, clock, events_, std::move(hooks.find_handler), std::move(polls),
-              [this] {
-                if (is_home()) housekeeping_.reload_types();
-              },
-              [this, changed = std::move(hooks.members_changed)] {
-                if (is_home()) changed();
-              }),
-      pool_(named(config_.session, "api"), config_.shards, config_.db_pool, kQueue),
+      engine_(
+          config_.engine, clock, events_, std::move(hooks.find_handler), std::move(polls),
+          [this] {
+            if (is_home()) housekeeping_.reload_types();
+          },
+          [this, changed = std::move(hooks.members_changed)] {
+            if (is_home()) changed();
+          }),
+      pool_(config_.place, named(config_.session, "api"), config_.shards, config_.db_pool, kQueue),
       creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch, write_creates),
       cancels_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch, write_cancels),
       hints_(named(config_.session, "api"), [this](const Error& error) { events_.failed("hints", error); }) {}

@@ -81,11 +81,11 @@ struct EngineShared {
   const std::shared_ptr<PollQueue> all_polls;  // of the node; here to live long enough
   PollQueue& polls;                            // consumers that wait -> claimers
   std::size_t poll_seat = 0;                   // this engine's number in it
-  DueQueue due;                        // timekeeper, scanner -> claimers
-  BoundedQueue<Candidate> candidates;  // scanner, hints -> timekeeper
-  BoundedQueue<JobId> expired;         // scanner -> lease reaper
-  BoundedQueue<ClaimedJob> claimed;    // claimers -> runner
-  BoundedQueue<FinishedRun> outcomes;  // runner, handlers -> finisher
+  DueQueue due;                                // timekeeper, scanner -> claimers
+  BoundedQueue<Candidate> candidates;          // scanner, hints -> timekeeper
+  BoundedQueue<JobId> expired;                 // scanner -> lease reaper
+  BoundedQueue<ClaimedJob> claimed;            // claimers -> runner
+  BoundedQueue<FinishedRun> outcomes;          // runner, handlers -> finisher
   std::atomic<bool> is_draining{false};
   // Then this node has been silent for so long that others may scan its shards: it scans and claims no more.
   std::atomic<MonoTime::rep> trusted_until{MonoTime::max().time_since_epoch().count()};

@@ -56,9 +56,8 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
       if (!row[6].is_null()) member.scan_age = Duration(row[6].as<std::int64_t>());
       member.is_connected = row[7].as<bool>();
       if (!row[8].is_null()) {
-        reply.map =
-            ShardMap{row[8].as<std::int64_t>(), numbers_from_array<NodeId>({row[9].c_str(), row[9].size()}),
-                     numbers_from_array<Place>({row[10].c_str(), row[10].size()})};
+        reply.map = ShardMap{row[8].as<std::int64_t>(), numbers_from_array<NodeId>({row[9].c_str(), row[9].size()}),
+                             numbers_from_array<Place>({row[10].c_str(), row[10].size()})};
       }
     }
     if (beat.wakes_others) tx.exec0("NOTIFY tocsin_member");

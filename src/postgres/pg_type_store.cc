@@ -168,7 +168,8 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
       // The name is unique, and a name never gets another id at home: a row in the way can only be from before this
       // database was added, when it was empty.
       return "INSERT INTO tocsin.biz_type AS t (type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, "
-             "rate_per_s, catch_up, paused, paused_until, removed_at, gmt_create, gmt_modified) OVERRIDING SYSTEM VALUE "
+             "rate_per_s, catch_up, paused, paused_until, removed_at, gmt_create, gmt_modified) OVERRIDING SYSTEM "
+             "VALUE "
              "VALUES ($1, $2, $3::jsonb, $4, $5, $6::jsonb, $7, $8, $9::jsonb, $10, $11::timestamptz, CASE WHEN $12 "
              "THEN clock_timestamp() END, $13::timestamptz, $14::timestamptz) ON CONFLICT (type_id) DO UPDATE SET "
              "handler = excluded.handler, ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = "

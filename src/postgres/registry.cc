@@ -58,8 +58,8 @@ Registry registry_from(pqxx::transaction_base& tx) {
   registry.installation = tx.exec1("SELECT installation FROM tocsin.place")[0].c_str();
   for (const auto& row :
        tx.exec("SELECT place, name, address, server, database_oid FROM tocsin.database ORDER BY place")) {
-    registry.databases.push_back({row[0].as<Place>(), row[1].c_str(), row[2].c_str(),
-                                  {row[3].as<std::int64_t>(), row[4].as<std::int64_t>()}});
+    registry.databases.push_back(
+        {row[0].as<Place>(), row[1].c_str(), row[2].c_str(), {row[3].as<std::int64_t>(), row[4].as<std::int64_t>()}});
   }
   const auto map = tx.exec1("SELECT version, owners, places FROM tocsin.shard_map");
   registry.map = {map[0].as<std::int64_t>(), numbers_from_array<NodeId>(text_of(map[1])),
@@ -150,9 +150,9 @@ void HomeStep::insert(const RegisteredDatabase& database) {
 }
 
 void HomeStep::update(const RegisteredDatabase& database) {
-  const auto done = tx_.exec_params(
-      "UPDATE tocsin.database SET address = $2, server = $3, database_oid = $4 WHERE place = $1", database.place,
-      database.address, database.identity.server, database.identity.oid);
+  const auto done =
+      tx_.exec_params("UPDATE tocsin.database SET address = $2, server = $3, database_oid = $4 WHERE place = $1",
+                      database.place, database.address, database.identity.server, database.identity.oid);
   TOCSIN_ASSERT(done.affected_rows() == 1);
   for (RegisteredDatabase& known : registry_.databases)
     if (known.place == database.place) known = database;
@@ -172,8 +172,11 @@ void HomeStep::record_home() {
   refuse_unless_home(local);
   const RegisteredDatabase* known = registry_.at(0);
   const std::string& wanted = given_.front().name;
-  RegisteredDatabase home{0, known ? known->name : wanted.empty() ? local.database : wanted, given_.front().address,
-                          local.identity};
+  RegisteredDatabase home{0,
+                          known            ? known->name
+                          : wanted.empty() ? local.database
+                                           : wanted,
+                          given_.front().address, local.identity};
   // A lone home may have been made as a copy of another: then it is called what it is called now.
   if (known && known->identity != local.identity && registry_.databases.size() == 1) {
     home.name = wanted.empty() ? local.database : wanted;
@@ -189,11 +192,9 @@ void HomeStep::record_home() {
 
 // A database that is in nobody's installation, as far as it knows itself.
 void HomeStep::refuse_stranger(const Local& local, const std::string& name) const {
-  if (local.place != 0)
-    throw Refused(name + ": it belongs to another installation, as '" + local.name + "'");
+  if (local.place != 0) throw Refused(name + ": it belongs to another installation, as '" + local.name + "'");
   if (local.registered > 1) throw Refused(name + ": it is the home of another installation");
-  if (!local.is_empty)
-    throw Refused(name + ": it has jobs or types of its own; only an empty database can be added");
+  if (!local.is_empty) throw Refused(name + ": it has jobs or types of its own; only an empty database can be added");
 }
 
 Place HomeStep::place_of(std::size_t i) {
@@ -229,7 +230,8 @@ Place HomeStep::place_of(std::size_t i) {
   return database.place;
 }
 
-// Whole ranges of shards: the tables of live jobs go by the remainder (migration 0002), and each database uses them all.
+// Whole ranges of shards: the tables of live jobs go by the remainder (migration 0002), and each database uses them
+// all.
 void HomeStep::place_shards(int shards, const std::vector<Place>& places) {
   if (!registry_.map.places.empty()) return;
   PgArray array;
@@ -325,8 +327,9 @@ Result<Registry> read_registry(Session& home) {
     refuse_unless_home(local);
     Registry registry = registry_from(tx);
     if (registry.databases.size() > 1 && registry.at(0)->identity != local.identity) {
-      throw Refused("it is a copy of the home database of an installation with several databases: if it is to take "
-                    "its place, run `tocsin migrate` with all of them");
+      throw Refused(
+          "it is a copy of the home database of an installation with several databases: if it is to take "
+          "its place, run `tocsin migrate` with all of them");
     }
     return registry;
   });
@@ -344,8 +347,9 @@ Status check_place(Session& session, const Registry& registry, const RegisteredD
                     "' of this installation: run `tocsin migrate` with all databases");
     const auto here = registry.shards_at(wanted.place, shards);
     if (!local.shards || !std::ranges::includes(*local.shards, here))
-      throw Refused("it does not know all the shards that the shard map places in it: run `tocsin migrate` with all "
-                    "databases");
+      throw Refused(
+          "it does not know all the shards that the shard map places in it: run `tocsin migrate` with all "
+          "databases");
     return Unit{};
   });
 }
@@ -357,8 +361,9 @@ Result<std::vector<std::string>> server_warnings(const SessionConfig& config) {
   return probe.read<std::vector<std::string>>([](pqxx::connection& connection) {
     std::vector<std::string> warnings;
     if (pqxx::nontransaction(connection).exec1("SHOW synchronous_commit")[0].as<std::string>() == "off") {
-      warnings.push_back("synchronous_commit is off: a crash may lose jobs that were created through SQL (what nodes "
-                         "write is safe)");
+      warnings.push_back(
+          "synchronous_commit is off: a crash may lose jobs that were created through SQL (what nodes "
+          "write is safe)");
     }
     return warnings;
   });

@@ -23,6 +23,7 @@ class FakeFixture final : public StoreFixture {
   MemberStore& members() override { return members_; }
   MemberStore& other_members() override { return other_members_; }
   void end_members_session(NodeId last_beat) override { database_.members.end_session(last_beat); }
+  void place_shards(const std::vector<Place>& places) override { database_.members.place(places); }
   int shards() const override { return database_.shards(); }
   WallTime now() override { return now_ += Duration(1); }  // time passes, as on a real database
   void wait_until(WallTime time) override { now_ = std::max(now_, time); }

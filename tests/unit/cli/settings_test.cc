@@ -78,6 +78,8 @@ TEST(Settings, AMultiHostConnectionStringIsNotSplit) {
             (std::vector<std::string>{"postgresql://a:1,b:2/x", "postgresql://c/y"}));
   EXPECT_EQ(split_databases("host=a,b dbname=x,host=c dbname=y"),
             (std::vector<std::string>{"host=a,b dbname=x", "host=c dbname=y"}));
+  EXPECT_EQ(split_databases("eu-1=postgresql://a:1,b:2/x?options=-c%20a=b,Eu.2=postgres://c/y"),
+            (std::vector<std::string>{"eu-1=postgresql://a:1,b:2/x?options=-c%20a=b", "Eu.2=postgres://c/y"}));
 }
 
 TEST(Settings, FlagsAndTablesOfTheFileHaveTypes) {

@@ -46,7 +46,8 @@ struct TestNode final : Waker {
         heartbeat(config, store, view, events,
                   {[](MonoTime) { return std::nullopt; }, [this](MonoTime until) { trusted_until = until; }}),
         owner(config, store, view, events,
-              {[this](const std::vector<Shard>& shards, const ShardMap& map) { owned = shards, places = map.places; }, [this] { heartbeat.request(); }}) {
+              {[this](const std::vector<Shard>& shards, const ShardMap& map) { owned = shards, places = map.places; },
+               [this] { heartbeat.request(); }}) {
     heartbeat.set_wakers(this, this);
   }
   void wake() override { is_woken = true; }
