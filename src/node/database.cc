@@ -108,6 +108,7 @@ void Database::stop() {
 void Database::open() {
   std::lock_guard lock(mutex_);
   is_open_ = true;
+  engine_.engine().set_all_shards(all_);
   engine_.engine().set_shards(mine_);
   if (!is_home()) spdlog::info("database {}: answers; this node scans {} shards there", title(), mine_.size());
 }
@@ -131,10 +132,13 @@ bool Database::is_answering() const {
   return !why() && clock_.now() - MonoTime(Duration(last_answer_.load())) < kSilence;
 }
 
-void Database::set_shards(std::vector<Shard> mine) {
+void Database::set_shards(std::vector<Shard> mine, std::vector<Shard> all) {
   std::lock_guard lock(mutex_);
   mine_ = std::move(mine);
-  if (is_open_) engine_.engine().set_shards(mine_);
+  all_ = std::move(all);
+  if (!is_open_) return;
+  engine_.engine().set_all_shards(all_);
+  engine_.engine().set_shards(mine_);
 }
 
 std::size_t Database::shards() const {

@@ -80,8 +80,8 @@ class Database {
   std::optional<Error> why() const;
   // It has answered lately.
   bool is_answering() const;
-  // This node's shards that live here; scanned as soon as the database may be used.
-  void set_shards(std::vector<Shard> mine);
+  // This node's shards that live here, scanned as soon as the database may be used, and all that live here.
+  void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
   std::size_t shards() const;
 
   // Whether the type was mirrored here; home knows them all.
@@ -121,7 +121,7 @@ class Database {
   // Guarded by mutex_.
   bool is_open_ = false;
   Error trouble_{ErrorCode::unavailable, "has not answered yet", ""};
-  std::vector<Shard> mine_;
+  std::vector<Shard> mine_, all_;
   Versions mirrored_;
   // From here on threads.
   Housekeeping housekeeping_;

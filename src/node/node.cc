@@ -209,7 +209,6 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.capacity = part(config_.queue_capacity, std::size_t{1});
   engine.max_running = part(engine.max_running, std::size_t{64});
   engine.max_running_per_type = part(engine.max_running_per_type, std::size_t{32});
-  engine.all_shards = open_.shards;
   const auto check = [this, place = open.place](Session& session) -> Status {
     return place == 0 ? Unit{} : check_database(session, open_.registry, place, open_.shards);
   };

@@ -35,7 +35,10 @@ void NodeBackend::take_shards(const std::vector<Shard>& mine, const ShardMap& ma
     std::vector<Shard> there;
     std::ranges::copy_if(mine, std::back_inserter(there),
                          [&](Shard shard) { return map.place_of(shard) == database->place(); });
-    database->set_shards(std::move(there));
+    std::vector<Shard> all;
+    for (int shard = 0; shard < state_.shards; ++shard)
+      if (map.place_of(static_cast<Shard>(shard)) == database->place()) all.push_back(static_cast<Shard>(shard));
+    database->set_shards(std::move(there), std::move(all));
   }
 }
 

@@ -56,6 +56,10 @@ class Engine {
 
   // What to scan from now on, in order; shards gained are read from the beginning of time at once. Thread: any.
   void set_shards(std::vector<Shard> owned);
+  // The shards that live in this database, whoever owns them. Thread: any.
+  void set_all_shards(std::vector<Shard> all) {
+    shared_.all_shards.set(std::make_shared<const std::vector<Shard>>(std::move(all)));
+  }
   // Scanning and claiming end then, unless a later time is told before. Thread: any.
   void trust_until(MonoTime time);
 

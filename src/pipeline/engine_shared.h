@@ -36,7 +36,6 @@ struct EngineConfig {
   std::size_t overdue_page = 64;
   std::size_t claim_batch = 500;  // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;
-  int all_shards = 0;      // of the installation
   std::size_t crowd = 64;  // jobs of one type due at once; a statement for so many is over in about a millisecond
   std::size_t max_running = 4096;  // claimed jobs on this node
   std::size_t max_running_per_type = 2048;
@@ -73,6 +72,8 @@ struct EngineShared {
 
   const EngineConfig config;
   Latest<std::vector<Shard>> shards;  // that this node owns
+  // That live in this database, whoever owns them: a consumer here may have jobs of any.
+  Latest<std::vector<Shard>> all_shards{std::make_shared<const std::vector<Shard>>()};
   Latest<TypeCatalog> catalog;
   EventSink& events;
   DbClock db_clock;

@@ -101,6 +101,7 @@ bool Scanner::reads_every_shard_of(const BizType& type, MonoTime now) const {
 void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
+  const auto all_shards = shared_.all_shards.get();
   const WallTime horizon = db_now + shared_.config.lookahead;
   planned_at_ = db_now;
   if (!is_continuation) {
@@ -114,14 +115,15 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
       const Lane& lane = entry.first;
       if (sweep_all || is_held(rules, lane.type_id)) return true;
       return !std::ranges::binary_search(*shards, lane.shard) &&
-             !reads_every_shard_of(*catalog->find(lane.type_id), now);
+             !(std::ranges::binary_search(*all_shards, lane.shard) &&
+               reads_every_shard_of(*catalog->find(lane.type_id), now));
     });
     plan_sweep(scans_);
   }
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
     const bool has_room = shared_.known.room(type->type_id) > 0;
-    for (const Shard shard : reads_every_shard_of(*type, now) ? all_shards_ : *shards) {
+    for (const Shard shard : reads_every_shard_of(*type, now) ? *all_shards : *shards) {
       const Lane lane{shard, type->type_id};
       auto [it, is_new] = lanes_.try_emplace(lane);
       LaneState& state = it->second;

@@ -159,8 +159,8 @@ TEST_F(ScannerTest, ASweepGoesBackAsFarAsTheOldestWriter) {
 }
 
 TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
-  config.all_shards = 4;
   shards = {1};
+  shared().all_shards.set(std::make_shared<const std::vector<Shard>>(std::vector<Shard>{0, 1, 2, 3}));
   set_types({biz_type(1), biz_type(2, "pull")});
   const auto lanes_of = [&](TypeId type) {
     std::set<Shard> lanes;
