@@ -86,12 +86,12 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
 Database::~Database() { stop(); }
 
 Status Database::start() {
-  if (is_home()) {
-    if (auto done = engine_.connect(); !done) return done;
-    if (auto done = housekeeping_.start(); !done) return done;
-  } else {
-    housekeeping_.start_later();
-  }
+  // Connections that have seen their tables, for the first jobs; and open before anybody can ask.
+  Status done = Error{ErrorCode::unavailable, "it did not answer", ""};
+  if (config_.is_answering) done = engine_.connect();
+  if (done) done = housekeeping_.start();
+  if (!done && is_home()) return done;
+  if (!done) housekeeping_.start_later();
   engine_.start();
   return Unit{};
 }

@@ -26,6 +26,7 @@ struct DatabaseConfig {
   std::string name;     // of its own
   std::string address;  // host, port and database
   bool is_alone = true;
+  bool is_answering = true;  // it did a moment ago
   SessionConfig session;
   DatabaseEngineConfig engine;
   int shards = 0;

@@ -196,6 +196,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.name = open.name;
   config.address = open.address;
   config.is_alone = n == 1;
+  config.is_answering = open.is_answering;
   config.session.url = open.url;
   config.shards = open_.shards;
   config.db_pool = part(config_.db_pool, 1);

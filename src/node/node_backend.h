@@ -74,7 +74,10 @@ class NodeBackend final : public Backend {
   using ShardPlaces = std::vector<Place>;
 
   Database& home() const { return *databases_.front(); }
-  Database* at(Place place) const { return by_place_[static_cast<std::size_t>(place)]; }
+  // nullptr: this node was not given it.
+  Database* at(Place place) const {
+    return place >= 0 && place < kMaxPlaces ? by_place_[static_cast<std::size_t>(place)] : nullptr;
+  }
   void show_types(std::vector<BizType> types);
   void check_databases(Readiness& out) const;
   void check_map(Readiness& out) const;

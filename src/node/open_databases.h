@@ -16,6 +16,7 @@ struct OpenDatabase {
   std::string name;
   std::string address;
   std::string url;
+  bool is_answering = true;
 };
 
 struct OpenDatabases {

@@ -14,7 +14,7 @@ void answer_with_nothing(const std::vector<PollPtr>& polls) {
 std::size_t PollQueue::join(const std::vector<Waker*>& claimers, Waker* keeper) {
   claimers_.insert(claimers_.end(), claimers.begin(), claimers.end());
   keeper_ = keeper;
-  looked_.push_back(MonoTime{});
+  looked_.push_back(MonoTime::min());
   return looked_.size() - 1;
 }
 
@@ -126,7 +126,7 @@ void PollQueue::answer_impatient(std::size_t engine, MonoTime now) {
   std::vector<PollPtr> over;
   {
     std::lock_guard lock(mutex_);
-    looked_.resize(std::max(looked_.size(), engine + 1));
+    looked_.resize(std::max(looked_.size(), engine + 1), MonoTime::min());
     looked_[engine] = now;
     if (size_ == 0) return;
     const MonoTime all_looked = *std::ranges::min_element(looked_);

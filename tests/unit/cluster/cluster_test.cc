@@ -233,6 +233,20 @@ TEST_F(Cluster, WhoIsNotHeardGetsNothingThoughItsRowIsStillThere) {
   EXPECT_EQ(loads(), (Loads{{4, 60}}));
 }
 
+TEST_F(Cluster, APlaceThatChangesIsHeardOfAndOutlivesEveryNewMapOfOwners) {
+  add(1), add(2);
+  pass(10s);
+  std::vector<Place> places(kShards, 0);
+  places[7] = 3;
+  database.members.place(places);
+  pass(2s);
+  for (const auto& [id, each] : nodes) EXPECT_EQ(each->places, places);
+  kill(2);
+  pass(4s);
+  EXPECT_EQ(loads(), (Loads{{1, 60}}));
+  EXPECT_EQ(node(1).places, places);
+}
+
 TEST_F(Cluster, ARestartUnderAnyNameFindsTheShardsOfWhoLeftOrDied) {
   add(1);
   pass(10s);

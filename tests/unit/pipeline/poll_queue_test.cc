@@ -117,6 +117,23 @@ TEST_F(PollQueueTest, WhoDoesNotWaitIsAnsweredOnceAClaimerHasLooked) {
   EXPECT_EQ(polls.size(), 1U);
 }
 
+TEST_F(PollQueueTest, OfSeveralEnginesAllHaveToLookBeforeWhoDoesNotWaitIsAnswered) {
+  CountingWaker other;
+  const std::size_t second = polls.join({&other}, &keeper);
+  polls.answer_impatient(second, now);
+  now += 1s;
+  polls.add(poll(0, 1, 10, 0s));
+  EXPECT_EQ(claimer.wakes, 1);
+  EXPECT_EQ(other.wakes, 1);
+  polls.answer_impatient(0, now);
+  EXPECT_TRUE(answers.empty()) << "the other one looked before it came";
+  polls.answer_impatient(second, now);
+  EXPECT_EQ(answers.size(), 1U);
+  polls.add(poll(1, 1, 10, 0s));
+  EXPECT_EQ(polls.expire(now + 100ms), MonoTime::max()) << "and nobody waits for one that hangs";
+  EXPECT_EQ(answers.size(), 2U);
+}
+
 TEST_F(PollQueueTest, AnswersEverybodyWhenItCloses) {
   polls.add(poll(0, 1, 10, 5s));
   polls.add(poll(1, 1, 10, 5s));
