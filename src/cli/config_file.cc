@@ -115,8 +115,8 @@ void apply_settings(CLI::App& command, const Environment& environment) {
 std::vector<std::string> split_databases(const std::string& text) {
   const auto begins_one = [](std::string_view rest) {
     rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-    const auto is_url = [](std::string_view text) {
-      return text.starts_with("postgres://") || text.starts_with("postgresql://");
+    const auto is_url = [](std::string_view word) {
+      return word.starts_with("postgres://") || word.starts_with("postgresql://");
     };
     if (is_url(rest)) return true;
     const std::size_t name = std::min(rest.find('='), rest.size());
