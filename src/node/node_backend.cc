@@ -136,7 +136,7 @@ void NodeBackend::show_types(std::vector<BizType> types) {
     const auto room = static_cast<int>(std::min<std::size_t>(handlers_.find(type)->room(), kMostRunning));
     // Each engine has its part of it, so that a database that is away holds none of the others'.
     const int whole = std::min(type.max_running.value_or(room), room);
-    type.max_running = std::max(1, whole / static_cast<int>(databases_.size()));
+    type.max_running = std::max(std::min(whole, 1), whole / static_cast<int>(databases_.size()));
   }
   const auto seen = std::make_shared<const TypeCatalog>(std::move(types));
   for (const auto& database : databases_) database->engine().engine().set_catalog(seen);

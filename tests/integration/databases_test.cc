@@ -171,7 +171,7 @@ TEST(Databases, AStandbyIsRefusedByMigrateAndPickedUpWhenItIsPromoted) {
   PrivateCluster a, b;
   const Urls urls{"a=" + a.url(), "b=" + b.url()};
   ASSERT_EQ(migrate(urls, {"--shards", "8"}).exit_code, 0);
-  execute(b.url(), "COPY (SELECT) TO PROGRAM 'touch standby.signal'");
+  execute(b.url(), "COPY (SELECT 1) TO PROGRAM 'touch standby.signal'");
   b.crash();
   b.start();
   expect_refusal(migrate(urls), {"standby"});
