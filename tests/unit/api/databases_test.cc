@@ -21,8 +21,8 @@ class DatabasesApi : public ApiTest {
   std::string batch_of(const std::vector<std::string>& keys, const std::string& more = "") {
     std::string jobs;
     for (const std::string& key : keys)
-      jobs += (jobs.empty() ? "" : ",") + R"({"biz_type":"order.unpaid","delay_ms":60000,"biz_id":")" + key + '"' +
-              more + "}";
+      jobs += std::string(jobs.empty() ? "" : ",") + R"({"biz_type":"order.unpaid","delay_ms":60000,"biz_id":")" + key +
+              '"' + more + "}";
     return R"({"jobs":[)" + jobs + "]}";
   }
   std::size_t live_at(Place place) { return backend.database_at(place).live().size(); }
