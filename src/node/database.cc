@@ -110,7 +110,8 @@ void Database::open() {
   is_open_ = true;
   engine_.engine().set_all_shards(all_);
   engine_.engine().set_shards(mine_);
-  if (!config_.is_answering) spdlog::info("database {}: answers; this node scans {} shards there", title(), mine_.size());
+  if (!config_.is_answering)
+    spdlog::info("database {}: answers; this node scans {} shards there", title(), mine_.size());
 }
 
 void Database::note_failure(const Error& error) {

@@ -149,7 +149,8 @@ Status Node::Impl::open() {
   }
   auto open = open_databases(config_);
   if (!open) return open.error();
-  for (const std::string& warning : open->warnings) spdlog::warn("{}", warning);
+  for (const auto& lines : {open->warnings, open->notices})
+    for (const std::string& line : lines) spdlog::warn("{}", line);
   open_ = std::move(*open);
   return Unit{};
 }

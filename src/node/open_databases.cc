@@ -190,7 +190,7 @@ Result<OpenDatabases> open_databases(const NodeConfig& config) {
   if (!installed) return about(home.address, installed.error());
   auto registry = read_registry(sessions.front());
   if (!registry) return about(home.address, registry.error());
-  OpenDatabases open{installed->shards, std::move(*registry), {}, {}};
+  OpenDatabases open{installed->shards, std::move(*registry), {}, {}, {}};
   const RegisteredDatabase* known = open.registry.at(0);
   // A lone home need not be registered.
   std::string name = known ? known->name : home.address.substr(home.address.rfind('/') + 1);

@@ -24,6 +24,7 @@ struct OpenDatabases {
   Registry registry;
   std::vector<OpenDatabase> databases;  // home first
   std::vector<std::string> warnings;    // worth a line in the log and in /readyz
+  std::vector<std::string> notices;     // worth a line in the log
 };
 
 using OnStep = std::function<void(const std::string&)>;
