@@ -131,8 +131,7 @@ Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Sess
     const auto known = guess(open.registry, *named, open.databases, silent.size() == 1);
     if (!known) return about(named->address, known.error());
     open.databases.push_back({(*known)->place, (*known)->name, named->address, named->given.url, false});
-    open.warnings.push_back("database " + (*known)->name +
-                            ": does not answer at the start: " + named->silence->message);
+    open.notices.push_back("database " + (*known)->name + ": does not answer at the start: " + named->silence->message);
   }
   return Unit{};
 }
