@@ -7,6 +7,7 @@
 """
 import argparse
 import collections
+import functools
 import pathlib
 import random
 import signal
@@ -39,7 +40,7 @@ class Run:
     """One run: a cluster, its load, its faults, its judgement. `folder` keeps the history and the logs."""
 
     def __init__(self, folder, seed, rate=800, batch=200, spread_s=4.0, is_synchronous=True, names=tuple(faults.FAULTS),
-                 heartbeat_timeout=3, say=print):
+                 heartbeat_timeout=3, say=functools.partial(print, flush=True)):
         self.folder, self.seed, self.say = pathlib.Path(folder), seed, say
         self.names, self.rng = names, random.Random(seed)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +76,8 @@ class Run:
             except Exception as error:  # of a thread: told where the run is judged
                 failures.append(f"{fault.name}: {error!r}")
 
-        threads = [threading.Thread(target=strike_one, args=(fault, random.Random(self.rng.random()))) for fault in struck]
+        threads = [threading.Thread(target=strike_one, args=(fault, random.Random(self.rng.random())))
+                   for fault in struck]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -140,7 +142,7 @@ def arguments():
     parser.add_argument("--batch", type=int, default=200, help="jobs per batch (200)")
     parser.add_argument("--seconds", type=float, default=4, help="how long one fault lasts, about (4)")
     parser.add_argument("--heartbeat-timeout", type=int, default=5, help="of the nodes, in seconds (5)")
-    parser.add_argument("--asynchronous", action="store_true", help="without a synchronous standby: promotions lose jobs")
+    parser.add_argument("--asynchronous", action="store_true", help="the standby lags: promotions lose jobs")
     parser.add_argument("--folder", type=pathlib.Path, help="for the history and the logs (a new one in /tmp)")
     parser.add_argument("--list", action="store_true", help="tells the faults there are")
     options = parser.parse_args()

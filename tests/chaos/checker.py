@@ -48,7 +48,7 @@ class Violation:
 
 @dataclasses.dataclass(slots=True)
 class Run:
-    """One start of a handler, or one lease of a consumer. `claimed` is the latest moment the claim can have been made."""
+    """One start of a handler, or one lease of a consumer. `claimed`: the latest moment its claim can have been made."""
     attempt: int
     at: float
     claimed: float
@@ -150,7 +150,8 @@ class Checker:
         self.duplicates = collections.Counter()  # by the names of the faults that explain them
         for row in rows:
             if row.job_id in self.rows:
-                self.broken("I10", "two rows of one job", row.job_id, f"{row.status} and {self.rows[row.job_id].status}")
+                self.broken("I10", "two rows of one job", row.job_id,
+                            f"{row.status} and {self.rows[row.job_id].status}")
             self.rows[row.job_id] = row
 
     def check(self):
@@ -201,7 +202,8 @@ class Checker:
                 self.broken("I1", "done, but no handler did it", row.job_id, f"{len(runs)} starts")
         if row.status == "dead" and row.attempts < row.max_attempts and not any(run.answer == "dead" for run in runs):
             self.broken("I6", "dead before its last attempt", row.job_id, f"{row.attempts} of {row.max_attempts}")
-        if row.status == "cancelled" and not any(may_have(cancel, "cancelled") for cancel in self.cancels_of(row.job_id)):
+        cancels = self.cancels_of(row.job_id)
+        if row.status == "cancelled" and not any(may_have(cancel, "cancelled") for cancel in cancels):
             self.broken("I10", "cancelled by nobody", row.job_id, "")
         if row.started_at is not None:
             self.check_time(row.job_id, row.started_at + MARGIN / 10, "by its own row")
@@ -233,7 +235,8 @@ class Checker:
                     self.broken("I3", "cancelled, and ended otherwise", job_id, f"{status}")
                 for run in self.history.runs.get(job_id, ()):
                     if run.claimed > cancel["t"]:
-                        self.broken("I3", "started after its cancel", job_id, f"{run.claimed - cancel['t']:.3f} s after")
+                        self.broken("I3", "started after its cancel", job_id,
+                                    f"{run.claimed - cancel['t']:.3f} s after")
             elif cancel["result"] == "not_found":
                 self.broken("I10", "not found, and there", job_id, f"{status}")
         ended = None
@@ -267,7 +270,9 @@ class Checker:
             self.check_pair(job_id, kind, before, run)
 
     def check_pair(self, job_id, kind, before, run):
-        lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START if before.until is None else before.until - before.slack
+        lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START
+        if before.until is not None:
+            lease_end = before.until - before.slack
         lost_claims = self.faults_between(before.claimed, run.at, loses_claims=True)
         if run.attempt <= before.attempt and not lost_claims:
             self.broken("I4", "an attempt started twice", job_id, f"attempt {run.attempt} after {before.attempt}")
@@ -301,7 +306,8 @@ class Checker:
                 continue
             # Extensions that came between are in run.until.
             if settle["b"] > run.until + MARGIN:
-                self.broken("I5", "taken after the lease", job_id, f"{settle['kind']} {settle['b'] - run.until:.3f} s late")
+                self.broken("I5", "taken after the lease", job_id,
+                            f"{settle['kind']} {settle['b'] - run.until:.3f} s late")
             if settle["kind"] != "ack":
                 continue
             winners.add(settle["token"])
@@ -322,7 +328,8 @@ class Checker:
         there = collections.Counter((row.type, row.status) for row in self.rows.values())
         for key in sorted(set(there) | set(self.counts)):
             if there[key] != self.counts.get(key, 0):
-                self.broken("I11", "counts", None, f"{' '.join(key)}: {self.counts.get(key, 0)} counted, {there[key]} there")
+                self.broken("I11", "counts", None,
+                            f"{' '.join(key)}: {self.counts.get(key, 0)} counted, {there[key]} there")
 
 
 def may_have(event, result):

@@ -18,11 +18,13 @@ def start(job_id, t, attempt=1, answer="done"):
 
 
 def lease(job_id, token, claimed, attempt=1):
-    return {"e": "lease", "b": claimed, "t": claimed + 0.01, "type": "pull", "items": [[job_id, token, claimed + 5, attempt]]}
+    items = [[job_id, token, claimed + 5, attempt]]
+    return {"e": "lease", "b": claimed, "t": claimed + 0.01, "type": "pull", "items": items}
 
 
 def settle(job_id, token, b, kind="ack", result="ok", **more):
-    return {"e": "settle", "b": b, "t": b + 0.01, "answer": "ok", "kind": kind, "items": [[job_id, token, result]], **more}
+    items = [[job_id, token, result]]
+    return {"e": "settle", "b": b, "t": b + 0.01, "answer": "ok", "kind": kind, "items": items, **more}
 
 
 def cancel(job_id, b, result="cancelled", answer="ok"):
@@ -82,8 +84,9 @@ class AnHonestHistory(OneJob):
         self.assertHonest([create("k", "1"), move("1", 2.0, 5.0, "unknown"), start("1", 5.1)], [row("1", started=5.05)])
 
     def test_of_a_lease_that_its_consumer_let_end(self):
-        self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 15.2, 2), settle("1", "b", 16),
-                           settle("1", "a", 17, result="stale")], [row("1", type="pull", attempts=2)])
+        self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 15.2, 2),
+                           settle("1", "b", 16), settle("1", "a", 17, result="stale")],
+                          [row("1", type="pull", attempts=2)])
 
     def test_of_a_lease_that_was_extended(self):
         self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), settle("1", "a", 14, "extend", until=19.01),
@@ -104,7 +107,8 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I1", "acknowledged job lost", [create("k", "1")], [])
 
     def test_a_lost_job_that_was_unknown_first(self):
-        self.assertFinds("I1", "acknowledged job lost", [create("k", None, answer="unknown"), create("k", "1", b=2.0)], [])
+        self.assertFinds("I1", "acknowledged job lost",
+                         [create("k", None, answer="unknown"), create("k", "1", b=2.0)], [])
 
     def test_a_job_that_never_ends(self):
         for status in ("pending", "running"):
@@ -112,7 +116,8 @@ class TheCheckerFinds(OneJob):
 
     def test_a_job_done_by_nobody(self):
         self.assertFinds("I1", "done, but no handler did it", [create("k", "1")], [row("1")])
-        self.assertFinds("I1", "done, but no handler did it", [create("k", "1"), start("1", 10.1, answer="fail")], [row("1")])
+        self.assertFinds("I1", "done, but no handler did it",
+                         [create("k", "1"), start("1", 10.1, answer="fail")], [row("1")])
         self.assertFinds("I10", "done without an attempt", [create("k", "1", "noop")],
                          [row("1", type="noop", attempts=0, started=None)])
 
@@ -135,7 +140,8 @@ class TheCheckerFinds(OneJob):
 
     def test_a_start_after_the_cancel(self):
         cancelled = row("1", status="cancelled", attempts=0, started=None)
-        self.assertFinds("I3", "started after its cancel", [create("k", "1"), cancel("1", 5.0), start("1", 10.1)], [cancelled])
+        self.assertFinds("I3", "started after its cancel",
+                         [create("k", "1"), cancel("1", 5.0), start("1", 10.1)], [cancelled])
         self.assertFinds("I3", "started after its cancel",
                          [create("k", "1", "pull"), cancel("1", 9.0), lease("1", "a", 10.1)],
                          [row("1", type="pull", status="cancelled", attempts=0, started=None)])
@@ -145,18 +151,19 @@ class TheCheckerFinds(OneJob):
                          [row("1", type="noop")])
 
     def test_an_attempt_that_started_twice(self):
-        self.assertFinds("I4", "an attempt started twice", [create("k", "1"), start("1", 10.1), start("1", 16), fault(10, 11)],
-                         [row("1")])
+        self.assertFinds("I4", "an attempt started twice",
+                         [create("k", "1"), start("1", 10.1), start("1", 16), fault(10, 11)], [row("1")])
 
     def test_a_duplicate_that_nothing_explains(self):
-        self.assertFinds("I4", "started again without a reason", [create("k", "1"), start("1", 10.1), start("1", 16, 2)],
-                         [row("1", attempts=2)])
+        self.assertFinds("I4", "started again without a reason",
+                         [create("k", "1"), start("1", 10.1), start("1", 16, 2)], [row("1", attempts=2)])
 
     def test_two_handlers_at_once(self):
         self.assertFinds("I4", "overlap within a lease", [create("k", "1"), start("1", 10.1), start("1", 11, 2)],
                          [row("1", attempts=2)])
         self.assertFinds("I4", "overlap within a lease",
-                         [create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 12, 2), settle("1", "b", 13)],
+                         [create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 12, 2),
+                          settle("1", "b", 13)],
                          [row("1", type="pull", attempts=2)])
 
     def test_results_of_those_who_lost_the_job(self):
@@ -169,7 +176,8 @@ class TheCheckerFinds(OneJob):
                          [row("1", type="pull", status="dead")])
 
     def test_attempts_beyond_the_limit(self):
-        self.assertFinds("I6", "attempts beyond the limit", [create("k", "1"), start("1", 10.1)], [row("1", attempts=4)])
+        self.assertFinds("I6", "attempts beyond the limit",
+                         [create("k", "1"), start("1", 10.1)], [row("1", attempts=4)])
         self.assertFinds("I6", "attempts beyond the limit", [create("k", "1"), start("1", 10.1, 4)], [row("1")])
 
     def test_a_job_that_died_too_soon(self):
@@ -191,7 +199,8 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I10", "a job that nobody asked for", [], [done])
         self.assertFinds("I10", "a refused job is there", [create("k", None, "noop", answer="refused")], [done])
         self.assertFinds("I10", "one key, two jobs", [create("k", "1", "noop")], [done, row("2", type="noop")])
-        self.assertFinds("I10", "one key, two answers", [create("k", "1", "noop"), create("k", "2", "noop", b=3.0)], [done])
+        self.assertFinds("I10", "one key, two answers",
+                         [create("k", "1", "noop"), create("k", "2", "noop", b=3.0)], [done])
         self.assertFinds("I10", "two rows of one job", [create("k", "1", "noop")], [done, done])
         self.assertFinds("I10", "a job started that nobody asked for", [start("7", 10.1)], [])
 

@@ -42,8 +42,9 @@ class Node:
                             "FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         with open(self.folder / f"node-{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
-                [binary, "serve", "--database", self.database, "--listen", f"127.0.0.1:{self.port}", "--node-name", self.name,
-                 *self.options], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                [binary, "serve", "--database", self.database, "--listen", f"127.0.0.1:{self.port}",
+                 "--node-name", self.name, *self.options],
+                env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def wait_until_ready(self, patience=60):
         eventually(self.is_ready, f"node {self.name} is ready", patience)
@@ -134,8 +135,8 @@ class Cluster:
 
     def is_shared(self):
         status, nodes = self.nodes[0].get("/v1/nodes")
-        active = [item for item in nodes["items"] if item["state"] == "active" and item["shards"]] if status == 200 else []
-        return len(active) == len(self.nodes)
+        return status == 200 and len(self.nodes) == sum(
+            item["state"] == "active" and item["shards"] > 0 for item in nodes["items"])
 
     # ---- servers
 

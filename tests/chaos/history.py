@@ -1,8 +1,8 @@
 """The history of a run: what was asked, answered and started, as its witnesses saw it.
 
 One JSON object per line, in one file per witness (`*.jsonl`). Times are seconds of this machine's clock, which is the
-databases' too: they run here, and only single nodes are ever told a wrong time. `b` is when a request was sent, `t` when
-its answer came, or when the thing happened. An answer is `ok`, `refused` (a 4xx: it had no effect) or `unknown`
+databases' too: they run here, and only single nodes are ever told a wrong time. `b` is when a request was sent, `t`
+when its answer came, or when the thing happened. An answer is `ok`, `refused` (a 4xx: it had no effect) or `unknown`
 (no answer, or a 5xx: it may have had its effect).
 
   event    fields

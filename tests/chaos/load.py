@@ -81,7 +81,8 @@ class Caller(threading.Thread):
 
     def create(self, type, jobs):
         """Creates jobs [(key, at)], again and again until the answer is known; their ids, or None when refused."""
-        body = [{"biz_type": type, "biz_id": key, "action_time": time_text(at), "idempotency_key": key} for key, at in jobs]
+        body = [{"biz_type": type, "biz_id": key, "action_time": time_text(at), "idempotency_key": key}
+                for key, at in jobs]
         while not self.load.is_giving_up.is_set():
             if len(jobs) == 1:
                 sent, heard, answer, status, reply = self.client.call("POST", "/v1/jobs", body[0])
@@ -163,7 +164,8 @@ class Changer(Caller):
 
     def move(self, job_id):
         at = round(time.time() + self.random.uniform(0, 5), 3)
-        sent, heard, answer, _, _ = self.client.call("POST", f"/v1/jobs/{job_id}/reschedule", {"action_time": time_text(at)})
+        body = {"action_time": time_text(at)}
+        sent, heard, answer, _, _ = self.client.call("POST", f"/v1/jobs/{job_id}/reschedule", body)
         self.history.write("move", b=sent, t=heard, answer=answer, id=job_id, at=at)
 
     def run_now(self, job_id):
@@ -194,7 +196,8 @@ class Consumer(Caller):
         items = reply["items"]
         if items:
             self.history.write("lease", b=sent, t=heard, type="pull", items=[
-                [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]] for item in items])
+                [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]]
+                for item in items])
         acks, nacks, kept = [], [], []
         for item in items:
             lease = (item["job_id"], item["lease_token"])
@@ -239,7 +242,8 @@ class Load:
         self.known, self.lock = [], threading.Lock()
         self.batchers = [None] * 3
         self.batchers = [Batcher(self, f"batcher-{i}") for i in range(3)]
-        self.creators = [Creator(self, f"creator-{i}") for i in range(3)] + [Changer(self, f"changer-{i}") for i in range(2)]
+        self.creators = [Creator(self, f"creator-{i}") for i in range(3)]
+        self.creators += [Changer(self, f"changer-{i}") for i in range(2)]
         self.consumers = [Consumer(self, f"consumer-{i}") for i in range(2)]
 
     def remember(self, jobs):

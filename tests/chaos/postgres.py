@@ -88,7 +88,8 @@ class Server:
     def answers(self):
         if self.process.poll() is not None:
             raise RuntimeError(f"the server on port {self.port} ended: {self.last_words()}")
-        return subprocess.run([BIN / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False).returncode == 0
+        is_ready = subprocess.run([BIN / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False)
+        return is_ready.returncode == 0
 
     def last_words(self):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-10:])
@@ -98,6 +99,17 @@ class Server:
         if self.is_running():
             self.run("pg_ctl", "stop", "-w", "-s", "-m", mode, "-D", self.data)
             self.process.wait()
+
+    def die_unheard(self, seconds):
+        """Sends its standbys nothing more for some seconds, and dies with what they have not got."""
+        senders = list(map(int, self.psql("SELECT pid FROM pg_stat_replication", "postgres").split()))
+        for pid in senders:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGQUIT)
+        for pid in senders:
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
 
     def is_running(self):
         return self.process is not None and self.process.poll() is None
@@ -115,8 +127,8 @@ class Server:
 
     def psql(self, sql, database="tocsin", patience=30):
         """The rows as text, one per line, columns separated by tabs. Throws RuntimeError."""
-        done = subprocess.run([BIN / "psql", "-qXAt", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, self.dsn(database)],
-                              text=True, capture_output=True, check=False, timeout=patience)
+        done = subprocess.run([BIN / "psql", "-qXAt", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql,
+                               self.dsn(database)], text=True, capture_output=True, check=False, timeout=patience)
         if done.returncode:
             raise RuntimeError(f"{sql}: {done.stderr.strip()}")
         return done.stdout
@@ -138,7 +150,8 @@ class Server:
         self.run("pg_ctl", "promote", "-w", "-s", "-D", self.data)
 
     def has_standby(self, state):
-        return state in self.psql("SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'", "postgres").split()
+        states = self.psql("SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'", "postgres")
+        return state in states.split()
 
     # ---- a disk that can be full
 
@@ -148,7 +161,7 @@ class Server:
                               stderr=subprocess.DEVNULL).returncode == 0
 
     def fill_disk(self):
-        """No page more fits. Where nothing may be mounted: no file may grow beyond 8 MB, which breaks the same writes."""
+        """No page more fits. Where nothing may be mounted: no file may grow beyond 8 MB, which fails many."""
         if not self.is_mounted:
             return self.limit_files(8 << 20)
         space = os.statvfs(self.folder)

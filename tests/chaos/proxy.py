@@ -37,7 +37,8 @@ class Connection:
                 return await self.pump(self.client_reader, None, False)
             await self.route.passing.wait()
             reader, self.server = await asyncio.open_connection(*self.route.target)
-            await asyncio.gather(self.pump(self.client_reader, self.server, False), self.pump(reader, self.client, True))
+            await asyncio.gather(self.pump(self.client_reader, self.server, False),
+                                 self.pump(reader, self.client, True))
         except OSError:
             pass
         finally:

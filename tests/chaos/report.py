@@ -11,7 +11,8 @@ class Report:
 
     def __init__(self, history, checker, seconds):
         self.history, self.checker, self.seconds = history, checker, seconds
-        self.creates = sorted((asked.first_sent, asked.acknowledged) for asked in history.asked.values() if asked.acknowledged)
+        self.creates = sorted((asked.first_sent, asked.acknowledged) for asked in history.asked.values()
+                              if asked.acknowledged)
 
     def print(self):
         history, rows = self.history, self.checker.rows
@@ -28,7 +29,8 @@ class Report:
         print(f"{'type':<8}{'jobs':>10}{'p50 ms':>10}{'p99 ms':>10}{'max ms':>10}   lateness of first starts")
         for type in sorted(history.types):
             late = sorted(self.lateness(rows.values(), type))
-            print(f"{type:<8}{len(late):>10,}" + "".join(f"{quantile(late, q) * 1000:>10.1f}" for q in (0.5, 0.99, 1.0)))
+            figures = "".join(f"{quantile(late, q) * 1000:>10.1f}" for q in (0.5, 0.99, 1.0))
+            print(f"{type:<8}{len(late):>10,}{figures}")
         print()
         print(f"{'fault':<12}{'times':>6}{'duplicates':>12}{'writes back':>13}{'mended':>9}{'latest start':>14}")
         print(f"{'':<12}{'':>6}{'':>12}{'s, at most':>13}{'s':>9}{'s':>14}")
@@ -55,7 +57,8 @@ class Report:
             back = [self.first_create_after(fault["on"]) for fault in faults]
             late = [max(self.lateness(rows.values(), None, fault["on"], fault["off"]), default=0.0) for fault in faults]
             mended = max(fault["off"] - fault["on"] for fault in faults)
-            print(f"{name:<12}{len(faults):>6}{self.checker.duplicates[name]:>12}{max(back):>13.2f}{mended:>9.1f}{max(late):>14.2f}")
+            print(f"{name:<12}{len(faults):>6}{self.checker.duplicates[name]:>12}{max(back):>13.2f}{mended:>9.1f}"
+                  f"{max(late):>14.2f}")
 
     def first_create_after(self, moment):
         """Until the first create that was both asked and answered after `moment`."""

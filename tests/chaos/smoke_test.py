@@ -1,0 +1,37 @@
+"""Whole clusters under faults, small enough for every run of the tests; and the control that shows a loss is found."""
+import os
+import tempfile
+import unittest
+
+from chaos import Run
+from checker import print_violations
+from cluster import FAKETIME
+from faults import FAULTS
+
+SEED = int(os.environ.get("TOCSIN_CHAOS_SEED", "1"))
+
+
+def folder():
+    return tempfile.mkdtemp(prefix="chaos-", dir=os.environ.get("TOCSIN_TEST_DIR"))
+
+
+class Chaos(unittest.TestCase):
+    def test_every_promise_is_kept_under_every_fault(self):
+        self.assertTrue(FAKETIME.exists(), "libfaketime is missing; scripts/install brings it")
+        with Run(folder(), SEED, rate=500, batch=50, spread_s=3, heartbeat_timeout=2) as run:
+            run.start()
+            run.strike_all(seconds=2, pause=0.5)
+            checker = run.finish()
+            run.report.print()
+        print_violations(checker.violations)
+        self.assertFalse(checker.violations)
+        self.assertEqual({fault["name"] for fault in checker.history.faults}, set(FAULTS))
+        self.assertGreater(len(checker.rows), 1000)
+
+    def test_an_asynchronous_standby_that_lags_loses_jobs_and_the_checker_finds_them(self):
+        with Run(folder(), SEED, rate=500, batch=50, spread_s=3, is_synchronous=False, heartbeat_timeout=2) as run:
+            run.start()
+            run.strike([FAULTS["promote"]], seconds=2)
+            checker = run.finish()
+        found = {violation.what for violation in checker.violations}
+        self.assertIn("acknowledged job lost", found)
