@@ -40,7 +40,7 @@ class Run:
     """One run: a cluster, its load, its faults, its judgement. `folder` keeps the history and the logs."""
 
     def __init__(self, folder, seed, rate=800, batch=200, spread_s=4.0, is_synchronous=True, names=tuple(faults.FAULTS),
-                 heartbeat_timeout=3, say=functools.partial(print, flush=True)):
+                 heartbeat_timeout=3, say=functools.partial(print, flush=True), kind=Cluster):
         self.folder, self.seed, self.say = pathlib.Path(folder), seed, say
         self.names, self.rng = names, random.Random(seed)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -49,8 +49,8 @@ class Run:
         self.receiver = Receiver(free_port(), self.folder / "receiver.jsonl")
         self.load = None
         self.settings = {"seed": seed, "rate": rate, "batch": batch, "spread_s": spread_s}
-        self.cluster = Cluster(self.folder, self.events, is_synchronous=is_synchronous, has_small_disk="disk" in names,
-                               has_clocks="clock" in names, heartbeat_timeout=heartbeat_timeout)
+        self.cluster = kind(self.folder, self.events, is_synchronous=is_synchronous, has_small_disk="disk" in names,
+                            has_clocks="clock" in names, heartbeat_timeout=heartbeat_timeout)
 
     def start(self):
         self.cluster.start()
@@ -124,6 +124,7 @@ class Run:
         if self.load:
             self.load.kill()
         self.receiver.stop()
+        self.events.close()
         self.cluster.stop()
 
     def __enter__(self):

@@ -32,7 +32,7 @@ class Node:
         self.name, self.folder, self.port = name, folder, free_port()
         self.database, self.options, self.clock, self.process = database, options, clock, None
 
-    def start(self):
+    def start(self, options=()):
         binary = os.environ.get("TOCSIN_BINARY", str(ROOT / "build/release/tocsin"))
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}
         if self.clock is not None:
@@ -43,7 +43,7 @@ class Node:
         with open(self.folder / f"node-{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
                 [binary, "serve", "--database", self.database, "--listen", f"127.0.0.1:{self.port}",
-                 "--node-name", self.name, *self.options],
+                 "--node-name", self.name, *self.options, *options],
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def wait_until_ready(self, patience=60):
@@ -89,7 +89,7 @@ class Cluster:
                  heartbeat_timeout=3):
         self.folder, self.history, self.is_synchronous = pathlib.Path(folder), history, is_synchronous
         self.heartbeat_timeout = heartbeat_timeout
-        self.servers = [Server(self.folder / f"postgres-{i}" / "disk", free_port(), has_small_disk) for i in range(2)]
+        self.servers = self.make_servers(has_small_disk)
         self.primary, self.standby = self.servers
         routes = {}
         self.nodes = []
@@ -105,18 +105,26 @@ class Cluster:
         self.proxy = Proxy(routes)
 
     def start(self):
+        self.start_servers()
+        self.primary.psql("CREATE DATABASE tocsin TEMPLATE template0 ENCODING 'UTF8'", "postgres")
+        # A node that asks the standby first would hear that there is no such database.
+        eventually(lambda: "tocsin" in self.standby.psql("SELECT datname FROM pg_database", "postgres").split(),
+                   "the standby has the database")
+        first, *others = self.nodes
+        first.start(["--migrate", "--shards", "32"])
+        first.wait_until_ready()
+        for node in others:
+            node.start()
+        self.wait_until_well()
+
+    def make_servers(self, has_small_disk):
+        return [Server(self.folder / f"postgres-{i}" / "disk", free_port(), has_small_disk) for i in range(2)]
+
+    def start_servers(self):
         self.primary.create()
         self.primary.configure(False)
         self.primary.start()
-        self.primary.psql("CREATE DATABASE tocsin TEMPLATE template0 ENCODING 'UTF8'", "postgres")
         self.attach_standby()
-        self.nodes[0].options = [*self.nodes[0].options, "--migrate", "--shards", "32"]
-        self.nodes[0].start()
-        self.nodes[0].wait_until_ready()
-        self.nodes[0].options = self.nodes[0].options[:-3]
-        for node in self.nodes[1:]:
-            node.start()
-        self.wait_until_well()
 
     def stop(self):
         for node in self.nodes:
@@ -153,7 +161,6 @@ class Cluster:
         """The standby becomes the primary; the old one is told nothing."""
         self.standby.promote()
         self.primary, self.standby = self.standby, self.primary
-        # Nobody but we know who is whose standby: a promotion that is told to the nodes is no promotion.
 
     def rebuild_standby(self):
         self.standby.stop("immediate")

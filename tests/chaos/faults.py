@@ -172,6 +172,24 @@ def disk(cluster, rng, seconds):
         server.start()
 
 
+# ---- of a cluster under Patroni; they strike by themselves only
+
+
+def fail_over(cluster, rng, seconds):
+    cluster.primary.kill()
+    cluster.find_primary(other_than=cluster.primary)
+    last(seconds)
+
+
+def switch_over(cluster, rng, seconds):
+    cluster.switch_over()
+    last(seconds)
+
+
+OF_PATRONI = [Fault("fail over", "database", fail_over, "the primary dies, Patroni promotes the standby", True),
+              Fault("switch over", "database", switch_over, "patronictl switchover", True)]
+
+
 def plan(rng, names):
     """Yields the faults to strike together, without end: every name once in each round, some in pairs."""
     while True:

@@ -118,7 +118,9 @@ async def run(routes, commands):
         except EOFError:
             over.set()
 
-    asyncio.get_running_loop().add_reader(commands.fileno(), obey)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda *_: None)  # connections that are cut at the end
+    loop.add_reader(commands.fileno(), obey)
     commands.send("ready")
     await over.wait()
 

@@ -6,7 +6,8 @@ import unittest
 from chaos import Run
 from checker import print_violations
 from cluster import FAKETIME
-from faults import FAULTS
+from faults import FAULTS, OF_PATRONI
+from patroni import PatroniCluster
 
 SEED = int(os.environ.get("TOCSIN_CHAOS_SEED", "1"))
 
@@ -35,3 +36,17 @@ class Chaos(unittest.TestCase):
             checker = run.finish()
         found = {violation.what for violation in checker.violations}
         self.assertIn("acknowledged job lost", found)
+
+    def test_patroni_fails_over_and_switches_over_and_nothing_is_lost(self):
+        with Run(folder(), SEED, rate=300, batch=50, spread_s=3, names=(), heartbeat_timeout=2,
+                 kind=PatroniCluster) as run:
+            run.start()
+            before = run.cluster.primary
+            for fault in OF_PATRONI:
+                run.strike([fault], seconds=3)
+                self.assertIsNot(run.cluster.primary, before, fault.about)
+                before = run.cluster.primary
+            checker = run.finish()
+            run.report.print()
+        print_violations(checker.violations)
+        self.assertFalse(checker.violations)
