@@ -1,4 +1,5 @@
 """Whole clusters under faults, small enough for every run of the tests; and the control that shows a loss is found."""
+import collections
 import os
 import tempfile
 import unittest
@@ -34,8 +35,10 @@ class Chaos(unittest.TestCase):
             run.start()
             run.strike([FAULTS["promote"]], seconds=2)
             checker = run.finish()
-        found = {violation.what for violation in checker.violations}
-        self.assertIn("acknowledged job lost", found)
+        found = collections.Counter(violation.what for violation in checker.violations)
+        print(dict(found))
+        self.assertGreater(found["acknowledged job lost"], 0)
+        self.assertFalse(found.keys() & {"has not ended", "early", "attempts beyond the limit"})
 
     def test_patroni_fails_over_and_switches_over_and_nothing_is_lost(self):
         with Run(folder(), SEED, rate=300, batch=50, spread_s=3, names=(), heartbeat_timeout=2,
