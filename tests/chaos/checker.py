@@ -285,7 +285,7 @@ class Checker:
         is_expired = run.claimed >= lease_end - MARGIN
         if is_expired and kind["kind"] == "pull" and (before.answer is None or before.is_unknown):
             return  # its consumer let the lease end
-        faults = self.faults_between(before.claimed - kind["ttr"], run.at)
+        faults = self.faults_between(before.claimed - CLAIM_TO_START, run.at)
         if not faults:
             self.broken("I4", "started again without a reason" if is_expired else "overlap within a lease", job_id,
                         f"{run.claimed - before.claimed:.3f} s later")

@@ -12,15 +12,14 @@ class Report:
 
     def __init__(self, history, checker, seconds):
         self.history, self.checker, self.seconds = history, checker, seconds
-        self.creates = sorted((asked.first_sent, asked.acknowledged) for asked in history.asked.values()
-                              if asked.acknowledged)
+        self.heard = sorted(asked.acknowledged for asked in history.asked.values() if asked.acknowledged)
         self.starts = sorted(self.first_starts(checker.rows.values()))
 
     def print(self):
         history, rows = self.history, self.checker.rows
         statuses = collections.Counter(row.status for row in rows.values())
         unknown = [asked for asked in history.asked.values() if asked.job_id is None and asked.is_unknown]
-        print(f"{len(self.creates):,} jobs acknowledged in {self.seconds:.0f} s; {len(unknown)} never answered; rows: "
+        print(f"{len(self.heard):,} jobs acknowledged in {self.seconds:.0f} s; {len(unknown)} never answered; rows: "
               + ", ".join(f"{n:,} {status}" for status, n in sorted(statuses.items())))
         starts = sum(map(len, history.runs.values()))
         cancels = collections.Counter(cancel.get("result") or cancel["answer"] for all_ in history.cancels.values()
@@ -37,7 +36,7 @@ class Report:
             figures = "".join(f"{quantile(late, q) * 1000:>10.1f}" for q in (0.5, 0.99, 1.0))
             print(f"{type:<8}{len(late):>10,}{figures}")
         print()
-        print("fault        times  duplicates  writes back   mended  late p99    latest")
+        print("fault        times  duplicates    no writes   mended  late p99    latest")
         print("                                 s, at most        s         s         s")
         self.print_faults()
         for name, n in sorted(self.checker.duplicates.items()):
@@ -58,10 +57,10 @@ class Report:
         for fault in self.history.faults:
             by_name[fault["name"]].append(fault)
         for name, faults in sorted(by_name.items()):
-            back = [self.first_create_after(fault["on"]) for fault in faults]
+            silence = max(self.longest_silence(fault["on"], fault["off"]) for fault in faults)
             late = sorted(late for fault in faults for late in self.starts_between(fault["on"], fault["off"]))
             mended = max(fault["off"] - fault["on"] for fault in faults)
-            print(f"{name:<12}{len(faults):>6}{self.checker.duplicates[name]:>12}{max(back):>13.2f}{mended:>9.1f}"
+            print(f"{name:<12}{len(faults):>6}{self.checker.duplicates[name]:>12}{silence:>13.2f}{mended:>9.1f}"
                   f"{quantile(late, 0.99):>10.2f}{quantile(late, 1.0):>10.2f}")
 
     def starts_between(self, begin, end):
@@ -69,7 +68,9 @@ class Report:
         first, last = (bisect.bisect_left(self.starts, (moment,)) for moment in (begin, end))
         return (late for _, late, type in self.starts[first:last] if self.history.types[type]["kind"] != "pull")
 
-    def first_create_after(self, moment):
-        """Until the first create that was both asked and answered after `moment`."""
-        first = bisect.bisect_left(self.creates, (moment,))
-        return min((heard - moment for _, heard in self.creates[first:first + 2000]), default=float("inf"))
+    def longest_silence(self, begin, end):
+        """The longest time, in and around a fault, in which no create was acknowledged."""
+        first = max(0, bisect.bisect_left(self.heard, begin) - 1)
+        last = bisect.bisect_left(self.heard, end) + 1
+        heard = self.heard[first:last]
+        return max((later - earlier for earlier, later in zip(heard, heard[1:])), default=end - begin)
