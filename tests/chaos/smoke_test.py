@@ -1,12 +1,13 @@
 """Whole clusters under faults, small enough for every run of the tests; and the control that shows a loss is found."""
 import collections
 import os
+import shutil
 import tempfile
 import unittest
 
 from chaos import Run
 from checker import print_violations
-from cluster import FAKETIME
+from cluster import FAKETIME, ROOT
 from faults import FAULTS, OF_PATRONI
 from patroni import PatroniCluster
 
@@ -17,7 +18,21 @@ def folder():
     return tempfile.mkdtemp(prefix="chaos-", dir=os.environ.get("TOCSIN_TEST_DIR"))
 
 
+def keep(run):
+    """What a run saw outlives it, for whoever wants to know why it failed."""
+    kept = ROOT / "build" / "test-logs" / "chaos"
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(run.folder, kept)
+    print(f"history and logs are in {kept}")
+
+
 class Chaos(unittest.TestCase):
+    def assert_honest(self, run, checker):
+        print_violations(checker.violations)
+        if checker.violations:
+            keep(run)
+        self.assertFalse(checker.violations)
+
     def test_every_promise_is_kept_under_every_fault(self):
         self.assertTrue(FAKETIME.exists(), "libfaketime is missing; scripts/install brings it")
         with Run(folder(), SEED, rate=500, batch=50, spread_s=3, heartbeat_timeout=2) as run:
@@ -25,8 +40,7 @@ class Chaos(unittest.TestCase):
             run.strike_all(seconds=2, pause=0.5)
             checker = run.finish()
             run.report.print()
-        print_violations(checker.violations)
-        self.assertFalse(checker.violations)
+        self.assert_honest(run, checker)
         self.assertEqual({fault["name"] for fault in checker.history.faults}, set(FAULTS))
         self.assertGreater(len(checker.rows), 1000)
 
@@ -51,5 +65,4 @@ class Chaos(unittest.TestCase):
                 before = run.cluster.primary
             checker = run.finish()
             run.report.print()
-        print_violations(checker.violations)
-        self.assertFalse(checker.violations)
+        self.assert_honest(run, checker)
