@@ -19,6 +19,7 @@ shared_buffers = 256MB
 max_wal_size = 1GB
 wal_level = replica
 hot_standby = on
+wal_retrieve_retry_interval = '500ms'  # no commit is acknowledged until the standby has come back
 timezone = 'UTC'
 log_timezone = 'UTC'
 log_line_prefix = '%m [%p] %a '

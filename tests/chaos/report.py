@@ -69,8 +69,8 @@ class Report:
         return (late for _, late, type in self.starts[first:last] if self.history.types[type]["kind"] != "pull")
 
     def longest_silence(self, begin, end):
-        """The longest time, in and around a fault, in which no create was acknowledged."""
+        """The longest time since the begin of a fault in which no create was acknowledged."""
         first = max(0, bisect.bisect_left(self.heard, begin) - 1)
         last = bisect.bisect_left(self.heard, end) + 1
         heard = self.heard[first:last]
-        return max((later - earlier for earlier, later in zip(heard, heard[1:])), default=end - begin)
+        return max((later - max(earlier, begin) for earlier, later in zip(heard, heard[1:])), default=end - begin)
