@@ -112,7 +112,9 @@ class Run:
         self.events.close()
         if left:
             self.say(f"{left} jobs have not ended")
-        rows = map(row_of, self.cluster.primary.psql(ROWS, patience=600).splitlines())
+        table = self.cluster.primary.psql(ROWS, patience=600)
+        (self.folder / "rows.tsv").write_text(table)
+        rows = map(row_of, table.splitlines())
         counts = {(type, status): int(n) for type, status, n in
                   (line.split("\t") for line in self.cluster.primary.psql(COUNTS).splitlines())}
         checker = judge.Checker(judge.History(history.read(self.folder)), rows, counts)
