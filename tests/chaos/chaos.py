@@ -112,11 +112,13 @@ class Run:
         self.events.close()
         if left:
             self.say(f"{left} jobs have not ended")
-        table = self.cluster.primary.psql(ROWS, patience=600)
+        table = "".join(server.psql(ROWS, patience=600) for server in self.cluster.primaries())
         (self.folder / "rows.tsv").write_text(table)
         rows = map(row_of, table.splitlines())
-        counts = {(type, status): int(n) for type, status, n in
-                  (line.split("\t") for line in self.cluster.primary.psql(COUNTS).splitlines())}
+        counts = collections.Counter()
+        for server in self.cluster.primaries():
+            for type, status, n in (line.split("\t") for line in server.psql(COUNTS).splitlines()):
+                counts[type, status] += int(n)
         checker = judge.Checker(judge.History(history.read(self.folder)), rows, counts)
         checker.check()
         self.report = Report(checker.history, checker, took)

@@ -25,12 +25,19 @@ def free_port():
                 return port
 
 
+def url(ports):
+    hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+    return f"postgresql://postgres@{hosts}/tocsin?target_session_attrs=read-write&connect_timeout=2"
+
+
 class Node:
     """A process of `tocsin serve`, on the same port whenever it starts."""
 
-    def __init__(self, name, folder, database, options=(), clock=None):
+    def __init__(self, name, folder, databases, options=(), clock=None):
         self.name, self.folder, self.port = name, folder, free_port()
-        self.database, self.options, self.clock, self.process = database, options, clock, None
+        self.options, self.clock, self.process = list(options), clock, None
+        for database in databases:
+            self.options += ["--database", database]
 
     def start(self, options=()):
         binary = os.environ.get("TOCSIN_BINARY", str(ROOT / "build/release/tocsin"))
@@ -42,7 +49,7 @@ class Node:
                             "FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         with open(self.folder / f"node-{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
-                [binary, "serve", "--database", self.database, "--listen", f"127.0.0.1:{self.port}",
+                [binary, "serve", "--listen", f"127.0.0.1:{self.port}",
                  "--node-name", self.name, *self.options, *options],
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -51,8 +58,12 @@ class Node:
 
     def is_ready(self):
         if self.process.poll() is not None:
-            raise RuntimeError(f"node {self.name} ended with {self.process.returncode}")
-        return self.get("/readyz")[0] == 200
+            # Without its home database a node does not start; a service manager would try again.
+            if self.process.returncode != 1:
+                raise RuntimeError(f"node {self.name} ended with {self.process.returncode}")
+            self.start()
+        status, reply = self.get("/readyz")
+        return status == 200 and "degraded" not in json.dumps(reply)
 
     def get(self, path, method="GET", body=None):
         """Status and JSON; (0, None) when it does not answer."""
@@ -83,30 +94,34 @@ class Node:
 
 
 class Cluster:
-    """Three nodes on a primary with a synchronous standby (or an asynchronous one), each node by wires of its own."""
+    """Three nodes on a primary with a synchronous standby (or an asynchronous one), and on a second database.
+
+    Each node has wires of its own to every server.
+    """
 
     def __init__(self, folder, history, nodes=3, is_synchronous=True, has_small_disk=False, has_clocks=False,
                  heartbeat_timeout=3):
         self.folder, self.history, self.is_synchronous = pathlib.Path(folder), history, is_synchronous
         self.heartbeat_timeout = heartbeat_timeout
         self.servers = self.make_servers(has_small_disk)
-        self.primary, self.standby = self.servers
+        self.primary, self.standby, *self.others = self.servers
         routes = {}
         self.nodes = []
         for name in "abcdefgh"[:nodes]:
             ports = [free_port() for _ in self.servers]
             for server, port in zip(self.servers, ports):
                 routes[name, server.port] = (port, server.port)
-            hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
             # As a user of two servers writes it.
-            url = f"postgresql://postgres@{hosts}/tocsin?target_session_attrs=read-write&connect_timeout=2"
+            databases = [f"home={url(ports[:2])}", *(f"second={url([port])}" for port in ports[2:])]
             clock = self.folder / f"clock-{name}" if has_clocks and name == "abcdefgh"[nodes - 1] else None
-            self.nodes.append(Node(name, self.folder, url, ["--heartbeat-timeout", f"{heartbeat_timeout}s"], clock))
+            options = ["--heartbeat-timeout", f"{heartbeat_timeout}s"]
+            self.nodes.append(Node(name, self.folder, databases, options, clock))
         self.proxy = Proxy(routes)
 
     def start(self):
         self.start_servers()
-        self.primary.psql("CREATE DATABASE tocsin TEMPLATE template0 ENCODING 'UTF8'", "postgres")
+        for server in self.primaries():
+            server.psql("CREATE DATABASE tocsin TEMPLATE template0 ENCODING 'UTF8'", "postgres")
         # A node that asks the standby first would hear that there is no such database.
         eventually(lambda: "tocsin" in self.standby.psql("SELECT datname FROM pg_database", "postgres").split(),
                    "the standby has the database")
@@ -118,12 +133,16 @@ class Cluster:
         self.wait_until_well()
 
     def make_servers(self, has_small_disk):
-        return [Server(self.folder / f"postgres-{i}" / "disk", free_port(), has_small_disk) for i in range(2)]
+        return [Server(self.folder / f"postgres-{i}" / "disk", free_port(), has_small_disk and i < 2) for i in range(3)]
+
+    def primaries(self):
+        return [self.primary, *self.others]
 
     def start_servers(self):
-        self.primary.create()
-        self.primary.configure(False)
-        self.primary.start()
+        for server in self.primaries():
+            server.create()
+            server.configure(False)
+            server.start()
         self.attach_standby()
 
     def stop(self):
@@ -178,7 +197,7 @@ class Cluster:
         """Nothing is pending or running."""
         live = "SELECT count(*) FROM tocsin.job WHERE status IN ('pending', 'running')"
         deadline = time.monotonic() + patience
-        while left := int(self.primary.psql(live)):
+        while left := sum(int(server.psql(live)) for server in self.primaries()):
             if time.monotonic() > deadline:
                 return left
             time.sleep(0.3)

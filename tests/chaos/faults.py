@@ -15,7 +15,7 @@ from postgres import BIN, eventually
 @dataclasses.dataclass(frozen=True)
 class Fault:
     name: str
-    group: str  # node, wire, database
+    group: str  # node, wire, database, second
     strike: typing.Callable
     about: str
     loses_claims: bool = False  # claims that were not on the disk, or not on the standby, may be gone
@@ -114,7 +114,7 @@ def reset(cluster, rng, seconds):
 def terminate(cluster, rng, seconds):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        cluster.primary.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        rng.choice(cluster.primaries()).psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                              " WHERE application_name LIKE 'tocsin%' AND"
                              f" datname = 'tocsin' AND random() < {rng.choice([0.2, 1.0])}")
         last(rng.uniform(0.2, 0.8))
@@ -123,7 +123,8 @@ def terminate(cluster, rng, seconds):
 @fault("locks", "database", "a stranger locks rows, and is idle in its transaction")
 def locks(cluster, rng, seconds):
     shard = rng.randrange(8)
-    with subprocess.Popen([BIN / "psql", "-qX", cluster.primary.dsn()], text=True, stdin=subprocess.PIPE,
+    server = rng.choice(cluster.primaries())
+    with subprocess.Popen([BIN / "psql", "-qX", server.dsn()], text=True, stdin=subprocess.PIPE,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as stranger:
         stranger.stdin.write(f"BEGIN; SELECT job_id FROM tocsin.job_live WHERE shard % 8 = {shard} FOR UPDATE;\n")
         stranger.stdin.flush()
@@ -136,6 +137,13 @@ def crash(cluster, rng, seconds):
     cluster.primary.stop("immediate")
     last(rng.uniform(0, seconds / 2))
     cluster.primary.start()
+
+
+@fault("crash_second", "second", "the same of the second database", loses_claims=True)
+def crash_second(cluster, rng, seconds):
+    cluster.others[0].stop("immediate")
+    last(rng.uniform(0, seconds))
+    cluster.others[0].start()
 
 
 @fault("promote", "database", "the primary dies, the standby is promoted", loses_claims=True)

@@ -221,7 +221,9 @@ class Consumer(Caller):
                  for job_id, token in leases]
         body = {"items": items, **({"ttr_ms": more["ttr_ms"]} if kind == "extend" else {})}
         sent, heard, answer, _, reply = self.client.call("POST", f"/v1/leases/{kind}", body)
-        results = [item["result"] for item in reply["items"]] if answer == "ok" else [answer] * len(leases)
+        # Of a database that did not answer: "unavailable" or "in_doubt".
+        results = [item["result"] if item["result"] in ("ok", "stale") else "unknown"
+                   for item in reply["items"]] if answer == "ok" else [answer] * len(leases)
         self.history.write("settle", b=sent, t=heard, answer=answer, kind=kind,
                            items=[[*lease, result] for lease, result in zip(leases, results)],
                            **({"delay": more["delay_ms"] / 1000} if kind == "nack" else {}),
