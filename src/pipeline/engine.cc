@@ -50,7 +50,7 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
 bool Engine::hint(const Candidate& job) {
   if (shared_.is_draining) return false;
   // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
-  if (shared_.known.add(job.job_id, job.type_id) == KnownJobs::Added::full) {
+  if (shared_.known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
     shared_.events.count(Counter::refused);
     return false;
   }

@@ -178,8 +178,9 @@ void Scanner::mark(const ScanReply& reply) {
 }
 
 bool Scanner::enter(const Candidate& candidate) {
-  switch (shared_.known.add(candidate.job_id, candidate.type_id)) {
+  switch (shared_.known.add(candidate.job_id, candidate.type_id, candidate.fire_at)) {
     case KnownJobs::Added::yes:
+    case KnownJobs::Added::moved:
       found_.push_back(candidate);
       return true;
     case KnownJobs::Added::already_known:

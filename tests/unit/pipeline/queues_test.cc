@@ -24,6 +24,16 @@ TEST(KnownJobs, TakesAJobOnce) {
   EXPECT_EQ(known.add(1, 5), KnownJobs::Added::yes);
 }
 
+TEST(KnownJobs, TellsWhenAJobItHoldsIsDueEarlierThanItKnew) {
+  KnownJobs known(10);
+  const WallTime later(std::chrono::seconds(20)), earlier(std::chrono::seconds(10));
+  EXPECT_EQ(known.add(1, 5, later), KnownJobs::Added::yes);
+  EXPECT_EQ(known.add(1, 5, earlier), KnownJobs::Added::moved);
+  EXPECT_EQ(known.add(1, 5, earlier), KnownJobs::Added::already_known);
+  EXPECT_EQ(known.add(1, 5, later), KnownJobs::Added::already_known);
+  EXPECT_EQ(known.size(), 1U);
+}
+
 TEST(KnownJobs, OneTypeGetsThreeQuartersAtMost) {
   KnownJobs known(8);
   for (JobId id = 1; id <= 6; ++id) ASSERT_EQ(known.add(id, 1), KnownJobs::Added::yes);

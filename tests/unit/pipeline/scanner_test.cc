@@ -210,6 +210,18 @@ TEST_F(ScannerTest, ReadsOnWhereItsWindowEnded) {
   EXPECT_TRUE(found().empty());
 }
 
+// It was seen running, with the end of its lease for a time, and entered memory with that.
+TEST_F(ScannerTest, AJobThatIsGivenBackBeforeItsLeaseEndsEntersAgainWithItsNewTime) {
+  const JobId job = insert(kStart + 4s);
+  scan_until_it_rests();
+  ASSERT_EQ(found(), std::vector{job});
+  table.front().candidate.fire_at = db_now();
+  scan_until_it_rests();
+  EXPECT_EQ(found(), std::vector{job});
+  scan_until_it_rests();
+  EXPECT_TRUE(found().empty()) << "once";
+}
+
 TEST_F(ScannerTest, PagesThroughJobsOfTheSameInstantById) {
   config.window_page = 4;
   std::vector<JobId> all;
