@@ -19,6 +19,8 @@ struct NodeConfig {
   bool migrate_first = false;
   std::size_t max_attribute_bytes = 65536;
   std::vector<std::string> allow_webhook;  // CIDRs of private addresses that webhooks may call
+  std::string webhook_ca_file;             // PEM, trusted besides the system's own
+  int webhook_connections = 256;           // per endpoint
   std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};
   int api_threads = 1;
   int claimers = 2;  // and one more for types with few jobs due

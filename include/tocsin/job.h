@@ -62,6 +62,7 @@ struct Outcome {
     retry,
     dead,
     not_started,  // the handler had no room for it: due again, the attempt not counted
+    handed_over,  // somebody outside acknowledges it with its lease token; if not, the lease ends and it is due again
   };
   Kind kind = Kind::done;
   std::optional<Duration> retry_after;  // retry: the handler's own wish; otherwise the backoff of the type decides
@@ -72,6 +73,7 @@ struct Outcome {
     return {Kind::retry, after, std::move(why)};
   }
   static Outcome not_started(Duration after) { return {Kind::not_started, after, {}}; }
+  static Outcome handed_over() { return {Kind::handed_over, {}, {}}; }
   static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why)}; }
 };
 

@@ -1,5 +1,4 @@
 // Consumers of pull types: lease jobs, and say what became of them.
-#include <charconv>
 #include <map>
 #include <memory>
 #include <unordered_set>
@@ -10,6 +9,7 @@
 #include "api/time_text.h"
 #include "api/type_json.h"
 #include "base/utf8.h"
+#include "core/lease_token.h"
 #include "core/retry_policy.h"
 
 namespace tocsin {
@@ -24,21 +24,6 @@ constexpr std::size_t kSettleBody = 8 << 20;   // as many items as there may be,
 constexpr std::size_t kLongestError = 4096;
 constexpr std::size_t kKeptError = 1000;  // as of every other handler
 
-// A claim token is 64 random bits: no JSON number holds them.
-std::string token_text(ClaimToken token) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(token));
-  return text;
-}
-
-// nullopt: no lease ever had it.
-std::optional<ClaimToken> token_from_text(std::string_view text) {
-  std::uint64_t bits = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits, 16);
-  const bool is_token = text.size() == 16 && error == std::errc() && end == text.data() + text.size();
-  return is_token ? std::optional(static_cast<ClaimToken>(bits)) : std::nullopt;
-}
-
 // ---- lease
 
 std::string leased_text(const std::vector<ClaimedJob>& jobs, const TypeCatalog& catalog) {
@@ -49,7 +34,7 @@ std::string leased_text(const std::vector<ClaimedJob>& jobs, const TypeCatalog& 
   for (const ClaimedJob& claimed : jobs) {
     lease.clear();
     JsonWriter(lease)
-        .field("lease_token", token_text(claimed.token))
+        .field("lease_token", lease_token_text(claimed.token))
         .field("lease_until", time_text(claimed.job.fire_at));
     write_job(out, claimed.job, catalog, lease);
   }
@@ -126,7 +111,7 @@ std::vector<LeaseItem> read_items(ApiContext& context, JsonObject& in, Fields fi
     object.end();
     if (!id || !token) continue;
     if (*id != 0 && !seen.insert(*id).second) object.fail("job_id", "Is given twice.");
-    const auto bits = token_from_text(*token);
+    const auto bits = lease_token_from_text(*token);
     item.may_hold = context.may_exist(*id) && bits;
     item.lease = {*id, bits.value_or(0)};
     item.job_id = *id_text;

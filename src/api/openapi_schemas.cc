@@ -80,7 +80,8 @@ std::string_view openapi_schemas() {
   "job":{"$ref":"#/components/schemas/Job"}}},
 "Handler":{"type":"object","required":["kind"],"properties":{
   "kind":{"type":"string","examples":["noop","webhook","sql","pull","cpp"]},
-  "url":{"type":"string","description":"webhook"},"secret":{"type":"string","description":"webhook; shown as whsec_***"},
+  "url":{"type":"string","description":"webhook"},"secret":{"description":"webhook; shown as whsec_***. Several sign every request each, while receivers change keys",
+    "oneOf":[{"type":"string"},{"type":"array","minItems":1,"maxItems":4,"items":{"type":"string"}}]},
   "timeout_ms":{"type":"integer","description":"webhook"},"headers":{"type":"object","additionalProperties":{"type":"string"}},
   "async":{"type":"boolean","description":"webhook: 202 waits for the acknowledgement"},"function":{"type":"string","description":"sql"}}},
 "Backoff":{"oneOf":[

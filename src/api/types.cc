@@ -35,7 +35,7 @@ void put(ApiContext& context, const CallPtr& call, const BizType& wanted) {
     const auto stored = stored_type(stores, wanted.name);
     if (!stored) return call->refuse(context.problem_of(stored.error(), 0));
     BizType type = wanted;
-    if (!restore_secret(type, *stored ? &**stored : nullptr))
+    if (!restore_secrets(type, *stored ? &**stored : nullptr))
       return call->refuse(
           {400, "This is how a secret is shown, not one; there is none stored to keep.", "handler.secret"});
     if (const auto error = context.backend.check_handler(type))

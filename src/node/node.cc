@@ -87,7 +87,7 @@ class Node::Impl {
   Result<ApiConfig> api_config() const;
   Status open();
   Status bring_up();
-  void make_handlers();
+  void make_handlers(const AddressGuard& guard);
   std::unique_ptr<Database> make_database(const OpenDatabase& open);
   void make_membership();
   void end_handlers(Duration grace);
@@ -157,9 +157,12 @@ Status Node::Impl::bring_up() {
   start_log(config_.log_level, config_.log_format);
   auto api = api_config();
   if (!api) return api.error();
+  // Without tokens only who is on this machine can write a type, and he reaches loopback anyway.
+  const auto guard = AddressGuard::allowing(config_.allow_webhook, api->tokens.empty());
+  if (!guard) return guard.error();
   if (auto done = open(); !done) return done;
 
-  make_handlers();
+  make_handlers(*guard);
   polls_ = std::make_shared<PollQueue>(EngineConfig{}.max_polls);
   for (const OpenDatabase& each : open_.databases) databases_.push_back(make_database(each));
   make_membership();
@@ -224,14 +227,19 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
       Database::Hooks{[this](const BizType& type) { return handlers_->find(type); }, check, reload, members_changed});
 }
 
-void Node::Impl::make_handlers() {
+void Node::Impl::make_handlers(const AddressGuard& guard) {
+  WebhookOptions webhooks;
+  webhooks.version = kVersion;
+  webhooks.http.max_connections = config_.webhook_connections;
+  webhooks.http.ca_file = config_.webhook_ca_file;
+  webhooks.http.guard = guard;
   const auto wall_now = [this] { return backend_->now(); };
   const auto write_job = [this](const Job& job) { return job_text(job, *backend_->types()); };
   handlers_.emplace();
   handlers_->add(std::make_unique<NoopKind>());
   handlers_->add(std::make_unique<PullKind>());
   handlers_->add(std::make_unique<CppKind>(functions_, config_.workers, kWorkQueue, process_clock));
-  handlers_->add(std::make_unique<WebhookKind>(WebhookOptions{kVersion, {}}, process_clock, wall_now, write_job));
+  handlers_->add(std::make_unique<WebhookKind>(webhooks, process_clock, wall_now, write_job));
 }
 
 void Node::Impl::make_membership() {

@@ -62,6 +62,14 @@ TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
   EXPECT_EQ(running(), 0U);
 }
 
+TEST_F(FinisherTest, WritesNothingOfWhatWasHandedOver) {
+  give(claimed(1, 1), Outcome::handed_over());
+  EXPECT_EQ(step(), now) << "there may be more";
+  EXPECT_EQ(store.calls, 0) << "the claim goes on as the lease";
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(step(), kWhenWoken);
+}
+
 TEST_F(FinisherTest, GivesBackWhatItsHandlerHadNoRoomFor) {
   give(claimed(1, 1, 16), Outcome::not_started(2s));
   step();

@@ -132,6 +132,15 @@ TEST_F(DueQueueTest, FloodedTypesShareTheirBatches) {
   EXPECT_EQ(n.at(3), 30U);
 }
 
+TEST_F(DueQueueTest, ATypeThatMayTakeNothingMakesNobodysShareSmaller) {
+  BizType shut = biz_type(2);
+  shut.max_running = 0;
+  catalog = TypeCatalog({biz_type(1), shut});
+  push(1, 10'000);
+  push(2, 10'000);
+  EXPECT_EQ(by_type(pop(90)), (std::map<TypeId, std::size_t>{{1, 90}}));
+}
+
 TEST_F(DueQueueTest, FewJobsNeverShareABatchWithAFlood) {
   push(1, 10'000);
   push(2, 30);
