@@ -28,6 +28,7 @@ struct WebhookReceiver::Server {
       delivery.headers[lower] = value;
     }
     delivery.body = Json::parse(request.body, nullptr, false);
+    delivery.text = request.body;
     std::unique_lock lock(mutex);
     deliveries.push_back(std::move(delivery));
     released.wait(lock, [this] { return !is_holding; });
