@@ -82,10 +82,10 @@ Section life_section() {
 }
 
 Section endpoints_section() {
-  Section section{"endpoints", "Webhooks beside an endpoint that answers nothing and has nine jobs in ten", {}};
+  Section section{"endpoints", "Webhooks beside a dead endpoint: 9 jobs in 10", {}};
   const auto add = [&](const std::string& name, const std::string& what) {
     const std::string prefix = "endpoints." + name;
-    section.figures.push_back({prefix + "_p50", what + ": p50 of the lateness at 1,000/s", "ms"});
+    section.figures.push_back({prefix + "_p50", what + ": p50 at 1,000/s", "ms"});
     section.figures.push_back({prefix + "_p99", "  p99", "ms"});
     section.figures.push_back({prefix + "_burst", "  delivered, due at one instant", "jobs/s"});
   };
