@@ -151,4 +151,14 @@ std::shared_ptr<Handler> CppRunner::handler_for(std::shared_ptr<const CppHandler
   return std::make_shared<FunctionHandler>(*this, std::move(function));
 }
 
+std::shared_ptr<Handler> CppKind::make(const BizType& type) {
+  auto function = functions_.find(type.name);
+  return function ? runner_.handler_for(std::move(function)) : nullptr;
+}
+
+void CppKind::stop(Duration grace) {
+  workers_.stop(grace);
+  runner_.stop();
+}
+
 }  // namespace tocsin

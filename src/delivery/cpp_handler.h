@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/worker_pool.h"
-#include "tocsin/handler.h"
+#include "delivery/handler_kind.h"
 
 namespace tocsin {
 
@@ -48,6 +48,25 @@ class CppRunner {
   WorkerPool& workers_;
   const Clock& clock_;
   const std::shared_ptr<InFlight> in_flight_;  // shared with functions that overrun, which may outlive the runner
+};
+
+class CppKind final : public HandlerKind {
+ public:
+  // REQUIRES: `functions` outlives the kind, `clock` the process: a function that overruns may outlive its node.
+  // `queue`: how many attempts may wait for a thread.
+  CppKind(const CppHandlers& functions, int threads, std::size_t queue, const Clock& clock)
+      : functions_(functions), workers_(threads, queue), runner_(workers_, clock) {}
+
+  std::string name() const override { return "cpp"; }
+  // A node without the function may still register the type.
+  std::optional<Error> check(const BizType& type) const override { return check_bare(type); }
+  std::shared_ptr<Handler> make(const BizType& type) override;
+  void stop(Duration grace) override;
+
+ private:
+  const CppHandlers& functions_;
+  WorkerPool workers_;
+  CppRunner runner_;
 };
 
 }  // namespace tocsin

@@ -57,9 +57,9 @@ Outcome outcome_of(const Result<OutboundReply>& answer, const std::string& origi
 
 }  // namespace
 
-class WebhookClient::TypeHandler final : public Handler {
+class WebhookKind::TypeHandler final : public Handler {
  public:
-  TypeHandler(WebhookClient& client, const BizType& type, WebhookSettings its_settings)
+  TypeHandler(WebhookKind& client, const BizType& type, WebhookSettings its_settings)
       : settings(std::move(its_settings)), type_json(nlohmann::json(type.name).dump()), client_(client) {}
 
   // The one place where what the libraries throw is caught.
@@ -78,25 +78,30 @@ class WebhookClient::TypeHandler final : public Handler {
   const std::string type_json;
 
  private:
-  WebhookClient& client_;
+  WebhookKind& client_;
 };
 
-WebhookClient::WebhookClient(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job)
+WebhookKind::WebhookKind(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job)
     : options_(std::move(options)),
       wall_now_(std::move(wall_now)),
       write_job_(std::move(write_job)),
       sender_(options_.http, clock) {}
-WebhookClient::~WebhookClient() = default;
-Status WebhookClient::start() { return sender_.start(); }
-void WebhookClient::stop() { sender_.stop(); }
+WebhookKind::~WebhookKind() = default;
+Status WebhookKind::start() { return sender_.start(); }
+// Requests had their grace while the engine drained; what is in flight now is cancelled.
+void WebhookKind::stop(Duration) { sender_.stop(); }
 
-std::shared_ptr<Handler> WebhookClient::handler_for(const BizType& type) {
+std::optional<Error> WebhookKind::check(const BizType& type) const {
+  return check_webhook(type.handler_json, type.ttr);
+}
+
+std::shared_ptr<Handler> WebhookKind::make(const BizType& type) {
   auto settings = parse_webhook_settings(type.handler_json);
   if (!settings) return nullptr;
   return std::make_shared<TypeHandler>(*this, type, std::move(settings).value());
 }
 
-void WebhookClient::deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish) {
+void WebhookKind::deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish) {
   const Job& job = claimed.job;
   const WebhookSettings& settings = handler.settings;
   const std::string id = std::to_string(job.job_id);

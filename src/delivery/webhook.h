@@ -9,9 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "delivery/handler_kind.h"
 #include "delivery/http_sender.h"
-#include "tocsin/biz_type.h"
-#include "tocsin/handler.h"
 
 namespace tocsin {
 
@@ -21,23 +20,21 @@ struct WebhookOptions {
 };
 
 // What the deliveries of all webhook types share: connections and their thread.
-// Thread: start, stop, destructor owner only; the rest any.
-class WebhookClient {
+// Thread: as HandlerKind.
+class WebhookKind final : public HandlerKind {
  public:
   using JobWriter =
       std::function<std::string(const Job&)>;  // a job as JSON text; called on the thread that starts attempts
   using WallNow = std::function<WallTime()>;
 
-  WebhookClient(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job);
-  ~WebhookClient();
+  WebhookKind(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job);
+  ~WebhookKind() override;
 
-  Status start();
-  // Cancels what is in flight: each attempt ends with a retry "shutting down", as does every later one.
-  void stop();
-
-  // Delivers the jobs of one type; null when its settings are wrong (see check_webhook). REQUIRES: the client outlives
-  // it.
-  std::shared_ptr<Handler> handler_for(const BizType& type);
+  std::string name() const override { return "webhook"; }
+  std::optional<Error> check(const BizType& type) const override;
+  std::shared_ptr<Handler> make(const BizType& type) override;
+  Status start() override;
+  void stop(Duration grace) override;
 
  private:
   class TypeHandler;

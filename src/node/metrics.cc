@@ -128,12 +128,19 @@ void Metrics::add_gauge(const std::string& name, const std::string& help, std::f
   gauges_.emplace_back(&gauge, std::move(read));
 }
 
+void Metrics::add_counter(const std::string& name, const std::string& help, std::function<double()> read) {
+  auto& counter = prometheus::BuildCounter().Name(name).Help(help).Register(*registry_).Add({});
+  std::lock_guard lock(mutex_);
+  read_counters_.emplace_back(&counter, std::move(read));
+}
+
 LatencySummary Metrics::lateness() const { return window_.summary(clock_.now()); }
 
 std::string Metrics::text() const {
   {
     std::lock_guard lock(mutex_);
     for (const auto& [gauge, read] : gauges_) gauge->Set(read());
+    for (const auto& [counter, read] : read_counters_) counter->Increment(std::max(0.0, read() - counter->Value()));
   }
   return prometheus::TextSerializer().Serialize(registry_->Collect());
 }

@@ -40,6 +40,8 @@ class Metrics final : public EventSink {
   // Read at every exposition. REQUIRES: before the first text().
   using Labels = std::map<std::string, std::string>;
   void add_gauge(const std::string& name, const std::string& help, std::function<double()> read, const Labels& = {});
+  // The same for what only grows.
+  void add_counter(const std::string& name, const std::string& help, std::function<double()> read);
 
   LatencySummary lateness() const;
   std::string text() const;  // Prometheus text exposition format
@@ -59,6 +61,7 @@ class Metrics final : public EventSink {
   std::map<TypeId, prometheus::Histogram*> by_type_;
   std::map<std::string, prometheus::Histogram*, std::less<>> by_stage_;
   std::vector<std::pair<prometheus::Gauge*, std::function<double()>>> gauges_;
+  std::vector<std::pair<prometheus::Counter*, std::function<double()>>> read_counters_;
   std::map<std::string, MonoTime, std::less<>> last_logged_;
 };
 

@@ -15,6 +15,7 @@
 #include "api/job_json.h"
 #include "delivery/cpp_handler.h"
 #include "delivery/handlers.h"
+#include "delivery/plain_kinds.h"
 #include "delivery/webhook.h"
 #include "node/database.h"
 #include "node/log.h"
@@ -98,9 +99,6 @@ class Node::Impl {
   Metrics metrics_;
   CppHandlers functions_;
   // From start() on, which is when the first thread of the node may exist.
-  std::optional<WorkerPool> workers_;
-  std::optional<CppRunner> cpp_runner_;
-  std::optional<WebhookClient> webhooks_;
   std::optional<HandlerRegistry> handlers_;
   OpenDatabases open_;
   std::shared_ptr<PollQueue> polls_;
@@ -172,9 +170,10 @@ Status Node::Impl::bring_up() {
       NodeState{config_.node_name, id_, config_.heartbeat_timeout, open_.shards, names, open_.warnings}, process_clock,
       metrics_, *handlers_, databases_, *polls_, *membership_, open_.registry.map);
   add_gauges();
+  handlers_->on_room_change([this] { backend_->reread_room(); });
 
   api_ = std::make_unique<Api>(*backend_, *std::move(api));
-  if (auto done = webhooks_->start(); !done) return done;
+  if (auto done = handlers_->start(); !done) return done;
   for (const auto& database : databases_)
     if (auto done = database->start(); !done) return about("database " + database->title(), done.error());
   membership_->start();
@@ -226,12 +225,13 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
 }
 
 void Node::Impl::make_handlers() {
-  workers_.emplace(config_.workers, kWorkQueue);
-  cpp_runner_.emplace(*workers_, process_clock);
-  webhooks_.emplace(
-      WebhookOptions{kVersion, {}}, process_clock, [this] { return backend_->now(); },
-      [this](const Job& job) { return job_text(job, *backend_->types()); });
-  handlers_.emplace(*webhooks_, *cpp_runner_, functions_);
+  const auto wall_now = [this] { return backend_->now(); };
+  const auto write_job = [this](const Job& job) { return job_text(job, *backend_->types()); };
+  handlers_.emplace();
+  handlers_->add(std::make_unique<NoopKind>());
+  handlers_->add(std::make_unique<PullKind>());
+  handlers_->add(std::make_unique<CppKind>(functions_, config_.workers, kWorkQueue, process_clock));
+  handlers_->add(std::make_unique<WebhookKind>(WebhookOptions{kVersion, {}}, process_clock, wall_now, write_job));
 }
 
 void Node::Impl::make_membership() {
@@ -260,13 +260,14 @@ void Node::Impl::make_membership() {
 
 // Every attempt in flight ends with a retry; functions that overrun are left to themselves.
 void Node::Impl::end_handlers(Duration grace) {
-  if (!handlers_) return;
-  workers_->stop(grace);
-  cpp_runner_->stop();
-  webhooks_->stop();
+  if (handlers_) handlers_->stop(grace, process_clock);
 }
 
 void Node::Impl::add_gauges() {
+  for (KindMetric& metric : handlers_->metrics()) {
+    metric.is_counter ? metrics_.add_counter(metric.name, metric.help, std::move(metric.read))
+                      : metrics_.add_gauge(metric.name, metric.help, std::move(metric.read));
+  }
   const auto sum = [this](const char* name, const char* help, double (*of)(const Database&)) {
     metrics_.add_gauge(name, help, [this, of] {
       double all = 0;

@@ -126,6 +126,18 @@ void NodeBackend::show_types(std::vector<BizType> types) {
   auto all = std::make_shared<const TypeCatalog>(types);
   catalog_.set(all);
   metrics_.set_catalog(all);
+  show_to_engines(std::move(types));
+}
+
+void NodeBackend::reread_room() {
+  std::lock_guard lock(types_mutex_);
+  const auto catalog = catalog_.get();
+  std::vector<BizType> types;
+  for (const auto& type : catalog->types) types.push_back(*type);
+  show_to_engines(std::move(types));
+}
+
+void NodeBackend::show_to_engines(std::vector<BizType> types) {
   // The engine sees only types that can run here: the jobs of others are not claimed, and another node may have their
   // handler. Removed types still run what came in under them.
   std::erase_if(types, [this](const BizType& type) { return !handlers_.can_run(type); });
@@ -248,6 +260,7 @@ std::string NodeBackend::hold_reason(TypeId type) const {
   if (!known) return "its type is not registered";
   if (known->is_paused(now())) return "its type is paused";
   if (!handlers_.can_run(*known)) return "this node has no handler for its type";
+  if (const std::string reason = handlers_.find(*known)->hold_reason(); !reason.empty()) return reason;
   if (known->is_pull() && polls_.demand(type) == 0) return "no consumer asks this node for jobs of its type";
   std::size_t running = 0;
   for (const auto& database : databases_) running += database->shared().gate.running(type);

@@ -41,6 +41,8 @@ class NodeBackend final : public Backend {
   std::optional<Duration> scan_age(MonoTime now) const;
   // Reads the registry and lets the engine and the API see it, unless somebody read it later and was faster.
   Status refresh_types(TypeStore& registry);
+  // A handler has use for more jobs than before, or for fewer.
+  void reread_room();
   void start_draining() { is_draining_ = true; }
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
@@ -79,6 +81,7 @@ class NodeBackend final : public Backend {
     return place >= 0 && place < kMaxPlaces ? by_place_[static_cast<std::size_t>(place)] : nullptr;
   }
   void show_types(std::vector<BizType> types);
+  void show_to_engines(std::vector<BizType> types);
   void check_databases(Readiness& out) const;
   void check_map(Readiness& out) const;
 

@@ -65,7 +65,7 @@ class Webhook : public testing::Test {
     handler.update(settings);
     type.handler_json = handler.dump();
     auto promise = std::make_shared<std::promise<Outcome>>();
-    auto handler_of_type = client_.handler_for(type);
+    auto handler_of_type = client_.make(type);
     EXPECT_NE(handler_of_type, nullptr) << type.handler_json;
     handler_of_type->start(job, [promise](Outcome outcome) { promise->set_value(std::move(outcome)); });
     return promise->get_future();
@@ -78,7 +78,7 @@ class Webhook : public testing::Test {
   }
 
   SteadyClock clock_;
-  WebhookClient client_;
+  WebhookKind client_;
 };
 
 class WebhookWithOneConnection : public Webhook {
@@ -333,7 +333,7 @@ TEST_F(Webhook, ASilentPeerHoldsUpNobodyElse) {
   std::vector<std::future<Outcome>> stuck;
   for (int i = 0; i < 20; ++i) stuck.push_back(begin(url_of(silent)));
   EXPECT_EQ(deliver(url_of(lively)).kind, Kind::done);
-  client_.stop();
+  client_.stop(0s);
   for (auto& attempt : stuck) EXPECT_EQ(attempt.get().kind, Kind::retry);
 }
 
@@ -344,7 +344,7 @@ TEST_F(Webhook, EndsEverythingInFlightWhenStopped) {
   });
   auto attempt = begin(url_of(server));
   server.wait_for_requests(1);
-  client_.stop();
+  client_.stop(0s);
   const Outcome outcome = attempt.get();
   EXPECT_EQ(outcome.kind, Kind::retry);
   EXPECT_NE(outcome.message.find("shutting down"), std::string::npos) << outcome.message;
@@ -377,7 +377,7 @@ TEST_F(WebhookWithTwoConnections, EndsAnAttemptWhoseLeaseEndsInTheQueue) {
   const Outcome third = deliver(url_of(server), json::object(), a_job(30ms));
   EXPECT_EQ(third.kind, Kind::not_started) << "an attempt that never got its turn is none";
   auto queued = begin(url_of(server));
-  client_.stop();
+  client_.stop(0s);
   EXPECT_EQ(queued.get().kind, Kind::not_started);
   EXPECT_EQ(server.requests().size(), 2u);
 }
