@@ -66,13 +66,14 @@ struct Outcome {
   Kind kind = Kind::done;
   std::optional<Duration> retry_after;  // retry: the handler's own wish; otherwise the backoff of the type decides
   std::string message;                  // retry, dead: why; kept in the job's errors
+  bool is_written = false;  // the handler wrote it itself, in a transaction of its own under the claim's token
 
   static Outcome done() { return {}; }
   static Outcome retry(std::string why, std::optional<Duration> after = {}) {
-    return {Kind::retry, after, std::move(why)};
+    return {Kind::retry, after, std::move(why), false};
   }
-  static Outcome not_started(Duration after) { return {Kind::not_started, after, {}}; }
-  static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why)}; }
+  static Outcome not_started(Duration after) { return {Kind::not_started, after, {}, false}; }
+  static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why), false}; }
 };
 
 }  // namespace tocsin

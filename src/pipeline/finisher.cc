@@ -14,12 +14,18 @@ constexpr std::size_t kLongestMessage = 1000;  // bytes; sixteen of them are kep
 }  // namespace
 
 MonoTime Finisher::step(MonoTime now) {
+  bool has_settled = false;
   // Next to what is kept, so that rows which somebody holds locked delay no others. The gate bounds both.
   for (const FinishedRun& run : shared_.outcomes.pop_some(shared_.config.finish_batch)) {
+    if (run.outcome.is_written) {
+      settle(request_for(run), run.claimed->job.type_id, FinishReply::applied);
+      has_settled = true;
+      continue;
+    }
     requests_.push_back(request_for(run));
     types_.push_back(run.claimed->job.type_id);
   }
-  if (requests_.empty()) return kWhenWoken;
+  if (requests_.empty()) return has_settled ? now : kWhenWoken;
   const auto replies = store_.finish(requests_, shared_.config.node);
   if (!replies) {
     // In doubt is no different: what was applied answers `stale` the next time and stays as it is.
