@@ -32,6 +32,7 @@ struct FunctionReply {
   // Not empty: some call failed, with these words, and nothing of all of them happened.
   std::string failure;
   bool is_too_slow = false;  // it failed because it took longer than it was given
+  Duration took{0};          // by the calls alone; 0 when they failed
 };
 
 // Thread: owner only (each thread has its own).

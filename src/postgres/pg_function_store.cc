@@ -140,6 +140,7 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
     jobs.add(call.job_id);
     tokens.add(call.token);
   }
+  const MonoTime began = clock_.now();
   const auto answers = guarded([&] {
     return tx.exec_params(sql::call_function(table), shards.take(), jobs.take(), tokens.take(), function.schema,
                           function.name);
@@ -149,6 +150,7 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   tx.exec0("RESET ALL");
 
   FunctionReply reply;
+  reply.took = clock_.now() - began;
   reply.written.resize(calls.size());
   std::vector<FinishRequest> requests;
   for (const auto& row : answers) {

@@ -16,7 +16,8 @@ namespace tocsin {
 
 class PgFunctionStore final : public FunctionStore {
  public:
-  explicit PgFunctionStore(SessionConfig config) : session_(std::move(config)) {}
+  // REQUIRES: `clock` outlives the store.
+  PgFunctionStore(SessionConfig config, const Clock& clock) : session_(std::move(config)), clock_(clock) {}
 
   Status check(const FunctionName& function) override;
   Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
@@ -32,6 +33,7 @@ class PgFunctionStore final : public FunctionStore {
                            const std::string& node);
 
   Session session_;
+  const Clock& clock_;
   std::string fence_;  // identity of the fence in this session; empty: not built yet
 };
 

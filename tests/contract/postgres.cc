@@ -37,7 +37,7 @@ class PostgresFixture final : public StoreFixture {
   FunctionStore& functions() override {
     if (!functions_) {
       define_functions();
-      functions_ = std::make_unique<PgFunctionStore>(SessionConfig{database_.url(), "contract"});
+      functions_ = std::make_unique<PgFunctionStore>(SessionConfig{database_.url(), "contract"}, clock_);
     }
     return *functions_;
   }

@@ -36,16 +36,16 @@ TEST(Library, AProgramFindsTheInstalledPackageAndRunsItsHandlers) {
   const Json type{{"handler", {{"kind", "cpp"}}}};
   for (const char* name : {"order.unpaid", "ticket.untouched"}) {
     ASSERT_EQ(rest.put(std::string("/v1/types/") + name, type).status, 201);
-    ASSERT_EQ(rest.post("/v1/jobs", {{"biz_type", name}, {"biz_id", "4711"}, {"delay_ms", 0}}).status, 201);
+    ASSERT_EQ(rest.post("/v1/jobs", {{"biz_type", name}, {"biz_id", "t-4711"}, {"delay_ms", 0}}).status, 201);
   }
   EXPECT_TRUE(
       eventually([&] { return database.number("SELECT count(*) FROM tocsin.job WHERE status = 'done'") == 1; }));
   EXPECT_TRUE(eventually([&] {
     return database.number(
                "SELECT count(*) FROM tocsin.job WHERE status = 'dead' AND attempts = 2"
-               " AND errors->1->>'message' = 'nobody answers ticket 4711'") == 1;
+               " AND errors->1->>'message' = 'nobody answers ticket t-4711'") == 1;
   }));
-  EXPECT_NE(shop.out().find("order 4711 was not paid in time"), std::string::npos);
+  EXPECT_NE(shop.out().find("order t-4711 was not paid in time"), std::string::npos);
   shop.signal(SIGTERM);
   EXPECT_EQ(shop.wait(), 0) << shop.err();
 }

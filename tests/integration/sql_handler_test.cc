@@ -13,8 +13,7 @@ class SqlHandler : public LiveNode {
       CREATE SCHEMA shop;
       CREATE TABLE shop.seen (job_id bigint, biz_id text, at timestamptz DEFAULT clock_timestamp());
       GRANT USAGE ON SCHEMA shop TO tocsin_handler;
-      GRANT INSERT, SELECT ON shop.seen TO tocsin_handler;
-      REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA shop FROM PUBLIC)");
+      GRANT INSERT, SELECT ON shop.seen TO tocsin_handler)");
   }
   // A PL/pgSQL function shop.NAME that notes the job and then does what `body` says.
   void define(const std::string& name, const std::string& body) {
