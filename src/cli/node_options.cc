@@ -24,7 +24,7 @@ void add_capacity_options(CLI::App& command, NodeConfig& config) {
   count("--claimers", config.claimers, "Threads that claim jobs, besides the express (2)");
   count("--db-pool", config.db_pool, "Database connections for the API (4)");
   count("--workers", config.workers, "Threads for in-process handlers (4)");
-  count("--sql-workers", config.sql_workers, "Connections that call functions of sql handlers (2)");
+  count("--sql-workers", config.sql_workers, "Connections for functions of sql handlers (2)");
   command.add_option("--queue-capacity", config.queue_capacity, "Candidates held in memory (100000)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}))
       ->option_text("N")

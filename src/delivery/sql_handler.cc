@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "core/retry_policy.h"
 #include "delivery/in_flight.h"
 #include "delivery/pace.h"
@@ -20,6 +21,7 @@ constexpr Duration kBatchTime = std::chrono::milliseconds(50);  // a batch holds
 constexpr std::size_t kMostInBatch = 256;                       // so many share the cost of a commit
 constexpr Duration kAhead = std::chrono::milliseconds(200);     // claimed ahead of the threads: so much work
 constexpr std::size_t kMostAhead = 512;                         // jobs per thread
+constexpr std::size_t kLongestMessage = 1000;                   // bytes, as the finisher keeps
 constexpr Duration kDatabasePause = std::chrono::seconds(1);
 
 Result<FunctionName> function_of(const BizType& type) {
@@ -68,8 +70,11 @@ Result<Outcome> outcome_of(const std::optional<std::string>& answer) {
 // What all calls of the node share. Thread: any.
 class SqlKind::Calls {
  public:
-  Calls(FunctionDatabases databases, std::string node_name, const Clock& clock_of_process)
-      : node(std::move(node_name)), clock(clock_of_process), databases_(std::move(databases)) {
+  Calls(FunctionDatabases databases, int threads, std::string node_name, const Clock& clock_of_process)
+      : node(std::move(node_name)),
+        clock(clock_of_process),
+        workers(threads, kQueue, kSpareThreads),
+        databases_(std::move(databases)) {
     idle_.resize(static_cast<std::size_t>(databases_.count));
   }
 
@@ -89,6 +94,7 @@ class SqlKind::Calls {
   const std::string node;
   const Clock& clock;
   InFlight in_flight;
+  WorkerPool workers;
 
  private:
   std::unique_ptr<FunctionStore> take(int database) {
@@ -106,32 +112,25 @@ class SqlKind::Calls {
 };
 
 // The jobs of one type in one database. Thread: any.
-class SqlKind::Lane {
+class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
  public:
-  Lane(std::shared_ptr<Calls> calls, FunctionName function, int database, std::shared_ptr<Pace> pace)
-      : calls_(std::move(calls)), function_(std::move(function)), database_(database), pace_(std::move(pace)) {}
+  Lane(std::shared_ptr<Calls> calls, TypeId type, FunctionName function, int database, std::shared_ptr<Pace> pace)
+      : calls_(std::move(calls)),
+        number_(std::int64_t{type} * calls_->databases() + database),
+        function_(std::move(function)),
+        database_(database),
+        pace_(std::move(pace)) {}
 
   void push(const ClaimedJob& claimed, std::uint64_t in_flight) {
-    std::lock_guard lock(mutex_);
-    waiting_.push_back({in_flight,
-                        {claimed.job.job_id, claimed.token},
-                        claimed.lease_deadline,
-                        claimed.job.attempts,
-                        claimed.job.max_attempts});
-  }
-
-  // Runs what waits, until nothing does that it may run.
-  void work() {
-    while (true) {
-      std::vector<Attempt> batch = take();
-      if (batch.empty()) return;
-      const bool was_batch = batch.size() > 1;
-      std::erase_if(batch, [this](const Attempt& attempt) { return !begin(attempt); });
-      const bool is_well = run(batch);
+    {
       std::lock_guard lock(mutex_);
-      limit_ = is_well ? std::min(limit_ + 1 + limit_ / 4, kMostInBatch) : std::max<std::size_t>(1, batch.size() / 2);
-      if (was_batch) is_batching_ = false;
+      waiting_.push_back({in_flight,
+                          {claimed.job.job_id, claimed.token},
+                          claimed.lease_deadline,
+                          claimed.job.attempts,
+                          claimed.job.max_attempts});
     }
+    ask_for_a_turn();
   }
 
  private:
@@ -143,12 +142,33 @@ class SqlKind::Lane {
     int most = 1;
   };
 
+  // When the lane is full, or the threads are stopped, those before it take this one along, or stop() ends it.
+  void ask_for_a_turn() {
+    static_cast<void>(calls_->workers.try_run(number_, [self = shared_from_this()] { self->take_turn(); }));
+  }
+
+  void take_turn() {
+    std::vector<Attempt> batch = take();
+    if (batch.empty()) return;
+    const bool was_batch = batch.size() > 1;
+    std::erase_if(batch, [this](const Attempt& attempt) { return !begin(attempt); });
+    const bool is_well = run(batch);
+    bool is_more;
+    {
+      std::lock_guard lock(mutex_);
+      limit_ = is_well ? std::min(limit_ + 1 + limit_ / 4, kMostInBatch) : std::max<std::size_t>(1, batch.size() / 2);
+      if (was_batch) is_batching_ = false;
+      is_more = !waiting_.empty();
+    }
+    if (is_more) ask_for_a_turn();  // turns that came while a batch was running found nothing that they might run
+  }
+
   std::vector<Attempt> take() {
     std::lock_guard lock(mutex_);
     if (waiting_.empty()) return {};
     std::size_t n = std::min(limit_, pace_->fitting(kBatchTime, kMostInBatch));
     if (n > 1 && waiting_.front().number == 1) {
-      if (is_batching_) return {};  // who runs that batch comes back for the rest
+      if (is_batching_) return {};  // who runs that batch asks for another turn
       const auto alone = std::ranges::find_if(waiting_, [](const Attempt& attempt) { return attempt.number > 1; });
       n = std::min(n, static_cast<std::size_t>(alone - waiting_.begin()));
     } else {
@@ -191,13 +211,13 @@ class SqlKind::Lane {
           [&](std::size_t n, const std::optional<std::string>& answer) { return request_for(batch[n], answer); },
           calls_->node);
     });
-    // Of the calls alone: were the commit counted, a slow disk would make batches small, and small ones make it slower.
-    const Duration took = reply && reply->failure.empty() ? reply->took : calls_->clock.now() - began;
-    pace_->took(took / static_cast<std::int64_t>(batch.size()));
     if (!reply) {
       for (const Attempt& attempt : batch) end(attempt, outcome_of_error(reply.error()));
       return false;
     }
+    // Of the calls alone: were the commit counted, a slow disk would make batches small, and small ones make it slower.
+    const Duration took = reply->failure.empty() ? reply->took : calls_->clock.now() - began;
+    pace_->took(took / static_cast<std::int64_t>(batch.size()));
     if (!reply->failure.empty()) {
       run_apart(batch, *reply);
       return false;
@@ -231,7 +251,7 @@ class SqlKind::Lane {
     const auto outcome = outcome_of(answer);
     if (!outcome) return outcome.error();
     FinishRequest request{attempt.call.job_id, attempt.call.token, FinishRequest::Kind::done, Duration(0),
-                          outcome->message};
+                          storable(outcome->message, kLongestMessage)};
     if (outcome->kind == Outcome::Kind::dead) {
       request.kind = FinishRequest::Kind::dead;
     } else if (outcome->kind == Outcome::Kind::retry) {
@@ -254,6 +274,7 @@ class SqlKind::Lane {
   }
 
   const std::shared_ptr<Calls> calls_;
+  const std::int64_t number_;  // among the lanes of the workers
   const FunctionName function_;
   const int database_;
   const std::shared_ptr<Pace> pace_;
@@ -265,34 +286,27 @@ class SqlKind::Lane {
 
 class SqlKind::TypeHandler final : public Handler {
  public:
-  TypeHandler(SqlKind& kind, FunctionName function) : calls_(kind.calls_), workers_(kind.workers_) {
+  TypeHandler(std::shared_ptr<Calls> calls, TypeId type, const FunctionName& function) : calls_(std::move(calls)) {
     for (int database = 0; database < calls_->databases(); ++database)
-      lanes_.push_back(std::make_shared<Lane>(calls_, function, database, pace_));
+      lanes_.push_back(std::make_shared<Lane>(calls_, type, function, database, pace_));
   }
 
   void start(const ClaimedJob& claimed, Finish finish) override {
     const std::uint64_t attempt = calls_->in_flight.add(finish);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
-    const int database = calls_->database_of(claimed.job.shard());
-    const auto& lane = lanes_[static_cast<std::size_t>(database)];
-    lane->push(claimed, attempt);
-    // When the queue of threads is full, or stopped, those before it take this one along, or stop() ends it.
-    static_cast<void>(workers_.try_run(std::int64_t{claimed.job.type_id} * calls_->databases() + database,
-                                       [calls = calls_, lane] { lane->work(); }));
+    lanes_[static_cast<std::size_t>(calls_->database_of(claimed.job.shard()))]->push(claimed, attempt);
   }
 
-  std::size_t room() const override { return pace_->fitting(kAhead, kMostAhead) * workers_.threads(); }
+  std::size_t room() const override { return pace_->fitting(kAhead, kMostAhead) * calls_->workers.threads(); }
 
  private:
   const std::shared_ptr<Calls> calls_;
-  WorkerPool& workers_;
   const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();
   std::vector<std::shared_ptr<Lane>> lanes_;  // by database
 };
 
 SqlKind::SqlKind(FunctionDatabases databases, int threads, std::string node, const Clock& clock)
-    : calls_(std::make_shared<Calls>(std::move(databases), std::move(node), clock)),
-      workers_(threads, kQueue, kSpareThreads) {}
+    : calls_(std::make_shared<Calls>(std::move(databases), threads, std::move(node), clock)) {}
 
 SqlKind::~SqlKind() { stop(Duration(0)); }
 
@@ -308,12 +322,12 @@ std::optional<Error> SqlKind::check(const BizType& type) const {
 }
 
 std::shared_ptr<Handler> SqlKind::make(const BizType& type) {
-  auto function = function_of(type);
-  return function ? std::make_shared<TypeHandler>(*this, *std::move(function)) : nullptr;
+  const auto function = function_of(type);
+  return function ? std::make_shared<TypeHandler>(calls_, type.type_id, *function) : nullptr;
 }
 
 void SqlKind::stop(Duration grace) {
-  workers_.stop(grace);
+  calls_->workers.stop(grace);
   calls_->in_flight.close();
 }
 

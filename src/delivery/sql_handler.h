@@ -50,7 +50,6 @@ class SqlKind final : public HandlerKind {
   static constexpr std::size_t kQueue = 4096;
 
   const std::shared_ptr<Calls> calls_;  // shared with calls that overrun
-  WorkerPool workers_;
 };
 
 }  // namespace tocsin

@@ -29,7 +29,7 @@ constexpr const char* kFenceIdentity =
 // The server ends the session, or is no place for writes: nothing that the function did.
 bool is_of_the_server(const pqxx::sql_error& error) {
   const std::string& state = error.sqlstate();
-  return state.empty() || state.rfind("57P", 0) == 0 || state.rfind("08", 0) == 0 || state == "25006";
+  return state.rfind("57P", 0) == 0 || state.rfind("08", 0) == 0 || state == "25006";
 }
 
 bool is_time_out(const pqxx::sql_error& error) { return error.sqlstate() == "57014"; }

@@ -75,7 +75,7 @@ class SqlHandlerTest : public testing::Test {
     }
     const auto created = database_.create(jobs, CreateMode::each_by_itself, now_);
     std::vector<JobId> ids;
-    for (const CreateReply& reply : *created) ids.push_back(reply.job.job_id);
+    for (const CreateReply& reply : *created) ids.push_back(reply.job_id);
     auto won = database_.claim(ids, std::vector<Duration>(ids.size(), 30s), {77, "node-a"}, now_);
     for (ClaimedJob& job : won) job.lease_deadline = clock_.now() + 30s;
     return won;
