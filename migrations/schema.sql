@@ -816,6 +816,10 @@ CREATE UNIQUE INDEX job_live_0001_id ON tocsin.job_live_0001 USING btree (job_id
 
 CREATE UNIQUE INDEX job_live_0001_key ON tocsin.job_live_0001 USING btree (biz_id, type_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
+-- Name: SCHEMA tocsin; Type: ACL; Schema: -; Owner: -
+
+GRANT USAGE ON SCHEMA tocsin TO tocsin_handler;
+
 -- Name: FUNCTION ensure_history(first_day date, last_day date); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.ensure_history(first_day date, last_day date) FROM PUBLIC;

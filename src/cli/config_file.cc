@@ -16,10 +16,10 @@
 namespace tocsin {
 namespace {
 
-constexpr std::array<std::string_view, 20> kSettings = {
-    "database",      "listen",    "token-file",  "node-name", "shards",  "migrate", "max-attribute-bytes",
-    "allow-webhook", "retain",    "api-threads", "claimers",  "db-pool", "workers", "queue-capacity",
-    "drain-timeout", "log-level", "log-format",  "url",       "token",   "timeout"};
+constexpr std::array<std::string_view, 21> kSettings = {
+    "database",       "listen",        "token-file",  "node-name",  "shards",  "migrate", "max-attribute-bytes",
+    "allow-webhook",  "retain",        "api-threads", "claimers",   "db-pool", "workers", "sql-workers",
+    "queue-capacity", "drain-timeout", "log-level",   "log-format", "url",     "token",   "timeout"};
 
 std::string scalar(const toml::node& value, const std::string& where) {
   if (const auto* text = value.as_string()) return text->get();

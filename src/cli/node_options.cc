@@ -24,6 +24,7 @@ void add_capacity_options(CLI::App& command, NodeConfig& config) {
   count("--claimers", config.claimers, "Threads that claim jobs, besides the express (2)");
   count("--db-pool", config.db_pool, "Database connections for the API (4)");
   count("--workers", config.workers, "Threads for in-process handlers (4)");
+  count("--sql-workers", config.sql_workers, "Connections for functions of sql handlers (2)");
   command.add_option("--webhook-connections", config.webhook_connections, "Webhooks at once per endpoint (256)")
       ->check(CLI::Range(1, 4096))
       ->option_text("N")

@@ -11,6 +11,8 @@
 
 namespace tocsin {
 
+class InFlight;
+
 // The functions by name of type.
 // Thread: any.
 class CppHandlers {
@@ -25,7 +27,8 @@ class CppHandlers {
   std::map<std::string, std::shared_ptr<const CppHandler>> by_type_;
 };
 
-// Runs attempts on a worker pool. An exception is a retry with its message. A function that overruns its lease is left
+// Runs attempts on a worker pool, each type in a lane of its own: one whose function is slow, blocks for ever or fails
+// holds up no other. An exception is a retry with its message. A function that overruns its lease is left
 // running; its outcome comes late and is refused by the store. An attempt that no worker begins in time, or that finds
 // the queue full, does not start and does not count.
 // Thread: stop and destructor owner only; the rest any.
@@ -43,7 +46,6 @@ class CppRunner {
 
  private:
   class FunctionHandler;
-  class InFlight;
 
   WorkerPool& workers_;
   const Clock& clock_;
@@ -55,7 +57,7 @@ class CppKind final : public HandlerKind {
   // REQUIRES: `functions` outlives the kind, `clock` the process: a function that overruns may outlive its node.
   // `queue`: how many attempts may wait for a thread.
   CppKind(const CppHandlers& functions, int threads, std::size_t queue, const Clock& clock)
-      : functions_(functions), workers_(threads, queue), runner_(workers_, clock) {}
+      : functions_(functions), workers_(threads, queue, kSpareThreads), runner_(workers_, clock) {}
 
   std::string name() const override { return "cpp"; }
   // A node without the function may still register the type.
@@ -64,6 +66,8 @@ class CppKind final : public HandlerKind {
   void stop(Duration grace) override;
 
  private:
+  static constexpr int kSpareThreads = 64;  // as many types may have functions that block for good
+
   const CppHandlers& functions_;
   WorkerPool workers_;
   CppRunner runner_;

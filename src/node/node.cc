@@ -16,6 +16,7 @@
 #include "delivery/cpp_handler.h"
 #include "delivery/handlers.h"
 #include "delivery/plain_kinds.h"
+#include "delivery/sql_handler.h"
 #include "delivery/webhook.h"
 #include "node/database.h"
 #include "node/log.h"
@@ -25,6 +26,7 @@
 #include "node/open_databases.h"
 #include "node/run.h"
 #include "node/system_clock.h"
+#include "postgres/pg_function_store.h"
 #include "tocsin/version.h"
 
 namespace tocsin {
@@ -88,6 +90,7 @@ class Node::Impl {
   Status open();
   Status bring_up();
   void make_handlers(const AddressGuard& guard);
+  FunctionDatabases function_databases() const;
   std::unique_ptr<Database> make_database(const OpenDatabase& open);
   void make_membership();
   void end_handlers(Duration grace);
@@ -239,7 +242,28 @@ void Node::Impl::make_handlers(const AddressGuard& guard) {
   handlers_->add(std::make_unique<NoopKind>());
   handlers_->add(std::make_unique<PullKind>());
   handlers_->add(std::make_unique<CppKind>(functions_, config_.workers, kWorkQueue, process_clock));
+  handlers_->add(
+      std::make_unique<SqlKind>(function_databases(), config_.sql_workers, config_.node_name, process_clock));
   handlers_->add(std::make_unique<WebhookKind>(webhooks, process_clock, wall_now, write_job));
+}
+
+// A function is called in the database of its job.
+FunctionDatabases Node::Impl::function_databases() const {
+  std::vector<SessionConfig> sessions;
+  std::map<Place, int> numbers;
+  for (const OpenDatabase& each : open_.databases) {
+    numbers.emplace(each.place, static_cast<int>(sessions.size()));
+    SessionConfig& session = sessions.emplace_back();
+    session.url = each.url;
+    session.application = "tocsin functions";
+  }
+  FunctionDatabases functions;
+  functions.count = static_cast<int>(sessions.size());
+  functions.of = [this, numbers](Shard shard) { return numbers.at(backend_->place_of(shard)); };
+  functions.connect = [sessions](int database) {
+    return std::make_unique<PgFunctionStore>(sessions[static_cast<std::size_t>(database)], process_clock);
+  };
+  return functions;
 }
 
 void Node::Impl::make_membership() {

@@ -21,6 +21,10 @@ MonoTime Finisher::step(MonoTime now) {
       shared_.gate.release(run.claimed->job.type_id, 1);
       continue;
     }
+    if (run.outcome.is_written) {
+      settle(request_for(run), run.claimed->job.type_id, FinishReply::applied);
+      continue;
+    }
     requests_.push_back(request_for(run));
     types_.push_back(run.claimed->job.type_id);
   }

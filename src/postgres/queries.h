@@ -41,6 +41,10 @@ std::string fire_due(const std::string& table);
 
 // running -> done, dead or pending, guarded by the claim token. Answers the ordinals that were applied.
 std::string finish(const std::string& table);
+// Locks the running rows whose token still stands and calls the function $4.$5 for them, behind the session's fence
+// (pg_function_store.h): tocsin.job is built from the live row, since the view would read every home of a job. Index
+// _id. Answers (ordinal, answer). SKIP LOCKED as in finish.
+std::string call_function(const std::string& table);
 // Of requests that were not applied: those whose claim still stands, so that somebody must hold the row locked.
 std::string still_claimed();
 

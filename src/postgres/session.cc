@@ -103,7 +103,7 @@ Result<std::string> connection_string(const SessionConfig& config) {
   k["application_name"] = config.application;
   k["client_encoding"] = "UTF8";
   std::string options =
-      "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
+      "-c search_path=pg_catalog,pg_temp -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
       " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c "
       "idle_in_transaction_session_timeout=15000 -c jit=off";
   if (!config.is_any_server) options += " -c synchronous_commit=on";

@@ -113,6 +113,7 @@ class FakeDatabase {
   // A row held by somebody's open transaction: claims skip it, finishes are busy, everything else is a conflict.
   void lock(JobId job) { locked_.insert(job); }
   void unlock(JobId job) { locked_.erase(job); }
+  bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
 
   // JobStore
   ScanReply scan(const std::vector<ScanRange>& ranges, WallTime now) const;
@@ -168,7 +169,6 @@ class FakeDatabase {
   void revive(JobId job, WallTime fire_at, WallTime now);
   void tell(Change::Kind kind, const Row& row, WallTime now, ClaimToken token = 0);
 
-  bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
   bool is_claimable(const Row& row, WallTime now) const;
   ClaimToken token_of(JobId job, const ClaimTicket& ticket) const;
   void begin_attempt(Row& row, const std::string& node, WallTime now) const;
