@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <boost/beast/http/status.hpp>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/lease_token.h"
+#include "delivery/event_body.h"
 #include "delivery/retry_after.h"
 #include "delivery/signature.h"
 #include "delivery/webhook_settings.h"
@@ -14,18 +14,6 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kNoConnectionPause = std::chrono::seconds(1);
-
-std::string to_rfc3339(WallTime time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
-  char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
-  return text;
-}
 
 Outcome outcome_of_status(const OutboundReply& reply, const std::string& origin, WallTime now) {
   std::string message = origin + " answered " + std::to_string(reply.status);
@@ -179,8 +167,7 @@ OutboundRequest WebhookKind::request_for(const TypeHandler& handler, const Claim
   request.timeout = settings.timeout;
   request.deadline = claimed.lease_deadline;
   request.start_by = claimed.start_by;
-  request.body = R"({"type":)" + handler.type_json + R"(,"timestamp":")" + to_rfc3339(job.action_time) +
-                 R"(","data":)" + write_job_(job) + "}";
+  request.body = event_body(handler.type_json, job, write_job_(job));
   request.headers = settings.headers;
   request.headers.emplace_back("content-type", "application/json");
   request.headers.emplace_back("user-agent", "tocsin/" + options_.version);
@@ -190,7 +177,7 @@ OutboundRequest WebhookKind::request_for(const TypeHandler& handler, const Claim
   if (job.traceparent) request.headers.emplace_back("traceparent", *job.traceparent);
   if (settings.is_async) {
     request.headers.emplace_back("tocsin-lease-token", lease_token_text(claimed.token));
-    request.headers.emplace_back("tocsin-lease-until", to_rfc3339(job.fire_at));
+    request.headers.emplace_back("tocsin-lease-until", rfc3339(job.fire_at));
   }
   if (!settings.keys.empty())
     request.headers.emplace_back("webhook-signature", sign_webhook(settings.keys, id, timestamp, request.body));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/url/src.hpp>  // Debian has no compiled Boost.URL for every release: this is its one translation unit
+#include <boost/url.hpp>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
