@@ -22,6 +22,7 @@ struct NodeConfig {
   std::string webhook_ca_file;             // PEM, trusted besides the system's own
   int webhook_connections = 256;           // per endpoint
   std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};
+  std::vector<std::string> entries;  // topics whose messages become jobs, each a JSON object: docs/brokers.md
   int api_threads = 1;
   int claimers = 2;  // and one more for types with few jobs due
   int db_pool = 4;

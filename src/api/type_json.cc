@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/handler_password.h"
 #include "api/job_json.h"
 #include "api/time_text.h"
 
@@ -91,7 +92,7 @@ void read_handler(JsonObject& in, BizType& type) {
 
 void write_type(JsonWriter& out, const BizType& type) {
   out.begin_object().field("name", type.name);
-  out.key("handler").raw(with_hidden_secrets(type.handler_json));
+  out.key("handler").raw(with_hidden_password(with_hidden_secrets(type.handler_json)));
   out.field("ttr_ms", ms_of(type.ttr)).field("max_attempts", type.max_attempts).key("backoff");
   write_backoff(out, type.backoff);
   out.field("max_running", type.max_running).field("rate_per_s", type.rate_per_s);

@@ -1,4 +1,5 @@
 // /v1/types: the registry of kinds of timeout.
+#include "api/handler_password.h"
 #include "api/resources.h"
 #include "api/scatter.h"
 #include "api/time_text.h"
@@ -38,6 +39,7 @@ void put(ApiContext& context, const CallPtr& call, const BizType& wanted) {
     if (!restore_secrets(type, *stored ? &**stored : nullptr))
       return call->refuse(
           {400, "This is how a secret is shown, not one; there is none stored to keep.", "handler.secret"});
+    if (const auto problem = restore_password(type, *stored ? &**stored : nullptr)) return call->refuse(*problem);
     if (const auto error = context.backend.check_handler(type))
       return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});
     const auto reply = stores.types.put(type);

@@ -13,7 +13,7 @@
 namespace tocsin {
 
 // At least once: what was received and not settled is given again, to this source's successor or to somebody else's.
-// Thread: owner only.
+// Thread: owner only, except interrupt() (any, while the source lives).
 class EntrySource {
  public:
   virtual ~EntrySource() = default;
@@ -28,6 +28,9 @@ class EntrySource {
   // Tells the broker what became of each message of the last receive(), in order: nullopt, it is taken; or why it can
   // never be: then it goes to the dead letters. Error: as above.
   virtual Status settle(const std::vector<std::optional<std::string>>& refusals) = 0;
+
+  // Makes a call that waits for the peer fail soon.
+  virtual void interrupt() {}
 };
 
 // An entry topic, as its settings say.

@@ -24,16 +24,18 @@ Duration pause_after(int failures) {
 
 }  // namespace
 
-Publisher::Publisher(std::string target, LinkMaker make_link, const Clock& clock)
+Publisher::Publisher(std::string target, LinkMaker make_link, const Clock& clock,
+                     std::shared_ptr<PublisherCounts> counts)
     : target_(std::move(target)),
       make_link_(std::move(make_link)),
       clock_(clock),
+      counts_(std::move(counts)),
       wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   TOCSIN_ASSERT(wake_fd_ >= 0);
 }
 
 Publisher::~Publisher() {
-  stop();
+  stop(Duration(0));
   ::close(wake_fd_);
 }
 
@@ -41,11 +43,11 @@ void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime
   // A tenth of the lease is left to write the reason down.
   const MonoTime now = clock_.now();
   const MonoTime deadline = now + (lease_deadline - now) * 9 / 10;
-  bool is_stopping = false;
+  bool is_closed = false;
   {
     std::lock_guard lock(mutex_);
-    is_stopping = is_stopping_;
-    if (!is_stopping && accepted_.size() < kMostWaiting) {
+    is_closed = is_closed_;
+    if (!is_closed && accepted_.size() < kMostWaiting) {
       const bool was_empty = accepted_.empty();
       accepted_.push_back({std::move(message), deadline, start_by, std::move(finish)});
       if (!is_running_) {
@@ -56,7 +58,7 @@ void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime
       return;
     }
   }
-  finish(is_stopping ? Outcome::retry("shutting down") : Outcome::not_started(kNoRoomPause));
+  finish(is_closed ? Outcome::retry("shutting down") : Outcome::not_started(kNoRoomPause));
 }
 
 void Publisher::retire() {
@@ -66,9 +68,12 @@ void Publisher::retire() {
   wake();
 }
 
-void Publisher::stop() {
+void Publisher::stop(Duration grace) {
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    is_closed_ = true;
+    wake();
+    if (is_running_) ended_.wait_for(lock, grace, [this] { return has_ended_.load(); });
     is_stopping_ = true;
     if (link_) link_->interrupt();
     wake();
@@ -92,18 +97,19 @@ void Publisher::run() {
     expire(clock_.now());
   }
   end_all("shutting down");
-  {
-    std::lock_guard lock(mutex_);
-    link_.reset();
-  }
+  if (std::exchange(is_open_, false)) --counts_->connections;
+  std::lock_guard lock(mutex_);
+  link_.reset();
   has_ended_ = true;
+  ended_.notify_all();
 }
 
 bool Publisher::take() {
   std::lock_guard lock(mutex_);
   std::move(accepted_.begin(), accepted_.end(), std::back_inserter(waiting_));
   accepted_.clear();
-  return !is_stopping_ && !(is_retired_ && waiting_.empty() && in_flight_.empty());
+  const bool is_done = (is_retired_ || is_closed_) && waiting_.empty() && in_flight_.empty();
+  return !is_stopping_ && !is_done;
 }
 
 // REQUIRES: somebody waits for it.
@@ -123,6 +129,8 @@ bool Publisher::connect() {
     refuse_waiting(last_failure_);
     return false;
   }
+  ++counts_->connections;
+  is_open_ = true;
   return true;
 }
 
@@ -161,8 +169,13 @@ void Publisher::settle(const std::vector<Verdict>& verdicts) {
     if (found == in_flight_.end()) continue;  // given up before
     const auto finish = std::move(found->second.finish);
     in_flight_.erase(found);
-    if (verdict.refusal.empty()) failures_ = 0;
-    finish(verdict.refusal.empty() ? Outcome::done() : Outcome::retry(target_ + ": " + verdict.refusal));
+    if (!verdict.refusal.empty()) {
+      refuse(finish, target_ + ": " + verdict.refusal);
+      continue;
+    }
+    failures_ = 0;
+    ++counts_->confirmed;
+    finish(Outcome::done());
   }
 }
 
@@ -174,10 +187,10 @@ void Publisher::lose(const Error& error) {
     link.swap(link_);
   }
   last_failure_ = target_ + ": " + error.message;
+  if (std::exchange(is_open_, false)) --counts_->connections;
   next_try_ = clock_.now() + pause_after(failures_++);
   auto unconfirmed = std::exchange(in_flight_, {});
-  for (const auto& [ticket, item] : unconfirmed)
-    item.finish(Outcome::retry(last_failure_ + " (before it was confirmed)"));
+  for (const auto& [ticket, item] : unconfirmed) refuse(item.finish, last_failure_ + " (before it was confirmed)");
   next_expiry_ = MonoTime::max();
 }
 
@@ -192,16 +205,21 @@ void Publisher::expire(MonoTime now) {
     }
     const auto finish = std::move(it->second.finish);
     it = in_flight_.erase(it);
-    finish(Outcome::retry(target_ + ": not confirmed in time"));
+    refuse(finish, target_ + ": not confirmed in time");
   }
 }
 
+void Publisher::refuse(const Handler::Finish& finish, const std::string& why) {
+  ++counts_->refused;
+  finish(Outcome::retry(why));
+}
+
 void Publisher::refuse_waiting(const std::string& why) {
-  for (const Item& item : std::exchange(waiting_, {})) item.finish(Outcome::retry(why));
+  for (const Item& item : std::exchange(waiting_, {})) refuse(item.finish, why);
 }
 
 void Publisher::end_all(const std::string& why) {
-  for (const auto& [ticket, item] : std::exchange(in_flight_, {})) item.finish(Outcome::retry(why));
+  for (const auto& [ticket, item] : std::exchange(in_flight_, {})) refuse(item.finish, why);
   refuse_waiting(why);
 }
 

@@ -12,7 +12,9 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -25,6 +27,11 @@
 
 namespace tocsin {
 
+// What all publishers of a kind count together.
+struct PublisherCounts {
+  std::atomic<std::int64_t> confirmed = 0, refused = 0, connections = 0;
+};
+
 // Thread: publish, retire and has_ended any; the rest owner only.
 class Publisher {
  public:
@@ -32,8 +39,8 @@ class Publisher {
   static constexpr std::size_t kMostWaiting = 4096;
 
   // `target` names the broker in errors, without secrets.
-  Publisher(std::string target, LinkMaker make_link, const Clock& clock);
-  ~Publisher();  // stop()
+  Publisher(std::string target, LinkMaker make_link, const Clock& clock, std::shared_ptr<PublisherCounts> counts);
+  ~Publisher();  // stop(0)
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
@@ -43,8 +50,9 @@ class Publisher {
   void retire();
   bool has_ended() const { return has_ended_; }
 
-  // Every attempt on its way ends with a retry "shutting down", as does every later one.
-  void stop();
+  // Waits up to `grace` for what is on its way; then every attempt ends with a retry "shutting down", as does every
+  // later one.
+  void stop(Duration grace);
 
  private:
   struct Item {
@@ -61,6 +69,7 @@ class Publisher {
   void settle(const std::vector<Verdict>& verdicts);
   void lose(const Error& error);
   void expire(MonoTime now);
+  void refuse(const Handler::Finish& finish, const std::string& why);
   void refuse_waiting(const std::string& why);
   void end_all(const std::string& why);
   void wait_for_work(Duration timeout) const;
@@ -70,16 +79,19 @@ class Publisher {
   const std::string target_;
   const LinkMaker make_link_;
   const Clock& clock_;
+  const std::shared_ptr<PublisherCounts> counts_;
   const int wake_fd_;
 
   std::mutex mutex_;
   // Guarded by mutex_.
   std::deque<Item> accepted_;
   bool is_retired_ = false;
-  bool is_stopping_ = false;
+  bool is_closed_ = false;    // takes no more
+  bool is_stopping_ = false;  // ends at once
   bool is_running_ = false;
   std::shared_ptr<Link> link_;  // replaced under the lock, used by the thread without it
   std::thread thread_;
+  std::condition_variable ended_;
   std::atomic<bool> has_ended_{false};
 
   // The thread's own.
@@ -88,7 +100,8 @@ class Publisher {
   std::uint64_t last_ticket_ = 0;
   MonoTime next_expiry_ = MonoTime::max();  // no deadline in flight is earlier
   MonoTime next_try_{};                     // to connect
-  int failures_ = 0;                        // since the last confirmation
+  bool is_open_ = false;
+  int failures_ = 0;  // since the last confirmation
   std::string last_failure_;
 };
 

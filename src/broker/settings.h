@@ -41,6 +41,7 @@ class Settings {
   std::string required_text(const std::string& name, std::size_t most_bytes = 255);
   BrokerUrl required_url(const std::string& name, const std::string& scheme, std::uint16_t default_port);
 
+  const std::optional<Error>& problem() const { return error_; }
   void fail(const std::string& name, const std::string& why);
   // What is wrong, fields that nobody asked for included; empty when all is right.
   std::optional<Error> end();

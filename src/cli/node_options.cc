@@ -91,6 +91,9 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
       ->delimiter(',')
       ->option_text("CIDR");
   command.add_option("--webhook-ca", config.webhook_ca_file, "Certificates that webhooks trust")->option_text("FILE");
+  command.add_option("--entry", config.entries, "Topic whose messages become jobs, as JSON; repeatable")
+      ->allow_extra_args(false)
+      ->option_text("JSON");
   command
       .add_option_function<std::string>(
           "--retain",

@@ -3,9 +3,8 @@
 #include <cstdio>
 
 namespace tocsin {
-namespace {
 
-std::string to_rfc3339(WallTime time) {
+std::string rfc3339(WallTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
@@ -17,11 +16,8 @@ std::string to_rfc3339(WallTime time) {
   return text;
 }
 
-}  // namespace
-
 std::string event_body(const std::string& type_json, const Job& job, const std::string& job_json) {
-  return R"({"type":)" + type_json + R"(,"timestamp":")" + to_rfc3339(job.action_time) + R"(","data":)" + job_json +
-         "}";
+  return R"({"type":)" + type_json + R"(,"timestamp":")" + rfc3339(job.action_time) + R"(","data":)" + job_json + "}";
 }
 
 }  // namespace tocsin

@@ -18,7 +18,9 @@
 #include "delivery/plain_kinds.h"
 #include "delivery/sql_handler.h"
 #include "delivery/webhook.h"
+#include "node/brokers.h"
 #include "node/database.h"
+#include "node/entry_consumer.h"
 #include "node/log.h"
 #include "node/membership.h"
 #include "node/metrics.h"
@@ -89,6 +91,7 @@ class Node::Impl {
   Result<ApiConfig> api_config() const;
   Status open();
   Status bring_up();
+  Status make_entries();
   void make_handlers(const AddressGuard& guard);
   FunctionDatabases function_databases() const;
   std::unique_ptr<Database> make_database(const OpenDatabase& open);
@@ -109,6 +112,9 @@ class Node::Impl {
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<NodeBackend> backend_;
   std::unique_ptr<Api> api_;
+  EntryCounts entry_counts_;
+  std::optional<ApiContext> entry_context_;
+  std::vector<std::unique_ptr<EntryConsumer>> entries_;
 };
 
 Result<ApiConfig> Node::Impl::api_config() const {
@@ -175,6 +181,7 @@ Status Node::Impl::bring_up() {
   backend_ = std::make_unique<NodeBackend>(
       NodeState{config_.node_name, id_, config_.heartbeat_timeout, open_.shards, names, open_.warnings}, process_clock,
       metrics_, *handlers_, databases_, *polls_, *membership_, open_.registry.map);
+  if (auto done = make_entries(); !done) return done;
   add_gauges();
   handlers_->on_room_change([this] { backend_->reread_room(); });
 
@@ -184,6 +191,7 @@ Status Node::Impl::bring_up() {
     if (auto done = database->start(); !done) return about("database " + database->title(), done.error());
   membership_->start();
   if (auto done = api_->start(); !done) return done;
+  for (const auto& entry : entries_) entry->start();
   std::string titles;
   for (const auto& database : databases_) titles += (titles.empty() ? "" : ", ") + database->title();
   spdlog::info("node {} serves {} with {} shards on port {}", config_.node_name, titles, open_.shards, api_->port());
@@ -245,6 +253,7 @@ void Node::Impl::make_handlers(const AddressGuard& guard) {
   handlers_->add(
       std::make_unique<SqlKind>(function_databases(), config_.sql_workers, config_.node_name, process_clock));
   handlers_->add(std::make_unique<WebhookKind>(webhooks, process_clock, wall_now, write_job));
+  add_broker_kinds(*handlers_, process_clock, write_job);
 }
 
 // A function is called in the database of its job.
@@ -264,6 +273,25 @@ FunctionDatabases Node::Impl::function_databases() const {
     return std::make_unique<PgFunctionStore>(sessions[static_cast<std::size_t>(database)], process_clock);
   };
   return functions;
+}
+
+Status Node::Impl::make_entries() {
+  entry_context_.emplace(*backend_, config_.max_attribute_bytes);
+  for (std::size_t i = 0; i < config_.entries.size(); ++i) {
+    auto entry = read_entry(config_.entries[i], i);
+    if (!entry) return entry.error();
+    entries_.push_back(std::make_unique<EntryConsumer>(*std::move(entry), *entry_context_, entry_counts_));
+  }
+  if (entries_.empty()) return Unit{};
+  const auto count = [this](const char* name, const char* help, const std::atomic<std::int64_t>& n) {
+    metrics_.add_counter(name, help, [&n] { return static_cast<double>(n.load()); });
+  };
+  count("tocsin_entry_created_total", "Messages of entry topics that became jobs", entry_counts_.created);
+  count("tocsin_entry_existing_total", "Messages of entry topics that were jobs already", entry_counts_.existing);
+  count("tocsin_entry_refused_total", "Messages of entry topics that can be no job", entry_counts_.refused);
+  metrics_.add_gauge("tocsin_entry_connected", "Entry topics that are being consumed",
+                     [this] { return static_cast<double>(entry_counts_.connected.load()); });
+  return Unit{};
 }
 
 void Node::Impl::make_membership() {
@@ -338,10 +366,11 @@ void Node::Impl::add_gauges() {
   }
 }
 
-// The stop order, in one place: refuse requests, tell waiting consumers that there is nothing, and leave the shards to
-// others; scan, wheel and claims stop and what has not started is given back; handlers get their grace; outcomes are
-// written; the membership is left last.
+// The stop order, in one place: take no more messages from entry topics, refuse requests, tell waiting consumers that
+// there is nothing, and leave the shards to others; scan, wheel and claims stop and what has not started is given back;
+// handlers get their grace; outcomes are written; the membership is left last.
 void Node::Impl::stop() {
+  entries_.clear();
   if (backend_) backend_->start_draining();
   if (polls_) polls_->close();
   if (membership_) membership_->drain();
@@ -351,6 +380,7 @@ void Node::Impl::stop() {
   for (const auto& database : databases_) database->stop();
   if (membership_) membership_->stop();
   api_.reset();
+  entry_context_.reset();
   backend_.reset();
   membership_.reset();
   databases_.clear();

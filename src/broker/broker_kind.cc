@@ -1,14 +1,13 @@
-#include "broker/broker_client.h"
+#include "broker/broker_kind.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "broker/publisher.h"
 #include "delivery/event_body.h"
 
 namespace tocsin {
 
-class BrokerClient::TypeHandler final : public Handler {
+class BrokerKind::TypeHandler final : public Handler {
  public:
   TypeHandler(const JobWriter& write_job, const BizType& type, std::shared_ptr<Publisher> publisher)
       : write_job_(write_job),
@@ -43,29 +42,51 @@ class BrokerClient::TypeHandler final : public Handler {
   const std::shared_ptr<Publisher> publisher_;
 };
 
-BrokerClient::BrokerClient(const Clock& clock, JobWriter write_job) : clock_(clock), write_job_(std::move(write_job)) {}
-BrokerClient::~BrokerClient() { stop(); }
+BrokerKind::BrokerKind(std::string name, ExitReader read_exit, const Clock& clock, JobWriter write_job)
+    : name_(std::move(name)), read_exit_(read_exit), clock_(clock), write_job_(std::move(write_job)) {}
+BrokerKind::~BrokerKind() { stop(Duration(0)); }
 
-void BrokerClient::stop() {
+std::optional<Error> BrokerKind::check(const BizType& type) const {
+  const auto exit = read_exit_(type);
+  return exit ? std::nullopt : std::optional(exit.error());
+}
+
+std::shared_ptr<Handler> BrokerKind::make(const BizType& type) {
+  auto exit = read_exit_(type);
+  if (!exit) return nullptr;
+  auto publisher = std::make_shared<Publisher>(exit->target, exit->make_link, clock_, counts_);
+  std::lock_guard lock(mutex_);
+  std::erase_if(publishers_, [](const auto& each) { return each->has_ended(); });
+  if (is_stopped_) {
+    publisher->stop(Duration(0));
+  } else {
+    publishers_.push_back(publisher);
+  }
+  return std::make_shared<TypeHandler>(write_job_, type, std::move(publisher));
+}
+
+void BrokerKind::stop(Duration grace) {
   std::vector<std::shared_ptr<Publisher>> all;
   {
     std::lock_guard lock(mutex_);
     is_stopped_ = true;
     all.swap(publishers_);
   }
-  for (const auto& publisher : all) publisher->stop();
+  const MonoTime until = clock_.now() + grace;
+  for (const auto& publisher : all) publisher->stop(until - clock_.now());
 }
 
-std::shared_ptr<Handler> BrokerClient::handler_for(const BizType& type, Exit exit) {
-  auto publisher = std::make_shared<Publisher>(std::move(exit.target), std::move(exit.make_link), clock_);
-  std::lock_guard lock(mutex_);
-  std::erase_if(publishers_, [](const auto& each) { return each->has_ended(); });
-  if (is_stopped_) {
-    publisher->stop();
-  } else {
-    publishers_.push_back(publisher);
-  }
-  return std::make_shared<TypeHandler>(write_job_, type, std::move(publisher));
+std::vector<KindMetric> BrokerKind::metrics() {
+  const auto read = [counts = counts_](std::atomic<std::int64_t> PublisherCounts::*count) {
+    return [counts, count] { return static_cast<double>(((*counts).*count).load()); };
+  };
+  const std::string prefix = "tocsin_" + name_;
+  return {
+      {prefix + "_confirmed_total", "Messages that the broker has confirmed", true, read(&PublisherCounts::confirmed)},
+      {prefix + "_refused_total", "Messages refused by the broker, or not confirmed", true,
+       read(&PublisherCounts::refused)},
+      {prefix + "_connections", "Connections to brokers that are open", false, read(&PublisherCounts::connections)},
+  };
 }
 
 }  // namespace tocsin
