@@ -103,6 +103,7 @@ Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<co
   std::vector<EntryAnswer> answers(messages.size());
   std::vector<Asked> asked;
   std::optional<Error> failure;
+  if (context.backend.now() == WallTime{}) return Error{ErrorCode::unavailable, "its clock is not known yet", {}};
   for (std::size_t i = 0; i < messages.size() && !failure; ++i) {
     const auto job = job_of(context, messages[i]);
     if (!job) {

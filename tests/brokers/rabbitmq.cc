@@ -8,7 +8,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "brokers/free_port.h"
+#include "support/server.h"
 
 namespace tocsin {
 namespace {

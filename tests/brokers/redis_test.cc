@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "brokers/free_port.h"
+#include "support/server.h"
 #include "integration/live_node.h"
 
 namespace tocsin {
