@@ -200,6 +200,7 @@ TEST_F(Amqp, AnEntryWaitsForItsBrokerAndForADatabaseThatIsAway) {
 
   cluster.crash();
   for (int i = 0; i < 100; ++i) probe().publish("entry.wait", entry("wait"), "n-" + std::to_string(i));
+  probe().wait_for_confirms();
   EXPECT_TRUE(eventually([&] { return probe().depth("entry.wait") == 80; })) << "no more than the prefetch is taken";
   EXPECT_TRUE(eventually([&] { return node.log().find("waits for the database") != std::string::npos; }));
   forget_probe();

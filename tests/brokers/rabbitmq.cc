@@ -94,6 +94,7 @@ AmqpProbe::AmqpProbe(int port) : state_(amqp_new_connection()) {
                        amqp_login(state_, "/", 0, 131072, 0, AMQP_SASL_METHOD_PLAIN, "guest", "guest").reply_type ==
                            AMQP_RESPONSE_NORMAL;
   if (is_open) amqp_channel_open(state_, kChannel);
+  if (is_open) amqp_confirm_select(state_, kChannel);
   if (!is_open || amqp_get_rpc_reply(state_).reply_type != AMQP_RESPONSE_NORMAL) {
     amqp_destroy_connection(state_);
     throw std::runtime_error("cannot connect to RabbitMQ");
@@ -131,6 +132,18 @@ void AmqpProbe::publish(const std::string& queue, const std::string& body, const
   if (amqp_basic_publish(state_, kChannel, amqp_empty_bytes, bytes(queue), 0, 0, &properties, bytes(body)) !=
       AMQP_STATUS_OK)
     throw std::runtime_error("publish");
+  unconfirmed_.insert(++last_tag_);
+}
+
+void AmqpProbe::wait_for_confirms() {
+  while (!unconfirmed_.empty()) {
+    amqp_frame_t frame;
+    if (amqp_simple_wait_frame(state_, &frame) != AMQP_STATUS_OK) throw std::runtime_error("confirms");
+    if (frame.frame_type != AMQP_FRAME_METHOD || frame.payload.method.id != AMQP_BASIC_ACK_METHOD) continue;
+    const auto* ack = static_cast<const amqp_basic_ack_t*>(frame.payload.method.decoded);
+    unconfirmed_.erase(ack->multiple ? unconfirmed_.begin() : unconfirmed_.find(ack->delivery_tag),
+                       unconfirmed_.upper_bound(ack->delivery_tag));
+  }
 }
 
 std::optional<QueuedMessage> AmqpProbe::take(const std::string& queue) {

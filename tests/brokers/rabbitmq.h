@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ class AmqpProbe {
   void declare(const std::string& queue, const std::map<std::string, std::string>& arguments = {});
   // To the default exchange; persistent.
   void publish(const std::string& queue, const std::string& body, const std::string& id = "");
+  // Returns when the broker has confirmed all that was published: only that survives its death.
+  void wait_for_confirms();
   // Takes one message; nullopt: the queue is empty.
   std::optional<QueuedMessage> take(const std::string& queue);
   std::vector<QueuedMessage> take_all(const std::string& queue);
@@ -63,6 +66,8 @@ class AmqpProbe {
  private:
   void check(const char* what);
   amqp_connection_state_t state_;
+  std::uint64_t last_tag_ = 0;
+  std::set<std::uint64_t> unconfirmed_;
 };
 
 }  // namespace tocsin
