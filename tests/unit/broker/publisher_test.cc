@@ -4,7 +4,9 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <map>
 #include <set>
 
 #include "support/process.h"
