@@ -58,7 +58,9 @@ Result<std::shared_ptr<const BizType>> type_of(ApiContext& context, const std::s
 
 // The job that a message asks for. Error invalid: why it can never be one.
 Result<NewJob> job_of(ApiContext& context, const EntryMessage& message) {
-  const auto refused = [](const Problem& problem) { return Error{ErrorCode::invalid, sentence(problem), {}}; };
+  const auto refused = [](const Problem& problem) {
+    return Error{ErrorCode::invalid, storable(sentence(problem), 500), {}};
+  };
   JsonDocument document(message.body, "message");
   JsonObject in = document.root();
   const std::string name = in.require("realTopicName").string("realTopicName", 1, 128).value_or("");
