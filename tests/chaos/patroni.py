@@ -40,8 +40,8 @@ class PatroniServer(Server):
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [*self.become, "/usr/bin/patroni", self.config], cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env={**os.environ, "HOME": str(self.folder)})
+                [*self.become, "/usr/bin/patroni", self.config], cwd="/", stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env={**os.environ, "HOME": str(self.folder)})
 
     def is_primary(self):
         return self.says("SELECT NOT pg_is_in_recovery()", "t")
@@ -102,8 +102,8 @@ class PatroniCluster(Cluster):
         """As an operator does before maintenance; refused until Patroni trusts the standby."""
         old = self.primary
         def is_done():
-            done = subprocess.run([*old.become, "/usr/bin/patronictl", "-c", old.config, "switchover", "tocsin", "--force",
-                                   "--master", old.name, "--candidate", self.standby.name], cwd="/", check=False,
+            done = subprocess.run([*old.become, "/usr/bin/patronictl", "-c", old.config, "switchover", "tocsin",
+                                   "--force", "--master", old.name, "--candidate", self.standby.name], cwd="/", check=False,
                                   text=True, capture_output=True)
             return "Successfully" in done.stdout
         eventually(is_done, "Patroni switches over", 60)
