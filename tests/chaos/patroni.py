@@ -102,9 +102,10 @@ class PatroniCluster(Cluster):
         """As an operator does before maintenance; refused until Patroni trusts the standby."""
         old = self.primary
         def is_done():
-            done = subprocess.run([*old.become, "/usr/bin/patronictl", "-c", old.config, "switchover", "tocsin",
-                                   "--force", "--master", old.name, "--candidate", self.standby.name], cwd="/", check=False,
-                                  text=True, capture_output=True)
+            done = subprocess.run(
+                [*old.become, "/usr/bin/patronictl", "-c", old.config, "switchover", "tocsin", "--force",
+                 "--master", old.name, "--candidate", self.standby.name],
+                cwd="/", check=False, text=True, capture_output=True)
             return "Successfully" in done.stdout
         eventually(is_done, "Patroni switches over", 60)
         self.find_primary(other_than=old)
