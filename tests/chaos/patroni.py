@@ -38,11 +38,10 @@ class PatroniServer(Server):
         self.config.write_text(json.dumps(CONFIG | own))  # JSON is YAML
 
     def start(self):
-        become = self.command("", ())[:-1]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [*become, "/usr/bin/patroni", self.config], cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env={**os.environ, "HOME": str(self.folder)})
+                [*self.become, "/usr/bin/patroni", self.config], cwd="/", stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env={**os.environ, "HOME": str(self.folder)})
 
     def is_primary(self):
         return self.says("SELECT NOT pg_is_in_recovery()", "t")
@@ -101,11 +100,12 @@ class PatroniCluster(Cluster):
 
     def switch_over(self):
         """As an operator does before maintenance; refused until Patroni trusts the standby."""
-        old, become = self.primary, self.primary.command("", ())[:-1]
+        old = self.primary
         def is_done():
-            done = subprocess.run([*become, "/usr/bin/patronictl", "-c", old.config, "switchover", "tocsin", "--force",
-                                   "--master", old.name, "--candidate", self.standby.name], cwd="/", check=False,
-                                  text=True, capture_output=True)
+            done = subprocess.run(
+                [*old.become, "/usr/bin/patronictl", "-c", old.config, "switchover", "tocsin", "--force",
+                 "--master", old.name, "--candidate", self.standby.name],
+                cwd="/", check=False, text=True, capture_output=True)
             return "Successfully" in done.stdout
         eventually(is_done, "Patroni switches over", 60)
         self.find_primary(other_than=old)

@@ -36,7 +36,7 @@ class Connection:
                 self.is_silent = True
                 return await self.pump(self.client_reader, None, False)
             await self.route.passing.wait()
-            reader, self.server = await asyncio.open_connection(*self.route.target)
+            reader, self.server = await self.route.dial()
             await asyncio.gather(self.pump(self.client_reader, self.server, False),
                                  self.pump(reader, self.client, True))
         except OSError:
@@ -77,10 +77,36 @@ class Connection:
 
 
 class Route:
-    def __init__(self, target):
+    def __init__(self, port, target):
+        self.port, self.listener, self.is_away = port, None, False
         self.target, self.mode, self.p, self.seconds = target, "pass", 0.0, 0.0
         self.connections, self.passing, self.random = set(), asyncio.Event(), random.Random(1)
         self.passing.set()
+
+    async def listen(self):
+        self.listener = await asyncio.start_server(self.accept, "127.0.0.1", self.port)
+
+    async def dial(self):
+        try:
+            return await asyncio.open_connection(*self.target)
+        except OSError:
+            if not self.is_away:
+                self.is_away = True
+                self.listener.close()
+                self.returning = asyncio.create_task(self.come_back())
+            raise
+
+    async def come_back(self):
+        """A server that is down refuses; so does the way to it, or clients would not turn to the next one at once."""
+        while self.is_away:
+            await asyncio.sleep(0.05)
+            try:
+                _, writer = await asyncio.open_connection(*self.target)
+            except OSError:
+                continue
+            writer.close()
+            self.is_away = False
+        await self.listen()
 
     async def accept(self, reader, writer):
         connection = Connection(self, reader, writer)
@@ -106,8 +132,8 @@ async def run(routes, commands):
     """routes: (listening port, target port)..."""
     made = []
     for port, target in routes:
-        made.append(Route(("127.0.0.1", target)))
-        await asyncio.start_server(made[-1].accept, "127.0.0.1", port)
+        made.append(Route(port, ("127.0.0.1", target)))
+        await made[-1].listen()
     over = asyncio.Event()
 
     def obey():

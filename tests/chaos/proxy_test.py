@@ -4,6 +4,7 @@ import threading
 import unittest
 
 from cluster import free_port
+from postgres import eventually
 from proxy import COMMITTED, Proxy
 
 MOMENT_S = 0.2  # in which nothing must come
@@ -92,6 +93,18 @@ class ProxyTest(unittest.TestCase):
         with self.assertRaises(ConnectionError):
             if self.ask(COMMITTED) == b"":
                 raise ConnectionError
+
+    def test_it_refuses_while_its_server_is_down(self):
+        port, target = free_port(), free_port()
+        proxy = Proxy({"route": (port, target)})
+        self.addCleanup(proxy.stop)
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as first:
+            self.assertEqual(first.recv(1000), b"")
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=30)
+        with socket.create_server(("127.0.0.1", target)) as server:
+            server.accept()[0].close()  # the proxy looks whether it is back
+            eventually(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), "the proxy is back")
 
     def test_delay_delays(self):
         self.proxy.set("route", "delay", seconds=2 * MOMENT_S)

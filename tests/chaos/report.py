@@ -70,7 +70,6 @@ class Report:
 
     def longest_silence(self, begin, end):
         """The longest time since the begin of a fault in which no create was acknowledged."""
-        first = max(0, bisect.bisect_left(self.heard, begin) - 1)
-        last = bisect.bisect_left(self.heard, end) + 1
-        heard = self.heard[first:last]
-        return max((later - max(earlier, begin) for earlier, later in zip(heard, heard[1:])), default=end - begin)
+        first, last = bisect.bisect_right(self.heard, begin), bisect.bisect_left(self.heard, end) + 1
+        heard = [begin, *self.heard[first:last]]
+        return max((later - earlier for earlier, later in zip(heard, heard[1:])), default=end - begin)
