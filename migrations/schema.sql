@@ -51,7 +51,13 @@ BEGIN
     RETURN 'running';
   END IF;
   PERFORM 1 FROM tocsin.job_history h WHERE h.job_id = job_id;
-  RETURN CASE WHEN FOUND THEN 'finished' ELSE 'not found' END;
+  IF FOUND THEN
+    RETURN 'finished';
+  END IF;
+  IF NOT tocsin.lives_here((job_id & 1023)::smallint) THEN
+    PERFORM tocsin.refuse_shard((job_id & 1023)::smallint);
+  END IF;
+  RETURN 'not found';
 END $$;
 
 -- Name: create_job(text, text, timestamp with time zone, jsonb, text); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -155,6 +161,15 @@ BEGIN
   END LOOP;
 END $$;
 
+-- Name: lives_here(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.lives_here(shard smallint) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  SELECT coalesce(shard = ANY (p.shards), true) FROM tocsin.place p
+$$;
+
 -- Name: biz_type; Type: TABLE; Schema: tocsin; Owner: -
 
 CREATE TABLE tocsin.biz_type (
@@ -184,6 +199,20 @@ CREATE TABLE tocsin.biz_type (
 CREATE FUNCTION tocsin.permits_of(kind tocsin.biz_type, limit_kind smallint) RETURNS integer
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE limit_kind WHEN 0 THEN COALESCE((kind).max_running, 0) WHEN 1 THEN CASE WHEN ((kind).rate_per_s IS NULL) THEN 0 ELSE 1000 END ELSE CASE WHEN (((kind).catch_up ->> 'rate_per_s'::text) IS NULL) THEN 0 ELSE 1000 END END;
+
+-- Name: refuse_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.refuse_shard(shard smallint) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+  IF current_setting('session_replication_role') = 'replica' THEN
+    RETURN true;
+  END IF;
+  RAISE EXCEPTION 'shard % does not live in the database %', shard, (SELECT p.name FROM tocsin.place p)
+    USING ERRCODE = 'TC001', HINT = 'Use the database that /v1/shards names for this shard, or REST on any node.';
+END $$;
 
 -- Name: renew_permits(bigint, bigint, bigint, integer[], smallint[], integer[], integer[], integer[], integer[], bigint[]); Type: FUNCTION; Schema: tocsin; Owner: -
 
@@ -226,6 +255,27 @@ BEGIN
    ORDER BY r.ord, p.node_id;
 END $$;
 
+-- Name: set_shards_here(smallint[]); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.set_shards_here(here smallint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+  bits bytea := decode(repeat('00', 128), 'hex');
+  s    smallint;
+BEGIN
+  UPDATE tocsin.place SET shards = here;
+  ALTER TABLE tocsin.job_live DROP CONSTRAINT IF EXISTS lives_here;
+  IF here IS NOT NULL THEN
+    FOREACH s IN ARRAY here LOOP
+      bits := set_bit(bits, s, 1);
+    END LOOP;
+    EXECUTE format('ALTER TABLE tocsin.job_live ADD CONSTRAINT lives_here CHECK (get_bit(%L::bytea, shard) = 1 OR tocsin.refuse_shard(shard)) NOT VALID',
+                   bits);
+  END IF;
+END $$;
+
 -- Name: setting; Type: TABLE; Schema: tocsin; Owner: -
 
 CREATE TABLE tocsin.setting (
@@ -254,6 +304,18 @@ ALTER TABLE tocsin.biz_type ALTER COLUMN type_id ADD GENERATED ALWAYS AS IDENTIT
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+-- Name: database; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.database (
+    place smallint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    address text NOT NULL,
+    server bigint NOT NULL,
+    database_oid bigint NOT NULL,
+    gmt_create timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT database_place_check CHECK (((place >= 0) AND (place <= 63)))
 );
 
 -- Name: job_history; Type: TABLE; Schema: tocsin; Owner: -
@@ -686,12 +748,24 @@ CREATE TABLE tocsin.permit (
 )
 WITH (fillfactor='50', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_cost_delay='0');
 
+-- Name: place; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.place (
+    is_only boolean DEFAULT true NOT NULL,
+    installation uuid DEFAULT gen_random_uuid() NOT NULL,
+    place smallint DEFAULT 0 NOT NULL,
+    name text DEFAULT current_database() NOT NULL,
+    shards smallint[],
+    CONSTRAINT place_is_only_check CHECK (is_only)
+);
+
 -- Name: shard_map; Type: TABLE; Schema: tocsin; Owner: -
 
 CREATE TABLE tocsin.shard_map (
     is_only boolean DEFAULT true NOT NULL,
     version bigint NOT NULL,
     owners bigint[] NOT NULL,
+    places smallint[] DEFAULT '{}'::smallint[] NOT NULL,
     CONSTRAINT shard_map_is_only_check CHECK (is_only)
 );
 
@@ -725,6 +799,21 @@ ALTER TABLE ONLY tocsin.biz_type
 ALTER TABLE ONLY tocsin.biz_type
     ADD CONSTRAINT biz_type_pkey PRIMARY KEY (type_id);
 
+-- Name: database database_name_key; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.database
+    ADD CONSTRAINT database_name_key UNIQUE (name);
+
+-- Name: database database_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.database
+    ADD CONSTRAINT database_pkey PRIMARY KEY (place);
+
+-- Name: database database_server_database_oid_key; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.database
+    ADD CONSTRAINT database_server_database_oid_key UNIQUE (server, database_oid);
+
 -- Name: job_count job_count_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
 ALTER TABLE ONLY tocsin.job_count
@@ -744,6 +833,11 @@ ALTER TABLE ONLY tocsin.node
 
 ALTER TABLE ONLY tocsin.permit
     ADD CONSTRAINT permit_pkey PRIMARY KEY (type_id, limit_kind, node_id);
+
+-- Name: place place_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.place
+    ADD CONSTRAINT place_pkey PRIMARY KEY (is_only);
 
 -- Name: setting setting_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
@@ -791,9 +885,17 @@ CREATE UNIQUE INDEX job_live_0001_id ON tocsin.job_live_0001 USING btree (job_id
 
 CREATE UNIQUE INDEX job_live_0001_key ON tocsin.job_live_0001 USING btree (biz_id, type_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
+-- Name: SCHEMA tocsin; Type: ACL; Schema: -; Owner: -
+
+GRANT USAGE ON SCHEMA tocsin TO tocsin_handler;
+
 -- Name: FUNCTION ensure_history(first_day date, last_day date); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.ensure_history(first_day date, last_day date) FROM PUBLIC;
+
+-- Name: FUNCTION set_shards_here(here smallint[]); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.set_shards_here(here smallint[]) FROM PUBLIC;
 
 -- PostgreSQL database dump complete
 

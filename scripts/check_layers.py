@@ -16,8 +16,11 @@ LIBRARIES = {
     r"httplib\.h": {"cli"},
     r"CLI/": {"cli"},
     r"toml\+\+/": {"api", "node", "cli"},
-    r"nlohmann/": {"api", "delivery", "node", "cli", "postgres"},
-    r"boost/": {"api", "delivery", "node"},
+    r"nlohmann/": {"api", "delivery", "broker", "node", "cli", "postgres"},
+    r"boost/": {"api", "delivery", "broker", "node"},
+    r"amqp": {"amqp"},
+    r"librdkafka/": {"kafka"},
+    r"hiredis/": {"redis"},
     r"openssl/": {"core", "api", "delivery"},
 }
 
@@ -140,10 +143,12 @@ class Checker:
 def read_layers(cmake):
     """Layer -> all layers below it."""
     linked = {}
-    for name, rest in re.findall(r"^tocsin_layer\((\w+) ([^)]*)\)", cmake.read_text(encoding="utf-8"), re.MULTILINE):
-        linked[name] = {word.removeprefix("tocsin_") for word in rest.split() if word.startswith("tocsin_")}
+    for name, rest in re.findall(r"^ *tocsin_layer\((\w+) ([^)]*)\)", cmake.read_text(encoding="utf-8"), re.MULTILINE):
+        linked[name] = set(re.findall(r"\btocsin_(\w+)", rest))
 
     def all_below(name):
+        if name not in linked:
+            return set()  # a library that is no layer
         return linked[name].union(*(all_below(each) for each in linked[name]))
 
     return {name: all_below(name) for name in linked}

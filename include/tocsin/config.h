@@ -19,11 +19,15 @@ struct NodeConfig {
   bool migrate_first = false;
   std::size_t max_attribute_bytes = 65536;
   std::vector<std::string> allow_webhook;  // CIDRs of private addresses that webhooks may call
+  std::string webhook_ca_file;             // PEM, trusted besides the system's own
+  int webhook_connections = 256;           // per endpoint
   std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};
+  std::vector<std::string> entries;  // topics whose messages become jobs, each a JSON object: docs/brokers.md
   int api_threads = 1;
   int claimers = 2;  // and one more for types with few jobs due
   int db_pool = 4;
-  int workers = 4;
+  int workers = 4;                      // threads for C++ handlers; a type that would wait for others gets a spare one
+  int sql_workers = 2;                  // calls of SQL handlers at once, each with a connection; spare ones as above
   std::size_t queue_capacity = 100000;  // candidates in memory
   std::chrono::milliseconds drain_timeout{20000};
   std::chrono::milliseconds heartbeat_timeout{5000};  // so long silent, and a node is dead; the same on every node

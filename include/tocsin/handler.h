@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <string>
 
 #include "tocsin/job.h"
 
@@ -23,6 +24,9 @@ class Handler {
 
   // How many claimed jobs it has use for at once; more would only wait here while their leases run.
   virtual std::size_t room() const { return std::numeric_limits<std::size_t>::max(); }
+
+  // Why room() is less than usual, for people: "its endpoint http://... does not answer". Empty when all is well.
+  virtual std::string hold_reason() const { return {}; }
 };
 
 // An in-process handler, registered with Node::handle(). Called on a worker thread; may block up to the ttr of its

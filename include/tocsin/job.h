@@ -62,17 +62,20 @@ struct Outcome {
     retry,
     dead,
     not_started,  // the handler had no room for it: due again, the attempt not counted
+    handed_over,  // somebody outside acknowledges it with its lease token; if not, the lease ends and it is due again
   };
   Kind kind = Kind::done;
   std::optional<Duration> retry_after;  // retry: the handler's own wish; otherwise the backoff of the type decides
   std::string message;                  // retry, dead: why; kept in the job's errors
+  bool is_written = false;  // the handler wrote it itself, in a transaction of its own under the claim's token
 
   static Outcome done() { return {}; }
   static Outcome retry(std::string why, std::optional<Duration> after = {}) {
-    return {Kind::retry, after, std::move(why)};
+    return {Kind::retry, after, std::move(why), false};
   }
-  static Outcome not_started(Duration after) { return {Kind::not_started, after, {}}; }
-  static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why)}; }
+  static Outcome not_started(Duration after) { return {Kind::not_started, after, {}, false}; }
+  static Outcome handed_over() { return {Kind::handed_over, {}, {}, false}; }
+  static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why), false}; }
 };
 
 }  // namespace tocsin

@@ -9,6 +9,7 @@
 
 #include "tocsin/clock.h"
 #include "tocsin/error.h"
+#include "tocsin/shard.h"
 
 namespace tocsin {
 
@@ -30,6 +31,12 @@ struct Member {
 struct ShardMap {
   std::int64_t version = 0;
   std::vector<NodeId> owners;  // by shard; empty before the first assignment
+  std::vector<Place> places;   // by shard: the database it lives in; what is missing lives at home
+
+  Place place_of(Shard shard) const {
+    const auto at = static_cast<std::size_t>(shard);
+    return at < places.size() ? places[at] : 0;
+  }
 };
 
 struct Beat {
@@ -54,8 +61,8 @@ class MemberStore {
   virtual ~MemberStore() = default;
   // Writes this node's heartbeat and reads all members.
   virtual Result<BeatReply> beat(const Beat& beat) = 0;
-  // Makes `owners` version known + 1 if `known` is the stored version, and wakes the other nodes. False: somebody else
-  // was faster, nothing was changed.
+  // Makes `owners`, with the places as they are, version known + 1 if `known` is the stored version, and wakes the
+  // other nodes. False: somebody else was faster, nothing was changed.
   virtual Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) = 0;
   // Removes this node's row and wakes the others. Safe to repeat.
   virtual Status leave(NodeId id) = 0;

@@ -47,10 +47,11 @@ class ReportStore {
   // Pending jobs of each of `shards`, in their order, that are due before `within` from now; each counted up to
   // at_most.
   virtual Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) = 0;
+  virtual Result<bool> has_live_jobs(TypeId type) = 0;
   virtual Result<DatabaseInfo> info() = 0;
 };
 
-// The type registry of the home database.
+// The type registry: kept in the home database, mirrored in the others.
 // Thread: owner only (each thread has its own).
 class TypeStore {
  public:
@@ -69,6 +70,9 @@ class TypeStore {
   // paused = false resumes. nullopt: not found.
   virtual Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                                     std::optional<WallTime> until) = 0;
+  // In a database that is not home: these types as they are, ids included, but none that is there in a newer version
+  // (every change of a type moves its gmt_modified forward). Safe to repeat.
+  virtual Status mirror(std::span<const BizType> types) = 0;
 };
 
 }  // namespace tocsin

@@ -15,8 +15,9 @@
 
 namespace tocsin {
 
-// One thread's set of stores; valid only inside the call that receives it.
+// One thread's set of stores of one database; valid only inside the call that receives it.
 struct Stores {
+  Place place;
   JobDesk& desk;
   ReportStore& reports;
   TypeStore& types;
@@ -29,6 +30,7 @@ struct LatencySummary {  // milliseconds; of first starts on this node in the la
 
 struct Readiness {
   bool is_ready = false;
+  bool is_degraded = false;                                 // ready, but a part of its work cannot be done
   std::vector<std::pair<std::string, std::string>> checks;  // name -> "ok" or what is wrong
 };
 
@@ -67,22 +69,26 @@ class Backend {
   // For the metrics: what became of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;
 
-  // Everything else: runs `work` on a database thread. False: the queue is full (answer 429).
-  virtual bool post(std::function<void(Stores&)> work) = 0;
+  // Everything else: runs `work` on a thread of that database. False: its queue is full (answer 429).
+  // REQUIRES: why_not() of it said nothing.
+  virtual bool post(Place place, std::function<void(Stores&)> work) = 0;
 
   // Jobs that may be due within the lookahead: tells the engine of this node (and others) at once.
   virtual void hint(JobId job, TypeId type, WallTime fire_at) = 0;
 
   virtual std::shared_ptr<const TypeCatalog> types() const = 0;
-  // After a change of the registry; reads it again. Call on a database thread.
+  // After a change of the registry: reads it again. Call on a thread of home; of another database it only asks for it.
   virtual void reload_types(Stores& stores) = 0;
+  // Brings the mirrors of the registry up to date where they can be reached, then calls `done`, on any thread.
+  virtual void mirror_types(std::function<void()> done) = 0;
+  // Before jobs of any type are created in this database. Call on a thread of it.
+  virtual Status make_types_known(Stores& stores) = 0;
   // Whether a handler of this kind exists here, and whether its settings are right: empty, or what is wrong with which
   // field.
   virtual std::optional<Error> check_handler(const BizType& type) const = 0;
 
   virtual int shards() const = 0;
   virtual std::string node_name() const = 0;
-  virtual std::string database_name() const = 0;
   virtual WallTime now() const = 0;  // estimate of the database's clock
   virtual LatencySummary lateness() const = 0;
   virtual Readiness readiness() const = 0;
@@ -95,8 +101,17 @@ class Backend {
   virtual std::vector<NodeInfo> nodes() const = 0;
   // Name of the node that scans this shard, as far as this node knows; "" when none does.
   virtual std::string shard_owner(Shard shard) const = 0;
-  // Where the jobs of this shard live, as database_name().
-  virtual std::string database_of(Shard) const { return database_name(); }
+
+  // The databases of this node, home first.
+  virtual std::vector<Place> places() const = 0;
+  // Where the jobs of this shard live, as far as this node knows; maybe a database that it was not given.
+  virtual Place place_of(Shard shard) const = 0;
+  virtual std::string database_name(Place place) const = 0;   // its own name
+  virtual std::string database_title(Place place) const = 0;  // and where it is, for messages
+  // Why it cannot be used: this node was not given it, or has not met it yet. nullopt: it can, though it may be away.
+  virtual std::optional<Error> why_not(Place place) const = 0;
+  // False: it has not answered for some time.
+  virtual bool is_answering(Place place) const = 0;
 };
 
 }  // namespace tocsin

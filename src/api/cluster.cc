@@ -1,10 +1,12 @@
 // /v1/nodes and /v1/shards: who belongs to the cluster, and who scans what.
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <vector>
 
 #include "api/json_writer.h"
 #include "api/resources.h"
+#include "api/scatter.h"
 #include "api/url.h"
 
 namespace tocsin {
@@ -65,7 +67,19 @@ std::optional<Problem> read_page(const Call& call, int shards, Page& page) {
   return {};
 }
 
-std::string shards_text(const Backend& backend, const std::vector<Shard>& page, const std::vector<std::int64_t>& due) {
+using DueSoon = std::vector<std::pair<Shard, std::int64_t>>;  // of one database
+
+std::optional<std::int64_t> due_soon(const std::vector<DatabaseAnswer<DueSoon>>& answers, Shard shard) {
+  for (const auto& [place, due] : answers) {
+    if (!due) continue;
+    for (const auto& [counted, n] : *due)
+      if (counted == shard) return n;
+  }
+  return {};
+}
+
+std::string shards_text(const Backend& backend, const std::vector<Shard>& page,
+                        const std::vector<DatabaseAnswer<DueSoon>>& answers) {
   const std::vector<NodeInfo> all = backend.nodes();
   std::string text;
   JsonWriter out(text);
@@ -74,15 +88,16 @@ std::string shards_text(const Backend& backend, const std::vector<Shard>& page, 
     const auto owner = std::ranges::find_if(
         all, [&](const NodeInfo& node) { return std::ranges::binary_search(node.shards, page[i]); });
     const bool is_owned = owner != all.end();
-    out.begin_object().field("shard", page[i]).field("database", backend.database_of(page[i]));
+    out.begin_object().field("shard", page[i]).field("database", backend.database_name(backend.place_of(page[i])));
     out.field("node", is_owned ? std::optional(owner->name) : std::nullopt);
     out.field("scanned_age_ms",
               is_owned && owner->scan_age ? std::optional(milliseconds(*owner->scan_age)) : std::nullopt);
-    out.field("pending_due_soon", due[i]).end_object();
+    out.field("pending_due_soon", due_soon(answers, page[i])).end_object();
   }
   out.end_array().key("next_cursor");
   const bool has_more = !page.empty() && page.back() + 1 < backend.shards();
   has_more ? out.value(cursor_text(page.back() + 1)) : out.null();
+  write_missing(out, backend, answers);
   out.end_object();
   return text;
 }
@@ -94,11 +109,23 @@ void shards(ApiContext& context, const CallPtr& call) {
   std::vector<Shard> page;
   for (int shard = asked.first; shard < std::min(n, asked.first + asked.limit); ++shard)
     page.push_back(static_cast<Shard>(shard));
-  context.on_database(call, [&context, call, page](Stores& stores) {
-    const auto due = stores.reports.due_soon(page, kSoon, kDueSoonCap);
-    if (!due) return call->refuse(context.problem_of(due.error()));
-    call->reply(200, shards_text(context.backend, page, *due));
-  });
+  std::map<Place, std::vector<Shard>> by_place;
+  for (const Shard shard : page) by_place[context.backend.place_of(shard)].push_back(shard);
+  std::vector<Place> places;
+  for (const auto& [place, some] : by_place) places.push_back(place);
+  scatter<DueSoon>(
+      context, call, places,
+      [by_place](Place place, Stores& stores) -> Result<DueSoon> {
+        const std::vector<Shard>& shards_there = by_place.at(place);
+        const auto counts = stores.reports.due_soon(shards_there, kSoon, kDueSoonCap);
+        if (!counts) return counts.error();
+        DueSoon due;
+        for (std::size_t i = 0; i < shards_there.size(); ++i) due.emplace_back(shards_there[i], (*counts)[i]);
+        return due;
+      },
+      [&context, call, page](const std::vector<DatabaseAnswer<DueSoon>>& answers) {
+        if (!refused_by_all(context, call, answers)) call->reply(200, shards_text(context.backend, page, answers));
+      });
 }
 
 }  // namespace

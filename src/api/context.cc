@@ -8,9 +8,10 @@ namespace tocsin {
 
 void ApiContext::too_busy(const CallPtr& call) { call->refuse({429, "Too much is waiting for the database.", "", 1}); }
 
-void ApiContext::on_database(const CallPtr& call, std::function<void(Stores&)> work) const {
+void ApiContext::on_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const {
+  if (const auto why = backend.why_not(place)) return call->refuse(problem_of(*why, place));
   const bool is_taken =
-      backend.post([call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
+      backend.post(place, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
   if (!is_taken) too_busy(call);
 }
 
@@ -45,7 +46,7 @@ std::shared_ptr<const TypeCatalog> ApiContext::catalog_for(Stores& stores, std::
 void ApiContext::with_type(const CallPtr& call, const std::string& name, const std::string& field,
                            std::function<void(const BizType&)> use) {
   if (const auto catalog = backend.types(); const BizType* type = catalog->find(name)) return use(*type);
-  on_database(call, [this, call, name, field, use = std::move(use)](Stores& stores) {
+  on_home(call, [this, call, name, field, use = std::move(use)](Stores& stores) {
     const auto type = find_type(stores, name);
     type ? use(*type) : call->refuse(unknown_type(name, field));
   });
@@ -55,16 +56,16 @@ Problem ApiContext::unknown_type(const std::string& name, const std::string& fie
   return {422, "There is no type \"" + name + "\".", field};
 }
 
-Problem ApiContext::problem_of(const Error& error) const {
+Problem ApiContext::problem_of(const Error& error, Place place) const {
   switch (error.code) {
     case ErrorCode::invalid:
       return {400, error.message, error.field};
     case ErrorCode::conflict:
       return {503, "Somebody else holds what this needs: " + error.message, "", 1};
     case ErrorCode::unavailable:
-      return {503, "The database " + backend.database_name() + " is not available: " + error.message, "", 1};
+      return {503, "The database " + backend.database_title(place) + " is not available: " + error.message, "", 1};
     case ErrorCode::in_doubt:
-      return {503, "The answer of the database " + backend.database_name() +
+      return {503, "The answer of the database " + backend.database_title(place) +
                        " was lost: this may or may not have happened. Repeat it with the same idempotency_key, or look "
                        "the job up."};
   }

@@ -1,10 +1,13 @@
 // Cancel, reschedule, run and retry: changes to jobs that exist.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
 #include <unordered_set>
 
 #include "api/job_json.h"
 #include "api/resources.h"
+#include "api/scatter.h"
 
 namespace tocsin {
 namespace {
@@ -32,8 +35,8 @@ Error locked_job(JobId id) {
 
 // ---- one job
 
-void answer_cancel(const ApiContext& context, const CallPtr& call, const Result<CancelReply>& result) {
-  if (!result) return call->refuse(context.problem_of(result.error()));
+void answer_cancel(const ApiContext& context, const CallPtr& call, Place place, const Result<CancelReply>& result) {
+  if (!result) return call->refuse(context.problem_of(result.error(), place));
   const auto catalog = context.backend.types();
   switch (result->kind) {
     case CancelReply::Kind::cancelled:
@@ -45,21 +48,21 @@ void answer_cancel(const ApiContext& context, const CallPtr& call, const Result<
     case CancelReply::Kind::not_found:
       return call->refuse(ApiContext::no_such_job());
     case CancelReply::Kind::locked:
-      return call->refuse(context.problem_of(locked_job(result->job_id)));
+      return call->refuse(context.problem_of(locked_job(result->job_id), place));
   }
 }
 
 void cancel(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  const bool is_taken = context.backend.cancel(id, [&context, call](Result<CancelReply> result) {
-    guarded(call, [&] { answer_cancel(context, call, result); });
+  const bool is_taken = context.backend.cancel(id, [&context, call, id](Result<CancelReply> result) {
+    guarded(call, [&] { answer_cancel(context, call, context.place_of(id), result); });
   });
   if (!is_taken) ApiContext::too_busy(call);
 }
 
-void answer_change(const ApiContext& context, const CallPtr& call, const Result<ChangeReply>& result) {
-  if (!result) return call->refuse(context.problem_of(result.error()));
+void answer_change(const ApiContext& context, const CallPtr& call, Place place, const Result<ChangeReply>& result) {
+  if (!result) return call->refuse(context.problem_of(result.error(), place));
   const auto catalog = context.backend.types();
   switch (result->kind) {
     case ChangeReply::Kind::changed:
@@ -80,8 +83,8 @@ void answer_change(const ApiContext& context, const CallPtr& call, const Result<
 void change(ApiContext& context, const CallPtr& call, std::function<Result<ChangeReply>(JobDesk&, JobId)> verb) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  context.on_database(call, [&context, call, id, verb = std::move(verb)](Stores& stores) {
-    answer_change(context, call, verb(stores.desk, id));
+  context.on_database(call, context.place_of(id), [&context, call, id, verb = std::move(verb)](Stores& stores) {
+    answer_change(context, call, stores.place, verb(stores.desk, id));
   });
 }
 
@@ -98,7 +101,19 @@ void reschedule(ApiContext& context, const CallPtr& call) {
 
 bool is_locked(const CancelReply& reply) { return reply.kind == CancelReply::Kind::locked; }
 
-std::string cancelled_text(const std::vector<CancelReply>& replies) {
+// Ids whose databases gave no answer: nothing was done, or nobody knows.
+struct Unanswered {
+  std::vector<JobId> unavailable, in_doubt;
+};
+
+void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids) {
+  if (ids.empty()) return;
+  out.key(name).begin_array();
+  for (const JobId id : ids) out.value(std::to_string(id));
+  out.end_array();
+}
+
+std::string cancelled_text(const std::vector<CancelReply>& replies, const Unanswered& unanswered = {}) {
   constexpr std::array kNames{
       std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
       std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"},
@@ -115,36 +130,63 @@ std::string cancelled_text(const std::vector<CancelReply>& replies) {
     }
     out.end_array();
   }
+  write_ids(out, "unavailable", unanswered.unavailable);
+  write_ids(out, "in_doubt", unanswered.in_doubt);
   out.end_object();
   return text;
 }
 
-void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<JobId>& ids) {
-  context.on_database(call, [&context, call, ids](Stores& stores) {
-    std::vector<JobId> known;
-    std::vector<CancelReply> unknown;
-    for (const JobId id : ids) {
-      if (context.may_exist(id))
-        known.push_back(id);
-      else
-        unknown.push_back({.kind = CancelReply::Kind::not_found, .job_id = id, .job = {}});
+using CancelReplies = std::vector<CancelReply>;
+using IdsByPlace = std::map<Place, std::vector<JobId>>;
+
+void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByPlace& ids, CancelReplies replies,
+                    const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
+  if (refused_by_all(context, call, answers)) return;
+  Unanswered unanswered;
+  for (const auto& [place, result] : answers) {
+    if (result) {
+      replies.insert(replies.begin(), result->begin(), result->end());
+      continue;
     }
-    auto replies = stores.desk.cancel(known);
-    if (!replies) return call->refuse(context.problem_of(replies.error()));
-    replies->insert(replies->end(), unknown.begin(), unknown.end());
+    auto& list = result.error().code == ErrorCode::in_doubt ? unanswered.in_doubt : unanswered.unavailable;
+    list.insert(list.end(), ids.at(place).begin(), ids.at(place).end());
+  }
+  call->reply(200, cancelled_text(replies, unanswered));
+}
+
+void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<JobId>& ids) {
+  IdsByPlace known;
+  CancelReplies unknown;
+  for (const JobId id : ids) {
+    if (context.may_exist(id))
+      known[context.place_of(id)].push_back(id);
+    else
+      unknown.push_back({.kind = CancelReply::Kind::not_found, .job_id = id, .job = {}});
+  }
+  std::vector<Place> places;
+  for (const auto& [place, some] : known) places.push_back(place);
+  if (places.empty()) return call->reply(200, cancelled_text(unknown));
+  scatter<CancelReplies>(
+      context, call, places, [known](Place place, Stores& stores) { return stores.desk.cancel(known.at(place)); },
+      [&context, call, known, unknown](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
+        answer_cancels(context, call, known, unknown, answers);
+      });
+}
+
+// All jobs of a key live in one shard.
+void cancel_key(const ApiContext& context, const CallPtr& call, const std::string& biz_id, std::optional<TypeId> type) {
+  context.on_database(call, context.place_of(biz_id), [&context, call, biz_id, type](Stores& stores) {
+    const auto replies = stores.desk.cancel_all(biz_id, type);
+    if (!replies) return call->refuse(context.problem_of(replies.error(), stores.place));
     call->reply(200, cancelled_text(*replies));
   });
 }
 
 void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz_id,
                 const std::optional<std::string>& biz_type) {
-  context.on_database(call, [&context, call, biz_id, biz_type](Stores& stores) {
-    std::shared_ptr<const BizType> type;
-    if (biz_type && !(type = context.find_type(stores, *biz_type)))
-      return call->refuse(ApiContext::unknown_type(*biz_type, "biz_type"));
-    const auto replies = stores.desk.cancel_all(biz_id, type ? std::optional(type->type_id) : std::nullopt);
-    if (!replies) return call->refuse(context.problem_of(replies.error()));
-    call->reply(200, cancelled_text(*replies));
+  if (!biz_type) return cancel_key(context, call, biz_id, std::optional<TypeId>());
+  context.with_type(call, *biz_type, "biz_type", [&context, call, biz_id](const BizType& type) {
+    cancel_key(context, call, biz_id, std::optional(type.type_id));
   });
 }
 
@@ -168,6 +210,40 @@ void cancel_many(ApiContext& context, const CallPtr& call) {
   biz_id ? cancel_key(context, call, *biz_id, biz_type) : cancel_ids(context, call, ids);
 }
 
+// One database after the other, so that together they keep to the limit.
+struct RetryRound {
+  JobDesk::RetryMany request;
+  std::vector<Place> places;
+  std::vector<DatabaseAnswer<int>> answers;
+  int retried = 0;
+};
+
+void answer_retries(const ApiContext& context, const CallPtr& call, const RetryRound& round) {
+  if (refused_by_all(context, call, round.answers)) return;
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object().field("retried", round.retried);
+  write_missing(out, context.backend, round.answers);
+  out.end_object();
+  call->reply(200, std::move(text));
+}
+
+void retry_next(const ApiContext& context, const CallPtr& call, const std::shared_ptr<RetryRound>& round) {
+  const auto next = round->answers.size();
+  if (next == round->places.size() || round->request.limit == 0) return answer_retries(context, call, *round);
+  scatter<int>(
+      context, call, {round->places[next]},
+      [round](Place, Stores& stores) { return stores.desk.retry_many(round->request); },
+      [&context, call, round](std::vector<DatabaseAnswer<int>> answers) {
+        if (const auto& n = answers.front().result) {
+          round->retried += *n;
+          round->request.limit -= *n;
+        }
+        round->answers.push_back(std::move(answers.front()));
+        retry_next(context, call, round);
+      });
+}
+
 void retry_many(ApiContext& context, const CallPtr& call) {
   JsonDocument document(call->request.body);
   JsonObject in = document.root();
@@ -179,13 +255,11 @@ void retry_many(ApiContext& context, const CallPtr& call) {
   request.rate_per_s = in.number("rate_per_s", 0.001, 1e6);
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
-  context.on_database(call, [&context, call, biz_type, request](Stores& stores) mutable {
-    const auto type = context.find_type(stores, biz_type);
-    if (!type) return call->refuse(ApiContext::unknown_type(biz_type, "biz_type"));
-    request.type_id = type->type_id;
-    const auto n = stores.desk.retry_many(request);
-    if (!n) return call->refuse(context.problem_of(n.error()));
-    call->reply(200, "{\"retried\":" + std::to_string(*n) + '}');
+  context.with_type(call, biz_type, "biz_type", [&context, call, request](const BizType& type) mutable {
+    request.type_id = type.type_id;
+    const auto places = context.backend.places();
+    if (request.rate_per_s) *request.rate_per_s /= static_cast<double>(places.size());
+    retry_next(context, call, std::make_shared<RetryRound>(RetryRound{request, places, {}, 0}));
   });
 }
 

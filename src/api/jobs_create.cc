@@ -1,6 +1,12 @@
 // POST /v1/jobs and /v1/jobs/batch.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+
 #include "api/job_json.h"
 #include "api/resources.h"
+#include "api/scatter.h"
 
 namespace tocsin {
 namespace {
@@ -32,7 +38,7 @@ void take_traceparent(const CallPtr& call, NewJob& job) {
 
 void answer_create(const ApiContext& context, const CallPtr& call, const NewJob& job,
                    const Result<CreateReply>& result) {
-  if (!result) return call->refuse(context.problem_of(result.error()));
+  if (!result) return call->refuse(context.problem_of(result.error(), context.place_of(job.biz_id)));
   const CreateReply& reply = *result;
   if (reply.is_refused()) return call->refuse(refusal(reply, "idempotency_key"));
   const bool is_new = reply.kind == CreateReply::Kind::created;
@@ -95,55 +101,169 @@ Batch read_batch(ApiContext& context, const CallPtr& call, Stores& stores, JsonD
   return batch;
 }
 
-std::string batch_text(const Batch& batch, const std::vector<CreateReply>& replies) {
+// The jobs of a batch that go to one database, and where each stands among all.
+struct Part {
+  std::vector<NewJob> jobs;
+  std::vector<std::size_t> at;
+};
+using Parts = std::map<Place, Part>;
+using Replies = std::vector<CreateReply>;
+
+Parts parts_of(const ApiContext& context, std::vector<NewJob> jobs) {
+  Parts parts;
+  if (context.backend.places().size() == 1) {
+    Part& all = parts[0];
+    all.jobs = std::move(jobs);
+    all.at.resize(all.jobs.size());
+    std::iota(all.at.begin(), all.at.end(), std::size_t{0});
+    return parts;
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Part& part = parts[context.place_of(jobs[i].biz_id)];
+    part.jobs.push_back(std::move(jobs[i]));
+    part.at.push_back(i);
+  }
+  return parts;
+}
+
+// What became of one job.
+struct Fate {
+  std::optional<Problem> problem;
+  JobId job_id = 0;
+  bool is_created = false;
+};
+
+class BatchAnswer {
+ public:
+  BatchAnswer(const ApiContext& context, const Batch& batch, const Parts& parts, bool is_partial)
+      : context_(context), batch_(batch), parts_(parts), is_partial_(is_partial), fates_(parts_jobs()) {}
+
+  void answer(const CallPtr& call, const std::vector<DatabaseAnswer<Replies>>& answers);
+
+ private:
+  std::size_t parts_jobs() const;
+  std::vector<std::size_t> items_of_jobs() const;
+  void take(Place place, const Replies& replies);
+  std::string items_text() const;
+
+  const ApiContext& context_;
+  const Batch& batch_;
+  const Parts& parts_;
+  const bool is_partial_;
+  std::vector<Fate> fates_;               // by job
+  std::optional<Problem> first_problem_;  // of a database whose jobs were not created
+};
+
+std::size_t BatchAnswer::parts_jobs() const {
+  std::size_t n = 0;
+  for (const auto& [place, part] : parts_) n += part.jobs.size();
+  return n;
+}
+
+// Without partial=true one refusal has undone all of its database.
+void BatchAnswer::take(Place place, const Replies& replies) {
+  const Part& part = parts_.at(place);
+  const auto items = items_of_jobs();
+  const bool is_undone = !is_partial_ && std::ranges::any_of(replies, &CreateReply::is_refused);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const CreateReply& reply = replies[i];
+    Fate& fate = fates_[part.at[i]];
+    fate.job_id = reply.job_id;
+    fate.is_created = reply.kind == CreateReply::Kind::created;
+    if (reply.is_refused()) {
+      fate.problem = refusal(reply, item_field(items[part.at[i]], "idempotency_key"));
+      if (is_undone && !first_problem_) first_problem_ = fate.problem;
+    } else if (is_undone) {
+      fate.problem = Problem{409, "Not created: of the jobs that go to the same database, another was refused."};
+    } else if (reply.kind != CreateReply::Kind::existing) {
+      context_.hint_if_soon(reply.job_id, part.jobs[i].type_id, reply.fire_at);
+    }
+  }
+}
+
+std::vector<std::size_t> BatchAnswer::items_of_jobs() const {
+  std::vector<std::size_t> items;
+  for (std::size_t i = 0; i < batch_.items.size(); ++i)
+    if (!batch_.items[i].problem) items.push_back(i);
+  return items;
+}
+
+std::string BatchAnswer::items_text() const {
   std::string text;
   JsonWriter out(text);
-  out.begin_object().key("items").begin_array();
-  for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    const Batch::Item& item = batch.items[i];
+  out.key("items").begin_array();
+  for (const Batch::Item& item : batch_.items) {
+    const Fate* fate = item.problem ? nullptr : &fates_[item.job];
+    const Problem* problem = item.problem ? &*item.problem : fate->problem ? &*fate->problem : nullptr;
     out.begin_object();
-    if (item.problem) {
-      out.key("error").raw(problem_text(*item.problem));
-    } else if (const CreateReply& reply = replies[item.job]; reply.is_refused()) {
-      out.key("error").raw(problem_text(refusal(reply, item_field(i, "idempotency_key"))));
-    } else {
-      out.field("job_id", std::to_string(reply.job_id)).field("created", reply.kind == CreateReply::Kind::created);
-    }
+    if (problem)
+      out.key("error").raw(problem_text(*problem));
+    else
+      out.field("job_id", std::to_string(fate->job_id)).field("created", fate->is_created);
     out.end_object();
   }
-  out.end_array().end_object();
+  out.end_array();
   return text;
+}
+
+void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<Replies>>& answers) {
+  bool is_all_failed = !answers.empty();
+  for (const auto& [place, replies] : answers) {
+    is_all_failed = is_all_failed && !replies;
+    if (replies) {
+      take(place, *replies);
+      continue;
+    }
+    const Problem problem = context_.problem_of(replies.error(), place);
+    if (!first_problem_) first_problem_ = problem;
+    for (const std::size_t at : parts_.at(place).at) fates_[at].problem = problem;
+  }
+  if (first_problem_ && (!is_partial_ || is_all_failed)) {
+    Problem problem = *first_problem_;
+    // Several databases: all or nothing in each, and the answer says which.
+    if (answers.size() > 1) problem.members += (problem.members.empty() ? "" : ",") + items_text();
+    return call->refuse(problem);
+  }
+  call->reply(201, '{' + items_text() + '}');
 }
 
 void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool is_partial) {
   JsonDocument document(call->request.body, "attribute");
-  const Batch batch = read_batch(context, call, stores, document, is_partial);
+  auto batch = std::make_shared<Batch>(read_batch(context, call, stores, document, is_partial));
   call->request.body = {};
   if (document.problem()) return call->refuse(*document.problem());
+  if (batch->jobs.empty()) return BatchAnswer(context, *batch, {}, is_partial).answer(call, {});
 
-  std::vector<CreateReply> replies;
-  if (!batch.jobs.empty()) {
-    auto result = stores.desk.create(batch.jobs, is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing);
-    if (!result) return call->refuse(context.problem_of(result.error()));
-    replies = std::move(*result);
+  const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(batch->jobs)));
+  const auto mode = is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing;
+  const auto ask = [&context, parts, mode](Place place, Stores& there) -> Result<Replies> {
+    if (auto done = context.backend.make_types_known(there); !done) return done.error();
+    return there.desk.create(parts->at(place).jobs, mode);
+  };
+  const auto done = [&context, call, batch, parts, is_partial](const std::vector<DatabaseAnswer<Replies>>& answers) {
+    BatchAnswer(context, *batch, *parts, is_partial).answer(call, answers);
+  };
+  // All in the database whose thread this is: here and now.
+  if (parts->size() == 1 && parts->begin()->first == stores.place) {
+    std::vector<DatabaseAnswer<Replies>> answers(1);
+    answers.front() = {stores.place, ask(stores.place, stores)};
+    return done(answers);
   }
-  for (std::size_t i = 0; i < replies.size() && !is_partial; ++i) {
-    if (replies[i].is_refused()) return call->refuse(refusal(replies[i], item_field(i, "idempotency_key")));
-  }
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    if (!replies[i].is_refused() && replies[i].kind != CreateReply::Kind::existing)
-      context.hint_if_soon(replies[i].job_id, batch.jobs[i].type_id, replies[i].fire_at);
-  }
-  call->reply(201, batch_text(batch, replies));
+  std::vector<Place> places;
+  for (const auto& [place, part] : *parts) places.push_back(place);
+  scatter<Replies>(context, call, places, ask, done);
 }
 
 void create_batch(ApiContext& context, const CallPtr& call) {
   const std::string partial = call->parameter("partial").value_or("false");
   if (partial != "true" && partial != "false") return call->refuse({400, "Must be true or false.", "partial"});
-  // A large body takes its time to parse: not on a network thread.
-  context.on_database(call, [&context, call, is_partial = partial == "true"](Stores& stores) {
-    create_batch(context, call, stores, is_partial);
-  });
+  // A large body takes its time to parse: not on a network thread. Home's, for the types, unless home is away.
+  const auto places = context.backend.places();
+  const auto answering = std::ranges::find_if(places, [&](Place place) { return context.backend.is_answering(place); });
+  context.on_database(call, answering == places.end() ? 0 : *answering,
+                      [&context, call, is_partial = partial == "true"](Stores& stores) {
+                        create_batch(context, call, stores, is_partial);
+                      });
 }
 
 }  // namespace

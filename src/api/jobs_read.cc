@@ -1,9 +1,12 @@
 // GET /v1/jobs and /v1/jobs/{job_id}.
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 
 #include "api/job_json.h"
 #include "api/resources.h"
+#include "api/scatter.h"
 #include "api/time_text.h"
 #include "api/url.h"
 
@@ -48,7 +51,9 @@ std::optional<Problem> read_filter(const Call& call, JobFilter& filter) {
   return {};
 }
 
-std::string page_text(const std::vector<Job>& jobs, std::size_t limit, const TypeCatalog& catalog) {
+// `missing`: as members of an object, what write_missing() writes.
+std::string page_text(const std::vector<Job>& jobs, std::size_t limit, const TypeCatalog& catalog,
+                      const std::string& missing) {
   std::string text;
   JsonWriter out(text);
   const std::size_t n = std::min(jobs.size(), limit);
@@ -58,33 +63,62 @@ std::string page_text(const std::vector<Job>& jobs, std::size_t limit, const Typ
   // A page of the largest size cannot look one job ahead: a full one may be the last.
   const bool may_have_more = jobs.size() > limit || (n == limit && limit == kMaxPage);
   may_have_more ? out.value(cursor_text(jobs[n - 1].job_id)) : out.null();
+  if (!missing.empty()) out.members(missing);
   out.end_object();
   return text;
+}
+
+using Page = std::vector<Job>;
+
+// The newest of all pages together, as one database would give them.
+Page merged(std::vector<DatabaseAnswer<Page>> answers, std::size_t limit) {
+  if (answers.size() == 1) return std::move(*answers.front().result);
+  Page all;
+  for (auto& [place, page] : answers)
+    if (page) std::move(page->begin(), page->end(), std::back_inserter(all));
+  std::ranges::sort(all, std::greater(), &Job::job_id);
+  if (all.size() > limit) all.resize(limit);
+  return all;
+}
+
+void list(ApiContext& context, const CallPtr& call, JobFilter filter) {
+  const auto limit = static_cast<std::size_t>(filter.limit);
+  filter.limit = std::min(filter.limit + 1, kMaxPage);
+  const auto places = filter.biz_id ? std::vector{context.place_of(*filter.biz_id)} : context.backend.places();
+  scatter<Page>(
+      context, call, places,
+      [&context, filter](Place, Stores& stores) {
+        auto page = stores.reports.list(filter);
+        if (page) static_cast<void>(context.catalog_for(stores, *page));  // reads the registry again if need be
+        return page;
+      },
+      [&context, call, limit, filter](std::vector<DatabaseAnswer<Page>> answers) {
+        if (refused_by_all(context, call, answers)) return;
+        std::string missing;
+        JsonWriter names(missing);
+        write_missing(names, context.backend, answers);
+        const Page page = merged(std::move(answers), static_cast<std::size_t>(filter.limit));
+        call->reply(200, page_text(page, limit, *context.backend.types(), missing));
+      });
 }
 
 void list(ApiContext& context, const CallPtr& call) {
   JobFilter filter;
   if (const auto problem = read_filter(*call, filter)) return call->refuse(*problem);
-  context.on_database(call, [&context, call, filter](Stores& stores) mutable {
-    if (const auto name = call->parameter("biz_type")) {
-      const auto type = context.find_type(stores, *name);
-      if (!type) return call->refuse(ApiContext::unknown_type(*name, "biz_type"));
-      filter.type_id = type->type_id;
-    }
-    const auto limit = static_cast<std::size_t>(filter.limit);
-    filter.limit = std::min(filter.limit + 1, kMaxPage);
-    const auto jobs = stores.reports.list(filter);
-    if (!jobs) return call->refuse(context.problem_of(jobs.error()));
-    call->reply(200, page_text(*jobs, limit, *context.catalog_for(stores, *jobs)));
+  const auto name = call->parameter("biz_type");
+  if (!name) return list(context, call, filter);
+  context.with_type(call, *name, "biz_type", [&context, call, filter](const BizType& type) mutable {
+    filter.type_id = type.type_id;
+    list(context, call, filter);
   });
 }
 
 void get(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  context.on_database(call, [&context, call, id](Stores& stores) {
+  context.on_database(call, context.place_of(id), [&context, call, id](Stores& stores) {
     const auto job = stores.reports.find(id);
-    if (!job) return call->refuse(context.problem_of(job.error()));
+    if (!job) return call->refuse(context.problem_of(job.error(), stores.place));
     if (!*job) return call->refuse(ApiContext::no_such_job());
     call->reply(200, job_text(**job, *context.catalog_for(stores, {&**job, 1})));
   });

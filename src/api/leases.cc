@@ -1,12 +1,15 @@
 // Consumers of pull types: lease jobs, and say what became of them.
-#include <charconv>
+#include <map>
+#include <memory>
 #include <unordered_set>
 
 #include "api/job_json.h"
 #include "api/resources.h"
+#include "api/scatter.h"
 #include "api/time_text.h"
 #include "api/type_json.h"
 #include "base/utf8.h"
+#include "core/lease_token.h"
 #include "core/retry_policy.h"
 
 namespace tocsin {
@@ -21,21 +24,6 @@ constexpr std::size_t kSettleBody = 8 << 20;   // as many items as there may be,
 constexpr std::size_t kLongestError = 4096;
 constexpr std::size_t kKeptError = 1000;  // as of every other handler
 
-// A claim token is 64 random bits: no JSON number holds them.
-std::string token_text(ClaimToken token) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(token));
-  return text;
-}
-
-// nullopt: no lease ever had it.
-std::optional<ClaimToken> token_from_text(std::string_view text) {
-  std::uint64_t bits = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits, 16);
-  const bool is_token = text.size() == 16 && error == std::errc() && end == text.data() + text.size();
-  return is_token ? std::optional(static_cast<ClaimToken>(bits)) : std::nullopt;
-}
-
 // ---- lease
 
 std::string leased_text(const std::vector<ClaimedJob>& jobs, const TypeCatalog& catalog) {
@@ -46,7 +34,7 @@ std::string leased_text(const std::vector<ClaimedJob>& jobs, const TypeCatalog& 
   for (const ClaimedJob& claimed : jobs) {
     lease.clear();
     JsonWriter(lease)
-        .field("lease_token", token_text(claimed.token))
+        .field("lease_token", lease_token_text(claimed.token))
         .field("lease_until", time_text(claimed.job.fire_at));
     write_job(out, claimed.job, catalog, lease);
   }
@@ -86,7 +74,7 @@ void lease(ApiContext& context, const CallPtr& call) {
   const std::string& name = call->arguments[0];
   if (const auto catalog = context.backend.types(); const BizType* type = catalog->find(name))
     return lease(context, call, *type, request);
-  context.on_database(call, [&context, call, name, request](Stores& stores) {
+  context.on_home(call, [&context, call, name, request](Stores& stores) {
     const auto type = context.find_type(stores, name);
     type ? lease(context, call, *type, request) : call->refuse({404, "There is no type \"" + name + "\".", "name"});
   });
@@ -123,7 +111,7 @@ std::vector<LeaseItem> read_items(ApiContext& context, JsonObject& in, Fields fi
     object.end();
     if (!id || !token) continue;
     if (*id != 0 && !seen.insert(*id).second) object.fail("job_id", "Is given twice.");
-    const auto bits = token_from_text(*token);
+    const auto bits = lease_token_from_text(*token);
     item.may_hold = context.may_exist(*id) && bits;
     item.lease = {*id, bits.value_or(0)};
     item.job_id = *id_text;
@@ -147,27 +135,16 @@ Asked asked_of(const std::vector<LeaseItem>& items) {
   return asked;
 }
 
-void answer(const ApiContext& context, const CallPtr& call, const std::vector<LeaseItem>& items,
-            const std::vector<bool>& is_ok) {
-  std::string text;
-  std::int64_t stale = 0;
-  JsonWriter out(text);
-  out.begin_object().key("items").begin_array();
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    stale += !is_ok[i];
-    out.begin_object().field("job_id", items[i].job_id);
-    out.field("result", is_ok[i] ? "ok" : "stale").end_object();
-  }
-  out.end_array().end_object();
-  context.backend.count(Counter::stale_finishes, stale);
-  call->reply(200, std::move(text));
-}
+using Items = std::vector<LeaseItem>;
+// What became of the items of one database; by their places among them.
+using Settled = Result<std::vector<bool>>;
+using Settle = std::function<Settled(const ApiContext&, Stores&, const Items&)>;
 
 // Whatever the requests say of the items at `places`.
-void finish(const ApiContext& context, const CallPtr& call, Stores& stores, const std::vector<LeaseItem>& items,
-            const std::vector<FinishRequest>& requests, const std::vector<std::size_t>& places) {
+Settled finish(const ApiContext& context, Stores& stores, const Items& items,
+               const std::vector<FinishRequest>& requests, const std::vector<std::size_t>& places) {
   const auto replies = stores.desk.finish_leased(requests, context.backend.node_name());
-  if (!replies) return call->refuse(context.problem_of(replies.error()));
+  if (!replies) return replies.error();
   std::vector<bool> is_ok(items.size());
   std::int64_t done = 0, dead = 0, retried = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -180,22 +157,22 @@ void finish(const ApiContext& context, const CallPtr& call, Stores& stores, cons
   context.backend.count(Counter::finished_done, done);
   context.backend.count(Counter::finished_dead, dead);
   context.backend.count(Counter::finished_retry, retried);
-  answer(context, call, items, is_ok);
+  return is_ok;
 }
 
-void ack(const ApiContext& context, const CallPtr& call, Stores& stores, const std::vector<LeaseItem>& items) {
+Settled ack(const ApiContext& context, Stores& stores, const Items& items) {
   const Asked asked = asked_of(items);
   std::vector<FinishRequest> requests;
   for (const Lease& lease : asked.leases) requests.push_back({lease.job_id, lease.token, {}, {}, {}});
-  finish(context, call, stores, items, requests, asked.places);
+  return finish(context, stores, items, requests, asked.places);
 }
 
 // What a failed attempt leads to depends on how many there were. The read before the write is safe: while the token
 // holds, nothing else can change the number.
-void nack(const ApiContext& context, const CallPtr& call, Stores& stores, const std::vector<LeaseItem>& items) {
+Settled nack(const ApiContext& context, Stores& stores, const Items& items) {
   const Asked asked = asked_of(items);
   const auto leased = stores.desk.leased(asked.leases);
-  if (!leased) return call->refuse(context.problem_of(leased.error()));
+  if (!leased) return leased.error();
   const auto catalog = context.backend.types();
   std::vector<FinishRequest> requests;
   std::vector<std::size_t> places;
@@ -213,45 +190,105 @@ void nack(const ApiContext& context, const CallPtr& call, Stores& stores, const 
     places.push_back(asked.places[i]);
     types.push_back(job->type_id);
   }
-  finish(context, call, stores, items, requests, places);
+  auto settled = finish(context, stores, items, requests, places);
+  if (!settled) return settled;
   // A retry is due before the next scan, perhaps. Not before the database's clock says so, or the hint would be lost.
   constexpr Duration kSafely = milliseconds(2);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (requests[i].kind == FinishRequest::Kind::retry)
       context.hint_if_soon(requests[i].job_id, types[i], context.backend.now() + requests[i].delay + kSafely);
   }
+  return settled;
 }
 
-void extend(const ApiContext& context, const CallPtr& call, Stores& stores, const std::vector<LeaseItem>& items,
-            Duration ttr) {
+Settled extend(Stores& stores, const Items& items, Duration ttr) {
   const Asked asked = asked_of(items);
   const auto replies = stores.desk.extend(asked.leases, ttr);
-  if (!replies) return call->refuse(context.problem_of(replies.error()));
+  if (!replies) return replies.error();
   std::vector<bool> is_ok(items.size());
   for (std::size_t i = 0; i < asked.places.size(); ++i) is_ok[asked.places[i]] = (*replies)[i] == LeaseReply::applied;
-  answer(context, call, items, is_ok);
+  return is_ok;
 }
 
-using Settle = void (*)(const ApiContext&, const CallPtr&, Stores&, const std::vector<LeaseItem>&);
+// The items of one database, and where each stands in the call.
+struct Part {
+  Items items;
+  std::vector<std::size_t> at;
+};
+using Parts = std::map<Place, Part>;
 
-void settle(ApiContext& context, const CallPtr& call, Fields fields, Settle how) {
+// What no lease can hold goes along with any.
+Parts parts_of(const ApiContext& context, Items items) {
+  Parts parts;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Place place = items[i].may_hold ? context.place_of(items[i].lease.job_id)
+                        : parts.empty()   ? 0
+                                          : parts.begin()->first;
+    Part& part = parts[place];
+    part.items.push_back(std::move(items[i]));
+    part.at.push_back(i);
+  }
+  if (parts.empty()) parts[0];
+  return parts;
+}
+
+// "ok" or "stale"; of a database that did not answer "unavailable", and of one whose answer was lost "in_doubt": ask
+// again, what was written answers "stale" then.
+void answer(const ApiContext& context, const CallPtr& call, const Parts& parts,
+            const std::vector<DatabaseAnswer<std::vector<bool>>>& answers) {
+  if (refused_by_all(context, call, answers)) return;
+  std::map<std::size_t, std::pair<const LeaseItem*, const char*>> results;
+  std::int64_t stale = 0;
+  for (const auto& [place, settled] : answers) {
+    const Part& part = parts.at(place);
+    for (std::size_t i = 0; i < part.items.size(); ++i) {
+      const char* result = settled                                       ? ((*settled)[i] ? "ok" : "stale")
+                           : settled.error().code == ErrorCode::in_doubt ? "in_doubt"
+                                                                         : "unavailable";
+      stale += settled && !(*settled)[i];
+      results[part.at[i]] = {&part.items[i], result};
+    }
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object().key("items").begin_array();
+  for (const auto& [at, result] : results)
+    out.begin_object().field("job_id", result.first->job_id).field("result", result.second).end_object();
+  out.end_array().end_object();
+  context.backend.count(Counter::stale_finishes, stale);
+  call->reply(200, std::move(text));
+}
+
+void settle(const ApiContext& context, const CallPtr& call, Items items, const Settle& how) {
+  const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(items)));
+  std::vector<Place> places;
+  for (const auto& [place, part] : *parts) places.push_back(place);
+  scatter<std::vector<bool>>(
+      context, call, places,
+      [&context, parts, how](Place place, Stores& stores) { return how(context, stores, parts->at(place).items); },
+      [&context, call, parts](const std::vector<DatabaseAnswer<std::vector<bool>>>& answers) {
+        answer(context, call, *parts, answers);
+      });
+}
+
+void settle(ApiContext& context, const CallPtr& call, Fields fields, const Settle& how) {
   JsonDocument document(call->request.body);
   JsonObject in = document.root();
-  const auto items = read_items(context, in, fields);
+  auto items = read_items(context, in, fields);
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
-  context.on_database(call, [&context, call, items, how](Stores& stores) { how(context, call, stores, items); });
+  settle(context, call, std::move(items), how);
 }
 
 void extend(ApiContext& context, const CallPtr& call) {
   JsonDocument document(call->request.body);
   JsonObject in = document.root();
-  const auto items = read_items(context, in, Fields::bare);
+  auto items = read_items(context, in, Fields::bare);
   const Duration ttr = milliseconds(in.require("ttr_ms").integer("ttr_ms", {1, kMaxTtrMs}).value_or(1));
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
-  context.on_database(call,
-                      [&context, call, items, ttr](Stores& stores) { extend(context, call, stores, items, ttr); });
+  settle(context, call, std::move(items),
+         [ttr](const ApiContext&, Stores& stores, const Items& some) { return extend(stores, some, ttr); });
 }
 
 Route settle_route(const std::string& verb, std::string operation_id, std::string summary, std::string request,

@@ -16,7 +16,8 @@ std::string_view openapi_schemas() {
 "Problem":{"type":"object","description":"RFC 9457","required":["type","title","status","detail"],"properties":{
   "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},"detail":{"type":"string"},
   "field":{"type":"string","description":"The input field at fault","examples":["jobs[3].biz_id"]},
-  "job_id":{"$ref":"#/components/schemas/JobId","description":"The job that stands in the way"}}},
+  "job_id":{"$ref":"#/components/schemas/JobId","description":"The job that stands in the way"},
+  "items":{"type":"array","items":{"type":"object"},"description":"Of a batch that went to several databases: what became of each item"}}},
 "JobError":{"type":"object","required":["at","node","attempt","message"],"properties":{
   "at":{"$ref":"#/components/schemas/Time"},"node":{"type":"string"},"attempt":{"type":"integer"},"message":{"type":"string"}}},
 "Job":{"type":"object","required":["job_id","biz_id","biz_type","status","action_time","fire_at","attempts","max_attempts","attribute",
@@ -44,7 +45,8 @@ std::string_view openapi_schemas() {
 "CreatedJobs":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{"oneOf":[
   {"type":"object","required":["job_id","created"],"properties":{"job_id":{"$ref":"#/components/schemas/JobId"},"created":{"type":"boolean"}}},
   {"type":"object","required":["error"],"properties":{"error":{"$ref":"#/components/schemas/Problem"}}}]}}}},
-"JobPage":{"type":"object","required":["items","next_cursor"],"properties":{
+"Missing":{"type":"array","items":{"type":"string"},"description":"Databases that gave no answer; absent when all did"},
+"JobPage":{"type":"object","required":["items","next_cursor"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},
   "items":{"type":"array","items":{"$ref":"#/components/schemas/Job"}},"next_cursor":{"type":["string","null"]}}},
 "CancelledJob":{"type":"object","required":["result","job"],"properties":{"result":{"const":"cancelled"},"job":{"$ref":"#/components/schemas/Job"}}},
 "WrongState":{"allOf":[{"$ref":"#/components/schemas/Problem"},{"type":"object","required":["result","job"],"properties":{
@@ -57,13 +59,15 @@ std::string_view openapi_schemas() {
 "JobIds":{"type":"array","items":{"$ref":"#/components/schemas/JobId"}},
 "CancelledJobs":{"type":"object","required":["cancelled","running","finished","not_found"],"properties":{
   "cancelled":{"$ref":"#/components/schemas/JobIds"},"running":{"$ref":"#/components/schemas/JobIds"},
-  "finished":{"$ref":"#/components/schemas/JobIds"},"not_found":{"$ref":"#/components/schemas/JobIds"}}},
+  "finished":{"$ref":"#/components/schemas/JobIds"},"not_found":{"$ref":"#/components/schemas/JobIds"},
+  "unavailable":{"$ref":"#/components/schemas/JobIds","description":"Their database did not answer: not cancelled; absent when there is none"},
+  "in_doubt":{"$ref":"#/components/schemas/JobIds","description":"The answer of their database was lost; absent when there is none"}}},
 "RetryJobs":{"type":"object","additionalProperties":false,"required":["biz_type"],"properties":{
   "biz_type":{"type":"string"},"from":{"$ref":"#/components/schemas/MaybeTime","description":"Died not before"},
   "to":{"$ref":"#/components/schemas/MaybeTime","description":"Died before"},
   "limit":{"type":["integer","null"],"minimum":1,"maximum":10000,"default":1000},
   "rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000,"description":"At most so many become due each second"}}},
-"RetriedJobs":{"type":"object","required":["retried"],"properties":{"retried":{"type":"integer"}}},
+"RetriedJobs":{"type":"object","required":["retried"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},"retried":{"type":"integer"}}},
 "Limits":{"type":["object","null"],"required":["max_attempts","max_running","running","rate_per_s","catch_up","paused","paused_until","ttr_ms"],"properties":{
   "max_attempts":{"type":"integer"},"max_running":{"type":["integer","null"]},
   "running":{"type":["integer","null"],"description":"Jobs that run in the cluster now, as far as this node knows; of types with max_running"},
@@ -77,8 +81,16 @@ std::string_view openapi_schemas() {
   "limits":{"$ref":"#/components/schemas/Limits"},"errors":{"type":"array","items":{"$ref":"#/components/schemas/JobError"}},
   "job":{"$ref":"#/components/schemas/Job"}}},
 "Handler":{"type":"object","required":["kind"],"properties":{
-  "kind":{"type":"string","examples":["noop","webhook","sql","pull","cpp"]},
-  "url":{"type":"string","description":"webhook"},"secret":{"type":"string","description":"webhook; shown as whsec_***"},
+  "kind":{"type":"string","examples":["noop","webhook","sql","pull","cpp","amqp","kafka","redis"]},
+  "url":{"type":"string","description":"webhook; amqp, redis: amqp://user:password@host:port/vhost, the password shown as ***"},
+  "exchange":{"type":"string","description":"amqp","default":""},"routing_key":{"type":"string","description":"amqp; the name of the type by default"},
+  "bootstrap_servers":{"type":"string","description":"kafka","examples":["host1:9092,host2:9092"]},"topic":{"type":"string","description":"kafka"},
+  "security_protocol":{"type":"string","description":"kafka","enum":["plaintext","ssl","sasl_plaintext","sasl_ssl"]},
+  "sasl_mechanism":{"type":"string","description":"kafka","enum":["PLAIN","SCRAM-SHA-256","SCRAM-SHA-512"]},
+  "username":{"type":"string","description":"kafka"},"password":{"type":"string","description":"kafka; shown as ***"},
+  "stream":{"type":"string","description":"redis; the name of the type by default"},
+  "maxlen":{"type":"integer","minimum":1,"description":"redis: trims the stream to about so many entries"},"secret":{"description":"webhook; shown as whsec_***. Several sign every request each, while receivers change keys",
+    "oneOf":[{"type":"string"},{"type":"array","minItems":1,"maxItems":4,"items":{"type":"string"}}]},
   "timeout_ms":{"type":"integer","description":"webhook"},"headers":{"type":"object","additionalProperties":{"type":"string"}},
   "async":{"type":"boolean","description":"webhook: 202 waits for the acknowledgement"},"function":{"type":"string","description":"sql"}}},
 "Backoff":{"oneOf":[
@@ -122,7 +134,8 @@ std::string_view openapi_schemas() {
   "ttr_ms":{"type":"integer","minimum":1,"maximum":604800000,"description":"The leases end so long from now"}}},
 "LeaseResults":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{
   "type":"object","required":["job_id","result"],"properties":{"job_id":{"$ref":"#/components/schemas/JobId"},
-    "result":{"enum":["ok","stale"],"description":"stale: not yours any more; nothing was changed"}}}}}},
+    "result":{"enum":["ok","stale","unavailable","in_doubt"],
+      "description":"stale: not yours any more; nothing was changed. The last two where one of several databases did not answer: ask again"}}}}}},
 "NodePage":{"type":"object","required":["items","next_cursor"],"properties":{
   "items":{"type":"array","items":{"type":"object","required":["node","id","state","heartbeat_age_ms","shards","version"],"properties":{
     "node":{"type":"string","description":"Its name"},"id":{"type":"string","pattern":"^[0-9]+$","description":"Drawn at its start"},
@@ -133,14 +146,16 @@ std::string_view openapi_schemas() {
   "items":{"type":"array","items":{"type":"object","required":["shard","database","node","scanned_age_ms","pending_due_soon"],"properties":{
     "shard":{"type":"integer"},"database":{"type":"string"},"node":{"type":["string","null"],"description":"That scans it"},
     "scanned_age_ms":{"type":["integer","null"],"description":"Since its owner last scanned its shards"},
-    "pending_due_soon":{"type":"integer","description":"Due within 5 s or overdue; counted up to 10000"}}}},
+    "pending_due_soon":{"type":["integer","null"],"description":"Due within 5 s or overdue; counted up to 10000; null when its database did not answer"}}}},
+  "missing":{"$ref":"#/components/schemas/Missing"},
   "next_cursor":{"type":["string","null"]}}},
 "Health":{"type":"object","required":["status"],"properties":{"status":{"const":"ok"}}},
-"Readiness":{"type":"object","required":["status","checks"],"properties":{"status":{"enum":["ready","not ready"]},
+"Readiness":{"type":"object","required":["status","checks"],"properties":{
+  "status":{"enum":["ready","degraded","not ready"],"description":"degraded: one of several databases cannot be used; answered with 200"},
   "checks":{"type":"object","additionalProperties":{"type":"string"}}}},
 "Counts":{"type":"object","required":["pending","running","done","cancelled","dead"],"properties":{
   "pending":{"type":"integer"},"running":{"type":"integer"},"done":{"type":"integer"},"cancelled":{"type":"integer"},"dead":{"type":"integer"}}},
-"Stats":{"type":"object","required":["items","totals","lateness_ms","backlog"],"properties":{
+"Stats":{"type":"object","required":["items","totals","lateness_ms","backlog"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},
   "items":{"type":"array","items":{"allOf":[{"$ref":"#/components/schemas/Counts"},{"type":"object","required":["biz_type"],"properties":{"biz_type":{"type":"string"}}}]}},
   "totals":{"$ref":"#/components/schemas/Counts"},
   "lateness_ms":{"type":"object","properties":{"n":{"type":"integer"},"p50":{"type":"number"},"p90":{"type":"number"},"p99":{"type":"number"},"max":{"type":"number"}}},

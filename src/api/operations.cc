@@ -4,6 +4,7 @@
 
 #include "api/json_writer.h"
 #include "api/resources.h"
+#include "api/scatter.h"
 
 namespace tocsin {
 namespace {
@@ -19,7 +20,12 @@ void ready(const ApiContext& context, const CallPtr& call) {
   const Readiness readiness = context.backend.readiness();
   std::string text;
   JsonWriter out(text);
-  out.begin_object().field("status", readiness.is_ready ? "ready" : "not ready").key("checks").begin_object();
+  out.begin_object()
+      .field("status", !readiness.is_ready     ? "not ready"
+                       : readiness.is_degraded ? "degraded"
+                                               : "ready")
+      .key("checks")
+      .begin_object();
   for (const auto& [name, state] : readiness.checks) out.field(name, state);
   out.end_object().end_object();
   call->reply(readiness.is_ready ? 200 : 503, std::move(text));
@@ -33,16 +39,26 @@ void write_counts(JsonWriter& out, const Counts& counts) {
   for (std::size_t i = 0; i < kStatuses.size(); ++i) out.field(to_string(kStatuses[i]), counts[i]);
 }
 
-std::string stats_text(const Backend& backend, const std::vector<TypeCount>& counts, std::int64_t overdue) {
+struct Numbers {  // of one database
+  std::vector<TypeCount> counts;
+  std::int64_t overdue = 0;
+};
+
+std::string stats_text(const Backend& backend, const std::vector<DatabaseAnswer<Numbers>>& answers) {
   const auto catalog = backend.types();
   std::map<std::string, Counts> by_type;
   Counts totals{};
   for (const auto& type : catalog->types) by_type.emplace(type->name, Counts{});
-  for (const TypeCount& count : counts) {
-    const BizType* type = catalog->find(count.type_id);
-    const auto status = static_cast<std::size_t>(count.status);
-    totals[status] += count.n;
-    if (type != nullptr) by_type[type->name][status] += count.n;
+  std::int64_t overdue = 0;
+  for (const auto& [place, numbers] : answers) {
+    if (!numbers) continue;
+    overdue += numbers->overdue;
+    for (const TypeCount& count : numbers->counts) {
+      const BizType* type = catalog->find(count.type_id);
+      const auto status = static_cast<std::size_t>(count.status);
+      totals[status] += count.n;
+      if (type != nullptr) by_type[type->name][status] += count.n;
+    }
   }
   std::string text;
   JsonWriter out(text);
@@ -63,18 +79,24 @@ std::string stats_text(const Backend& backend, const std::vector<TypeCount>& cou
       .field("max", late.max)
       .end_object();
   out.key("backlog").begin_object().field("overdue", overdue).field("is_capped", overdue >= kOverdueCap).end_object();
+  write_missing(out, backend, answers);
   out.end_object();
   return text;
 }
 
 void stats(ApiContext& context, const CallPtr& call) {
-  context.on_database(call, [&context, call](Stores& stores) {
-    const auto counts = stores.reports.counts();
-    if (!counts) return call->refuse(context.problem_of(counts.error()));
-    const auto overdue = stores.reports.overdue(kOverdueCap);
-    if (!overdue) return call->refuse(context.problem_of(overdue.error()));
-    call->reply(200, stats_text(context.backend, *counts, *overdue));
-  });
+  scatter<Numbers>(
+      context, call, context.backend.places(),
+      [](Place, Stores& stores) -> Result<Numbers> {
+        auto counts = stores.reports.counts();
+        if (!counts) return counts.error();
+        const auto overdue = stores.reports.overdue(kOverdueCap);
+        if (!overdue) return overdue.error();
+        return Numbers{std::move(*counts), *overdue};
+      },
+      [&context, call](const std::vector<DatabaseAnswer<Numbers>>& answers) {
+        if (!refused_by_all(context, call, answers)) call->reply(200, stats_text(context.backend, answers));
+      });
 }
 
 Route read_route(std::string path, Access access, std::string operation_id, std::string summary, std::string reply,

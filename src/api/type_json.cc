@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/handler_password.h"
 #include "api/job_json.h"
 #include "api/time_text.h"
 
@@ -18,16 +19,27 @@ constexpr std::int64_t kDefaultTimeoutMs = 10'000;  // of a webhook
 
 std::int64_t ms_of(Duration length) { return std::chrono::duration_cast<milliseconds>(length).count(); }
 
-std::string handler_with(const std::string& handler_json, const std::string& secret) {
-  json handler = json::parse(handler_json);
-  handler["secret"] = secret;
-  return handler.dump();
-}
+// The handler object and its secrets: none, one, or several in a list.
+struct Secrets {
+  explicit Secrets(const std::string& handler_json) : handler(json::parse(handler_json, nullptr, false)) {
+    const auto it = handler.is_object() ? handler.find("secret") : handler.end();
+    if (!handler.is_object() || it == handler.end()) return;
+    if (it->is_string()) all.push_back(&*it);
+    if (!it->is_array()) return;
+    for (json& one : *it)
+      if (one.is_string()) all.push_back(&one);
+  }
+  Secrets(const Secrets&) = delete;
+  Secrets& operator=(const Secrets&) = delete;
 
-std::string secret_of(const std::string& handler_json) {
-  const json handler = json::parse(handler_json, nullptr, false);
-  const auto it = handler.is_object() ? handler.find("secret") : handler.end();
-  return handler.is_object() && it != handler.end() && it->is_string() ? it->get<std::string>() : std::string();
+  json handler;
+  std::vector<json*> all;  // in `handler`
+};
+
+std::string with_hidden_secrets(const std::string& handler_json) {
+  Secrets shown(handler_json);
+  for (json* secret : shown.all) *secret = kHiddenSecret;
+  return shown.all.empty() ? handler_json : shown.handler.dump();
 }
 
 void write_backoff(JsonWriter& out, const Backoff& backoff) {
@@ -80,9 +92,7 @@ void read_handler(JsonObject& in, BizType& type) {
 
 void write_type(JsonWriter& out, const BizType& type) {
   out.begin_object().field("name", type.name);
-  out.key("handler").raw(secret_of(type.handler_json).empty()
-                             ? type.handler_json
-                             : handler_with(type.handler_json, std::string(kHiddenSecret)));
+  out.key("handler").raw(with_hidden_password(with_hidden_secrets(type.handler_json)));
   out.field("ttr_ms", ms_of(type.ttr)).field("max_attempts", type.max_attempts).key("backoff");
   write_backoff(out, type.backoff);
   out.field("max_running", type.max_running).field("rate_per_s", type.rate_per_s);
@@ -131,11 +141,16 @@ BizType read_type(JsonObject& in, const std::string& name) {
   return type;
 }
 
-bool restore_secret(BizType& type, const BizType* stored) {
-  if (secret_of(type.handler_json) != kHiddenSecret) return true;
-  const std::string secret = stored != nullptr ? secret_of(stored->handler_json) : std::string();
-  if (secret.empty()) return false;
-  type.handler_json = handler_with(type.handler_json, secret);
+bool restore_secrets(BizType& type, const BizType* stored) {
+  Secrets given(type.handler_json);
+  const Secrets kept(stored != nullptr ? stored->handler_json : "{}");
+  std::size_t used = 0;
+  for (json* secret : given.all) {
+    if (*secret != kHiddenSecret) continue;
+    if (used == kept.all.size()) return false;
+    *secret = *kept.all[used++];
+  }
+  if (used > 0) type.handler_json = given.handler.dump();
   return true;
 }
 

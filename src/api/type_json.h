@@ -25,7 +25,8 @@ bool is_type_name(std::string_view name);
 // edited and put back.
 BizType read_type(JsonObject& in, const std::string& name);
 
-// A handler object whose secret is hidden gets the one of `stored`. False: there is none.
-bool restore_secret(BizType& type, const BizType* stored);
+// Hidden secrets in a handler object stand for those of `stored`, the first for the first. False: there are not so
+// many.
+bool restore_secrets(BizType& type, const BizType* stored);
 
 }  // namespace tocsin

@@ -1,5 +1,7 @@
 // /v1/types: the registry of kinds of timeout.
+#include "api/handler_password.h"
 #include "api/resources.h"
+#include "api/scatter.h"
 #include "api/time_text.h"
 #include "api/type_json.h"
 
@@ -9,6 +11,15 @@ namespace {
 constexpr std::size_t kTypeBody = 65536;
 
 Problem no_such_type(const std::string& name) { return {404, "There is no type \"" + name + "\"."}; }
+
+Problem has_live_jobs() { return {409, "The type has pending or running jobs; cancel them or let them finish first."}; }
+
+// Once everybody who can be reached knows of it: who has the answer may go on to any database.
+void answer_change(ApiContext& context, const CallPtr& call, Stores& home, int status, std::string text) {
+  context.backend.reload_types(home);
+  context.backend.mirror_types(
+      [call, status, text = std::move(text)] { guarded(call, [&] { call->reply(status, text); }); });
+}
 
 // Replies always come from the registry itself: this node's snapshot may be behind another node's change.
 Result<std::optional<BizType>> stored_type(Stores& stores, const std::string& name) {
@@ -21,19 +32,19 @@ Result<std::optional<BizType>> stored_type(Stores& stores, const std::string& na
 }
 
 void put(ApiContext& context, const CallPtr& call, const BizType& wanted) {
-  context.on_database(call, [&context, call, wanted](Stores& stores) {
+  context.on_home(call, [&context, call, wanted](Stores& stores) {
     const auto stored = stored_type(stores, wanted.name);
-    if (!stored) return call->refuse(context.problem_of(stored.error()));
+    if (!stored) return call->refuse(context.problem_of(stored.error(), 0));
     BizType type = wanted;
-    if (!restore_secret(type, *stored ? &**stored : nullptr))
+    if (!restore_secrets(type, *stored ? &**stored : nullptr))
       return call->refuse(
           {400, "This is how a secret is shown, not one; there is none stored to keep.", "handler.secret"});
+    if (const auto problem = restore_password(type, *stored ? &**stored : nullptr)) return call->refuse(*problem);
     if (const auto error = context.backend.check_handler(type))
       return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});
     const auto reply = stores.types.put(type);
-    if (!reply) return call->refuse(context.problem_of(reply.error()));
-    context.backend.reload_types(stores);
-    call->reply(reply->is_new ? 201 : 200, type_text(reply->type));
+    if (!reply) return call->refuse(context.problem_of(reply.error(), 0));
+    answer_change(context, call, stores, reply->is_new ? 201 : 200, type_text(reply->type));
   });
 }
 
@@ -48,17 +59,17 @@ void put(ApiContext& context, const CallPtr& call) {
 }
 
 void get(ApiContext& context, const CallPtr& call) {
-  context.on_database(call, [&context, call](Stores& stores) {
+  context.on_home(call, [&context, call](Stores& stores) {
     const auto type = stored_type(stores, call->arguments[0]);
-    if (!type) return call->refuse(context.problem_of(type.error()));
+    if (!type) return call->refuse(context.problem_of(type.error(), 0));
     *type ? call->reply(200, type_text(**type)) : call->refuse(no_such_type(call->arguments[0]));
   });
 }
 
 void list(ApiContext& context, const CallPtr& call) {
-  context.on_database(call, [&context, call](Stores& stores) {
+  context.on_home(call, [&context, call](Stores& stores) {
     const auto types = stores.types.list();
-    if (!types) return call->refuse(context.problem_of(types.error()));
+    if (!types) return call->refuse(context.problem_of(types.error(), 0));
     std::string text;
     JsonWriter out(text);
     out.begin_object().key("items").begin_array();
@@ -68,28 +79,42 @@ void list(ApiContext& context, const CallPtr& call) {
   });
 }
 
+void remove_at_home(ApiContext& context, const CallPtr& call, Stores& stores) {
+  const std::string& name = call->arguments[0];
+  const auto reply = stores.types.remove(name);
+  if (!reply) return call->refuse(context.problem_of(reply.error(), 0));
+  if (*reply == TypeStore::RemoveReply::not_found) return call->refuse(no_such_type(name));
+  if (*reply == TypeStore::RemoveReply::has_live_jobs) return call->refuse(has_live_jobs());
+  std::string text;
+  JsonWriter(text).begin_object().field("result", "deleted").field("name", name).end_object();
+  answer_change(context, call, stores, 200, std::move(text));
+}
+
+// Jobs of the type may live anywhere: every other database is asked first.
 void remove(ApiContext& context, const CallPtr& call) {
-  context.on_database(call, [&context, call](Stores& stores) {
-    const std::string& name = call->arguments[0];
-    const auto reply = stores.types.remove(name);
-    if (!reply) return call->refuse(context.problem_of(reply.error()));
-    if (*reply == TypeStore::RemoveReply::not_found) return call->refuse(no_such_type(name));
-    if (*reply == TypeStore::RemoveReply::has_live_jobs)
-      return call->refuse({409, "The type has pending or running jobs; cancel them or let them finish first."});
-    context.backend.reload_types(stores);
-    std::string text;
-    JsonWriter(text).begin_object().field("result", "deleted").field("name", name).end_object();
-    call->reply(200, std::move(text));
-  });
+  std::vector<Place> others = context.backend.places();
+  std::erase(others, 0);
+  const auto catalog = context.backend.types();
+  const BizType* type = catalog->find(call->arguments[0]);
+  if (others.empty() || type == nullptr)
+    return context.on_home(call, [&context, call](Stores& stores) { remove_at_home(context, call, stores); });
+  scatter<bool>(
+      context, call, others, [id = type->type_id](Place, Stores& stores) { return stores.reports.has_live_jobs(id); },
+      [&context, call](const std::vector<DatabaseAnswer<bool>>& answers) {
+        for (const auto& [place, is_used] : answers)
+          if (is_used && *is_used) return call->refuse(has_live_jobs());
+        for (const auto& [place, is_used] : answers)
+          if (!is_used) return call->refuse(context.problem_of(is_used.error(), place));
+        context.on_home(call, [&context, call](Stores& stores) { remove_at_home(context, call, stores); });
+      });
 }
 
 void set_paused(ApiContext& context, const CallPtr& call, bool is_paused, std::optional<WallTime> until) {
-  context.on_database(call, [&context, call, is_paused, until](Stores& stores) {
+  context.on_home(call, [&context, call, is_paused, until](Stores& stores) {
     const auto type = stores.types.set_paused(call->arguments[0], is_paused, until);
-    if (!type) return call->refuse(context.problem_of(type.error()));
+    if (!type) return call->refuse(context.problem_of(type.error(), 0));
     if (!*type) return call->refuse(no_such_type(call->arguments[0]));
-    context.backend.reload_types(stores);
-    call->reply(200, type_text(**type));
+    answer_change(context, call, stores, 200, type_text(**type));
   });
 }
 

@@ -1,30 +1,32 @@
-// A fixed number of threads for work that may block, with a bounded queue in front.
+// Threads for work that may block, shared fairly between those who bring it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <thread>
-#include <vector>
 
 #include "tocsin/clock.h"
 
 namespace tocsin {
 
-// Tasks start in the order given. A task must not throw.
-// Thread: try_run any; the rest owner only.
+// Tasks belong to lanes (one per type of job, say). Those of a lane start in the order given, and lanes take turns. A
+// lane of which nothing runs does not wait for lanes that block: when all threads are busy it gets a spare one, as long
+// as there are any. A task must not throw. Thread: try_run any; the rest owner only.
 class WorkerPool {
  public:
-  // REQUIRES: threads > 0. `capacity` counts waiting tasks, not running ones.
-  WorkerPool(int threads, std::size_t capacity);
+  // REQUIRES: threads > 0. `capacity` counts waiting tasks of one lane, not running ones. Spare threads are started
+  // when they are needed.
+  WorkerPool(int threads, std::size_t capacity, int spare_threads = 0);
   ~WorkerPool();  // stop(0)
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  std::size_t threads() const { return threads_.size(); }
+  std::size_t threads() const;  // without spare ones
 
-  // False: the queue is full or the pool is stopped; `task` will not run.
-  bool try_run(std::function<void()> task);
+  // False: the lane is full or the pool is stopped; `task` will not run.
+  bool try_run(std::int64_t lane, std::function<void()> task);
+  bool try_run(std::function<void()> task) { return try_run(0, std::move(task)); }
 
   // Refuses further tasks and waits up to `grace` for those accepted. True: all have run. False: what still waited is
   // discarded, and tasks still running are left to themselves on detached threads: they must own whatever they touch.
@@ -32,10 +34,11 @@ class WorkerPool {
 
  private:
   struct State;
+  static void start_thread(const std::shared_ptr<State>& state);
+  static void call_help(const std::shared_ptr<State>& state);
   static void work(const std::shared_ptr<State>& state);
 
   const std::shared_ptr<State> state_;  // shared with the threads, which may outlive the pool
-  std::vector<std::thread> threads_;
 };
 
 }  // namespace tocsin

@@ -16,10 +16,11 @@
 namespace tocsin {
 namespace {
 
-constexpr std::array<std::string_view, 20> kSettings = {
-    "database",      "listen",    "token-file",  "node-name", "shards",  "migrate", "max-attribute-bytes",
-    "allow-webhook", "retain",    "api-threads", "claimers",  "db-pool", "workers", "queue-capacity",
-    "drain-timeout", "log-level", "log-format",  "url",       "token",   "timeout"};
+constexpr std::array<std::string_view, 22> kSettings = {
+    "database",       "listen",        "token-file",  "node-name",  "shards",  "migrate", "max-attribute-bytes",
+    "allow-webhook",  "retain",        "api-threads", "claimers",   "db-pool", "workers", "sql-workers",
+    "queue-capacity", "drain-timeout", "log-level",   "log-format", "url",     "token",   "timeout",
+    "entry"};
 
 std::string scalar(const toml::node& value, const std::string& where) {
   if (const auto* text = value.as_string()) return text->get();
@@ -34,6 +35,21 @@ std::vector<std::string> values_of(const toml::node& value, const std::string& w
   std::vector<std::string> values;
   for (const auto& item : *list) values.push_back(scalar(item, where));
   return values;
+}
+
+// Tables of [[entry]], each as a JSON object: what --entry takes.
+std::vector<std::string> tables_of(const toml::node& value, const std::string& where) {
+  std::vector<std::string> tables;
+  const auto* list = value.as_array();
+  for (std::size_t i = 0; list && i < list->size(); ++i) {
+    const auto* table = list->get(i)->as_table();
+    if (!table) throw BadUsage(where + " must be tables, written as [[entry]]");
+    std::ostringstream text;
+    text << toml::json_formatter(*table);
+    tables.push_back(text.str());
+  }
+  if (!list) throw BadUsage(where + " must be tables, written as [[entry]]");
+  return tables;
 }
 
 // An option is known by its first long name, without the dashes.
@@ -82,7 +98,8 @@ ConfigFile parse_config(const std::string& text, const std::string& path) {
     std::replace(name.begin(), name.end(), '_', '-');
     const std::string where = path + ": '" + printable(key.str()) + "'";
     if (!is_setting(name)) throw BadUsage(where + " is no setting; see tocsin serve --help");
-    if (!file.emplace(name, values_of(value, where)).second) throw BadUsage(where + " is given twice");
+    if (!file.emplace(name, name == "entry" ? tables_of(value, where) : values_of(value, where)).second)
+      throw BadUsage(where + " is given twice");
   }
   return file;
 }
@@ -115,7 +132,13 @@ void apply_settings(CLI::App& command, const Environment& environment) {
 std::vector<std::string> split_databases(const std::string& text) {
   const auto begins_one = [](std::string_view rest) {
     rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-    if (rest.starts_with("postgres://") || rest.starts_with("postgresql://")) return true;
+    const auto is_url = [](std::string_view word) {
+      return word.starts_with("postgres://") || word.starts_with("postgresql://");
+    };
+    if (is_url(rest)) return true;
+    const std::size_t name = std::min(rest.find('='), rest.size());
+    if (name > 0 && rest.find_first_of("/ :@,") > name && name < rest.size() && is_url(rest.substr(name + 1)))
+      return true;
     const std::size_t word = rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
     return word != 0 && word != std::string_view::npos && rest[word] == '=';
   };

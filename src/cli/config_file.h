@@ -39,8 +39,8 @@ std::string variable_of(const std::string& option);
 // parsed.
 void apply_settings(CLI::App& command, const Environment& environment);
 
-// "a,b" of TOCSIN_DATABASE: a comma separates where a new connection string begins (scheme:// or key=), so that one
-// with several hosts ("host=a,b") stays whole.
+// "a,b" of TOCSIN_DATABASE: a comma separates where a new connection string begins (scheme://, name=scheme:// or key=),
+// so that one with several hosts ("host=a,b") stays whole.
 std::vector<std::string> split_databases(const std::string& text);
 
 }  // namespace tocsin

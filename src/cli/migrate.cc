@@ -18,7 +18,9 @@ void add_migrate_command(CLI::App& root, Chosen& chosen) {
   CLI::App* command = add_command(root, "migrate", "Create or upgrade the schema",
                                   "Safe to repeat: what is applied already stays as it is.\n"
                                   "Example:\n"
-                                  "  tocsin migrate --database postgresql://tocsin@127.0.0.1/tocsin");
+                                  "  tocsin migrate --database postgresql://tocsin@127.0.0.1/tocsin\n"
+                                  "The first migration spreads the shards over all databases that it is given:\n"
+                                  "  tocsin migrate --database a=postgresql://... --database b=postgresql://...");
   add_database_options(*command, *config);
   on_run(command, chosen, config, migrate);
 }

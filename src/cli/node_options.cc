@@ -24,6 +24,11 @@ void add_capacity_options(CLI::App& command, NodeConfig& config) {
   count("--claimers", config.claimers, "Threads that claim jobs, besides the express (2)");
   count("--db-pool", config.db_pool, "Database connections for the API (4)");
   count("--workers", config.workers, "Threads for in-process handlers (4)");
+  count("--sql-workers", config.sql_workers, "Connections for functions of sql handlers (2)");
+  command.add_option("--webhook-connections", config.webhook_connections, "Webhooks at once per endpoint (256)")
+      ->check(CLI::Range(1, 4096))
+      ->option_text("N")
+      ->group("Capacity");
   command.add_option("--queue-capacity", config.queue_capacity, "Candidates held in memory (100000)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}))
       ->option_text("N")
@@ -59,7 +64,7 @@ std::map<std::string, int> parse_retain(const std::string& text) {
 
 void add_database_options(CLI::App& command, NodeConfig& config) {
   command.add_option("--config", "TOML file with these options as keys")->option_text("FILE")->expected(1);
-  command.add_option("--database", config.databases, "PostgreSQL URL; repeatable, the first is home")
+  command.add_option("--database", config.databases, "PostgreSQL URL, or NAME=URL; repeatable, the first is home")
       ->allow_extra_args(false)
       ->option_text("URL");
   command.add_option("--shards", config.shards, "Shard count, fixed by the first migration (64)")
@@ -85,6 +90,10 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
       ->allow_extra_args(false)
       ->delimiter(',')
       ->option_text("CIDR");
+  command.add_option("--webhook-ca", config.webhook_ca_file, "Certificates that webhooks trust")->option_text("FILE");
+  command.add_option("--entry", config.entries, "Topic whose messages become jobs, as JSON; repeatable")
+      ->allow_extra_args(false)
+      ->option_text("JSON");
   command
       .add_option_function<std::string>(
           "--retain",

@@ -10,7 +10,11 @@ MonoTime ShardOwner::step(MonoTime) {
   std::vector<Shard> owned;
   for (std::size_t shard = 0; shard < view->map.owners.size(); ++shard)
     if (view->map.owners[shard] == config_.id) owned.push_back(static_cast<Shard>(shard));
-  if (owned != owned_) hooks_.owned(owned_ = std::move(owned));
+  if (owned != owned_ || view->map.places != places_) {
+    owned_ = std::move(owned);
+    places_ = view->map.places;
+    hooks_.owned(owned_, view->map);
+  }
 
   std::vector<NodeId> before = view->map.owners;
   before.resize(static_cast<std::size_t>(config_.shards));

@@ -18,8 +18,9 @@ namespace tocsin {
 class ShardOwner final : public Stage {
  public:
   struct Hooks {
-    std::function<void(std::vector<Shard>)> owned;  // this node's shards from now on, in order
-    std::function<void()> proposed;                 // the map may have changed: read it
+    // This node's shards from now on, in order, and where they live.
+    std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
+    std::function<void()> proposed;  // the map may have changed: read it
   };
   ShardOwner(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
@@ -37,6 +38,7 @@ class ShardOwner final : public Stage {
   EventSink& events_;
   const Hooks hooks_;
   std::vector<Shard> owned_;
+  std::vector<Place> places_;
   std::shared_ptr<const ClusterView> judged_;
 };
 

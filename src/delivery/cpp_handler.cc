@@ -1,9 +1,10 @@
 #include "delivery/cpp_handler.h"
 
 #include <algorithm>
-#include <atomic>
-#include <unordered_map>
 #include <utility>
+
+#include "delivery/in_flight.h"
+#include "delivery/pace.h"
 
 namespace tocsin {
 namespace {
@@ -12,11 +13,13 @@ constexpr Duration kFullQueuePause = std::chrono::seconds(1);
 // Claimed ahead of the workers: as much as they work off in this time, so that a quick function never waits for a claim
 // and a slow one does not sit on jobs that another node could run.
 constexpr Duration kAhead = std::chrono::milliseconds(200);
-constexpr std::int64_t kLeastAhead = 1, kMostAhead = 256;  // jobs per worker
+constexpr std::size_t kMostAhead = 256;  // jobs per worker
 
 Outcome call(const CppHandler& function, const Job& job) {
   try {
-    return function(job);
+    Outcome outcome = function(job);
+    outcome.is_written = false;  // it cannot have been: the function has no token
+    return outcome;
   } catch (const std::exception& error) {
     return Outcome::retry(error.what());
   } catch (...) {
@@ -37,63 +40,6 @@ std::shared_ptr<const CppHandler> CppHandlers::find(const std::string& type_name
   return it == by_type_.end() ? nullptr : it->second;
 }
 
-// Every attempt that was handed over and has not ended; whoever takes an attempt out calls its finish, so it is called
-// once.
-// Thread: any.
-class CppRunner::InFlight {
- public:
-  // 0: closed, `finish` is untouched.
-  std::uint64_t add(Handler::Finish& finish) {
-    std::lock_guard lock(mutex_);
-    if (is_closed_) return 0;
-    attempts_.emplace(++last_, Attempt{std::move(finish)});
-    return last_;
-  }
-
-  // False: it was ended by close(), and must not begin.
-  bool begin(std::uint64_t attempt) {
-    std::lock_guard lock(mutex_);
-    const auto it = attempts_.find(attempt);
-    if (it == attempts_.end()) return false;
-    it->second.has_begun = true;
-    return true;
-  }
-
-  void end(std::uint64_t attempt, Outcome outcome) {
-    Handler::Finish finish;
-    {
-      std::lock_guard lock(mutex_);
-      const auto it = attempts_.find(attempt);
-      if (it == attempts_.end()) return;  // ended by close()
-      finish = std::move(it->second.finish);
-      attempts_.erase(it);
-    }
-    finish(std::move(outcome));
-  }
-
-  void close() {
-    std::unordered_map<std::uint64_t, Attempt> left;
-    {
-      std::lock_guard lock(mutex_);
-      is_closed_ = true;
-      left.swap(attempts_);
-    }
-    for (const auto& [number, attempt] : left)
-      attempt.finish(attempt.has_begun ? Outcome::retry("shutting down") : Outcome::not_started(Duration(0)));
-  }
-
- private:
-  struct Attempt {
-    Handler::Finish finish;
-    bool has_begun = false;
-  };
-
-  std::mutex mutex_;
-  std::unordered_map<std::uint64_t, Attempt> attempts_;
-  std::uint64_t last_ = 0;
-  bool is_closed_ = false;
-};
-
 class CppRunner::FunctionHandler final : public Handler {
  public:
   FunctionHandler(CppRunner& runner, std::shared_ptr<const CppHandler> function)
@@ -105,7 +51,7 @@ class CppRunner::FunctionHandler final : public Handler {
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
     // A task may be left behind by stop(): the clock must live as long as the process.
     const bool is_queued = runner_.workers_.try_run(
-        [in_flight, attempt, job, function = function_, pace = pace_, &clock = runner_.clock_] {
+        job.job.type_id, [in_flight, attempt, job, function = function_, pace = pace_, &clock = runner_.clock_] {
           const MonoTime begun = clock.now();
           if (begun >= std::min(job.lease_deadline, job.start_by))
             return in_flight->end(attempt, Outcome::not_started(Duration(0)));
@@ -117,26 +63,9 @@ class CppRunner::FunctionHandler final : public Handler {
     if (!is_queued) in_flight->end(attempt, Outcome::not_started(kFullQueuePause));
   }
 
-  std::size_t room() const override {
-    const std::int64_t each = std::clamp<std::int64_t>(kAhead / pace_->mean(), kLeastAhead, kMostAhead);
-    return static_cast<std::size_t>(each) * runner_.workers_.threads();
-  }
+  std::size_t room() const override { return pace_->fitting(kAhead, kMostAhead) * runner_.workers_.threads(); }
 
  private:
-  // How long the function takes: a moving mean over about the last 16 calls, at least a microsecond.
-  // Thread: any.
-  class Pace {
-   public:
-    Duration mean() const { return Duration(mean_us_.load()); }
-    void took(Duration time) {
-      const std::int64_t mean = mean_us_.load();  // two at once lose one of the samples, which does no harm
-      mean_us_ = std::max<std::int64_t>(1, mean + (time.count() - mean) / 16);
-    }
-
-   private:
-    std::atomic<std::int64_t> mean_us_{1000};
-  };
-
   CppRunner& runner_;
   const std::shared_ptr<const CppHandler> function_;
   const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();  // shared with functions that overrun
@@ -149,6 +78,16 @@ void CppRunner::stop() { in_flight_->close(); }
 
 std::shared_ptr<Handler> CppRunner::handler_for(std::shared_ptr<const CppHandler> function) {
   return std::make_shared<FunctionHandler>(*this, std::move(function));
+}
+
+std::shared_ptr<Handler> CppKind::make(const BizType& type) {
+  auto function = functions_.find(type.name);
+  return function ? runner_.handler_for(std::move(function)) : nullptr;
+}
+
+void CppKind::stop(Duration grace) {
+  workers_.stop(grace);
+  runner_.stop();
 }
 
 }  // namespace tocsin

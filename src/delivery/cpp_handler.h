@@ -7,9 +7,11 @@
 #include <string>
 
 #include "base/worker_pool.h"
-#include "tocsin/handler.h"
+#include "delivery/handler_kind.h"
 
 namespace tocsin {
+
+class InFlight;
 
 // The functions by name of type.
 // Thread: any.
@@ -25,7 +27,8 @@ class CppHandlers {
   std::map<std::string, std::shared_ptr<const CppHandler>> by_type_;
 };
 
-// Runs attempts on a worker pool. An exception is a retry with its message. A function that overruns its lease is left
+// Runs attempts on a worker pool, each type in a lane of its own: one whose function is slow, blocks for ever or fails
+// holds up no other. An exception is a retry with its message. A function that overruns its lease is left
 // running; its outcome comes late and is refused by the store. An attempt that no worker begins in time, or that finds
 // the queue full, does not start and does not count.
 // Thread: stop and destructor owner only; the rest any.
@@ -43,11 +46,31 @@ class CppRunner {
 
  private:
   class FunctionHandler;
-  class InFlight;
 
   WorkerPool& workers_;
   const Clock& clock_;
   const std::shared_ptr<InFlight> in_flight_;  // shared with functions that overrun, which may outlive the runner
+};
+
+class CppKind final : public HandlerKind {
+ public:
+  // REQUIRES: `functions` outlives the kind, `clock` the process: a function that overruns may outlive its node.
+  // `queue`: how many attempts may wait for a thread.
+  CppKind(const CppHandlers& functions, int threads, std::size_t queue, const Clock& clock)
+      : functions_(functions), workers_(threads, queue, kSpareThreads), runner_(workers_, clock) {}
+
+  std::string name() const override { return "cpp"; }
+  // A node without the function may still register the type.
+  std::optional<Error> check(const BizType& type) const override { return check_bare(type); }
+  std::shared_ptr<Handler> make(const BizType& type) override;
+  void stop(Duration grace) override;
+
+ private:
+  static constexpr int kSpareThreads = 64;  // as many types may have functions that block for good
+
+  const CppHandlers& functions_;
+  WorkerPool workers_;
+  CppRunner runner_;
 };
 
 }  // namespace tocsin

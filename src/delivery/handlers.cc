@@ -1,38 +1,11 @@
 #include "delivery/handlers.h"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 #include <utility>
 
-#include "delivery/cpp_handler.h"
-#include "delivery/webhook.h"
-#include "delivery/webhook_settings.h"
+#include "base/assert.h"
 
 namespace tocsin {
-namespace {
-
-// Types without settings: the kind alone.
-std::optional<Error> check_bare(const BizType& type) {
-  const auto handler = nlohmann::json::parse(type.handler_json, nullptr, /*allow_exceptions=*/false);
-  if (!handler.is_object()) return Error{ErrorCode::invalid, "must be an object", "handler"};
-  for (const auto& [name, value] : handler.items()) {
-    if (name != "kind") return Error{ErrorCode::invalid, "unknown field", "handler." + name};
-  }
-  return {};
-}
-
-class NoopHandler final : public Handler {
- public:
-  void start(const ClaimedJob&, Finish finish) override { finish(Outcome::done()); }
-};
-
-// Jobs of pull types are claimed for consumers and handed to them by the claimer. Here come only those that were
-// claimed before their type became one.
-class PullHandler final : public Handler {
- public:
-  void start(const ClaimedJob&, Finish finish) override { finish(Outcome::not_started(Duration(0))); }
-};
-
-}  // namespace
 
 // The handler of one type across changes of its settings.
 class HandlerRegistry::TypeHandler final : public Handler {
@@ -54,6 +27,11 @@ class HandlerRegistry::TypeHandler final : public Handler {
     return current_->room();
   }
 
+  std::string hold_reason() const override {
+    std::lock_guard lock(mutex_);
+    return current_->hold_reason();
+  }
+
   bool has(const std::string& handler_json) const {
     std::lock_guard lock(mutex_);
     return handler_json_ == handler_json;
@@ -71,24 +49,48 @@ class HandlerRegistry::TypeHandler final : public Handler {
   std::shared_ptr<Handler> current_;
 };
 
-HandlerRegistry::HandlerRegistry(WebhookClient& webhooks, CppRunner& runner, const CppHandlers& functions) {
-  kinds_["noop"] = {check_bare, [](const BizType&) { return std::make_shared<NoopHandler>(); }};
-  kinds_["pull"] = {check_bare, [](const BizType&) { return std::make_shared<PullHandler>(); }};
-  kinds_["webhook"] = {[](const BizType& type) { return check_webhook(type.handler_json, type.ttr); },
-                       [&webhooks](const BizType& type) { return webhooks.handler_for(type); }};
-  kinds_["cpp"] = {check_bare, [&runner, &functions](const BizType& type) {
-                     auto function = functions.find(type.name);
-                     return function ? runner.handler_for(std::move(function)) : nullptr;
-                   }};
-}
-
+HandlerRegistry::HandlerRegistry() = default;
 HandlerRegistry::~HandlerRegistry() = default;
 
+void HandlerRegistry::add(std::unique_ptr<HandlerKind> kind) {
+  const bool is_new = by_name_.emplace(kind->name(), kind.get()).second;
+  TOCSIN_ASSERT(is_new);
+  kinds_.push_back(std::move(kind));
+}
+
+Status HandlerRegistry::start() {
+  for (const auto& kind : kinds_) {
+    if (auto done = kind->start(); !done) return done;
+  }
+  return Unit{};
+}
+
+void HandlerRegistry::stop(Duration grace, const Clock& clock) {
+  const MonoTime deadline = clock.now() + grace;
+  for (const auto& kind : kinds_) kind->stop(std::max(deadline - clock.now(), Duration(0)));
+}
+
+std::vector<KindMetric> HandlerRegistry::metrics() {
+  std::vector<KindMetric> all;
+  for (const auto& kind : kinds_) {
+    for (KindMetric& metric : kind->metrics()) all.push_back(std::move(metric));
+  }
+  return all;
+}
+
+void HandlerRegistry::on_room_change(const std::function<void()>& changed) {
+  for (const auto& kind : kinds_) kind->on_room_change(changed);
+}
+
+HandlerKind* HandlerRegistry::kind_of(const BizType& type) const {
+  const auto kind = by_name_.find(type.handler_kind);
+  return kind == by_name_.end() ? nullptr : kind->second;
+}
+
 std::optional<Error> HandlerRegistry::check(const BizType& type) const {
-  const auto kind = kinds_.find(type.handler_kind);
-  if (kind != kinds_.end()) return kind->second.check(type);
+  if (const HandlerKind* kind = kind_of(type)) return kind->check(type);
   std::string known;
-  for (const auto& [name, unused] : kinds_) known += (known.empty() ? "" : ", ") + name;
+  for (const auto& [name, unused] : by_name_) known += (known.empty() ? "" : ", ") + name;
   return Error{ErrorCode::invalid, "must be one of " + known, "handler.kind"};
 }
 
@@ -97,8 +99,8 @@ Handler* HandlerRegistry::find(const BizType& type) {
   const auto known = by_type_.find(type.type_id);
   if (known != by_type_.end() && known->second->has(type.handler_json)) return known->second.get();
 
-  const auto kind = kinds_.find(type.handler_kind);
-  std::shared_ptr<Handler> made = kind == kinds_.end() ? nullptr : kind->second.make(type);
+  HandlerKind* const kind = kind_of(type);
+  std::shared_ptr<Handler> made = kind ? kind->make(type) : nullptr;
   if (!made) return nullptr;
   if (known != by_type_.end()) {
     known->second->set(type.handler_json, std::move(made));

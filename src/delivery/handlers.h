@@ -1,31 +1,34 @@
-// From a type to the handler of its jobs. A new kind is one file in this folder and one line in handlers.cc.
+// From a type to the handler of its jobs.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
-#include "tocsin/biz_type.h"
-#include "tocsin/error.h"
-#include "tocsin/handler.h"
+#include "delivery/handler_kind.h"
 
 namespace tocsin {
 
-class CppHandlers;
-class CppRunner;
-class WebhookClient;
-
 // Settings are parsed once per (type_id, handler_json), not once per job.
-// Thread: any.
+// Thread: check, find, can_run any; the rest owner only.
 class HandlerRegistry {
  public:
-  // REQUIRES: all three outlive the registry.
-  HandlerRegistry(WebhookClient& webhooks, CppRunner& runner, const CppHandlers& functions);
+  HandlerRegistry();
   ~HandlerRegistry();
+
+  // REQUIRES: before start() and before the first check() or find(); no kind of that name was added.
+  void add(std::unique_ptr<HandlerKind> kind);
+
+  // Of every kind, in the order they were added; stops at the first that fails.
+  Status start();
+  // Of every kind, in that order; the grace is for all of them together.
+  void stop(Duration grace, const Clock& clock);
+  std::vector<KindMetric> metrics();
+  void on_room_change(const std::function<void()>& changed);
 
   // Empty when the handler of the type is right; otherwise Error invalid with the field at fault, e.g. `handler.kind`.
   std::optional<Error> check(const BizType& type) const;
@@ -38,13 +41,12 @@ class HandlerRegistry {
   bool can_run(const BizType& type) { return find(type) != nullptr; }
 
  private:
-  struct Kind {
-    std::function<std::optional<Error>(const BizType&)> check;
-    std::function<std::shared_ptr<Handler>(const BizType&)> make;  // null: cannot run here
-  };
   class TypeHandler;
 
-  std::map<std::string, Kind> kinds_;
+  HandlerKind* kind_of(const BizType& type) const;
+
+  std::vector<std::unique_ptr<HandlerKind>> kinds_;
+  std::map<std::string, HandlerKind*> by_name_;
   std::mutex mutex_;
   std::unordered_map<TypeId, std::unique_ptr<TypeHandler>> by_type_;
 };

@@ -1,4 +1,4 @@
-// Sends HTTP requests: many at once on one thread, each exactly once and within one total deadline.
+// Sends HTTP requests: thousands at once on a few threads, each exactly once and within one total deadline.
 //
 // Guarantees
 //  - One send is at most one request on the wire. A kept connection that has died is noticed before the request is
@@ -10,6 +10,7 @@
 //  past 64 KiB or the
 //    deadline the connection is closed instead.
 //  - Memory: at most 16 KiB of answer header and 64 KiB of answer body per connection, whatever the peer sends.
+//  - Only addresses that the guard allows are connected to, whatever a name resolves to. No proxy is ever used.
 //  - HTTPS peers are verified: certificate chain and host name, TLS 1.2 or later.
 //  - A name that resolves slowly, or a peer that answers slowly, takes nothing from the others.
 #pragma once
@@ -21,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "delivery/address_guard.h"
 #include "tocsin/clock.h"
 #include "tocsin/error.h"
 
@@ -42,6 +44,8 @@ struct OutboundRequest {
   Duration timeout{};                   // from the moment a connection may be used
   MonoTime deadline{};                  // absolute, waiting for a connection included
   MonoTime start_by = MonoTime::max();  // not to be sent after this: Error conflict
+  // Asked when its turn comes, on the sender's thread; false: it is not sent, Error conflict. Must not block or throw.
+  std::function<bool()> may_begin = {};
 };
 
 struct OutboundReply {
@@ -49,19 +53,34 @@ struct OutboundReply {
   std::string retry_after;  // the header as sent, or empty
 };
 
+class SenderLoop;
+class Resolver;
+
 struct HttpSenderOptions {
+  int threads = 2;
   int max_connections = 256;  // per origin; further requests wait their turn inside
   // Less than the 5 s after which common servers close idle connections: theirs and our next request would cross.
   Duration idle_timeout = std::chrono::seconds(4);
   std::string ca_file = {};  // PEM, trusted besides the system's own; may be empty
+  AddressGuard guard = {};
+  std::shared_ptr<Resolver> resolver = {};  // null: the system's
 };
 
-// Thread: send any; the rest owner only. `done` runs on the sender's thread (after stop() on the caller's) and must not
-// block or throw.
+// Since the start, or now.
+struct HttpSenderStats {
+  std::int64_t in_flight = 0;  // requests that have their turn
+  std::int64_t waiting = 0;    // for their turn
+  std::int64_t requests = 0;   // sent, or in part
+  std::int64_t connects = 0;   // attempts to connect; the other requests went over kept connections
+};
+
+// Every origin lives on one of the threads: what belongs to it needs no lock.
+// Thread: send, call_at, stats any; the rest owner only. `done` runs on a thread of the sender (after stop() on the
+// caller's) and must not block or throw.
 class HttpSender {
  public:
-  // Error conflict: no connection became free for it. unavailable: the peer could not be reached. in_doubt: the request
-  // was sent, or in part, and no answer came.
+  // Error conflict: no connection became free for it, or it may not begin. unavailable: the peer could not be reached.
+  // in_doubt: the request was sent, or in part, and no answer came. invalid: no address of the host may be called.
   using Done = std::function<void(Result<OutboundReply>)>;
 
   HttpSender(HttpSenderOptions options, const Clock& clock);
@@ -74,10 +93,13 @@ class HttpSender {
   void stop();
   // POST. Before start() it waits, after stop() it is refused through `done`.
   void send(OutboundRequest request, Done done);
+  // `call` runs on a thread of the sender, at that time or later; not after stop().
+  void call_at(MonoTime time, std::function<void()> call);
+  HttpSenderStats stats() const;
 
  private:
-  class Engine;
-  const std::unique_ptr<Engine> engine_;
+  const HttpSenderOptions options_;
+  std::vector<std::unique_ptr<SenderLoop>> loops_;
 };
 
 }  // namespace tocsin

@@ -36,17 +36,22 @@ std::optional<std::string> decode_webhook_secret(std::string_view secret) {
   return key;
 }
 
-std::string sign_webhook(std::string_view key, std::string_view id, std::int64_t timestamp, std::string_view body) {
+std::string sign_webhook(std::span<const std::string> keys, std::string_view id, std::int64_t timestamp,
+                         std::string_view body) {
   std::string content;
   content.reserve(id.size() + body.size() + 24);
   content.append(id).append(1, '.').append(std::to_string(timestamp)).append(1, '.').append(body);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  const unsigned char* made =
-      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-           reinterpret_cast<const unsigned char*>(content.data()), content.size(), digest.data(), &size);
-  TOCSIN_ASSERT(made != nullptr);
-  return "v1," + to_base64({reinterpret_cast<const char*>(digest.data()), size});
+  std::string header;
+  for (const std::string& key : keys) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int size = 0;
+    const unsigned char* made =
+        HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+             reinterpret_cast<const unsigned char*>(content.data()), content.size(), digest.data(), &size);
+    TOCSIN_ASSERT(made != nullptr);
+    header += (header.empty() ? "v1," : " v1,") + to_base64({reinterpret_cast<const char*>(digest.data()), size});
+  }
+  return header;
 }
 
 }  // namespace tocsin

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,9 @@ namespace tocsin {
 // The key inside `whsec_<base64>`; empty when the text is anything else.
 std::optional<std::string> decode_webhook_secret(std::string_view secret);
 
-// The webhook-signature header: "v1," and base64 of HMAC-SHA256(key, "<id>.<timestamp>.<body>").
-std::string sign_webhook(std::string_view key, std::string_view id, std::int64_t timestamp, std::string_view body);
+// The webhook-signature header: for each key "v1," and base64 of HMAC-SHA256(key, "<id>.<timestamp>.<body>"), separated
+// by spaces. A receiver accepts when one of them is right.
+std::string sign_webhook(std::span<const std::string> keys, std::string_view id, std::int64_t timestamp,
+                         std::string_view body);
 
 }  // namespace tocsin

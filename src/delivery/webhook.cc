@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <boost/beast/http/status.hpp>
-#include <charconv>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/lease_token.h"
+#include "delivery/event_body.h"
+#include "delivery/retry_after.h"
 #include "delivery/signature.h"
 #include "delivery/webhook_settings.h"
 
@@ -13,36 +14,8 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kNoConnectionPause = std::chrono::seconds(1);
-constexpr std::chrono::seconds kLongestRetryAfter = std::chrono::hours(24);
 
-std::string to_rfc3339(WallTime time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
-  char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
-  return text;
-}
-
-// Retry-After in its form of seconds; anything else counts as absent.
-std::optional<Duration> read_retry_after(const std::string& text) {
-  const bool is_number = !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-  if (!is_number) return {};
-  std::int64_t seconds = 0;
-  const bool is_huge = std::from_chars(text.data(), text.data() + text.size(), seconds).ec != std::errc();
-  if (is_huge || seconds > kLongestRetryAfter.count()) return kLongestRetryAfter;
-  return std::chrono::seconds(seconds);
-}
-
-Outcome outcome_of(const Result<OutboundReply>& answer, const std::string& origin) {
-  // An attempt that never got its turn is none.
-  if (!answer && answer.error().code == ErrorCode::conflict) return Outcome::not_started(kNoConnectionPause);
-  if (!answer) return Outcome::retry(answer.error().message);
-  const OutboundReply& reply = answer.value();
-  if (reply.status / 100 == 2) return Outcome::done();
+Outcome outcome_of_status(const OutboundReply& reply, const std::string& origin, WallTime now) {
   std::string message = origin + " answered " + std::to_string(reply.status);
   if (const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(reply.status));
       known != boost::beast::http::status::unknown) {
@@ -52,15 +25,28 @@ Outcome outcome_of(const Result<OutboundReply>& answer, const std::string& origi
   if (reply.status == 410) return Outcome::dead(std::move(message));
   if (reply.status / 100 == 3) message += " (redirects are not followed)";
   const bool asks_for_time = reply.status == 429 || reply.status == 503;
-  return Outcome::retry(std::move(message), asks_for_time ? read_retry_after(reply.retry_after) : std::nullopt);
+  return Outcome::retry(std::move(message), asks_for_time ? read_retry_after(reply.retry_after, now) : std::nullopt);
+}
+
+// What an attempt tells of its endpoint. An answer is an answer, whatever it says: whoever refuses quickly costs
+// little, and the backoff sees to it.
+void report(Endpoint& endpoint, const std::optional<Endpoint::Permit>& permit, const Result<OutboundReply>& answer) {
+  if (answer) return endpoint.answered();
+  if (!permit) return;
+  const ErrorCode code = answer.error().code;
+  code == ErrorCode::unavailable || code == ErrorCode::in_doubt ? endpoint.failed(*permit)
+                                                                : endpoint.abandoned(*permit);
 }
 
 }  // namespace
 
-class WebhookClient::TypeHandler final : public Handler {
+class WebhookKind::TypeHandler final : public Handler {
  public:
-  TypeHandler(WebhookClient& client, const BizType& type, WebhookSettings its_settings)
-      : settings(std::move(its_settings)), type_json(nlohmann::json(type.name).dump()), client_(client) {}
+  TypeHandler(WebhookKind& client, const BizType& type, WebhookSettings its_settings)
+      : settings(std::move(its_settings)),
+        type_json(nlohmann::json(type.name).dump()),
+        endpoint(client.endpoints_.at(settings.target.origin)),
+        client_(client) {}
 
   // The one place where what the libraries throw is caught.
   void start(const ClaimedJob& job, Finish finish) override {
@@ -71,32 +57,106 @@ class WebhookClient::TypeHandler final : public Handler {
     }
   }
 
-  // As many waiting as on their way: what ends is followed at once.
-  std::size_t room() const override { return 2 * static_cast<std::size_t>(client_.options_.http.max_connections); }
+  std::size_t room() const override {
+    switch (endpoint->state()) {
+      case Endpoint::State::open:
+        return 0;
+      case Endpoint::State::half_open:
+        return 1;
+      case Endpoint::State::closed:
+        break;
+    }
+    // As many waiting as on their way: what ends is followed at once.
+    return 2 * static_cast<std::size_t>(client_.options_.http.max_connections);
+  }
+
+  std::string hold_reason() const override {
+    const std::string who = "its endpoint " + endpoint->origin();
+    switch (endpoint->state()) {
+      case Endpoint::State::open:
+        return who + " has not answered for a while and is left alone for another " +
+               std::to_string(endpoint->pause_left() / std::chrono::milliseconds(1)) + " ms";
+      case Endpoint::State::half_open:
+        return who + " has not answered for a while and gets one attempt at a time until it does";
+      case Endpoint::State::closed:
+        break;
+    }
+    return {};
+  }
 
   const WebhookSettings settings;
   const std::string type_json;
+  const std::shared_ptr<Endpoint> endpoint;
 
  private:
-  WebhookClient& client_;
+  WebhookKind& client_;
 };
 
-WebhookClient::WebhookClient(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job)
+WebhookKind::WebhookKind(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job)
     : options_(std::move(options)),
+      clock_(clock),
       wall_now_(std::move(wall_now)),
       write_job_(std::move(write_job)),
-      sender_(options_.http, clock) {}
-WebhookClient::~WebhookClient() = default;
-Status WebhookClient::start() { return sender_.start(); }
-void WebhookClient::stop() { sender_.stop(); }
+      sender_(options_.http, clock),
+      endpoints_(options_.breaker, clock, [this](Endpoint::State, MonoTime again_at) {
+        tell_room();
+        if (again_at != MonoTime::max()) sender_.call_at(again_at, [this] { tell_room(); });
+      }) {}
 
-std::shared_ptr<Handler> WebhookClient::handler_for(const BizType& type) {
+// The sender's threads must not find the endpoints gone.
+WebhookKind::~WebhookKind() { sender_.stop(); }
+Status WebhookKind::start() { return sender_.start(); }
+// Requests had their grace while the engine drained; what is in flight now is cancelled.
+void WebhookKind::stop(Duration) { sender_.stop(); }
+
+// Many endpoints may change within moments: one word for all of them.
+void WebhookKind::tell_room() {
+  constexpr Duration kTogether = std::chrono::milliseconds(5);
+  if (!room_changed_ || is_tell_coming_.exchange(true)) return;
+  sender_.call_at(clock_.now() + kTogether, [this] {
+    is_tell_coming_ = false;
+    room_changed_();
+  });
+}
+
+std::vector<KindMetric> WebhookKind::metrics() {
+  const auto of_sender = [this](std::int64_t HttpSenderStats::*member) {
+    return [this, member] { return static_cast<double>(sender_.stats().*member); };
+  };
+  return {
+      {"tocsin_webhook_in_flight", "Webhook requests on their way", false, of_sender(&HttpSenderStats::in_flight)},
+      {"tocsin_webhook_waiting", "Webhook attempts that wait for a connection", false,
+       of_sender(&HttpSenderStats::waiting)},
+      {"tocsin_webhook_requests_total", "Webhook requests sent, or in part", true,
+       of_sender(&HttpSenderStats::requests)},
+      {"tocsin_webhook_connects_total", "Attempts to connect to endpoints", true,
+       of_sender(&HttpSenderStats::connects)},
+      {"tocsin_webhook_unanswered_total", "Webhook attempts that nobody answered", true,
+       [this] { return static_cast<double>(unanswered_); }},
+      {"tocsin_webhook_handed_over_total", "Webhooks whose receivers acknowledge them later", true,
+       [this] { return static_cast<double>(handed_over_); }},
+      {"tocsin_webhook_paused_endpoints",
+       "Endpoints that get a pause, or one attempt at a time, for they answer nothing", false,
+       [this] { return endpoints_.not_closed(); }},
+      {"tocsin_webhook_pauses_total", "Pauses that endpoints were given", true,
+       [this] { return static_cast<double>(endpoints_.trips()); }},
+  };
+}
+
+std::optional<Error> WebhookKind::check(const BizType& type) const {
+  if (auto error = check_webhook(type.handler_json, type.ttr)) return error;
+  const auto settings = parse_webhook_settings(type.handler_json);
+  if (!options_.http.guard.refuses_literal(settings->target.host)) return {};
+  return Error{ErrorCode::invalid, "webhooks may not call this address (see --allow-webhook)", "handler.url"};
+}
+
+std::shared_ptr<Handler> WebhookKind::make(const BizType& type) {
   auto settings = parse_webhook_settings(type.handler_json);
   if (!settings) return nullptr;
   return std::make_shared<TypeHandler>(*this, type, std::move(settings).value());
 }
 
-void WebhookClient::deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish) {
+OutboundRequest WebhookKind::request_for(const TypeHandler& handler, const ClaimedJob& claimed) const {
   const Job& job = claimed.job;
   const WebhookSettings& settings = handler.settings;
   const std::string id = std::to_string(job.job_id);
@@ -107,8 +167,7 @@ void WebhookClient::deliver(const TypeHandler& handler, const ClaimedJob& claime
   request.timeout = settings.timeout;
   request.deadline = claimed.lease_deadline;
   request.start_by = claimed.start_by;
-  request.body = R"({"type":)" + handler.type_json + R"(,"timestamp":")" + to_rfc3339(job.action_time) +
-                 R"(","data":)" + write_job_(job) + "}";
+  request.body = event_body(handler.type_json, job, write_job_(job));
   request.headers = settings.headers;
   request.headers.emplace_back("content-type", "application/json");
   request.headers.emplace_back("user-agent", "tocsin/" + options_.version);
@@ -116,11 +175,47 @@ void WebhookClient::deliver(const TypeHandler& handler, const ClaimedJob& claime
   request.headers.emplace_back("webhook-timestamp", std::to_string(timestamp));
   request.headers.emplace_back("tocsin-attempt", std::to_string(job.attempts));
   if (job.traceparent) request.headers.emplace_back("traceparent", *job.traceparent);
-  if (!settings.secret.empty()) {
-    request.headers.emplace_back("webhook-signature", sign_webhook(settings.secret, id, timestamp, request.body));
+  if (settings.is_async) {
+    request.headers.emplace_back("tocsin-lease-token", lease_token_text(claimed.token));
+    request.headers.emplace_back("tocsin-lease-until", rfc3339(job.fire_at));
   }
-  sender_.send(std::move(request), [finish = std::move(finish), origin = settings.target.origin](
-                                       Result<OutboundReply> answer) { finish(outcome_of(answer, origin)); });
+  if (!settings.keys.empty())
+    request.headers.emplace_back("webhook-signature", sign_webhook(settings.keys, id, timestamp, request.body));
+  return request;
+}
+
+void WebhookKind::deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish) {
+  // Claimed before the pause began: given back, so that the attempt is not spent in vain.
+  if (const Duration pause = handler.endpoint->pause_left(); pause > Duration(0))
+    return finish(Outcome::not_started(pause));
+  OutboundRequest request = request_for(handler, claimed);
+  const auto permit = std::make_shared<std::optional<Endpoint::Permit>>();
+  request.may_begin = [permit, endpoint = handler.endpoint] {
+    *permit = endpoint->admit();
+    return permit->has_value();
+  };
+  // The handler may be replaced, and be gone, before the answer comes.
+  sender_.send(std::move(request), [this, permit, endpoint = handler.endpoint, is_async = handler.settings.is_async,
+                                    finish = std::move(finish)](const Result<OutboundReply>& answer) {
+    report(*endpoint, *permit, answer);
+    finish(outcome_of(answer, is_async, *endpoint));
+  });
+}
+
+Outcome WebhookKind::outcome_of(const Result<OutboundReply>& answer, bool is_async, const Endpoint& endpoint) {
+  if (!answer) {
+    // An attempt that never got its turn is none.
+    if (answer.error().code == ErrorCode::conflict)
+      return Outcome::not_started(std::max(endpoint.pause_left(), kNoConnectionPause));
+    ++unanswered_;
+    return Outcome::retry(answer.error().message);
+  }
+  if (is_async && answer->status == 202) {
+    ++handed_over_;
+    return Outcome::handed_over();
+  }
+  if (answer->status / 100 == 2) return Outcome::done();
+  return outcome_of_status(*answer, endpoint.origin(), wall_now_());
 }
 
 }  // namespace tocsin

@@ -1,52 +1,64 @@
 // Delivers jobs as HTTP POSTs.
 //
 // The attempt ends done on 2xx, dead on 410, and is retried on every other answer and on every failure; Retry-After of
-// 429 and 503 is honoured. One attempt is at most one request. What a request may take, use and trust:
-// delivery/http_sender.h.
+// 429 and 503 is honoured. With `async`, 202 hands the job over: its receiver acknowledges it with the lease token that
+// came with the request, or the lease ends. One attempt is at most one request. What a request may take, use and trust:
+// delivery/http_sender.h. An endpoint that answers nothing gets a pause, in which no attempt is spent on it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "delivery/endpoints.h"
+#include "delivery/handler_kind.h"
 #include "delivery/http_sender.h"
-#include "tocsin/biz_type.h"
-#include "tocsin/handler.h"
 
 namespace tocsin {
 
 struct WebhookOptions {
   std::string version;  // for the User-Agent
   HttpSenderOptions http;
+  BreakerOptions breaker = {};
 };
 
 // What the deliveries of all webhook types share: connections and their thread.
-// Thread: start, stop, destructor owner only; the rest any.
-class WebhookClient {
+// Thread: as HandlerKind.
+class WebhookKind final : public HandlerKind {
  public:
-  using JobWriter =
-      std::function<std::string(const Job&)>;  // a job as JSON text; called on the thread that starts attempts
+  // A job as JSON text; called on the thread that starts attempts.
+  using JobWriter = std::function<std::string(const Job&)>;
   using WallNow = std::function<WallTime()>;
 
-  WebhookClient(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job);
-  ~WebhookClient();
+  WebhookKind(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job);
+  ~WebhookKind() override;
 
-  Status start();
-  // Cancels what is in flight: each attempt ends with a retry "shutting down", as does every later one.
-  void stop();
-
-  // Delivers the jobs of one type; null when its settings are wrong (see check_webhook). REQUIRES: the client outlives
-  // it.
-  std::shared_ptr<Handler> handler_for(const BizType& type);
+  std::string name() const override { return "webhook"; }
+  std::optional<Error> check(const BizType& type) const override;
+  std::shared_ptr<Handler> make(const BizType& type) override;
+  Status start() override;
+  void stop(Duration grace) override;
+  std::vector<KindMetric> metrics() override;
+  void on_room_change(std::function<void()> changed) override { room_changed_ = std::move(changed); }
 
  private:
   class TypeHandler;
+
   void deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish);
+  OutboundRequest request_for(const TypeHandler& handler, const ClaimedJob& claimed) const;
+  Outcome outcome_of(const Result<OutboundReply>& answer, bool is_async, const Endpoint& endpoint);
+  void tell_room();
 
   const WebhookOptions options_;
+  const Clock& clock_;
   const WallNow wall_now_;
   const JobWriter write_job_;
+  std::function<void()> room_changed_;
+  std::atomic<bool> is_tell_coming_{false};
+  std::atomic<std::int64_t> handed_over_{0}, unanswered_{0};
   HttpSender sender_;
+  Endpoints endpoints_;
 };
 
 }  // namespace tocsin

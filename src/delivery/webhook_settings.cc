@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/url/src.hpp>  // Debian has no compiled Boost.URL for every release: this is its one translation unit
+#include <boost/url.hpp>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -18,13 +18,28 @@ constexpr std::size_t kMaxUrlBytes = 2048;
 constexpr std::size_t kMaxHeaders = 64;
 constexpr std::size_t kMaxHeaderBytes = 8192;                      // names and values: what common servers accept
 constexpr std::size_t kMinSecretBytes = 24, kMaxSecretBytes = 64;  // as Standard Webhooks says
+constexpr std::size_t kMaxSecrets = 4;
 
 // Set by the client itself, or a matter of the connection rather than of the request.
-constexpr std::array<std::string_view, 17> kReservedHeaders = {
-    "connection",        "content-length",   "content-type", "expect",     "host",
-    "keep-alive",        "proxy-connection", "te",           "trailer",    "transfer-encoding",
-    "tocsin-attempt",    "upgrade",          "user-agent",   "webhook-id", "webhook-signature",
-    "webhook-timestamp", "traceparent"};
+constexpr std::array<std::string_view, 19> kReservedHeaders = {"connection",
+                                                               "content-length",
+                                                               "content-type",
+                                                               "expect",
+                                                               "host",
+                                                               "keep-alive",
+                                                               "proxy-connection",
+                                                               "te",
+                                                               "trailer",
+                                                               "transfer-encoding",
+                                                               "tocsin-attempt",
+                                                               "tocsin-lease-token",
+                                                               "tocsin-lease-until",
+                                                               "upgrade",
+                                                               "user-agent",
+                                                               "webhook-id",
+                                                               "webhook-signature",
+                                                               "webhook-timestamp",
+                                                               "traceparent"};
 
 Error invalid(const std::string& name, std::string message) {
   return {ErrorCode::invalid, std::move(message), "handler." + name};
@@ -90,12 +105,21 @@ std::optional<Error> read_url(const json& value, WebhookSettings& settings) {
   return {};
 }
 
-std::optional<Error> read_secret(const json& value, WebhookSettings& settings) {
+std::optional<Error> add_key(const std::string& field, const json& value, WebhookSettings& settings) {
   const auto key = value.is_string() ? decode_webhook_secret(value.get_ref<const std::string&>()) : std::nullopt;
-  if (!key || key->size() < kMinSecretBytes || key->size() > kMaxSecretBytes) {
-    return invalid("secret", "must be whsec_ and the base64 text of 24 to 64 bytes");
+  if (!key || key->size() < kMinSecretBytes || key->size() > kMaxSecretBytes)
+    return invalid(field, "must be whsec_ and the base64 text of 24 to 64 bytes");
+  settings.keys.push_back(*key);
+  return {};
+}
+
+// One, or several while receivers change from one to the next: each signs every request.
+std::optional<Error> read_secret(const json& value, WebhookSettings& settings) {
+  if (!value.is_array()) return add_key("secret", value, settings);
+  if (value.empty() || value.size() > kMaxSecrets) return invalid("secret", "must be one secret, or a list of 1 to 4");
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (auto error = add_key("secret[" + std::to_string(i) + "]", value[i], settings)) return error;
   }
-  settings.secret = *key;
   return {};
 }
 
@@ -128,10 +152,9 @@ std::optional<Error> read_headers(const json& value, WebhookSettings& settings) 
   return {};
 }
 
-std::optional<Error> read_async(const json& value) {
+std::optional<Error> read_async(const json& value, WebhookSettings& settings) {
   if (!value.is_boolean()) return invalid("async", "must be true or false");
-  // A receiver that answers 202 expects to be asked for later; to take its answer for the end would be a lie.
-  if (value.get<bool>()) return invalid("async", "true is not supported yet");
+  settings.is_async = value.get<bool>();
   return {};
 }
 
@@ -141,7 +164,7 @@ std::optional<Error> read_field(const std::string& name, const json& value, Webh
   if (name == "secret") return value.is_null() ? std::nullopt : read_secret(value, settings);
   if (name == "timeout_ms") return value.is_null() ? std::nullopt : read_timeout(value, settings);
   if (name == "headers") return value.is_null() ? std::nullopt : read_headers(value, settings);
-  if (name == "async") return value.is_null() ? std::nullopt : read_async(value);
+  if (name == "async") return value.is_null() ? std::nullopt : read_async(value, settings);
   return invalid(name, "unknown field");
 }
 

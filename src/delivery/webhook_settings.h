@@ -13,9 +13,10 @@ namespace tocsin {
 
 struct WebhookSettings {
   HttpTarget target;
-  std::string secret;  // the key's bytes, or empty: not signed
+  std::vector<std::string> keys;  // the secrets' bytes; empty: not signed
   Duration timeout = std::chrono::seconds(10);
   bool has_own_timeout = false;
+  bool is_async = false;  // 202 means: the receiver acknowledges later
   std::vector<std::pair<std::string, std::string>> headers;
 };
 

@@ -29,14 +29,15 @@ EngineStores DatabaseEngine::make_stores(int claimers) {
 }
 
 DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events,
-                               HandlerFinder find_handler, std::function<void()> on_types_changed,
-                               std::function<void()> on_members_changed)
+                               HandlerFinder find_handler, std::shared_ptr<PollQueue> polls,
+                               std::function<void()> on_types_changed, std::function<void()> on_members_changed)
     : config_(std::move(config)),
       clock_(clock),
       events_(events),
       on_types_changed_(std::move(on_types_changed)),
       on_members_changed_(std::move(on_members_changed)),
-      engine_(config_.engine, {}, make_stores(config_.claimers + 1), std::move(find_handler), events, true_random()) {
+      engine_(config_.engine, {}, make_stores(config_.claimers + 1), std::move(find_handler), events, true_random(),
+              std::move(polls)) {
   std::vector<Waker*> wakers;
   for (Stage* stage : engine_.stages()) {
     loops_.push_back(std::make_unique<LoopThread>(*stage, clock_, config_.on_step));

@@ -25,8 +25,10 @@ struct DatabaseEngineConfig {
 // Thread: owner only, except engine() and owns() (any).
 class DatabaseEngine {
  public:
+  // `polls`: of the whole node.
   DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events, HandlerFinder find_handler,
-                 std::function<void()> on_types_changed, std::function<void()> on_members_changed);
+                 std::shared_ptr<PollQueue> polls, std::function<void()> on_types_changed,
+                 std::function<void()> on_members_changed);
   ~DatabaseEngine();
 
   // Connects every stage and plans its statements. Error: the first that failed.

@@ -19,11 +19,23 @@ Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callba
     : config_(std::move(config)), clock_(clock), callbacks_(std::move(callbacks)), session_(config_.session) {}
 
 Status Housekeeping::start() {
-  // Only what the first finish needs may keep a node from starting; the rest can wait for a better moment.
-  if (auto done = PgMaintenance(session_).prepare_history(); !done) return done;
+  if (auto done = prepare(); !done) return done;
   if (auto done = round(true); !done) return done;
-  thread_ = std::thread([this] { or_abort("housekeeping", [this] { run(); }); });
+  start_later();
   return Unit{};
+}
+
+// Only what the first finish needs may keep a node from starting; the rest can wait for a better moment.
+Status Housekeeping::prepare() {
+  if (auto done = callbacks_.check(session_); !done) return done;
+  if (auto done = PgMaintenance(session_).prepare_history(); !done) return done;
+  is_prepared_ = true;
+  callbacks_.checked();
+  return Unit{};
+}
+
+void Housekeeping::start_later() {
+  thread_ = std::thread([this] { or_abort("housekeeping", [this] { run(); }); });
 }
 
 void Housekeeping::reload_types() {
@@ -53,7 +65,8 @@ void Housekeeping::run() {
     // Without a word from the registry it is read every few seconds all the same: notifications can be lost.
     const bool reload = std::exchange(is_reload_wanted_, false) || ++rounds % 3 == 0;
     lock.unlock();
-    Status done = round(reload);
+    Status done = is_prepared_ ? Unit{} : prepare();
+    if (done) done = round(reload);
     if (done && clock_.now() >= next_slow_round_) done = slow_round();
     if (!done) callbacks_.failed(done.error());
     lock.lock();

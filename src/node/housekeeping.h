@@ -24,20 +24,25 @@ struct HousekeepingConfig {
 class Housekeeping {
  public:
   struct Callbacks {
-    std::function<Status(TypeStore&)> reload_types;  // to read the registry with
+    std::function<Status(Session&)> check;           // whether this is the right database; asked until it is
+    std::function<void()> checked;                   // it is, and ready for the first finish
+    std::function<Status(TypeStore&)> reload_types;  // to read the registry with, or to mirror it
     std::function<void()> answered;                  // the database answered
     std::function<void(const Error&)> failed;
   };
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);
   ~Housekeeping() { stop(); }
 
-  // Reads the types before it returns.
+  // Checks the database and reads the types before it returns. Error: it did not answer; nothing runs then.
   Status start();
+  // The same whenever the database answers.
+  void start_later();
   void reload_types();  // soon, on its own thread
   void stop();
 
  private:
   void run();
+  Status prepare();
   Status round(bool reload);
   Status slow_round();
 
@@ -50,6 +55,7 @@ class Housekeeping {
   bool is_reload_wanted_ = false;
   bool is_stopping_ = false;
   bool is_folding_ = true;  // the last round found counts to fold
+  bool is_prepared_ = false;
   MonoTime next_slow_round_{};
   std::thread thread_;
 };

@@ -13,7 +13,7 @@ class Membership {
  public:
   struct Hooks {
     Heartbeat::Hooks heartbeat;
-    std::function<void(std::vector<Shard>)> owned;
+    std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
     LoopThread::OnStep on_step;
   };
   Membership(const ClusterConfig& config, const SessionConfig& session, const Clock& clock, EventSink& events,

@@ -123,8 +123,9 @@ void Metrics::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
   catalog_ = std::move(catalog);
 }
 
-void Metrics::add_gauge(const std::string& name, const std::string& help, std::function<double()> read) {
-  auto& gauge = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_).Add({});
+void Metrics::add_gauge(const std::string& name, const std::string& help, std::function<double()> read,
+                        const Labels& labels) {
+  auto& gauge = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_).Add(labels);
   std::lock_guard lock(mutex_);
   gauges_.emplace_back(&gauge, std::move(read));
 }
@@ -134,6 +135,12 @@ void Metrics::add_gauges(const std::string& name, const std::string& help,
   auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_);
   std::lock_guard lock(mutex_);
   gauge_families_.push_back({&family, std::move(read), {}});
+}
+
+void Metrics::add_counter(const std::string& name, const std::string& help, std::function<double()> read) {
+  auto& counter = prometheus::BuildCounter().Name(name).Help(help).Register(*registry_).Add({});
+  std::lock_guard lock(mutex_);
+  read_counters_.emplace_back(&counter, std::move(read));
 }
 
 LatencySummary Metrics::lateness() const { return window_.summary(clock_.now()); }
@@ -152,6 +159,7 @@ std::string Metrics::text() const {
       }
       for (const auto& [labels, gauge] : before) family.family->Remove(gauge);
     }
+    for (const auto& [counter, read] : read_counters_) counter->Increment(std::max(0.0, read() - counter->Value()));
   }
   return prometheus::TextSerializer().Serialize(registry_->Collect());
 }

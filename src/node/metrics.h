@@ -44,9 +44,12 @@ class Metrics final : public EventSink {
   // Names for the label biz_type.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // Read at every exposition. REQUIRES: before the first text().
-  void add_gauge(const std::string& name, const std::string& help, std::function<double()> read);
+  using Labels = std::map<std::string, std::string>;
+  void add_gauge(const std::string& name, const std::string& help, std::function<double()> read, const Labels& = {});
   // The same for a value per label set; those that are not told any more are gone.
   void add_gauges(const std::string& name, const std::string& help, std::function<std::vector<LabelledValue>()> read);
+  // The same for what only grows.
+  void add_counter(const std::string& name, const std::string& help, std::function<double()> read);
 
   LatencySummary lateness() const;
   std::string text() const;  // Prometheus text exposition format
@@ -72,6 +75,7 @@ class Metrics final : public EventSink {
     mutable std::map<std::map<std::string, std::string>, prometheus::Gauge*> gauges;
   };
   std::vector<GaugeFamily> gauge_families_;
+  std::vector<std::pair<prometheus::Counter*, std::function<double()>>> read_counters_;
   std::map<std::string, MonoTime, std::less<>> last_logged_;
 };
 

@@ -15,17 +15,21 @@
 #include "api/job_json.h"
 #include "delivery/cpp_handler.h"
 #include "delivery/handlers.h"
+#include "delivery/plain_kinds.h"
+#include "delivery/sql_handler.h"
 #include "delivery/webhook.h"
-#include "node/database_engine.h"
-#include "node/housekeeping.h"
+#include "node/brokers.h"
+#include "node/database.h"
+#include "node/entry_consumer.h"
 #include "node/log.h"
 #include "node/membership.h"
 #include "node/metrics.h"
 #include "node/node_backend.h"
+#include "node/open_databases.h"
 #include "node/permits.h"
 #include "node/run.h"
 #include "node/system_clock.h"
-#include "postgres/migrator.h"
+#include "postgres/pg_function_store.h"
 #include "tocsin/version.h"
 
 namespace tocsin {
@@ -86,38 +90,35 @@ class Node::Impl {
   static constexpr std::size_t kWorkQueue = 4096;  // as many as the engine may claim
 
   Result<ApiConfig> api_config() const;
+  Status open();
   Status bring_up();
-  void make_handlers();
-  void make_membership(int shards);
+  Status make_entries();
+  void make_handlers(const AddressGuard& guard);
+  FunctionDatabases function_databases() const;
+  std::unique_ptr<Database> make_database(const OpenDatabase& open);
+  void make_membership();
   void make_permits();
   void end_handlers(Duration grace);
-  Result<int> install();
+  bool stop_engines();
   void add_gauges();
-  SessionConfig session(const std::string& role) const;
 
   NodeConfig config_;
   const NodeId id_ = random_id();
   Metrics metrics_;
   CppHandlers functions_;
   // From start() on, which is when the first thread of the node may exist.
-  std::optional<WorkerPool> workers_;
-  std::optional<CppRunner> cpp_runner_;
-  std::optional<WebhookClient> webhooks_;
   std::optional<HandlerRegistry> handlers_;
+  OpenDatabases open_;
+  std::shared_ptr<PollQueue> polls_;
   std::unique_ptr<Permits> permits_;
-  std::unique_ptr<DatabaseEngine> engine_;
+  Databases databases_;
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<NodeBackend> backend_;
-  std::unique_ptr<Housekeeping> housekeeping_;
   std::unique_ptr<Api> api_;
+  EntryCounts entry_counts_;
+  std::optional<ApiContext> entry_context_;
+  std::vector<std::unique_ptr<EntryConsumer>> entries_;
 };
-
-SessionConfig Node::Impl::session(const std::string& role) const {
-  SessionConfig session;
-  session.url = config_.databases.front();
-  session.application = "tocsin " + role;
-  return session;
-}
 
 Result<ApiConfig> Node::Impl::api_config() const {
   ApiConfig api;
@@ -145,103 +146,181 @@ Result<ApiConfig> Node::Impl::api_config() const {
   return api;
 }
 
-Result<int> Node::Impl::install() {
-  Session setup(session("setup"));
-  if (config_.migrate_first) {
-    auto done = migrate(setup, config_.shards, [](const std::string& step) { spdlog::info("migrated: {}", step); });
-    if (!done) return done.error();
-  }
-  auto installed = check_installation(setup, config_.shards);
-  if (!installed) return installed.error();
-  return installed->shards;
-}
-
 Status Node::Impl::start() {
   Status done = bring_up();
   if (!done) stop();  // nothing of it is left running
   return done;
 }
 
-Status Node::Impl::bring_up() {
-  start_log(config_.log_level, config_.log_format);
-  if (config_.databases.empty())
-    return Error{ErrorCode::invalid, "a database is needed: --database URL or TOCSIN_DATABASE", "database"};
-  if (config_.databases.size() > 1)
-    return Error{ErrorCode::invalid, "this version serves one database; several were given", "database"};
-  const auto name = database_name(config_.databases.front());
-  if (!name) return name.error();
-  auto api = api_config();
-  if (!api) return api.error();
-  auto shards = install();
-  if (!shards) return about("database " + *name, shards.error());
-
-  make_handlers();
-  make_permits();
-  DatabaseEngineConfig engine_config;
-  engine_config.session = session("engine");
-  engine_config.engine.node = config_.node_name;
-  engine_config.engine.capacity = config_.queue_capacity;
-  engine_config.engine.all_shards = *shards;
-  engine_config.engine.flow = permits_->flow();
-  engine_config.claimers = config_.claimers;
-  engine_config.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
-  engine_ = std::make_unique<DatabaseEngine>(
-      engine_config, process_clock, metrics_, [this](const BizType& type) { return handlers_->find(type); },
-      [this] {
-        if (housekeeping_) housekeeping_->reload_types();
-      },
-      [this] {
-        if (membership_) membership_->request();
-      });
-  make_membership(*shards);
-  backend_ = std::make_unique<NodeBackend>(
-      NodeState{config_.node_name, id_, config_.heartbeat_timeout, *name, *shards, session("api"), config_.db_pool},
-      process_clock, metrics_, *handlers_, *engine_, *membership_, *permits_);
-  housekeeping_ = std::make_unique<Housekeeping>(
-      HousekeepingConfig{session("housekeeping"), config_.retain_days}, process_clock,
-      Housekeeping::Callbacks{[this](TypeStore& registry) { return backend_->refresh_types(registry); },
-                              [this] { backend_->database_answered(); },
-                              [this](const Error& error) { metrics_.failed("housekeeping", error); }});
-  add_gauges();
-
-  api_ = std::make_unique<Api>(*backend_, *std::move(api));
-  if (auto done = webhooks_->start(); !done) return done;
-  if (auto done = engine_->connect(); !done) return about("database " + *name, done.error());
-  if (auto done = housekeeping_->start(); !done) return about("database " + *name, done.error());
-  permits_->start();
-  engine_->start();
-  membership_->start();
-  if (auto done = api_->start(); !done) return done;
-  spdlog::info("node {} serves {} with {} shards on port {}", config_.node_name, *name, *shards, api_->port());
+Status Node::Impl::open() {
+  if (config_.migrate_first) {
+    const auto log = [](const std::string& step) { spdlog::info("migration: {}", step); };
+    if (auto done = migrate_databases(config_, /*may_miss=*/true, log); !done) return done;
+  }
+  auto open = open_databases(config_);
+  if (!open) return open.error();
+  for (const auto& lines : {open->warnings, open->notices})
+    for (const std::string& line : lines) spdlog::warn("{}", line);
+  open_ = std::move(*open);
   return Unit{};
 }
 
-void Node::Impl::make_handlers() {
-  workers_.emplace(config_.workers, kWorkQueue);
-  cpp_runner_.emplace(*workers_, process_clock);
-  webhooks_.emplace(
-      WebhookOptions{kVersion, {}}, process_clock, [this] { return backend_->now(); },
-      [this](const Job& job) { return job_text(job, *backend_->types()); });
-  handlers_.emplace(*webhooks_, *cpp_runner_, functions_);
+Status Node::Impl::bring_up() {
+  start_log(config_.log_level, config_.log_format);
+  auto api = api_config();
+  if (!api) return api.error();
+  // Without tokens only who is on this machine can write a type, and he reaches loopback anyway.
+  const auto guard = AddressGuard::allowing(config_.allow_webhook, api->tokens.empty());
+  if (!guard) return guard.error();
+  if (auto done = open(); !done) return done;
+
+  make_handlers(*guard);
+  polls_ = std::make_shared<PollQueue>(EngineConfig{}.max_polls);
+  make_permits();
+  for (const OpenDatabase& each : open_.databases) databases_.push_back(make_database(each));
+  make_membership();
+  std::map<Place, std::string> names;
+  for (const RegisteredDatabase& known : open_.registry.databases) names[known.place] = known.name;
+  for (const OpenDatabase& each : open_.databases) names[each.place] = each.name;
+  backend_ = std::make_unique<NodeBackend>(
+      NodeState{config_.node_name, id_, config_.heartbeat_timeout, open_.shards, names, open_.warnings}, process_clock,
+      metrics_, *handlers_, databases_, *polls_, *membership_, *permits_, open_.registry.map);
+  if (auto done = make_entries(); !done) return done;
+  add_gauges();
+  handlers_->on_room_change([this] { backend_->reread_room(); });
+
+  api_ = std::make_unique<Api>(*backend_, *std::move(api));
+  if (auto done = handlers_->start(); !done) return done;
+  permits_->start();
+  for (const auto& database : databases_)
+    if (auto done = database->start(); !done) return about("database " + database->title(), done.error());
+  membership_->start();
+  if (auto done = api_->start(); !done) return done;
+  for (const auto& entry : entries_) entry->start();
+  std::string titles;
+  for (const auto& database : databases_) titles += (titles.empty() ? "" : ", ") + database->title();
+  spdlog::info("node {} serves {} with {} shards on port {}", config_.node_name, titles, open_.shards, api_->port());
+  return Unit{};
 }
 
-void Node::Impl::make_membership(int shards) {
+// With several databases each gets its part of what is bounded for the node, so that eight cost little more than one,
+// and one that is away holds nothing of the others'.
+std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
+  const auto n = open_.databases.size();
+  const auto part = [n](auto whole, auto least) {
+    return std::max(least, static_cast<decltype(whole)>(whole / static_cast<decltype(whole)>(n)));
+  };
+  DatabaseConfig config;
+  config.place = open.place;
+  config.name = open.name;
+  config.address = open.address;
+  config.is_alone = n == 1;
+  config.is_answering = open.is_answering;
+  config.session.url = open.url;
+  config.shards = open_.shards;
+  config.db_pool = part(config_.db_pool, 1);
+  config.retain_days = config_.retain_days;
+  config.engine.session = config.session;
+  config.engine.session.application = "tocsin engine";
+  config.engine.claimers = part(config_.claimers, 1);
+  config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
+  EngineConfig& engine = config.engine.engine;
+  engine.node = config_.node_name;
+  engine.flow = permits_->flow();
+  engine.capacity = part(config_.queue_capacity, std::size_t{1});
+  engine.max_running = part(engine.max_running, std::size_t{64});
+  engine.max_running_per_type = part(engine.max_running_per_type, std::size_t{32});
+  const auto check = [this, place = open.place](Session& session) -> Status {
+    return place == 0 ? Unit{} : check_database(session, open_.registry, place, open_.shards);
+  };
+  const auto reload = [this](Database& database, TypeStore& store) {
+    return database.is_home() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
+  };
+  const auto members_changed = [this] {
+    if (membership_) membership_->request();
+  };
+  return std::make_unique<Database>(
+      std::move(config), process_clock, metrics_, polls_,
+      Database::Hooks{[this](const BizType& type) { return handlers_->find(type); }, check, reload, members_changed});
+}
+
+void Node::Impl::make_handlers(const AddressGuard& guard) {
+  WebhookOptions webhooks;
+  webhooks.version = kVersion;
+  webhooks.http.max_connections = config_.webhook_connections;
+  webhooks.http.ca_file = config_.webhook_ca_file;
+  webhooks.http.guard = guard;
+  const auto wall_now = [this] { return backend_->now(); };
+  const auto write_job = [this](const Job& job) { return job_text(job, *backend_->types()); };
+  handlers_.emplace();
+  handlers_->add(std::make_unique<NoopKind>());
+  handlers_->add(std::make_unique<PullKind>());
+  handlers_->add(std::make_unique<CppKind>(functions_, config_.workers, kWorkQueue, process_clock));
+  handlers_->add(
+      std::make_unique<SqlKind>(function_databases(), config_.sql_workers, config_.node_name, process_clock));
+  handlers_->add(std::make_unique<WebhookKind>(webhooks, process_clock, wall_now, write_job));
+  add_broker_kinds(*handlers_, process_clock, write_job);
+}
+
+// A function is called in the database of its job.
+FunctionDatabases Node::Impl::function_databases() const {
+  std::vector<SessionConfig> sessions;
+  std::map<Place, int> numbers;
+  for (const OpenDatabase& each : open_.databases) {
+    numbers.emplace(each.place, static_cast<int>(sessions.size()));
+    SessionConfig& session = sessions.emplace_back();
+    session.url = each.url;
+    session.application = "tocsin functions";
+  }
+  FunctionDatabases functions;
+  functions.count = static_cast<int>(sessions.size());
+  functions.of = [this, numbers](Shard shard) { return numbers.at(backend_->place_of(shard)); };
+  functions.connect = [sessions](int database) {
+    return std::make_unique<PgFunctionStore>(sessions[static_cast<std::size_t>(database)], process_clock);
+  };
+  return functions;
+}
+
+Status Node::Impl::make_entries() {
+  entry_context_.emplace(*backend_, config_.max_attribute_bytes);
+  for (std::size_t i = 0; i < config_.entries.size(); ++i) {
+    auto entry = read_entry(config_.entries[i], i);
+    if (!entry) return entry.error();
+    entries_.push_back(std::make_unique<EntryConsumer>(*std::move(entry), *entry_context_, entry_counts_));
+  }
+  if (entries_.empty()) return Unit{};
+  const auto count = [this](const char* name, const char* help, const std::atomic<std::int64_t>& n) {
+    metrics_.add_counter(name, help, [&n] { return static_cast<double>(n.load()); });
+  };
+  count("tocsin_entry_created_total", "Messages of entry topics that became jobs", entry_counts_.created);
+  count("tocsin_entry_existing_total", "Messages of entry topics that were jobs already", entry_counts_.existing);
+  count("tocsin_entry_refused_total", "Messages of entry topics that can be no job", entry_counts_.refused);
+  metrics_.add_gauge("tocsin_entry_connected", "Entry topics that are being consumed",
+                     [this] { return static_cast<double>(entry_counts_.connected.load()); });
+  return Unit{};
+}
+
+void Node::Impl::make_membership() {
   ClusterConfig cluster;
   cluster.id = id_;
   cluster.name = config_.node_name;
   cluster.version = kVersion;
-  cluster.shards = shards;
+  cluster.shards = open_.shards;
   cluster.timeout = config_.heartbeat_timeout;
-  Engine& engine = engine_->engine();
-  const auto owned = [&engine](std::vector<Shard> mine) {
-    spdlog::info("scans {} shards", mine.size());
-    engine.set_shards(std::move(mine));
-  };
+  // Home's silence cuts off home's engine alone. The others go on with the map as it is known: should this node be the
+  // only one that cannot reach home, others scan its shards too, and the claims decide.
+  Engine& at_home = databases_.front()->engine().engine();
+  SessionConfig session;
+  session.url = open_.databases.front().url;
+  session.application = "tocsin membership";
   membership_ = std::make_unique<Membership>(
-      cluster, session("membership"), process_clock, metrics_,
-      Membership::Hooks{{[&engine](MonoTime now) { return engine.shared().scan_age(now); },
-                         [&engine](MonoTime until) { engine.trust_until(until); }},
-                        owned,
+      cluster, session, process_clock, metrics_,
+      Membership::Hooks{{[this](MonoTime now) { return backend_->scan_age(now); },
+                         [&at_home](MonoTime until) { at_home.trust_until(until); }},
+                        [this](const std::vector<Shard>& mine, const ShardMap& map) {
+                          spdlog::info("scans {} shards", mine.size());
+                          backend_->take_shards(mine, map);
+                        },
                         [this](const char* stage, Duration took) { metrics_.stepped(stage, took); }});
 }
 
@@ -249,31 +328,49 @@ void Node::Impl::make_permits() {
   PermitConfig config;
   config.node = id_;
   config.ttl = config_.heartbeat_timeout;
-  const auto waiting = [this](TypeId type) { return engine_ ? engine_->engine().waiting(type) : Waiting{}; };
-  permits_ = std::make_unique<Permits>(config, session("permits"), process_clock, metrics_, waiting,
+  const auto waiting = [this](TypeId type) {
+    Waiting all;
+    for (const auto& database : databases_) {
+      const Waiting here = database->engine().engine().waiting(type);
+      all.fresh += here.fresh;
+      all.late += here.late;
+    }
+    return all;
+  };
+  SessionConfig session;  // home
+  session.url = open_.databases.front().url;
+  session.application = "tocsin permits";
+  permits_ = std::make_unique<Permits>(config, session, process_clock, metrics_, waiting,
                                        [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
 }
 
 // Every attempt in flight ends with a retry; functions that overrun are left to themselves.
 void Node::Impl::end_handlers(Duration grace) {
-  if (!handlers_) return;
-  workers_->stop(grace);
-  cpp_runner_->stop();
-  webhooks_->stop();
+  if (handlers_) handlers_->stop(grace, process_clock);
 }
 
 void Node::Impl::add_gauges() {
-  const EngineShared& shared = engine_->engine().shared();
-  metrics_.add_gauge("tocsin_owned_shards", "Shards that this node scans",
-                     [&shared] { return static_cast<double>(shared.shards.get()->size()); });
-  metrics_.add_gauge("tocsin_known_jobs", "Candidates in memory",
-                     [&shared] { return static_cast<double>(shared.known.size()); });
-  metrics_.add_gauge("tocsin_due_jobs", "Due jobs waiting for a claim",
-                     [&shared] { return static_cast<double>(shared.due.size()); });
-  metrics_.add_gauge("tocsin_backlog_lanes", "Lanes whose backlog is claimed straight from the table",
-                     [&shared] { return static_cast<double>(shared.due.backlog_lanes()); });
-  metrics_.add_gauge("tocsin_running_jobs", "Claimed jobs on this node",
-                     [&shared] { return static_cast<double>(shared.gate.running()); });
+  for (KindMetric& metric : handlers_->metrics()) {
+    metric.is_counter ? metrics_.add_counter(metric.name, metric.help, std::move(metric.read))
+                      : metrics_.add_gauge(metric.name, metric.help, std::move(metric.read));
+  }
+  const auto sum = [this](const char* name, const char* help, double (*of)(const Database&)) {
+    metrics_.add_gauge(name, help, [this, of] {
+      double all = 0;
+      for (const auto& database : databases_) all += of(*database);
+      return all;
+    });
+  };
+  sum("tocsin_owned_shards", "Shards that this node scans",
+      [](const Database& database) { return static_cast<double>(database.shards()); });
+  sum("tocsin_known_jobs", "Candidates in memory",
+      [](const Database& database) { return static_cast<double>(database.shared().known.size()); });
+  sum("tocsin_due_jobs", "Due jobs waiting for a claim",
+      [](const Database& database) { return static_cast<double>(database.shared().due.size()); });
+  sum("tocsin_backlog_lanes", "Lanes whose backlog is claimed straight from the table",
+      [](const Database& database) { return static_cast<double>(database.shared().due.backlog_lanes()); });
+  sum("tocsin_running_jobs", "Claimed jobs on this node",
+      [](const Database& database) { return static_cast<double>(database.shared().gate.running()); });
   metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of a rate in thousandths",
                       [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });
   metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of a rate in thousandths",
@@ -289,39 +386,65 @@ void Node::Impl::add_gauges() {
     return values;
   });
   metrics_.add_gauge("tocsin_waiting_consumers", "Consumers that wait for jobs of pull types",
-                     [&shared] { return static_cast<double>(shared.polls.size()); });
+                     [this] { return static_cast<double>(polls_->size()); });
   metrics_.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
-                     [&shared] { return std::chrono::duration<double>(shared.db_clock.uncertainty()).count(); });
+                     [this] {
+                       Duration most{0};
+                       for (const auto& database : databases_)
+                         most = std::max(most, database->shared().db_clock.uncertainty());
+                       return std::chrono::duration<double>(most).count();
+                     });
+  for (const auto& each : databases_) {
+    const Database& database = *each;
+    const Metrics::Labels labels{{"database", database.name()}};
+    metrics_.add_gauge(
+        "tocsin_database_up", "1 when the database answers, 0 when it does not",
+        [&database] { return database.is_answering() ? 1.0 : 0.0; }, labels);
+    metrics_.add_gauge(
+        "tocsin_database_shards", "Shards of the database that this node scans",
+        [&database] { return static_cast<double>(database.shards()); }, labels);
+  }
 }
 
-// The stop order, in one place: refuse requests, tell waiting consumers that there is nothing, and leave the shards to
-// others; scan, wheel and claims stop and what has not started is given back; handlers get their grace; outcomes are
-// written; permits go back when nothing of this node runs any more, and the membership is left last.
+// The stop order, in one place: take no more messages from entry topics, refuse requests, tell waiting consumers that
+// there is nothing, and leave the shards to others; scan, wheel and claims stop and what has not started is given back;
+// handlers get their grace; outcomes are written; permits go back when nothing of this node runs any more, and the
+// membership is left last.
 void Node::Impl::stop() {
+  entries_.clear();
   if (backend_) backend_->start_draining();
-  if (engine_) engine_->engine().send_consumers_home();
+  if (polls_) polls_->close();
   if (membership_) membership_->drain();
   if (permits_) permits_->drain();
   if (api_) api_->stop(std::chrono::seconds(5));
-  bool is_clean = true;
-  if (engine_) {
-    is_clean = engine_->stop(config_.drain_timeout, [this] {
-      spdlog::warn("handlers did not end within the drain time-out: their attempts count and will be retried");
-      end_handlers(Duration(0));
-    });
-    if (!is_clean) spdlog::warn("claimed jobs were left behind: they become due again when their leases end");
-  }
+  const bool is_clean = stop_engines();
   end_handlers(std::chrono::seconds(1));
-  if (housekeeping_) housekeeping_->stop();
-  if (backend_) backend_->stop();
+  for (const auto& database : databases_) database->stop();
   if (permits_) permits_->stop(is_clean);
   if (membership_) membership_->stop();
   api_.reset();
-  housekeeping_.reset();
+  entry_context_.reset();
   backend_.reset();
   membership_.reset();
-  engine_.reset();
+  databases_.clear();
   permits_.reset();
+}
+
+// All drain at once, within one grace. Returns whether nothing that was claimed is left.
+bool Node::Impl::stop_engines() {
+  const MonoTime deadline = process_clock.now() + config_.drain_timeout;
+  for (const auto& database : databases_) database->begin_drain();
+  bool is_clean = true, is_over = false;
+  for (const auto& database : databases_) {
+    const Duration grace = std::max(Duration(0), deadline - process_clock.now());
+    is_clean &= database->stop_engine(grace, [&] {
+      if (std::exchange(is_over, true)) return;
+      spdlog::warn("handlers did not end within the drain time-out: their attempts count and will be retried");
+      end_handlers(Duration(0));
+    });
+  }
+  if (!is_clean) spdlog::warn("claimed jobs were left behind: they become due again when their leases end");
+  return is_clean;
 }
 
 Node::Node(NodeConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
@@ -362,21 +485,13 @@ int run_migrate(const NodeConfig& config) {
     std::fprintf(stderr, "tocsin: database: a database is needed: --database URL or TOCSIN_DATABASE\n");
     return 1;
   }
-  for (const std::string& url : config.databases) {
-    SessionConfig session;
-    session.url = url;
-    session.application = "tocsin migrate";
-    session.has_pinned_plans = false;
-    Session connection(session);
-    const auto name = database_name(url);
-    auto done =
-        migrate(connection, config.shards, [](const std::string& step) { std::printf("applied %s\n", step.c_str()); });
-    if (!done) {
-      std::fprintf(stderr, "tocsin: %s: %s%s\n", name ? name->c_str() : "database",
-                   done.error().field.empty() ? "" : (done.error().field + ": ").c_str(), done.error().message.c_str());
-      return 1;
-    }
-    std::printf("%s: %s\n", name ? name->c_str() : "database", *done == 0 ? "nothing to do" : "up to date");
+  const auto done =
+      migrate_databases(config, /*may_miss=*/false, [](const std::string& step) { std::printf("%s\n", step.c_str()); });
+  if (!done) {
+    const Error& error = done.error();
+    std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.c_str(), error.field.empty() ? "" : ": ",
+                 error.message.c_str());
+    return 1;
   }
   return 0;
 }

@@ -1,107 +1,114 @@
 #include "node/node_backend.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
-
-#include "postgres/pg_job_desk.h"
 
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kQueue = 20'000;  // requests waiting for a database thread; over it callers get 429
-constexpr std::size_t kBatch = 500;     // requests that share a transaction
-constexpr Duration kSilence = std::chrono::seconds(5);
 constexpr Duration kStuck = std::chrono::seconds(20);  // longer than any statement may take
-
-// Answers every request of a batch. When the batch as a whole was refused for its values, each request is tried alone,
-// so that one bad request cannot fail its neighbours.
-template <class Item, class Reply, class Call>
-void flush(std::vector<Item>& items, const Call& call) {
-  Result<std::vector<Reply>> replies = call(items);
-  if (replies) {
-    for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
-    return;
-  }
-  const Error error = replies.error();
-  const bool is_final = items.size() == 1 || error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable;
-  for (Item& item : items) {
-    if (is_final) {
-      item.done(error);
-      continue;
-    }
-    std::vector<Item> alone;
-    alone.push_back(std::move(item));
-    flush<Item, Reply>(alone, call);
-  }
-}
 
 }  // namespace
 
 NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
-                         DatabaseEngine& engine, const Membership& membership, Permits& permits)
+                         const Databases& databases, PollQueue& polls, const Membership& membership, Permits& permits,
+                         const ShardMap& map)
     : state_(std::move(state)),
       clock_(clock),
       metrics_(metrics),
       handlers_(handlers),
-      engine_(engine),
+      databases_(databases),
+      polls_(polls),
       membership_(membership),
       permits_(permits),
       catalog_(std::make_shared<const TypeCatalog>()),
-      pool_(state_.session, state_.shards, state_.db_pool, kQueue),
-      creates_(state_.session, state_.shards, clock, kQueue, kBatch,
-               [](PgJobDesk& desk, std::vector<Create> items) {
-                 flush<Create, CreateReply>(items, [&](const std::vector<Create>& batch) {
-                   std::vector<NewJob> jobs;
-                   jobs.reserve(batch.size());
-                   for (const Create& item : batch) jobs.push_back(item.job);
-                   return desk.create(jobs, CreateMode::each_by_itself);
-                 });
-               }),
-      cancels_(state_.session, state_.shards, clock, kQueue, kBatch,
-               [](PgJobDesk& desk, std::vector<Cancel> items) {
-                 flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
-                   std::vector<JobId> ids;
-                   for (const Cancel& item : batch) ids.push_back(item.job);
-                   return desk.cancel(ids);
-                 });
-               }),
-      hints_(state_.session, [this](const Error& error) { metrics_.failed("hints", error); }) {}
-
-NodeBackend::~NodeBackend() { stop(); }
-
-void NodeBackend::stop() {
-  creates_.stop();
-  cancels_.stop();
-  pool_.stop();
-  hints_.stop();
+      places_(std::make_shared<const ShardPlaces>(map.places)) {
+  for (const auto& database : databases_) by_place_.at(static_cast<std::size_t>(database->place())) = database.get();
 }
 
+// ---- where things are
+
+void NodeBackend::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
+  places_.set(std::make_shared<const ShardPlaces>(map.places));
+  for (const auto& database : databases_) {
+    std::vector<Shard> there;
+    std::ranges::copy_if(mine, std::back_inserter(there),
+                         [&](Shard shard) { return map.place_of(shard) == database->place(); });
+    std::vector<Shard> all;
+    for (int shard = 0; shard < state_.shards; ++shard)
+      if (map.place_of(static_cast<Shard>(shard)) == database->place()) all.push_back(static_cast<Shard>(shard));
+    database->set_shards(std::move(there), std::move(all));
+  }
+}
+
+std::vector<Place> NodeBackend::places() const {
+  std::vector<Place> places;
+  for (const auto& database : databases_) places.push_back(database->place());
+  return places;
+}
+
+Place NodeBackend::place_of(Shard shard) const {
+  const auto places = places_.get();
+  const auto at = static_cast<std::size_t>(shard);
+  return at < places->size() ? (*places)[at] : 0;
+}
+
+std::string NodeBackend::database_name(Place place) const {
+  const auto known = state_.database_names.find(place);
+  return known == state_.database_names.end() ? "number " + std::to_string(place) : known->second;
+}
+
+std::string NodeBackend::database_title(Place place) const {
+  const Database* database = at(place);
+  return database ? database->title() : database_name(place);
+}
+
+std::optional<Error> NodeBackend::why_not(Place place) const {
+  const Database* database = at(place);
+  if (!database)
+    return Error{ErrorCode::unavailable, "this node was not given it; start it with all databases of the shard map",
+                 ""};
+  return database->why();
+}
+
+bool NodeBackend::is_answering(Place place) const {
+  const Database* database = at(place);
+  return database && database->is_answering();
+}
+
+// ---- requests
+
 bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
-  return creates_.push({std::move(job), std::move(done)});
+  const Place place = place_of(shard_of(job.biz_id, state_.shards));
+  if (const auto why = why_not(place)) return done(*why), true;
+  Database& database = *at(place);
+  if (database.knows(job.type_id)) return database.create(std::move(job), std::move(done));
+  return database.post([this, &database, job = std::move(job), done = std::move(done)](Stores& stores) {
+    if (auto known = make_types_known(stores); !known) return done(known.error());
+    if (!database.create(job, done)) done(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
+  });
 }
 
 bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
-  return cancels_.push({job, std::move(done)});
+  const Place place = place_of(shard_of(job));
+  if (const auto why = why_not(place)) return done(*why), true;
+  return at(place)->cancel(job, std::move(done));
 }
 
 bool NodeBackend::lease(LeaseCall call) {
   const MonoTime now = clock_.now();
-  return engine_.engine().ask(std::make_shared<const Poll>(
+  return polls_.add(std::make_shared<const Poll>(
       Poll{call.type_id, call.max, call.ttr, now, now + call.wait, std::move(call.is_gone), std::move(call.done)}));
 }
 
-bool NodeBackend::post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
+bool NodeBackend::post(Place place, std::function<void(Stores&)> work) { return at(place)->post(std::move(work)); }
 
 void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
-  const EngineConfig& config = engine_.engine().shared().config;
-  if (fire_at >= now() + config.lookahead + std::chrono::seconds(1)) return;
-  const Candidate candidate{job, type, fire_at};
-  if (engine_.owns(shard_of(job))) {
-    engine_.engine().hint(candidate);
-  } else {
-    hints_.push(candidate);
-  }
+  if (Database* database = at(place_of(shard_of(job)))) database->hint({job, type, fire_at});
 }
+
+// ---- types
 
 Status NodeBackend::refresh_types(TypeStore& registry) {
   // Drawn before the read: an older picture must not replace a newer one, or a pause that was acknowledged would end.
@@ -119,6 +126,18 @@ void NodeBackend::show_types(std::vector<BizType> types) {
   auto all = std::make_shared<const TypeCatalog>(types);
   catalog_.set(all);
   metrics_.set_catalog(all);
+  show_to_engines(std::move(types));
+}
+
+void NodeBackend::reread_room() {
+  std::lock_guard lock(types_mutex_);
+  const auto catalog = catalog_.get();
+  std::vector<BizType> types;
+  for (const auto& type : catalog->types) types.push_back(*type);
+  show_to_engines(std::move(types));
+}
+
+void NodeBackend::show_to_engines(std::vector<BizType> types) {
   // The engine sees only types that can run here: the jobs of others are not claimed, and another node may have their
   // handler. Removed types still run what came in under them.
   std::erase_if(types, [this](const BizType& type) { return !handlers_.can_run(type); });
@@ -130,42 +149,106 @@ void NodeBackend::show_types(std::vector<BizType> types) {
   }
   const auto runnable = std::make_shared<const TypeCatalog>(std::move(types));
   permits_.set_catalog(runnable);
-  engine_.engine().set_catalog(runnable);
+  for (const auto& database : databases_) database->engine().engine().set_catalog(runnable);
 }
 
 void NodeBackend::reload_types(Stores& stores) {
   // On failure the next round of housekeeping reads it.
-  static_cast<void>(refresh_types(stores.types));
+  if (stores.place == 0)
+    static_cast<void>(refresh_types(stores.types));
+  else
+    home().reload_types();
+}
+
+Status NodeBackend::make_types_known(Stores& stores) {
+  return stores.place == 0 ? Unit{} : at(stores.place)->mirror(stores.types, *catalog_.get());
+}
+
+void NodeBackend::mirror_types(std::function<void()> done) {
+  // Calls `done` when the last of those that are asked lets go of it; who is away is repaired by housekeeping.
+  struct AtTheEnd {
+    std::function<void()> call;
+    ~AtTheEnd() { call(); }
+  };
+  const auto last = std::make_shared<AtTheEnd>(std::move(done));
+  for (const auto& database : databases_) {
+    if (database->is_home() || !database->is_answering()) continue;
+    database->post([this, last](Stores& stores) { static_cast<void>(make_types_known(stores)); });
+  }
 }
 
 WallTime NodeBackend::now() const {
-  const auto database_now = engine_.engine().shared().db_clock.at_least(clock_.now());
-  // Before the first answer nobody asks for more than a rough time.
-  return database_now ? *database_now : WallTime{};
+  // Any of them will do where home's is not known yet: for nobody asks for more than a rough time then.
+  for (const auto& database : databases_) {
+    if (const auto now = database->shared().db_clock.at_least(clock_.now())) return *now;
+  }
+  return {};
+}
+
+// ---- how it is doing
+
+// With one database, what it lacks the node lacks; of several, each lacks only its own part.
+void NodeBackend::check_databases(Readiness& out) const {
+  const MonoTime now = clock_.now();
+  bool is_any_well = false;
+  for (const auto& database : databases_) {
+    const std::string name = "database " + database->name();
+    const auto why = database->why();
+    const auto [stage, stuck] = database->engine().most_stuck();
+    std::string trouble;
+    if (why)
+      trouble = why->message;
+    else if (!database->is_answering())
+      trouble = "does not answer";
+    else if (stuck >= kStuck)
+      trouble = std::string(stage) + " has been busy for " + std::to_string(stuck.count() / 1'000'000) + " s";
+    else if (!database->shared().db_clock.at_least(now))
+      trouble = "its clock is not known yet";
+    is_any_well = is_any_well || trouble.empty();
+    out.is_degraded = out.is_degraded || !trouble.empty();
+    out.checks.emplace_back(name, trouble.empty() ? "ok" : trouble);
+  }
+  out.is_ready = out.is_ready && is_any_well;
+}
+
+// Databases that the map names and this node was not given: nobody here scans their shards.
+void NodeBackend::check_map(Readiness& out) const {
+  std::map<Place, int> unknown;
+  for (const Place place : *places_.get())
+    if (!at(place)) ++unknown[place];
+  for (const auto& [place, n] : unknown) {
+    out.is_degraded = true;
+    out.checks.emplace_back("database " + database_name(place),
+                            "the shard map places " + std::to_string(n) + " shards in it; this node was not given it");
+  }
 }
 
 Readiness NodeBackend::readiness() const {
-  Readiness out{true, {}};
-  const auto check = [&](const std::string& name, bool is_ok, const std::string& otherwise) {
-    out.checks.emplace_back(name, is_ok ? "ok" : otherwise);
-    out.is_ready = out.is_ready && is_ok;
-  };
+  Readiness out{true, false, {}};
+  check_databases(out);
+  check_map(out);
+  out.checks.emplace_back("accepting", is_draining_ ? "draining" : "ok");
+  out.is_ready = out.is_ready && !is_draining_;
   const MonoTime now = clock_.now();
-  check("database " + state_.database, now - MonoTime(Duration(last_answer_.load())) < kSilence, "does not answer");
-  const auto [stage, stuck] = engine_.most_stuck();
-  check("engine", stuck < kStuck,
-        std::string(stage) + " has been busy for " + std::to_string(stuck.count() / 1'000'000) + " s");
-  check("clock", engine_.engine().shared().db_clock.at_least(now).has_value(), "the database's clock is not known yet");
-  check("accepting", !is_draining_, "draining");
-  const EngineShared& shared = engine_.engine().shared();
-  check("membership", membership_.view() && !shared.is_cut_off(now),
-        "no heartbeat was answered for too long: it scans nothing");
-  out.checks.emplace_back(
-      "shards", "owns " + std::to_string(shared.shards.get()->size()) + " of " + std::to_string(state_.shards));
+  const bool is_member = membership_.view() && !home().shared().is_cut_off(now);
+  out.checks.emplace_back("membership", is_member ? "ok"
+                                        : databases_.size() == 1
+                                            ? "no heartbeat was answered for too long: it scans nothing"
+                                            : "home does not answer: nothing is reassigned");
+  out.is_degraded = out.is_degraded || !is_member;
+  out.is_ready = out.is_ready && (is_member || (databases_.size() > 1 && membership_.view()));
+  std::size_t owned = 0;
+  bool is_listening = true;
+  for (const auto& database : databases_) {
+    owned += database->shards();
+    is_listening = is_listening && (database->engine().is_listening() || !database->is_answering());
+  }
+  out.checks.emplace_back("shards", "owns " + std::to_string(owned) + " of " + std::to_string(state_.shards));
   // Not fatal: the scan alone finds every job within a second.
-  out.checks.emplace_back("notifications", engine_.is_listening()
-                                               ? "ok"
-                                               : "not listening: jobs created elsewhere may be up to a second late");
+  out.checks.emplace_back("notifications",
+                          is_listening ? "ok" : "not listening: jobs created elsewhere may be up to a second late");
+  for (std::size_t i = 0; i < state_.warnings.size(); ++i)
+    out.checks.emplace_back("warning " + std::to_string(i + 1), state_.warnings[i]);
   return out;
 }
 
@@ -175,20 +258,24 @@ std::string NodeBackend::hold_reason(const Job& job) const {
   if (!known) return "its type is not registered";
   if (known->is_paused(now())) return "its type is paused";
   if (!handlers_.can_run(*known)) return "this node has no handler for its type";
-  const EngineShared& shared = engine_.engine().shared();
-  if (known->is_pull() && shared.polls.demand(job.type_id) == 0)
-    return "no consumer asks this node for jobs of its type";
+  if (const std::string reason = handlers_.find(*known)->hold_reason(); !reason.empty()) return reason;
+  if (known->is_pull() && polls_.demand(job.type_id) == 0) return "no consumer asks this node for jobs of its type";
+  const Database* database = at(place_of(shard_of(job.job_id)));
+  if (!database) return "this node was not given its database";
+  const EngineShared& shared = database->shared();
   // As the engine knows it: with the room of its handler.
   const auto runnable = shared.catalog.get();
   if (const BizType* type = runnable->find(job.type_id)) {
     const bool is_late = job.fire_at < now() - shared.config.lookahead;
     if (std::string reason = permits_.hold_reason(*type, is_late); !reason.empty()) return reason;
   }
-  if (!known->is_instant() && shared.gate.running(job.type_id) >= shared.config.max_running_per_type)
-    return "this node runs " + std::to_string(shared.config.max_running_per_type) +
-           " jobs of its type, as many as it takes of one";
-  if (!known->is_instant() && shared.gate.running() >= shared.config.max_running)
-    return "this node runs " + std::to_string(shared.config.max_running) + " jobs, as many as it takes";
+  if (known->is_instant()) return "";
+  const std::string here = databases_.size() == 1 ? "" : " from its database";
+  if (shared.gate.running(job.type_id) >= shared.config.max_running_per_type)
+    return "this node runs " + std::to_string(shared.config.max_running_per_type) + " jobs of its type" + here +
+           ", as many as it takes of one";
+  if (shared.gate.running() >= shared.config.max_running)
+    return "this node runs " + std::to_string(shared.config.max_running) + " jobs" + here + ", as many as it takes";
   return "";
 }
 
@@ -196,6 +283,19 @@ std::optional<int> NodeBackend::running(TypeId type) const {
   const auto catalog = catalog_.get();
   const BizType* known = catalog->find(type);
   return known ? permits_.running(*known) : std::nullopt;
+}
+
+// Of all databases that have shards of this node: the oldest.
+std::optional<Duration> NodeBackend::scan_age(MonoTime now) const {
+  Duration oldest{0};
+  for (const auto& database : databases_) {
+    if (!database->is_home() && database->shards() == 0) continue;
+    const auto age = database->shared().scan_age(now);
+    if (!age && database->is_answering()) return {};
+    if (!age) continue;
+    oldest = std::max(oldest, *age);
+  }
+  return oldest;
 }
 
 std::vector<NodeInfo> NodeBackend::nodes() const {
@@ -215,7 +315,7 @@ std::vector<NodeInfo> NodeBackend::nodes() const {
     for (std::size_t shard = 0; shard < view->map.owners.size(); ++shard)
       if (view->map.owners[shard] == member.id) info.shards.push_back(static_cast<Shard>(shard));
     if (member.scan_age) info.scan_age = *member.scan_age + since;
-    if (member.id == state_.node_id) info.scan_age = engine_.engine().shared().scan_age(now);
+    if (member.id == state_.node_id) info.scan_age = scan_age(now);
   }
   std::ranges::sort(nodes, {}, [](const NodeInfo& info) { return std::tie(info.name, info.id); });
   return nodes;

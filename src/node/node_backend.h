@@ -1,6 +1,7 @@
 // The node as the REST endpoints see it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -9,13 +10,10 @@
 #include "api/backend.h"
 #include "base/latest.h"
 #include "delivery/handlers.h"
-#include "node/coalescer.h"
-#include "node/database_engine.h"
-#include "node/hint_sender.h"
+#include "node/database.h"
 #include "node/membership.h"
 #include "node/metrics.h"
 #include "node/permits.h"
-#include "node/work_pool.h"
 
 namespace tocsin {
 
@@ -23,39 +21,45 @@ struct NodeState {
   std::string node_name;
   NodeId node_id = 0;
   Duration heartbeat_timeout{0};
-  std::string database;
   int shards = 0;
-  SessionConfig session;
-  int db_pool = 4;
+  std::map<Place, std::string> database_names;  // of all that are registered, this node's or not
+  std::vector<std::string> warnings;            // what an operator should see in /readyz
 };
+
+// Home first; they outlive the backend.
+using Databases = std::vector<std::unique_ptr<Database>>;
 
 // Thread: any; the constructor, stop() and the destructor owner only.
 class NodeBackend final : public Backend {
  public:
-  NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers, DatabaseEngine& engine,
-              const Membership& membership, Permits& permits);
-  ~NodeBackend() override;
+  // `map`: as home told it at the start.
+  NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
+              const Databases& databases, PollQueue& polls, const Membership& membership, Permits& permits,
+              const ShardMap& map);
 
-  // Answers what has been accepted, then ends its threads.
-  void stop();
+  // This node's shards from now on, and where all shards live.
+  void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
+  // Since the last scan of all this node's shards that can be scanned. nullopt: not yet.
+  std::optional<Duration> scan_age(MonoTime now) const;
   // Reads the registry and lets the engine and the API see it, unless somebody read it later and was faster.
   Status refresh_types(TypeStore& registry);
-  // Written by housekeeping: when the database last answered it.
-  void database_answered() { last_answer_ = clock_.now().time_since_epoch().count(); }
+  // A handler has use for more jobs than before, or for fewer.
+  void reread_room();
   void start_draining() { is_draining_ = true; }
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
   bool lease(LeaseCall call) override;
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
-  bool post(std::function<void(Stores&)> work) override;
+  bool post(Place place, std::function<void(Stores&)> work) override;
   void hint(JobId job, TypeId type, WallTime fire_at) override;
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_.get(); }
   void reload_types(Stores& stores) override;
+  void mirror_types(std::function<void()> done) override;
+  Status make_types_known(Stores& stores) override;
   std::optional<Error> check_handler(const BizType& type) const override { return handlers_.check(type); }
   int shards() const override { return state_.shards; }
   std::string node_name() const override { return state_.node_name; }
-  std::string database_name() const override { return state_.database; }
   WallTime now() const override;
   LatencySummary lateness() const override { return metrics_.lateness(); }
   Readiness readiness() const override;
@@ -64,36 +68,41 @@ class NodeBackend final : public Backend {
   std::optional<int> running(TypeId type) const override;
   std::vector<NodeInfo> nodes() const override;
   std::string shard_owner(Shard shard) const override;
+  std::vector<Place> places() const override;
+  Place place_of(Shard shard) const override;
+  std::string database_name(Place place) const override;
+  std::string database_title(Place place) const override;
+  std::optional<Error> why_not(Place place) const override;
+  bool is_answering(Place place) const override;
 
  private:
-  void show_types(std::vector<BizType> types);
+  using ShardPlaces = std::vector<Place>;
 
-  struct Create {
-    NewJob job;
-    std::function<void(Result<CreateReply>)> done;
-  };
-  struct Cancel {
-    JobId job;
-    std::function<void(Result<CancelReply>)> done;
-  };
+  Database& home() const { return *databases_.front(); }
+  // nullptr: this node was not given it.
+  Database* at(Place place) const {
+    return place >= 0 && place < kMaxPlaces ? by_place_[static_cast<std::size_t>(place)] : nullptr;
+  }
+  void show_types(std::vector<BizType> types);
+  void show_to_engines(std::vector<BizType> types);
+  void check_databases(Readiness& out) const;
+  void check_map(Readiness& out) const;
 
   const NodeState state_;
   const Clock& clock_;
   Metrics& metrics_;
   HandlerRegistry& handlers_;
-  DatabaseEngine& engine_;
+  const Databases& databases_;
+  std::array<Database*, kMaxPlaces> by_place_{};
+  PollQueue& polls_;
   const Membership& membership_;
   Permits& permits_;
   Latest<TypeCatalog> catalog_;
   std::atomic<std::uint64_t> type_reads_{0};
   std::mutex types_mutex_;
   std::uint64_t types_shown_ = 0;  // guarded by types_mutex_
-  std::atomic<MonoTime::rep> last_answer_{0};
+  Latest<ShardPlaces> places_;
   std::atomic<bool> is_draining_{false};
-  WorkPool pool_;
-  Coalescer<Create> creates_;
-  Coalescer<Cancel> cancels_;
-  HintSender hints_;
 };
 
 }  // namespace tocsin

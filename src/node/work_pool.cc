@@ -7,7 +7,8 @@
 
 namespace tocsin {
 
-WorkPool::WorkPool(const SessionConfig& session, int shards, int threads, std::size_t capacity) : capacity_(capacity) {
+WorkPool::WorkPool(Place place, const SessionConfig& session, int shards, int threads, std::size_t capacity)
+    : place_(place), capacity_(capacity) {
   for (int i = 0; i < threads; ++i)
     threads_.emplace_back([=, this] { or_abort("database work", [&] { run(session, shards); }); });
 }
@@ -41,7 +42,7 @@ void WorkPool::run(SessionConfig config, int shards) {
   PgJobDesk desk(pinned, shards);
   PgReportStore reports(free_plans, shards);
   PgTypeStore types(free_plans);
-  Stores stores{desk, reports, types};
+  Stores stores{place_, desk, reports, types};
   // A new connection learns every table once, which takes longer than a batch of jobs. When it fails, the first request
   // tries again and says why.
   static_cast<void>(desk.warm_up());

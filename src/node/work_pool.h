@@ -18,7 +18,7 @@ namespace tocsin {
 class WorkPool {
  public:
   using Work = std::function<void(Stores&)>;
-  WorkPool(const SessionConfig& session, int shards, int threads, std::size_t capacity);
+  WorkPool(Place place, const SessionConfig& session, int shards, int threads, std::size_t capacity);
   ~WorkPool() { stop(); }
   bool post(Work work);  // false: full or stopped
   void stop();           // does what has been accepted first
@@ -26,6 +26,7 @@ class WorkPool {
  private:
   void run(SessionConfig config, int shards);
 
+  const Place place_;
   const std::size_t capacity_;
   std::mutex mutex_;
   std::condition_variable ready_;

@@ -33,7 +33,7 @@ MonoTime Claimer::step(MonoTime now) {
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
     // Only who looks at everything knows that there is nothing.
-    if (role_ == ClaimerRole::bulk) shared_.polls.answer_impatient(now);
+    if (role_ == ClaimerRole::bulk) shared_.polls.answer_impatient(shared_.poll_seat, now);
     if (batch.is_left_to_others) return now + kHelperLooksAgain;  // nobody tells when the calm types rest
     return role_ == ClaimerRole::bulk ? batch.again : kWhenWoken;
   }

@@ -188,7 +188,9 @@ std::size_t DueQueue::take_slots(const BizType& type, std::size_t want, const Ru
 bool DueQueue::take_jobs(Source source, std::size_t most, const RunRules& rules, RunningGate& gate, DueBatch& batch) {
   const auto is_meant = [&](const Turn::value_type& entry) {
     const std::size_t n = entry.second.jobs.size();
-    return n > 0 && (n > crowd_) == (source == Source::crowded) && !is_unasked(*rules.catalog.find(entry.first));
+    const BizType& type = *rules.catalog.find(entry.first);
+    // Who may take none must not make the others' shares smaller.
+    return n > 0 && (n > crowd_) == (source == Source::crowded) && type.room > 0 && !is_unasked(type);
   };
   const auto waiting = static_cast<std::size_t>(std::ranges::count_if(types_, is_meant));
   if (waiting == 0) return false;

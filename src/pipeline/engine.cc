@@ -6,8 +6,8 @@
 namespace tocsin {
 
 Engine::Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler,
-               EventSink& events, std::uint64_t seed)
-    : shared_(std::move(config), std::move(owned), events),
+               EventSink& events, std::uint64_t seed, std::shared_ptr<PollQueue> polls)
+    : shared_(std::move(config), std::move(owned), events, std::move(polls)),
       scanner_(shared_, stores.scanner),
       timekeeper_(shared_),
       poll_keeper_(shared_),
@@ -38,7 +38,7 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   shared_.candidates.set_consumer(wakers[1]);
   const std::vector<Waker*> claimers(wakers.begin() + 3, wakers.end() - 3);
   shared_.due.set_consumers(claimers);
-  shared_.polls.set_wakers(claimers, wakers[2]);
+  shared_.poll_seat = shared_.polls.join(claimers, wakers[2]);
   const auto wake_claimers = [claimers] {
     for (Waker* claimer : claimers) claimer->wake();
   };
@@ -57,7 +57,7 @@ bool Engine::hint(const Candidate& job) {
   const BizType* type = catalog->find(job.type_id);
   if (type && type->is_paused(job.fire_at)) return false;
   // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
-  if (shared_.known.add(job.job_id, job.type_id) == KnownJobs::Added::full) {
+  if (shared_.known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
     shared_.events.count(Counter::refused);
     return false;
   }

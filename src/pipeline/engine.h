@@ -28,8 +28,9 @@ struct EngineStores {
 
 class Engine {
  public:
+  // `polls`: shared with the node's other engines; nullptr: it has its own.
   Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler,
-         EventSink& events, std::uint64_t seed);
+         EventSink& events, std::uint64_t seed, std::shared_ptr<PollQueue> polls = nullptr);
 
   static constexpr int kStagesAfterClaim = 3;  // of stages(), the last: runner, finisher, lease reaper
 
@@ -55,6 +56,10 @@ class Engine {
 
   // What to scan from now on, in order; shards gained are read from the beginning of time at once. Thread: any.
   void set_shards(std::vector<Shard> owned);
+  // The shards that live in this database, whoever owns them. Thread: any.
+  void set_all_shards(std::vector<Shard> all) {
+    shared_.all_shards.set(std::make_shared<const std::vector<Shard>>(std::move(all)));
+  }
   // Scanning and claiming end then, unless a later time is told before. Thread: any.
   void trust_until(MonoTime time);
 

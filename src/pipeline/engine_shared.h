@@ -37,7 +37,6 @@ struct EngineConfig {
   std::size_t overdue_page = 64;
   std::size_t claim_batch = 500;  // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;
-  int all_shards = 0;      // of the installation
   std::size_t crowd = 64;  // jobs of one type due at once; a statement for so many is over in about a millisecond
   std::size_t max_running = 4096;  // claimed jobs on this node
   std::size_t max_running_per_type = 2048;
@@ -63,7 +62,8 @@ using HandlerFinder = std::function<Handler*(const BizType&)>;
 
 // Queues, in the order jobs flow; each named for what it holds.
 struct EngineShared {
-  EngineShared(EngineConfig settings, std::vector<Shard> owned, EventSink& sink)
+  EngineShared(EngineConfig settings, std::vector<Shard> owned, EventSink& sink,
+               std::shared_ptr<PollQueue> consumers = nullptr)
       : config(std::move(settings)),
         shards(std::make_shared<const std::vector<Shard>>(std::move(owned))),
         catalog(std::make_shared<const TypeCatalog>()),
@@ -71,7 +71,8 @@ struct EngineShared {
         known(config.capacity),
         flow(config.flow ? config.flow : std::make_shared<FlowControl>()),
         gate(config.max_running, config.max_running_per_type),
-        polls(config.max_polls),
+        all_polls(consumers ? std::move(consumers) : std::make_shared<PollQueue>(config.max_polls)),
+        polls(*all_polls),
         due(polls, config.capacity, config.crowd, config.lookahead),
         candidates(config.capacity + config.capacity / 4),
         expired(config.capacity),
@@ -81,19 +82,23 @@ struct EngineShared {
 
   const EngineConfig config;
   Latest<std::vector<Shard>> shards;  // that this node owns
+  // That live in this database, whoever owns them: a consumer here may have jobs of any.
+  Latest<std::vector<Shard>> all_shards{std::make_shared<const std::vector<Shard>>()};
   Latest<TypeCatalog> catalog;
   EventSink& events;
   DbClock db_clock;
   KnownJobs known;
   const std::shared_ptr<FlowControl> flow;
   RunningGate gate;
-  PollQueue polls;                     // consumers that wait -> claimers
-  DueQueue due;                        // timekeeper, scanner -> claimers
-  BoundedQueue<Candidate> candidates;  // scanner, hints -> timekeeper
-  BoundedQueue<JobId> expired;         // scanner -> lease reaper
-  BoundedQueue<LateLane> too_late;     // scanner -> lease reaper
-  BoundedQueue<ClaimedJob> claimed;    // claimers -> runner
-  BoundedQueue<FinishedRun> outcomes;  // runner, handlers -> finisher
+  const std::shared_ptr<PollQueue> all_polls;  // of the node; here to live long enough
+  PollQueue& polls;                            // consumers that wait -> claimers
+  std::size_t poll_seat = 0;                   // this engine's number in it
+  DueQueue due;                                // timekeeper, scanner -> claimers
+  BoundedQueue<Candidate> candidates;          // scanner, hints -> timekeeper
+  BoundedQueue<JobId> expired;                 // scanner -> lease reaper
+  BoundedQueue<LateLane> too_late;             // scanner -> lease reaper
+  BoundedQueue<ClaimedJob> claimed;            // claimers -> runner
+  BoundedQueue<FinishedRun> outcomes;          // runner, handlers -> finisher
   std::atomic<bool> is_draining{false};
   // Then this node has been silent for so long that others may scan its shards: it scans and claims no more.
   std::atomic<MonoTime::rep> trusted_until{MonoTime::max().time_since_epoch().count()};

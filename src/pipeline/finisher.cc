@@ -15,11 +15,20 @@ constexpr std::size_t kLongestMessage = 1000;  // bytes; sixteen of them are kep
 
 MonoTime Finisher::step(MonoTime now) {
   // Next to what is kept, so that rows which somebody holds locked delay no others. The gate bounds both.
-  for (const FinishedRun& run : shared_.outcomes.pop_some(shared_.config.finish_batch)) {
+  const auto runs = shared_.outcomes.pop_some(shared_.config.finish_batch);
+  for (const FinishedRun& run : runs) {
+    if (run.outcome.kind == Outcome::Kind::handed_over) {  // nothing to write: the claim goes on as the lease
+      shared_.release(run.claimed->job.type_id, 1);
+      continue;
+    }
+    if (run.outcome.is_written) {
+      settle(request_for(run), run.claimed->job.type_id, FinishReply::applied);
+      continue;
+    }
     requests_.push_back(request_for(run));
     types_.push_back(run.claimed->job.type_id);
   }
-  if (requests_.empty()) return kWhenWoken;
+  if (requests_.empty()) return runs.empty() ? kWhenWoken : now;
   const auto replies = store_.finish(requests_, shared_.config.node);
   if (!replies) {
     // In doubt is no different: what was applied answers `stale` the next time and stays as it is.

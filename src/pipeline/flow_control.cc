@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -56,6 +58,11 @@ FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace
   std::lock_guard lock(mutex_);
   Flow& flow = flows_[type.type_id];
   taken.n = std::min(taken.n, permits(flow, type, now));
+  if (taken.n < want) {
+    flow.is_awaited = true;
+    // Another engine may have taken what it puts back without a word.
+    if (on_more_.size() > 1) taken.again = now + kRefill;
+  }
   for (const Limit limit : {Limit::rate, Limit::catch_up}) {
     const double rate = rate_of(type, limit);
     if (rate <= 0 || !is_used_by(limit, pace)) continue;
@@ -95,19 +102,19 @@ void FlowControl::put_back(TypeId type, std::size_t n, Pace pace, bool is_instan
 void FlowControl::release(TypeId type, std::size_t n) {
   if (n == 0) return;
   Waker* keeper = nullptr;
-  bool is_limited = false;
+  bool is_awaited = false;
   {
     std::lock_guard lock(mutex_);
     Flow& flow = flows_[type];
     TOCSIN_ASSERT(flow.used >= n);
     const Grant& grant = flow.grants[at(Limit::running)];
-    is_limited = grant.total > 0;
+    is_awaited = std::exchange(flow.is_awaited, false);
     // Somebody waits for what was in use beyond this node's part.
-    if (is_limited && flow.used > static_cast<std::size_t>(grant.n) && grant.reserved > grant.n) keeper = keeper_;
+    if (flow.used > static_cast<std::size_t>(grant.n) && grant.reserved > grant.n) keeper = keeper_;
     flow.used -= n;
   }
   if (keeper) keeper->wake();
-  if (is_limited) tell_more();
+  if (is_awaited) tell_more();
 }
 
 void FlowControl::tell_more() const {

@@ -81,6 +81,7 @@ class FlowControl {
   };
   struct Flow {
     std::size_t used = 0;
+    bool is_awaited = false;  // somebody wanted more than might run
     std::array<Grant, kLimits> grants;
     std::array<Bucket, kLimits> buckets;
   };

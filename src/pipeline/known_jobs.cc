@@ -15,11 +15,15 @@ std::size_t KnownJobs::room_locked(TypeId type) const {
   return std::min(capacity_ - jobs_.size(), type_capacity_ - std::min(type_capacity_, held));
 }
 
-KnownJobs::Added KnownJobs::add(JobId job, TypeId type) {
+KnownJobs::Added KnownJobs::add(JobId job, TypeId type, WallTime fire_at) {
   std::lock_guard lock(mutex_);
-  if (jobs_.contains(job)) return Added::already_known;
+  if (auto known = jobs_.find(job); known != jobs_.end()) {
+    if (known->second.fire_at <= fire_at) return Added::already_known;
+    known->second.fire_at = fire_at;
+    return Added::moved;
+  }
   if (room_locked(type) == 0) return Added::full;
-  jobs_.emplace(job, type);
+  jobs_.emplace(job, Known{type, fire_at});
   ++per_type_[type];
   return Added::yes;
 }
@@ -27,7 +31,7 @@ KnownJobs::Added KnownJobs::add(JobId job, TypeId type) {
 void KnownJobs::remove_locked(JobId job) {
   auto it = jobs_.find(job);
   if (it == jobs_.end()) return;
-  auto count = per_type_.find(it->second);
+  auto count = per_type_.find(it->second.type);
   if (--count->second == 0) per_type_.erase(count);
   jobs_.erase(it);
 }

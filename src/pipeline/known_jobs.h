@@ -20,8 +20,10 @@ class KnownJobs {
 
   explicit KnownJobs(std::size_t capacity);
 
-  enum class Added { yes, already_known, full };
-  Added add(JobId job, TypeId type);
+  // moved: known with a later time, such as the end of a lease that its holder gave back; it needs an entry for the
+  // earlier one, too.
+  enum class Added { yes, already_known, moved, full };
+  Added add(JobId job, TypeId type, WallTime fire_at = {});
   void remove(JobId job);
   void remove(std::span<const Candidate> jobs);
   bool contains(JobId job) const;
@@ -37,7 +39,11 @@ class KnownJobs {
   const std::size_t capacity_;
   const std::size_t type_capacity_;
   mutable std::mutex mutex_;
-  std::unordered_map<JobId, TypeId> jobs_;
+  struct Known {
+    TypeId type;
+    WallTime fire_at;  // of its earliest entry
+  };
+  std::unordered_map<JobId, Known> jobs_;
   std::unordered_map<TypeId, std::size_t> per_type_;
 };
 

@@ -11,9 +11,11 @@ void answer_with_nothing(const std::vector<PollPtr>& polls) {
 
 }  // namespace
 
-void PollQueue::set_wakers(std::vector<Waker*> claimers, Waker* keeper) {
-  claimers_ = std::move(claimers);
+std::size_t PollQueue::join(const std::vector<Waker*>& claimers, Waker* keeper) {
+  claimers_.insert(claimers_.end(), claimers.begin(), claimers.end());
   keeper_ = keeper;
+  looked_.push_back(MonoTime::min());
+  return looked_.size() - 1;
 }
 
 void PollQueue::wake_claimers() {
@@ -120,12 +122,15 @@ std::vector<PollPtr> PollQueue::extract(Ends ends) {
   return out;
 }
 
-void PollQueue::answer_impatient(MonoTime now) {
+void PollQueue::answer_impatient(std::size_t engine, MonoTime now) {
   std::vector<PollPtr> over;
   {
     std::lock_guard lock(mutex_);
+    looked_.resize(std::max(looked_.size(), engine + 1), MonoTime::min());
+    looked_[engine] = now;
     if (size_ == 0) return;
-    over = extract([now](const PollPtr& poll) { return poll->deadline <= now; });
+    const MonoTime all_looked = *std::ranges::min_element(looked_);
+    over = extract([&](const PollPtr& poll) { return poll->deadline <= now && poll->arrived <= all_looked; });
   }
   answer_with_nothing(over);
 }

@@ -3,6 +3,7 @@
 // A claimer takes the consumers at the head together with the due jobs it claims for them, and either answers them or
 // puts them back at the head: while a claim is on its way its consumer is nobody else's, so no job is claimed that
 // nobody asked for, and a consumer costs an entry here, not a thread.
+// The engines of a node share one queue: a consumer gets what is due in any database.
 // Invariants: size() <= capacity. Every poll that was accepted is answered once, unless its consumer has gone.
 // Thread: any.
 #pragma once
@@ -43,8 +44,9 @@ class PollQueue {
  public:
   explicit PollQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  // `claimers` are woken when somebody asks, `keeper` when a deadline moves ahead. REQUIRES: before the first add.
-  void set_wakers(std::vector<Waker*> claimers, Waker* keeper);
+  // An engine takes part, and gets its number for answer_impatient(). Its `claimers` are woken when somebody asks,
+  // `keeper` (one engine's is enough) when a deadline moves ahead. REQUIRES: before the first add.
+  std::size_t join(const std::vector<Waker*>& claimers, Waker* keeper);
 
   // False: too many wait already. After close() it is answered at once, with nothing.
   bool add(PollPtr poll);
@@ -60,8 +62,9 @@ class PollQueue {
   // Those for whom nothing was won: to the head, in their order.
   void put_back(const std::vector<PollPtr>& polls);
 
-  // A claimer looked and found nothing to claim: whoever did not want to wait has its answer.
-  void answer_impatient(MonoTime now);
+  // A claimer of this engine looked and found nothing to claim. Whoever did not want to wait has its answer once every
+  // engine has looked since it asked.
+  void answer_impatient(std::size_t engine, MonoTime now);
   // Answers those whose time is over and forgets those who are gone. Returns when to call again.
   MonoTime expire(MonoTime now);
   // Answers everybody with nothing, now and from now on.
@@ -91,6 +94,7 @@ class PollQueue {
   std::unordered_map<TypeId, MonoTime> asked_;  // when last
   std::size_t size_ = 0;
   MonoTime next_expiry_ = MonoTime::max();
+  std::vector<MonoTime> looked_;  // by engine: when it last found nothing
   bool is_closed_ = false;
 };
 

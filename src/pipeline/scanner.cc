@@ -88,6 +88,7 @@ bool Scanner::reads_every_shard_of(const BizType& type, MonoTime now) const {
 void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
+  const auto all_shards = shared_.all_shards.get();
   const WallTime horizon = db_now + shared_.config.lookahead;
   planned_at_ = db_now;
   if (!is_continuation) {
@@ -100,14 +101,15 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
       const Lane& lane = entry.first;
       if (sweep_all || is_held(*catalog, db_now, lane.type_id)) return true;
       return !std::ranges::binary_search(*shards, lane.shard) &&
-             !reads_every_shard_of(*catalog->find(lane.type_id), now);
+             !(std::ranges::binary_search(*all_shards, lane.shard) &&
+               reads_every_shard_of(*catalog->find(lane.type_id), now));
     });
     plan_sweep(scans_);
   }
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
     const bool has_room = shared_.known.room(type->type_id) > 0;
-    for (const Shard shard : reads_every_shard_of(*type, now) ? all_shards_ : *shards) {
+    for (const Shard shard : reads_every_shard_of(*type, now) ? *all_shards : *shards) {
       const Lane lane{shard, type->type_id};
       auto [it, is_new] = lanes_.try_emplace(lane);
       LaneState& state = it->second;
@@ -181,8 +183,9 @@ void Scanner::mark(const ScanReply& reply) {
 }
 
 bool Scanner::enter(const Candidate& candidate) {
-  switch (shared_.known.add(candidate.job_id, candidate.type_id)) {
+  switch (shared_.known.add(candidate.job_id, candidate.type_id, candidate.fire_at)) {
     case KnownJobs::Added::yes:
+    case KnownJobs::Added::moved:
       found_.push_back(candidate);
       return true;
     case KnownJobs::Added::already_known:

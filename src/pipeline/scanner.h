@@ -31,9 +31,7 @@ namespace tocsin {
 
 class Scanner final : public Stage {
  public:
-  Scanner(EngineShared& shared, JobStore& store) : shared_(shared), store_(store) {
-    for (int shard = 0; shard < shared.config.all_shards; ++shard) all_shards_.push_back(static_cast<Shard>(shard));
-  }
+  Scanner(EngineShared& shared, JobStore& store) : shared_(shared), store_(store) {}
 
   const char* name() const override { return "scanner"; }
   MonoTime step(MonoTime now) override;
@@ -75,7 +73,6 @@ class Scanner final : public Stage {
 
   EngineShared& shared_;
   JobStore& store_;
-  std::vector<Shard> all_shards_;
   // When which transaction was the next to write; one mark per scan, the oldest first.
   struct WriterMark {
     WallTime began;

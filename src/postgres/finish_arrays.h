@@ -29,6 +29,12 @@ class FinishArrays {
                             messages_.take(), node);
   }
 
+  // The same in a session whose prepared statements may be somebody else's.
+  pqxx::result exec_unprepared(pqxx::transaction_base& tx, const std::string& sql, const std::string& node) {
+    return tx.exec_params(sql, shards_.take(), jobs_.take(), tokens_.take(), kinds_.take(), delays_.take(),
+                          messages_.take(), node);
+  }
+
  private:
   static std::int64_t code_of(FinishRequest::Kind kind) {
     switch (kind) {

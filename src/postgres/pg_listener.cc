@@ -1,10 +1,18 @@
 #include "postgres/pg_listener.h"
 
 #include <sstream>
+#include <stdexcept>
 
+#include "postgres/call_watch.h"
 #include "postgres/text.h"
 
 namespace tocsin {
+namespace {
+
+// A connection that hears nothing looks like one where nothing is said: it is asked now and then.
+constexpr std::chrono::seconds kAskEvery(5);
+
+}  // namespace
 
 class PgListener::Receiver final : public pqxx::notification_receiver {
  public:
@@ -40,10 +48,12 @@ Result<Heard> PgListener::wait(Duration timeout) {
       auto text = connection_string(config_);
       if (!text) return text.error();
       connection_ = std::make_unique<pqxx::connection>(*text);
+      WatchedCall call(connection_->sock(), patience(config_));
       for (const char* channel : {"tocsin_due", "tocsin_type", "tocsin_member"}) {
         receivers_.push_back(std::make_unique<Receiver>(*connection_, channel, heard_));
       }
       backend_ = connection_->backendpid();
+      asked_ = std::chrono::steady_clock::now();
       heard_.is_reconnected = true;
       return heard_;
     }
@@ -55,12 +65,23 @@ Result<Heard> PgListener::wait(Duration timeout) {
       heard_.is_reconnected = true;
     }
     look_up_due();
+    ask_now_and_then();
     return heard_;
   } catch (const std::exception& e) {
     receivers_.clear();
     connection_.reset();
     return Error{ErrorCode::unavailable, e.what(), ""};
   }
+}
+
+void PgListener::ask_now_and_then() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - asked_ < kAskEvery) return;
+  asked_ = now;
+  WatchedCall call(connection_->sock(), kAskEvery);
+  pqxx::nontransaction(*connection_).exec("SELECT 1");
+  // Who notifies does so on the new primary.
+  if (is_demoted(*connection_)) throw std::runtime_error("the server has become read-only");
 }
 
 void PgListener::look_up_due() {
@@ -72,6 +93,7 @@ void PgListener::look_up_due() {
     jobs.add(job.job_id);
   }
   heard_.due.clear();
+  WatchedCall call(connection_->sock(), patience(config_));
   pqxx::nontransaction tx(*connection_);
   const auto rows = tx.exec_params(
       "SELECT j.job_id, j.type_id, j.fire_at FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id)"

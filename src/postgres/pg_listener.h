@@ -2,6 +2,7 @@
 // Thread: owner only.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -30,6 +31,7 @@ class PgListener {
  private:
   class Receiver;
   void look_up_due();
+  void ask_now_and_then();
 
   const SessionConfig config_;
   const std::function<bool(Shard)> is_wanted_;
@@ -37,6 +39,7 @@ class PgListener {
   std::vector<std::unique_ptr<Receiver>> receivers_;
   Heard heard_;
   int backend_ = 0;
+  std::chrono::steady_clock::time_point asked_;
 };
 
 // The payload of a NOTIFY tocsin_due: "job_id type_id fire_at_us", several joined by ';'. Malformed parts are skipped:

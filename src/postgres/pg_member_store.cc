@@ -1,7 +1,5 @@
 #include "postgres/pg_member_store.h"
 
-#include <charconv>
-
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -26,7 +24,7 @@ SELECT m.node_id, m.name, m.version, m.state = 'draining', m.heartbeat_at,
        CASE WHEN m.scanned_at IS NOT NULL
             THEN greatest(0, extract(epoch FROM t.now - m.scanned_at) * 1000000)::bigint END,
        EXISTS (SELECT FROM pg_stat_get_activity(m.backend_pid) a WHERE coalesce(a.backend_start = m.backend_start, true)),
-       p.version, p.owners
+       p.version, p.owners, p.places
 FROM t CROSS JOIN (SELECT * FROM own UNION ALL SELECT * FROM tocsin.node WHERE node_id <> $1) m
      LEFT JOIN tocsin.shard_map p ON m.node_id = $1 AND p.version <> $6::bigint
 ORDER BY m.node_id)";
@@ -34,20 +32,6 @@ ORDER BY m.node_id)";
 
 std::string replace_statement() {
   return "UPDATE tocsin.shard_map SET version = version + 1, owners = $2::bigint[] WHERE version = $1::bigint";
-}
-
-// "{1,2,3}"
-std::vector<NodeId> ids_from_array(std::string_view text) {
-  std::vector<NodeId> ids;
-  const char* const end = text.data() + text.size();
-  for (const char* at = text.data() + 1; at < end; ++at) {
-    NodeId id = 0;
-    const auto [rest, error] = std::from_chars(at, end, id);
-    if (error != std::errc()) break;
-    ids.push_back(id);
-    at = rest;
-  }
-  return ids;
 }
 
 }  // namespace
@@ -72,7 +56,8 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
       if (!row[6].is_null()) member.scan_age = Duration(row[6].as<std::int64_t>());
       member.is_connected = row[7].as<bool>();
       if (!row[8].is_null()) {
-        reply.map = ShardMap{row[8].as<std::int64_t>(), ids_from_array({row[9].c_str(), row[9].size()})};
+        reply.map = ShardMap{row[8].as<std::int64_t>(), numbers_from_array<NodeId>({row[9].c_str(), row[9].size()}),
+                             numbers_from_array<Place>({row[10].c_str(), row[10].size()})};
       }
     }
     if (beat.wakes_others) tx.exec0("NOTIFY tocsin_member");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "postgres/job_rows.h"
+#include "postgres/queries.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -101,6 +102,13 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
     for (const auto& row : tx.exec_prepared(name, array.take(), within.count(), at_most))
       counts.push_back(row[0].as<std::int64_t>());
     return counts;
+  });
+}
+
+Result<bool> PgReportStore::has_live_jobs(TypeId type) {
+  return session_.read<bool>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    return tx.exec_params1("SELECT " + sql::has_live_jobs("$1::integer"), type)[0].as<bool>();
   });
 }
 

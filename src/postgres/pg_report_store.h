@@ -15,6 +15,7 @@ class PgReportStore final : public ReportStore {
   Result<std::vector<TypeCount>> counts() override;
   Result<std::int64_t> overdue(int at_most) override;
   Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) override;
+  Result<bool> has_live_jobs(TypeId type) override;
   Result<DatabaseInfo> info() override;
 
  private:

@@ -1,7 +1,9 @@
 #include "postgres/pg_type_store.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "postgres/queries.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -12,6 +14,9 @@ using nlohmann::json;
 constexpr const char* kColumns =
     "type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, paused, paused_until, "
     "removed_at, gmt_create, gmt_modified";
+
+// Of a changed row `t`: forward, whatever the clock does, for mirrors tell versions apart by it.
+constexpr const char* kModified = "greatest(clock_timestamp(), t.gmt_modified + interval '1 microsecond')";
 
 Duration ms(std::int64_t n) { return std::chrono::milliseconds(n); }
 std::int64_t in_ms(Duration length) { return std::chrono::duration_cast<std::chrono::milliseconds>(length).count(); }
@@ -28,6 +33,13 @@ std::string to_text(const Backoff& backoff) {
   json delays = json::array();
   for (Duration delay : backoff.delays) delays.push_back(in_ms(delay));
   return json{{"delays_ms", delays}}.dump();
+}
+
+std::string catch_up_text(const BizType& type) {
+  json catch_up = json::object();
+  if (type.drop_older_than) catch_up["drop_older_than_ms"] = in_ms(*type.drop_older_than);
+  if (type.catch_up_rate_per_s) catch_up["rate_per_s"] = *type.catch_up_rate_per_s;
+  return catch_up.dump();
 }
 
 Backoff backoff_from(const char* text) {
@@ -84,9 +96,6 @@ Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
 }
 
 Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
-  json catch_up = json::object();
-  if (type.drop_older_than) catch_up["drop_older_than_ms"] = in_ms(*type.drop_older_than);
-  if (type.catch_up_rate_per_s) catch_up["rate_per_s"] = *type.catch_up_rate_per_s;
   return session_.write<PutReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("put_type", [] {
@@ -96,7 +105,9 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
              "excluded.handler,"
              " ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = excluded.backoff, max_running "
              "= excluded.max_running,"
-             " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, gmt_modified = clock_timestamp(),"
+             " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, gmt_modified = " +
+             std::string(kModified) +
+             ","
              " removed_at = NULL, gmt_create = CASE WHEN t.removed_at IS NULL THEN t.gmt_create ELSE clock_timestamp() "
              "END"
              " RETURNING " +
@@ -106,7 +117,7 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
     const auto row = tx.exec_prepared1(name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts,
                                        to_text(type.backoff), type.max_running ? running.c_str() : nullptr,
-                                       type.rate_per_s ? rate.c_str() : nullptr, catch_up.dump());
+                                       type.rate_per_s ? rate.c_str() : nullptr, catch_up_text(type));
     tx.exec("NOTIFY tocsin_type");
     return PutReply{type_from(row), row["is_new"].as<bool>()};
   });
@@ -118,15 +129,14 @@ Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
     const auto found =
         tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 AND removed_at IS NULL FOR UPDATE", name);
     if (found.empty()) return RemoveReply::not_found;
-    // One look into the due index per shard. A create that is on its way is not seen: so the row stays, and nodes still
+    // A create that is on its way is not seen: so the row stays, and nodes still
     // run what comes in under it.
-    const auto live = tx.exec_params(
-        "SELECT 1 FROM generate_series(0, tocsin.shard_count() - 1) s CROSS JOIN LATERAL (SELECT 1 FROM "
-        "tocsin.job_live j WHERE j.shard = s::smallint AND j.shard + 0 = s AND j.type_id = $1 LIMIT 1) x LIMIT 1",
-        found[0][0].as<TypeId>());
-    if (!live.empty()) return RemoveReply::has_live_jobs;
-    tx.exec_params0("UPDATE tocsin.biz_type SET removed_at = clock_timestamp(), paused = false WHERE type_id = $1",
-                    found[0][0].as<TypeId>());
+    const auto type_id = found[0][0].as<TypeId>();
+    if (tx.exec_params1("SELECT " + sql::has_live_jobs("$1::integer"), type_id)[0].as<bool>())
+      return RemoveReply::has_live_jobs;
+    tx.exec_params0("UPDATE tocsin.biz_type t SET removed_at = clock_timestamp(), paused = false, gmt_modified = " +
+                        std::string(kModified) + " WHERE type_id = $1",
+                    type_id);
     tx.exec("NOTIFY tocsin_type");
     tx.commit();
     return RemoveReply::removed;
@@ -138,8 +148,9 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
   return session_.write<std::optional<BizType>>([&](pqxx::connection& connection) -> std::optional<BizType> {
     pqxx::nontransaction tx(connection);
     const auto& statement = session_.prepared("set_paused", [] {
-      return "UPDATE tocsin.biz_type SET paused = $2::boolean, paused_until = $3::timestamptz, gmt_modified = "
-             "clock_timestamp() WHERE name = $1 AND removed_at IS NULL"
+      return "UPDATE tocsin.biz_type t SET paused = $2::boolean, paused_until = $3::timestamptz, gmt_modified = " +
+             std::string(kModified) +
+             " WHERE name = $1 AND removed_at IS NULL"
              " RETURNING " +
              std::string(kColumns);
     });
@@ -148,6 +159,41 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
     if (rows.empty()) return {};
     tx.exec("NOTIFY tocsin_type");
     return type_from(rows[0]);
+  });
+}
+
+Status PgTypeStore::mirror(std::span<const BizType> types) {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    const auto& name = session_.prepared("mirror_type", [] {
+      // The name is unique, and a name never gets another id at home: a row in the way can only be from before this
+      // database was added, when it was empty.
+      return "INSERT INTO tocsin.biz_type AS t (type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, "
+             "rate_per_s, catch_up, paused, paused_until, removed_at, gmt_create, gmt_modified) OVERRIDING SYSTEM "
+             "VALUE "
+             "VALUES ($1, $2, $3::jsonb, $4, $5, $6::jsonb, $7, $8, $9::jsonb, $10, $11::timestamptz, CASE WHEN $12 "
+             "THEN clock_timestamp() END, $13::timestamptz, $14::timestamptz) ON CONFLICT (type_id) DO UPDATE SET "
+             "handler = excluded.handler, ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = "
+             "excluded.backoff, max_running = excluded.max_running, rate_per_s = excluded.rate_per_s, catch_up = "
+             "excluded.catch_up, paused = excluded.paused, paused_until = excluded.paused_until, removed_at = "
+             "excluded.removed_at, gmt_create = excluded.gmt_create, gmt_modified = excluded.gmt_modified"
+             " WHERE t.gmt_modified < excluded.gmt_modified";
+    });
+    pqxx::work tx(connection);
+    // In one order for all: two that mirror at once must not wait for each other.
+    std::vector<const BizType*> ordered;
+    for (const BizType& type : types) ordered.push_back(&type);
+    std::ranges::sort(ordered, {}, [](const BizType* type) { return type->type_id; });
+    for (const BizType* type : ordered) {
+      const std::string running = type->max_running ? std::to_string(*type->max_running) : "";
+      const std::string rate = type->rate_per_s ? pqxx::to_string(*type->rate_per_s) : "";
+      const std::string until = type->paused_until ? to_pg(*type->paused_until) : "";
+      const auto or_null = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
+      tx.exec_prepared0(name, type->type_id, type->name, type->handler_json, in_ms(type->ttr), type->max_attempts,
+                        to_text(type->backoff), or_null(running), or_null(rate), catch_up_text(*type), type->paused,
+                        or_null(until), type->is_removed, to_pg(type->gmt_create), to_pg(type->gmt_modified));
+    }
+    tx.commit();
+    return Unit{};
   });
 }
 

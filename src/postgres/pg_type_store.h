@@ -15,6 +15,7 @@ class PgTypeStore final : public TypeStore {
   Result<RemoveReply> remove(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                             std::optional<WallTime> until) override;
+  Status mirror(std::span<const BizType> types) override;
 
  private:
   Session& session_;

@@ -89,6 +89,12 @@ std::string live_table(int table) {
   return name;
 }
 
+std::string has_live_jobs(const std::string& type_id) {
+  return "EXISTS (SELECT FROM generate_series(0, tocsin.shard_count() - 1) s CROSS JOIN LATERAL (SELECT FROM "
+         "tocsin.job_live j WHERE j.shard = s::smallint AND j.shard + 0 = s AND j.type_id = " +
+         type_id + " LIMIT 1) x)";
+}
+
 std::string scan() {
   return "SELECT k.ord, j.job_id, j.fire_at, j.is_exhausted FROM unnest($1::smallint[], $2::integer[], "
          "$3::timestamptz[], $4::bigint[],"
@@ -192,6 +198,21 @@ std::string extend() {
          " FOR UPDATE OF j), u AS (UPDATE tocsin.job_live j SET fire_at = clock_timestamp() + $4::bigint * interval"
          " '1 microsecond', gmt_modified = clock_timestamp() FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id)"
          " SELECT ord FROM c";
+}
+
+std::string call_function(const std::string& table) {
+  // r is materialized: as a plain join the planner may put the function inside, and call it once per row of c.
+  return "WITH c AS MATERIALIZED (SELECT k.ord, j.* FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH "
+         "ORDINALITY k (shard, job_id, token, ord) JOIN " +
+         table +
+         " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = k.token FOR UPDATE OF"
+         " j SKIP LOCKED), a AS MATERIALIZED (SELECT array_agg(ROW(c.job_id, c.biz_id, t.name, 'running',"
+         " c.action_time, c.fire_at, c.attempts, c.max_attempts, c.attribute, c.idempotency_key, c.shard, c.node,"
+         " c.gmt_create, c.gmt_modified, c.started_at, NULL, round((extract(epoch FROM c.started_at - c.action_time) *"
+         " 1000)::numeric, 3), coalesce(c.errors, '[]'))::tocsin.job ORDER BY c.ord) AS jobs FROM c JOIN"
+         " tocsin.biz_type t ON t.type_id = c.type_id), r AS MATERIALIZED (SELECT r.job_id, r.answer FROM a CROSS JOIN"
+         " LATERAL pg_temp.tocsin_call($4::text, $5::text, a.jobs) r)"
+         " SELECT c.ord, r.answer FROM r JOIN c ON c.job_id = r.job_id";
 }
 
 std::string still_claimed() {

@@ -15,7 +15,10 @@ inline const std::string kLive = "tocsin.job_live";
 // Shard s lies in live table s modulo 8. DO NOT CHANGE: migrations/0002 made them so.
 inline constexpr int kLiveTables = 8;
 inline int live_table_of(Shard shard) { return shard % kLiveTables; }
-std::string live_table(int table);  // tocsin.job_live_0007
+std::string live_table(int table);
+
+// An expression: whether jobs of this type are live. One look into the due index per shard.
+std::string has_live_jobs(const std::string& type_id);  // tocsin.job_live_0007
 
 // Reads; index _due (shard + 0, type_id, fire_at, job_id + 0) by row comparison, so that thousands of rows of one
 // instant can be paged. Two rows more: (-1, next transaction to write, when it was the next) and (0, oldest that still
@@ -38,6 +41,10 @@ std::string fire_due(const std::string& table);
 
 // running -> done, dead or pending, guarded by the claim token. Answers the ordinals that were applied.
 std::string finish(const std::string& table);
+// Locks the running rows whose token still stands and calls the function $4.$5 for them, behind the session's fence
+// (pg_function_store.h): tocsin.job is built from the live row, since the view would read every home of a job. Index
+// _id. Answers (ordinal, answer). SKIP LOCKED as in finish.
+std::string call_function(const std::string& table);
 // Of requests that were not applied: those whose claim still stands, so that somebody must hold the row locked.
 std::string still_claimed();
 

@@ -5,8 +5,19 @@
 
 #include <map>
 
+#include "postgres/call_watch.h"
+
 namespace tocsin {
 namespace {
+
+// libpqxx shows no server parameters but by asking the server, and has no door to libpq's connection. An explicit
+// instantiation may name what is private.
+template <auto kMember>
+struct Door {
+  friend PGconn* raw(const pqxx::connection_base& connection) { return (connection.*kMember)(); }
+};
+template struct Door<&pqxx::connection_base::raw_connection>;
+PGconn* raw(const pqxx::connection_base& connection);
 
 using Keywords = std::map<std::string, std::string>;
 
@@ -63,6 +74,20 @@ bool has_something_to_say(int socket) {
 
 }  // namespace
 
+bool is_demoted(const pqxx::connection& connection) {
+  for (const char* name : {"default_transaction_read_only", "in_hot_standby"}) {
+    const char* value = PQparameterStatus(raw(connection), name);
+    if (value && std::string_view(value) == "on") return true;
+  }
+  return false;
+}
+
+std::chrono::milliseconds patience(const SessionConfig& config) {
+  // The server ends a statement in time, and says so; a call is a few statements, of which one may be slow.
+  return config.statement_timeout_ms > 0 ? std::chrono::milliseconds(config.statement_timeout_ms + 3'000)
+                                         : std::chrono::milliseconds(std::chrono::hours(24));
+}
+
 Result<std::string> connection_string(const SessionConfig& config) {
   auto keywords = parse(config.url);
   if (!keywords) return keywords.error();
@@ -74,12 +99,14 @@ Result<std::string> connection_string(const SessionConfig& config) {
   k.emplace("keepalives_count", "3");
   k.emplace("tcp_user_timeout", "15000");
   k.emplace("target_session_attrs", "read-write");
+  if (config.is_any_server) k["target_session_attrs"] = "any";
   k["application_name"] = config.application;
   k["client_encoding"] = "UTF8";
   std::string options =
-      "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c synchronous_commit=on"
+      "-c search_path=pg_catalog,pg_temp -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
       " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c "
       "idle_in_transaction_session_timeout=15000 -c jit=off";
+  if (!config.is_any_server) options += " -c synchronous_commit=on";
   options += " -c statement_timeout=" + std::to_string(config.statement_timeout_ms);
   options += " -c lock_timeout=" + std::to_string(config.lock_timeout_ms);
   if (config.has_pinned_plans) {
@@ -128,8 +155,15 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   }
   std::optional<Error> error;
   try {
-    work(*connection_);
-    return {};
+    {
+      WatchedCall call(connection_->sock(), patience(config_));
+      work(*connection_);
+    }
+    if (!is_demoted(*connection_)) return {};
+    // What was read may be the past, and so would be all that is read here from now on. A write did happen.
+    disconnect();
+    if (is_write) return {};
+    return Error{ErrorCode::unavailable, "the server has become read-only: another one may have taken its place", ""};
     // in_doubt_error and statement_completion_unknown have bases that mean something else: they come first.
   } catch (const pqxx::in_doubt_error& e) {
     error = Error{ErrorCode::in_doubt, one_line(e.what()), ""};

@@ -6,6 +6,7 @@
 // Thread: owner only.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <pqxx/pqxx>
@@ -21,6 +22,8 @@ struct SessionConfig {
   std::string application = "tocsin";
   int statement_timeout_ms = 15'000;
   int lock_timeout_ms = 3'000;
+  // A look at a server as others see it: a standby too, and with the server's own synchronous_commit.
+  bool is_any_server = false;
   bool has_pinned_plans = true;  // false for reports and migrations: the planner chooses
 };
 
@@ -29,6 +32,13 @@ Result<std::string> database_name(const std::string& url);
 
 // The URL with Tocsin's session settings added, for libpqxx.
 Result<std::string> connection_string(const SessionConfig& config);
+
+// Whether the server has told, with its last answer, that it takes no writes any more: a primary that was demoted and
+// stays up would be read for ever, while the writes go to its successor. Costs no request.
+bool is_demoted(const pqxx::connection& connection);
+
+// After which a call is ended that the server does not answer; longer than any statement may take.
+std::chrono::milliseconds patience(const SessionConfig& config);
 
 class Session {
  public:

@@ -1,10 +1,12 @@
 // Values on their way to and from PostgreSQL's text format.
 #pragma once
 
+#include <charconv>
 #include <optional>
 #include <pqxx/pqxx>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tocsin/job.h"
 
@@ -37,6 +39,21 @@ class PgArray {
   void comma();
   std::string text_ = "{";
 };
+
+// Of an array of whole numbers without NULL: {1,2,3}
+template <class T>
+std::vector<T> numbers_from_array(std::string_view text) {
+  std::vector<T> numbers;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data() + 1; at < end; ++at) {
+    T number = 0;
+    const auto [rest, error] = std::from_chars(at, end, number);
+    if (error != std::errc()) break;
+    numbers.push_back(number);
+    at = rest;
+  }
+  return numbers;
+}
 
 // Columns that job_from_row() reads, in its order; `j` is the row's alias. The finished_at of live rows is NULL.
 extern const char* const kLiveColumns;

@@ -81,6 +81,20 @@ Section life_section() {
   return section;
 }
 
+Section endpoints_section() {
+  Section section{"endpoints", "Webhooks beside a dead endpoint: 9 jobs in 10", {}};
+  const auto add = [&](const std::string& name, const std::string& what) {
+    const std::string prefix = "endpoints." + name;
+    section.figures.push_back({prefix + "_p50", what + ": p50 at 1,000/s", "ms"});
+    section.figures.push_back({prefix + "_p99", "  p99", "ms"});
+    section.figures.push_back({prefix + "_burst", "  delivered, due at one instant", "jobs/s"});
+  };
+  add("alone", "alone");
+  add("refusing", "beside one that refuses");
+  add("silent", "beside one that is silent");
+  return section;
+}
+
 }  // namespace
 
 std::vector<Section> catalog(const Variants& variants) {
@@ -118,10 +132,12 @@ std::vector<Section> catalog(const Variants& variants) {
             {"memory.drain", "fired", "jobs/s", "", "floor.fire_due"}}},
           {"webhook",
            "Webhooks to a receiver in this program",
-           {{"webhook.rate", "delivered, due over 2 s", "jobs/s"},
+           {{"webhook.ceiling", "the receiver alone, driven by wrk", "req/s"},
+            {"webhook.rate", "delivered, due over 2 s", "jobs/s"},
             {"webhook.p50", "  p50 of the lateness there", "ms"},
             {"webhook.p99", "  p99 of the lateness there", "ms"},
-            {"webhook.burst", "delivered, due at one instant", "jobs/s", "", "floor.claimed"}}},
+            {"webhook.burst", "delivered, due at one instant", "jobs/s", ">= 4,000", "floor.claimed"}}},
+          endpoints_section(),
           life_section(),
           {"storm",
            "Storm of one instant beside another type",

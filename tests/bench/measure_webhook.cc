@@ -4,6 +4,7 @@
 #include "bench/measurements.h"
 #include "bench/receiver.h"
 #include "bench/subject.h"
+#include "bench/wrk.h"
 
 namespace tocsin::bench {
 namespace {
@@ -50,9 +51,19 @@ Outcome deliver(Bench& bench, std::size_t n, seconds spread) {
   return outcome;
 }
 
+// What the receiver takes from a client that does nothing else.
+double ceiling(double for_seconds) {
+  Receiver receiver;
+  return run_wrk(receiver.port(), for_seconds,
+                 "local text = wrk.format('POST', '/fire', {}, string.rep('x', 700))\n"
+                 "function request() return text end\n")
+      .per_second();
+}
+
 }  // namespace
 
 void measure_webhook(Bench& bench) {
+  bench.results.add("webhook.ceiling", ceiling(bench.sizes.webhook_s));
   const Outcome spread = deliver(bench, bench.sizes.webhook_jobs, seconds(bench.sizes.webhook_s));
   bench.results.add("webhook.rate", spread.per_second);
   bench.results.add("webhook.p50", quantile(spread.lateness_ms, 0.5));

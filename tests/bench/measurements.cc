@@ -9,6 +9,8 @@ Sizes quick_sizes() {
                          &sizes.floor_commits, &sizes.storm_jobs, &sizes.storm_other_jobs, &sizes.idle_jobs})
     *n /= 10;
   sizes.webhook_jobs /= 2;
+  sizes.endpoint_jobs /= 5;
+  sizes.endpoint_s /= 5;
   sizes.lateness_s /= 6;
   sizes.webhook_s /= 2;
   sizes.request_s /= 10;
@@ -23,19 +25,13 @@ Sizes quick_sizes() {
 
 const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> all = {
-      {"floors", measure_floors},
-      {"lateness", measure_lateness},
-      {"drain", measure_drain},
-      {"single", measure_single},
-      {"cancel", measure_cancel},
-      {"batch", measure_batch},
-      {"memory", measure_memory},
-      {"webhook", measure_webhook},
-      {"life", measure_life},
-      {"storm", measure_storm},
-      {"peak", measure_peak},
-      {"depth", measure_depth, true},
-      {"snapshot", measure_snapshot, true},
+      {"floors", measure_floors},         {"lateness", measure_lateness},
+      {"drain", measure_drain},           {"single", measure_single},
+      {"cancel", measure_cancel},         {"batch", measure_batch},
+      {"memory", measure_memory},         {"webhook", measure_webhook},
+      {"endpoints", measure_endpoints},   {"life", measure_life},
+      {"storm", measure_storm},           {"peak", measure_peak},
+      {"depth", measure_depth, true},     {"snapshot", measure_snapshot, true},
       {"history", measure_history, true},
   };
   return all;

@@ -58,9 +58,9 @@ Receiver::Receiver() : server_(std::make_unique<Server>(*this)), thread_([this] 
 
 Receiver::~Receiver() { stop(); }
 
-std::string Receiver::url() const {
-  return "http://127.0.0.1:" + std::to_string(server_->acceptor.local_endpoint().port()) + "/fire";
-}
+int Receiver::port() const { return server_->acceptor.local_endpoint().port(); }
+
+std::string Receiver::url() const { return "http://127.0.0.1:" + std::to_string(port()) + "/fire"; }
 
 const std::vector<Receiver::Delivery>& Receiver::stop() {
   if (thread_.joinable()) {

@@ -24,6 +24,7 @@ class Receiver {
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
+  int port() const;
   std::string url() const;
   std::int64_t count() const { return count_; }
 

@@ -1,8 +1,10 @@
 // The contract, on the database in memory. TOCSIN_PLANT=NAME plants one of its mistakes (kFakeBugs): then tests must
 // fail.
 #include <cstdlib>
+#include <stdexcept>
 
 #include "support/contract/store_fixture.h"
+#include "support/fake_functions.h"
 #include "support/fake_sessions.h"
 
 namespace tocsin {
@@ -13,6 +15,21 @@ class FakeFixture final : public StoreFixture {
   FakeFixture() {
     const char* planted = std::getenv("TOCSIN_PLANT");
     for (const auto& [name, bug] : kFakeBugs) database_.bugs.*bug = planted && std::string(planted) == name;
+    business_.bugs.ignores_token = planted && std::string(planted) == "function_ignores_token";
+    business_.bugs.keeps_effects = planted && std::string(planted) == "function_keeps_effects";
+    const auto define = [this](const char* name, std::optional<std::string> answer) {
+      business_.functions[name] = [=](const Job& job, FakeBusiness::Effects& effects) {
+        ++effects[job.biz_id];
+        if (std::string(name) == "picky" && job.biz_id.starts_with("bad"))
+          throw std::runtime_error("not " + job.biz_id);
+        return answer;
+      };
+    };
+    define("done", {});
+    define("picky", {});
+    define("later", R"({"retry_ms": 3600000})");
+    define("dead", R"({"dead": "gone"})");
+    define("odd", "7");
   }
   JobStore& store() override { return store_; }
   JobStore& other_store() override { return other_store_; }
@@ -24,7 +41,10 @@ class FakeFixture final : public StoreFixture {
   MemberStore& other_members() override { return other_members_; }
   PermitStore& permits() override { return permits_; }
   PermitStore& other_permits() override { return other_permits_; }
+  FunctionStore& functions() override { return functions_; }
+  int noted(const std::string& biz_id) override { return business_.effects[biz_id]; }
   void end_members_session(NodeId last_beat) override { database_.members.end_session(last_beat); }
+  void place_shards(const std::vector<Place>& places) override { database_.members.place(places); }
   int shards() const override { return database_.shards(); }
   WallTime now() override { return now_ += Duration(1); }  // time passes, as on a real database
   void wait_until(WallTime time) override { now_ = std::max(now_, time); }
@@ -40,6 +60,8 @@ class FakeFixture final : public StoreFixture {
   FakeTypeStore types_{database_};
   FakeMemberStore members_{database_}, other_members_{database_};
   FakePermitStore permits_{database_}, other_permits_{database_};
+  FakeBusiness business_;
+  FakeFunctionStore functions_{database_, business_};
   JobId locked_ = 0;
 };
 

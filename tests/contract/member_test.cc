@@ -95,6 +95,18 @@ TEST_P(StoreContract, OfTwoProposalsForOneVersionOneWins) {
   EXPECT_EQ(reply.map->owners, (std::vector<NodeId>{2, 2}));
 }
 
+TEST_P(StoreContract, ANewMapOfOwnersLeavesThePlacesAsTheyAre) {
+  db->place_shards({0, 1, 1, 5});
+  const ShardMap placed = *must(db->members().beat(beat_of(1))).map;
+  EXPECT_EQ(placed.places, (std::vector<Place>{0, 1, 1, 5}));
+  ASSERT_TRUE(must(db->members().replace_map(placed.version, {1, 1, 1, 1})));
+  const ShardMap owned = *must(db->members().beat(beat_of(1, placed.version))).map;
+  EXPECT_EQ(owned.owners.size(), 4U);
+  EXPECT_EQ(owned.places, placed.places);
+  EXPECT_EQ(owned.place_of(3), 5);
+  EXPECT_EQ(owned.place_of(4), 0) << "what is not said lives at home";
+}
+
 TEST_P(StoreContract, DueSoonCountsPendingJobsByShard) {
   const JobId now = create(due("a")), far = create(later("b"));
   const JobId running = create(due("c"));

@@ -2,6 +2,7 @@
 #include <pqxx/pqxx>
 
 #include "contract/postgres_database.h"
+#include "postgres/pg_function_store.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_job_store.h"
 #include "postgres/pg_member_store.h"
@@ -36,6 +37,17 @@ class PostgresFixture final : public StoreFixture {
   MemberStore& other_members() override { return other_members_; }
   PermitStore& permits() override { return permits_; }
   PermitStore& other_permits() override { return other_permits_; }
+  FunctionStore& functions() override {
+    if (!functions_) {
+      define_functions();
+      functions_ = std::make_unique<PgFunctionStore>(SessionConfig{database_.url(), "contract"}, clock_);
+    }
+    return *functions_;
+  }
+  int noted(const std::string& biz_id) override {
+    pqxx::nontransaction tx(watch_);
+    return tx.exec_params1("SELECT count(*) FROM shop.noted WHERE biz_id = $1", biz_id)[0].as<int>();
+  }
   void end_members_session(NodeId) override {
     member_session_.disconnect();
     // The server notices on its own time; the row names the session.
@@ -45,6 +57,11 @@ class PostgresFixture final : public StoreFixture {
                .as<bool>()) {
       tx.exec("SELECT pg_stat_clear_snapshot()");
     }
+  }
+  void place_shards(const std::vector<Place>& places) override {
+    std::string list;
+    for (const Place place : places) list += (list.empty() ? "" : ",") + std::to_string(place);
+    pqxx::nontransaction(watch_).exec("UPDATE tocsin.shard_map SET version = version + 1, places = '{" + list + "}'");
   }
   int shards() const override { return PostgresDatabase::kShards; }
 
@@ -78,6 +95,26 @@ class PostgresFixture final : public StoreFixture {
     return database;
   }
 
+  void define_functions() {
+    pqxx::work tx(watch_);
+    tx.exec(
+        "DROP SCHEMA IF EXISTS shop CASCADE; CREATE SCHEMA shop; CREATE TABLE shop.noted (biz_id text);"
+        "GRANT USAGE ON SCHEMA shop TO tocsin_handler; GRANT INSERT ON shop.noted TO tocsin_handler");
+    const std::pair<const char*, const char*> table[] = {
+        {"done", "RETURN NULL;"},
+        {"later", "RETURN '{\"retry_ms\": 3600000}'::jsonb;"},
+        {"dead", "RETURN '{\"dead\": \"gone\"}'::jsonb;"},
+        {"odd", "RETURN '7'::jsonb;"},
+        {"picky", "IF job.biz_id LIKE 'bad%' THEN RAISE EXCEPTION 'not %', job.biz_id; END IF; RETURN NULL;"}};
+    for (const auto& [name, body] : table) {
+      tx.exec(
+          std::string("CREATE FUNCTION shop.") + name +
+          "(job tocsin.job) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN INSERT INTO shop.noted VALUES (job.biz_id); " +
+          body + " END $$");
+    }
+    tx.commit();
+  }
+
   SessionConfig config() const { return {database_.url(), "contract", 15'000, kLockTimeoutMs, true}; }
   SessionConfig report_config() const { return {database_.url(), "contract", 15'000, kLockTimeoutMs, false}; }
 
@@ -95,6 +132,7 @@ class PostgresFixture final : public StoreFixture {
   Session member_session_{member_config()}, other_member_session_{report_config()};
   PgMemberStore members_{member_session_, clock_}, other_members_{other_member_session_, clock_};
   PgPermitStore permits_{member_session_, clock_}, other_permits_{other_member_session_, clock_};
+  std::unique_ptr<PgFunctionStore> functions_;
   std::unique_ptr<pqxx::connection> locker_;
   std::unique_ptr<pqxx::work> lock_;
 };

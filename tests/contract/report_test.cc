@@ -251,6 +251,46 @@ TEST_P(StoreContract, PauseStaysWhenATypeIsReplaced) {
   EXPECT_FALSE(must(db->types().set_paused("nobody", true, std::nullopt)));
 }
 
+TEST_P(StoreContract, AMirrorTakesTypesAsTheyAreAndNeverAnOlderVersion) {
+  BizType type = must(db->types().put(rich_type("t"))).type;
+  BizType foreign = rich_type("foreign");
+  foreign.type_id = 4711;
+  foreign.gmt_create = foreign.gmt_modified = std::chrono::floor<Duration>(db->now());
+  foreign.paused = true;
+  type.ttr = std::chrono::seconds(1);  // an older picture of it: no later gmt_modified
+  ASSERT_TRUE(db->types().mirror(std::vector{foreign, type}));
+  EXPECT_EQ(stored(db->types(), "t").ttr, rich_type("t").ttr);
+  const BizType mirrored = stored(db->types(), "foreign");
+  EXPECT_EQ(mirrored.type_id, 4711);
+  EXPECT_EQ(mirrored.gmt_modified, foreign.gmt_modified);
+  EXPECT_EQ(mirrored.max_running, foreign.max_running);
+  EXPECT_EQ(mirrored.backoff.base, foreign.backoff.base);
+  EXPECT_TRUE(mirrored.paused);
+  foreign.ttr = std::chrono::seconds(2);
+  foreign.gmt_modified += Duration(1);
+  ASSERT_TRUE(db->types().mirror(std::vector{foreign}));
+  EXPECT_EQ(stored(db->types(), "foreign").ttr, std::chrono::seconds(2));
+}
+
+TEST_P(StoreContract, EveryChangeOfATypeMovesItsVersionForward) {
+  WallTime last = must(db->types().put(rich_type("t"))).type.gmt_modified;
+  for (int i = 0; i < 3; ++i) {
+    const WallTime replaced = must(db->types().put(rich_type("t"))).type.gmt_modified;
+    EXPECT_GT(replaced, last);
+    last = must(db->types().set_paused("t", i % 2 == 0, std::nullopt))->gmt_modified;
+    EXPECT_GT(last, replaced);
+  }
+}
+
+TEST_P(StoreContract, HasLiveJobsAsksForOneType) {
+  EXPECT_FALSE(must(db->reports().has_live_jobs(type_id)));
+  const JobId job = create(later());
+  EXPECT_TRUE(must(db->reports().has_live_jobs(type_id)));
+  EXPECT_FALSE(must(db->reports().has_live_jobs(other_type_id)));
+  cancel(job);
+  EXPECT_FALSE(must(db->reports().has_live_jobs(type_id)));
+}
+
 TEST_P(StoreContract, RemoveTypeOnlyWithoutLiveJobs) {
   EXPECT_EQ(must(db->types().remove("nobody")), TypeStore::RemoveReply::not_found);
   const JobId pending = create(later());

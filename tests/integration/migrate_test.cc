@@ -94,7 +94,8 @@ TEST(Migrate, JobsOfAnInstallationWithOneTablePerShardMoveToTheTablesOfToday) {
       " EXECUTE format('CREATE TABLE tocsin.%I PARTITION OF tocsin.job_live FOR VALUES IN (%s)', t, n);"
       " EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', t || '_id', t); END LOOP; END $$;"
       "INSERT INTO tocsin.job_live SELECT * FROM kept; DELETE FROM tocsin.migration WHERE version > 1;"
-      "DROP TABLE tocsin.shard_map;"
+      "DROP TABLE tocsin.shard_map, tocsin.database, tocsin.place; DROP FUNCTION tocsin.lives_here(smallint),"
+      " tocsin.refuse_shard(smallint), tocsin.set_shards_here(smallint[]);"
       "ALTER TABLE tocsin.node DROP COLUMN scanned_at, DROP COLUMN backend_pid, DROP COLUMN backend_start");
   EXPECT_EQ(live(), before);
 

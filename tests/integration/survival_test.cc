@@ -5,6 +5,8 @@
 
 #include "integration/live_node.h"
 #include "integration/load.h"
+#include "postgres/session.h"
+#include "support/server.h"
 
 namespace tocsin {
 namespace {
@@ -155,6 +157,27 @@ TEST(SurvivalOfTheDatabase, ACrashCostsNoAcknowledgedJobAndNoRestartOfTheNode) {
   EXPECT_TRUE(all_done(cluster.url(), instant.ids()));
   EXPECT_TRUE(all_done(cluster.url(), hooks.ids()));
   EXPECT_EQ(node.stop(), 0);
+}
+
+TEST(SurvivalOfTheDatabase, APrimaryThatWasDemotedAndStaysUpIsNotReadAnyLonger) {
+  PrivateCluster cluster;
+  Session session({cluster.url()});
+  const auto reads = [&] {
+    return session.read<bool>([](pqxx::connection& connection) {
+      pqxx::nontransaction(connection).exec("SELECT 1");
+      return true;
+    });
+  };
+  ASSERT_TRUE(reads());
+  const auto demote = [&](const char* value) {
+    execute(cluster.url(), std::string("ALTER SYSTEM SET default_transaction_read_only = ") + value);
+    execute(cluster.url(), "SELECT pg_reload_conf()");
+  };
+  demote("on");
+  EXPECT_TRUE(eventually([&] { return !reads(); })) << "what it says may be the past";
+  EXPECT_FALSE(reads()) << "and it is not connected to again";
+  demote("off");
+  EXPECT_TRUE(eventually([&] { return reads().ok(); }));
 }
 
 }  // namespace

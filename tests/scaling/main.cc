@@ -289,8 +289,12 @@ int run(int argc, char** argv) {
   }
   const bool is_complete = std::ranges::all_of(
       records, [](const ordered_json& record) { return record["kind"] != "end" || record["not_fired"] == 0; });
+  const bool is_still = std::ranges::all_of(records, [](const ordered_json& record) {
+    return record["kind"] != "change" || record["moved"] <= record["least_moves"];
+  });
   if (!is_complete) std::fprintf(stderr, "some jobs have not fired\n");
-  return is_complete ? 0 : 1;
+  if (!is_still) std::fprintf(stderr, "some shards moved that need not\n");
+  return is_complete && is_still ? 0 : 1;
 }
 
 }  // namespace

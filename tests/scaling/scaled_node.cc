@@ -79,7 +79,6 @@ ScaledNode::ScaledNode(ScaledWorld& world, NodeId id)
   for (int i = 0; i < kClaimers; ++i) stores.claimers.push_back(stores_[static_cast<std::size_t>(3 + i)].get());
   EngineConfig config;
   config.node = std::to_string(id);
-  config.all_shards = world.shards;
   engine_ = std::make_unique<Engine>(
       config, std::vector<Shard>{}, stores, [](const BizType&) { return nullptr; }, *this,
       static_cast<std::uint64_t>(id));
@@ -93,7 +92,7 @@ ScaledNode::ScaledNode(ScaledWorld& world, NodeId id)
                                                    [this](MonoTime until) { engine_->trust_until(until); }});
   owner_ = std::make_unique<ShardOwner>(
       cluster, *owner_store_, view_, *this,
-      ShardOwner::Hooks{[this](std::vector<Shard> shards) { engine_->set_shards(std::move(shards)); },
+      ShardOwner::Hooks{[this](const std::vector<Shard>& shards, const ShardMap&) { engine_->set_shards(shards); },
                         [this] { heartbeat_->request(); }});
   std::vector<Waker*> wakers;
   for (Stage* stage : engine_->stages())

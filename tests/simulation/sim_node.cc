@@ -75,7 +75,7 @@ struct SimNode::Cluster {
                   {[&node](MonoTime now) { return node.engine_->shared().scan_age(now); },
                    [&node](MonoTime until) { node.engine_->trust_until(until); }}),
         owner(config, owner_store, view, node,
-              {[&node](std::vector<Shard> shards) { node.engine_->set_shards(std::move(shards)); },
+              {[&node](const std::vector<Shard>& shards, const ShardMap&) { node.engine_->set_shards(shards); },
                [this] { heartbeat.request(); }}) {}
 
   const ClusterConfig config;

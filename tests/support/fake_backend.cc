@@ -1,17 +1,28 @@
 #include "support/fake_backend.h"
 
 #include <array>
+#include <utility>
 
 #include "base/assert.h"
 
 namespace tocsin {
 
-FakeBackend::FakeBackend(int shards) : database([this] { return time; }, shards) {}
+FakeBackend::FakeBackend(int shards, int databases) : database([this] { return time; }, shards) {
+  for (int i = 1; i < databases; ++i)
+    others_.push_back(std::make_unique<FakeDatabase>([this] { return time; }, shards));
+}
+
+std::optional<ErrorCode> FakeBackend::failure() const {
+  const auto here = fails_at.find(asked_);
+  return here == fails_at.end() ? fails : here->second;
+}
 
 FaultPoint::Fate FakeBackend::before(const FakeCall&) {
-  if (fails == ErrorCode::unavailable) return Fate::unavailable;
-  return fails == ErrorCode::conflict ? Fate::conflict : Fate::happens;
+  if (failure() == ErrorCode::unavailable) return Fate::unavailable;
+  return failure() == ErrorCode::conflict ? Fate::conflict : Fate::happens;
 }
+
+bool FakeBackend::after(const FakeCall&) { return failure() != ErrorCode::in_doubt; }
 
 BizType FakeBackend::add_type(const std::string& name, const std::string& handler_json) {
   BizType type;
@@ -39,10 +50,24 @@ void FakeBackend::finish(JobId job, FinishRequest::Kind kind, const std::string&
   TOCSIN_ASSERT(replies && replies->front() == FinishReply::applied);
 }
 
+void FakeBackend::with(Place place, const std::function<void(Stores&)>& work) {
+  FakeDatabase& there = database_at(place);
+  FakeJobDesk desk(there, nullptr, this);
+  FakeReportStore reports(there, nullptr, this);
+  FakeTypeStore types(there, nullptr, this);
+  Stores stores{place, desk, reports, types};
+  const Place before = std::exchange(asked_, place);
+  work(stores);
+  asked_ = before;
+}
+
 bool FakeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
   if (is_full) return false;
+  const Place place = place_of(shard_of(job.biz_id, shards()));
+  if (const auto why = why_not(place)) return done(*why), true;
   const std::array jobs{std::move(job)};
-  auto replies = desk_.create(jobs, CreateMode::each_by_itself);
+  Result<std::vector<CreateReply>> replies = std::vector<CreateReply>{};
+  with(place, [&](Stores& stores) { replies = stores.desk.create(jobs, CreateMode::each_by_itself); });
   if (replies)
     done(std::move(replies->front()));
   else
@@ -52,8 +77,11 @@ bool FakeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> do
 
 bool FakeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
   if (is_full) return false;
+  const Place place = place_of(shard_of(job));
+  if (const auto why = why_not(place)) return done(*why), true;
   const std::array jobs{job};
-  auto replies = desk_.cancel(jobs);
+  Result<std::vector<CancelReply>> replies = std::vector<CancelReply>{};
+  with(place, [&](Stores& stores) { replies = stores.desk.cancel(jobs); });
   if (replies)
     done(std::move(replies->front()));
   else
@@ -75,11 +103,33 @@ bool FakeBackend::lease(LeaseCall call) {
   return true;
 }
 
-bool FakeBackend::post(std::function<void(Stores&)> work) {
+bool FakeBackend::post(Place place, std::function<void(Stores&)> work) {
   if (is_full) return false;
-  Stores stores{desk_, reports_, type_store_};
-  work(stores);
+  ++posted;
+  with(place, work);
   return true;
+}
+
+std::vector<Place> FakeBackend::places() const {
+  std::vector<Place> places;
+  for (Place place = 0; place <= static_cast<Place>(others_.size()); ++place)
+    if (!unknown.contains(place)) places.push_back(place);
+  return places;
+}
+
+std::optional<Error> FakeBackend::why_not(Place place) const {
+  if (!unknown.contains(place)) return {};
+  return Error{ErrorCode::unavailable, "this node was not given it", ""};
+}
+
+Status FakeBackend::make_types_known(Stores& stores) {
+  return stores.place == 0 ? Unit{} : stores.types.mirror(database.list_types());
+}
+
+void FakeBackend::mirror_types(std::function<void()> done) {
+  for (const Place place : places())
+    with(place, [this](Stores& stores) { static_cast<void>(make_types_known(stores)); });
+  done();
 }
 
 void FakeBackend::reload_types(Stores&) {

@@ -1,7 +1,10 @@
-// A node's backend in memory: everything is done at once, on the caller's thread, by a FakeDatabase.
+// A node's backend in memory: everything is done at once, on the caller's thread, by FakeDatabases. Of several, shard s
+// lives in number s modulo their number.
 #pragma once
 
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +22,7 @@ class FakeBackend final : public Backend, private FaultPoint {
     WallTime fire_at{};
   };
 
-  explicit FakeBackend(int shards = kDefaultShards);
+  explicit FakeBackend(int shards = kDefaultShards, int databases = 1);
 
   // A type in the registry and in this node's catalog.
   BizType add_type(const std::string& name, const std::string& handler_json = R"({"kind":"noop"})");
@@ -30,10 +33,13 @@ class FakeBackend final : public Backend, private FaultPoint {
 
   // What the tests turn.
   WallTime time = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1) + std::chrono::hours(12);
-  bool is_full = false;            // every queue refuses
-  std::optional<ErrorCode> fails;  // every store call does
+  bool is_full = false;                 // every queue refuses
+  std::optional<ErrorCode> fails;       // every store call does
+  std::map<Place, ErrorCode> fails_at;  // every store call of this database does
+  std::set<Place> silent;               // known to be away
+  std::set<Place> unknown;              // this node was not given them
   std::optional<Error> bad_handler;
-  Readiness state{true, {{"database", "ok"}}};
+  Readiness state{true, false, {{"database", "ok"}}};
   std::string hold;
   std::optional<int> running_jobs;
   std::vector<NodeInfo> members;
@@ -42,20 +48,33 @@ class FakeBackend final : public Backend, private FaultPoint {
   int reloads = 0;
   std::map<Counter, std::int64_t> counted;
   std::vector<LeaseCall> leases;  // as they were asked for; answered at once with what is due
-  FakeDatabase database;
+  int posted = 0;                 // pieces of work for database threads
+  FakeDatabase database;          // home
+  FakeDatabase& database_at(Place place) {
+    return place == 0 ? database : *others_.at(static_cast<std::size_t>(place - 1));
+  }
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
   bool lease(LeaseCall call) override;
   void count(Counter what, std::int64_t n) override { counted[what] += n; }
-  bool post(std::function<void(Stores&)> work) override;
+  bool post(Place place, std::function<void(Stores&)> work) override;
   void hint(JobId job, TypeId type, WallTime fire_at) override { hints.push_back({job, type, fire_at}); }
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_; }
   void reload_types(Stores& stores) override;
+  void mirror_types(std::function<void()> done) override;
+  Status make_types_known(Stores& stores) override;
   std::optional<Error> check_handler(const BizType&) const override { return bad_handler; }
   int shards() const override { return database.shards(); }
   std::string node_name() const override { return "node-1"; }
-  std::string database_name() const override { return "db.example:5432/tocsin"; }
+  std::vector<Place> places() const override;
+  Place place_of(Shard shard) const override { return shard % (1 + static_cast<Place>(others_.size())); }
+  std::string database_name(Place place) const override { return place == 0 ? "tocsin" : "db" + std::to_string(place); }
+  std::string database_title(Place place) const override {
+    return database_name(place) + " (db.example:5432/" + database_name(place) + ")";
+  }
+  std::optional<Error> why_not(Place place) const override;
+  bool is_answering(Place place) const override { return !silent.contains(place) && !unknown.contains(place); }
   WallTime now() const override { return time; }
   LatencySummary lateness() const override { return {3, 1.5, 2.5, 3.5, 4.5}; }
   Readiness readiness() const override { return state; }
@@ -68,13 +87,16 @@ class FakeBackend final : public Backend, private FaultPoint {
  private:
   Fate before(const FakeCall& call) override;
   void working(const FakeCall&) override {}
-  bool after(const FakeCall&) override { return fails != ErrorCode::in_doubt; }
+  bool after(const FakeCall&) override;
+  std::optional<ErrorCode> failure() const;
   void keep(std::function<void()>) override {}
 
+  // Runs `work` with the stores of one database, failing as it is told to.
+  void with(Place place, const std::function<void(Stores&)>& work);
+
   FakeJobStore store_{database, nullptr, this};
-  FakeJobDesk desk_{database, nullptr, this};
-  FakeReportStore reports_{database, nullptr, this};
-  FakeTypeStore type_store_{database, nullptr, this};
+  std::vector<std::unique_ptr<FakeDatabase>> others_;
+  Place asked_ = 0;  // whose stores are at work
   std::shared_ptr<const TypeCatalog> catalog_ = std::make_shared<TypeCatalog>();
 };
 

@@ -373,7 +373,7 @@ TypeStore::PutReply FakeDatabase::put_type(const BizType& type, WallTime now) {
   stored.paused = is_new ? false : it->second.paused;
   stored.paused_until = is_new ? std::nullopt : it->second.paused_until;
   stored.gmt_create = is_new ? now : it->second.gmt_create;
-  stored.gmt_modified = now;
+  stored.gmt_modified = std::max(now, it->second.gmt_modified + Duration(1));
   it->second = stored;
   return {stored, is_new};
 }
@@ -394,8 +394,16 @@ std::optional<BizType> FakeDatabase::pause_type(const std::string& name, bool pa
   if (it == types_.end()) return std::nullopt;
   it->second.paused = paused;
   it->second.paused_until = paused ? until : std::nullopt;
-  it->second.gmt_modified = now;
+  it->second.gmt_modified = std::max(now, it->second.gmt_modified + Duration(1));
   return it->second;
+}
+
+void FakeDatabase::mirror_types(const std::vector<BizType>& types) {
+  for (const BizType& type : types) {
+    const auto [it, is_new] = types_.try_emplace(type.name, type);
+    if (!is_new && it->second.gmt_modified < type.gmt_modified) it->second = type;
+    last_type_ = std::max(last_type_, type.type_id);
+  }
 }
 
 }  // namespace tocsin

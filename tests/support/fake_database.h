@@ -116,6 +116,7 @@ class FakeDatabase {
   // A row held by somebody's open transaction: claims skip it, finishes are busy, everything else is a conflict.
   void lock(JobId job) { locked_.insert(job); }
   void unlock(JobId job) { locked_.erase(job); }
+  bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
 
   // JobStore
   ScanReply scan(const std::vector<ScanRange>& ranges, WallTime now) const;
@@ -157,6 +158,7 @@ class FakeDatabase {
   // TypeStore
   std::vector<BizType> list_types() const;
   TypeStore::PutReply put_type(const BizType& type, WallTime now);
+  void mirror_types(const std::vector<BizType>& types);
   TypeStore::RemoveReply remove_type(const std::string& name);
   std::optional<BizType> pause_type(const std::string& name, bool paused, std::optional<WallTime> until, WallTime now);
 
@@ -171,7 +173,6 @@ class FakeDatabase {
   void revive(JobId job, WallTime fire_at, WallTime now);
   void tell(Change::Kind kind, const Row& row, WallTime now, ClaimToken token = 0);
 
-  bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
   bool is_claimable(const Row& row, WallTime now) const;
   ClaimToken token_of(JobId job, const ClaimTicket& ticket) const;
   void begin_attempt(Row& row, const std::string& node, WallTime now) const;

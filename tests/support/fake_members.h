@@ -30,7 +30,7 @@ class FakeMembers {
   }
   bool replace_map(std::int64_t known, const std::vector<NodeId>& owners) {
     if (map_.version != known) return false;
-    map_ = {known + 1, owners};
+    map_ = {known + 1, owners, map_.places};
     notify();
     return true;
   }
@@ -42,6 +42,10 @@ class FakeMembers {
   // The session that wrote the last heartbeat of this node is gone.
   void end_session(NodeId id) {
     if (const auto row = rows_.find(id); row != rows_.end()) row->second.member.is_connected = false;
+  }
+  void place(std::vector<Place> places) {
+    map_ = {map_.version + 1, map_.owners, std::move(places)};
+    notify();
   }
   const ShardMap& map() const { return map_; }
 

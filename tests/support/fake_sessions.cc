@@ -179,6 +179,12 @@ Result<std::vector<std::int64_t>> FakeReportStore::due_soon(std::span<const Shar
   });
 }
 
+Result<bool> FakeReportStore::has_live_jobs(TypeId type) {
+  return call<bool>("has_live_jobs", false, [=, &db = database_](WallTime) {
+    return std::ranges::any_of(db.live(), [&](const auto& entry) { return entry.second.job.type_id == type; });
+  });
+}
+
 Result<DatabaseInfo> FakeReportStore::info() {
   return call<DatabaseInfo>("info", false, [&db = database_](WallTime now) {
     return DatabaseInfo{"memory", db.shards(), 1, now};
@@ -215,6 +221,13 @@ Result<PermitReply> FakePermitStore::renew(const PermitBeat& beat) {
 Status FakePermitStore::give_back_all(NodeId node) {
   return call<Unit>("give_back_permits", true, [&db = database_, node](WallTime) {
     db.permits.give_back_all(node);
+    return Unit{};
+  });
+}
+
+Status FakeTypeStore::mirror(std::span<const BizType> types) {
+  return call<Unit>("mirror_types", true, [all = std::vector(types.begin(), types.end()), &db = database_](WallTime) {
+    db.mirror_types(all);
     return Unit{};
   });
 }

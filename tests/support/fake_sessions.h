@@ -97,6 +97,7 @@ class FakeReportStore final : public ReportStore, private FakeSession {
   Result<std::vector<TypeCount>> counts() override;
   Result<std::int64_t> overdue(int at_most) override;
   Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) override;
+  Result<bool> has_live_jobs(TypeId type) override;
   Result<DatabaseInfo> info() override;
 };
 
@@ -108,6 +109,7 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
   Result<RemoveReply> remove(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                             std::optional<WallTime> until) override;
+  Status mirror(std::span<const BizType> types) override;
 };
 
 class FakePermitStore final : public PermitStore, private FakeSession {

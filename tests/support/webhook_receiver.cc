@@ -29,6 +29,7 @@ struct WebhookReceiver::Server {
       delivery.headers[lower] = value;
     }
     delivery.body = Json::parse(request.body, nullptr, false);
+    delivery.text = request.body;
     std::unique_lock lock(mutex);
     deliveries.push_back(std::move(delivery));
     most_at_once = std::max(most_at_once, ++now_here);

@@ -14,6 +14,7 @@ namespace tocsin {
 struct Delivery {
   std::map<std::string, std::string> headers;  // by lower-case name
   Json body;
+  std::string text;  // the body as it came
 };
 
 // Thread: any.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tocsin/function_store.h"
 #include "tocsin/job_desk.h"
 #include "tocsin/job_store.h"
 #include "tocsin/member_store.h"
@@ -32,8 +33,14 @@ class StoreFixture {
   virtual MemberStore& other_members() = 0;
   virtual PermitStore& permits() = 0;
   virtual PermitStore& other_permits() = 0;
+  // Knows these functions of the schema shop, each of which notes the biz_id of its job first: `done`; `later` asks for
+  // another attempt in an hour; `dead` says "gone"; `picky` fails for a biz_id that begins with bad; `odd` answers 7.
+  virtual FunctionStore& functions() = 0;
+  virtual int noted(const std::string& biz_id) = 0;  // how often, in what is committed
   // The session behind members() ends; the next call makes another.
   virtual void end_members_session(NodeId last_beat) = 0;
+  // As a migration with several databases does.
+  virtual void place_shards(const std::vector<Place>& places) = 0;
   virtual int shards() const = 0;
   virtual WallTime now() = 0;
   // Returns when the database's clock shows `time` or later; at most a few milliseconds away.

@@ -26,7 +26,7 @@ struct Answer {
 
 class ApiTest : public testing::Test {
  public:
-  ApiTest() { backend.add_type("order.unpaid"); }
+  explicit ApiTest(int databases = 1) : backend(kDefaultShards, databases) { backend.add_type("order.unpaid"); }
 
   Answer send(HttpRequest request) {
     const std::string body = std::exchange(request.body, "");

@@ -54,6 +54,31 @@ TEST_F(Types, AHiddenSecretNeedsAStoredOne) {
       "handler.secret");
 }
 
+TEST_F(Types, PasswordsOfBrokersAreNeverShownAndMayBePutBack) {
+  const std::pair<std::string, std::string> handlers[] = {
+      {R"({"kind":"amqp","url":"amqp://shop:sesame@broker:5672/v","routing_key":"q"})", "handler.url"},
+      {R"({"kind":"kafka","bootstrap_servers":"broker:9092","topic":"t","username":"shop","password":"sesame"})",
+       "handler.password"},
+  };
+  for (const auto& [handler, field] : handlers) {
+    const std::string body = R"({"handler":)" + handler + "}";
+    EXPECT_EQ(call("PUT", "/v1/types/a", body).text.find("sesame"), std::string::npos);
+    const std::string shown = get("/v1/types/a").text;
+    EXPECT_EQ(shown.find("sesame"), std::string::npos);
+    EXPECT_EQ(get("/v1/types").text.find("sesame"), std::string::npos);
+    EXPECT_NE(shown.find("***"), std::string::npos);
+    EXPECT_EQ(call("PUT", "/v1/types/a", shown).status, 200);
+    EXPECT_NE(backend.database.list_types()[0].handler_json.find("sesame"), std::string::npos) << "kept";
+
+    // Nobody sends a password that he was not shown to another host.
+    std::string moved = shown;
+    moved.replace(moved.find("broker:"), 7, "thief0:");
+    EXPECT_EQ(call("PUT", "/v1/types/a", moved).field(), field);
+    EXPECT_EQ(call("PUT", "/v1/types/b", R"({"handler":)" + Json::parse(shown)["handler"].dump() + "}").field(), field);
+    EXPECT_EQ(call("DELETE", "/v1/types/a").status, 200);
+  }
+}
+
 TEST_F(Types, RefuseBadBodies) {
   const std::pair<std::string, const char*> table[] = {
       {R"({})", "handler"},
@@ -142,7 +167,7 @@ TEST_F(Operations, HealthAnswersWithoutADatabase) {
 
 TEST_F(Operations, ReadinessNamesWhatIsWrong) {
   EXPECT_EQ(get("/readyz").status, 200);
-  backend.state = {false, {{"database", "ok"}, {"schema", "version 1, needs 2"}}};
+  backend.state = {false, false, {{"database", "ok"}, {"schema", "version 1, needs 2"}}};
   const Answer answer = get("/readyz");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.body.at("checks").at("schema"), "version 1, needs 2");

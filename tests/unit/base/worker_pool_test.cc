@@ -5,6 +5,7 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <vector>
 
 namespace tocsin {
 namespace {
@@ -60,6 +61,89 @@ TEST(WorkerPool, LeavesATaskThatOverrunsItsGraceAndDiscardsTheRest) {
   release->set_value();
   ended->get_future().wait();
   EXPECT_FALSE(has_run);
+}
+
+// Blocks the threads it runs on until it is released.
+class Blocker {
+ public:
+  std::function<void()> task() {
+    return [this] {
+      ++running_;
+      running_.notify_all();
+      released_.wait(false);
+    };
+  }
+  void wait_for(int n) {
+    for (int now = running_; now < n; now = running_) running_.wait(now);
+  }
+  int running() const { return running_; }
+  void release() {
+    released_ = true;
+    released_.notify_all();
+  }
+
+ private:
+  std::atomic<int> running_ = 0;
+  std::atomic<bool> released_ = false;
+};
+
+TEST(WorkerPool, ALaneThatBlocksHoldsUpNoOther) {
+  WorkerPool pool(2, 10, 3);
+  Blocker first, second;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(pool.try_run(1, first.task()));
+  first.wait_for(2);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(pool.try_run(2, second.task()));
+  second.wait_for(1);
+  for (int i = 0; i < 5; ++i) {
+    std::promise<void> done;
+    ASSERT_TRUE(pool.try_run(3, [&] { done.set_value(); }));
+    done.get_future().wait();
+  }
+  EXPECT_EQ(first.running(), 2) << "spare threads are for those who have none";
+  EXPECT_EQ(second.running(), 1);
+  first.release();
+  second.release();
+  EXPECT_TRUE(pool.stop(60s));
+}
+
+TEST(WorkerPool, LanesTakeTurns) {
+  WorkerPool pool(1, 100);
+  Blocker blocker;
+  std::vector<int> order;
+  ASSERT_TRUE(pool.try_run(9, blocker.task()));
+  blocker.wait_for(1);
+  for (int lane : {1, 1, 1, 1, 2, 2}) ASSERT_TRUE(pool.try_run(lane, [&order, lane] { order.push_back(lane); }));
+  blocker.release();
+  EXPECT_TRUE(pool.stop(60s));
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 1, 2, 1, 1}));
+}
+
+TEST(WorkerPool, AFullLaneLeavesRoomForOthers) {
+  WorkerPool pool(1, 1);
+  Blocker blocker;
+  ASSERT_TRUE(pool.try_run(1, blocker.task()));
+  blocker.wait_for(1);
+  EXPECT_TRUE(pool.try_run(1, [] {}));
+  EXPECT_FALSE(pool.try_run(1, [] {}));
+  EXPECT_TRUE(pool.try_run(2, [] {}));
+  blocker.release();
+  EXPECT_TRUE(pool.stop(60s));
+}
+
+// Lanes that come at the same moment: the one that no push woke a thread for must not wait for the one that blocks.
+TEST(WorkerPool, ASpareThreadIsFoundHoweverTheyCome) {
+  for (int round = 0; round < 200; ++round) {
+    WorkerPool pool(1, 10, 4);
+    Blocker blocker;
+    std::promise<void> done;
+    ASSERT_TRUE(pool.try_run(1, blocker.task()));
+    ASSERT_TRUE(pool.try_run(2, blocker.task()));
+    ASSERT_TRUE(pool.try_run(3, [&] { done.set_value(); }));
+    done.get_future().wait();
+    blocker.wait_for(2);
+    blocker.release();
+    EXPECT_TRUE(pool.stop(60s));
+  }
 }
 
 TEST(WorkerPool, EndsAtOnceWhenIdle) {

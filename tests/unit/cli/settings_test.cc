@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/config_file.h"
@@ -78,6 +79,8 @@ TEST(Settings, AMultiHostConnectionStringIsNotSplit) {
             (std::vector<std::string>{"postgresql://a:1,b:2/x", "postgresql://c/y"}));
   EXPECT_EQ(split_databases("host=a,b dbname=x,host=c dbname=y"),
             (std::vector<std::string>{"host=a,b dbname=x", "host=c dbname=y"}));
+  EXPECT_EQ(split_databases("eu-1=postgresql://a:1,b:2/x?options=-c%20a=b,Eu.2=postgres://c/y"),
+            (std::vector<std::string>{"eu-1=postgresql://a:1,b:2/x?options=-c%20a=b", "Eu.2=postgres://c/y"}));
 }
 
 TEST(Settings, FlagsAndTablesOfTheFileHaveTypes) {
@@ -87,6 +90,18 @@ TEST(Settings, FlagsAndTablesOfTheFileHaveTypes) {
   EXPECT_EQ(config.retain_days.at("done"), 1);
   EXPECT_EQ(config.drain_timeout, std::chrono::milliseconds(500));
   EXPECT_EQ(config.shards, 16);
+}
+
+TEST(Settings, EntryTablesOfTheFileAreWhatTheFlagTakes) {
+  const NodeConfig config =
+      configured("", {}, "[[entry]]\nkind = \"amqp\"\nqueue = \"a\\\"b\"\nprefetch = 5\n[[entry]]\nkind = \"kafka\"\n");
+  ASSERT_EQ(config.entries.size(), 2U);
+  EXPECT_EQ(nlohmann::json::parse(config.entries[0]),
+            nlohmann::json::parse(R"({"kind":"amqp","queue":"a\"b","prefetch":5})"));
+  EXPECT_EQ(nlohmann::json::parse(config.entries[1]), nlohmann::json::parse(R"({"kind":"kafka"})"));
+  EXPECT_EQ(configured(R"(--entry '{"kind":"amqp"}')").entries, std::vector<std::string>{R"({"kind":"amqp"})"});
+  EXPECT_NE(complaint("", {}, "entry = \"x\"").find("[[entry]]"), std::string::npos);
+  EXPECT_NE(complaint("", {}, "entry = [\"x\"]").find("[[entry]]"), std::string::npos);
 }
 
 TEST(Settings, AnUnknownKeyOfTheFileIsNamed) {

@@ -46,7 +46,8 @@ struct TestNode final : Waker {
         heartbeat(config, store, view, events,
                   {[](MonoTime) { return std::nullopt; }, [this](MonoTime until) { trusted_until = until; }}),
         owner(config, store, view, events,
-              {[this](std::vector<Shard> shards) { owned = std::move(shards); }, [this] { heartbeat.request(); }}) {
+              {[this](const std::vector<Shard>& shards, const ShardMap& map) { owned = shards, places = map.places; },
+               [this] { heartbeat.request(); }}) {
     heartbeat.set_wakers(this, this);
   }
   void wake() override { is_woken = true; }
@@ -67,6 +68,7 @@ struct TestNode final : Waker {
   ShardOwner owner;
   bool is_woken = false;
   std::vector<Shard> owned;
+  std::vector<Place> places;
   MonoTime trusted_until{};
 };
 
@@ -229,6 +231,20 @@ TEST_F(Cluster, WhoIsNotHeardGetsNothingThoughItsRowIsStillThere) {
   EXPECT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {4, 20}}));
   pass(2700ms);
   EXPECT_EQ(loads(), (Loads{{4, 60}}));
+}
+
+TEST_F(Cluster, APlaceThatChangesIsHeardOfAndOutlivesEveryNewMapOfOwners) {
+  add(1), add(2);
+  pass(10s);
+  std::vector<Place> places(kShards, 0);
+  places[7] = 3;
+  database.members.place(places);
+  pass(2s);
+  for (const auto& [id, each] : nodes) EXPECT_EQ(each->places, places);
+  kill(2);
+  pass(4s);
+  EXPECT_EQ(loads(), (Loads{{1, 60}}));
+  EXPECT_EQ(node(1).places, places);
 }
 
 TEST_F(Cluster, ARestartUnderAnyNameFindsTheShardsOfWhoLeftOrDied) {

@@ -52,6 +52,21 @@ TEST_F(CppHandlerTest, RetriesWhatThrows) {
   EXPECT_EQ(begin([](const Job&) -> Outcome { throw 7; }).get().kind, Kind::retry);
 }
 
+TEST_F(CppHandlerTest, RetriesWhatAsksForTooMuchMemory) {
+  const Outcome outcome = begin([](const Job&) -> Outcome {
+                            static_cast<void>(std::vector<char>(std::size_t{1} << 62));
+                            return Outcome::done();
+                          }).get();
+  EXPECT_EQ(outcome.kind, Kind::retry);
+  EXPECT_NE(outcome.message, "");
+}
+
+TEST_F(CppHandlerTest, TakesNoFunctionsWordForWhatIsWritten) {
+  Outcome lie;
+  lie.is_written = true;
+  EXPECT_FALSE(begin([&](const Job&) { return lie; }).get().is_written);
+}
+
 TEST_F(CppHandlerTest, StartsNothingAfterItsLease) {
   bool has_run = false;
   const auto function = [&](const Job&) {

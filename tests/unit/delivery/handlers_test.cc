@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "delivery/cpp_handler.h"
+#include "delivery/plain_kinds.h"
 #include "delivery/webhook.h"
 
 namespace tocsin {
@@ -31,13 +32,17 @@ class Handlers : public testing::Test {
     return error ? error->field : "";
   }
 
+  Handlers() {
+    registry_.add(std::make_unique<NoopKind>());
+    registry_.add(std::make_unique<PullKind>());
+    registry_.add(std::make_unique<CppKind>(functions_, 1, 1, clock_));
+    registry_.add(std::make_unique<WebhookKind>(
+        WebhookOptions{"1.2.3", {}}, clock_, [] { return WallTime{}; }, [](const Job&) { return std::string("{}"); }));
+  }
+
   FixedClock clock_;
-  WebhookClient webhooks_{
-      {"1.2.3", {}}, clock_, [] { return WallTime{}; }, [](const Job&) { return std::string("{}"); }};
-  WorkerPool workers_{1, 1};
-  CppRunner runner_{workers_, clock_};
   CppHandlers functions_;
-  HandlerRegistry registry_{webhooks_, runner_, functions_};
+  HandlerRegistry registry_;
 };
 
 TEST_F(Handlers, NamesTheFieldAtFault) {

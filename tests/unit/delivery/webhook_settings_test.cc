@@ -34,9 +34,10 @@ TEST(WebhookSettings, ReadsTheFullObject) {
   const auto parsed = parse_webhook_settings(handler({{"secret", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"},
                                                       {"timeout_ms", 2500},
                                                       {"headers", {{"Authorization", "Bearer x"}, {"X-Empty", ""}}},
-                                                      {"async", false}}));
+                                                      {"async", true}}));
   ASSERT_TRUE(parsed.ok());
-  EXPECT_EQ(parsed.value().secret, "0123456789abcdef01234567");
+  EXPECT_EQ(parsed.value().keys, std::vector<std::string>{"0123456789abcdef01234567"});
+  EXPECT_TRUE(parsed.value().is_async);
   EXPECT_EQ(parsed.value().timeout, 2500ms);
   EXPECT_EQ(parsed.value().headers.size(), 2u);
 }
@@ -152,10 +153,23 @@ TEST(WebhookSettings, RefusesWeakSecrets) {
   EXPECT_EQ(error->message.find("horse"), std::string::npos) << "no secret in a message";
 }
 
+TEST(WebhookSettings, TakesSeveralSecretsWhileReceiversChange) {
+  const json good = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", other = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+  const auto parsed = parse_webhook_settings(handler({{"secret", json::array({good, other})}}));
+  ASSERT_TRUE(parsed.ok());
+  ASSERT_EQ(parsed.value().keys.size(), 2u);
+  EXPECT_EQ(parsed.value().keys[0], "0123456789abcdef01234567");
+  EXPECT_EQ(field_at_fault(handler({{"secret", json::array({good, "whsec_???"})}})), "handler.secret[1]");
+  EXPECT_EQ(field_at_fault(handler({{"secret", json::array({good, 7})}})), "handler.secret[1]");
+  EXPECT_EQ(field_at_fault(handler({{"secret", json::array()}})), "handler.secret");
+  EXPECT_EQ(field_at_fault(handler({{"secret", json::array({good, good, good, good, good})}})), "handler.secret");
+}
+
 TEST(WebhookSettings, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(field_at_fault(handler({{"retries", 3}})), "handler.retries");
   EXPECT_EQ(field_at_fault(handler({{"async", "yes"}})), "handler.async");
-  EXPECT_EQ(field_at_fault(handler({{"async", true}})), "handler.async");
+  EXPECT_EQ(field_at_fault(handler({{"headers", {{"Tocsin-Lease-Token", "1"}}}})),
+            "handler.headers.Tocsin-Lease-Token");
   for (const char* text : {"", "[]", "null", "{", "7"}) EXPECT_EQ(field_at_fault(text), "handler") << text;
 }
 

@@ -41,6 +41,20 @@ TEST_F(FinisherTest, HasNothingToDoWithoutOutcomes) {
   EXPECT_EQ(store.calls, 0);
 }
 
+TEST_F(FinisherTest, OnlyCountsWhatTheHandlerWroteItself) {
+  for (Outcome outcome : {Outcome::done(), Outcome::retry("busy"), Outcome::dead("gone")}) {
+    outcome.is_written = true;
+    give(claimed(1, 1), outcome);
+  }
+  step();
+  EXPECT_EQ(store.calls, 0);
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(events[Counter::finished_done], 1);
+  EXPECT_EQ(events[Counter::finished_retry], 1);
+  EXPECT_EQ(events[Counter::finished_dead], 1);
+  EXPECT_EQ(step(), kWhenWoken);
+}
+
 TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
   give(claimed(1, 1), Outcome::done());
   give(claimed(2, 1), Outcome::retry("busy", 3s));
@@ -61,6 +75,15 @@ TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
   EXPECT_EQ(events[Counter::finished_dead], 1);
   EXPECT_EQ(events[Counter::given_back], 1);
   EXPECT_EQ(running(), 0U);
+}
+
+TEST_F(FinisherTest, WritesNothingOfWhatWasHandedOver) {
+  give(claimed(1, 1), Outcome::handed_over());
+  EXPECT_EQ(step(), now) << "there may be more";
+  EXPECT_EQ(store.calls, 0) << "the claim goes on as the lease";
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(shared().flow->used(1), 0U) << "its receiver minds how much it takes";
+  EXPECT_EQ(step(), kWhenWoken);
 }
 
 TEST_F(FinisherTest, GivesBackWhatItsHandlerHadNoRoomFor) {

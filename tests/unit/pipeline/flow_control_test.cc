@@ -70,12 +70,38 @@ TEST_F(FlowControlTest, TellsWhenAPermitIsFree) {
   flow.on_more([&] { ++told; });
   flow.grant(1, Limit::running, {1, now + 5s, 30s, 10, 0, 1}, now);
   EXPECT_EQ(told, 1);
-  ASSERT_EQ(take(limited(10), 1), 1U);
+  ASSERT_EQ(take(limited(10), 2), 1U);
   flow.release(1, 1);
   EXPECT_EQ(told, 2);
   ASSERT_EQ(take(limited(10), 1), 1U);
   flow.put_back(1, 1, Pace::fresh, false);
   EXPECT_EQ(told, 2) << "who could not use it would wake himself for ever";
+}
+
+TEST_F(FlowControlTest, TellsTheOtherEnginesWhenTheHandlerHasRoomAgain) {
+  int told = 0;
+  flow.on_more([&] { ++told; });
+  BizType type = biz_type(1);
+  type.room = 2;
+  ASSERT_EQ(take(type, 2), 2U);
+  flow.release(1, 1);
+  EXPECT_EQ(told, 0) << "nobody wanted more";
+  ASSERT_EQ(take(type, 2), 1U);
+  flow.release(1, 1);
+  EXPECT_EQ(told, 1);
+  flow.release(1, 1);
+  EXPECT_EQ(told, 1) << "whoever wanted it knows";
+}
+
+TEST_F(FlowControlTest, WhoSharesItWithOtherEnginesLooksAgainByItself) {
+  BizType type = biz_type(1);
+  type.room = 2;
+  flow.on_more([] {});
+  EXPECT_EQ(flow.take(type, 3, Pace::fresh, now).again, MonoTime::max());
+  flow.on_more([] {});
+  const auto again = flow.take(type, 1, Pace::fresh, now).again;
+  EXPECT_GT(again, now) << "or it would never rest";
+  EXPECT_LE(again, now + 1s);
 }
 
 TEST_F(FlowControlTest, ARateLetsASecondsWorthGoAtOnceAndThenNoMoreThanItBrings) {

@@ -16,7 +16,7 @@ class CountingWaker final : public Waker {
 
 class PollQueueTest : public ::testing::Test {
  protected:
-  PollQueueTest() { polls.set_wakers({&claimer}, &keeper); }
+  PollQueueTest() { polls.join({&claimer}, &keeper); }
 
   // Its answer will be in answers[name].
   PollPtr poll(int name, TypeId type, std::size_t max, Duration wait, Duration ttr = 30s) {
@@ -112,9 +112,26 @@ TEST_F(PollQueueTest, WhoDoesNotWaitIsAnsweredOnceAClaimerHasLooked) {
   polls.add(poll(1, 1, 10, 5s));
   EXPECT_EQ(polls.expire(now), now + 100ms) << "not before one had the time to look";
   EXPECT_TRUE(answers.empty());
-  polls.answer_impatient(now);
+  polls.answer_impatient(0, now);
   EXPECT_EQ(answers, (std::map<int, std::size_t>{{0, 0}}));
   EXPECT_EQ(polls.size(), 1U);
+}
+
+TEST_F(PollQueueTest, OfSeveralEnginesAllHaveToLookBeforeWhoDoesNotWaitIsAnswered) {
+  CountingWaker other;
+  const std::size_t second = polls.join({&other}, &keeper);
+  polls.answer_impatient(second, now);
+  now += 1s;
+  polls.add(poll(0, 1, 10, 0s));
+  EXPECT_EQ(claimer.wakes, 1);
+  EXPECT_EQ(other.wakes, 1);
+  polls.answer_impatient(0, now);
+  EXPECT_TRUE(answers.empty()) << "the other one looked before it came";
+  polls.answer_impatient(second, now);
+  EXPECT_EQ(answers.size(), 1U);
+  polls.add(poll(1, 1, 10, 0s));
+  EXPECT_EQ(polls.expire(now + 100ms), MonoTime::max()) << "and nobody waits for one that hangs";
+  EXPECT_EQ(answers.size(), 2U);
 }
 
 TEST_F(PollQueueTest, AnswersEverybodyWhenItCloses) {

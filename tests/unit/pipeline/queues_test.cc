@@ -22,6 +22,16 @@ TEST(KnownJobs, TakesAJobOnce) {
   EXPECT_EQ(known.add(1, 5), KnownJobs::Added::yes);
 }
 
+TEST(KnownJobs, TellsWhenAJobItHoldsIsDueEarlierThanItKnew) {
+  KnownJobs known(10);
+  const WallTime later(std::chrono::seconds(20)), earlier(std::chrono::seconds(10));
+  EXPECT_EQ(known.add(1, 5, later), KnownJobs::Added::yes);
+  EXPECT_EQ(known.add(1, 5, earlier), KnownJobs::Added::moved);
+  EXPECT_EQ(known.add(1, 5, earlier), KnownJobs::Added::already_known);
+  EXPECT_EQ(known.add(1, 5, later), KnownJobs::Added::already_known);
+  EXPECT_EQ(known.size(), 1U);
+}
+
 TEST(KnownJobs, OneTypeGetsThreeQuartersAtMost) {
   KnownJobs known(8);
   for (JobId id = 1; id <= 6; ++id) ASSERT_EQ(known.add(id, 1), KnownJobs::Added::yes);
@@ -111,6 +121,15 @@ TEST_F(DueQueueTest, FloodedTypesShareTheirBatches) {
   EXPECT_EQ(n.at(1), 30U);
   EXPECT_EQ(n.at(2), 30U);
   EXPECT_EQ(n.at(3), 30U);
+}
+
+TEST_F(DueQueueTest, ATypeThatMayTakeNothingMakesNobodysShareSmaller) {
+  BizType shut = biz_type(2);
+  shut.room = 0;
+  catalog = TypeCatalog({biz_type(1), shut});
+  push(1, 10'000);
+  push(2, 10'000);
+  EXPECT_EQ(by_type(pop(90)), (std::map<TypeId, std::size_t>{{1, 90}}));
 }
 
 TEST_F(DueQueueTest, FewJobsNeverShareABatchWithAFlood) {

@@ -159,8 +159,8 @@ TEST_F(ScannerTest, ASweepGoesBackAsFarAsTheOldestWriter) {
 }
 
 TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
-  config.all_shards = 4;
   shards = {1};
+  shared().all_shards.set(std::make_shared<const std::vector<Shard>>(std::vector<Shard>{0, 1, 2, 3}));
   set_types({biz_type(1), biz_type(2, "pull")});
   const auto lanes_of = [&](TypeId type) {
     std::set<Shard> lanes;
@@ -208,6 +208,18 @@ TEST_F(ScannerTest, ReadsOnWhereItsWindowEnded) {
   scan_until_it_rests();
   EXPECT_EQ(asked_window().at(0).after, horizon);
   EXPECT_TRUE(found().empty());
+}
+
+// It was seen running, with the end of its lease for a time, and entered memory with that.
+TEST_F(ScannerTest, AJobThatIsGivenBackBeforeItsLeaseEndsEntersAgainWithItsNewTime) {
+  const JobId job = insert(kStart + 4s);
+  scan_until_it_rests();
+  ASSERT_EQ(found(), std::vector{job});
+  table.front().candidate.fire_at = db_now();
+  scan_until_it_rests();
+  EXPECT_EQ(found(), std::vector{job});
+  scan_until_it_rests();
+  EXPECT_TRUE(found().empty()) << "once";
 }
 
 TEST_F(ScannerTest, PagesThroughJobsOfTheSameInstantById) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <tuple>
 
 #include "postgres/pg_listener.h"
+#include "postgres/registry.h"
 #include "postgres/session.h"
 
 namespace tocsin {
@@ -116,6 +118,31 @@ TEST(DatabaseName, RefusesWhatIsNoUrlWithoutRepeatingItsPassword) {
     ASSERT_FALSE(name.ok()) << url;
     EXPECT_EQ(name.error().code, ErrorCode::invalid);
     EXPECT_EQ(name.error().message.find("s3cret"), std::string::npos) << name.error().message;
+  }
+}
+
+TEST(DatabaseUrl, MayHaveANameInFront) {
+  const std::tuple<const char*, const char*, const char*> table[] = {
+      {"postgresql://db/shop", "", "postgresql://db/shop"},
+      {"eu-1=postgresql://db/shop?options=-c%20a=b", "eu-1", "postgresql://db/shop?options=-c%20a=b"},
+      {"Eu.2=host=db dbname=shop", "Eu.2", "host=db dbname=shop"},
+      {"host=db dbname=shop", "", "host=db dbname=shop"},
+      {"host=postgres://db", "host", "postgres://db"},  // nobody's host
+      {"dbname=shop", "", "dbname=shop"},
+  };
+  for (const auto& [text, name, url] : table) {
+    const auto parsed = parse_database(text);
+    ASSERT_TRUE(parsed.ok()) << text;
+    EXPECT_EQ(parsed->name, name) << text;
+    EXPECT_EQ(parsed->url, url) << text;
+  }
+  const std::string long_name(64, 'x');
+  for (const std::string& bad : {std::string("=postgresql://db/shop"), std::string("a b=postgresql://db/shop"),
+                                 long_name + "=postgresql://db/shop", std::string("eu=nonsense"), std::string("")}) {
+    const auto parsed = parse_database(bad);
+    if (bad.empty()) continue;  // libpq's defaults
+    ASSERT_FALSE(parsed.ok()) << bad;
+    EXPECT_EQ(parsed.error().field, "database");
   }
 }
 

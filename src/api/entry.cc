@@ -1,0 +1,138 @@
+#include "api/entry.h"
+
+#include <future>
+#include <memory>
+
+#include "api/job_json.h"
+#include "base/utf8.h"
+#include "core/digest.h"
+
+namespace tocsin {
+namespace {
+
+bool is_name(std::string_view text, std::size_t most) {
+  return !text.empty() && text.size() <= most && text.find('\0') == text.npos && is_utf8(text);
+}
+
+// The broker's id as a key that the store takes.
+std::string key_of(const EntryMessage& message) {
+  return is_name(message.id, kMaxKeyBytes) ? message.id : sha256_hex(message.id);
+}
+
+std::string biz_id_of(const EntryMessage& message, const std::string& key) {
+  if (is_name(message.key, kMaxBizIdBytes)) return message.key;
+  return key.size() <= kMaxBizIdBytes ? key : sha256_hex(key);
+}
+
+When read_delay(JsonObject& in, const EntryMessage& message, WallTime now) {
+  constexpr auto kMostMs = std::chrono::duration_cast<std::chrono::milliseconds>(kHorizon).count();
+  const auto at = in.time("action_time");
+  const auto delay_ms = in.integer("delayTime", {0, kMostMs});
+  if (at && delay_ms) in.fail("delayTime", "Give action_time or delayTime, not both.");
+  if (!at && !delay_ms) in.fail("delayTime", "Give delayTime or action_time.");
+  const Duration delay = std::chrono::milliseconds(delay_ms.value_or(0));
+  if (!at && !message.sent_at) return {.at = {}, .in = delay};
+  const WallTime due = at ? *at : *message.sent_at + delay;
+  if (due < kEarliestActionTime || due > now + kHorizon)
+    in.fail(at ? "action_time" : "delayTime", "Must lie between 2000-01-01 and 50 years ahead.");
+  return {.at = due, .in = {}};
+}
+
+std::string sentence(const Problem& problem) {
+  return problem.field.empty() ? problem.detail : problem.field + ": " + problem.detail;
+}
+
+Error busy() { return {ErrorCode::unavailable, "too much is waiting for the database", {}}; }
+
+// nullptr: there is no such type. Asks the registry when this node knows none.
+Result<std::shared_ptr<const BizType>> type_of(ApiContext& context, const std::string& name) {
+  const auto catalog = context.backend.types();
+  if (const auto it = catalog->by_name.find(name); it != catalog->by_name.end()) return it->second;
+  if (!context.backend.is_answering(0)) return Error{ErrorCode::unavailable, "the registry of types is away", {}};
+  const auto found = std::make_shared<std::promise<std::shared_ptr<const BizType>>>();
+  const bool is_asked = context.backend.post(
+      0, [&context, found, name](Stores& stores) { found->set_value(context.find_type(stores, name)); });
+  if (!is_asked) return busy();
+  return found->get_future().get();
+}
+
+// The job that a message asks for. Error invalid: why it can never be one.
+Result<NewJob> job_of(ApiContext& context, const EntryMessage& message) {
+  const auto refused = [](const Problem& problem) {
+    return Error{ErrorCode::invalid, storable(sentence(problem), 500), {}};
+  };
+  JsonDocument document(message.body, "message");
+  JsonObject in = document.root();
+  const std::string name = in.require("realTopicName").string("realTopicName", 1, 128).value_or("");
+  NewJob job;
+  job.when = read_delay(in, message, context.backend.now());
+  job.attribute_json = in.verbatim_text("message");
+  if (job.attribute_json.size() > context.max_attribute_bytes)
+    in.fail("message", "Has " + std::to_string(job.attribute_json.size()) + " bytes; at most " +
+                           std::to_string(context.max_attribute_bytes) + ".");
+  const auto biz_id = in.string_or_number("biz_id", 1, kMaxBizIdBytes);
+  const auto attempts = in.integer("max_attempts", {1, kMaxAttempts});
+  in.end();
+  if (document.problem()) return refused(*document.problem());
+  const auto found = type_of(context, name);
+  if (!found) return found.error();
+  const BizType* type = found->get();
+  if (!type) return refused(ApiContext::unknown_type(name, "realTopicName"));
+  job.type_id = type->type_id;
+  job.max_attempts = static_cast<int>(attempts.value_or(type->max_attempts));
+  job.has_own_max_attempts = attempts.has_value();
+  job.idempotency_key = key_of(message);
+  job.biz_id = biz_id ? *biz_id : biz_id_of(message, *job.idempotency_key);
+  return job;
+}
+
+EntryAnswer answer_of(const ApiContext& context, const CreateReply& reply, TypeId type) {
+  if (reply.is_refused())
+    return {EntryAnswer::Kind::refused, "Job " + std::to_string(reply.job_id) + " has this id and another body."};
+  if (reply.kind != CreateReply::Kind::created) return {EntryAnswer::Kind::existing, {}};
+  context.hint_if_soon(reply.job_id, type, reply.fire_at);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<const EntryMessage> messages) {
+  struct Asked {
+    std::size_t place;  // among the messages
+    TypeId type;
+    std::future<Result<CreateReply>> reply;
+  };
+  std::vector<EntryAnswer> answers(messages.size());
+  std::vector<Asked> asked;
+  std::optional<Error> failure;
+  if (context.backend.now() == WallTime{}) return Error{ErrorCode::unavailable, "its clock is not known yet", {}};
+  for (std::size_t i = 0; i < messages.size() && !failure; ++i) {
+    const auto job = job_of(context, messages[i]);
+    if (!job) {
+      if (job.error().code == ErrorCode::invalid)
+        answers[i] = {EntryAnswer::Kind::refused, job.error().message};
+      else
+        failure = job.error();
+      continue;
+    }
+    // Creates that are asked for together share a transaction.
+    const auto reply = std::make_shared<std::promise<Result<CreateReply>>>();
+    if (!context.backend.create(*job, [reply](Result<CreateReply> result) { reply->set_value(std::move(result)); }))
+      failure = busy();
+    else
+      asked.push_back({i, job->type_id, reply->get_future()});
+  }
+  for (Asked& each : asked) {
+    const auto reply = each.reply.get();
+    if (reply)
+      answers[each.place] = answer_of(context, *reply, each.type);
+    else if (reply.error().code == ErrorCode::invalid)
+      answers[each.place] = {EntryAnswer::Kind::refused, reply.error().message};
+    else
+      failure = reply.error();
+  }
+  if (failure) return *failure;
+  return answers;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,89 @@
+// Asks several databases at once, each on a thread of its own, and puts the answers together.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/context.h"
+#include "api/json_writer.h"
+
+namespace tocsin {
+
+template <class T>
+struct DatabaseAnswer {
+  Place place = 0;
+  Result<T> result = Error{ErrorCode::unavailable, "was not asked", ""};
+};
+
+// `ask` runs once per place, on a thread of that database; `done` once, on the thread of the last to answer, with the
+// answers in the order of `places`. Of several, one that is known to be away is not waited for; where there is only
+// one, its full queue is answered with 429. REQUIRES: at least one place.
+template <class T>
+void scatter(const ApiContext& context, const CallPtr& call, const std::vector<Place>& places,
+             std::function<Result<T>(Place, Stores&)> ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done) {
+  struct State {
+    std::mutex mutex;
+    std::vector<DatabaseAnswer<T>> answers;
+    std::size_t left;
+    std::function<void(std::vector<DatabaseAnswer<T>>)> done;
+  };
+  const auto state = std::make_shared<State>();
+  for (const Place place : places) state->answers.push_back({.place = place});
+  state->left = places.size();
+  state->done = std::move(done);
+  const auto answer = [state, call](std::size_t i, Result<T> result) {
+    {
+      std::lock_guard lock(state->mutex);
+      state->answers[i].result = std::move(result);
+      if (--state->left > 0) return;
+    }
+    guarded(call, [&] { state->done(std::move(state->answers)); });
+  };
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Place place = places[i];
+    if (const auto why = context.backend.why_not(place)) {
+      answer(i, *why);
+      continue;
+    }
+    if (places.size() > 1 && !context.backend.is_answering(place)) {
+      answer(i, Error{ErrorCode::unavailable, "it does not answer", ""});
+      continue;
+    }
+    const bool is_taken = context.backend.post(place, [i, place, ask, answer](Stores& stores) {
+      Result<T> result = Error{ErrorCode::unavailable, "something unexpected happened", ""};
+      try {
+        result = ask(place, stores);
+      } catch (const std::exception&) {  // somebody waits for an answer all the same
+      }
+      answer(i, std::move(result));
+    });
+    if (is_taken) continue;
+    if (places.size() == 1) return ApiContext::too_busy(call);
+    answer(i, Error{ErrorCode::unavailable, "too much is waiting for it", ""});
+  }
+}
+
+// When not one of them answered: refuses with what the first says.
+template <class T>
+bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseAnswer<T>>& answers) {
+  if (std::ranges::any_of(answers, [](const DatabaseAnswer<T>& answer) { return answer.result.ok(); })) return false;
+  call->refuse(context.problem_of(answers.front().result.error(), answers.front().place));
+  return true;
+}
+
+// "missing": the names of those that did not answer; nothing when all did.
+template <class T>
+void write_missing(JsonWriter& out, const Backend& backend, const std::vector<DatabaseAnswer<T>>& answers) {
+  if (std::ranges::all_of(answers, [](const DatabaseAnswer<T>& answer) { return answer.result.ok(); })) return;
+  out.key("missing").begin_array();
+  for (const auto& [place, result] : answers)
+    if (!result) out.value(backend.database_name(place));
+  out.end_array();
+}
+
+}  // namespace tocsin

@@ -1,0 +1,92 @@
+#include "broker/broker_kind.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "delivery/event_body.h"
+
+namespace tocsin {
+
+class BrokerKind::TypeHandler final : public Handler {
+ public:
+  TypeHandler(const JobWriter& write_job, const BizType& type, std::shared_ptr<Publisher> publisher)
+      : write_job_(write_job),
+        type_(type.name),
+        type_json_(nlohmann::json(type.name).dump()),
+        publisher_(std::move(publisher)) {}
+  ~TypeHandler() override { publisher_->retire(); }
+
+  // The one place where what the libraries throw is caught.
+  void start(const ClaimedJob& claimed, Finish finish) override {
+    BrokerMessage message;
+    try {
+      const Job& job = claimed.job;
+      message.id = std::to_string(job.job_id);
+      message.key = job.biz_id;
+      message.type = type_;
+      message.attempt = std::to_string(job.attempts);
+      message.timestamp_ms = std::chrono::floor<std::chrono::milliseconds>(job.action_time).time_since_epoch().count();
+      message.traceparent = job.traceparent;
+      message.body = event_body(type_json_, job, write_job_(job));
+    } catch (const std::exception& error) {
+      return finish(Outcome::retry(std::string("cannot write the message: ") + error.what()));
+    }
+    publisher_->publish(std::move(message), claimed.lease_deadline, claimed.start_by, std::move(finish));
+  }
+
+  std::size_t room() const override { return Publisher::kMostInFlight; }
+
+ private:
+  const JobWriter& write_job_;
+  const std::string type_, type_json_;
+  const std::shared_ptr<Publisher> publisher_;
+};
+
+BrokerKind::BrokerKind(std::string name, ExitReader read_exit, const Clock& clock, JobWriter write_job)
+    : name_(std::move(name)), read_exit_(read_exit), clock_(clock), write_job_(std::move(write_job)) {}
+BrokerKind::~BrokerKind() { stop(Duration(0)); }
+
+std::optional<Error> BrokerKind::check(const BizType& type) const {
+  const auto exit = read_exit_(type);
+  return exit ? std::nullopt : std::optional(exit.error());
+}
+
+std::shared_ptr<Handler> BrokerKind::make(const BizType& type) {
+  auto exit = read_exit_(type);
+  if (!exit) return nullptr;
+  auto publisher = std::make_shared<Publisher>(exit->target, exit->make_link, clock_, counts_);
+  std::lock_guard lock(mutex_);
+  std::erase_if(publishers_, [](const auto& each) { return each->has_ended(); });
+  if (is_stopped_) {
+    publisher->stop(Duration(0));
+  } else {
+    publishers_.push_back(publisher);
+  }
+  return std::make_shared<TypeHandler>(write_job_, type, std::move(publisher));
+}
+
+void BrokerKind::stop(Duration grace) {
+  std::vector<std::shared_ptr<Publisher>> all;
+  {
+    std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+    all.swap(publishers_);
+  }
+  const MonoTime until = clock_.now() + grace;
+  for (const auto& publisher : all) publisher->stop(until - clock_.now());
+}
+
+std::vector<KindMetric> BrokerKind::metrics() {
+  const auto read = [counts = counts_](std::atomic<std::int64_t> PublisherCounts::*count) {
+    return [counts, count] { return static_cast<double>(((*counts).*count).load()); };
+  };
+  const std::string prefix = "tocsin_" + name_;
+  return {
+      {prefix + "_confirmed_total", "Messages that the broker has confirmed", true, read(&PublisherCounts::confirmed)},
+      {prefix + "_refused_total", "Messages refused by the broker, or not confirmed", true,
+       read(&PublisherCounts::refused)},
+      {prefix + "_connections", "Connections to brokers that are open", false, read(&PublisherCounts::connections)},
+  };
+}
+
+}  // namespace tocsin

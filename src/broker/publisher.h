@@ -1,0 +1,108 @@
+// Publishes the jobs of one type on one connection and one thread of its own, many at a time, each until the broker has
+// confirmed it.
+//
+// Guarantees
+//  - Done only after the broker's confirmation. Refused, not confirmed in nine tenths of the lease, or sent on a
+//    connection that broke: retry, with the reason. What is retried may have arrived; its id is the same then.
+//  - Nothing is sent after the start_by of its attempt. What could not be sent by then has not started and does not
+//    count, unless no connection could be made.
+//  - Bounds: kMostInFlight unconfirmed, kMostWaiting not sent yet; more is not started.
+//  - The connection is made when there is something to send. While it cannot be made, attempts fail at once with the
+//    reason, and new tries come 0.1 s to 5 s apart.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "broker/link.h"
+#include "tocsin/handler.h"
+
+namespace tocsin {
+
+// What all publishers of a kind count together.
+struct PublisherCounts {
+  std::atomic<std::int64_t> confirmed = 0, refused = 0, connections = 0;
+};
+
+// Thread: publish, retire and has_ended any; the rest owner only.
+class Publisher {
+ public:
+  static constexpr std::size_t kMostInFlight = 1024;
+  static constexpr std::size_t kMostWaiting = 4096;
+
+  // `target` names the broker in errors, without secrets.
+  Publisher(std::string target, LinkMaker make_link, const Clock& clock, std::shared_ptr<PublisherCounts> counts);
+  ~Publisher();  // stop(0)
+  Publisher(const Publisher&) = delete;
+  Publisher& operator=(const Publisher&) = delete;
+
+  void publish(BrokerMessage message, MonoTime lease_deadline, MonoTime start_by, Handler::Finish finish);
+
+  // Nobody will publish any more: the thread ends after what is on its way.
+  void retire();
+  bool has_ended() const { return has_ended_; }
+
+  // Waits up to `grace` for what is on its way; then every attempt ends with a retry "shutting down", as does every
+  // later one.
+  void stop(Duration grace);
+
+ private:
+  struct Item {
+    BrokerMessage message;
+    MonoTime deadline{}, start_by{};
+    Handler::Finish finish;
+  };
+
+  void run();
+  bool take();  // false: the thread's work is over
+  bool connect();
+  void send();
+  void poll();
+  void settle(const std::vector<Verdict>& verdicts);
+  void lose(const Error& error);
+  void expire(MonoTime now);
+  void refuse(const Handler::Finish& finish, const std::string& why);
+  void refuse_waiting(const std::string& why);
+  void end_all(const std::string& why);
+  void wait_for_work(Duration timeout) const;
+  Duration until_next_deadline(MonoTime now) const;
+  void wake() const;
+
+  const std::string target_;
+  const LinkMaker make_link_;
+  const Clock& clock_;
+  const std::shared_ptr<PublisherCounts> counts_;
+  const int wake_fd_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::deque<Item> accepted_;
+  bool is_retired_ = false;
+  bool is_closed_ = false;    // takes no more
+  bool is_stopping_ = false;  // ends at once
+  bool is_running_ = false;
+  std::shared_ptr<Link> link_;  // replaced under the lock, used by the thread without it
+  std::thread thread_;
+  std::condition_variable ended_;
+  std::atomic<bool> has_ended_{false};
+
+  // The thread's own.
+  std::deque<Item> waiting_;
+  std::map<std::uint64_t, Item> in_flight_;  // by ticket
+  std::uint64_t last_ticket_ = 0;
+  MonoTime next_expiry_ = MonoTime::max();  // no deadline in flight is earlier
+  MonoTime next_try_{};                     // to connect
+  bool is_open_ = false;
+  int failures_ = 0;  // since the last confirmation
+  std::string last_failure_;
+};
+
+}  // namespace tocsin

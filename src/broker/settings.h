@@ -1,0 +1,61 @@
+// Reads the settings of a broker strictly: what is misspelt, missing or out of range is an error that names the field
+// and shows no secret.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "tocsin/error.h"
+
+namespace tocsin {
+
+struct BrokerUrl {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string user, password;  // decoded; may be empty
+  std::string path;            // decoded, without the slash in front
+  bool has_path = false;       // more than a slash was given
+  std::string shown;           // scheme://host:port, for logs and errors
+};
+
+// The first mistake is kept; after it everything reads as absent, so a caller reads all it wants and asks once.
+// Thread: owner only.
+class Settings {
+ public:
+  // `json`: an object as text; `path`: what error fields begin with, as "handler.".
+  Settings(const std::string& json, std::string path);
+  ~Settings();
+
+  // Null counts as absent. Texts: UTF-8 without control characters.
+  std::optional<std::string> text(const std::string& name, std::size_t most_bytes = 255);
+  std::optional<std::int64_t> integer(const std::string& name, std::int64_t least, std::int64_t most);
+  std::optional<bool> boolean(const std::string& name);
+  // scheme://[user[:password]@]host[:port][/path]
+  std::optional<BrokerUrl> url(const std::string& name, const std::string& scheme, std::uint16_t default_port);
+
+  // The field must be there and not be empty.
+  std::string required_text(const std::string& name, std::size_t most_bytes = 255);
+  BrokerUrl required_url(const std::string& name, const std::string& scheme, std::uint16_t default_port);
+
+  const std::optional<Error>& problem() const { return error_; }
+  void fail(const std::string& name, const std::string& why);
+  // What is wrong, fields that nobody asked for included; empty when all is right.
+  std::optional<Error> end();
+
+ private:
+  const nlohmann::json* find(const std::string& name);
+
+  const std::unique_ptr<nlohmann::json> object_;
+  const std::string path_;
+  std::set<std::string> asked_;
+  std::optional<Error> error_;
+};
+
+// What a handler's settings begin with in errors.
+inline const std::string kHandlerPath = "handler.";
+
+}  // namespace tocsin

@@ -1,0 +1,18 @@
+// A message from an entry topic, which is to become a job.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tocsin/clock.h"
+
+namespace tocsin {
+
+struct EntryMessage {
+  std::string body;                 // any bytes
+  std::string id;                   // the same whenever the broker gives this message again; any bytes, not empty
+  std::string key;                  // business key, or empty; any bytes
+  std::optional<WallTime> sent_at;  // to the millisecond, when the broker knows it
+};
+
+}  // namespace tocsin

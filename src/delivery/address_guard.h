@@ -1,0 +1,47 @@
+// Which addresses webhooks may call. Whoever may write a type chooses a URL, and the node's network is not his: without
+// a guard a webhook reads the cloud's metadata service or posts to a database's admin port. What counts is the address
+// that is connected to, after the name was resolved, however either was spelt.
+#pragma once
+
+#include <array>
+#include <boost/asio/ip/address.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tocsin/error.h"
+
+namespace tocsin {
+
+// Public unicast addresses pass; everything else passes only when a range names it. An IPv4 address inside an IPv6 one
+// (mapped, NAT64, ISATAP) is judged as that IPv4 address; 6to4 and Teredo, which reach any IPv4 address through a
+// relay, do not pass. Thread: const after construction.
+class AddressGuard {
+ public:
+  // Nothing but public addresses.
+  AddressGuard() = default;
+
+  // `ranges`: what may be called besides, as `10.0.0.0/8`, `fd00::/8` or a single address. Error invalid, field
+  // `allow_webhook`: one of them is no such range.
+  static Result<AddressGuard> allowing(const std::vector<std::string>& ranges, bool allow_loopback);
+
+  bool allows(const boost::asio::ip::address& address) const;
+
+  // For hosts that are addresses in any spelling that the resolver knows (2130706433, 0177.0.0.1, [::ffff:a00:1]);
+  // false for names, which are judged when they are resolved.
+  bool refuses_literal(const std::string& host) const;
+
+  // IPv4 addresses in their mapped form, so that one table serves both families.
+  using Bytes = std::array<std::uint8_t, 16>;
+  struct Range {
+    Bytes first{};
+    int bits = 0;  // of `first` that matter
+    bool contains(const Bytes& address) const;
+  };
+
+ private:
+  std::vector<Range> allowed_;
+};
+
+}  // namespace tocsin

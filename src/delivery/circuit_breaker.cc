@@ -1,0 +1,54 @@
+#include "delivery/circuit_breaker.h"
+
+#include <algorithm>
+
+namespace tocsin {
+
+std::optional<CircuitBreaker::Permit> CircuitBreaker::admit(MonoTime now) {
+  if (is_closed_) return epoch_;
+  if (now < pause_end_ || is_probing_) return {};
+  is_probing_ = true;
+  return epoch_;
+}
+
+bool CircuitBreaker::answered() {
+  failures_ = 0;
+  if (is_closed_) return false;
+  is_closed_ = true;
+  is_probing_ = false;
+  ++epoch_;
+  return true;
+}
+
+bool CircuitBreaker::failed(Permit permit, MonoTime now) {
+  if (permit != epoch_) return false;
+  ++failures_;
+  if (is_closed_ && failures_ < options_.failures) return false;
+  open(now);
+  return true;
+}
+
+bool CircuitBreaker::abandoned(Permit permit) {
+  if (permit != epoch_ || !is_probing_) return false;
+  is_probing_ = false;
+  return true;
+}
+
+void CircuitBreaker::open(MonoTime now) {
+  // Closed for a moment only: it goes on where it was.
+  const bool is_relapse = pause_ > Duration(0) && (!is_closed_ || now - pause_end_ < options_.longest_pause);
+  pause_ = is_relapse ? std::min(2 * pause_, options_.longest_pause) : options_.first_pause;
+  pause_end_ = now + pause_;
+  is_closed_ = is_probing_ = false;
+  ++epoch_;
+}
+
+CircuitBreaker::State CircuitBreaker::state(MonoTime now) const {
+  return is_closed_ ? State::closed : now < pause_end_ ? State::open : State::half_open;
+}
+
+Duration CircuitBreaker::pause_left(MonoTime now) const {
+  return is_closed_ ? Duration(0) : std::max(pause_end_ - now, Duration(0));
+}
+
+}  // namespace tocsin

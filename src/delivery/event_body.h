@@ -1,0 +1,15 @@
+// What every receiver of a job is sent, by HTTP or through a broker: {"type","timestamp","data"}.
+#pragma once
+
+#include <string>
+
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+std::string rfc3339(WallTime time);  // with microseconds, in UTC
+
+// `type_json`: the name of the type as a JSON string; `job_json`: the job as a JSON object.
+std::string event_body(const std::string& type_json, const Job& job, const std::string& job_json);
+
+}  // namespace tocsin

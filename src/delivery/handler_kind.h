@@ -1,0 +1,57 @@
+// One way of delivering jobs: webhook, sql, cpp. A new kind is its files in this folder and one line where the node is
+// wired (make_handlers() in node/node.cc); nothing else knows the kinds.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tocsin/biz_type.h"
+#include "tocsin/error.h"
+#include "tocsin/handler.h"
+
+namespace tocsin {
+
+// One figure that a kind shows among the node's metrics.
+struct KindMetric {
+  std::string name;  // as Prometheus wants it; that of a counter ends in _total
+  std::string help;
+  bool is_counter = false;
+  std::function<double()> read;  // Thread: any
+};
+
+// Thread: start, stop, destructor, metrics and on_room_change owner only; the rest any.
+class HandlerKind {
+ public:
+  virtual ~HandlerKind() = default;
+
+  virtual std::string name() const = 0;  // as in `handler.kind`
+
+  // Empty when the handler object of the type is right; otherwise Error invalid with the field at fault, e.g.
+  // `handler.url`. Other nodes may judge differently: they may lack what this one has.
+  virtual std::optional<Error> check(const BizType& type) const = 0;
+
+  // The handler of one type. Null: its jobs cannot run here, and are not claimed. REQUIRES: the kind outlives its
+  // handlers' start() calls.
+  virtual std::shared_ptr<Handler> make(const BizType& type) = 0;
+
+  // Before the first Handler::start().
+  virtual Status start() { return Unit{}; }
+
+  // What runs may take until `grace` to end; then every attempt in flight ends as a retry "shutting down", as does
+  // every later one. May be called again, with another grace.
+  virtual void stop(Duration grace) { static_cast<void>(grace); }
+
+  virtual std::vector<KindMetric> metrics() { return {}; }
+
+  // `changed` wants to know at once when room() of a handler is suddenly another. Called on any thread, never from
+  // inside a call of this kind. Without it, room is asked every few seconds. REQUIRES: before start().
+  virtual void on_room_change(std::function<void()> changed) { static_cast<void>(changed); }
+};
+
+// For kinds without settings: the handler object holds nothing but `kind`.
+std::optional<Error> check_bare(const BizType& type);
+
+}  // namespace tocsin

@@ -1,0 +1,63 @@
+// One request on one connection: what goes over the wire, and what comes back.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "delivery/http_sender.h"
+
+namespace tocsin {
+
+struct OutboundConnection {
+  using Socket = boost::asio::ip::tcp::socket;
+
+  OutboundConnection(boost::asio::io_context& io, boost::asio::ssl::context& tls_context, bool is_https);
+
+  // Neither closed by the peer nor holding bytes nobody asked for.
+  bool is_fresh();
+
+  Socket socket;
+  std::optional<boost::asio::ssl::stream<Socket&>> tls;
+  boost::beast::flat_buffer buffer;
+  MonoTime idle_since{};
+};
+
+// One request from send() to the end of its answer's body.
+// Thread: its sender's only.
+struct OutboundExchange {
+  OutboundExchange(boost::asio::io_context& io, OutboundRequest its_request, HttpSender::Done its_done)
+      : request(std::move(its_request)), done(std::move(its_done)), timer(io), lookup_wait(io) {}
+
+  void finish(Result<OutboundReply> reply) {
+    if (done) std::exchange(done, nullptr)(std::move(reply));
+  }
+  void fail(const std::string& why, std::optional<ErrorCode> code = {});
+  void fail(const boost::system::error_code& ec);
+  // Makes whatever it waits for fail at once.
+  void interrupt(std::string why);
+
+  OutboundRequest request;
+  HttpSender::Done done;                  // empty once called
+  boost::asio::steady_timer timer;        // the deadline
+  boost::asio::steady_timer lookup_wait;  // never expires: cancelled when the lookup has its answer
+  OutboundConnection* connection = nullptr;
+  const char* phase = "waiting for a connection";
+  std::string interruption;  // why it must end, or empty
+  bool has_begun = false;    // it has its turn: a connection is being made or reused
+  bool is_sent = false;      // the first byte may have left
+};
+
+// Of a connection just made. An error may have failed the exchange already, with better words.
+boost::asio::awaitable<boost::system::error_code> negotiate_tls(OutboundExchange& exchange);
+
+// Sends the request, ends the exchange with its answer or a failure, and reads the rest of the answer away. True: the
+// connection is ready for another.
+boost::asio::awaitable<bool> post_request(OutboundExchange& exchange, const Clock& clock);
+
+}  // namespace tocsin

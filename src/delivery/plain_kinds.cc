@@ -1,0 +1,34 @@
+#include "delivery/plain_kinds.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tocsin {
+namespace {
+
+class NoopHandler final : public Handler {
+ public:
+  void start(const ClaimedJob&, Finish finish) override { finish(Outcome::done()); }
+};
+
+// Jobs of pull types are claimed for consumers and handed to them by the claimer. Here come only those that were
+// claimed before their type became one.
+class PullHandler final : public Handler {
+ public:
+  void start(const ClaimedJob&, Finish finish) override { finish(Outcome::not_started(Duration(0))); }
+};
+
+}  // namespace
+
+std::optional<Error> check_bare(const BizType& type) {
+  const auto handler = nlohmann::json::parse(type.handler_json, nullptr, /*allow_exceptions=*/false);
+  if (!handler.is_object()) return Error{ErrorCode::invalid, "must be an object", "handler"};
+  for (const auto& [name, value] : handler.items()) {
+    if (name != "kind") return Error{ErrorCode::invalid, "unknown field", "handler." + name};
+  }
+  return {};
+}
+
+std::shared_ptr<Handler> NoopKind::make(const BizType&) { return std::make_shared<NoopHandler>(); }
+std::shared_ptr<Handler> PullKind::make(const BizType&) { return std::make_shared<PullHandler>(); }
+
+}  // namespace tocsin

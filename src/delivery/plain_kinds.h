@@ -1,0 +1,22 @@
+// The kinds that need nothing: `noop` is done at once, `pull` waits for consumers.
+#pragma once
+
+#include "delivery/handler_kind.h"
+
+namespace tocsin {
+
+class NoopKind final : public HandlerKind {
+ public:
+  std::string name() const override { return "noop"; }
+  std::optional<Error> check(const BizType& type) const override { return check_bare(type); }
+  std::shared_ptr<Handler> make(const BizType& type) override;
+};
+
+class PullKind final : public HandlerKind {
+ public:
+  std::string name() const override { return "pull"; }
+  std::optional<Error> check(const BizType& type) const override { return check_bare(type); }
+  std::shared_ptr<Handler> make(const BizType& type) override;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,37 @@
+// From the name of a host to its addresses.
+#pragma once
+
+#include <boost/asio/ip/address.hpp>
+#include <boost/system/error_code.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/worker_pool.h"
+
+namespace tocsin {
+
+class Resolver {
+ public:
+  using Addresses = std::vector<boost::asio::ip::address>;
+  using Done = std::function<void(const boost::system::error_code& ec, Addresses addresses)>;
+  virtual ~Resolver() = default;
+  // Must not block; `done` is called once, on any thread, inside this call at the earliest. A lookup may take for ever:
+  // `done` must own what it touches. Thread: any.
+  virtual void resolve(const std::string& host, Done done) = 0;
+};
+
+// getaddrinfo(), which blocks, on threads of its own.
+class SystemResolver final : public Resolver {
+ public:
+  // One lookup per origin at a time, so that four dead names are needed before a fifth origin waits.
+  static constexpr int kThreads = 4;
+  static constexpr std::size_t kMostWaiting = 1024;
+
+  void resolve(const std::string& host, Done done) override;
+
+ private:
+  WorkerPool threads_{kThreads, kMostWaiting};
+};
+
+}  // namespace tocsin

@@ -1,0 +1,94 @@
+// One thread of the HTTP sender: its endpoints, their connections, and who waits for one.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "delivery/outbound_exchange.h"
+#include "delivery/resolver.h"
+
+namespace tocsin {
+
+// Thread: send, call_at, stats any; start, stop owner only. All private functions: its own thread only.
+class SenderLoop {
+ public:
+  SenderLoop(const HttpSenderOptions& options, const Clock& clock, std::shared_ptr<Resolver> resolver);
+
+  // As HttpSender.
+  Status start();
+  void stop();
+  void send(OutboundRequest request, HttpSender::Done done);
+  void call_at(MonoTime time, std::function<void()> call);
+  void add_to(HttpSenderStats& stats) const;
+
+ private:
+  using ExchangePtr = std::shared_ptr<OutboundExchange>;
+  using ConnectionPtr = std::unique_ptr<OutboundConnection>;
+  using Addresses = Resolver::Addresses;
+  using error_code = boost::system::error_code;
+  template <class T>
+  using awaitable = boost::asio::awaitable<T>;
+
+  // One question to the resolver and who waits for its answer.
+  struct Lookup {
+    bool is_done = false;
+    error_code ec;
+    Addresses addresses;
+    std::vector<ExchangePtr> waiting;
+  };
+
+  struct Origin {
+    std::unordered_set<ExchangePtr> active;
+    std::deque<ExchangePtr> waiting;  // for room among the active ones
+    std::vector<ConnectionPtr> idle;  // the one used last is at the back
+    std::shared_ptr<Lookup> lookup;   // the last one
+
+    bool is_unused() const { return active.empty() && waiting.empty() && idle.empty(); }
+  };
+
+  void accept(const ExchangePtr& exchange);
+  void begin(Origin& origin, const ExchangePtr& exchange);
+  void end(Origin& origin, const ExchangePtr& exchange);
+  void arm(const ExchangePtr& exchange, Duration timeout);
+  void interrupt_all();
+  void sweep();
+
+  awaitable<void> run(Origin& origin, ExchangePtr exchange);
+  ConnectionPtr take_idle(Origin& origin);
+  awaitable<error_code> open(Origin& origin, const ExchangePtr& exchange);
+  awaitable<error_code> resolve(Origin& origin, const ExchangePtr& exchange, Addresses& addresses);
+  void start_lookup(const std::shared_ptr<Lookup>& lookup, const std::string& host);
+
+  const HttpSenderOptions& options_;
+  const Clock& clock_;
+  const std::shared_ptr<Resolver> resolver_;
+  // A stuck lookup may outlive the loop.
+  const std::shared_ptr<boost::asio::io_context> io_ = std::make_shared<boost::asio::io_context>(1);
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{io_->get_executor()};
+  boost::asio::ssl::context tls_{boost::asio::ssl::context::tls_client};
+  boost::asio::steady_timer sweep_timer_{*io_};
+  std::unordered_map<std::string, Origin> origins_;
+  std::unordered_set<std::shared_ptr<boost::asio::steady_timer>> calls_;  // of call_at
+  bool is_stopping_ = false;
+
+  std::atomic<std::int64_t> in_flight_{0}, waiting_{0}, connects_{0}, requests_{0};
+
+  std::mutex mutex_;  // orders every send() before or after stop()
+  bool is_closed_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,334 @@
+#include "delivery/sql_handler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/utf8.h"
+#include "core/retry_policy.h"
+#include "delivery/in_flight.h"
+#include "delivery/pace.h"
+
+namespace tocsin {
+namespace {
+
+constexpr Duration kBatchTime = std::chrono::milliseconds(50);  // a batch holds its rows locked as long
+constexpr std::size_t kMostInBatch = 256;                       // so many share the cost of a commit
+constexpr Duration kAhead = std::chrono::milliseconds(200);     // claimed ahead of the threads: so much work
+constexpr std::size_t kMostAhead = 512;                         // jobs per thread
+constexpr std::size_t kLongestMessage = 1000;                   // bytes, as the finisher keeps
+constexpr Duration kDatabasePause = std::chrono::seconds(1);
+
+Result<FunctionName> function_of(const BizType& type) {
+  const auto wrong = [](const std::string& what, const std::string& field) {
+    return Error{ErrorCode::invalid, what, field};
+  };
+  const auto handler = nlohmann::json::parse(type.handler_json, nullptr, /*allow_exceptions=*/false);
+  if (!handler.is_object()) return wrong("must be an object", "handler");
+  for (const auto& [name, value] : handler.items()) {
+    if (name != "kind" && name != "function") return wrong("unknown field", "handler." + name);
+  }
+  const auto function = handler.find("function");
+  if (function == handler.end()) return wrong("is needed", "handler.function");
+  if (!function->is_string()) return wrong("must be a string", "handler.function");
+  const auto& text = function->get_ref<const std::string&>();
+  const auto dot = text.find('.');
+  if (dot == std::string::npos || text.find('.', dot + 1) != std::string::npos)
+    return wrong("must be schema.name, as in shop.cancel_unpaid", "handler.function");
+  FunctionName name{text.substr(0, dot), text.substr(dot + 1)};
+  for (const std::string* part : {&name.schema, &name.name}) {
+    if (part->empty() || part->size() > 63 || part->find('\0') != std::string::npos)
+      return wrong("the schema and the name have 1 to 63 bytes each", "handler.function");
+  }
+  return name;
+}
+
+}  // namespace
+
+Result<Outcome> outcome_of(const std::optional<std::string>& answer) {
+  if (!answer) return Outcome::done();
+  const auto said = nlohmann::json::parse(*answer, nullptr, /*allow_exceptions=*/false);
+  if (said.is_object() && said.size() == 1) {
+    if (const auto retry = said.find("retry_ms"); retry != said.end() && retry->is_number()) {
+      const double ms = retry->get<double>();
+      const double most = std::chrono::duration<double, std::milli>(kLongestBackoff).count();
+      if (ms >= 0 && ms <= most && std::floor(ms) == ms)
+        return Outcome::retry("the function asked for another attempt",
+                              std::chrono::milliseconds(static_cast<std::int64_t>(ms)));
+    }
+    if (const auto dead = said.find("dead"); dead != said.end() && dead->is_string())
+      return Outcome::dead(dead->get<std::string>());
+  }
+  return Error{ErrorCode::invalid, R"(answered neither NULL nor {"retry_ms":n} nor {"dead":"why"}: )" + *answer, ""};
+}
+
+// What all calls of the node share. Thread: any.
+class SqlKind::Calls {
+ public:
+  Calls(FunctionDatabases databases, int threads, std::string node_name, const Clock& clock_of_process)
+      : node(std::move(node_name)),
+        clock(clock_of_process),
+        workers(threads, kQueue, kSpareThreads),
+        databases_(std::move(databases)) {
+    idle_.resize(static_cast<std::size_t>(databases_.count));
+  }
+
+  // A session is used by one thread at a time, and kept for the next.
+  template <class Use>
+  auto with_session(int database, const Use& use) {
+    std::unique_ptr<FunctionStore> store = take(database);
+    auto reply = use(*store);
+    std::lock_guard lock(mutex_);
+    idle_[static_cast<std::size_t>(database)].push_back(std::move(store));
+    return reply;
+  }
+
+  int databases() const { return databases_.count; }
+  int database_of(Shard shard) const { return databases_.of(shard); }
+
+  const std::string node;
+  const Clock& clock;
+  InFlight in_flight;
+  WorkerPool workers;
+
+ private:
+  std::unique_ptr<FunctionStore> take(int database) {
+    std::lock_guard lock(mutex_);
+    auto& idle = idle_[static_cast<std::size_t>(database)];
+    if (idle.empty()) return databases_.connect(database);
+    auto store = std::move(idle.back());
+    idle.pop_back();
+    return store;
+  }
+
+  const FunctionDatabases databases_;
+  std::mutex mutex_;
+  std::vector<std::vector<std::unique_ptr<FunctionStore>>> idle_;  // by database
+};
+
+// The jobs of one type in one database. Thread: any.
+class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
+ public:
+  Lane(std::shared_ptr<Calls> calls, TypeId type, FunctionName function, int database, std::shared_ptr<Pace> pace)
+      : calls_(std::move(calls)),
+        number_(std::int64_t{type} * calls_->databases() + database),
+        function_(std::move(function)),
+        database_(database),
+        pace_(std::move(pace)) {}
+
+  void push(const ClaimedJob& claimed, std::uint64_t in_flight) {
+    {
+      std::lock_guard lock(mutex_);
+      waiting_.push_back({in_flight,
+                          {claimed.job.job_id, claimed.token},
+                          claimed.lease_deadline,
+                          claimed.job.attempts,
+                          claimed.job.max_attempts});
+    }
+    ask_for_a_turn();
+  }
+
+ private:
+  struct Attempt {
+    std::uint64_t in_flight = 0;
+    FunctionCall call;
+    MonoTime lease_deadline{};
+    int number = 1;
+    int most = 1;
+  };
+
+  // When the lane is full, or the threads are stopped, those before it take this one along, or stop() ends it.
+  void ask_for_a_turn() {
+    static_cast<void>(calls_->workers.try_run(number_, [self = shared_from_this()] { self->take_turn(); }));
+  }
+
+  void take_turn() {
+    std::vector<Attempt> batch = take();
+    if (batch.empty()) return;
+    const bool was_batch = batch.size() > 1;
+    std::erase_if(batch, [this](const Attempt& attempt) { return !begin(attempt); });
+    const bool is_well = run(batch);
+    bool is_more;
+    {
+      std::lock_guard lock(mutex_);
+      limit_ = is_well ? std::min(limit_ + 1 + limit_ / 4, kMostInBatch) : std::max<std::size_t>(1, batch.size() / 2);
+      if (was_batch) is_batching_ = false;
+      is_more = !waiting_.empty();
+    }
+    if (is_more) ask_for_a_turn();  // turns that came while a batch was running found nothing that they might run
+  }
+
+  std::vector<Attempt> take() {
+    std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return {};
+    std::size_t n = std::min(limit_, pace_->fitting(kBatchTime, kMostInBatch));
+    if (n > 1 && waiting_.front().number == 1) {
+      if (is_batching_) return {};  // who runs that batch asks for another turn
+      const auto alone = std::ranges::find_if(waiting_, [](const Attempt& attempt) { return attempt.number > 1; });
+      n = std::min(n, static_cast<std::size_t>(alone - waiting_.begin()));
+    } else {
+      n = 1;
+    }
+    const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(n);
+    std::vector<Attempt> batch(waiting_.begin(), end);
+    waiting_.erase(waiting_.begin(), end);
+    is_batching_ = is_batching_ || n > 1;
+    return batch;
+  }
+
+  // False: it has ended, or is not to start any more. When the claim was written does not matter here: the call locks
+  // the row and looks at the token in the transaction that does the work.
+  bool begin(const Attempt& attempt) {
+    if (!calls_->in_flight.begin(attempt.in_flight)) return false;
+    if (calls_->clock.now() < attempt.lease_deadline) return true;
+    end(attempt, Outcome::not_started(Duration(0)));
+    return false;
+  }
+
+  void end(const Attempt& attempt, Outcome outcome) { calls_->in_flight.end(attempt.in_flight, std::move(outcome)); }
+
+  // False: some call failed.
+  bool run(std::span<const Attempt> batch) {
+    if (batch.empty()) return true;
+    const MonoTime began = calls_->clock.now();
+    const Duration left = std::ranges::min(batch, {}, &Attempt::lease_deadline).lease_deadline - began;
+    if (left <= Duration(0)) {
+      for (const Attempt& attempt : batch) end(attempt, Outcome::not_started(Duration(0)));
+      return true;
+    }
+    std::vector<FunctionCall> calls;
+    for (const Attempt& attempt : batch) calls.push_back(attempt.call);
+    // One that hangs must leave its neighbours time.
+    const Duration timeout = batch.size() > 1 ? left / 4 : left;
+    const auto reply = calls_->with_session(database_, [&](FunctionStore& store) {
+      return store.run(
+          function_, calls, timeout,
+          [&](std::size_t n, const std::optional<std::string>& answer) { return request_for(batch[n], answer); },
+          calls_->node);
+    });
+    if (!reply) {
+      for (const Attempt& attempt : batch) end(attempt, outcome_of_error(reply.error()));
+      return false;
+    }
+    // Of the calls alone: were the commit counted, a slow disk would make batches small, and small ones make it slower.
+    const Duration took = reply->failure.empty() ? reply->took : calls_->clock.now() - began;
+    pace_->took(took / static_cast<std::int64_t>(batch.size()));
+    if (!reply->failure.empty()) {
+      run_apart(batch, *reply);
+      return false;
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) end(batch[i], written(reply->written[i]));
+    return true;
+  }
+
+  void run_apart(std::span<const Attempt> batch, const FunctionReply& reply) {
+    if (batch.size() == 1) return end(batch.front(), Outcome::retry(reply.failure));
+    // Halves find the one that failed with few transactions; after a time-out there is no time for that.
+    const std::size_t step = reply.is_too_slow ? 1 : (batch.size() + 1) / 2;
+    for (std::size_t at = 0; at < batch.size(); at += step) run(batch.subspan(at, std::min(step, batch.size() - at)));
+  }
+
+  Outcome outcome_of_error(const Error& error) const {
+    switch (error.code) {
+      case ErrorCode::unavailable:
+        return Outcome::not_started(kDatabasePause);
+      case ErrorCode::in_doubt:
+        // Refused as stale by the token if the transaction was committed after all.
+        return Outcome::retry("the connection was lost while the function ran: " + error.message);
+      case ErrorCode::conflict:
+      case ErrorCode::invalid:
+        break;
+    }
+    return Outcome::retry(error.message);
+  }
+
+  static Result<FinishRequest> request_for(const Attempt& attempt, const std::optional<std::string>& answer) {
+    const auto outcome = outcome_of(answer);
+    if (!outcome) return outcome.error();
+    FinishRequest request{attempt.call.job_id, attempt.call.token, FinishRequest::Kind::done, Duration(0),
+                          storable(outcome->message, kLongestMessage)};
+    if (outcome->kind == Outcome::Kind::dead) {
+      request.kind = FinishRequest::Kind::dead;
+    } else if (outcome->kind == Outcome::Kind::retry) {
+      request.kind = attempt.number < attempt.most ? FinishRequest::Kind::retry : FinishRequest::Kind::dead;
+      request.delay = outcome->retry_after.value_or(Duration(0));
+    }
+    return request;
+  }
+
+  // Of what was not called nothing is known here: the finisher, asking for it to be given back, learns the rest.
+  static Outcome written(const std::optional<FinishRequest>& request) {
+    if (!request) return Outcome::not_started(Duration(0));
+    Outcome outcome;
+    outcome.kind = request->kind == FinishRequest::Kind::done   ? Outcome::Kind::done
+                   : request->kind == FinishRequest::Kind::dead ? Outcome::Kind::dead
+                                                                : Outcome::Kind::retry;
+    outcome.message = request->message;
+    outcome.is_written = true;
+    return outcome;
+  }
+
+  const std::shared_ptr<Calls> calls_;
+  const std::int64_t number_;  // among the lanes of the workers
+  const FunctionName function_;
+  const int database_;
+  const std::shared_ptr<Pace> pace_;
+  std::mutex mutex_;
+  std::deque<Attempt> waiting_;
+  std::size_t limit_ = kMostInBatch / 4;  // of a batch: halved when a call fails
+  bool is_batching_ = false;
+};
+
+class SqlKind::TypeHandler final : public Handler {
+ public:
+  TypeHandler(std::shared_ptr<Calls> calls, TypeId type, const FunctionName& function) : calls_(std::move(calls)) {
+    for (int database = 0; database < calls_->databases(); ++database)
+      lanes_.push_back(std::make_shared<Lane>(calls_, type, function, database, pace_));
+  }
+
+  void start(const ClaimedJob& claimed, Finish finish) override {
+    const std::uint64_t attempt = calls_->in_flight.add(finish);
+    if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
+    lanes_[static_cast<std::size_t>(calls_->database_of(claimed.job.shard()))]->push(claimed, attempt);
+  }
+
+  std::size_t room() const override { return pace_->fitting(kAhead, kMostAhead) * calls_->workers.threads(); }
+
+ private:
+  const std::shared_ptr<Calls> calls_;
+  const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();
+  std::vector<std::shared_ptr<Lane>> lanes_;  // by database
+};
+
+SqlKind::SqlKind(FunctionDatabases databases, int threads, std::string node, const Clock& clock)
+    : calls_(std::make_shared<Calls>(std::move(databases), threads, std::move(node), clock)) {}
+
+SqlKind::~SqlKind() { stop(Duration(0)); }
+
+std::optional<Error> SqlKind::check(const BizType& type) const {
+  const auto function = function_of(type);
+  if (!function) return function.error();
+  for (int database = 0; database < calls_->databases(); ++database) {
+    const auto checked = calls_->with_session(database, [&](FunctionStore& store) { return store.check(*function); });
+    // A database that is away is asked again by the first attempt there.
+    if (!checked && checked.error().code == ErrorCode::invalid) return checked.error();
+  }
+  return {};
+}
+
+std::shared_ptr<Handler> SqlKind::make(const BizType& type) {
+  const auto function = function_of(type);
+  return function ? std::make_shared<TypeHandler>(calls_, type.type_id, *function) : nullptr;
+}
+
+void SqlKind::stop(Duration grace) {
+  calls_->workers.stop(grace);
+  calls_->in_flight.close();
+}
+
+}  // namespace tocsin

@@ -1,0 +1,41 @@
+// A librdkafka client of one kind or the other, with what both share.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/settings.h"
+#include "tocsin/error.h"
+
+namespace tocsin {
+
+// How to reach a cluster: properties of librdkafka.
+using KafkaProperties = std::vector<std::pair<std::string, std::string>>;
+
+// bootstrap_servers, security_protocol, sasl_mechanism, username, password.
+KafkaProperties read_kafka_cluster(Settings& settings);
+
+struct KafkaDestroy {
+  void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
+  void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
+  void operator()(rd_kafka_message_t* message) const { rd_kafka_message_destroy(message); }
+  void operator()(rd_kafka_topic_partition_list_t* list) const { rd_kafka_topic_partition_list_destroy(list); }
+  void operator()(rd_kafka_headers_t* headers) const { rd_kafka_headers_destroy(headers); }
+};
+template <class T>
+using KafkaPtr = std::unique_ptr<T, KafkaDestroy>;
+
+// Error invalid: a property is wrong. What the library would print goes nowhere: errors are told by its calls.
+Result<KafkaPtr<rd_kafka_conf_t>> make_kafka_conf(const KafkaProperties& properties);
+Result<KafkaPtr<rd_kafka_t>> make_kafka_client(rd_kafka_type_t type, KafkaPtr<rd_kafka_conf_t> conf);
+
+// Whether the cluster answers and has the topic, within kConnectTimeout.
+Status check_kafka_topic(rd_kafka_t* client, const std::string& topic);
+
+Error kafka_error(rd_kafka_resp_err_t code, const std::string& more = "");
+
+}  // namespace tocsin

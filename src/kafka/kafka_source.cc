@@ -1,0 +1,147 @@
+#include "kafka/kafka_source.h"
+
+#include <algorithm>
+
+#include "broker/link.h"
+
+namespace tocsin {
+namespace {
+
+constexpr std::size_t kMostBytes = 8 << 20;  // of one batch
+constexpr int kDeadLetterMs = 10'000;
+
+int ms(Duration length) { return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(length).count()); }
+
+std::string id_of(const rd_kafka_message_t& message) {
+  rd_kafka_headers_t* headers = nullptr;
+  const void* value = nullptr;
+  std::size_t size = 0;
+  if (rd_kafka_message_headers(&message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+      rd_kafka_header_get_last(headers, "message-id", &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR && value && size > 0)
+    return {static_cast<const char*>(value), size};
+  return std::string(rd_kafka_topic_name(message.rkt)) + "/" + std::to_string(message.partition) + "/" +
+         std::to_string(message.offset);
+}
+
+EntryMessage entry_of(const rd_kafka_message_t& message) {
+  EntryMessage entry;
+  if (message.payload) entry.body.assign(static_cast<const char*>(message.payload), message.len);
+  if (message.key) entry.key.assign(static_cast<const char*>(message.key), message.key_len);
+  entry.id = id_of(message);
+  rd_kafka_timestamp_type_t kind;
+  if (const std::int64_t at = rd_kafka_message_timestamp(&message, &kind);
+      at > 0 && kind != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
+    entry.sent_at = WallTime(std::chrono::milliseconds(at));
+  return entry;
+}
+
+}  // namespace
+
+KafkaSource::~KafkaSource() {
+  messages_.clear();
+  if (client_) rd_kafka_consumer_close(client_.get());
+}
+
+Status KafkaSource::open() {
+  auto conf = make_kafka_conf(subscription_.cluster);
+  if (!conf) return conf.error();
+  const KafkaProperties own = {
+      {"client.id", "tocsin"},
+      {"group.id", subscription_.group},
+      {"enable.auto.commit", "false"},
+      {"enable.auto.offset.store", "false"},
+      {"auto.offset.reset", "earliest"},
+      {"session.timeout.ms", "10000"},          // so long after a node died, others take its partitions
+      {"queued.min.messages", "1000"},          // read ahead,
+      {"queued.max.messages.kbytes", "16384"},  // but no more than this
+      {"fetch.wait.max.ms", "100"},
+  };
+  for (const auto& [name, value] : own) rd_kafka_conf_set(conf->get(), name.c_str(), value.c_str(), nullptr, 0);
+  auto client = make_kafka_client(RD_KAFKA_CONSUMER, std::move(*conf));
+  if (!client) return client.error();
+  client_ = std::move(*client);
+  rd_kafka_poll_set_consumer(client_.get());
+  if (Status found = check_kafka_topic(client_.get(), subscription_.topic); !found) return found;
+  KafkaPtr<rd_kafka_topic_partition_list_t> topics(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(topics.get(), subscription_.topic.c_str(), RD_KAFKA_PARTITION_UA);
+  const auto code = rd_kafka_subscribe(client_.get(), topics.get());
+  return code == RD_KAFKA_RESP_ERR_NO_ERROR ? Status(Unit{}) : Status(kafka_error(code));
+}
+
+Result<std::vector<EntryMessage>> KafkaSource::receive(std::size_t most, Duration timeout) {
+  std::vector<EntryMessage> entries;
+  std::size_t bytes = 0;
+  messages_.clear();
+  while (messages_.size() < most && bytes < kMostBytes) {
+    KafkaPtr<rd_kafka_message_t> message(rd_kafka_consumer_poll(client_.get(), messages_.empty() ? ms(timeout) : 0));
+    if (!message) break;
+    if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      // The library makes its connections again by itself; what is left are answers such as "no such topic".
+      return kafka_error(message->err, rd_kafka_message_errstr(message.get()));
+    }
+    entries.push_back(entry_of(*message));
+    bytes += message->len;
+    messages_.push_back(std::move(message));
+  }
+  return entries;
+}
+
+Status KafkaSource::settle(const std::vector<std::optional<std::string>>& refusals) {
+  if (messages_.empty()) return Unit{};
+  if (Status done = send_dead_letters(refusals); !done) return done;
+  KafkaPtr<rd_kafka_topic_partition_list_t> offsets(rd_kafka_topic_partition_list_new(8));
+  for (const auto& message : messages_) {
+    const char* topic = rd_kafka_topic_name(message->rkt);
+    auto* at = rd_kafka_topic_partition_list_find(offsets.get(), topic, message->partition);
+    if (!at) {
+      at = rd_kafka_topic_partition_list_add(offsets.get(), topic, message->partition);
+      at->offset = 0;
+    }
+    at->offset = std::max(at->offset, message->offset + 1);
+  }
+  messages_.clear();
+  const auto code = rd_kafka_commit(client_.get(), offsets.get(), /*async=*/0);
+  return code == RD_KAFKA_RESP_ERR_NO_ERROR ? Status(Unit{}) : Status(kafka_error(code, "commit"));
+}
+
+Status KafkaSource::open_dead_letters() {
+  auto conf = make_kafka_conf(subscription_.cluster);
+  if (!conf) return conf.error();
+  rd_kafka_conf_set(conf->get(), "enable.idempotence", "true", nullptr, 0);
+  rd_kafka_conf_set(conf->get(), "message.timeout.ms", std::to_string(kDeadLetterMs).c_str(), nullptr, 0);
+  rd_kafka_conf_set_opaque(conf->get(), &dead_letter_failure_);
+  rd_kafka_conf_set_dr_msg_cb(conf->get(), on_delivery);
+  auto client = make_kafka_client(RD_KAFKA_PRODUCER, std::move(*conf));
+  if (!client) return client.error();
+  dead_letters_ = std::move(*client);
+  return Unit{};
+}
+
+void KafkaSource::on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* failure) {
+  if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) *static_cast<std::string*>(failure) = rd_kafka_err2str(message->err);
+}
+
+Status KafkaSource::send_dead_letters(const std::vector<std::optional<std::string>>& refusals) {
+  const std::string& topic = subscription_.dead_letter_topic;
+  if (topic.empty() || std::ranges::none_of(refusals, [](const auto& why) { return why.has_value(); })) return Unit{};
+  if (!dead_letters_)
+    if (Status done = open_dead_letters(); !done) return done;
+  dead_letter_failure_.clear();
+  for (std::size_t i = 0; i < refusals.size(); ++i) {
+    if (!refusals[i]) continue;
+    const rd_kafka_message_t& bad = *messages_[i];
+    const std::string from = id_of(bad);
+    const auto code = rd_kafka_producev(
+        dead_letters_.get(), RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+        RD_KAFKA_V_KEY(bad.key, bad.key_len), RD_KAFKA_V_VALUE(bad.payload, bad.len),
+        RD_KAFKA_V_HEADER("message-id", from.data(), from.size()),
+        RD_KAFKA_V_HEADER("tocsin-refusal", refusals[i]->data(), refusals[i]->size()), RD_KAFKA_V_END);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(code, "dead letter topic " + topic);
+  }
+  const auto code = rd_kafka_flush(dead_letters_.get(), 2 * kDeadLetterMs);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(code, "dead letter topic " + topic);
+  if (dead_letter_failure_.empty()) return Unit{};
+  return Error{ErrorCode::unavailable, "dead letter topic " + topic + ": " + dead_letter_failure_, {}};
+}
+
+}  // namespace tocsin

@@ -1,0 +1,41 @@
+// Takes messages from one topic as a member of a consumer group.
+#pragma once
+
+#include <string>
+
+#include "broker/entry_source.h"
+#include "kafka/kafka_client.h"
+
+namespace tocsin {
+
+struct KafkaSubscription {
+  KafkaProperties cluster;
+  std::string topic, group;
+  std::string dead_letter_topic;  // or empty
+};
+
+// The id of a message is its header message-id, or else topic/partition/offset. Offsets are committed by settle() only,
+// and a new group begins with the oldest message.
+// Thread: as EntrySource.
+class KafkaSource final : public EntrySource {
+ public:
+  explicit KafkaSource(KafkaSubscription subscription) : subscription_(std::move(subscription)) {}
+  ~KafkaSource() override;
+
+  Status open() override;
+  Result<std::vector<EntryMessage>> receive(std::size_t most, Duration timeout) override;
+  Status settle(const std::vector<std::optional<std::string>>& refusals) override;
+
+ private:
+  Status open_dead_letters();
+  Status send_dead_letters(const std::vector<std::optional<std::string>>& refusals);
+  static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* failures);
+
+  const KafkaSubscription subscription_;
+  std::vector<KafkaPtr<rd_kafka_message_t>> messages_;  // of the last receive(); before the client, which they need
+  std::string dead_letter_failure_;
+  KafkaPtr<rd_kafka_t> dead_letters_;  // made when there is the first
+  KafkaPtr<rd_kafka_t> client_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,16 @@
+// The kinds of brokers that this build has.
+#pragma once
+
+#include "broker/broker_kind.h"
+#include "broker/entry_source.h"
+#include "delivery/handlers.h"
+
+namespace tocsin {
+
+// Their handler kinds.
+void add_broker_kinds(HandlerRegistry& registry, const Clock& clock, const BrokerKind::JobWriter& write_job);
+
+// One of NodeConfig::entries. Error invalid with the field at fault, as "entry[0].url".
+Result<Entry> read_entry(const std::string& settings_json, std::size_t index);
+
+}  // namespace tocsin

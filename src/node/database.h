@@ -1,0 +1,136 @@
+// One database of this node: its engine, the threads that serve requests with it, and its housekeeping.
+//
+// A database other than home may be away when the node starts, or be the wrong one: until it has answered and was found
+// to be the right one, it scans nothing and takes no job, and why() says what is the matter.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "api/backend.h"
+#include "node/coalescer.h"
+#include "node/database_engine.h"
+#include "node/hint_sender.h"
+#include "node/housekeeping.h"
+#include "node/metrics.h"
+#include "node/work_pool.h"
+
+namespace tocsin {
+
+struct DatabaseConfig {
+  Place place = 0;
+  std::string name;     // of its own
+  std::string address;  // host, port and database
+  bool is_alone = true;
+  bool is_answering = true;  // it did a moment ago
+  SessionConfig session;
+  DatabaseEngineConfig engine;
+  int shards = 0;
+  int db_pool = 4;
+  std::map<std::string, int> retain_days;
+};
+
+// Failures under the database's name, where there are several; everything else as it is.
+// Thread: any.
+class DatabaseEvents final : public EventSink {
+ public:
+  DatabaseEvents(Metrics& metrics, std::string prefix) : metrics_(metrics), prefix_(std::move(prefix)) {}
+  void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
+  void started(TypeId type, Duration lateness) override { metrics_.started(type, lateness); }
+  void failed(std::string_view stage, const Error& error) override {
+    metrics_.failed(stage, {error.code, prefix_ + error.message, error.field});
+  }
+
+ private:
+  Metrics& metrics_;
+  const std::string prefix_;
+};
+
+// Thread: any; the constructor, start, stop and the destructor owner only.
+class Database {
+ public:
+  struct Hooks {
+    HandlerFinder find_handler;
+    std::function<Status(Session&)> check;  // as Housekeeping's
+    std::function<Status(Database&, TypeStore&)> reload_types;
+    std::function<void()> members_changed;
+  };
+  Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, std::shared_ptr<PollQueue> polls, Hooks hooks);
+  ~Database();
+
+  // Error, of home only: it does not answer, or is not the right one.
+  Status start();
+  // Before stop(): scans and claims no more.
+  void begin_drain() { engine_.engine().begin_drain(); }
+  bool stop_engine(Duration grace, const std::function<void()>& abandon) { return engine_.stop(grace, abandon); }
+  void stop();  // answers what has been accepted; the engine is stopped already
+
+  Place place() const { return config_.place; }
+  bool is_home() const { return config_.place == 0; }
+  const std::string& name() const { return config_.name; }
+  std::string title() const { return config_.name + " (" + config_.address + ")"; }
+  DatabaseEngine& engine() { return engine_; }
+  const DatabaseEngine& engine() const { return engine_; }
+  const EngineShared& shared() const { return engine_.engine().shared(); }
+
+  // What is the matter with it; nullopt: it may be used.
+  std::optional<Error> why() const;
+  // It has answered lately.
+  bool is_answering() const;
+  // This node's shards that live here, scanned as soon as the database may be used, and all that live here.
+  void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
+  std::size_t shards() const;
+
+  // Whether the type was mirrored here; home knows them all.
+  bool knows(TypeId type) const;
+  // Brings the mirror up to date, if need be.
+  Status mirror(TypeStore& store, const TypeCatalog& catalog);
+  void reload_types() { housekeeping_.reload_types(); }
+
+  bool create(NewJob job, std::function<void(Result<CreateReply>)> done);
+  bool cancel(JobId job, std::function<void(Result<CancelReply>)> done);
+  bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
+  // To the engine here, or to the owner of the shard.
+  void hint(const Candidate& job);
+
+ private:
+  struct Create {
+    NewJob job;
+    std::function<void(Result<CreateReply>)> done;
+  };
+  struct Cancel {
+    JobId job;
+    std::function<void(Result<CancelReply>)> done;
+  };
+  using Versions = std::map<TypeId, WallTime>;
+
+  static void write_creates(PgJobDesk& desk, std::vector<Create> items);
+  static void write_cancels(PgJobDesk& desk, std::vector<Cancel> items);
+  Housekeeping::Callbacks callbacks(Hooks hooks);
+  void note_failure(const Error& error);
+  void open();
+
+  const DatabaseConfig config_;
+  const Clock& clock_;
+  DatabaseEvents events_;
+  std::atomic<MonoTime::rep> last_answer_{0};
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  bool is_open_ = false;
+  Error trouble_{ErrorCode::unavailable, "has not answered yet", ""};
+  std::vector<Shard> mine_, all_;
+  Versions mirrored_;
+  // From here on threads.
+  Housekeeping housekeeping_;
+  DatabaseEngine engine_;
+  WorkPool pool_;
+  Coalescer<Create> creates_;
+  Coalescer<Cancel> cancels_;
+  HintSender hints_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,52 @@
+// Turns the messages of one entry topic into jobs.
+//
+// A message is settled with its broker after the commit that created its job, so none is lost, and one that is given
+// again meets its own job. While the database does not answer, nothing more is read: what the broker has sent ahead is
+// bounded. A broker that is away is tried again, 0.1 s to 5 s apart.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "api/entry.h"
+#include "broker/entry_source.h"
+
+namespace tocsin {
+
+struct EntryCounts {
+  std::atomic<std::int64_t> created = 0, existing = 0, refused = 0, connected = 0;
+};
+
+// Thread: owner only.
+class EntryConsumer {
+ public:
+  // REQUIRES: `context`, its backend and `counts` outlive it.
+  EntryConsumer(Entry entry, ApiContext& context, EntryCounts& counts);
+  ~EntryConsumer();  // stop()
+
+  void start();
+  // Returns when nothing is on its way; what was not settled the broker gives to somebody else.
+  void stop();
+
+ private:
+  void run();
+  Status consume(EntrySource& source);
+  // What became of the messages; asks until the database has answered. nullopt: stopping.
+  std::optional<std::vector<EntryAnswer>> take(const std::vector<EntryMessage>& messages);
+  void count(const std::vector<EntryMessage>& messages, const std::vector<EntryAnswer>& answers);
+  bool pause(int failures);  // false: stopping
+
+  const Entry entry_;
+  ApiContext& context_;
+  EntryCounts& counts_;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool is_stopping_ = false;       // guarded by mutex_
+  EntrySource* source_ = nullptr;  // guarded by mutex_; while there is one
+  std::thread thread_;
+};
+
+}  // namespace tocsin

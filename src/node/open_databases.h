@@ -1,0 +1,44 @@
+// The databases that an operator named: which is which, and whether they fit together.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postgres/registry.h"
+#include "tocsin/config.h"
+
+namespace tocsin {
+
+struct OpenDatabase {
+  Place place = 0;
+  std::string name;
+  std::string address;
+  std::string url;
+  bool is_answering = true;
+};
+
+struct OpenDatabases {
+  int shards = 0;
+  Registry registry;
+  std::vector<OpenDatabase> databases;  // home first
+  std::vector<std::string> warnings;    // worth a line in the log and in /readyz
+  std::vector<std::string> notices;     // worth a line in the log
+};
+
+using OnStep = std::function<void(const std::string&)>;
+
+// Creates or upgrades the schema in all of them, and makes them one installation. All must answer; where `may_miss`,
+// those that belong to the installation already need not. Calls `on_step` with
+// every step taken and, for each database, whether there was anything to do.
+Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& on_step);
+
+// What a node starts with. Home must answer; another one that does not is taken for the registered database of its name
+// or address, to be looked at when it does. Error invalid: they do not fit together, or not to this binary.
+Result<OpenDatabases> open_databases(const NodeConfig& config);
+
+// Whether this database, which is not home, is what `registry` says, with a schema that this binary knows.
+Status check_database(Session& session, const Registry& registry, Place place, int shards);
+
+}  // namespace tocsin

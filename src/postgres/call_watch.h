@@ -1,0 +1,31 @@
+// Ends calls to a server that neither answers nor goes away.
+//
+// libpq waits for an answer without a limit. Keepalives find a host that died, but not a peer whose kernel or proxy
+// still acknowledges while the server behind it is frozen or gone: such a call would hold its thread for ever. The
+// watch shuts the socket down, and the call fails like any other whose connection broke. Thread: any.
+#pragma once
+
+#include <chrono>
+#include <list>
+
+namespace tocsin {
+
+class WatchedCall {
+ public:
+  // Watches `socket` until this is destroyed; shuts it down when that takes longer than `patience`, give or take half a
+  // second. REQUIRES: the socket is not closed meanwhile but by a failure that ends the call.
+  WatchedCall(int socket, std::chrono::milliseconds patience);
+  ~WatchedCall();
+  WatchedCall(const WatchedCall&) = delete;
+  WatchedCall& operator=(const WatchedCall&) = delete;
+
+  struct Entry {
+    int socket;
+    std::chrono::steady_clock::time_point deadline;
+  };
+
+ private:
+  std::list<Entry>::iterator entry_;
+};
+
+}  // namespace tocsin

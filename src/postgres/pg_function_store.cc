@@ -1,0 +1,201 @@
+#include "postgres/pg_function_store.h"
+
+#include <algorithm>
+
+#include "postgres/finish_arrays.h"
+#include "postgres/queries.h"
+
+namespace tocsin {
+namespace {
+
+// The settings of the session are made for Tocsin's statements; functions get those that PostgreSQL has by default. The
+// constraints that a function may have deferred are checked, and their triggers run, before the fence is left: at the
+// commit they would run as the node.
+constexpr const char* kFence = R"(
+CREATE FUNCTION pg_temp.tocsin_call(schema text, name text, jobs tocsin.job[])
+RETURNS TABLE (job_id bigint, answer jsonb) LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = on SET enable_bitmapscan = on SET enable_hashjoin = on
+SET enable_mergejoin = on SET plan_cache_mode = auto AS $fence$
+BEGIN
+  RETURN QUERY EXECUTE format('SELECT j.job_id, %I.%I(j) FROM unnest($1) j', schema, name) USING jobs;
+  SET CONSTRAINTS ALL IMMEDIATE;
+END $fence$)";
+
+// Which row of pg_proc the fence is: whoever alters or replaces it writes another.
+constexpr const char* kFenceIdentity =
+    "SELECT p.oid::text || '/' || p.xmin::text FROM pg_catalog.pg_proc p WHERE p.oid ="
+    " to_regprocedure('pg_temp.tocsin_call(text,text,tocsin.job[])')";
+
+// The server ends the session, or is no place for writes: nothing that the function did.
+bool is_of_the_server(const pqxx::sql_error& error) {
+  const std::string& state = error.sqlstate();
+  return state.rfind("57P", 0) == 0 || state.rfind("08", 0) == 0 || state == "25006";
+}
+
+bool is_time_out(const pqxx::sql_error& error) { return error.sqlstate() == "57014"; }
+
+// The first line, without the word that says it is an error: the lines after it tell where in the database's code.
+std::string message_of(const std::exception& error) {
+  std::string text = error.what();
+  text.erase(std::min(text.find('\n'), text.size()));
+  if (const auto start = text.find("ERROR:"); start == 0) text.erase(0, text.find_first_not_of(' ', 6));
+  return text;
+}
+
+Error wrong(const FunctionName& function, const std::string& what) {
+  return {ErrorCode::invalid, function.schema + "." + function.name + " " + what, "handler.function"};
+}
+
+// The statement's table: one when all jobs lie there, else the parent.
+std::string table_of(std::span<const FunctionCall> calls) {
+  const int first = sql::live_table_of(shard_of(calls.front().job_id));
+  const bool is_single = std::ranges::all_of(
+      calls, [&](const FunctionCall& call) { return sql::live_table_of(shard_of(call.job_id)) == first; });
+  return is_single ? sql::live_table(first) : sql::kLive;
+}
+
+}  // namespace
+
+struct PgFunctionStore::Failed {
+  std::string why;
+  bool is_too_slow = false;
+};
+
+class PgFunctionStore::FenceChanged final : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the fence around the function was altered"; }
+};
+
+Status PgFunctionStore::check(const FunctionName& function) {
+  using Found = std::optional<Error>;
+  auto checked = session_.read<Found>([&](pqxx::connection& connection) -> Found {
+    pqxx::nontransaction tx(connection);
+    if (tx.exec1("SELECT to_regrole('tocsin_handler')")[0].is_null())
+      return wrong(function,
+                   "cannot be called: this server has no role tocsin_handler yet; docs/operations.md says how "
+                   "to make it");
+    const auto rows = tx.exec_params(
+        "SELECT p.prokind = 'f' AND NOT p.proretset AND p.prorettype = 'pg_catalog.jsonb'::regtype,"
+        " p.pronargs >= 1 AND p.pronargs - p.pronargdefaults <= 1 AND p.proargtypes[0] = 'tocsin.job'::regtype,"
+        " has_function_privilege('tocsin_handler', p.oid, 'EXECUTE'),"
+        " has_schema_privilege('tocsin_handler', n.oid, 'USAGE')"
+        " FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
+        " WHERE n.nspname = $1 AND p.proname = $2 ORDER BY 2 DESC LIMIT 1",
+        function.schema, function.name);
+    if (rows.empty()) return wrong(function, "is no function of this database");
+    const auto& row = rows[0];
+    if (!row[1].as<bool>()) return wrong(function, "must take one argument of the type tocsin.job");
+    if (!row[0].as<bool>()) return wrong(function, "must be a function that returns one jsonb");
+    if (!row[3].as<bool>())
+      return wrong(function, "cannot be reached: GRANT USAGE ON SCHEMA " + function.schema + " TO tocsin_handler");
+    if (!row[2].as<bool>()) return wrong(function, "may not be called: GRANT EXECUTE on it TO tocsin_handler");
+    return {};
+  });
+  if (!checked) return checked.error();
+  if (*checked) return **checked;
+  return Unit{};
+}
+
+void PgFunctionStore::build_fence(pqxx::connection& connection) {
+  try {
+    pqxx::work tx(connection);
+    tx.exec0("SET LOCAL ROLE tocsin_handler");
+    tx.exec0(kFence);
+    tx.exec0("RESET ROLE");
+    const auto identity = tx.exec1(kFenceIdentity)[0].as<std::string>();
+    tx.commit();
+    fence_ = identity;
+  } catch (const pqxx::sql_error& error) {
+    if (is_of_the_server(error)) throw;
+    throw Failed{"this node cannot run anything as tocsin_handler: " + message_of(error)};
+  }
+}
+
+FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const FunctionName& function,
+                                          std::span<const FunctionCall> calls, Duration timeout, const Judge& judge,
+                                          const std::string& node) {
+  const std::string table = table_of(calls);
+  pqxx::work tx(connection);
+  // What failed on purpose of the function's, and not for the server's sake.
+  const auto guarded = [](const auto& work) {
+    try {
+      return work();
+    } catch (const pqxx::statement_completion_unknown&) {
+      throw;
+    } catch (const pqxx::sql_error& error) {
+      if (is_of_the_server(error)) throw;
+      throw Failed{is_time_out(error) ? "took longer than its time to run" : message_of(error), is_time_out(error)};
+    }
+  };
+  const auto milliseconds = std::max<std::int64_t>(1, timeout.count() / 1000);
+  // A function may wait for a lock as long as it may run.
+  const auto fence =
+      tx.exec("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = " + std::to_string(milliseconds) + "; " +
+              kFenceIdentity);
+  if (fence.size() != 1 || fence[0][0].as<std::string>() != fence_) throw FenceChanged();
+
+  PgArray shards, jobs, tokens;
+  for (const FunctionCall& call : calls) {
+    shards.add(shard_of(call.job_id));
+    jobs.add(call.job_id);
+    tokens.add(call.token);
+  }
+  const MonoTime began = clock_.now();
+  const auto answers = guarded([&] {
+    return tx.exec_params(sql::call_function(table), shards.take(), jobs.take(), tokens.take(), function.schema,
+                          function.name);
+  });
+  // Whatever the function has set ends here: a search_path would decide what the next statement means,
+  // synchronous_commit whether the commit holds.
+  tx.exec0("RESET ALL");
+
+  FunctionReply reply;
+  reply.took = clock_.now() - began;
+  reply.written.resize(calls.size());
+  std::vector<FinishRequest> requests;
+  for (const auto& row : answers) {
+    const auto n = row[0].as<std::size_t>() - 1;
+    const auto answer = row[1].is_null() ? std::nullopt : std::optional(std::string(row[1].c_str(), row[1].size()));
+    auto request = judge(n, answer);
+    if (!request) throw Failed{request.error().message};
+    requests.push_back(*request);
+    reply.written[n] = *std::move(request);
+  }
+  if (!requests.empty()) {
+    const auto applied = FinishArrays(requests).exec_unprepared(tx, sql::finish(table), node);
+    // It holds the rows locked, so only the function can have moved them.
+    if (applied.size() != requests.size()) throw Failed{"the job was changed while its function ran"};
+  }
+  guarded([&] {
+    tx.commit();
+    return 0;
+  });
+  return reply;
+}
+
+Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::span<const FunctionCall> calls,
+                                           Duration timeout, const Judge& judge, const std::string& node) {
+  if (calls.empty()) return FunctionReply{};
+  // Twice: the session may be another than the one in which the fence was built.
+  for (int round = 0; round < 2; ++round) {
+    bool is_altered = false;
+    auto reply = session_.write<FunctionReply>([&](pqxx::connection& connection) -> FunctionReply {
+      try {
+        if (fence_.empty()) build_fence(connection);
+        return run_in_one(connection, function, calls, timeout, judge, node);
+      } catch (const FenceChanged&) {
+        is_altered = true;
+        return {};
+      } catch (const Failed& failed) {
+        return {{}, "function " + function.schema + "." + function.name + ": " + failed.why, failed.is_too_slow};
+      }
+    });
+    if (reply && !is_altered) return reply;
+    fence_.clear();
+    session_.disconnect();
+    if (!reply) return reply;
+  }
+  return Error{ErrorCode::unavailable, "the fence around the function was altered", ""};
+}
+
+}  // namespace tocsin

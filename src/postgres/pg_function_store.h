@@ -1,0 +1,40 @@
+// Functions of the business on PostgreSQL, and the fence around them.
+//
+// A function runs as tocsin_handler inside a SECURITY DEFINER function that lives in this session alone (pg_temp), so
+// that SET ROLE and RESET ROLE are refused to it, no other session can alter the fence, and this one notices when its
+// own calls have. Nothing that a call may leave behind in its session is trusted afterwards: settings are reset,
+// statements are not prepared. docs/adr/0016 says what this stops and what it does not.
+// Thread: owner only.
+#pragma once
+
+#include <string>
+
+#include "postgres/session.h"
+#include "tocsin/function_store.h"
+
+namespace tocsin {
+
+class PgFunctionStore final : public FunctionStore {
+ public:
+  // REQUIRES: `clock` outlives the store.
+  PgFunctionStore(SessionConfig config, const Clock& clock) : session_(std::move(config)), clock_(clock) {}
+
+  Status check(const FunctionName& function) override;
+  Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
+                            const Judge& judge, const std::string& node) override;
+
+ private:
+  struct Failed;
+  class FenceChanged;
+
+  void build_fence(pqxx::connection& connection);
+  FunctionReply run_in_one(pqxx::connection& connection, const FunctionName& function,
+                           std::span<const FunctionCall> calls, Duration timeout, const Judge& judge,
+                           const std::string& node);
+
+  Session session_;
+  const Clock& clock_;
+  std::string fence_;  // identity of the fence in this session; empty: not built yet
+};
+
+}  // namespace tocsin

@@ -1,0 +1,411 @@
+#include "postgres/registry.h"
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "postgres/text.h"
+
+namespace tocsin {
+namespace {
+
+// Thrown inside a transaction to leave it; becomes Error invalid.
+class Refused : public pqxx::data_exception {
+ public:
+  explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
+};
+
+// What a database knows of itself.
+struct Local {
+  DatabaseIdentity identity;
+  std::string database;  // as the server calls it
+  std::string installation;
+  Place place = 0;
+  std::string name;
+  std::optional<std::vector<Shard>> shards;  // that live here; nullopt: all
+  bool is_empty = false;                     // no job and no type
+  int registered = 0;                        // databases that it is the home of
+};
+
+constexpr const char* kIdentity =
+    "SELECT (SELECT system_identifier FROM pg_control_system()), (SELECT oid::bigint FROM pg_database WHERE datname = "
+    "current_database())";
+
+DatabaseIdentity identity_from(const pqxx::row& row) { return {row[0].as<std::int64_t>(), row[1].as<std::int64_t>()}; }
+
+std::string_view text_of(const pqxx::field& field) { return {field.c_str(), field.size()}; }
+
+Local read_local(pqxx::transaction_base& tx) {
+  Local local;
+  local.identity = identity_from(tx.exec1(kIdentity));
+  const auto row = tx.exec1(
+      "SELECT current_database(), p.installation, p.place, p.name, p.shards, (SELECT count(*) FROM tocsin.database),"
+      " NOT EXISTS (SELECT FROM tocsin.job_live) AND NOT EXISTS (SELECT FROM tocsin.job_history) AND NOT EXISTS "
+      "(SELECT FROM tocsin.biz_type) FROM tocsin.place p");
+  local.database = row[0].c_str();
+  local.installation = row[1].c_str();
+  local.place = row[2].as<Place>();
+  local.name = row[3].c_str();
+  if (!row[4].is_null()) local.shards = numbers_from_array<Shard>(text_of(row[4]));
+  local.registered = row[5].as<int>();
+  local.is_empty = row[6].as<bool>();
+  return local;
+}
+
+Registry registry_from(pqxx::transaction_base& tx) {
+  Registry registry;
+  registry.installation = tx.exec1("SELECT installation FROM tocsin.place")[0].c_str();
+  for (const auto& row :
+       tx.exec("SELECT place, name, address, server, database_oid FROM tocsin.database ORDER BY place")) {
+    registry.databases.push_back(
+        {row[0].as<Place>(), row[1].c_str(), row[2].c_str(), {row[3].as<std::int64_t>(), row[4].as<std::int64_t>()}});
+  }
+  const auto map = tx.exec1("SELECT version, owners, places FROM tocsin.shard_map");
+  registry.map = {map[0].as<std::int64_t>(), numbers_from_array<NodeId>(text_of(map[1])),
+                  numbers_from_array<Place>(text_of(map[2]))};
+  return registry;
+}
+
+void refuse_unless_home(const Local& local) {
+  if (local.place != 0) {
+    throw Refused("it is the database '" + local.name +
+                  "' of an installation whose home is another one: name the home database first");
+  }
+}
+
+std::string shard_array(const std::optional<std::vector<Shard>>& shards) {
+  PgArray array;
+  for (const Shard shard : *shards) array.add(static_cast<std::int64_t>(shard));
+  return array.take();
+}
+
+void set_shards_here(pqxx::transaction_base& tx, const std::optional<std::vector<Shard>>& here) {
+  if (here)
+    tx.exec_params("SELECT tocsin.set_shards_here($1::smallint[])", shard_array(here));
+  else
+    tx.exec("SELECT tocsin.set_shards_here(NULL)");
+}
+
+// Job ids are drawn in steps of kMaxPlaces from here on, each database on its own residue. `above`: no number up to it.
+void step_sequence(pqxx::transaction_base& tx, Place place, std::int64_t above) {
+  const std::int64_t start = (above / kMaxPlaces + 1) * kMaxPlaces + place;
+  tx.exec("ALTER SEQUENCE tocsin.job_seq INCREMENT BY " + std::to_string(kMaxPlaces) + " RESTART WITH " +
+          std::to_string(start));
+}
+
+std::int64_t drawn_so_far(pqxx::transaction_base& tx) {
+  return tx.exec1("SELECT last_value FROM tocsin.job_seq")[0].as<std::int64_t>();
+}
+
+bool is_keyword(const std::string& word) {
+  PQconninfoOption* all = PQconndefaults();
+  bool is_found = false;
+  for (const PQconninfoOption* option = all; option && option->keyword; ++option)
+    is_found = is_found || word == option->keyword;
+  PQconninfoFree(all);
+  return is_found;
+}
+
+constexpr const char* kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+bool is_url(std::string_view text) { return text.starts_with("postgres://") || text.starts_with("postgresql://"); }
+
+template <class T>
+Error about(const GivenDatabase& given, const Result<T>& failed) {
+  return {failed.error().code, given.address + ": " + failed.error().message, failed.error().field};
+}
+
+// Home's part: its own row, the rows of those that are new, and every shard's place.
+class HomeStep {
+ public:
+  HomeStep(pqxx::transaction_base& tx, std::span<const GivenDatabase> given, const std::vector<Local>& locals,
+           const std::function<void(const std::string&)>& on_step)
+      : tx_(tx), given_(given), locals_(locals), on_step_(on_step) {}
+
+  // The whole registry afterwards, and of each given database its place.
+  std::pair<Registry, std::vector<Place>> run(int shards);
+
+ private:
+  void record_home();
+  Place place_of(std::size_t i);
+  void refuse_stranger(const Local& local, const std::string& name) const;
+  std::string free_name(const std::string& wanted) const;
+  void insert(const RegisteredDatabase& database);
+  void update(const RegisteredDatabase& database);
+  void place_shards(int shards, const std::vector<Place>& places);
+
+  pqxx::transaction_base& tx_;
+  const std::span<const GivenDatabase> given_;
+  const std::vector<Local>& locals_;
+  const std::function<void(const std::string&)>& on_step_;
+  Registry registry_;
+};
+
+void HomeStep::insert(const RegisteredDatabase& database) {
+  tx_.exec_params0(
+      "INSERT INTO tocsin.database (place, name, address, server, database_oid) VALUES ($1, $2, $3, $4, $5)",
+      database.place, database.name, database.address, database.identity.server, database.identity.oid);
+  registry_.databases.push_back(database);
+}
+
+void HomeStep::update(const RegisteredDatabase& database) {
+  const auto done =
+      tx_.exec_params("UPDATE tocsin.database SET address = $2, server = $3, database_oid = $4 WHERE place = $1",
+                      database.place, database.address, database.identity.server, database.identity.oid);
+  TOCSIN_ASSERT(done.affected_rows() == 1);
+  for (RegisteredDatabase& known : registry_.databases)
+    if (known.place == database.place) known = database;
+}
+
+std::string HomeStep::free_name(const std::string& wanted) const {
+  const auto is_taken = [&](const std::string& name) {
+    return std::ranges::any_of(registry_.databases, [&](const auto& known) { return known.name == name; });
+  };
+  std::string name = wanted;
+  for (int n = 2; is_taken(name); ++n) name = wanted + "-" + std::to_string(n);
+  return name;
+}
+
+void HomeStep::record_home() {
+  const Local& local = locals_.front();
+  refuse_unless_home(local);
+  const RegisteredDatabase* known = registry_.at(0);
+  const std::string& wanted = given_.front().name;
+  RegisteredDatabase home{0,
+                          known            ? known->name
+                          : wanted.empty() ? local.database
+                                           : wanted,
+                          given_.front().address, local.identity};
+  // A lone home may have been made as a copy of another: then it is called what it is called now.
+  if (known && known->identity != local.identity && registry_.databases.size() == 1) {
+    home.name = wanted.empty() ? local.database : wanted;
+    tx_.exec_params0("UPDATE tocsin.database SET name = $1 WHERE place = 0", home.name);
+  } else if (known && known->identity != local.identity) {
+    on_step_("the home database was restored or copied: recorded anew");
+  }
+  if (!wanted.empty() && wanted != home.name)
+    throw Refused("it is registered as '" + home.name + "', not '" + wanted + "': names never change");
+  known ? update(home) : insert(home);
+  tx_.exec_params0("UPDATE tocsin.place SET name = $1", home.name);
+}
+
+// A database that is in nobody's installation, as far as it knows itself.
+void HomeStep::refuse_stranger(const Local& local, const std::string& name) const {
+  if (local.place != 0) throw Refused(name + ": it belongs to another installation, as '" + local.name + "'");
+  if (local.registered > 1) throw Refused(name + ": it is the home of another installation");
+  if (!local.is_empty) throw Refused(name + ": it has jobs or types of its own; only an empty database can be added");
+}
+
+Place HomeStep::place_of(std::size_t i) {
+  const Local& local = locals_[i];
+  const GivenDatabase& given = given_[i];
+  RegisteredDatabase database;
+  if (const RegisteredDatabase* known = registry_.find(local.identity)) {
+    database = *known;
+  } else if (local.place != 0 && local.installation == registry_.installation && registry_.at(local.place) &&
+             registry_.at(local.place)->name == local.name) {
+    database = *registry_.at(local.place);
+    on_step_(database.name + " was restored or copied: recorded anew");
+  } else {
+    refuse_stranger(local, given.address);
+    const Place next = registry_.databases.back().place + 1;
+    if (next >= kMaxPlaces) throw Refused("an installation has at most " + std::to_string(kMaxPlaces) + " databases");
+    const std::string name = given.name.empty() ? free_name(local.database) : given.name;
+    if (free_name(name) != name) throw Refused(given.address + ": another database is called '" + name + "'");
+    // From the second database on, so that a lone home keeps its numbers dense.
+    if (tx_.exec1("SELECT increment_by FROM pg_sequences WHERE schemaname = 'tocsin' AND sequencename = 'job_seq'")[0]
+            .as<std::int64_t>() != kMaxPlaces)
+      step_sequence(tx_, 0, drawn_so_far(tx_));
+    insert({next, name, given.address, local.identity});
+    on_step_("added the database " + name);
+    return next;
+  }
+  if (!given.name.empty() && given.name != database.name)
+    throw Refused(given.address + ": it is registered as '" + database.name + "', not '" + given.name +
+                  "': names never change");
+  database.address = given.address;
+  database.identity = local.identity;
+  update(database);
+  return database.place;
+}
+
+// Whole ranges of shards: the tables of live jobs go by the remainder (migration 0002), and each database uses them
+// all.
+void HomeStep::place_shards(int shards, const std::vector<Place>& places) {
+  if (!registry_.map.places.empty()) return;
+  PgArray array;
+  for (int shard = 0; shard < shards; ++shard) {
+    const Place place = places[static_cast<std::size_t>(shard) * places.size() / static_cast<std::size_t>(shards)];
+    registry_.map.places.push_back(place);
+    array.add(static_cast<std::int64_t>(place));
+  }
+  const auto done = tx_.exec_params(
+      "UPDATE tocsin.shard_map SET version = version + 1, places = $1::smallint[] WHERE places = '{}'", array.take());
+  TOCSIN_ASSERT(done.affected_rows() == 1);
+  tx_.exec0("NOTIFY tocsin_member");
+}
+
+std::pair<Registry, std::vector<Place>> HomeStep::run(int shards) {
+  tx_.exec("SELECT pg_advisory_xact_lock(hashtextextended('tocsin.migrate', 0))");
+  registry_ = registry_from(tx_);
+  record_home();
+  std::vector<Place> places{0};
+  for (std::size_t i = 1; i < given_.size(); ++i) places.push_back(place_of(i));
+  place_shards(shards, places);
+  return {std::move(registry_), std::move(places)};
+}
+
+// The part of a database that is not home: what it is, its numbers, and its fence.
+void join(pqxx::transaction_base& tx, const Local& local, const RegisteredDatabase& database,
+          const std::string& installation, std::int64_t drawn_at_home, const std::vector<Shard>& here) {
+  if (local.place != database.place || local.installation != installation || local.name != database.name) {
+    tx.exec_params0("UPDATE tocsin.place SET installation = $1::uuid, place = $2, name = $3", installation,
+                    database.place, database.name);
+    tx.exec0("DELETE FROM tocsin.database");
+    step_sequence(tx, database.place, std::max(drawn_at_home, drawn_so_far(tx)));
+  }
+  if (local.shards != here) set_shards_here(tx, here);
+}
+
+}  // namespace
+
+Result<DatabaseUrl> parse_database(const std::string& text) {
+  DatabaseUrl out{"", text};
+  const std::size_t equals = text.find('=');
+  const std::string word = text.substr(0, equals);
+  const bool is_word = equals != std::string::npos && word.find_first_not_of(kNameCharacters) == std::string::npos;
+  if (is_word && (is_url(std::string_view(text).substr(equals + 1)) ||
+                  (!is_keyword(word) && text.find('=', equals + 1) != std::string::npos))) {
+    out = {word, text.substr(equals + 1)};
+    if (out.name.empty() || out.name.size() > 63)
+      return Error{ErrorCode::invalid, "the name of a database has 1 to 63 letters, digits, '_', '.' or '-'",
+                   "database"};
+  }
+  if (auto valid = database_name(out.url); !valid) return valid.error();
+  return out;
+}
+
+Result<DatabaseIdentity> identify(Session& session) {
+  auto identity = session.read<DatabaseIdentity>(
+      [](pqxx::connection& connection) { return identity_from(pqxx::nontransaction(connection).exec1(kIdentity)); });
+  if (identity || identity.error().code != ErrorCode::unavailable) return identity;
+  // A session wants a server that can be written to: one that cannot looks away. Worth saying.
+  SessionConfig any = session.config();
+  any.is_any_server = true;
+  Session probe(any);
+  const auto is_standby = probe.read<bool>([](pqxx::connection& connection) {
+    return pqxx::nontransaction(connection).exec1("SELECT pg_is_in_recovery()")[0].as<bool>();
+  });
+  if (is_standby && *is_standby)
+    return Error{ErrorCode::invalid, "it is a standby, which cannot be written to: name the primary (or both)",
+                 "database"};
+  return identity;
+}
+
+const RegisteredDatabase* Registry::find(const DatabaseIdentity& identity) const {
+  const auto found = std::ranges::find(databases, identity, &RegisteredDatabase::identity);
+  return found == databases.end() ? nullptr : &*found;
+}
+
+const RegisteredDatabase* Registry::at(Place place) const {
+  const auto found = std::ranges::find(databases, place, &RegisteredDatabase::place);
+  return found == databases.end() ? nullptr : &*found;
+}
+
+std::vector<Shard> Registry::shards_at(Place place, int shards) const {
+  std::vector<Shard> here;
+  for (int shard = 0; shard < shards; ++shard)
+    if (map.place_of(static_cast<Shard>(shard)) == place) here.push_back(static_cast<Shard>(shard));
+  return here;
+}
+
+Result<Registry> read_registry(Session& home) {
+  return home.read<Registry>([](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const Local local = read_local(tx);
+    refuse_unless_home(local);
+    Registry registry = registry_from(tx);
+    if (registry.databases.size() > 1 && registry.at(0)->identity != local.identity) {
+      throw Refused(
+          "it is a copy of the home database of an installation with several databases: if it is to take "
+          "its place, run `tocsin migrate` with all of them");
+    }
+    return registry;
+  });
+}
+
+Status check_place(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards) {
+  return session.read<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const Local local = read_local(tx);
+    if (local.identity != wanted.identity)
+      throw Refused("it is not the database that is registered as '" + wanted.name +
+                    "': if it was restored or copied, run `tocsin migrate` with all databases");
+    if (local.installation != registry.installation || local.place != wanted.place)
+      throw Refused("it does not know that it is the database '" + wanted.name +
+                    "' of this installation: run `tocsin migrate` with all databases");
+    const auto here = registry.shards_at(wanted.place, shards);
+    if (!local.shards || !std::ranges::includes(*local.shards, here))
+      throw Refused(
+          "it does not know all the shards that the shard map places in it: run `tocsin migrate` with all "
+          "databases");
+    return Unit{};
+  });
+}
+
+Result<std::vector<std::string>> server_warnings(const SessionConfig& config) {
+  SessionConfig as_caller = config;
+  as_caller.is_any_server = true;
+  Session probe(as_caller);
+  return probe.read<std::vector<std::string>>([](pqxx::connection& connection) {
+    std::vector<std::string> warnings;
+    if (pqxx::nontransaction(connection).exec1("SHOW synchronous_commit")[0].as<std::string>() == "off") {
+      warnings.push_back(
+          "synchronous_commit is off: a crash may lose jobs that were created through SQL (what nodes "
+          "write is safe)");
+    }
+    return warnings;
+  });
+}
+
+Status register_databases(std::span<const GivenDatabase> given, int shards,
+                          const std::function<void(const std::string&)>& on_step) {
+  std::vector<Local> locals;
+  for (const GivenDatabase& each : given) {
+    auto local = each.session.read<Local>([](pqxx::connection& connection) {
+      pqxx::nontransaction tx(connection);
+      return read_local(tx);
+    });
+    if (!local) return about(each, local);
+    locals.push_back(std::move(*local));
+  }
+  std::vector<Place> places;
+  std::int64_t drawn_at_home = 0;
+  auto registry = given.front().session.write<Registry>([&](pqxx::connection& connection) {
+    pqxx::work tx(connection);
+    auto [all, placed] = HomeStep(tx, given, locals, on_step).run(shards);
+    // The fence of a home that is alone is no fence.
+    const auto here = all.shards_at(0, shards);
+    const auto fence = here.size() == static_cast<std::size_t>(shards) ? std::nullopt : std::optional(here);
+    if (locals.front().shards != fence) set_shards_here(tx, fence);
+    drawn_at_home = drawn_so_far(tx);
+    tx.commit();
+    places = std::move(placed);
+    return all;
+  });
+  if (!registry) return registry.error();
+  for (std::size_t i = 1; i < given.size(); ++i) {
+    auto joined = given[i].session.write<Unit>([&](pqxx::connection& connection) {
+      pqxx::work tx(connection);
+      join(tx, locals[i], *registry->at(places[i]), registry->installation, drawn_at_home,
+           registry->shards_at(places[i], shards));
+      tx.commit();
+      return Unit{};
+    });
+    if (!joined) return about(given[i], joined);
+  }
+  return Unit{};
+}
+
+}  // namespace tocsin

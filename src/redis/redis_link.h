@@ -1,0 +1,58 @@
+// Adds to one stream, many entries on their way at once.
+#pragma once
+
+#include <hiredis/hiredis.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "broker/link.h"
+
+namespace tocsin {
+
+struct RedisServer {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string user, password;  // a password alone is that of the default user
+  int database = 0;
+};
+
+struct RedisStream {
+  std::string name;
+  std::optional<std::int64_t> maxlen;
+};
+
+// Thread: as Link.
+class RedisLink final : public Link {
+ public:
+  RedisLink(RedisServer server, RedisStream stream) : server_(std::move(server)), stream_(std::move(stream)) {}
+  ~RedisLink() override { shut_fd_ = -1; }
+
+  Status open(int wake) override;
+  Status send(std::uint64_t ticket, const BrokerMessage& message) override;
+  Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;
+  void interrupt() override;
+
+ private:
+  struct Free {
+    void operator()(redisContext* context) const { redisFree(context); }
+    void operator()(redisReply* reply) const { freeReplyObject(reply); }
+  };
+  using Reply = std::unique_ptr<redisReply, Free>;
+
+  Status ask(const std::vector<std::string>& words);
+  Status flush(bool& is_flushed);
+  Error failure() const;
+
+  const RedisServer server_;
+  const RedisStream stream_;
+  int wake_ = -1;
+  std::unique_ptr<redisContext, Free> context_;
+  std::atomic<int> shut_fd_{-1};
+  std::deque<std::uint64_t> sent_;  // tickets in the order of the answers
+};
+
+}  // namespace tocsin

@@ -1,0 +1,363 @@
+"""Judges a history against the final tables: which promises of docs/invariants.md were broken, and what came twice.
+
+The checker believes the witnesses of the history alone, and of the system only its final rows. It knows nothing of how
+the system works, but what it promises to the outside. An unknown answer is never taken for a failure: both outcomes
+must then fit.
+"""
+import collections
+import dataclasses
+
+MARGIN = 0.010  # s: a row's time is rounded, a lease end is told in milliseconds
+CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, or not at all
+TERMINAL = {"done", "cancelled", "dead"}
+SHOWN = 5  # violations of one kind that are printed
+
+
+@dataclasses.dataclass(slots=True)
+class Row:
+    """A job as the tables hold it when all is at rest. Times in seconds, None where there is none."""
+    job_id: str
+    biz_id: str
+    type: str
+    status: str
+    attempts: int
+    max_attempts: int
+    action_time: float
+    started_at: float | None = None
+    finished_at: float | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class Asked:
+    """A job that was asked for: all requests for one biz_id together."""
+    type: str
+    at: float
+    first_sent: float
+    job_id: str | None = None  # when acknowledged
+    is_unknown: bool = False
+    acknowledged: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Violation:
+    invariant: str
+    what: str
+    job_id: str | None
+    text: str
+
+
+@dataclasses.dataclass(slots=True)
+class Run:
+    """One start of a handler, or one lease of a consumer. `claimed`: the latest moment its claim can have been made."""
+    attempt: int
+    at: float
+    claimed: float
+    answer: str | None = None  # done, fail, dead; None: none was given, or it is not known whether it arrived
+    answered: float | None = None
+    is_unknown: bool = False  # a consumer's answer that may have arrived
+    pause: float | None = None  # asked for before the retry
+    token: str | None = None
+    until: float | None = None  # the latest end that the lease can have
+    slack: float = 0.0  # how much earlier it may end
+
+
+class History:
+    """The events of a run, ordered by job."""
+
+    def __init__(self, events):
+        self.types, self.asked = {}, {}
+        self.cancels, self.moves, self.seen = (collections.defaultdict(list) for _ in range(3))
+        self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
+        self.faults = []
+        self.refused = 0
+        for event in events:
+            getattr(self, "on_" + event["e"])(event)
+        for runs in self.runs.values():
+            runs.sort(key=lambda run: run.at)
+        self.faults.sort(key=lambda fault: fault["on"])
+        self.give_answers()
+
+    def on_type(self, event):
+        self.types[event["name"]] = event
+
+    def on_create(self, event):
+        ids = event.get("ids") or [None] * len(event["keys"])
+        for key, at, job_id in zip(event["keys"], event["at"], ids):
+            asked = self.asked.get(key)
+            if asked is None:
+                asked = self.asked[key] = Asked(event["type"], at, event["b"])
+            asked.first_sent = min(asked.first_sent, event["b"])
+            if event["answer"] == "ok":
+                if asked.job_id not in (None, job_id):
+                    self.on_seen({"id": job_id, "status": "twin of " + asked.job_id, "b": event["b"], "t": event["t"]})
+                asked.job_id, asked.acknowledged = job_id, min(event["t"], asked.acknowledged or event["t"])
+            elif event["answer"] == "unknown":
+                asked.is_unknown = True
+            else:
+                self.refused += 1
+
+    def on_cancel(self, event):
+        self.cancels[event["id"]].append(event)
+
+    def on_move(self, event):
+        self.moves[event["id"]].append(event)
+
+    def on_seen(self, event):
+        self.seen[event["id"]].append(event)
+
+    def on_start(self, event):
+        self.runs[event["id"]].append(Run(event["attempt"], event["t"], event["t"], event["answer"], event["t"]))
+
+    def on_lease(self, event):
+        ttr = self.types[event["type"]]["ttr"]
+        for job_id, token, until, attempt in event["items"]:
+            self.runs[job_id].append(Run(attempt, event["t"], until - ttr, token=token, until=until))
+
+    def on_settle(self, event):
+        for job_id, token, result in event["items"]:
+            self.settles[job_id].append({**event, "token": token, "result": result})
+
+    def on_fault(self, event):
+        self.faults.append(event)
+
+    def on_note(self, event):
+        pass
+
+    def give_answers(self):
+        """What consumers said belongs to the run whose token they named."""
+        for job_id, settles in self.settles.items():
+            runs = {run.token: run for run in self.runs[job_id]}
+            for settle in sorted(settles, key=lambda settle: settle["t"]):
+                run = runs.get(settle["token"])
+                if run is None or settle["result"] == "stale":
+                    continue
+                if settle["kind"] == "extend":
+                    run.until = max(run.until, settle["until"])
+                    run.slack += run.until - settle["b"] if settle["result"] == "unknown" else settle["t"] - settle["b"]
+                else:
+                    run.answer, run.answered = ("done" if settle["kind"] == "ack" else "fail"), settle["b"]
+                    run.is_unknown, run.pause = settle["result"] == "unknown", settle.get("delay")
+
+
+class Checker:
+    """Compares a history with the rows that it left. `counts`: what tocsin.job_stats says, by (type, status)."""
+
+    def __init__(self, history, rows, counts=None):
+        self.history, self.counts = history, counts
+        self.rows = {}
+        self.acknowledged = {asked.job_id for asked in history.asked.values()}
+        self.violations = []
+        self.duplicates = collections.Counter()  # by the names of the faults that explain them
+        for row in rows:
+            if row.job_id in self.rows:
+                self.broken("I10", "two rows of one job", row.job_id,
+                            f"{row.status} and {self.rows[row.job_id].status}")
+            self.rows[row.job_id] = row
+
+    def check(self):
+        self.check_creates()
+        for row in self.rows.values():
+            self.check_row(row)
+        for job_id in set(self.history.cancels) | set(self.history.seen):
+            self.check_answers(job_id)
+        for job_id, runs in self.history.runs.items():
+            self.check_runs(job_id, runs)
+        for job_id, settles in self.history.settles.items():
+            self.check_settles(job_id, settles)
+        self.check_counts()
+        return self.violations
+
+    def broken(self, invariant, what, job_id, text):
+        self.violations.append(Violation(invariant, what, job_id, text))
+
+    # ---- I1, I10: what was acknowledged is there, once, and nothing else
+
+    def check_creates(self):
+        by_key = collections.defaultdict(list)
+        for row in self.rows.values():
+            by_key[row.biz_id].append(row)
+        for key, asked in self.history.asked.items():
+            if asked.job_id is not None and asked.job_id not in self.rows:
+                self.broken("I1", "acknowledged job lost", asked.job_id, f"acknowledged at {asked.acknowledged:.3f}")
+            if len(by_key[key]) > 1:
+                self.broken("I10", "one key, two jobs", by_key[key][0].job_id, f"and {by_key[key][1].job_id}")
+        for key, rows in by_key.items():
+            asked = self.history.asked.get(key)
+            if asked is None:
+                self.broken("I10", "a job that nobody asked for", rows[0].job_id, f"biz_id {key}")
+            elif asked.job_id is None and not asked.is_unknown:
+                self.broken("I10", "a refused job is there", rows[0].job_id, f"biz_id {key}")
+
+    def check_row(self, row):
+        if row.status not in TERMINAL:
+            self.broken("I1", "has not ended", row.job_id, f"{row.status} after {row.attempts} attempts")
+        if row.attempts > row.max_attempts:
+            self.broken("I6", "attempts beyond the limit", row.job_id, f"{row.attempts} of {row.max_attempts}")
+        kind = self.history.types[row.type]["kind"]
+        runs = self.history.runs.get(row.job_id, ())
+        if row.status == "done":
+            if row.attempts < 1 or row.started_at is None or row.finished_at is None:
+                self.broken("I10", "done without an attempt", row.job_id, f"{row.attempts} attempts")
+            if kind != "noop" and not any(run.answer == "done" for run in runs):
+                self.broken("I1", "done, but no handler did it", row.job_id, f"{len(runs)} starts")
+        if row.status == "dead" and row.attempts < row.max_attempts and not any(run.answer == "dead" for run in runs):
+            self.broken("I6", "dead before its last attempt", row.job_id, f"{row.attempts} of {row.max_attempts}")
+        cancels = self.cancels_of(row.job_id)
+        if row.status == "cancelled" and not any(may_have(cancel, "cancelled") for cancel in cancels):
+            self.broken("I10", "cancelled by nobody", row.job_id, "")
+        if row.started_at is not None:
+            self.check_time(row.job_id, row.started_at + MARGIN / 10, "by its own row")
+
+    def cancels_of(self, job_id):
+        return self.history.cancels.get(job_id, ())
+
+    # ---- I2: never early
+
+    def check_time(self, job_id, started, who):
+        row = self.rows.get(job_id)
+        asked = row and self.history.asked.get(row.biz_id)
+        if not asked:
+            return
+        earliest = earliest_time(asked, self.history.moves.get(job_id, ()), started)
+        if started < earliest:
+            self.broken("I2", "early", job_id, f"{(earliest - started) * 1000:.1f} ms, {who}")
+
+    # ---- I3, I10: what callers were told stays true
+
+    def check_answers(self, job_id):
+        row = self.rows.get(job_id)
+        status = row.status if row else None
+        for cancel in self.cancels_of(job_id):
+            if cancel["answer"] != "ok" or row is None:
+                continue
+            if cancel["result"] == "cancelled":
+                if status != "cancelled":
+                    self.broken("I3", "cancelled, and ended otherwise", job_id, f"{status}")
+                for run in self.history.runs.get(job_id, ()):
+                    if run.claimed > cancel["t"]:
+                        self.broken("I3", "started after its cancel", job_id,
+                                    f"{run.claimed - cancel['t']:.3f} s after")
+            elif cancel["result"] == "not_found":
+                self.broken("I10", "not found, and there", job_id, f"{status}")
+        ended = None
+        for seen in sorted(self.history.seen.get(job_id, ()), key=lambda seen: seen["b"]):
+            if seen["status"].startswith("twin"):
+                self.broken("I10", "one key, two answers", job_id, seen["status"])
+            elif seen["status"] == "not found":
+                if row:
+                    self.broken("I10", "not found, and there", job_id, f"{status}")
+            elif ended and seen["status"] != ended["status"] and seen["b"] > ended["t"]:
+                self.broken("I10", "changed after its end", job_id, f"{ended['status']}, then {seen['status']}")
+            elif seen["status"] in TERMINAL:
+                ended = seen
+        if ended and row and row.status != ended["status"]:
+            self.broken("I10", "changed after its end", job_id, f"{ended['status']}, then {row.status}")
+
+    # ---- I2, I4, I6: starts
+
+    def check_runs(self, job_id, runs):
+        row = self.rows.get(job_id)
+        if row is None:
+            if job_id not in self.acknowledged:  # else it is reported as lost
+                self.broken("I10", "a job started that nobody asked for", job_id, f"at {runs[0].at:.3f}")
+            return
+        kind = self.history.types[row.type]
+        self.check_time(job_id, runs[0].at, "by its handler")
+        for run in runs:
+            if run.attempt > row.max_attempts:
+                self.broken("I6", "attempts beyond the limit", job_id, f"attempt {run.attempt} of {row.max_attempts}")
+        for before, run in zip(runs, runs[1:]):
+            self.check_pair(job_id, kind, before, run)
+
+    def check_pair(self, job_id, kind, before, run):
+        lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START
+        if before.until is not None:
+            lease_end = before.until - before.slack
+        lost_claims = self.faults_between(before.claimed, run.at, loses_claims=True)
+        if run.attempt <= before.attempt and not lost_claims:
+            self.broken("I4", "an attempt started twice", job_id, f"attempt {run.attempt} after {before.attempt}")
+        if before.answer == "fail":
+            pause = kind["retry"] if before.pause is None else before.pause
+            is_moved = any(move["b"] <= run.at and move["t"] >= before.answered for move in self.history.moves[job_id])
+            if run.claimed < min(before.answered + pause, lease_end) - MARGIN and not lost_claims and not is_moved:
+                self.broken("I2", "retried early", job_id, f"{run.claimed - before.answered:.3f} s after its failure")
+            return  # a retry is no duplicate
+        is_expired = run.claimed >= lease_end - MARGIN
+        if is_expired and kind["kind"] == "pull" and (before.answer is None or before.is_unknown):
+            return  # its consumer let the lease end
+        faults = self.faults_between(before.claimed - CLAIM_TO_START, run.at)
+        if not faults:
+            self.broken("I4", "started again without a reason" if is_expired else "overlap within a lease", job_id,
+                        f"{run.claimed - before.claimed:.3f} s later")
+        self.duplicates["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
+
+    def faults_between(self, begin, end, loses_claims=False):
+        return [fault for fault in self.history.faults
+                if fault["on"] <= end and fault["off"] >= begin and (fault.get("loses_claims") or not loses_claims)]
+
+    # ---- I5: results of those who no longer hold the job
+
+    def check_settles(self, job_id, settles):
+        runs = {run.token: run for run in self.history.runs.get(job_id, ())}
+        winners = set()
+        for settle in settles:
+            run = runs.get(settle["token"])
+            if settle["result"] != "ok" or run is None:
+                continue
+            # Extensions that came between are in run.until.
+            if settle["b"] > run.until + MARGIN:
+                self.broken("I5", "taken after the lease", job_id,
+                            f"{settle['kind']} {settle['b'] - run.until:.3f} s late")
+            if settle["kind"] != "ack":
+                continue
+            winners.add(settle["token"])
+            row = self.rows.get(job_id)
+            if row and row.status != "done":
+                self.broken("I5", "acknowledged, and not done", job_id, row.status)
+            for later in runs.values():
+                if later.claimed > settle["t"]:
+                    self.broken("I5", "leased after its ack", job_id, f"{later.claimed - settle['t']:.3f} s later")
+        if len(winners) > 1:
+            self.broken("I5", "two results accepted", job_id, f"{len(winners)} tokens")
+
+    # ---- I11: the counts are the rows
+
+    def check_counts(self):
+        if self.counts is None:
+            return
+        there = collections.Counter((row.type, row.status) for row in self.rows.values())
+        for key in sorted(set(there) | set(self.counts)):
+            if there[key] != self.counts.get(key, 0):
+                self.broken("I11", "counts", None,
+                            f"{' '.join(key)}: {self.counts.get(key, 0)} counted, {there[key]} there")
+
+
+def may_have(event, result):
+    return event["answer"] == "unknown" or (event["answer"] == "ok" and event["result"] == result)
+
+
+def earliest_time(asked, moves, started):
+    """The earliest deadline that can have been in force at `started`, whatever became of unknown answers."""
+    possible = [(0.0, asked.at)]  # when its request was sent, the deadline
+    for move in sorted(moves, key=lambda move: move["b"]):
+        if move["answer"] == "refused" or move["b"] > started:
+            continue
+        if move["answer"] == "ok" and move["t"] <= started:
+            possible = [(sent, at) for sent, at in possible if sent > 0 and is_concurrent(sent, move, moves)]
+        possible.append((move["b"], move["at"]))
+    return min(at for _, at in possible)
+
+
+def is_concurrent(sent, move, moves):
+    """Whether the change sent at `sent` may have come after `move`: it was answered later, or not at all."""
+    return any(other["b"] == sent and (other["answer"] == "unknown" or other["t"] > move["b"]) for other in moves)
+
+
+def print_violations(violations):
+    kinds = collections.defaultdict(list)
+    for violation in violations:
+        kinds[violation.invariant, violation.what].append(violation)
+    for (invariant, what), found in sorted(kinds.items()):
+        print(f"{invariant} BROKEN, {what}: {len(found)}")
+        for violation in found[:SHOWN]:
+            print(f"    job {violation.job_id}: {violation.text}")

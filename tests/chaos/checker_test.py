@@ -1,0 +1,212 @@
+"""Plants every kind of violation in a small history; the checker must find it, and nothing in an honest one."""
+import unittest
+
+from checker import Checker, History, Row
+
+TYPES = [{"e": "type", "name": "noop", "kind": "noop", "ttr": 5.0, "retry": 1.0, "max_attempts": 3},
+         {"e": "type", "name": "hook", "kind": "webhook", "ttr": 5.0, "retry": 1.0, "max_attempts": 3},
+         {"e": "type", "name": "pull", "kind": "pull", "ttr": 5.0, "retry": 1.0, "max_attempts": 3}]
+
+
+def create(key, job_id, type="hook", at=10.0, b=1.0, answer="ok"):
+    ids = [job_id] if answer == "ok" else None
+    return {"e": "create", "b": b, "t": b + 0.1, "answer": answer, "type": type, "keys": [key], "at": [at], "ids": ids}
+
+
+def start(job_id, t, attempt=1, answer="done"):
+    return {"e": "start", "t": t, "id": job_id, "attempt": attempt, "answer": answer}
+
+
+def lease(job_id, token, claimed, attempt=1):
+    items = [[job_id, token, claimed + 5, attempt]]
+    return {"e": "lease", "b": claimed, "t": claimed + 0.01, "type": "pull", "items": items}
+
+
+def settle(job_id, token, b, kind="ack", result="ok", **more):
+    items = [[job_id, token, result]]
+    return {"e": "settle", "b": b, "t": b + 0.01, "answer": "ok", "kind": kind, "items": items, **more}
+
+
+def cancel(job_id, b, result="cancelled", answer="ok"):
+    return {"e": "cancel", "b": b, "t": b + 0.1, "answer": answer, "id": job_id, "result": result}
+
+
+def move(job_id, b, at, answer="ok", took=0.1):
+    return {"e": "move", "b": b, "t": b + took, "answer": answer, "id": job_id, "at": at}
+
+
+def seen(job_id, b, status):
+    return {"e": "seen", "b": b, "t": b + 0.1, "id": job_id, "status": status}
+
+
+def fault(on, off, name="kill", **more):
+    return {"e": "fault", "name": name, "on": on, "off": off, **more}
+
+
+def row(job_id, key="k", type="hook", status="done", attempts=1, at=10.0, started=10.1, **more):
+    finished = 11.0 if status != "pending" else None
+    return Row(job_id, key, type, status, attempts, 3, at, started, finished, **more)
+
+
+class OneJob(unittest.TestCase):
+    def judge(self, events, rows, counts=None):
+        self.checker = Checker(History(TYPES + events), rows, counts)
+        return [(violation.invariant, violation.what) for violation in self.checker.check()]
+
+    def assertHonest(self, events, rows, counts=None):
+        self.assertEqual(self.judge(events, rows, counts), [])
+
+    def assertFinds(self, invariant, what, events, rows, counts=None):
+        self.assertIn((invariant, what), self.judge(events, rows, counts))
+
+
+class AnHonestHistory(OneJob):
+    def test_of_a_job_that_is_done(self):
+        self.assertHonest([create("k", "1"), start("1", 10.1)], [row("1")], {("hook", "done"): 1})
+
+    def test_of_an_unknown_create_either_way(self):
+        unknown = create("k", None, answer="unknown")
+        self.assertHonest([unknown], [])
+        self.assertHonest([unknown, start("1", 10.1)], [row("1")])
+        self.assertHonest([unknown, create("k", "1", b=2.0), start("1", 10.1)], [row("1")])
+
+    def test_of_an_unknown_cancel_either_way(self):
+        unknown = cancel("1", 5.0, answer="unknown")
+        self.assertHonest([create("k", "1"), unknown, start("1", 10.1)], [row("1")])
+        self.assertHonest([create("k", "1"), unknown], [row("1", status="cancelled", attempts=0, started=None)])
+
+    def test_of_a_failure_and_its_retry_which_is_no_duplicate(self):
+        self.assertHonest([create("k", "1"), start("1", 10.1, 1, "fail"), start("1", 11.2, 2)], [row("1", attempts=2)])
+        self.assertFalse(self.checker.duplicates)
+
+    def test_of_a_deadline_that_was_moved(self):
+        self.assertHonest([create("k", "1"), move("1", 2.0, 5.0), start("1", 5.1)], [row("1", started=5.05)])
+        self.assertHonest([create("k", "1"), move("1", 2.0, 5.0, "unknown"), start("1", 5.1)], [row("1", started=5.05)])
+
+    def test_of_a_lease_that_its_consumer_let_end(self):
+        self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 15.2, 2),
+                           settle("1", "b", 16), settle("1", "a", 17, result="stale")],
+                          [row("1", type="pull", attempts=2)])
+
+    def test_of_a_lease_that_was_extended(self):
+        self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), settle("1", "a", 14, "extend", until=19.01),
+                           settle("1", "a", 18)], [row("1", type="pull")])
+
+    def test_of_a_duplicate_that_a_fault_explains(self):
+        self.assertHonest([create("k", "1"), start("1", 10.1), start("1", 15.2, 2), fault(10.15, 12)],
+                          [row("1", attempts=2)])
+        self.assertEqual(self.checker.duplicates, {"kill": 1})
+
+    def test_of_an_attempt_whose_claim_the_database_lost(self):
+        self.assertHonest([create("k", "1"), start("1", 10.1), start("1", 12, 1),
+                           fault(10.15, 11, "crash", loses_claims=True)], [row("1")])
+
+
+class TheCheckerFinds(OneJob):
+    def test_a_lost_job(self):
+        self.assertFinds("I1", "acknowledged job lost", [create("k", "1")], [])
+
+    def test_a_lost_job_that_was_unknown_first(self):
+        self.assertFinds("I1", "acknowledged job lost",
+                         [create("k", None, answer="unknown"), create("k", "1", b=2.0)], [])
+
+    def test_a_job_that_never_ends(self):
+        for status in ("pending", "running"):
+            self.assertFinds("I1", "has not ended", [create("k", "1")], [row("1", status=status)])
+
+    def test_a_job_done_by_nobody(self):
+        self.assertFinds("I1", "done, but no handler did it", [create("k", "1")], [row("1")])
+        self.assertFinds("I1", "done, but no handler did it",
+                         [create("k", "1"), start("1", 10.1, answer="fail")], [row("1")])
+        self.assertFinds("I10", "done without an attempt", [create("k", "1", "noop")],
+                         [row("1", type="noop", attempts=0, started=None)])
+
+    def test_a_lease_that_was_never_acknowledged_and_is_done(self):
+        self.assertFinds("I1", "done, but no handler did it", [create("k", "1", "pull"), lease("1", "a", 10.1)],
+                         [row("1", type="pull")])
+
+    def test_an_early_handler(self):
+        self.assertFinds("I2", "early", [create("k", "1"), start("1", 9.99)], [row("1")])
+
+    def test_an_early_row(self):
+        self.assertFinds("I2", "early", [create("k", "1", "noop")], [row("1", type="noop", started=9.98)])
+
+    def test_a_start_at_the_deadline_that_was_moved_away(self):
+        self.assertFinds("I2", "early", [create("k", "1"), move("1", 2.0, 20.0), start("1", 10.1)], [row("1")])
+
+    def test_an_early_retry(self):
+        self.assertFinds("I2", "retried early",
+                         [create("k", "1"), start("1", 10.1, 1, "fail"), start("1", 10.4, 2)], [row("1", attempts=2)])
+
+    def test_a_start_after_the_cancel(self):
+        cancelled = row("1", status="cancelled", attempts=0, started=None)
+        self.assertFinds("I3", "started after its cancel",
+                         [create("k", "1"), cancel("1", 5.0), start("1", 10.1)], [cancelled])
+        self.assertFinds("I3", "started after its cancel",
+                         [create("k", "1", "pull"), cancel("1", 9.0), lease("1", "a", 10.1)],
+                         [row("1", type="pull", status="cancelled", attempts=0, started=None)])
+
+    def test_a_cancel_that_was_undone(self):
+        self.assertFinds("I3", "cancelled, and ended otherwise", [create("k", "1", "noop"), cancel("1", 5.0)],
+                         [row("1", type="noop")])
+
+    def test_an_attempt_that_started_twice(self):
+        self.assertFinds("I4", "an attempt started twice",
+                         [create("k", "1"), start("1", 10.1), start("1", 16), fault(10, 11)], [row("1")])
+
+    def test_a_duplicate_that_nothing_explains(self):
+        self.assertFinds("I4", "started again without a reason",
+                         [create("k", "1"), start("1", 10.1), start("1", 16, 2)], [row("1", attempts=2)])
+
+    def test_two_handlers_at_once(self):
+        self.assertFinds("I4", "overlap within a lease", [create("k", "1"), start("1", 10.1), start("1", 11, 2)],
+                         [row("1", attempts=2)])
+        self.assertFinds("I4", "overlap within a lease",
+                         [create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 12, 2),
+                          settle("1", "b", 13)],
+                         [row("1", type="pull", attempts=2)])
+
+    def test_results_of_those_who_lost_the_job(self):
+        job, two = create("k", "1", "pull"), [lease("1", "a", 10.1), lease("1", "b", 15.2, 2)]
+        done = [row("1", type="pull", attempts=2)]
+        self.assertFinds("I5", "two results accepted", [job, *two, settle("1", "a", 14), settle("1", "b", 16)], done)
+        self.assertFinds("I5", "taken after the lease", [job, *two, settle("1", "a", 16)], done)
+        self.assertFinds("I5", "leased after its ack", [job, *two, settle("1", "a", 14)], done)
+        self.assertFinds("I5", "acknowledged, and not done", [job, two[0], settle("1", "a", 14)],
+                         [row("1", type="pull", status="dead")])
+
+    def test_attempts_beyond_the_limit(self):
+        self.assertFinds("I6", "attempts beyond the limit",
+                         [create("k", "1"), start("1", 10.1)], [row("1", attempts=4)])
+        self.assertFinds("I6", "attempts beyond the limit", [create("k", "1"), start("1", 10.1, 4)], [row("1")])
+
+    def test_a_job_that_died_too_soon(self):
+        self.assertFinds("I6", "dead before its last attempt", [create("k", "1"), start("1", 10.1, answer="fail")],
+                         [row("1", status="dead")])
+
+    def test_steps_that_the_state_machine_has_not(self):
+        job = create("k", "1", "noop")
+        self.assertFinds("I10", "changed after its end", [job, seen("1", 12, "done"), seen("1", 13, "pending")],
+                         [row("1", type="noop")])
+        self.assertFinds("I10", "changed after its end", [job, seen("1", 12, "dead")], [row("1", type="noop")])
+        self.assertFinds("I10", "cancelled by nobody", [job], [row("1", type="noop", status="cancelled")])
+        self.assertFinds("I10", "cancelled by nobody", [job, cancel("1", 5, "running")],
+                         [row("1", type="noop", status="cancelled")])
+        self.assertFinds("I10", "not found, and there", [job, cancel("1", 5, "not_found")], [row("1", type="noop")])
+
+    def test_jobs_from_nowhere_and_twins(self):
+        done = row("1", type="noop")
+        self.assertFinds("I10", "a job that nobody asked for", [], [done])
+        self.assertFinds("I10", "a refused job is there", [create("k", None, "noop", answer="refused")], [done])
+        self.assertFinds("I10", "one key, two jobs", [create("k", "1", "noop")], [done, row("2", type="noop")])
+        self.assertFinds("I10", "one key, two answers",
+                         [create("k", "1", "noop"), create("k", "2", "noop", b=3.0)], [done])
+        self.assertFinds("I10", "two rows of one job", [create("k", "1", "noop")], [done, done])
+        self.assertFinds("I10", "a job started that nobody asked for", [start("7", 10.1)], [])
+
+    def test_wrong_counts(self):
+        self.assertFinds("I11", "counts", [create("k", "1"), start("1", 10.1)], [row("1")], {("hook", "done"): 2})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,204 @@
+"""The cluster under test: nodes, a primary with its standby, and the wires between them, all on loopback."""
+import http.client
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import time
+
+from postgres import Server, eventually
+from proxy import Proxy
+
+FAKETIME = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def free_port():
+    """Below the range of outgoing connections, so that none of those takes it in between."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return port
+
+
+def url(ports):
+    hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+    return f"postgresql://postgres@{hosts}/tocsin?target_session_attrs=read-write&connect_timeout=2"
+
+
+class Node:
+    """A process of `tocsin serve`, on the same port whenever it starts."""
+
+    def __init__(self, name, folder, databases, options=(), clock=None):
+        self.name, self.folder, self.port = name, folder, free_port()
+        self.options, self.clock, self.process = list(options), clock, None
+        for database in databases:
+            self.options += ["--database", database]
+
+    def start(self, options=()):
+        binary = os.environ.get("TOCSIN_BINARY", str(ROOT / "build/release/tocsin"))
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}
+        if self.clock is not None:
+            self.set_clock("+0")
+            # The monotonic clock stays true, as it does when an operator sets the time.
+            environment |= {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(self.clock),
+                            "FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        with open(self.folder / f"node-{self.name}.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [binary, "serve", "--listen", f"127.0.0.1:{self.port}",
+                 "--node-name", self.name, *self.options, *options],
+                env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def wait_until_ready(self, patience=60):
+        eventually(self.is_ready, f"node {self.name} is ready", patience)
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            # Without its home database a node does not start; a service manager would try again.
+            if self.process.returncode != 1:
+                raise RuntimeError(f"node {self.name} ended with {self.process.returncode}")
+            self.start()
+        status, reply = self.get("/readyz")
+        return status == 200 and "degraded" not in json.dumps(reply)
+
+    def get(self, path, method="GET", body=None):
+        """Status and JSON; (0, None) when it does not answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request(method, path, json.dumps(body) if body else None, {"content-type": "application/json"})
+            reply = connection.getresponse()
+            text = reply.read()
+            return reply.status, json.loads(text) if "json" in reply.headers.get("content-type", "") else text.decode()
+        except (OSError, http.client.HTTPException):
+            return 0, None
+        finally:
+            connection.close()
+
+    def set_clock(self, offset):
+        self.clock.write_text(offset + "\n")
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def resident_mb(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) // 1024
+
+
+class Cluster:
+    """Three nodes on a primary with a synchronous standby (or an asynchronous one), and on a second database.
+
+    Each node has wires of its own to every server.
+    """
+
+    def __init__(self, folder, history, nodes=3, is_synchronous=True, has_small_disk=False, has_clocks=False,
+                 heartbeat_timeout=3):
+        self.folder, self.history, self.is_synchronous = pathlib.Path(folder), history, is_synchronous
+        self.heartbeat_timeout = heartbeat_timeout
+        self.servers = self.make_servers(has_small_disk)
+        self.primary, self.standby, *self.others = self.servers
+        routes = {}
+        self.nodes = []
+        for name in "abcdefgh"[:nodes]:
+            ports = [free_port() for _ in self.servers]
+            for server, port in zip(self.servers, ports):
+                routes[name, server.port] = (port, server.port)
+            # As a user of two servers writes it.
+            databases = [f"home={url(ports[:2])}", *(f"second={url([port])}" for port in ports[2:])]
+            clock = self.folder / f"clock-{name}" if has_clocks and name == "abcdefgh"[nodes - 1] else None
+            options = ["--heartbeat-timeout", f"{heartbeat_timeout}s"]
+            self.nodes.append(Node(name, self.folder, databases, options, clock))
+        self.proxy = Proxy(routes)
+
+    def start(self):
+        self.start_servers()
+        for server in self.primaries():
+            server.psql("CREATE DATABASE tocsin TEMPLATE template0 ENCODING 'UTF8'", "postgres")
+        # A node that asks the standby first would hear that there is no such database.
+        eventually(lambda: "tocsin" in self.standby.psql("SELECT datname FROM pg_database", "postgres").split(),
+                   "the standby has the database")
+        first, *others = self.nodes
+        first.start(["--migrate", "--shards", "32"])
+        first.wait_until_ready()
+        for node in others:
+            node.start()
+        self.wait_until_well()
+
+    def make_servers(self, has_small_disk):
+        return [Server(self.folder / f"postgres-{i}" / "disk", free_port(), has_small_disk and i < 2) for i in range(3)]
+
+    def primaries(self):
+        return [self.primary, *self.others]
+
+    def start_servers(self):
+        for server in self.primaries():
+            server.create()
+            server.configure(False)
+            server.start()
+        self.attach_standby()
+
+    def stop(self):
+        for node in self.nodes:
+            if node.process and node.process.poll() is None:
+                node.signal(signal.SIGCONT)
+                node.kill()
+        self.proxy.stop()
+        for server in self.servers:
+            server.remove()
+
+    def wait_until_well(self):
+        """Every node is ready and the shards are shared out."""
+        for node in self.nodes:
+            node.wait_until_ready()
+        eventually(self.is_shared, "the shards are shared out")
+
+    def is_shared(self):
+        status, nodes = self.nodes[0].get("/v1/nodes")
+        return status == 200 and len(self.nodes) == sum(
+            item["state"] == "active" and item["shards"] > 0 for item in nodes["items"])
+
+    # ---- servers
+
+    def attach_standby(self):
+        """Makes the other server a standby of the primary, and waits until commits are on both."""
+        self.standby.copy_from(self.primary)
+        self.standby.start()
+        eventually(lambda: self.primary.has_standby("async"), "the standby streams")
+        if self.is_synchronous:
+            self.primary.configure(True)
+            eventually(lambda: self.primary.has_standby("sync"), "the standby is synchronous")
+
+    def promote(self):
+        """The standby becomes the primary; the old one is told nothing."""
+        self.standby.promote()
+        self.primary, self.standby = self.standby, self.primary
+
+    def rebuild_standby(self):
+        self.standby.stop("immediate")
+        self.attach_standby()
+
+    # ---- wires
+
+    def set_wires(self, node, mode, **settings):
+        for server in self.servers:
+            self.proxy.set((node.name, server.port), mode, **settings)
+
+    # ---- the end
+
+    def wait_until_at_rest(self, patience=120):
+        """Nothing is pending or running."""
+        live = "SELECT count(*) FROM tocsin.job WHERE status IN ('pending', 'running')"
+        deadline = time.monotonic() + patience
+        while left := sum(int(server.psql(live)) for server in self.primaries()):
+            if time.monotonic() > deadline:
+                return left
+            time.sleep(0.3)
+        return 0

@@ -1,0 +1,212 @@
+"""The faults: each strikes, lasts, and heals. `FAULTS` names them all.
+
+A fault is a function of the cluster, a random generator and the seconds it lasts. It returns when what it broke is
+mended; whoever calls it waits until the cluster is well again. Faults of one group never strike together.
+"""
+import dataclasses
+import signal
+import subprocess
+import time
+import typing
+
+from postgres import BIN, eventually
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    name: str
+    group: str  # node, wire, database, second
+    strike: typing.Callable
+    about: str
+    loses_claims: bool = False  # claims that were not on the disk, or not on the standby, may be gone
+
+
+FAULTS = {}
+
+
+def fault(name, group, about, loses_claims=False):
+    def register(strike):
+        FAULTS[name] = Fault(name, group, strike, about, loses_claims)
+        return strike
+    return register
+
+
+def last(seconds):
+    time.sleep(seconds)
+
+
+# ---- nodes
+
+
+@fault("kill", "node", "kill -9 of a node")
+def kill(cluster, rng, seconds):
+    node = rng.choice(cluster.nodes)
+    node.kill()
+    last(cluster.heartbeat_timeout + seconds / 2)  # long enough for the others to take over
+    node.start()
+
+
+@fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT")
+def freeze(cluster, rng, seconds):
+    node = rng.choice(cluster.nodes)
+    node.signal(signal.SIGSTOP)
+    try:
+        last(cluster.heartbeat_timeout + 1 + seconds / 2)
+    finally:
+        node.signal(signal.SIGCONT)
+
+
+@fault("restart", "node", "SIGTERM to one node after the other")
+def restart(cluster, rng, seconds):
+    for node in rng.sample(cluster.nodes, len(cluster.nodes)):
+        node.signal(signal.SIGTERM)
+        if code := node.process.wait(timeout=60):
+            raise RuntimeError(f"node {node.name} left with exit code {code}")
+        node.start()
+        node.wait_until_ready()
+
+
+@fault("clock", "node", "the clock of one node steps by hours, forward and back")
+def clock(cluster, rng, seconds):
+    node = next(node for node in cluster.nodes if node.clock)
+    try:
+        for offset in rng.sample(["+3600", "-600", "+86400", "-7200"], 2):
+            node.set_clock(offset)
+            last(seconds / 2)
+    finally:
+        node.set_clock("+0")
+
+
+# ---- wires
+
+
+def wire(name, about, **settings):
+    @fault(name, "wire", about)
+    def cut(cluster, rng, seconds):
+        node = rng.choice(cluster.nodes)
+        cluster.set_wires(node, name, **settings)
+        try:
+            last(seconds)
+        finally:
+            cluster.set_wires(node, "pass")
+
+
+wire("blackhole", "nothing passes between a node and its databases; it arrives when the cut is over")
+wire("half_open", "the databases' side of a node's connections is gone, and nobody tells the node")
+wire("delay", "every packet between a node and its databases is late", seconds=0.03)
+wire("lose_reply", "answers to COMMIT and to other statements are lost", p=0.3)
+
+
+@fault("reset", "wire", "all connections of a node are reset, again and again")
+def reset(cluster, rng, seconds):
+    node = rng.choice(cluster.nodes)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        cluster.set_wires(node, "reset")
+        cluster.set_wires(node, "pass")
+        last(rng.uniform(0.2, 0.8))
+
+
+# ---- databases
+
+
+@fault("terminate", "database", "pg_terminate_backend of the nodes' sessions, again and again")
+def terminate(cluster, rng, seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        rng.choice(cluster.primaries()).psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                             " WHERE application_name LIKE 'tocsin%' AND"
+                             f" datname = 'tocsin' AND random() < {rng.choice([0.2, 1.0])}")
+        last(rng.uniform(0.2, 0.8))
+
+
+@fault("locks", "database", "a stranger locks rows, and is idle in its transaction")
+def locks(cluster, rng, seconds):
+    shard = rng.randrange(8)
+    server = rng.choice(cluster.primaries())
+    with subprocess.Popen([BIN / "psql", "-qX", server.dsn()], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as stranger:
+        stranger.stdin.write(f"BEGIN; SELECT job_id FROM tocsin.job_live WHERE shard % 8 = {shard} FOR UPDATE;\n")
+        stranger.stdin.flush()
+        last(seconds)
+        stranger.stdin.close()
+
+
+@fault("crash", "database", "pg_ctl stop -m immediate of the primary, and start", loses_claims=True)
+def crash(cluster, rng, seconds):
+    cluster.primary.stop("immediate")
+    last(rng.uniform(0, seconds / 2))
+    cluster.primary.start()
+
+
+@fault("crash_second", "second", "the same of the second database", loses_claims=True)
+def crash_second(cluster, rng, seconds):
+    cluster.others[0].stop("immediate")
+    last(rng.uniform(0, seconds))
+    cluster.others[0].start()
+
+
+@fault("promote", "database", "the primary dies, the standby is promoted", loses_claims=True)
+def promote(cluster, rng, seconds):
+    # Nothing but its own word makes an asynchronous standby lag on a machine of our own.
+    cluster.primary.die_unheard(0 if cluster.is_synchronous else 1)
+    cluster.promote()
+    last(seconds / 2)
+    cluster.rebuild_standby()
+
+
+@fault("demote", "database", "the standby is promoted, the old primary stays up, read-only", loses_claims=True)
+def demote(cluster, rng, seconds):
+    old = cluster.primary
+    old.configure(cluster.is_synchronous, is_read_only=True)
+    eventually(lambda: old.psql("SHOW transaction_read_only", "postgres").strip() == "on", "the primary is read-only")
+    # What had begun before may still be writing.
+    writers = "SELECT count(*) FROM pg_stat_activity WHERE backend_xid IS NOT NULL"
+    eventually(lambda: old.psql(writers, "postgres").strip() == "0", "nobody writes any more")
+    cluster.promote()
+    last(max(seconds, 7))  # longer than the lookahead: what is due by then was never seen on the old primary
+    cluster.rebuild_standby()
+
+
+@fault("disk", "database", "the disk of the primary is full", loses_claims=True)
+def disk(cluster, rng, seconds):
+    server = cluster.primary
+    server.fill_disk()
+    try:
+        last(seconds)
+    finally:
+        server.free_disk()
+    if not server.is_running():  # without room for its log a server gives up
+        server.start()
+
+
+# ---- of a cluster under Patroni; they strike by themselves only
+
+
+def fail_over(cluster, rng, seconds):
+    cluster.primary.kill()
+    cluster.find_primary(other_than=cluster.primary)
+    last(seconds)
+
+
+def switch_over(cluster, rng, seconds):
+    cluster.switch_over()
+    last(seconds)
+
+
+OF_PATRONI = [Fault("fail over", "database", fail_over, "the primary dies, Patroni promotes the standby", True),
+              Fault("switch over", "database", switch_over, "patronictl switchover", True)]
+
+
+def plan(rng, names):
+    """Yields the faults to strike together, without end: every name once in each round, some in pairs."""
+    while True:
+        round_ = rng.sample(sorted(names), len(names))
+        while round_:
+            first = FAULTS[round_.pop()]
+            second = next((FAULTS[name] for name in round_ if FAULTS[name].group != first.group), None)
+            if second and rng.random() < 0.3:
+                round_.remove(second.name)
+                yield [first, second]
+            else:
+                yield [first]

@@ -1,0 +1,48 @@
+"""The history of a run: what was asked, answered and started, as its witnesses saw it.
+
+One JSON object per line, in one file per witness (`*.jsonl`). Times are seconds of this machine's clock, which is the
+databases' too: they run here, and only single nodes are ever told a wrong time. `b` is when a request was sent, `t`
+when its answer came, or when the thing happened. An answer is `ok`, `refused` (a 4xx: it had no effect) or `unknown`
+(no answer, or a 5xx: it may have had its effect).
+
+  event    fields
+  type     name, kind (noop, webhook, pull), ttr, retry (s, the least pause after a failure), max_attempts
+  create   b, t, answer, type, keys (biz_ids, each asked for once), at (asked action_times), ids (when ok)
+  cancel   b, t, answer, id, result (when ok: cancelled, running, finished, not_found)
+  move     b, t, answer, id, at: reschedule; `run` sets at = b
+  start    t, id, attempt, answer (what the handler will say: done, fail, dead)      a webhook came
+  lease    b, t, type, items [[id, token, until, attempt]]                           jobs came to a consumer
+  settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
+  seen     b, t, id, status                                                          somebody looked
+  fault    name, on, off, loses_claims (the database came back without its last claims)
+  note     text, t
+"""
+import json
+import pathlib
+import threading
+
+
+class Writer:
+    """Appends events to one file. Thread: any."""
+
+    def __init__(self, path):
+        self.file = open(path, "a", encoding="utf-8", buffering=1 << 16)
+        self.lock = threading.Lock()
+
+    def write(self, event, **fields):
+        line = json.dumps({"e": event, **fields}, separators=(",", ":"))
+        with self.lock:
+            self.file.write(line + "\n")
+
+    def close(self):
+        with self.lock:
+            self.file.close()
+
+
+def read(folder):
+    """All events of a run, witness after witness; the last line of one who was killed may be torn."""
+    for path in sorted(pathlib.Path(folder).glob("*.jsonl")):
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                if line.endswith("\n"):
+                    yield json.loads(line)

@@ -1,0 +1,314 @@
+"""The callers: create, cancel, move and consume jobs over REST, and write down what they asked and heard.
+
+A process of its own, so that its pace does not depend on what is done to the cluster.
+"""
+import datetime
+import http.client
+import json
+import multiprocessing
+import random
+import socket
+import threading
+import time
+import zlib
+
+from history import Writer
+
+TYPES = {
+    "noop": {"handler": {"kind": "noop"}},
+    "hook": {"handler": {"kind": "webhook", "url": None, "timeout_ms": 2000}, "ttr_ms": 3000, "max_attempts": 3,
+             "backoff": {"delays_ms": [500]}},
+    "pull": {"handler": {"kind": "pull"}, "ttr_ms": 3000, "max_attempts": 8, "backoff": {"delays_ms": [500]}},
+}
+SHARES = {"noop": 0.84, "hook": 0.08, "pull": 0.08}  # of the batches' jobs
+TIMEOUT_S = 8.0  # after which a caller gives up and knows nothing
+
+
+def describe(name, spec):
+    return {"name": name, "kind": spec["handler"]["kind"], "ttr": spec.get("ttr_ms", 30000) / 1000, "retry": 0.5,
+            "max_attempts": spec.get("max_attempts", 16)}
+
+
+def time_text(at):
+    return datetime.datetime.fromtimestamp(at, datetime.timezone.utc).isoformat(timespec="milliseconds")
+
+
+def time_of(text):
+    return datetime.datetime.fromisoformat(text).timestamp()
+
+
+class Client:
+    """Speaks to the nodes in turn. Thread: owner only."""
+
+    def __init__(self, ports, seed):
+        self.ports, self.random, self.connections = ports, random.Random(seed), {}
+
+    def call(self, method, path, body=None, timeout=TIMEOUT_S):
+        """(sent, heard, answer, status, JSON); answer as in the history."""
+        port = self.random.choice(self.ports)
+        payload = None if body is None else json.dumps(body)
+        sent = time.time()
+        try:
+            connection = self.connections.get(port)
+            if connection is None:
+                connection = self.connections[port] = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+                connection.connect()
+                connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sock.settimeout(timeout)
+            connection.request(method, path, payload, {"content-type": "application/json"})
+            reply = connection.getresponse()
+            text = reply.read()
+        except (OSError, http.client.HTTPException, AttributeError):
+            if connection := self.connections.pop(port, None):
+                connection.close()
+            return sent, time.time(), "unknown", 0, None
+        answer = "ok" if reply.status < 300 else "refused" if reply.status < 500 else "unknown"
+        return sent, time.time(), answer, reply.status, json.loads(text) if text else None
+
+
+class Caller(threading.Thread):
+    """One caller with connections of its own; `work` is done again and again until `stop`."""
+
+    def __init__(self, load, name):
+        super().__init__(name=name, daemon=True)
+        self.load, self.history, self.random = load, load.history, random.Random(f"{load.seed} {name}")
+        self.client = Client(load.ports, self.random.random())
+        self.is_over = load.is_over
+
+    def run(self):
+        while not self.is_over.is_set():
+            self.work()
+
+    def create(self, type, jobs):
+        """Creates jobs [(key, at)], again and again until the answer is known; their ids, or None when refused."""
+        body = [{"biz_type": type, "biz_id": key, "action_time": time_text(at), "idempotency_key": key}
+                for key, at in jobs]
+        while not self.load.is_giving_up.is_set():
+            if len(jobs) == 1:
+                sent, heard, answer, status, reply = self.client.call("POST", "/v1/jobs", body[0])
+                ids = [reply["job_id"]] if answer == "ok" else None
+            else:
+                sent, heard, answer, status, reply = self.client.call("POST", "/v1/jobs/batch", {"jobs": body})
+                ids = [item["job_id"] for item in reply["items"]] if answer == "ok" else None
+            if status == 429:
+                answer = "unknown"  # turned away: asked again
+            self.history.write("create", b=sent, t=heard, answer=answer, type=type, keys=[key for key, _ in jobs],
+                               at=[at for _, at in jobs], ids=ids)
+            if answer == "ok":
+                return ids
+            if answer == "refused":
+                self.history.write("note", t=heard, text=f"create refused: {status} {reply}")
+                return None
+            self.load.is_giving_up.wait(0.1)
+        return None
+
+
+class Batcher(Caller):
+    """Creates batches at the pace asked for."""
+
+    number = 0
+
+    def work(self):
+        size, interval = self.load.batch, self.load.batch * len(self.load.batchers) / self.load.rate
+        began = time.monotonic()
+        kinds, weights = zip(*SHARES.items())
+        type = self.random.choices(kinds, weights)[0]
+        now = time.time()
+        jobs = []
+        for _ in range(size):
+            self.number += 1
+            jobs.append((f"{self.name}-{self.number}", round(now + self.random.uniform(0, self.load.spread_s), 3)))
+        if ids := self.create(type, jobs):
+            self.load.remember([(ids[i], jobs[i][1]) for i in range(0, size, 20)])
+        self.is_over.wait(max(0.0, began + interval - time.monotonic()))
+
+
+class Creator(Caller):
+    """Creates single jobs, one after the other."""
+
+    number = 0
+
+    def work(self):
+        self.number += 1
+        at = round(time.time() + self.random.choice([0, 0.2, 1, 3, 6]) + self.random.random(), 3)
+        job = (f"{self.name}-{self.number}", at)
+        if ids := self.create(self.random.choice(["hook", "hook", "pull", "noop"]), [job]):
+            self.load.remember([(ids[0], at)])
+        self.is_over.wait(self.load.pause_s)
+
+
+class Changer(Caller):
+    """Cancels, moves, runs and looks at jobs that were created lately, before and after they are due."""
+
+    def work(self):
+        known = self.load.some_job(self.random)
+        if known is None:
+            self.is_over.wait(0.1)
+            return
+        job_id, _ = known
+        self.random.choice([self.cancel, self.cancel, self.move, self.run_now, self.look])(job_id)
+        self.is_over.wait(self.load.pause_s)
+
+    def cancel(self, job_id):
+        sent, heard, answer, status, reply = self.client.call("POST", f"/v1/jobs/{job_id}/cancel", {})
+        result = None
+        if answer == "ok":
+            result = "cancelled"
+        elif status == 409:
+            answer, result = "ok", reply["result"]
+        elif status == 404:
+            answer, result = "ok", "not_found"
+        self.history.write("cancel", b=sent, t=heard, answer=answer, id=job_id, result=result)
+        if result == "finished":
+            self.history.write("seen", b=sent, t=heard, id=job_id, status=reply["job"]["status"])
+
+    def move(self, job_id):
+        at = round(time.time() + self.random.uniform(0, 5), 3)
+        body = {"action_time": time_text(at)}
+        sent, heard, answer, _, _ = self.client.call("POST", f"/v1/jobs/{job_id}/reschedule", body)
+        self.history.write("move", b=sent, t=heard, answer=answer, id=job_id, at=at)
+
+    def run_now(self, job_id):
+        sent, heard, answer, _, _ = self.client.call("POST", f"/v1/jobs/{job_id}/run", {})
+        self.history.write("move", b=sent, t=heard, answer=answer, id=job_id, at=sent)
+
+    def look(self, job_id):
+        sent, heard, answer, status, reply = self.client.call("GET", f"/v1/jobs/{job_id}")
+        if answer == "ok":
+            self.history.write("seen", b=sent, t=heard, id=job_id, status=reply["status"])
+        elif status == 404:
+            self.history.write("seen", b=sent, t=heard, id=job_id, status="not found")
+
+
+class Consumer(Caller):
+    """Leases jobs; acknowledges most, refuses some, extends some, forgets some, is late with some."""
+
+    def __init__(self, load, name):
+        super().__init__(load, name)
+        self.is_over, self.late = load.is_at_rest, []
+
+    def work(self):
+        sent, heard, answer, _, reply = self.client.call(
+            "POST", "/v1/types/pull/lease", {"max": 100, "wait_ms": 1000}, timeout=5)
+        if answer != "ok":
+            self.is_over.wait(0.2)
+            return
+        items = reply["items"]
+        if items:
+            self.history.write("lease", b=sent, t=heard, type="pull", items=[
+                [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]]
+                for item in items])
+        acks, nacks, kept = [], [], []
+        for item in items:
+            lease = (item["job_id"], item["lease_token"])
+            lot = zlib.crc32(item["biz_id"].encode()) % 100 if item["attempts"] == 1 else 99
+            if lot == 0:
+                self.late.append((time.monotonic() + 3.5, lease))
+            elif lot > 1:  # who draws 1 is forgotten
+                (nacks if lot < 5 else kept if lot < 8 else acks).append(lease)
+        if kept and self.settle("extend", kept, ttr_ms=3000):
+            acks += kept
+        self.settle("ack", acks)
+        self.settle("nack", nacks, delay_ms=700)
+        now = time.monotonic()
+        self.settle("ack", [lease for when, lease in self.late if when <= now])
+        self.late = [(when, lease) for when, lease in self.late if when > now]
+
+    def settle(self, kind, leases, **more):
+        if not leases:
+            return False
+        items = [{"job_id": job_id, "lease_token": token, **({"delay_ms": more["delay_ms"]} if kind == "nack" else {})}
+                 for job_id, token in leases]
+        body = {"items": items, **({"ttr_ms": more["ttr_ms"]} if kind == "extend" else {})}
+        sent, heard, answer, _, reply = self.client.call("POST", f"/v1/leases/{kind}", body)
+        # Of a database that did not answer: "unavailable" or "in_doubt".
+        results = [item["result"] if item["result"] in ("ok", "stale") else "unknown"
+                   for item in reply["items"]] if answer == "ok" else [answer] * len(leases)
+        self.history.write("settle", b=sent, t=heard, answer=answer, kind=kind,
+                           items=[[*lease, result] for lease, result in zip(leases, results)],
+                           **({"delay": more["delay_ms"] / 1000} if kind == "nack" else {}),
+                           **({"until": heard + more["ttr_ms"] / 1000} if kind == "extend" else {}))
+        return True
+
+
+class Load:
+    """All callers. Thread: the main thread; `remember` and `some_job` any."""
+
+    KEPT = 4000  # jobs that changers choose from
+
+    def __init__(self, ports, path, seed, rate, batch, spread_s):
+        self.ports, self.seed, self.rate, self.batch, self.spread_s = ports, seed, rate, batch, spread_s
+        self.pause_s = 0.02
+        self.history = Writer(path)
+        self.is_over, self.is_giving_up, self.is_at_rest = (threading.Event() for _ in range(3))
+        self.known, self.lock = [], threading.Lock()
+        self.batchers = [None] * 3
+        self.batchers = [Batcher(self, f"batcher-{i}") for i in range(3)]
+        self.creators = [Creator(self, f"creator-{i}") for i in range(3)]
+        self.creators += [Changer(self, f"changer-{i}") for i in range(2)]
+        self.consumers = [Consumer(self, f"consumer-{i}") for i in range(2)]
+
+    def remember(self, jobs):
+        with self.lock:
+            self.known += jobs
+            del self.known[:-self.KEPT]
+
+    def some_job(self, rng):
+        with self.lock:
+            return rng.choice(self.known) if self.known else None
+
+    def start(self):
+        for caller in (*self.batchers, *self.creators, *self.consumers):
+            caller.start()
+
+    def stop_creating(self, patience):
+        """The callers get the answers they still wait for."""
+        self.is_over.set()
+        deadline = time.monotonic() + patience
+        for caller in (*self.batchers, *self.creators):
+            caller.join(max(0.0, deadline - time.monotonic()))
+        self.is_giving_up.set()
+        for caller in (*self.batchers, *self.creators):
+            caller.join()
+
+    def stop(self):
+        self.is_at_rest.set()
+        for consumer in self.consumers:
+            consumer.join()
+        self.history.close()
+
+
+def serve(settings, commands):
+    load = Load(**settings)
+    load.start()
+    commands.send("ready")
+    commands.recv()
+    load.stop_creating(60)
+    commands.send("created")
+    commands.recv()
+    load.stop()
+    commands.send("stopped")
+
+
+class LoadProcess:
+    """The load, as the process that started it sees it."""
+
+    def __init__(self, **settings):
+        context = multiprocessing.get_context("spawn")
+        self.commands, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(settings, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.commands.recv()
+
+    def stop_creating(self):
+        self.commands.send("over")
+        self.commands.recv()
+
+    def stop(self):
+        self.commands.send("rest")
+        self.commands.recv()
+        self.process.join()
+
+    def kill(self):
+        self.process.kill()

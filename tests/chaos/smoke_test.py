@@ -1,0 +1,68 @@
+"""Whole clusters under faults, small enough for every run of the tests; and the control that shows a loss is found."""
+import collections
+import os
+import shutil
+import tempfile
+import unittest
+
+from chaos import Run
+from checker import print_violations
+from cluster import FAKETIME, ROOT
+from faults import FAULTS, OF_PATRONI
+from patroni import PatroniCluster
+
+SEED = int(os.environ.get("TOCSIN_CHAOS_SEED", "1"))
+
+
+def folder():
+    return tempfile.mkdtemp(prefix="chaos-", dir=os.environ.get("TOCSIN_TEST_DIR"))
+
+
+def keep(run):
+    """What a run saw outlives it, for whoever wants to know why it failed."""
+    kept = ROOT / "build" / "test-logs" / "chaos"
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(run.folder, kept)
+    print(f"history and logs are in {kept}")
+
+
+class Chaos(unittest.TestCase):
+    def assert_honest(self, run, checker):
+        print_violations(checker.violations)
+        if checker.violations:
+            keep(run)
+        self.assertFalse(checker.violations)
+
+    def test_every_promise_is_kept_under_every_fault(self):
+        self.assertTrue(FAKETIME.exists(), "libfaketime is missing; scripts/install brings it")
+        with Run(folder(), SEED, rate=500, batch=50, spread_s=3, heartbeat_timeout=2) as run:
+            run.start()
+            run.strike_all(seconds=2, pause=0.5)
+            checker = run.finish()
+            run.report.print()
+        self.assert_honest(run, checker)
+        self.assertEqual({fault["name"] for fault in checker.history.faults}, set(FAULTS))
+        self.assertGreater(len(checker.rows), 1000)
+
+    def test_an_asynchronous_standby_that_lags_loses_jobs_and_the_checker_finds_them(self):
+        with Run(folder(), SEED, rate=500, batch=50, spread_s=3, is_synchronous=False, heartbeat_timeout=2) as run:
+            run.start()
+            run.strike([FAULTS["promote"]], seconds=2)
+            checker = run.finish()
+        found = collections.Counter(violation.what for violation in checker.violations)
+        print(dict(found))
+        self.assertGreater(found["acknowledged job lost"], 0)
+        self.assertFalse(found.keys() & {"has not ended", "early", "attempts beyond the limit"})
+
+    def test_patroni_fails_over_and_switches_over_and_nothing_is_lost(self):
+        with Run(folder(), SEED, rate=300, batch=50, spread_s=3, names=(), heartbeat_timeout=2,
+                 kind=PatroniCluster) as run:
+            run.start()
+            before = run.cluster.primary
+            for fault in OF_PATRONI:
+                run.strike([fault], seconds=3)
+                self.assertIsNot(run.cluster.primary, before, fault.about)
+                before = run.cluster.primary
+            checker = run.finish()
+            run.report.print()
+        self.assert_honest(run, checker)

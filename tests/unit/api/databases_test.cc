@@ -1,0 +1,249 @@
+// Jobs in several databases: what is asked of which, and what an answer says when one of them gives none.
+#include <map>
+#include <set>
+
+#include "unit/api/api_fixture.h"
+
+namespace tocsin {
+namespace {
+
+class DatabasesApi : public ApiTest {
+ protected:
+  DatabasesApi() : ApiTest(3) {}
+
+  // A business key whose jobs live there.
+  std::string key_at(Place place, int n = 0) {
+    for (int i = 0;; ++i) {
+      const std::string key = "k-" + std::to_string(i);
+      if (backend.place_of(shard_of(key, kDefaultShards)) == place && n-- == 0) return key;
+    }
+  }
+  std::string batch_of(const std::vector<std::string>& keys, const std::string& more = "") {
+    std::string jobs;
+    for (const std::string& key : keys)
+      jobs += std::string(jobs.empty() ? "" : ",") + R"({"biz_type":"order.unpaid","delay_ms":60000,"biz_id":")" + key +
+              '"' + more + "}";
+    return R"({"jobs":[)" + jobs + "]}";
+  }
+  std::size_t live_at(Place place) { return backend.database_at(place).live().size(); }
+  void kill(Place place) { backend.fails_at[place] = ErrorCode::unavailable; }
+};
+
+TEST_F(DatabasesApi, AJobIsCreatedReadAndCancelledWhereItsShardLives) {
+  for (Place place = 0; place < 3; ++place) {
+    const std::string id = make_job(key_at(place));
+    EXPECT_EQ(live_at(place), 1U);
+    EXPECT_EQ(get("/v1/jobs/" + id).status, 200);
+    EXPECT_EQ(get("/v1/jobs/" + id + "/explain").body.at("database"), backend.database_name(place));
+    EXPECT_EQ(post("/v1/jobs/" + id + "/reschedule", R"({"delay_ms":90000})").status, 200);
+    EXPECT_EQ(post("/v1/jobs/" + id + "/cancel").status, 200);
+    EXPECT_EQ(live_at(place), 0U);
+  }
+}
+
+TEST_F(DatabasesApi, ADeadDatabaseIsNamedAndTheOthersServe) {
+  const std::string there = make_job(key_at(1)), elsewhere = make_job(key_at(2));
+  kill(1);
+  const Answer refused =
+      post("/v1/jobs", R"({"biz_type":"order.unpaid","delay_ms":1,"biz_id":")" + key_at(1, 1) + "\"}");
+  EXPECT_EQ(refused.status, 503);
+  for (const Answer& answer : {refused, get("/v1/jobs/" + there), post("/v1/jobs/" + there + "/cancel")}) {
+    EXPECT_EQ(answer.status, 503) << answer.text;
+    EXPECT_NE(answer.text.find("db1 (db.example"), std::string::npos) << answer.text;
+  }
+  EXPECT_EQ(get("/v1/jobs/" + elsewhere).status, 200);
+  make_job(key_at(0));
+}
+
+TEST_F(DatabasesApi, ADatabaseThatThisNodeWasNotGivenIsNamedToo) {
+  backend.unknown = {2};
+  const Answer answer = post("/v1/jobs/batch", batch_of({key_at(2)}));
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_NE(answer.text.find("db2"), std::string::npos) << answer.text;
+  EXPECT_EQ(live_at(2), 0U);
+}
+
+TEST_F(DatabasesApi, ABatchOverAllDatabasesAnswersInOrderAsIfThereWereOne) {
+  const Answer answer = post("/v1/jobs/batch", batch_of({key_at(2), key_at(0), key_at(1), key_at(2, 1)}));
+  ASSERT_EQ(answer.status, 201) << answer.text;
+  ASSERT_EQ(answer.body.at("items").size(), 4U);
+  const Place wanted[] = {2, 0, 1, 2};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json& item = answer.body.at("items")[i];
+    EXPECT_EQ(backend.place_of(shard_of(std::stoll(item.at("job_id").get<std::string>()))), wanted[i]);
+    EXPECT_EQ(item.at("created"), true);
+  }
+}
+
+TEST_F(DatabasesApi, ABatchIsAllOrNothingInEachDatabaseAndSaysWhatBecameOfEachItem) {
+  kill(1);
+  const Answer answer = post("/v1/jobs/batch", batch_of({key_at(0), key_at(1), key_at(2), key_at(1, 1)}));
+  EXPECT_EQ(answer.status, 503) << answer.text;
+  EXPECT_NE(answer.body.at("detail").get<std::string>().find("db1"), std::string::npos) << answer.text;
+  ASSERT_EQ(answer.body.at("items").size(), 4U) << answer.text;
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(answer.body.at("items")[i].contains("job_id"), i % 2 == 0) << i;
+  EXPECT_EQ(answer.body.at("items")[1].at("error").at("status"), 503);
+  EXPECT_EQ(live_at(0) + live_at(2), 2U);
+}
+
+TEST_F(DatabasesApi, ARefusalUndoesOnlyItsOwnDatabase) {
+  const std::string key = R"(,"idempotency_key":"x")";
+  make_job(key_at(1), key + R"(,"attribute":1)");
+  const Answer answer = post("/v1/jobs/batch", batch_of({key_at(0), key_at(1, 1), key_at(1)}, key));
+  EXPECT_EQ(answer.status, 409) << answer.text;
+  EXPECT_EQ(answer.field(), "jobs[2].idempotency_key");
+  EXPECT_TRUE(answer.body.at("items")[0].contains("job_id"));
+  EXPECT_TRUE(answer.body.at("items")[1].contains("error")) << "undone with its neighbour";
+  EXPECT_EQ(answer.body.at("items")[2].at("error").at("status"), 409);
+  EXPECT_EQ(live_at(0), 1U);
+  EXPECT_EQ(live_at(1), 1U);
+}
+
+TEST_F(DatabasesApi, ABatchThatIsPartialHasAnErrorForEachItemOfADeadDatabase) {
+  kill(2);
+  const Answer answer = post("/v1/jobs/batch?partial=true", batch_of({key_at(2), key_at(0)}));
+  EXPECT_EQ(answer.status, 201) << answer.text;
+  EXPECT_EQ(answer.body.at("items")[0].at("error").at("status"), 503);
+  EXPECT_EQ(answer.body.at("items")[1].at("created"), true);
+}
+
+TEST_F(DatabasesApi, ABatchOfOneDatabaseAnswersAsEver) {
+  kill(1);
+  const Answer answer = post("/v1/jobs/batch", batch_of({key_at(1), key_at(1, 1)}));
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_FALSE(answer.body.contains("items")) << answer.text;
+}
+
+TEST_F(DatabasesApi, AListIsMergedAndPagesThroughAllDatabasesOnce) {
+  std::set<std::string> created;
+  for (int i = 0; i < 25; ++i) created.insert(make_job("j-" + std::to_string(i)));
+  std::vector<JobId> seen;
+  std::string cursor;
+  for (int pages = 0; pages < 10; ++pages) {
+    const Answer page = get("/v1/jobs?limit=4" + cursor);
+    ASSERT_EQ(page.status, 200) << page.text;
+    EXPECT_FALSE(page.body.contains("missing"));
+    for (const Json& item : page.body.at("items")) seen.push_back(std::stoll(item.at("job_id").get<std::string>()));
+    if (page.body.at("next_cursor").is_null()) break;
+    cursor = "&cursor=" + page.body.at("next_cursor").get<std::string>();
+  }
+  EXPECT_EQ(seen.size(), 25U);
+  EXPECT_TRUE(std::ranges::is_sorted(seen, std::greater()));
+  for (const JobId id : seen) EXPECT_TRUE(created.contains(std::to_string(id)));
+}
+
+TEST_F(DatabasesApi, AListSaysWhichDatabaseIsMissingFromIt) {
+  for (Place place = 0; place < 3; ++place) make_job(key_at(place));
+  kill(1);
+  const Answer page = get("/v1/jobs");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.body.at("items").size(), 2U);
+  EXPECT_EQ(page.body.at("missing"), Json::parse(R"(["db1"])"));
+  EXPECT_EQ(get("/v1/jobs?biz_id=" + key_at(1)).status, 503) << "nothing else could answer";
+  const Answer other = get("/v1/jobs?biz_id=" + key_at(2));
+  EXPECT_EQ(other.status, 200);
+  EXPECT_FALSE(other.body.contains("missing")) << "a key lives in one database";
+  EXPECT_EQ(get("/v1/stats").body.at("missing"), Json::parse(R"(["db1"])"));
+  kill(0), kill(2);
+  EXPECT_EQ(get("/v1/jobs").status, 503);
+}
+
+TEST_F(DatabasesApi, OneThatIsKnownToBeAwayIsNotWaitedFor) {
+  backend.silent = {2};
+  EXPECT_EQ(get("/v1/stats").body.at("missing"), Json::parse(R"(["db2"])"));
+  EXPECT_EQ(backend.posted, 2);
+}
+
+TEST_F(DatabasesApi, ShardsOfADeadDatabaseAreListedWithoutTheirNumbers) {
+  make_job(key_at(0));
+  kill(1);
+  const Answer answer = get("/v1/shards");
+  EXPECT_EQ(answer.body.at("missing"), Json::parse(R"(["db1"])"));
+  for (const Json& item : answer.body.at("items")) {
+    const auto place = item.at("shard").get<int>() % 3;
+    EXPECT_EQ(item.at("database"), backend.database_name(place));
+    EXPECT_EQ(item.at("pending_due_soon").is_null(), place == 1);
+  }
+}
+
+TEST_F(DatabasesApi, StatsAddUp) {
+  for (Place place = 0; place < 3; ++place) make_job(key_at(place));
+  EXPECT_EQ(get("/v1/stats").body.at("totals").at("pending"), 3);
+}
+
+TEST_F(DatabasesApi, CancellingManyTellsOfThoseThatNobodyAnsweredFor) {
+  std::map<Place, std::string> ids;
+  for (Place place = 0; place < 3; ++place) ids[place] = make_job(key_at(place));
+  kill(1);
+  backend.fails_at[2] = ErrorCode::in_doubt;
+  const Answer answer =
+      post("/v1/jobs/cancel", R"({"job_ids":[")" + ids[0] + R"(",")" + ids[1] + R"(",")" + ids[2] + R"(","9999999"]})");
+  EXPECT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("cancelled"), Json::array({ids[0]}));
+  EXPECT_EQ(answer.body.at("unavailable"), Json::array({ids[1]}));
+  EXPECT_EQ(answer.body.at("in_doubt"), Json::array({ids[2]}));
+  EXPECT_EQ(answer.body.at("not_found").size(), 1U);
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":")" + key_at(0) + "\"}").body.at("finished"), Json::array({ids[0]}));
+}
+
+TEST_F(DatabasesApi, AcksGoWhereTheirJobsLive) {
+  std::string items;
+  for (Place place = 0; place < 3; ++place)
+    items += (place ? "," : "") + std::string(R"({"lease_token":"0000000000000001","job_id":")") +
+             make_job(key_at(place)) + "\"}";
+  kill(2);
+  const Answer answer = post("/v1/leases/ack", R"({"items":[)" + items + "]}");
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("items")[0].at("result"), "stale");
+  EXPECT_EQ(answer.body.at("items")[1].at("result"), "stale");
+  EXPECT_EQ(answer.body.at("items")[2].at("result"), "unavailable");
+}
+
+TEST_F(DatabasesApi, TypesAreMirroredBeforeTheirAnswer) {
+  EXPECT_EQ(call("PUT", "/v1/types/order.late", R"({"handler":{"kind":"noop"}})").status, 201);
+  for (Place place = 0; place < 3; ++place) {
+    const auto types = backend.database_at(place).list_types();
+    ASSERT_EQ(types.size(), 2U) << place;
+    EXPECT_EQ(types[0].name, "order.late");
+    EXPECT_EQ(types[0].type_id, backend.database.list_types()[0].type_id);
+  }
+}
+
+TEST_F(DatabasesApi, ATypeIsNotDeletedWhileAnyDatabaseHasItsJobsOrCannotTell) {
+  const std::string id = make_job(key_at(2));
+  EXPECT_EQ(call("DELETE", "/v1/types/order.unpaid").status, 409);
+  post("/v1/jobs/" + id + "/cancel");
+  kill(1);
+  const Answer unknown = call("DELETE", "/v1/types/order.unpaid");
+  EXPECT_EQ(unknown.status, 503);
+  EXPECT_NE(unknown.text.find("db1"), std::string::npos);
+  backend.fails_at.clear();
+  EXPECT_EQ(call("DELETE", "/v1/types/order.unpaid").status, 200);
+}
+
+TEST_F(DatabasesApi, BulkRetriesKeepTheirLimitOverAllDatabases) {
+  for (Place place = 0; place < 3; ++place) {
+    FakeDatabase& database = backend.database_at(place);
+    database.mirror_types(backend.database.list_types());
+    for (int i = 0; i < 2; ++i) {
+      const std::string id = make_job(key_at(place, i));
+      FakeJobStore store(database);
+      backend.time += std::chrono::minutes(2);
+      const std::array jobs{JobId{std::stoll(id)}};
+      const std::array ttr{Duration(std::chrono::seconds(30))};
+      const auto claimed = store.claim(jobs, ttr, {.seed = i + 1, .node = "n"});
+      ASSERT_TRUE(claimed && claimed->size() == 1);
+      const std::array outcome{
+          FinishRequest{jobs[0], claimed->front().token, FinishRequest::Kind::dead, Duration(0), "x"}};
+      ASSERT_TRUE(store.finish(outcome, "n"));
+    }
+  }
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","limit":3})").body.at("retried"), 3);
+  kill(1);
+  const Answer rest = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
+  EXPECT_EQ(rest.body.at("missing"), Json::parse(R"(["db1"])")) << rest.text;
+  EXPECT_EQ(rest.body.at("retried"), 2);
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,105 @@
+#include "delivery/circuit_breaker.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+using State = CircuitBreaker::State;
+
+class Breaker : public testing::Test {
+ protected:
+  void fail(int n) {
+    for (int i = 0; i < n; ++i) breaker_.failed(*breaker_.admit(now_), now_);
+  }
+  // Fails the one attempt that is allowed after the pause; the pause that follows.
+  Duration fail_probe() {
+    now_ = std::max(now_, breaker_.pause_end());
+    breaker_.failed(*breaker_.admit(now_), now_);
+    return breaker_.pause_left(now_);
+  }
+
+  MonoTime now_{1000s};
+  CircuitBreaker breaker_{{.failures = 3, .first_pause = 1s, .longest_pause = 5s}};
+};
+
+TEST_F(Breaker, OpensAfterARowOfFailures) {
+  fail(2);
+  EXPECT_EQ(breaker_.state(now_), State::closed);
+  EXPECT_FALSE(breaker_.answered()) << "nothing changed";
+  fail(2);
+  EXPECT_EQ(breaker_.state(now_), State::closed) << "the row was broken by an answer";
+  EXPECT_TRUE(breaker_.failed(*breaker_.admit(now_), now_));
+  EXPECT_EQ(breaker_.state(now_), State::open);
+  EXPECT_EQ(breaker_.pause_left(now_), 1s);
+  EXPECT_FALSE(breaker_.admit(now_ + 999ms));
+}
+
+TEST_F(Breaker, TriesOneAtATimeAfterThePause) {
+  fail(3);
+  now_ += 1s;
+  EXPECT_EQ(breaker_.state(now_), State::half_open);
+  const auto probe = breaker_.admit(now_);
+  ASSERT_TRUE(probe);
+  EXPECT_FALSE(breaker_.admit(now_ + 100s));
+  EXPECT_TRUE(breaker_.answered());
+  EXPECT_EQ(breaker_.state(now_), State::closed);
+  EXPECT_TRUE(breaker_.admit(now_));
+  EXPECT_TRUE(breaker_.admit(now_));
+}
+
+TEST_F(Breaker, PausesLongerAndLongerWhileItStaysSilent) {
+  fail(3);
+  EXPECT_EQ(fail_probe(), 2s);
+  EXPECT_EQ(fail_probe(), 4s);
+  EXPECT_EQ(fail_probe(), 5s);
+  EXPECT_EQ(fail_probe(), 5s);
+}
+
+TEST_F(Breaker, RemembersItsPauseThroughAShortRecovery) {
+  fail(3);
+  fail_probe();
+  now_ = breaker_.pause_end();
+  breaker_.admit(now_);
+  breaker_.answered();
+  fail(3);
+  EXPECT_EQ(breaker_.pause_left(now_), 4s);
+  now_ = breaker_.pause_end();
+  breaker_.admit(now_);
+  breaker_.answered();
+  now_ += 5s;
+  fail(3);
+  EXPECT_EQ(breaker_.pause_left(now_), 1s) << "it had been well for long enough";
+}
+
+TEST_F(Breaker, LearnsNothingFromAttemptsThatBeganBeforeTheChange) {
+  const auto old = breaker_.admit(now_);
+  fail(3);
+  EXPECT_FALSE(breaker_.failed(*old, now_));
+  EXPECT_FALSE(breaker_.abandoned(*old));
+  now_ += 1s;
+  const auto probe = breaker_.admit(now_);
+  EXPECT_FALSE(breaker_.failed(*old, now_)) << "the probe is still on its way";
+  EXPECT_EQ(breaker_.state(now_), State::half_open);
+  EXPECT_TRUE(breaker_.failed(*probe, now_));
+  EXPECT_EQ(breaker_.pause_left(now_), 2s);
+}
+
+TEST_F(Breaker, TakesAnyAnswerForLife) {
+  fail(3);
+  EXPECT_TRUE(breaker_.answered()) << "of an attempt that began earlier";
+  EXPECT_EQ(breaker_.state(now_), State::closed);
+}
+
+TEST_F(Breaker, GivesTheNextATryWhenAProbeWasAbandoned) {
+  fail(3);
+  now_ += 1s;
+  const auto probe = breaker_.admit(now_);
+  EXPECT_TRUE(breaker_.abandoned(*probe));
+  EXPECT_EQ(breaker_.state(now_), State::half_open);
+  EXPECT_TRUE(breaker_.admit(now_));
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,178 @@
+#include "delivery/sql_handler.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <latch>
+#include <stdexcept>
+
+#include "support/fake_functions.h"
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = Outcome::Kind;
+
+TEST(SqlAnswer, MeansDoneLaterOrDead) {
+  EXPECT_EQ(outcome_of(std::nullopt)->kind, Kind::done);
+  EXPECT_EQ(outcome_of(R"({"retry_ms": 1500})")->kind, Kind::retry);
+  EXPECT_EQ(outcome_of(R"({"retry_ms": 1500})")->retry_after, Duration(1500ms));
+  EXPECT_EQ(outcome_of(R"({"retry_ms": 0})")->retry_after, Duration(0));
+  EXPECT_EQ(outcome_of(R"({"dead": "no such order"})")->kind, Kind::dead);
+  EXPECT_EQ(outcome_of(R"({"dead": "no such order"})")->message, "no such order");
+}
+
+TEST(SqlAnswer, AnythingElseIsAnErrorThatShowsIt) {
+  for (const char* answer :
+       {"null", "true", "7", R"("done")", "[]", "{}", R"({"done": true})", R"({"retry_ms": "1"})",
+        R"({"retry_ms": -1})", R"({"retry_ms": 1.5})", R"({"retry_ms": 1e300})", R"({"retry_ms": null})",
+        R"({"dead": null})", R"({"dead": 1})", R"({"dead": "x", "retry_ms": 1})", "not json"}) {
+    const auto outcome = outcome_of(answer);
+    ASSERT_FALSE(outcome) << answer;
+    EXPECT_NE(outcome.error().message.find(answer), std::string::npos) << outcome.error().message;
+  }
+}
+
+class SteadyClock final : public Clock {
+ public:
+  MonoTime now() const override { return MonoTime(Duration(1'000'000'000)); }
+};
+
+// One thread, so that the fake database, which has one owner, is safe.
+class SqlHandlerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    business_.functions["done"] = [](const Job& job, auto& effects) {
+      ++effects[job.biz_id];
+      return std::nullopt;
+    };
+    business_.functions["picky"] = [](const Job& job, auto& effects) -> std::optional<std::string> {
+      ++effects[job.biz_id];
+      if (job.biz_id.starts_with("bad")) throw std::runtime_error("not " + job.biz_id);
+      return {};
+    };
+    BizType type = type_of("done");
+    type.type_id = database_.put_type(type, now_).type.type_id;
+    type_id_ = type.type_id;
+    kind_.emplace(FunctionDatabases{1, [](Shard) { return 0; }, [this](int) { return new_store(); }}, 1, "node-a",
+                  clock_);
+  }
+  static BizType type_of(const std::string& function) {
+    BizType type;
+    type.name = "order.unpaid";
+    type.handler_kind = "sql";
+    type.handler_json = R"({"kind":"sql","function":"shop.)" + function + "\"}";
+    return type;
+  }
+  std::vector<ClaimedJob> claimed(const std::vector<std::string>& biz_ids) {
+    std::vector<NewJob> jobs;
+    for (const std::string& biz_id : biz_ids) {
+      NewJob& job = jobs.emplace_back();
+      job.biz_id = biz_id;
+      job.type_id = type_id_;
+      job.when.in = Duration(0);
+    }
+    const auto created = database_.create(jobs, CreateMode::each_by_itself, now_);
+    std::vector<JobId> ids;
+    for (const CreateReply& reply : *created) ids.push_back(reply.job_id);
+    auto won = database_.claim(ids, std::vector<Duration>(ids.size(), 30s), {77, "node-a"}, now_);
+    for (ClaimedJob& job : won) job.lease_deadline = clock_.now() + 30s;
+    return won;
+  }
+  std::map<std::string, Outcome> run(const std::string& function, const std::vector<ClaimedJob>& jobs) {
+    const auto handler = kind_->make(type_of(function));
+    std::mutex mutex;
+    std::map<std::string, Outcome> outcomes;
+    std::latch ended(static_cast<std::ptrdiff_t>(jobs.size()));
+    for (const ClaimedJob& job : jobs) {
+      handler->start(job, [&, biz_id = job.job.biz_id](Outcome outcome) {
+        {
+          std::lock_guard lock(mutex);
+          outcomes[biz_id] = std::move(outcome);
+        }
+        ended.count_down();
+      });
+    }
+    ended.wait();
+    return outcomes;
+  }
+
+  WallTime now_{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
+  SteadyClock clock_;
+  FakeDatabase database_{[this] { return now_; }, 4};
+  FakeBusiness business_;
+  int lose_answers_ = 0;  // of the next session
+  TypeId type_id_ = 0;
+  std::optional<SqlKind> kind_;
+
+ private:
+  std::unique_ptr<FunctionStore> new_store() {
+    auto store = std::make_unique<FakeFunctionStore>(database_, business_);
+    store->lose_answers = lose_answers_;
+    return store;
+  }
+};
+
+TEST_F(SqlHandlerTest, TellsThatItHasWrittenTheOutcome) {
+  const auto outcomes = run("done", claimed({"a", "b", "c"}));
+  for (const auto& [biz_id, outcome] : outcomes) {
+    EXPECT_EQ(outcome.kind, Kind::done);
+    EXPECT_TRUE(outcome.is_written);
+  }
+  EXPECT_EQ(database_.history().size(), 3U);
+}
+
+TEST_F(SqlHandlerTest, FindsTheFailingOneAndFinishesTheRest) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) names.push_back((i == 13 || i == 14 ? "bad" : "good") + std::to_string(i));
+  for (const auto& [biz_id, outcome] : run("picky", claimed(names))) {
+    const bool is_bad = biz_id.starts_with("bad");
+    EXPECT_EQ(outcome.kind, is_bad ? Kind::retry : Kind::done) << biz_id;
+    EXPECT_EQ(outcome.is_written, !is_bad);
+    EXPECT_EQ(outcome.message, is_bad ? "not " + biz_id : "");
+    EXPECT_EQ(business_.effects[biz_id], is_bad ? 0 : 1) << biz_id;
+  }
+}
+
+// The outcome is not known, so the handler asks for a retry; the token, which the commit has used up, refuses it.
+TEST_F(SqlHandlerTest, AnAnswerLostAfterTheCommitChangesNothing) {
+  lose_answers_ = 1;
+  const auto jobs = claimed({"a"});
+  const auto outcome = run("done", jobs)["a"];
+  EXPECT_EQ(outcome.kind, Kind::retry);
+  EXPECT_FALSE(outcome.is_written);
+  const auto replies = database_.finish(
+      {{jobs[0].job.job_id, jobs[0].token, FinishRequest::Kind::retry, Duration(0), outcome.message}}, "node-a", now_);
+  EXPECT_EQ(replies[0], FinishReply::stale);
+  EXPECT_EQ(database_.history().begin()->second.job.status, JobStatus::done);
+  EXPECT_EQ(run("done", jobs)["a"].kind, Kind::not_started) << "repeated, it calls nothing";
+  EXPECT_EQ(business_.effects["a"], 1);
+}
+
+TEST_F(SqlHandlerTest, StartsNothingAfterItsLeaseNorAfterTheStop) {
+  auto jobs = claimed({"a"});
+  jobs[0].lease_deadline = clock_.now();
+  EXPECT_EQ(run("done", jobs)["a"].kind, Kind::not_started);
+  kind_->stop(0s);
+  EXPECT_EQ(run("done", claimed({"b"}))["b"].kind, Kind::not_started);
+  EXPECT_EQ(business_.effects["a"] + business_.effects["b"], 0);
+}
+
+TEST_F(SqlHandlerTest, RefusesSettingsByName) {
+  BizType type = type_of("done");
+  EXPECT_FALSE(kind_->check(type));
+  for (const auto& [json, field] : {std::pair(R"({"kind":"sql"})", "handler.function"),
+                                    {R"({"kind":"sql","function":7})", "handler.function"},
+                                    {R"({"kind":"sql","function":"done"})", "handler.function"},
+                                    {R"({"kind":"sql","function":"shop.missing"})", "handler.function"},
+                                    {R"({"kind":"sql","function":"shop.done","x":1})", "handler.x"}}) {
+    type.handler_json = json;
+    const auto error = kind_->check(type);
+    ASSERT_TRUE(error) << json;
+    EXPECT_EQ(error->field, field) << json;
+  }
+}
+
+}  // namespace
+}  // namespace tocsin

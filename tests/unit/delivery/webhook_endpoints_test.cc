@@ -1,0 +1,213 @@
+// Which endpoints webhooks may call, which deserve it now, and how many requests they bear at once.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <atomic>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <thread>
+
+#include "delivery/resolver.h"
+#include "unit/delivery/webhook_fixture.h"
+
+namespace tocsin {
+namespace {
+
+// What a name resolves to is the test's to say.
+class FixedResolver final : public Resolver {
+ public:
+  explicit FixedResolver(std::vector<const char*> texts) {
+    for (const char* text : texts) addresses_.push_back(boost::asio::ip::make_address(text));
+  }
+  void resolve(const std::string&, Done done) override { done({}, addresses_); }
+
+ private:
+  Addresses addresses_;
+};
+
+class WebhookToSeveralAddresses : public Webhook {
+ protected:
+  WebhookToSeveralAddresses()
+      : Webhook({"1.2.3",
+                 {.resolver = std::make_shared<FixedResolver>(
+                      std::vector<const char*>{"169.254.169.254", "::ffff:10.0.0.1", "0.0.0.0", "127.0.0.1"})}}) {}
+};
+
+TEST_F(WebhookToSeveralAddresses, ConnectsOnlyToThoseThatMayBeCalled) {
+  ScriptedServer server(always(kOk));
+  const Outcome outcome = deliver("http://shop.example:" + std::to_string(server.port()) + "/");
+  EXPECT_EQ(outcome.kind, Kind::done) << outcome.message;
+  EXPECT_EQ(server.connections(), 1);
+}
+
+class WebhookToForbiddenAddresses : public Webhook {
+ protected:
+  WebhookToForbiddenAddresses()
+      : Webhook(
+            {"1.2.3",
+             {.resolver = std::make_shared<FixedResolver>(std::vector<const char*>{"0.0.0.0", "::", "10.0.0.1"})}}) {}
+};
+
+TEST_F(WebhookToForbiddenAddresses, ConnectsNowhere) {
+  ScriptedServer server(always(kOk));
+  const Outcome outcome = deliver("http://shop.example:" + std::to_string(server.port()) + "/");
+  EXPECT_EQ(outcome.kind, Kind::retry);
+  EXPECT_NE(outcome.message.find("refused"), std::string::npos) << outcome.message;
+  EXPECT_EQ(outcome.message.find("10.0.0.1"), std::string::npos) << "what names resolve to inside is nobody's business";
+  EXPECT_EQ(server.connections(), 0);
+}
+
+TEST_F(Webhook, ConnectsToNoForbiddenAddressHoweverItIsSpelt) {
+  ScriptedServer server(always(kOk));
+  const std::string port = std::to_string(server.port());
+  for (const char* host : {"0.0.0.0", "0", "[::]", "[::ffff:0.0.0.0]", "0x0.0", "00000000"}) {
+    const Outcome outcome = deliver("http://" + std::string(host) + ":" + port + "/");
+    EXPECT_EQ(outcome.kind, Kind::retry) << host;
+    EXPECT_NE(outcome.message.find("refused"), std::string::npos) << outcome.message;
+  }
+  EXPECT_EQ(server.connections(), 0);
+  EXPECT_EQ(deliver("http://2130706433:" + port + "/").kind, Kind::done) << "127.0.0.1 in a spelling of its own";
+}
+
+TEST_F(Webhook, NamesAnAddressThatMayNotBeCalledWhenTheTypeIsWritten) {
+  const auto field_at_fault = [this](const std::string& url) {
+    BizType type;
+    type.ttr = 30s;
+    type.handler_json = json{{"kind", "webhook"}, {"url", url}}.dump();
+    const auto error = client_.check(type);
+    return error ? error->field : "";
+  };
+  EXPECT_EQ(field_at_fault("http://169.254.169.254/latest/meta-data"), "handler.url");
+  EXPECT_EQ(field_at_fault("http://[::ffff:10.0.0.1]/"), "handler.url");
+  EXPECT_EQ(field_at_fault("http://0xa000001/"), "handler.url");
+  EXPECT_EQ(field_at_fault("http://127.0.0.1/"), "");
+  EXPECT_EQ(field_at_fault("http://localhost/"), "");
+}
+
+TEST_F(Webhook, HandsOverWhatIsAcknowledgedLater) {
+  ScriptedServer server(always(answer("202 Accepted")));
+  ClaimedJob job = a_job();
+  job.token = 0x1234;
+  job.job.fire_at = WallTime(std::chrono::seconds(1772366430));
+  EXPECT_EQ(deliver(url_of(server), {{"async", true}}, job).kind, Kind::handed_over);
+  ReceivedRequest request = server.requests().at(0);
+  EXPECT_EQ(request.headers["tocsin-lease-token"], "0000000000001234");
+  EXPECT_EQ(request.headers["tocsin-lease-until"], "2026-03-01T12:00:30.000000Z");
+
+  EXPECT_EQ(deliver(url_of(server), {{"async", false}}, job).kind, Kind::done);
+  EXPECT_FALSE(server.requests().at(1).headers.contains("tocsin-lease-token")) << "who is not asked needs no key";
+  ScriptedServer prompt(always(answer("200 OK")));
+  EXPECT_EQ(deliver(url_of(prompt), {{"async", true}}, job).kind, Kind::done);
+}
+
+class WebhookWithBreaker : public Webhook {
+ protected:
+  WebhookWithBreaker() : Webhook({"1.2.3", {}, {.failures = 3, .first_pause = 30s}}) {}
+};
+
+TEST_F(WebhookWithBreaker, SpendsNoAttemptsOnAnEndpointThatAnswersNothing) {
+  ScriptedServer mute([](ScriptedServer::Peer& peer) { peer.read_request(); });  // and closes
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(deliver(url_of(mute)).kind, Kind::retry);
+  for (int i = 0; i < 3; ++i) {
+    const Outcome outcome = deliver(url_of(mute));
+    EXPECT_EQ(outcome.kind, Kind::not_started);
+    EXPECT_GT(outcome.retry_after, 1s);
+  }
+  EXPECT_EQ(mute.requests().size(), 3u);
+  ScriptedServer other(always(kOk));
+  EXPECT_EQ(deliver(url_of(other)).kind, Kind::done) << "another endpoint has nothing to do with it";
+}
+
+TEST_F(WebhookWithBreaker, TakesARefusalForAnAnswer) {
+  ScriptedServer server(always(answer("503 Busy")));
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(deliver(url_of(server)).kind, Kind::retry);
+}
+
+class WebhookWithShortPause : public Webhook {
+ protected:
+  WebhookWithShortPause() : Webhook({"1.2.3", {}, {.failures = 1, .first_pause = 20ms}}) {}
+};
+
+TEST_F(WebhookWithShortPause, TellsHowMuchRoomThereIsAndTriesAgain) {
+  std::atomic<bool> is_well{false};
+  ScriptedServer server([&](ScriptedServer::Peer& peer) {
+    while (peer.read_request() && is_well && peer.write(kOk)) {
+    }
+  });
+  BizType type;
+  type.name = "order.unpaid";
+  type.handler_json = json{{"kind", "webhook"}, {"url", url_of(server)}}.dump();
+  const auto handler = client_.make(type);
+  EXPECT_EQ(handler->room(), 512u);
+  EXPECT_EQ(deliver(url_of(server)).kind, Kind::retry);
+  EXPECT_LE(handler->room(), 1u);
+  EXPECT_NE(handler->hold_reason().find("has not answered"), std::string::npos) << handler->hold_reason();
+  is_well = true;
+  while (deliver(url_of(server)).kind != Kind::done) {
+  }
+  EXPECT_EQ(handler->room(), 512u);
+  EXPECT_EQ(handler->hold_reason(), "");
+}
+
+// Answers nobody before so many requests have come. One thread.
+class PatientServer {
+ public:
+  explicit PatientServer(std::size_t wanted) : wanted_(wanted), thread_([this] { accept(), io_.run(); }) {}
+  ~PatientServer() {
+    io_.stop();
+    thread_.join();
+  }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()) + "/"; }
+
+ private:
+  using Socket = boost::asio::ip::tcp::socket;
+
+  void accept() {
+    acceptor_.async_accept([this](const boost::system::error_code& ec, Socket socket) {
+      if (ec) return;
+      read(std::make_shared<Socket>(std::move(socket)));
+      accept();
+    });
+  }
+  void read(const std::shared_ptr<Socket>& socket) {
+    auto text = std::make_shared<std::array<char, 4096>>();
+    socket->async_read_some(boost::asio::buffer(*text), [this, socket, text](const auto& ec, std::size_t) {
+      if (ec) return;
+      waiting_.push_back(socket);
+      if (waiting_.size() < wanted_) return;
+      for (const auto& each : waiting_) boost::asio::write(*each, boost::asio::buffer(std::string_view(kOk)));
+    });
+  }
+
+  const std::size_t wanted_;
+  boost::asio::io_context io_{1};
+  boost::asio::ip::tcp::acceptor acceptor_{io_, {boost::asio::ip::address_v4::loopback(), 0}};
+  std::vector<std::shared_ptr<Socket>> waiting_;
+  std::thread thread_;
+};
+
+class WebhookWithManyConnections : public Webhook {
+ protected:
+  static constexpr int kMany = 2000;
+  WebhookWithManyConnections() : Webhook({"1.2.3", {.max_connections = kMany}}) {
+    rlimit files{};
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+};
+
+TEST_F(WebhookWithManyConnections, HasThousandsOfRequestsInFlight) {
+  PatientServer server(kMany);
+  std::vector<std::future<Outcome>> outcomes;
+  for (int i = 0; i < kMany; ++i) outcomes.push_back(begin(server.url()));
+  int done = 0;
+  for (auto& outcome : outcomes) done += outcome.get().kind == Kind::done;
+  EXPECT_EQ(done, kMany);
+}
+
+}  // namespace
+}  // namespace tocsin
