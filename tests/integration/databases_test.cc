@@ -7,6 +7,7 @@
 #include "support/node_process.h"
 #include "support/server.h"
 #include "support/test_database.h"
+#include "tocsin/shard.h"
 
 namespace tocsin {
 namespace {
