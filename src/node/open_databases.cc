@@ -20,11 +20,14 @@ struct Named {
   std::optional<Error> silence;              // of one that does not
 };
 
-SessionConfig session_of(const std::string& url) {
+enum class Patience { usual, without_end };  // a migration takes as long as it takes
+
+SessionConfig session_of(const std::string& url, Patience patience = Patience::usual) {
   SessionConfig session;
   session.url = url;
   session.application = "tocsin setup";
   session.has_pinned_plans = false;
+  if (patience == Patience::without_end) session.statement_timeout_ms = 0;
   return session;
 }
 
@@ -43,9 +46,9 @@ Result<std::vector<Named>> read_names(const NodeConfig& config) {
 }
 
 // Asks each what it is. Error: a standby, or the same database twice under whatever spelling.
-Status identify_all(std::vector<Named>& all, std::deque<Session>& sessions) {
+Status identify_all(std::vector<Named>& all, std::deque<Session>& sessions, Patience patience) {
   for (Named& named : all) {
-    auto identity = identify(sessions.emplace_back(session_of(named.given.url)));
+    auto identity = identify(sessions.emplace_back(session_of(named.given.url, patience)));
     if (!identity) {
       named.silence = identity.error();
       continue;
@@ -151,7 +154,7 @@ Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& 
   auto all = read_names(config);
   if (!all) return all.error();
   std::deque<Session> sessions;
-  if (auto done = identify_all(*all, sessions); !done) return done;
+  if (auto done = identify_all(*all, sessions, Patience::without_end); !done) return done;
   for (const Named& named : *all)
     if (named.silence && (!may_miss || &named == &all->front())) return about(named.address, *named.silence);
   std::optional<int> shards = config.shards;
@@ -182,7 +185,7 @@ Result<OpenDatabases> open_databases(const NodeConfig& config) {
   auto all = read_names(config);
   if (!all) return all.error();
   std::deque<Session> sessions;
-  if (auto done = identify_all(*all, sessions); !done) return done.error();
+  if (auto done = identify_all(*all, sessions, Patience::usual); !done) return done.error();
   Named& home = all->front();
   if (home.silence) return about(home.address, *home.silence);
   const auto installed = check_installation(sessions.front(), config.shards);

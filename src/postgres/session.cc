@@ -159,7 +159,7 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
       WatchedCall call(connection_->sock(), patience(config_));
       work(*connection_);
     }
-    if (!is_demoted(*connection_)) return {};
+    if (config_.is_any_server || !is_demoted(*connection_)) return {};
     // What was read may be the past, and so would be all that is read here from now on. A write did happen.
     disconnect();
     if (is_write) return {};

@@ -124,7 +124,7 @@ TEST(DatabaseName, RefusesWhatIsNoUrlWithoutRepeatingItsPassword) {
 TEST(DatabaseUrl, MayHaveANameInFront) {
   const std::tuple<const char*, const char*, const char*> table[] = {
       {"postgresql://db/shop", "", "postgresql://db/shop"},
-      {"eu-1=postgresql://db/shop?options=-c%20a=b", "eu-1", "postgresql://db/shop?options=-c%20a=b"},
+      {"eu-1=postgresql://db/shop?options=-c%20a%3Db", "eu-1", "postgresql://db/shop?options=-c%20a%3Db"},
       {"Eu.2=host=db dbname=shop", "Eu.2", "host=db dbname=shop"},
       {"host=db dbname=shop", "", "host=db dbname=shop"},
       {"host=postgres://db", "host", "postgres://db"},  // nobody's host
