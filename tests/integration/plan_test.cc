@@ -187,9 +187,10 @@ TEST_F(Plans, LanesAreBoundedByTimeInTheIndexNotBehindIt) {
     ASSERT_NE(condition, std::string::npos) << plan;
     const std::string line = plan.substr(condition, plan.find('\n', condition) - condition);
     EXPECT_NE(line.find("type_id = "), std::string::npos) << statement.name << ": " << line;
-    if (!is_from_the_beginning)
+    if (!is_from_the_beginning) {
       EXPECT_NE(line.find(is_lane ? "fire_at >= " : "ROW(fire_at, (job_id + 0)) > "), std::string::npos)
           << statement.name << ": " << line;
+    }
     EXPECT_NE(line.find(is_lane ? "fire_at <= " : "fire_at < "), std::string::npos) << statement.name << ": " << line;
   }
 }

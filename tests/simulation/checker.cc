@@ -224,13 +224,14 @@ void Checker::check_flow(const FakeDatabase::Change& change, const Record& befor
   if (change.kind == Kind::dropped && is_steady && !type.is_too_late(before.row.fire_at, change.db_now))
     fail("late", name + " was dropped although it is only " + ms(late) + " late");
   if (!faults_ended_ || (change.kind != Kind::claimed && change.kind != Kind::fired)) return;
-  // What was in memory, or on its way, while the database was slow or its clock was set is not late, however long it
-  // waited.
+  // What was let go before the faults ended counts when its call arrives, however long that was on its way; and a node
+  // learns that the database's clock was set from the answer to a scan that was sent afterwards.
   const bool is_settled = scheduler_.now() > *faults_ended_ + kSoon;
-  if (type.drop_older_than && is_settled && late > *type.drop_older_than + kSoon)
+  if (!is_settled) return;
+  if (type.drop_older_than && late > *type.drop_older_than + kSoon)
     fail("late", name + " runs, " + ms(late) + " late");
   if (type.rate_per_s) check_rate(type, *type.rate_per_s, paced_[type.type_id], "rate_per_s");
-  if (type.catch_up_rate_per_s && is_settled && late > kLookahead + 4 * kSoon)
+  if (type.catch_up_rate_per_s && late > kLookahead + 4 * kSoon)
     check_rate(type, *type.catch_up_rate_per_s, caught_up_[type.type_id], "catch_up.rate_per_s");
   if (is_calm_ && type.is_paused(change.db_now) && scheduler_.now() > paused_at_[type.type_id] + kSoon / 10)
     fail("pause", name + " starts while its type is paused");
