@@ -228,8 +228,7 @@ void Checker::check_flow(const FakeDatabase::Change& change, const Record& befor
   // learns that the database's clock was set from the answer to a scan that was sent afterwards.
   const bool is_settled = scheduler_.now() > *faults_ended_ + kSoon;
   if (!is_settled) return;
-  if (type.drop_older_than && late > *type.drop_older_than + kSoon)
-    fail("late", name + " runs, " + ms(late) + " late");
+  if (type.drop_older_than && late > *type.drop_older_than + kSoon) fail("late", name + " runs, " + ms(late) + " late");
   if (type.rate_per_s) check_rate(type, *type.rate_per_s, paced_[type.type_id], "rate_per_s");
   if (type.catch_up_rate_per_s && late > kLookahead + 4 * kSoon)
     check_rate(type, *type.catch_up_rate_per_s, caught_up_[type.type_id], "catch_up.rate_per_s");
