@@ -170,6 +170,36 @@ CREATE FUNCTION tocsin.lives_here(shard smallint) RETURNS boolean
   SELECT coalesce(shard = ANY (p.shards), true) FROM tocsin.place p
 $$;
 
+-- Name: biz_type; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.biz_type (
+    type_id integer NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    handler jsonb NOT NULL,
+    ttr_ms bigint NOT NULL,
+    max_attempts smallint NOT NULL,
+    backoff jsonb NOT NULL,
+    max_running integer,
+    rate_per_s double precision,
+    catch_up jsonb NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
+    paused_until timestamp with time zone,
+    removed_at timestamp with time zone,
+    gmt_create timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    gmt_modified timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT biz_type_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+    CONSTRAINT biz_type_max_running_check CHECK ((max_running > 0)),
+    CONSTRAINT biz_type_name_check CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 128))),
+    CONSTRAINT biz_type_rate_per_s_check CHECK ((rate_per_s > (0)::double precision)),
+    CONSTRAINT biz_type_ttr_ms_check CHECK ((ttr_ms > 0))
+);
+
+-- Name: permits_of(tocsin.biz_type, smallint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.permits_of(kind tocsin.biz_type, limit_kind smallint) RETURNS integer
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE limit_kind WHEN 0 THEN COALESCE((kind).max_running, 0) WHEN 1 THEN CASE WHEN ((kind).rate_per_s IS NULL) THEN 0 ELSE 1000 END ELSE CASE WHEN (((kind).catch_up ->> 'rate_per_s'::text) IS NULL) THEN 0 ELSE 1000 END END;
+
 -- Name: refuse_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.refuse_shard(shard smallint) RETURNS boolean
@@ -182,6 +212,47 @@ BEGIN
   END IF;
   RAISE EXCEPTION 'shard % does not live in the database %', shard, (SELECT p.name FROM tocsin.place p)
     USING ERRCODE = 'TC001', HINT = 'Use the database that /v1/shards names for this shard, or REST on any node.';
+END $$;
+
+-- Name: renew_permits(bigint, bigint, bigint, integer[], smallint[], integer[], integer[], integer[], integer[], bigint[]); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.renew_permits(node bigint, number bigint, ttl_us bigint, type_ids integer[], kinds smallint[], helds integer[], wanteds integer[], needs integer[], useds integer[], leases_us bigint[]) RETURNS TABLE(ord bigint, total integer, node_id bigint, granted integer, need integer, used integer, is_expired boolean, db_now timestamp with time zone)
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+  now_ timestamptz;
+BEGIN
+  PERFORM 1 FROM tocsin.biz_type t WHERE t.type_id = ANY (type_ids) ORDER BY t.type_id FOR NO KEY UPDATE;
+  now_ := clock_timestamp();
+  -- The clock was set back: what was granted before counts from now on.
+  UPDATE tocsin.permit p SET renewed_at = now_ WHERE p.type_id = ANY (type_ids) AND p.renewed_at > now_;
+  DELETE FROM tocsin.permit p
+   WHERE p.type_id = ANY (type_ids) AND p.node_id <> renew_permits.node AND p.renewed_at + p.ttl + p.lease < now_;
+  INSERT INTO tocsin.permit AS p (type_id, limit_kind, node_id, granted, need, used, request_no, renewed_at, ttl, lease)
+  SELECT r.type_id, r.kind, renew_permits.node,
+         b.base + greatest(0, least(r.wanted - b.base, tocsin.permits_of(t, r.kind) - b.others - b.base)),
+         r.need, r.used, number, now_, ttl_us * interval '1 microsecond',
+         -- What was started under a longer lease goes on.
+         greatest(r.lease_us * interval '1 microsecond', b.lease_left)
+    FROM unnest(type_ids, kinds, helds, wanteds, needs, useds, leases_us) r (type_id, kind, held, wanted, need, used, lease_us)
+    JOIN tocsin.biz_type t ON t.type_id = r.type_id
+   CROSS JOIN LATERAL (
+     SELECT least(r.held, coalesce(sum(o.granted) FILTER (WHERE o.node_id = renew_permits.node), 0))::integer AS base,
+            coalesce(sum(o.granted) FILTER (WHERE o.node_id <> renew_permits.node), 0)::integer AS others,
+            max(o.lease - (now_ - o.renewed_at)) FILTER (WHERE o.node_id = renew_permits.node) AS lease_left
+       FROM tocsin.permit o WHERE o.type_id = r.type_id AND o.limit_kind = r.kind) b
+  ON CONFLICT (type_id, limit_kind, node_id) DO UPDATE
+    SET granted = excluded.granted, need = excluded.need, used = excluded.used, request_no = excluded.request_no,
+        renewed_at = excluded.renewed_at, ttl = excluded.ttl, lease = excluded.lease
+  WHERE p.request_no < excluded.request_no;
+  RETURN QUERY
+  SELECT r.ord, coalesce(tocsin.permits_of(t, r.kind), 0), p.node_id, p.granted, p.need, p.used, p.renewed_at + p.ttl < now_, now_
+    FROM unnest(type_ids, kinds) WITH ORDINALITY r (type_id, kind, ord)
+    LEFT JOIN tocsin.biz_type t ON t.type_id = r.type_id
+    LEFT JOIN tocsin.permit p ON p.type_id = r.type_id AND p.limit_kind = r.kind
+   ORDER BY r.ord, p.node_id;
 END $$;
 
 -- Name: set_shards_here(smallint[]); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -223,30 +294,6 @@ CREATE FUNCTION tocsin.shard_count() RETURNS integer
 CREATE FUNCTION tocsin.shard_of(biz_id text, shards integer) RETURNS smallint
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN ((((('x'::text || "left"(encode(sha256(convert_to(biz_id, 'UTF8'::name)), 'hex'::text), 8)))::bit(32))::bigint % (shards)::bigint))::smallint;
-
--- Name: biz_type; Type: TABLE; Schema: tocsin; Owner: -
-
-CREATE TABLE tocsin.biz_type (
-    type_id integer NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    handler jsonb NOT NULL,
-    ttr_ms bigint NOT NULL,
-    max_attempts smallint NOT NULL,
-    backoff jsonb NOT NULL,
-    max_running integer,
-    rate_per_s double precision,
-    catch_up jsonb NOT NULL,
-    paused boolean DEFAULT false NOT NULL,
-    paused_until timestamp with time zone,
-    removed_at timestamp with time zone,
-    gmt_create timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    gmt_modified timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT biz_type_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
-    CONSTRAINT biz_type_max_running_check CHECK ((max_running > 0)),
-    CONSTRAINT biz_type_name_check CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 128))),
-    CONSTRAINT biz_type_rate_per_s_check CHECK ((rate_per_s > (0)::double precision)),
-    CONSTRAINT biz_type_ttr_ms_check CHECK ((ttr_ms > 0))
-);
 
 -- Name: biz_type_type_id_seq; Type: SEQUENCE; Schema: tocsin; Owner: -
 
@@ -684,6 +731,23 @@ CREATE TABLE tocsin.node (
     CONSTRAINT node_state_check CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text])))
 );
 
+-- Name: permit; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.permit (
+    type_id integer NOT NULL,
+    limit_kind smallint NOT NULL,
+    node_id bigint NOT NULL,
+    granted integer NOT NULL,
+    need integer NOT NULL,
+    used integer NOT NULL,
+    request_no bigint NOT NULL,
+    renewed_at timestamp with time zone NOT NULL,
+    ttl interval NOT NULL,
+    lease interval NOT NULL,
+    CONSTRAINT permit_granted_check CHECK ((granted >= 0))
+)
+WITH (fillfactor='50', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_cost_delay='0');
+
 -- Name: place; Type: TABLE; Schema: tocsin; Owner: -
 
 CREATE TABLE tocsin.place (
@@ -764,6 +828,11 @@ ALTER TABLE ONLY tocsin.migration
 
 ALTER TABLE ONLY tocsin.node
     ADD CONSTRAINT node_pkey PRIMARY KEY (node_id);
+
+-- Name: permit permit_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.permit
+    ADD CONSTRAINT permit_pkey PRIMARY KEY (type_id, limit_kind, node_id);
 
 -- Name: place place_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
 

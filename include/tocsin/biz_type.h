@@ -1,6 +1,8 @@
 // A kind of timeout: how its jobs are delivered, retried and limited.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,19 +31,25 @@ struct BizType {
   Duration ttr = std::chrono::seconds(30);  // time to run: length of a lease
   int max_attempts = 16;
   Backoff backoff;
+  // Of the whole cluster. Jobs of pull types are limited by their consumers, instant ones run nowhere.
   std::optional<int> max_running;
-  std::optional<double> rate_per_s;
-  std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms
-  std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s
+  std::optional<double> rate_per_s;           // starts, retries included
+  std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: later ones are dead and never run
+  std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs that were found late
   bool paused = false;
   std::optional<WallTime> paused_until;  // with paused: resumes by itself then
   bool is_removed = false;               // no new jobs; those on their way when it was removed still run
   WallTime gmt_create{};
   WallTime gmt_modified{};
+  // Not of the registry: so many its handler can work on at once, on this node.
+  std::size_t room = std::numeric_limits<std::size_t>::max();
 
   bool is_instant() const { return handler_kind == "noop"; }  // claimed, run and finished in one statement
   bool is_pull() const { return handler_kind == "pull"; }     // claimed for consumers who ask
   bool is_paused(WallTime now) const { return paused && (!paused_until || now < *paused_until); }
+  bool is_limited() const { return max_running || rate_per_s || catch_up_rate_per_s; }
+  // Due so long ago that it is not to run any more.
+  bool is_too_late(WallTime fire_at, WallTime now) const { return drop_older_than && fire_at < now - *drop_older_than; }
 };
 
 // An immutable snapshot of the registry; replaced as a whole. Removed types are found by id only.

@@ -29,6 +29,12 @@ struct Candidate {
   Lane lane() const { return {shard_of(job_id), type_id}; }
 };
 
+// From `from` to `to`, both included.
+struct DueSpan {
+  WallTime from, to;
+  DueSpan(WallTime begin = WallTime::min(), WallTime end = WallTime::max()) : from(begin), to(end) {}
+};
+
 // Rows of one lane with (fire_at, job_id) > (after, after_id) and fire_at < before, in that order, at most `limit` of
 // them.
 struct ScanRange {
@@ -106,9 +112,9 @@ class JobStore {
   virtual Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
                                                 const ClaimTicket& ticket) = 0;
 
-  // The same for the oldest due rows of a lane with fire_at >= from: the backlog, claimed straight from the table.
+  // The same for the oldest due rows of a lane with fire_at in the span: the backlog, claimed straight from the table.
   // Fewer than `limit` won means that nothing else was due and unlocked.
-  virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+  virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                     const ClaimTicket& ticket) = 0;
 
   // What a claim with this ticket really won, after its answer was lost. `lane` asks for claim_due's, else `jobs` for
@@ -119,7 +125,7 @@ class JobStore {
   // Claims, counts the attempt and finishes as done in one statement: for types whose handler does nothing. Same
   // conditions as claim.
   virtual Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) = 0;
-  virtual Result<std::vector<Fired>> fire_due(Lane lane, WallTime from, int limit, const std::string& node) = 0;
+  virtual Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) = 0;
 
   // Writes outcomes, guarded by (job_id, token); one reply per request, in order. Safe to repeat: what was applied is
   // stale then.
@@ -127,6 +133,12 @@ class JobStore {
 
   // Makes dead those of `jobs` that are running, whose lease has ended and whose attempts are spent. Returns how many.
   virtual Result<int> bury(std::span<const JobId> jobs) = 0;
+
+  // Makes dead the oldest rows of a lane, at most `limit`, whose fire_at lies before `before` and longer ago than the
+  // registry allows the type (drop_older_than; a type without it loses nothing), by the database's clock: pending,
+  // or running with their lease ended. Their last error says "too late". Returns how many; fewer than `limit` means
+  // that no other was unlocked.
+  virtual Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) = 0;
 };
 
 }  // namespace tocsin

@@ -93,8 +93,10 @@ class Backend {
   virtual LatencySummary lateness() const = 0;
   virtual Readiness readiness() const = 0;
   virtual std::string metrics_text() const = 0;  // Prometheus exposition format
-  // Why a type does not run here right now ("" when it does): paused, at its limit, catalog unknown.
-  virtual std::string hold_reason(TypeId type) const = 0;
+  // Why a due job does not start here right now ("" when it does): its type is paused, at a limit, unknown.
+  virtual std::string hold_reason(const Job& job) const = 0;
+  // How many jobs of a type with max_running run in the whole cluster, as far as this node knows.
+  virtual std::optional<int> running(TypeId type) const = 0;
   // As far as this node knows, by name; without any before it has heard of itself.
   virtual std::vector<NodeInfo> nodes() const = 0;
   // Name of the node that scans this shard, as far as this node knows; "" when none does.

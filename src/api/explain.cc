@@ -69,7 +69,7 @@ std::string running_reason(const Job& job, WallTime now) {
          " ago without a result: " + next;
 }
 
-void write_limits(JsonWriter& out, const BizType* type) {
+void write_limits(JsonWriter& out, const BizType* type, std::optional<int> running) {
   out.key("limits");
   if (type == nullptr) {
     out.null();
@@ -78,8 +78,14 @@ void write_limits(JsonWriter& out, const BizType* type) {
   out.begin_object();
   out.field("max_attempts", type->max_attempts)
       .field("max_running", type->max_running)
+      .field("running", running)
       .field("rate_per_s", type->rate_per_s);
-  out.field("paused", type->paused).field("ttr_ms", type->ttr.count() / 1000).end_object();
+  out.key("catch_up").begin_object().key("drop_older_than_ms");
+  type->drop_older_than ? out.value(type->drop_older_than->count() / 1000) : out.null();
+  out.field("rate_per_s", type->catch_up_rate_per_s).end_object();
+  out.field("paused", type->paused).key("paused_until");
+  type->paused_until ? out.value(time_text(*type->paused_until)) : out.null();
+  out.field("ttr_ms", type->ttr.count() / 1000).end_object();
 }
 
 std::string explain_text(const Backend& backend, const Job& job, const TypeCatalog& catalog) {
@@ -89,7 +95,7 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
   JsonWriter out(text);
   out.begin_object();
   out.field("job_id", std::to_string(job.job_id)).field("status", to_string(job.status));
-  out.field("reason", explain_reason(job, type, now, backend.hold_reason(job.type_id)));
+  out.field("reason", explain_reason(job, type, now, backend.hold_reason(job)));
   out.field("shard", job.shard())
       .field("node", backend.shard_owner(job.shard()))
       .field("database", backend.database_name(backend.place_of(job.shard())));
@@ -97,7 +103,7 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
   // A running job is tried again when its lease ends without a result.
   is_final(job.status) ? out.null() : out.value(time_text(job.fire_at));
   out.field("attempts_left", is_final(job.status) ? 0 : std::max(job.max_attempts - job.attempts, 0));
-  write_limits(out, type);
+  write_limits(out, type, backend.running(job.type_id));
   out.key("errors").begin_array();
   for (const JobError& error : job.errors)
     out.begin_object()

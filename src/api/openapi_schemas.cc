@@ -68,9 +68,11 @@ std::string_view openapi_schemas() {
   "limit":{"type":["integer","null"],"minimum":1,"maximum":10000,"default":1000},
   "rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000,"description":"At most so many become due each second"}}},
 "RetriedJobs":{"type":"object","required":["retried"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},"retried":{"type":"integer"}}},
-"Limits":{"type":["object","null"],"required":["max_attempts","max_running","rate_per_s","paused","ttr_ms"],"properties":{
-  "max_attempts":{"type":"integer"},"max_running":{"type":["integer","null"]},"rate_per_s":{"type":["number","null"]},
-  "paused":{"type":"boolean"},"ttr_ms":{"type":"integer"}}},
+"Limits":{"type":["object","null"],"required":["max_attempts","max_running","running","rate_per_s","catch_up","paused","paused_until","ttr_ms"],"properties":{
+  "max_attempts":{"type":"integer"},"max_running":{"type":["integer","null"]},
+  "running":{"type":["integer","null"],"description":"Jobs that run in the cluster now, as far as this node knows; of types with max_running"},
+  "rate_per_s":{"type":["number","null"]},"catch_up":{"$ref":"#/components/schemas/CatchUp"},
+  "paused":{"type":"boolean"},"paused_until":{"$ref":"#/components/schemas/MaybeTime"},"ttr_ms":{"type":"integer"}}},
 "Explanation":{"type":"object","required":["job_id","status","reason","shard","node","database","next_attempt_at","attempts_left","limits","errors","job"],"properties":{
   "job_id":{"$ref":"#/components/schemas/JobId"},"status":{"$ref":"#/components/schemas/JobStatus"},
   "reason":{"type":"string","description":"Why it has, or has not, fired"},"shard":{"type":"integer"},

@@ -1,4 +1,5 @@
 #include "tocsin/biz_type.h"
+#include "tocsin/permit_store.h"
 
 namespace tocsin {
 
@@ -21,6 +22,16 @@ const BizType* TypeCatalog::find(const std::string& name) const {
 const BizType* TypeCatalog::find(TypeId id) const {
   auto it = by_id.find(id);
   return it == by_id.end() ? nullptr : it->second.get();
+}
+
+int permits_of(const BizType& type, Limit limit) {
+  if (limit != Limit::running) return rate_of(type, limit) > 0 ? kWholeRate : 0;
+  return type.is_pull() || type.is_instant() ? 0 : type.max_running.value_or(0);
+}
+
+double rate_of(const BizType& type, Limit limit) {
+  if (limit == Limit::rate) return type.rate_per_s.value_or(0);
+  return limit == Limit::catch_up ? type.catch_up_rate_per_s.value_or(0) : 0;
 }
 
 }  // namespace tocsin

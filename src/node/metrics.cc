@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tocsin {
 namespace {
@@ -33,6 +34,7 @@ constexpr CounterText kTexts[kCounters] = {
     {Counter::stale_finishes, "tocsin_stale_finishes_total", "Results of lost claims, which changed nothing"},
     {Counter::expired_starts, "tocsin_expired_starts_total", "Claimed jobs not started because their lease was over"},
     {Counter::buried, "tocsin_buried_total", "Jobs made dead because the lease of their last attempt ended"},
+    {Counter::dropped_late, "tocsin_dropped_late_total", "Jobs made dead because they were too late to run"},
     {Counter::store_errors, "tocsin_store_errors_total", "Failed database calls of the engine"},
 };
 
@@ -128,6 +130,13 @@ void Metrics::add_gauge(const std::string& name, const std::string& help, std::f
   gauges_.emplace_back(&gauge, std::move(read));
 }
 
+void Metrics::add_gauges(const std::string& name, const std::string& help,
+                         std::function<std::vector<LabelledValue>()> read) {
+  auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_);
+  std::lock_guard lock(mutex_);
+  gauge_families_.push_back({&family, std::move(read), {}});
+}
+
 void Metrics::add_counter(const std::string& name, const std::string& help, std::function<double()> read) {
   auto& counter = prometheus::BuildCounter().Name(name).Help(help).Register(*registry_).Add({});
   std::lock_guard lock(mutex_);
@@ -140,6 +149,16 @@ std::string Metrics::text() const {
   {
     std::lock_guard lock(mutex_);
     for (const auto& [gauge, read] : gauges_) gauge->Set(read());
+    for (const GaugeFamily& family : gauge_families_) {
+      auto before = std::exchange(family.gauges, {});
+      for (const auto& [labels, value] : family.read()) {
+        prometheus::Gauge& gauge = family.family->Add(labels);
+        gauge.Set(value);
+        family.gauges.emplace(labels, &gauge);
+        before.erase(labels);
+      }
+      for (const auto& [labels, gauge] : before) family.family->Remove(gauge);
+    }
     for (const auto& [counter, read] : read_counters_) counter->Increment(std::max(0.0, read() - counter->Value()));
   }
   return prometheus::TextSerializer().Serialize(registry_->Collect());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "node/lateness.h"
 #include "tocsin/biz_type.h"
@@ -22,6 +23,11 @@ class Family;
 }  // namespace prometheus
 
 namespace tocsin {
+
+struct LabelledValue {
+  std::map<std::string, std::string> labels;
+  double value = 0;
+};
 
 // Thread: any.
 class Metrics final : public EventSink {
@@ -40,6 +46,8 @@ class Metrics final : public EventSink {
   // Read at every exposition. REQUIRES: before the first text().
   using Labels = std::map<std::string, std::string>;
   void add_gauge(const std::string& name, const std::string& help, std::function<double()> read, const Labels& = {});
+  // The same for a value per label set; those that are not told any more are gone.
+  void add_gauges(const std::string& name, const std::string& help, std::function<std::vector<LabelledValue>()> read);
   // The same for what only grows.
   void add_counter(const std::string& name, const std::string& help, std::function<double()> read);
 
@@ -61,6 +69,12 @@ class Metrics final : public EventSink {
   std::map<TypeId, prometheus::Histogram*> by_type_;
   std::map<std::string, prometheus::Histogram*, std::less<>> by_stage_;
   std::vector<std::pair<prometheus::Gauge*, std::function<double()>>> gauges_;
+  struct GaugeFamily {
+    prometheus::Family<prometheus::Gauge>* family;
+    std::function<std::vector<LabelledValue>()> read;
+    mutable std::map<std::map<std::string, std::string>, prometheus::Gauge*> gauges;
+  };
+  std::vector<GaugeFamily> gauge_families_;
   std::vector<std::pair<prometheus::Counter*, std::function<double()>>> read_counters_;
   std::map<std::string, MonoTime, std::less<>> last_logged_;
 };

@@ -26,6 +26,7 @@
 #include "node/metrics.h"
 #include "node/node_backend.h"
 #include "node/open_databases.h"
+#include "node/permits.h"
 #include "node/run.h"
 #include "node/system_clock.h"
 #include "postgres/pg_function_store.h"
@@ -96,8 +97,9 @@ class Node::Impl {
   FunctionDatabases function_databases() const;
   std::unique_ptr<Database> make_database(const OpenDatabase& open);
   void make_membership();
+  void make_permits();
   void end_handlers(Duration grace);
-  void stop_engines();
+  bool stop_engines();
   void add_gauges();
 
   NodeConfig config_;
@@ -108,6 +110,7 @@ class Node::Impl {
   std::optional<HandlerRegistry> handlers_;
   OpenDatabases open_;
   std::shared_ptr<PollQueue> polls_;
+  std::unique_ptr<Permits> permits_;
   Databases databases_;
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<NodeBackend> backend_;
@@ -173,6 +176,7 @@ Status Node::Impl::bring_up() {
 
   make_handlers(*guard);
   polls_ = std::make_shared<PollQueue>(EngineConfig{}.max_polls);
+  make_permits();
   for (const OpenDatabase& each : open_.databases) databases_.push_back(make_database(each));
   make_membership();
   std::map<Place, std::string> names;
@@ -180,13 +184,14 @@ Status Node::Impl::bring_up() {
   for (const OpenDatabase& each : open_.databases) names[each.place] = each.name;
   backend_ = std::make_unique<NodeBackend>(
       NodeState{config_.node_name, id_, config_.heartbeat_timeout, open_.shards, names, open_.warnings}, process_clock,
-      metrics_, *handlers_, databases_, *polls_, *membership_, open_.registry.map);
+      metrics_, *handlers_, databases_, *polls_, *membership_, *permits_, open_.registry.map);
   if (auto done = make_entries(); !done) return done;
   add_gauges();
   handlers_->on_room_change([this] { backend_->reread_room(); });
 
   api_ = std::make_unique<Api>(*backend_, *std::move(api));
   if (auto done = handlers_->start(); !done) return done;
+  permits_->start();
   for (const auto& database : databases_)
     if (auto done = database->start(); !done) return about("database " + database->title(), done.error());
   membership_->start();
@@ -221,6 +226,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
   EngineConfig& engine = config.engine.engine;
   engine.node = config_.node_name;
+  engine.flow = permits_->flow();
   engine.capacity = part(config_.queue_capacity, std::size_t{1});
   engine.max_running = part(engine.max_running, std::size_t{64});
   engine.max_running_per_type = part(engine.max_running_per_type, std::size_t{32});
@@ -318,6 +324,26 @@ void Node::Impl::make_membership() {
                         [this](const char* stage, Duration took) { metrics_.stepped(stage, took); }});
 }
 
+void Node::Impl::make_permits() {
+  PermitConfig config;
+  config.node = id_;
+  config.ttl = config_.heartbeat_timeout;
+  const auto waiting = [this](TypeId type) {
+    Waiting all;
+    for (const auto& database : databases_) {
+      const Waiting here = database->engine().engine().waiting(type);
+      all.fresh += here.fresh;
+      all.late += here.late;
+    }
+    return all;
+  };
+  SessionConfig session;  // home
+  session.url = open_.databases.front().url;
+  session.application = "tocsin permits";
+  permits_ = std::make_unique<Permits>(config, session, process_clock, metrics_, waiting,
+                                       [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
+}
+
 // Every attempt in flight ends with a retry; functions that overrun are left to themselves.
 void Node::Impl::end_handlers(Duration grace) {
   if (handlers_) handlers_->stop(grace, process_clock);
@@ -345,6 +371,20 @@ void Node::Impl::add_gauges() {
       [](const Database& database) { return static_cast<double>(database.shared().due.backlog_lanes()); });
   sum("tocsin_running_jobs", "Claimed jobs on this node",
       [](const Database& database) { return static_cast<double>(database.shared().gate.running()); });
+  metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of a rate in thousandths",
+                      [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });
+  metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of a rate in thousandths",
+                      [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.total; }); });
+  metrics_.add_gauges("tocsin_permits_in_use", "Permits of a limit that are in use in the cluster", [this] {
+    return permits_->values([](const FlowControl::Grant& grant) { return grant.in_use; });
+  });
+  metrics_.add_gauges("tocsin_type_paused", "1: jobs of the type do not start", [this] {
+    std::vector<LabelledValue> values;
+    const auto catalog = backend_->types();
+    for (const auto& type : catalog->types)
+      values.push_back({{{"biz_type", type->name}}, type->is_paused(backend_->now()) ? 1.0 : 0.0});
+    return values;
+  });
   metrics_.add_gauge("tocsin_waiting_consumers", "Consumers that wait for jobs of pull types",
                      [this] { return static_cast<double>(polls_->size()); });
   metrics_.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
@@ -368,26 +408,30 @@ void Node::Impl::add_gauges() {
 
 // The stop order, in one place: take no more messages from entry topics, refuse requests, tell waiting consumers that
 // there is nothing, and leave the shards to others; scan, wheel and claims stop and what has not started is given back;
-// handlers get their grace; outcomes are written; the membership is left last.
+// handlers get their grace; outcomes are written; permits go back when nothing of this node runs any more, and the
+// membership is left last.
 void Node::Impl::stop() {
   entries_.clear();
   if (backend_) backend_->start_draining();
   if (polls_) polls_->close();
   if (membership_) membership_->drain();
+  if (permits_) permits_->drain();
   if (api_) api_->stop(std::chrono::seconds(5));
-  stop_engines();
+  const bool is_clean = stop_engines();
   end_handlers(std::chrono::seconds(1));
   for (const auto& database : databases_) database->stop();
+  if (permits_) permits_->stop(is_clean);
   if (membership_) membership_->stop();
   api_.reset();
   entry_context_.reset();
   backend_.reset();
   membership_.reset();
   databases_.clear();
+  permits_.reset();
 }
 
-// All drain at once, within one grace.
-void Node::Impl::stop_engines() {
+// All drain at once, within one grace. Returns whether nothing that was claimed is left.
+bool Node::Impl::stop_engines() {
   const MonoTime deadline = process_clock.now() + config_.drain_timeout;
   for (const auto& database : databases_) database->begin_drain();
   bool is_clean = true, is_over = false;
@@ -400,6 +444,7 @@ void Node::Impl::stop_engines() {
     });
   }
   if (!is_clean) spdlog::warn("claimed jobs were left behind: they become due again when their leases end");
+  return is_clean;
 }
 
 Node::Node(NodeConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}

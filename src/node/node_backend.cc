@@ -7,13 +7,12 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kMostRunning = 1'000'000;        // of one type: no limit of its handler
 constexpr Duration kStuck = std::chrono::seconds(20);  // longer than any statement may take
 
 }  // namespace
 
 NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
-                         const Databases& databases, PollQueue& polls, const Membership& membership,
+                         const Databases& databases, PollQueue& polls, const Membership& membership, Permits& permits,
                          const ShardMap& map)
     : state_(std::move(state)),
       clock_(clock),
@@ -22,6 +21,7 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
       databases_(databases),
       polls_(polls),
       membership_(membership),
+      permits_(permits),
       catalog_(std::make_shared<const TypeCatalog>()),
       places_(std::make_shared<const ShardPlaces>(map.places)) {
   for (const auto& database : databases_) by_place_.at(static_cast<std::size_t>(database->place())) = database.get();
@@ -145,13 +145,11 @@ void NodeBackend::show_to_engines(std::vector<BizType> types) {
     type.is_removed = false;
     // No more than its handler can work on at once, or leases would end in its queue. Read anew every few seconds, with
     // the types: handlers learn how quick they are.
-    const auto room = static_cast<int>(std::min<std::size_t>(handlers_.find(type)->room(), kMostRunning));
-    // Each engine has its part of it, so that a database that is away holds none of the others'.
-    const int whole = std::min(type.max_running.value_or(room), room);
-    type.max_running = std::max(std::min(whole, 1), whole / static_cast<int>(databases_.size()));
+    type.room = handlers_.find(type)->room();
   }
-  const auto seen = std::make_shared<const TypeCatalog>(std::move(types));
-  for (const auto& database : databases_) database->engine().engine().set_catalog(seen);
+  const auto runnable = std::make_shared<const TypeCatalog>(std::move(types));
+  permits_.set_catalog(runnable);
+  for (const auto& database : databases_) database->engine().engine().set_catalog(runnable);
 }
 
 void NodeBackend::reload_types(Stores& stores) {
@@ -254,22 +252,37 @@ Readiness NodeBackend::readiness() const {
   return out;
 }
 
-std::string NodeBackend::hold_reason(TypeId type) const {
+std::string NodeBackend::hold_reason(const Job& job) const {
   const auto catalog = catalog_.get();
-  const BizType* known = catalog->find(type);
+  const BizType* known = catalog->find(job.type_id);
   if (!known) return "its type is not registered";
   if (known->is_paused(now())) return "its type is paused";
   if (!handlers_.can_run(*known)) return "this node has no handler for its type";
   if (const std::string reason = handlers_.find(*known)->hold_reason(); !reason.empty()) return reason;
-  if (known->is_pull() && polls_.demand(type) == 0) return "no consumer asks this node for jobs of its type";
-  std::size_t running = 0;
-  for (const auto& database : databases_) running += database->shared().gate.running(type);
-  const std::size_t most = home().shared().config.max_running_per_type * databases_.size();
-  if (!known->is_instant() && (running >= most || (known->max_running && !known->is_pull() &&
-                                                   running >= static_cast<std::size_t>(*known->max_running)))) {
-    return "as many jobs of its type as allowed are running";
+  if (known->is_pull() && polls_.demand(job.type_id) == 0) return "no consumer asks this node for jobs of its type";
+  const Database* database = at(place_of(shard_of(job.job_id)));
+  if (!database) return "this node was not given its database";
+  const EngineShared& shared = database->shared();
+  // As the engine knows it: with the room of its handler.
+  const auto runnable = shared.catalog.get();
+  if (const BizType* type = runnable->find(job.type_id)) {
+    const bool is_late = job.fire_at < now() - shared.config.lookahead;
+    if (std::string reason = permits_.hold_reason(*type, is_late); !reason.empty()) return reason;
   }
+  if (known->is_instant()) return "";
+  const std::string here = databases_.size() == 1 ? "" : " from its database";
+  if (shared.gate.running(job.type_id) >= shared.config.max_running_per_type)
+    return "this node runs " + std::to_string(shared.config.max_running_per_type) + " jobs of its type" + here +
+           ", as many as it takes of one";
+  if (shared.gate.running() >= shared.config.max_running)
+    return "this node runs " + std::to_string(shared.config.max_running) + " jobs" + here + ", as many as it takes";
   return "";
+}
+
+std::optional<int> NodeBackend::running(TypeId type) const {
+  const auto catalog = catalog_.get();
+  const BizType* known = catalog->find(type);
+  return known ? permits_.running(*known) : std::nullopt;
 }
 
 // Of all databases that have shards of this node: the oldest.

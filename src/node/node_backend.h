@@ -13,6 +13,7 @@
 #include "node/database.h"
 #include "node/membership.h"
 #include "node/metrics.h"
+#include "node/permits.h"
 
 namespace tocsin {
 
@@ -33,7 +34,8 @@ class NodeBackend final : public Backend {
  public:
   // `map`: as home told it at the start.
   NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
-              const Databases& databases, PollQueue& polls, const Membership& membership, const ShardMap& map);
+              const Databases& databases, PollQueue& polls, const Membership& membership, Permits& permits,
+              const ShardMap& map);
 
   // This node's shards from now on, and where all shards live.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
@@ -62,7 +64,8 @@ class NodeBackend final : public Backend {
   LatencySummary lateness() const override { return metrics_.lateness(); }
   Readiness readiness() const override;
   std::string metrics_text() const override { return metrics_.text(); }
-  std::string hold_reason(TypeId type) const override;
+  std::string hold_reason(const Job& job) const override;
+  std::optional<int> running(TypeId type) const override;
   std::vector<NodeInfo> nodes() const override;
   std::string shard_owner(Shard shard) const override;
   std::vector<Place> places() const override;
@@ -93,6 +96,7 @@ class NodeBackend final : public Backend {
   std::array<Database*, kMaxPlaces> by_place_{};
   PollQueue& polls_;
   const Membership& membership_;
+  Permits& permits_;
   Latest<TypeCatalog> catalog_;
   std::atomic<std::uint64_t> type_reads_{0};
   std::mutex types_mutex_;

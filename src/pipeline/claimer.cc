@@ -28,18 +28,20 @@ MonoTime Claimer::step(MonoTime now) {
   const auto catalog = shared_.catalog.get();
   // The step follows at once on the claim before it: so long that claim took.
   if (claimed_at_) is_slow_ = now - *std::exchange(claimed_at_, std::nullopt) > shared_.config.start_window / 2;
-  DueBatch batch = shared_.due.pop(shared_.config.claim_batch, {*catalog, *db_now}, shared_.gate, role_);
+  DueBatch batch =
+      shared_.due.pop(shared_.config.claim_batch, {*catalog, *db_now, now, *shared_.flow}, shared_.gate, role_);
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
     // Only who looks at everything knows that there is nothing.
     if (role_ == ClaimerRole::bulk) shared_.polls.answer_impatient(shared_.poll_seat, now);
-    return batch.is_left_to_others ? now + kHelperLooksAgain : kWhenWoken;  // nobody tells when the calm types rest
+    if (batch.is_left_to_others) return now + kHelperLooksAgain;  // nobody tells when the calm types rest
+    return role_ == ClaimerRole::bulk ? batch.again : kWhenWoken;
   }
   return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));
 }
 
 MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
-  const auto fired = batch.backlog ? store_.fire_due(batch.backlog->lane, batch.backlog->from,
+  const auto fired = batch.backlog ? store_.fire_due(batch.backlog->lane, batch.backlog->span,
                                                      static_cast<int>(batch.limit), shared_.config.node)
                                    : store_.fire(ids_of(batch.jobs), shared_.config.node);
   if (!fired) {
@@ -50,8 +52,18 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
   }
   for (const Fired& job : *fired) shared_.events.started(job.type_id, job.started_at - job.due_at);
   shared_.events.count(Counter::finished_done, static_cast<std::int64_t>(fired->size()));
+  if (batch.is_paced) put_back_unfired(batch, *fired);
   after_batch(batch, fired->size());
   return now;
+}
+
+// What a rate had let go and nothing came of.
+void Claimer::put_back_unfired(const DueBatch& batch, const std::vector<Fired>& fired) {
+  std::map<TypeId, std::size_t> unused;
+  for (const Candidate& job : batch.jobs) ++unused[job.type_id];
+  if (batch.backlog) unused[batch.backlog->lane.type_id] = batch.limit;
+  for (const Fired& job : fired) --unused[job.type_id];
+  for (const auto& [type, n] : unused) shared_.flow->put_back(type, n, batch.pace(), /*is_instant=*/true);
 }
 
 MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
@@ -69,7 +81,7 @@ MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
     const Lane lane = backlog->lane;
     sent.slots[lane.type_id] = sent.batch.limit;
     const Duration ttr = sent.batch.is_pull ? sent.batch.polls.front().poll->ttr : ttr_of(lane.type_id);
-    won = store_.claim_due(lane, backlog->from, static_cast<int>(sent.batch.limit), ttr, sent.ticket);
+    won = store_.claim_due(lane, backlog->span, static_cast<int>(sent.batch.limit), ttr, sent.ticket);
   } else {
     std::vector<Duration> ttr;
     for (const Candidate& job : sent.batch.jobs) {
@@ -91,7 +103,7 @@ MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
     shared_.events.count(Counter::claims_in_doubt);
     unresolved_ = std::move(sent);
   } else {
-    for (const auto& [type, n] : sent.slots) shared_.gate.release(type, n);
+    for (const auto& [type, n] : sent.slots) shared_.release_unused(type, n, sent.batch.pace());
     give_up(sent.batch);
   }
   return now + shared_.config.retry_pause;
@@ -138,7 +150,7 @@ void Claimer::accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> w
       TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
     }
   }
-  for (const auto& [type, n] : unused) shared_.gate.release(type, n);
+  for (const auto& [type, n] : unused) shared_.release_unused(type, n, sent.batch.pace());
 }
 
 // Which consumer gets a job was said before the claim, since it decides the length of the lease; of a backlog nobody
@@ -167,7 +179,7 @@ void Claimer::hand_out(const DueBatch& batch, std::vector<ClaimedJob> won) {
     } else {
       const std::size_t n = answers[i].size();
       poll.answer(std::move(answers[i]));
-      shared_.gate.release(poll.type_id, n);
+      shared_.release(poll.type_id, n);
     }
   }
   shared_.polls.put_back(unserved);
@@ -194,7 +206,7 @@ void Claimer::after_batch(const DueBatch& batch, std::size_t won) {
   }
   shared_.events.count(Counter::backlog_claims, static_cast<std::int64_t>(won));
   if (won < batch.limit) {
-    shared_.due.end_backlog(batch.backlog->lane);
+    shared_.due.end_backlog(*batch.backlog);
   } else {
     shared_.due.put_back(*batch.backlog);
   }
@@ -203,7 +215,7 @@ void Claimer::after_batch(const DueBatch& batch, std::size_t won) {
 // Before the claim memory is a hint: the rows are still pending, the next scan finds them.
 void Claimer::give_up(const DueBatch& batch) {
   shared_.known.remove(batch.jobs);
-  if (batch.backlog) shared_.due.end_backlog(batch.backlog->lane);
+  if (batch.backlog) shared_.due.end_backlog(*batch.backlog);
 }
 
 }  // namespace tocsin

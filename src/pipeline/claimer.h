@@ -40,6 +40,7 @@ class Claimer final : public Stage {
   };
 
   MonoTime fire(MonoTime now, DueBatch batch);
+  void put_back_unfired(const DueBatch& batch, const std::vector<Fired>& fired);
   MonoTime claim(MonoTime now, DueBatch batch);
   MonoTime resolve(MonoTime now);
   // `asked`: before the statement that told of the claim was sent.

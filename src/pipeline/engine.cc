@@ -39,16 +39,23 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   const std::vector<Waker*> claimers(wakers.begin() + 3, wakers.end() - 3);
   shared_.due.set_consumers(claimers);
   shared_.poll_seat = shared_.polls.join(claimers, wakers[2]);
-  shared_.gate.on_release([claimers] {
+  const auto wake_claimers = [claimers] {
     for (Waker* claimer : claimers) claimer->wake();
-  });
+  };
+  shared_.gate.on_release(wake_claimers);
+  shared_.flow->on_more(wake_claimers);
   shared_.claimed.set_consumer(wakers[wakers.size() - 3]);
   shared_.outcomes.set_consumer(wakers[wakers.size() - 2]);
   shared_.expired.set_consumer(wakers[wakers.size() - 1]);
+  shared_.too_late.set_consumer(wakers[wakers.size() - 1]);
 }
 
 bool Engine::hint(const Candidate& job) {
   if (shared_.is_draining) return false;
+  // What is held must not fill the memory; the scan finds it when its time comes.
+  const auto catalog = shared_.catalog.get();
+  const BizType* type = catalog->find(job.type_id);
+  if (type && type->is_paused(job.fire_at)) return false;
   // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
   if (shared_.known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
     shared_.events.count(Counter::refused);

@@ -68,6 +68,9 @@ class Engine {
 
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);  // Thread: any.
 
+  // Due here and not claimed yet. Thread: any.
+  Waiting waiting(TypeId type) const { return shared_.due.waiting(type); }
+
   // Stops scanning and claiming; claimed jobs that have not started are given back. Thread: any.
   void begin_drain();
   // Nothing claimed is left in memory. Thread: any.

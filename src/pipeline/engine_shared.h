@@ -11,6 +11,7 @@
 #include "base/latest.h"
 #include "pipeline/db_clock.h"
 #include "pipeline/due_queue.h"
+#include "pipeline/flow_control.h"
 #include "pipeline/known_jobs.h"
 #include "pipeline/poll_queue.h"
 #include "pipeline/running_gate.h"
@@ -39,7 +40,14 @@ struct EngineConfig {
   std::size_t crowd = 64;  // jobs of one type due at once; a statement for so many is over in about a millisecond
   std::size_t max_running = 4096;  // claimed jobs on this node
   std::size_t max_running_per_type = 2048;
-  std::size_t max_polls = 3000;  // waiting consumers; fewer than the connections that the HTTP server takes
+  std::size_t max_polls = 3000;       // waiting consumers; fewer than the connections that the HTTP server takes
+  std::shared_ptr<FlowControl> flow;  // of the node, when it has several engines; null: one of its own
+};
+
+// Rows of a lane that came into sight too late to run.
+struct LateLane {
+  Lane lane;
+  WallTime before{};
 };
 
 // One attempt that has ended, or that will not start.
@@ -61,12 +69,14 @@ struct EngineShared {
         catalog(std::make_shared<const TypeCatalog>()),
         events(sink),
         known(config.capacity),
+        flow(config.flow ? config.flow : std::make_shared<FlowControl>()),
         gate(config.max_running, config.max_running_per_type),
         all_polls(consumers ? std::move(consumers) : std::make_shared<PollQueue>(config.max_polls)),
         polls(*all_polls),
-        due(polls, config.capacity, config.crowd),
+        due(polls, config.capacity, config.crowd, config.lookahead),
         candidates(config.capacity + config.capacity / 4),
         expired(config.capacity),
+        too_late(config.capacity),
         claimed(config.max_running),
         outcomes(config.max_running) {}
 
@@ -78,6 +88,7 @@ struct EngineShared {
   EventSink& events;
   DbClock db_clock;
   KnownJobs known;
+  const std::shared_ptr<FlowControl> flow;
   RunningGate gate;
   const std::shared_ptr<PollQueue> all_polls;  // of the node; here to live long enough
   PollQueue& polls;                            // consumers that wait -> claimers
@@ -85,6 +96,7 @@ struct EngineShared {
   DueQueue due;                                // timekeeper, scanner -> claimers
   BoundedQueue<Candidate> candidates;          // scanner, hints -> timekeeper
   BoundedQueue<JobId> expired;                 // scanner -> lease reaper
+  BoundedQueue<LateLane> too_late;             // scanner -> lease reaper
   BoundedQueue<ClaimedJob> claimed;            // claimers -> runner
   BoundedQueue<FinishedRun> outcomes;          // runner, handlers -> finisher
   std::atomic<bool> is_draining{false};
@@ -95,6 +107,17 @@ struct EngineShared {
   std::optional<Duration> scan_age(MonoTime now) const {
     const auto at = scanned_at.load();
     return at == 0 ? std::nullopt : std::optional(now - MonoTime(Duration(at)));
+  }
+  // Claimed jobs that are over: their slots, and their leave to run, are free.
+  void release(TypeId type, std::size_t n) {
+    flow->release(type, n);
+    gate.release(type, n);  // wakes the claimers
+  }
+  // Slots taken for a claim that won fewer.
+  void release_unused(TypeId type, std::size_t n, Pace pace) {
+    flow->put_back(type, n, pace, /*is_instant=*/false);
+    if (n > 0) flow->tell_more();  // the engines of other databases may wait for it
+    gate.release(type, n);
   }
   bool is_cut_off(MonoTime now) const { return now >= MonoTime(Duration(trusted_until.load())); }
 };

@@ -18,7 +18,7 @@ MonoTime Finisher::step(MonoTime now) {
   const auto runs = shared_.outcomes.pop_some(shared_.config.finish_batch);
   for (const FinishedRun& run : runs) {
     if (run.outcome.kind == Outcome::Kind::handed_over) {  // nothing to write: the claim goes on as the lease
-      shared_.gate.release(run.claimed->job.type_id, 1);
+      shared_.release(run.claimed->job.type_id, 1);
       continue;
     }
     if (run.outcome.is_written) {
@@ -80,7 +80,7 @@ FinishRequest Finisher::request_for(const FinishedRun& run) {
 }
 
 void Finisher::settle(const FinishRequest& request, TypeId type, FinishReply reply) {
-  shared_.gate.release(type, 1);
+  shared_.release(type, 1);
   if (reply == FinishReply::stale) {
     shared_.events.count(Counter::stale_finishes);
     return;

@@ -6,11 +6,10 @@
 
 namespace tocsin {
 
-std::size_t RunningGate::acquire(TypeId type, std::size_t want, std::size_t type_limit) {
+std::size_t RunningGate::acquire(TypeId type, std::size_t want) {
   std::lock_guard lock(mutex_);
   std::size_t& used = used_by_type_[type];
-  const std::size_t limit = std::min(per_type_, type_limit);
-  const std::size_t n = std::min({want, total_ - used_, limit - std::min(limit, used)});
+  const std::size_t n = std::min({want, total_ - used_, per_type_ - used});
   used += n;
   used_ += n;
   return n;

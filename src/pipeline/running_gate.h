@@ -1,4 +1,5 @@
-// How many claimed jobs this node may hold, per type and in all. A slot is taken before the claim and given back when
+// How many claimed jobs this node may hold, per type and in all: the bounds of its memory, beside the
+// limits of the types (flow_control.h). A slot is taken before the claim and given back when
 // the outcome is written, so everything between the two is bounded whatever the database or a handler does.
 //
 // Thread: any.
@@ -20,8 +21,8 @@ class RunningGate {
   // Called after every release, outside the lock: somebody may wait for a slot. REQUIRES: set before the first release.
   void on_release(std::function<void()> callback) { on_release_ = std::move(callback); }
 
-  // Takes up to `want` slots; returns how many it got. `type_limit`: the type's own max_running, if any.
-  std::size_t acquire(TypeId type, std::size_t want, std::size_t type_limit);
+  // Takes up to `want` slots; returns how many it got.
+  std::size_t acquire(TypeId type, std::size_t want);
   void release(TypeId type, std::size_t n);
 
   std::size_t running() const;

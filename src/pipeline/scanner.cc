@@ -62,20 +62,7 @@ MonoTime Scanner::step(MonoTime now) {
   found_.clear();
   expired_.clear();
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
-    LaneState& lane = lanes_[asked_[i].lane];
-    const std::vector<ScanReply::Row>& rows = reply->rows[i];
-    if (!rows.empty()) lane.is_quiet = false;
-    switch (asked_[i].part) {
-      case Part::window:
-        take_window(lane, ranges_[i], rows);
-        break;
-      case Part::overdue:
-        take_overdue(lane, ranges_[i], rows, reply->db_now);
-        break;
-      case Part::both:
-        take_both(lane, ranges_[i], rows, reply->db_now);
-        break;
-    }
+    take(asked_[i], ranges_[i], reply->rows[i], reply->db_now);
   }
   shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
   deal_by_lanes(found_);
@@ -110,10 +97,9 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
       marks_.clear();
       settled_ = WallTime::min();
     }
-    const RunRules rules{*catalog, db_now};
     std::erase_if(lanes_, [&](const auto& entry) {
       const Lane& lane = entry.first;
-      if (sweep_all || is_held(rules, lane.type_id)) return true;
+      if (sweep_all || is_held(*catalog, db_now, lane.type_id)) return true;
       return !std::ranges::binary_search(*shards, lane.shard) &&
              !(std::ranges::binary_search(*all_shards, lane.shard) &&
                reads_every_shard_of(*catalog->find(lane.type_id), now));
@@ -133,24 +119,43 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
         state.cursor_id = 0;
       }
       const bool reads_window = has_room && state.cursor < horizon && (!is_continuation || state.is_page_full);
-      // A backlog is claimed straight from the table, exhausted rows found there; but nobody may come for a pull type.
       const bool reads_overdue = !is_continuation && (type->is_pull() || !shared_.due.has_backlog(lane));
-      if (reads_window && reads_overdue && state.is_quiet) {
-        ranges_.push_back({lane, state.low, 0, horizon, static_cast<int>(shared_.config.window_page)});
-        asked_.push_back({lane, Part::both});
+      const bool is_all_alike = !type->drop_older_than && !type->catch_up_rate_per_s;
+      if (reads_window && reads_overdue && is_all_alike && state.is_quiet) {
+        ask({lane, state.low, 0, horizon, static_cast<int>(shared_.config.window_page)}, Part::both);
         continue;
       }
       if (!is_continuation) state.is_quiet = reads_window && reads_overdue;
       if (reads_window) {
-        ranges_.push_back({lane, state.cursor, state.cursor_id, horizon, static_cast<int>(shared_.config.window_page)});
-        asked_.push_back({lane, Part::window});
+        ask({lane, state.cursor, state.cursor_id, horizon, static_cast<int>(shared_.config.window_page)}, Part::window);
       }
-      if (reads_overdue) {
-        ranges_.push_back({lane, state.low, 0, db_now, static_cast<int>(shared_.config.overdue_page)});
-        asked_.push_back({lane, Part::overdue});
-      }
+      if (!is_continuation) plan_overdue(*type, lane, state, db_now);
     }
   }
+}
+
+void Scanner::ask(const ScanRange& range, Part part) {
+  ranges_.push_back(range);
+  asked_.push_back({range.lane, part});
+}
+
+// In the order of time, so that the first read is the one that moves the low-water mark.
+void Scanner::plan_overdue(const BizType& type, const Lane& lane, const LaneState& state, WallTime db_now) {
+  constexpr int kFew = 8;  // exhausted ones may be among them
+  WallTime from = state.low;
+  if (type.drop_older_than) {
+    const WallTime edge = db_now - *type.drop_older_than;
+    if (edge > from) ask({lane, from, 0, edge, 1}, Part::too_late);
+    from = std::max(from, edge - Duration(1));
+  }
+  if (type.catch_up_rate_per_s) {
+    const WallTime edge = db_now - shared_.config.lookahead;
+    if (edge > from && !shared_.due.has_backlog(lane, Pace::catch_up)) ask({lane, from, 0, edge, kFew}, Part::catch_up);
+    from = std::max(from, edge - Duration(1));
+  }
+  // A backlog is claimed straight from the table, exhausted rows found there; but nobody may come for a pull type.
+  if (type.is_pull() || !shared_.due.has_backlog(lane))
+    ask({lane, from, 0, db_now, static_cast<int>(shared_.config.overdue_page)}, Part::overdue);
 }
 
 void Scanner::plan_sweep(std::size_t interval_number) {
@@ -211,13 +216,45 @@ void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::ve
   }
 }
 
-void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,
-                           WallTime db_now) {
+void Scanner::take(const Asked& asked, const ScanRange& range, const std::vector<ScanReply::Row>& rows,
+                   WallTime db_now) {
+  LaneState& lane = lanes_[asked.lane];
+  if (!rows.empty()) lane.is_quiet = false;
+  if (asked.part == Part::window) return take_window(lane, range, rows);
+  if (asked.part == Part::both) return take_both(lane, range, rows, db_now);
+  if (range.after <= lane.low) move_low(lane, range, rows, db_now);
+  if (asked.part == Part::overdue)
+    take_overdue(lane, range, rows);
+  else
+    take_late(asked.part, range, rows);
+}
+
+void Scanner::take_late(Part part, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
+  if (rows.empty()) return;
+  if (part == Part::too_late) {
+    shared_.too_late.try_push({range.lane, range.before});
+    return;
+  }
+  bool is_backlog = false;
+  for (const ScanReply::Row& row : rows) {
+    if (row.is_exhausted)
+      expired_.push_back(row.candidate.job_id);
+    else
+      is_backlog = true;
+  }
+  if (is_backlog) shared_.due.push_backlog({range.lane, {range.after, range.before}, Pace::catch_up});
+}
+
+void Scanner::move_low(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,
+                       WallTime db_now) {
   // A slow reply tells of a moment long past: what became due since then was not looked at.
-  lane.low = std::min(range.before, db_now) - shared_.config.late_commit_margin;
+  lane.low = std::min(range.before, std::min(planned_at_, db_now) - shared_.config.late_commit_margin);
   const WallTime first = rows.empty() ? WallTime::max() : rows.front().candidate.fire_at - Duration(1);
   lane.low = std::min(lane.low, first);
   if (range.after <= lane.floor) lane.floor = std::max(lane.floor, std::min({settled_, first, lane.low}));
+}
+
+void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
   const bool is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
   const auto strangers = static_cast<std::size_t>(std::ranges::count_if(
       rows, [&](const auto& row) { return !row.is_exhausted && !shared_.known.contains(row.candidate.job_id); }));
@@ -230,7 +267,7 @@ void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::v
       is_backlog = true;
     }
   }
-  if (is_backlog) shared_.due.push_backlog({range.lane, lane.low});
+  if (is_backlog) shared_.due.push_backlog({range.lane, {std::max(range.after, lane.low)}, Pace::fresh});
 }
 
 void Scanner::take_both(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,
@@ -240,7 +277,9 @@ void Scanner::take_both(LaneState& lane, const ScanRange& range, const std::vect
   const std::vector<ScanReply::Row> overdue(rows.begin(), part);
   const std::vector<ScanReply::Row> window(part, rows.end());
   const int rest = range.limit - static_cast<int>(overdue.size());
-  take_overdue(lane, {range.lane, range.after, range.after_id, planned_at_, range.limit}, overdue, db_now);
+  const ScanRange before{range.lane, range.after, range.after_id, planned_at_, range.limit};
+  move_low(lane, before, overdue, db_now);
+  take_overdue(lane, before, overdue);
   take_window(lane, {range.lane, lane.cursor, lane.cursor_id, range.before, rest}, window);
 }
 

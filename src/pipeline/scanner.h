@@ -11,6 +11,9 @@
 // because jobs are never due before they are written and no transaction that old still writes (the idea of a snapshot's
 // xmin). A lane whose overdue page is full of strangers becomes a backlog: it is claimed straight from the table,
 // without memory. A quiet lane, where the last scan found nothing, is read in one piece: an idle node pays half.
+// Of types that drop or slow down what is late, the overdue read begins where that ends, so that it does not hide what
+// is to run at once; of what lies before, a look at the oldest tells whether there is any, and its lane goes to the
+// lease reaper or to the backlog, at the catch-up pace.
 //
 // Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() and
 // request_scan() (any).
@@ -39,7 +42,7 @@ class Scanner final : public Stage {
   void request_scan() { is_scan_requested_ = true; }
 
  private:
-  enum class Part { window, overdue, both };
+  enum class Part { window, overdue, both, catch_up, too_late };
   struct LaneState {
     WallTime cursor{};  // window: (cursor, cursor_id) was read last
     JobId cursor_id = 0;
@@ -54,12 +57,17 @@ class Scanner final : public Stage {
   };
 
   void plan(MonoTime now, WallTime db_now, bool is_continuation);
+  void plan_overdue(const BizType& type, const Lane& lane, const LaneState& state, WallTime db_now);
+  void ask(const ScanRange& range, Part part);
+  void take(const Asked& asked, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now);
+  void take_late(Part part, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
+  void move_low(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now);
   // Consumers come to one node for the jobs of every shard; the claim decides between nodes that read the same.
   bool reads_every_shard_of(const BizType& type, MonoTime now) const;
   void plan_sweep(std::size_t interval_number);
   void mark(const ScanReply& reply);
   void take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
-  void take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now);
+  void take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
   void take_both(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows, WallTime db_now);
   bool enter(const Candidate& candidate);
 

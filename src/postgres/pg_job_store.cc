@@ -117,13 +117,13 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const JobId> jobs, s
   });
 }
 
-Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                       const ClaimTicket& ticket) {
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows =
-        tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.shard, lane.type_id,
-                         to_pg(from), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket));
+    const auto rows = tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.shard,
+                                       lane.type_id, to_pg(span.from), to_pg(span.to), limit, ttr.count(), ticket.seed,
+                                       ticket.node, commit_of(ticket));
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return claimed_from(rows);
   });
@@ -156,11 +156,11 @@ Result<std::vector<Fired>> PgJobStore::fire(std::span<const JobId> jobs, const s
   });
 }
 
-Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, WallTime from, int limit, const std::string& node) {
+Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto rows = tx.exec_prepared(lane_statement(session_, "fire_due", sql::fire_due, lane), lane.shard,
-                                       lane.type_id, to_pg(from), limit, node);
+                                       lane.type_id, to_pg(span.from), to_pg(span.to), limit, node);
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return fired_from(rows);
   });
@@ -197,6 +197,16 @@ Result<int> PgJobStore::bury(std::span<const JobId> jobs) {
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     return tx.exec_prepared1(session_.prepared("bury", sql::bury), keys.shards, keys.jobs)[0].as<int>();
+  });
+}
+
+Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, const std::string& node) {
+  return session_.write<int>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    return tx
+        .exec_prepared1(lane_statement(session_, "drop_late", sql::drop_late, lane), lane.shard, lane.type_id,
+                        to_pg(before), limit, node)[0]
+        .as<int>();
   });
 }
 

@@ -15,14 +15,15 @@ class PgJobStore final : public JobStore {
   Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
   Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override;
-  Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+  Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                             const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
   Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;
-  Result<std::vector<Fired>> fire_due(Lane lane, WallTime from, int limit, const std::string& node) override;
+  Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   Result<int> bury(std::span<const JobId> jobs) override;
+  Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;
 
   // Plans the statements over all shards now, so that the first job does not wait for it.
   Status warm_up();

@@ -39,9 +39,8 @@ std::string lock_due(const std::string& table) {
   return "SELECT j.shard, j.job_id FROM " + table +
          " j WHERE j.shard + 0 = $1::integer AND j.type_id = $2::integer AND j.fire_at >= $3::timestamptz AND "
          "j.fire_at "
-         "<= statement_timestamp() AND j.attempts < j.max_attempts ORDER BY j.fire_at, j.job_id + 0 LIMIT $4::integer "
-         "FOR "
-         "UPDATE OF j SKIP LOCKED";
+         "<= least($4::timestamptz, statement_timestamp()) AND j.attempts < j.max_attempts ORDER BY j.fire_at, "
+         "j.job_id + 0 LIMIT $5::integer FOR UPDATE OF j SKIP LOCKED";
 }
 
 std::string claim_locked(const std::string& table, const std::string& lock, const std::string& ttr_us,
@@ -123,7 +122,7 @@ std::string claim(const std::string& table) {
 std::string claim_due(const std::string& table) {
   std::string lock = lock_due(table);
   lock.replace(0, std::string("SELECT j.shard, j.job_id").size(), "SELECT j.shard, j.job_id, j.status AS was");
-  return claim_locked(table, lock, "$5::bigint", "$6", "$7::text", "$8");
+  return claim_locked(table, lock, "$6::bigint", "$7", "$8::text", "$9");
 }
 
 std::string claimed_with(const std::string& table) {
@@ -141,7 +140,7 @@ std::string claimed_with_lane(const std::string& table) {
 
 std::string fire(const std::string& table) { return fire_locked(table, lock_by_id(table), "$3::text"); }
 
-std::string fire_due(const std::string& table) { return fire_locked(table, lock_due(table), "$5::text"); }
+std::string fire_due(const std::string& table) { return fire_locked(table, lock_due(table), "$6::text"); }
 
 namespace {
 
@@ -236,6 +235,24 @@ std::string bury() {
                         "tocsin.append_error(d.errors, clock_timestamp(), d.node, d.attempts, 'the lease ended before "
                         "the last attempt did')") +
          "), n AS (" + count_move("d", 1, 4) + ") SELECT count(*) FROM d";
+}
+
+std::string drop_late(const std::string& table) {
+  return "WITH c AS MATERIALIZED (SELECT j.shard, j.job_id FROM " + table +
+         " j WHERE j.shard + 0 = $1::integer AND j.type_id = $2::integer AND j.fire_at < $3::timestamptz "
+         // By the database's clock and the registry, whatever the node believes; null: nothing is too late.
+         "AND j.fire_at < statement_timestamp() - (SELECT (t.catch_up ->> 'drop_older_than_ms')::bigint * interval "
+         "'1 millisecond' FROM tocsin.biz_type t WHERE t.type_id = $2::integer) ORDER BY j.fire_at, j.job_id + 0 LIMIT "
+         "$4::integer FOR UPDATE OF j SKIP LOCKED),"
+         " d AS (DELETE FROM " +
+         table +
+         " j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*), h AS (INSERT INTO "
+         "tocsin.job_history_dead " +
+         kHistoryInto + " " +
+         history_select("4", "d.started_at", "d.attempts", "d.node",
+                        "tocsin.append_error(d.errors, clock_timestamp(), $5::text, d.attempts, 'too late')") +
+         "), n AS (INSERT INTO tocsin.job_count_delta SELECT d.type_id, d.status, -count(*) FROM d GROUP BY 1, 2 UNION "
+         "ALL SELECT d.type_id, 4, count(*) FROM d GROUP BY 1) SELECT count(*) FROM d";
 }
 
 namespace {

@@ -58,6 +58,9 @@ std::string extend();
 // running, lease ended, attempts spent -> dead.
 std::string bury();
 
+// Too late to run -> dead: pending, or running with the lease ended. Index _due.
+std::string drop_late(const std::string& table);
+
 // Inserts through the parent: routing to a live table costs an insert little, unlike a scan.
 std::string create();        // answers (clock, number of jobs)
 std::string create_keyed();  // ON CONFLICT DO NOTHING on the index _key; answers (job_id, clock) of those created

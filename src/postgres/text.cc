@@ -19,6 +19,7 @@ const char* const kHistoryColumns =
 
 std::string to_pg(WallTime time) {
   if (time == WallTime::min()) return "-infinity";
+  if (time == WallTime::max()) return "infinity";
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);

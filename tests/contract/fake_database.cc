@@ -39,6 +39,8 @@ class FakeFixture final : public StoreFixture {
   TypeStore& types() override { return types_; }
   MemberStore& members() override { return members_; }
   MemberStore& other_members() override { return other_members_; }
+  PermitStore& permits() override { return permits_; }
+  PermitStore& other_permits() override { return other_permits_; }
   FunctionStore& functions() override { return functions_; }
   int noted(const std::string& biz_id) override { return business_.effects[biz_id]; }
   void end_members_session(NodeId last_beat) override { database_.members.end_session(last_beat); }
@@ -57,6 +59,7 @@ class FakeFixture final : public StoreFixture {
   FakeReportStore reports_{database_};
   FakeTypeStore types_{database_};
   FakeMemberStore members_{database_}, other_members_{database_};
+  FakePermitStore permits_{database_}, other_permits_{database_};
   FakeBusiness business_;
   FakeFunctionStore functions_{database_, business_};
   JobId locked_ = 0;

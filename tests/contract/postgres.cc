@@ -6,6 +6,7 @@
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_job_store.h"
 #include "postgres/pg_member_store.h"
+#include "postgres/pg_permit_store.h"
 #include "postgres/pg_report_store.h"
 #include "postgres/pg_type_store.h"
 #include "support/contract/store_fixture.h"
@@ -34,6 +35,8 @@ class PostgresFixture final : public StoreFixture {
   TypeStore& types() override { return types_; }
   MemberStore& members() override { return members_; }
   MemberStore& other_members() override { return other_members_; }
+  PermitStore& permits() override { return permits_; }
+  PermitStore& other_permits() override { return other_permits_; }
   FunctionStore& functions() override {
     if (!functions_) {
       define_functions();
@@ -128,6 +131,7 @@ class PostgresFixture final : public StoreFixture {
   SessionConfig member_config() const { return {database_.url(), "contract member", 15'000, kLockTimeoutMs, false}; }
   Session member_session_{member_config()}, other_member_session_{report_config()};
   PgMemberStore members_{member_session_, clock_}, other_members_{other_member_session_, clock_};
+  PgPermitStore permits_{member_session_, clock_}, other_permits_{other_member_session_, clock_};
   std::unique_ptr<PgFunctionStore> functions_;
   std::unique_ptr<pqxx::connection> locker_;
   std::unique_ptr<pqxx::work> lock_;

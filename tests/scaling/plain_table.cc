@@ -74,9 +74,10 @@ Result<std::vector<Fired>> PlainStore::fire(std::span<const JobId> jobs, const s
   return all;
 }
 
-Result<std::vector<Fired>> PlainStore::fire_due(Lane lane, WallTime from, int limit, const std::string& node) {
+Result<std::vector<Fired>> PlainStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
   std::vector<JobId> jobs;
-  for (const auto& row : table_.read({lane, from, 0, db_now(), limit})) jobs.push_back(row.candidate.job_id);
+  for (const auto& row : table_.read({lane, span.from, 0, std::min(db_now(), span.to), limit}))
+    jobs.push_back(row.candidate.job_id);
   return fire(jobs, node);
 }
 
@@ -91,10 +92,11 @@ Result<std::vector<ClaimedJob>> PlainStore::claim(std::span<const JobId>, std::s
                                                   const ClaimTicket&) {
   unused();
 }
-Result<std::vector<ClaimedJob>> PlainStore::claim_due(Lane, WallTime, int, Duration, const ClaimTicket&) { unused(); }
+Result<std::vector<ClaimedJob>> PlainStore::claim_due(Lane, DueSpan, int, Duration, const ClaimTicket&) { unused(); }
 Result<std::vector<ClaimedJob>> PlainStore::claimed_with(const ClaimTicket&, std::span<const JobId>) { unused(); }
 Result<std::vector<ClaimedJob>> PlainStore::claimed_with(const ClaimTicket&, Lane) { unused(); }
 Result<std::vector<FinishReply>> PlainStore::finish(std::span<const FinishRequest>, const std::string&) { unused(); }
 Result<int> PlainStore::bury(std::span<const JobId>) { unused(); }
+Result<int> PlainStore::drop_late(Lane, WallTime, int, const std::string&) { unused(); }
 
 }  // namespace tocsin

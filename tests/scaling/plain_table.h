@@ -48,15 +48,16 @@ class PlainStore final : public JobStore {
 
   Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
   Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;
-  Result<std::vector<Fired>> fire_due(Lane lane, WallTime from, int limit, const std::string& node) override;
+  Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
 
   // The one type of these clusters is instant: nothing else is asked.
   Result<std::vector<ClaimedJob>> claim(std::span<const JobId>, std::span<const Duration>, const ClaimTicket&) override;
-  Result<std::vector<ClaimedJob>> claim_due(Lane, WallTime, int, Duration, const ClaimTicket&) override;
+  Result<std::vector<ClaimedJob>> claim_due(Lane, DueSpan, int, Duration, const ClaimTicket&) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket&, std::span<const JobId>) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket&, Lane) override;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest>, const std::string&) override;
   Result<int> bury(std::span<const JobId>) override;
+  Result<int> drop_late(Lane, WallTime, int, const std::string&) override;
 
  private:
   WallTime db_now() const { return WallTime(scheduler_.now().time_since_epoch()); }

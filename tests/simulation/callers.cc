@@ -14,8 +14,13 @@ Duration up_to(Random& random, Duration most) {
 
 }  // namespace
 
-Callers::Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<TypeId> types, Duration lookahead)
-    : world_(world), nodes_(std::move(nodes)), types_(std::move(types)), lookahead_(lookahead) {}
+Callers::Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<TypeId> types, std::vector<TypeId> prompt,
+                 Duration lookahead)
+    : world_(world),
+      nodes_(std::move(nodes)),
+      types_(std::move(types)),
+      prompt_(std::move(prompt)),
+      lookahead_(lookahead) {}
 
 void Callers::begin(int n, MonoTime end) {
   for (int i = 0; i < n; ++i) {
@@ -62,6 +67,13 @@ NewJob Callers::any_job() {
     job.on_conflict = static_cast<OnConflict>(world_.random.below(5));
     job.has_own_max_attempts = true;
   }
+  return job;
+}
+
+NewJob Callers::any_prompt_job() {
+  NewJob job = any_job();
+  job.idempotency_key.reset();
+  job.type_id = prompt_[world_.random.below(prompt_.size())];
   return job;
 }
 
@@ -156,8 +168,7 @@ void Callers::probe(int n, Duration on_time, Duration scan_interval) {
     world_.scheduler.spawn([this, on_time, scan_interval] {
       FakeJobDesk desk(world_.database, &world_.scheduler, &world_.faults, 99);
       world_.scheduler.sleep(up_to(world_.random, 4 * kSecond));
-      NewJob job = any_job();
-      job.idempotency_key.reset();
+      NewJob job = any_prompt_job();
       job.when = {{}, up_to(world_.random, 10 * kSecond)};
       const auto replies = desk.create({&job, 1}, CreateMode::all_or_nothing);
       if (!replies) return world_.checker.fail("calm", "a create failed without any fault: " + replies.error().message);
@@ -177,25 +188,24 @@ void Callers::probe(int n, Duration on_time, Duration scan_interval) {
 }
 
 void Callers::commit_late(Duration age, Duration bound) {
-  NewJob job = any_job();
-  job.idempotency_key.reset();
+  NewJob job = any_prompt_job();
   job.when = {{}, Duration(0)};
   const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now() - age);
   world_.checker.expect_within(replies->front().job_id, age + bound);
 }
 
 void Callers::commit_ahead(Duration in, Duration on_time) {
-  NewJob job = any_job();
-  job.idempotency_key.reset();
+  NewJob job = any_prompt_job();
   job.when = {{}, in};
   const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now());
   world_.checker.expect_within(replies->front().job_id, on_time);
 }
 
-void Callers::rush(int n) {
+void Callers::rush(int n, std::optional<TypeId> type) {
   for (int i = 0; i < n; ++i) {
     NewJob job = any_job();
     job.idempotency_key.reset();
+    job.type_id = type.value_or(job.type_id);
     job.when = {{}, Duration(0)};
     const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now());
     Job created;

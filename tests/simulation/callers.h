@@ -2,6 +2,7 @@
 // by SQL.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@ namespace tocsin {
 // Thread: owner only.
 class Callers {
  public:
-  Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<TypeId> types, Duration lookahead);
+  // `prompt`: those of the types whose jobs nothing holds back.
+  Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<TypeId> types, std::vector<TypeId> prompt,
+          Duration lookahead);
 
   // `n` callers that act until `end`.
   void begin(int n, MonoTime end);
@@ -24,8 +27,8 @@ class Callers {
   void commit_late(Duration age, Duration bound);
   // Likewise, in good time: the scanner finds it before it is due.
   void commit_ahead(Duration in, Duration on_time);
-  // Many jobs that are due now.
-  void rush(int n);
+  // Many jobs that are due now; of one type, or of all.
+  void rush(int n, std::optional<TypeId> type = {});
 
  private:
   void act(FakeJobDesk& desk);
@@ -34,6 +37,7 @@ class Callers {
   void change(FakeJobDesk& desk);
   void repair(FakeJobDesk& desk);
   NewJob any_job();
+  NewJob any_prompt_job();
   When any_time();
   JobId any_known();
   void hint(const Job& job);
@@ -41,7 +45,7 @@ class Callers {
 
   SimContext& world_;
   std::vector<SimNode*> nodes_;
-  const std::vector<TypeId> types_;
+  const std::vector<TypeId> types_, prompt_;
   const Duration lookahead_;
   std::vector<JobId> known_;  // acknowledged
   int last_biz_ = 0;

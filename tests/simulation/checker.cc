@@ -6,15 +6,18 @@ namespace tocsin {
 namespace {
 
 constexpr std::size_t kKeptFailures = 5;
+// What came together while nothing could run, at the slowest rate.
+constexpr Duration kHeldBack = std::chrono::seconds(60);
+constexpr Duration kLookahead = std::chrono::seconds(5);
 
 std::string ms(Duration time) { return std::to_string(static_cast<double>(time.count()) / 1000) + " ms"; }
 
 }  // namespace
 
 const char* to_string(FakeDatabase::Change::Kind kind) {
-  constexpr const char* kNames[] = {"created",    "replaced", "rescheduled", "hastened",  "revived",
-                                    "claimed",    "fired",    "done",        "dead",      "retried",
-                                    "given_back", "buried",   "cancelled",   "claim_lost"};
+  constexpr const char* kNames[] = {"created",    "replaced", "rescheduled", "hastened", "revived",
+                                    "claimed",    "fired",    "done",        "dead",     "retried",
+                                    "given_back", "buried",   "cancelled",   "dropped",  "claim_lost"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -42,6 +45,7 @@ void Checker::on_change(const FakeDatabase::Change& change) {
     if (change.kind == Kind::claimed || change.kind == Kind::fired) check_claim(change, before);
     check_result(change, before);
     check_calm(change, before);
+    check_flow(change, before);
   }
 
   Record& record = records_[job.job_id];
@@ -95,6 +99,7 @@ void Checker::check_edge(const FakeDatabase::Change& change, const Record& befor
         return from == JobStatus::dead;
       case Kind::claimed:
       case Kind::fired:
+      case Kind::dropped:
         return !is_final(from);
       case Kind::done:
       case Kind::dead:
@@ -167,6 +172,71 @@ void Checker::check_calm(const FakeDatabase::Change& change, const Record& befor
     fail("calm", "job " + std::to_string(change.job.job_id) + " was claimed " + ms(late) + " after its time");
 }
 
+// Limits --------------------------------------------------------------------------------------------------------------
+
+void Checker::on_types(const std::vector<BizType>& types, Duration hold) {
+  hold_ = hold;
+  for (const BizType& type : types) {
+    if (type.paused && !types_[type.type_id].paused) paused_at_[type.type_id] = scheduler_.now();
+    types_[type.type_id] = type;
+  }
+}
+
+// A job runs from its start to its answer, or to the end of its lease: then another node may run it anyway.
+void Checker::check_running(const BizType& type) {
+  auto& running = running_[type.type_id];
+  std::erase_if(running, [&](ClaimToken token) {
+    const Attempt& attempt = attempts_.at(token);
+    return attempt.answer || scheduler_.now() >= attempt.ends || attempt.clock_steps != clock_steps_;
+  });
+  // A step of the database's clock ends grants before their time, as it does leases.
+  if (clock_steps_ > 0 && scheduler_.now() < clock_stepped_ + hold_) return;
+  if (running.size() > static_cast<std::size_t>(*type.max_running))
+    fail("limit", std::to_string(running.size()) + " jobs of " + type.name + " run, max_running is " +
+                      std::to_string(*type.max_running));
+}
+
+void Checker::check_rate(const BizType& type, double rate, std::deque<MonoTime>& starts, const char* what) {
+  constexpr double kNodes = 3, kSlack_s = 0.1;
+  constexpr Duration kWindow = std::chrono::seconds(10);
+  starts.push_back(scheduler_.now());
+  while (starts.front() < scheduler_.now() - kWindow) starts.pop_front();
+  // In any span of time: what the rate brings, and what had come together before: a second's worth, or one per node.
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const double span = std::chrono::duration<double>(scheduler_.now() - starts[i]).count();
+    const double n = static_cast<double>(starts.size() - i);
+    if (n > rate * (span + kSlack_s + 1) + kNodes)
+      return fail("limit", std::to_string(n) + " starts of " + type.name + " in " + std::to_string(span) + " s, " +
+                               what + " is " + std::to_string(rate));
+  }
+}
+
+void Checker::check_flow(const FakeDatabase::Change& change, const Record& before) {
+  constexpr Duration kSoon = std::chrono::seconds(3);
+  constexpr Duration kLongestDelay = std::chrono::seconds(45);  // of a call
+  const auto known = types_.find(change.job.type_id);
+  if (known == types_.end()) return;
+  const BizType& type = known->second;
+  const std::string name = "job " + std::to_string(change.job.job_id) + " of " + type.name;
+  const Duration late = change.db_now - before.row.fire_at;
+  // A node's estimate may be of before the clock was set back; the real store asks its own clock.
+  const bool is_steady = clock_steps_ == 0 || scheduler_.now() > clock_stepped_ + kLongestDelay;
+  if (change.kind == Kind::dropped && is_steady && !type.is_too_late(before.row.fire_at, change.db_now))
+    fail("late", name + " was dropped although it is only " + ms(late) + " late");
+  if (!faults_ended_ || (change.kind != Kind::claimed && change.kind != Kind::fired)) return;
+  // What was let go before the faults ended counts when its call arrives, however long that was on its way; and a node
+  // learns that the database's clock was set from the answer to a scan that was sent afterwards.
+  const bool is_settled = scheduler_.now() > *faults_ended_ + kSoon;
+  if (!is_settled) return;
+  if (type.drop_older_than && late > *type.drop_older_than + kSoon)
+    fail("late", name + " runs, " + ms(late) + " late");
+  if (type.rate_per_s) check_rate(type, *type.rate_per_s, paced_[type.type_id], "rate_per_s");
+  if (type.catch_up_rate_per_s && late > kLookahead + 4 * kSoon)
+    check_rate(type, *type.catch_up_rate_per_s, caught_up_[type.type_id], "catch_up.rate_per_s");
+  if (is_calm_ && type.is_paused(change.db_now) && scheduler_.now() > paused_at_[type.type_id] + kSoon / 10)
+    fail("pause", name + " starts while its type is paused");
+}
+
 // Handlers ------------------------------------------------------------------------------------------------------------
 
 void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
@@ -182,6 +252,11 @@ void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
   const bool is_again = !attempt.is_lost && !record.started.emplace(attempt.life, attempt.number).second;
   if (attempt.is_started || is_again) fail("I4", name + " started twice");
   attempt.is_started = true;
+  attempt.ends = claimed.lease_deadline;
+  if (const auto type = types_.find(job.type_id); type != types_.end() && type->second.max_running) {
+    running_[job.type_id].insert(claimed.token);
+    check_running(type->second);
+  }
   if (!record.is_hastened && db_high_ < job.action_time)
     fail("I2", name + " started " + ms(job.action_time - db_high_) + " early");
   if (scheduler_.now() >= attempt.lease_end) fail("I4", name + " started after the end of its lease");
@@ -249,8 +324,11 @@ void Checker::faults_ended(Duration bound) {
 
 void Checker::check_overdue() {
   for (const auto& [id, row] : database_.live()) {
+    if (!records_.contains(id)) return fail("I10", "out of nothing: job " + std::to_string(id));
     const Duration late = std::min<Duration>(database_.now() - row.job.fire_at, scheduler_.now() - *faults_ended_);
-    if (late > *overdue_bound_)
+    const auto type = types_.find(row.job.type_id);
+    const bool is_limited = type != types_.end() && type->second.is_limited();
+    if (late > *overdue_bound_ + (is_limited ? kHeldBack : Duration(0)))
       return fail("live", "job " + std::to_string(id) + " (" + std::string(to_string(row.job.status)) +
                               ") is overdue by " + ms(late) + " without any fault");
     const auto claim = attempts_.find(records_.at(id).token);

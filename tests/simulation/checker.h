@@ -7,8 +7,11 @@
 //   I4  an attempt starts once; tokens are unique               I10 only the drawn edges of the state machine
 //   live  what is due fires within the stated bound             calm  without faults, on time
 //   handover  a node that drained keeps no claim                key   a key names one job while it is kept
+//   limit     never more of a type run in the cluster than max_running, nor start faster than its rates
+//   pause     nothing of a paused type starts                   late  what is too late by its type never runs
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,6 +23,7 @@
 #include "simulation/scheduler.h"
 #include "simulation/trace.h"
 #include "support/fake_database.h"
+#include "tocsin/biz_type.h"
 #include "tocsin/job.h"
 
 namespace tocsin {
@@ -38,7 +42,9 @@ class Checker {
   void on_drained(const std::string& node);                           // it had time to hand over, without faults
   void on_created(JobId job);                                         // a caller was told so
   void on_cancel_reply(const CancelReply& reply);                     // likewise
-  void on_clock_step() { ++clock_steps_; }
+  void on_clock_step() { ++clock_steps_, clock_stepped_ = scheduler_.now(); }
+  // The limits that hold from now on; `hold`: what a dead node had is kept for it so long.
+  void on_types(const std::vector<BizType>& types, Duration hold);
 
   // From now on nothing fails any more: what is overdue must be gone within `bound`.
   void faults_ended(Duration bound);
@@ -67,6 +73,7 @@ class Checker {
     MonoTime lease_end{};  // by a clock that does not step
     int clock_steps = 0;   // of the database before the claim
     bool is_started = false;
+    MonoTime ends{};  // the handler's own deadline
     std::optional<Outcome> answer;
     MonoTime answered{};
     MonoTime claimed{};
@@ -89,6 +96,9 @@ class Checker {
   void check_result(const FakeDatabase::Change& change, const Record& before);
   void check_claim_is_held(const std::string& name, const Attempt& attempt);
   void check_calm(const FakeDatabase::Change& change, const Record& before);
+  void check_flow(const FakeDatabase::Change& change, const Record& before);
+  void check_rate(const BizType& type, double rate, std::deque<MonoTime>& starts, const char* what);
+  void check_running(const BizType& type);
 
   Scheduler& scheduler_;
   Trace& trace_;
@@ -103,6 +113,12 @@ class Checker {
   bool is_calm_ = false;
   WallTime db_high_ = WallTime::min();  // the latest the database's clock has ever shown a statement
   int clock_steps_ = 0;
+  MonoTime clock_stepped_{};
+  std::map<TypeId, BizType> types_;
+  std::map<TypeId, MonoTime> paused_at_;
+  Duration hold_{0};
+  std::map<TypeId, std::set<ClaimToken>> running_;            // of types with max_running
+  std::map<TypeId, std::deque<MonoTime>> paced_, caught_up_;  // claims, since the faults ended
   std::size_t starts_ = 0;
   std::vector<std::string> failures_;
 };

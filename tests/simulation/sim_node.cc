@@ -11,7 +11,7 @@ const char* name_of(Counter counter) {
   constexpr const char* kNames[] = {"candidates",      "refused",        "claims_won",     "claims_lost",
                                     "claims_in_doubt", "backlog_claims", "finished_done",  "finished_retry",
                                     "finished_dead",   "given_back",     "stale_finishes", "expired_starts",
-                                    "buried",          "store_errors"};
+                                    "buried",          "dropped_late",   "store_errors"};
   static_assert(std::size(kNames) == kCounters);
   return kNames[static_cast<int>(counter)];
 }
@@ -90,7 +90,8 @@ SimNode::SimNode(SimContext& world, std::string name, EngineConfig config, Owner
       name_(std::move(name)),
       config_(std::move(config)),
       ownership_(ownership),
-      handler_(std::make_unique<SimHandler>(*this)) {
+      handler_(std::make_unique<SimHandler>(*this)),
+      permit_store_(world.database, &world.scheduler, &world.faults, 22) {
   for (int i = 0; i < claimers + 3; ++i)
     stores_.push_back(std::make_unique<FakeJobStore>(world_.database, &world_.scheduler, &world_.faults, i));
 }
@@ -111,19 +112,31 @@ void SimNode::start(std::shared_ptr<const TypeCatalog> catalog) {
   std::vector<Shard> shards;
   for (int shard = 0; ownership_ == Ownership::everything && shard < world_.database.shards(); ++shard)
     shards.push_back(static_cast<Shard>(shard));
-  engine_ = std::make_unique<Engine>(config_, shards, stores, find_handler, *this,
+  id_ = 1 + static_cast<NodeId>(world_.random.below(1'000'000'000));
+  flow_ = std::make_shared<FlowControl>();
+  keeper_ = std::make_unique<PermitKeeper>(PermitConfig{id_}, *flow_, permit_store_, *this,
+                                           [this](TypeId type) { return engine_->waiting(type); });
+  EngineConfig config = config_;
+  config.flow = flow_;
+  engine_ = std::make_unique<Engine>(config, shards, stores, find_handler, *this,
                                      static_cast<std::uint64_t>(world_.random.int64()));
   std::vector<Waker*> wakers;
   for (Stage* stage : engine_->stages())
     wakers.push_back(loops_.emplace_back(std::make_unique<Loop>(*this, *stage)).get());
   engine_->set_wakers(wakers);
-  engine_->set_catalog(std::move(catalog));
+  keeper_->set_waker(loops_.emplace_back(std::make_unique<Loop>(*this, *keeper_)).get());
+  set_catalog(std::move(catalog));
   if (ownership_ == Ownership::shared) join();
+}
+
+void SimNode::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
+  keeper_->set_catalog(catalog);
+  engine_->set_catalog(std::move(catalog));
 }
 
 void SimNode::join() {
   ClusterConfig config;
-  config.id = 1 + static_cast<NodeId>(world_.random.below(1'000'000'000));
+  config.id = id_;
   config.name = name_;
   config.shards = world_.database.shards();
   cluster_ = std::make_unique<Cluster>(world_, config, *this);
@@ -144,12 +157,14 @@ void SimNode::crash() {
   if (cluster_) world_.database.members.end_session(cluster_->config.id);
   cluster_.reset();
   engine_.reset();
+  keeper_.reset();
   frozen_until_ = {};
 }
 
 void SimNode::drain(Duration grace) {
   world_.trace.line(world_.scheduler.now(), name_ + " drains");
   if (cluster_) cluster_->heartbeat.drain();
+  keeper_->drain();
   engine_->begin_drain();
   poll_drain(process_, world_.scheduler.now() + grace);
 }
@@ -159,8 +174,10 @@ void SimNode::poll_drain(std::uint64_t process, MonoTime give_up) {
   if (engine_->is_drained() && world_.checker.is_calm()) world_.checker.on_drained(name_);
   if (engine_->is_drained() || world_.scheduler.now() >= give_up) {
     // It leaves last; that may be lost on the way like everything else.
-    const NodeId left = cluster_ ? cluster_->config.id : 0;
+    const NodeId left = cluster_ ? id_ : 0;
+    const bool gives_back = engine_->is_drained() && (world_.checker.is_calm() || world_.random.below(4) > 0);
     crash();
+    if (gives_back) world_.database.permits.give_back_all(id_);
     if (left != 0 && (world_.checker.is_calm() || world_.random.below(4) > 0)) world_.database.members.leave(left);
     return;
   }

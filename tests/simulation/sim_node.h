@@ -11,6 +11,7 @@
 #include "cluster/heartbeat.h"
 #include "cluster/shard_owner.h"
 #include "pipeline/engine.h"
+#include "pipeline/permit_keeper.h"
 #include "simulation/checker.h"
 #include "simulation/faults.h"
 
@@ -61,6 +62,7 @@ class SimNode final : public EventSink {
   bool is_draining() const { return is_up() && engine_->shared().is_draining; }
   Engine* engine() { return engine_.get(); }
   std::vector<Shard> shards() const { return is_up() ? *engine_->shared().shards.get() : std::vector<Shard>{}; }
+  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // What it hears of NOTIFY tocsin_member.
   void members_changed();
   const std::string& name() const { return name_; }
@@ -104,6 +106,10 @@ class SimNode final : public EventSink {
   HandlerHabits habits_;
   std::vector<std::unique_ptr<FakeJobStore>> stores_;
   std::unique_ptr<SimHandler> handler_;
+  NodeId id_ = 0;  // of the process
+  std::shared_ptr<FlowControl> flow_;
+  FakePermitStore permit_store_;
+  std::unique_ptr<PermitKeeper> keeper_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Cluster> cluster_;
   std::vector<std::unique_ptr<Loop>> loops_;

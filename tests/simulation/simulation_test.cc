@@ -1,5 +1,5 @@
 // Thousands of lives of a cluster, each from one seed, each checked against the promises.
-//   TOCSIN_SIM_SEEDS=n      how many (default 1000)
+//   TOCSIN_SIM_SEEDS=n      how many (default 2000)
 //   TOCSIN_SIM_SEED=n       only this one
 //   TOCSIN_SIM_TRACE=1      prints all that happens in it
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr std::uint64_t kSeeds = 20, kRepeatedSeeds = 1;  // a hundred times slo
 #elif defined(__SANITIZE_ADDRESS__)
 constexpr std::uint64_t kSeeds = 200, kRepeatedSeeds = 2;
 #else
-constexpr std::uint64_t kSeeds = 1000, kRepeatedSeeds = 5;
+constexpr std::uint64_t kSeeds = 2000, kRepeatedSeeds = 5;
 #endif
 
 std::uint64_t number_from(const char* name, std::uint64_t otherwise) {

@@ -77,6 +77,8 @@ class World {
   void live_on();
   void calm_down();
   void check_owners(const char* when);
+  void pause_one();
+  void limit_all();
   void hand_over_one();
   void hand_over();
 
@@ -127,9 +129,12 @@ World::World(std::uint64_t seed, const WorldOptions& options)
                                                1 + static_cast<int>(random_.below(2))));
     nodes.push_back(nodes_.back().get());
   }
-  std::vector<TypeId> ids;
-  for (const BizType& type : types_) ids.push_back(type.type_id);
-  callers_ = std::make_unique<Callers>(context_, nodes, ids, config_.lookahead);
+  std::vector<TypeId> ids, prompt;
+  for (const BizType& type : types_) {
+    ids.push_back(type.type_id);
+    if (!type.is_limited()) prompt.push_back(type.type_id);
+  }
+  callers_ = std::make_unique<Callers>(context_, nodes, ids, prompt, config_.lookahead);
 }
 
 // Small, so that every bound is reached.
@@ -158,15 +163,27 @@ void World::draw_types() {
   };
   add("instant", "noop", 5s);
   add("steady", "sim", 2s + up_to(20s));
-  add("hasty", "sim", 30ms + up_to(800ms)).max_running = 2;
+  add("hasty", "sim", 30ms + up_to(800ms)).max_running = 1 + static_cast<int>(random_.below(4));
   if (chance(0.5)) add("second.instant", "noop", 5s);
+  if (chance(0.5))
+    add("paced", chance(0.5) ? "noop" : "sim", 5s).rate_per_s = 8 + static_cast<double>(random_.below(12));
+  if (chance(0.5)) {
+    BizType& catching_up = add("catching.up", "noop", 5s);
+    catching_up.catch_up_rate_per_s = 8 + static_cast<double>(random_.below(12));
+    if (chance(0.5)) catching_up.drop_older_than = 15s + up_to(20s);
+  }
+  if (chance(0.5)) add("perishable", chance(0.5) ? "noop" : "sim", 2s).drop_older_than = 2s + up_to(10s);
+  database_.permits.total_of = [this](TypeId id, Limit limit) {
+    return permits_of(types_[static_cast<std::size_t>(id - 1)], limit);
+  };
   publish_catalog();
 }
 
 void World::publish_catalog() {
   catalog_ = std::make_shared<const TypeCatalog>(types_);
   for (const auto& node : nodes_)
-    if (node->is_up()) node->engine()->set_catalog(catalog_);
+    if (node->is_up()) node->set_catalog(catalog_);
+  checker_.on_types(types_, PermitConfig{}.ttl + 6s);
 }
 
 void World::draw_faults() {
@@ -338,8 +355,40 @@ void World::calm_down() {
   if (!checker_.failures().empty()) return;
   for (const auto& node : nodes_) node->check_at_rest();
   if (database_.members.map().version != map) checker_.fail("owner", "shards move although nobody comes or goes");
+  pause_one();
+  if (!checker_.failures().empty()) return;
+  limit_all();
+  if (!checker_.failures().empty()) return;
   if (nodes_.size() > 1) hand_over_one();
   hand_over();
+}
+
+// Nothing of a paused type starts or fills the memory, others are on time, and it goes on by itself.
+void World::pause_one() {
+  BizType& type = types_[0];
+  type.paused = true;
+  type.paused_until = wall_.now() + 8s;
+  publish_catalog();
+  scheduler_.run_until(scheduler_.now() + 500ms);
+  callers_->rush(static_cast<int>(2 * config_.capacity), type.type_id);
+  scheduler_.run_until(scheduler_.now() + 3s);
+  for (const auto& node : nodes_) node->check_at_rest();
+  scheduler_.run_until(scheduler_.now() + 20s);
+  for (const auto& [id, row] : database_.live())
+    if (row.job.type_id == type.type_id) checker_.fail("pause", "job " + std::to_string(id) + " still waits");
+  type.paused = false;
+  type.paused_until.reset();
+  publish_catalog();
+}
+
+// Many jobs of all types at once, at one node after the other.
+void World::limit_all() {
+  for (const BizType& type : types_)
+    if (type.is_limited()) callers_->rush(30, type.type_id);
+  scheduler_.run_until(scheduler_.now() + 40s);
+  if (checker_.failures().empty() && !database_.live().empty())
+    checker_.fail("live", std::to_string(database_.live().size()) + " jobs of limited types still wait");
+  for (const auto& node : nodes_) node->check_at_rest();
 }
 
 // One of several leaves in the middle of its work: the others have its shards at once.
@@ -371,6 +420,7 @@ void World::hand_over() {
     }
     scheduler_.run_until(scheduler_.now() + 4s);
   }
+  scheduler_.run_until(scheduler_.now() + 20s);  // the rates take their time
   if (checker_.failures().empty()) checker_.check_end();
 }
 

@@ -41,6 +41,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::optional<Error> bad_handler;
   Readiness state{true, false, {{"database", "ok"}}};
   std::string hold;
+  std::optional<int> running_jobs;
   std::vector<NodeInfo> members;
   // What the tests look at.
   std::vector<Hint> hints;
@@ -78,7 +79,8 @@ class FakeBackend final : public Backend, private FaultPoint {
   LatencySummary lateness() const override { return {3, 1.5, 2.5, 3.5, 4.5}; }
   Readiness readiness() const override { return state; }
   std::string metrics_text() const override { return "# TYPE tocsin_up gauge\ntocsin_up 1\n"; }
-  std::string hold_reason(TypeId) const override { return hold; }
+  std::string hold_reason(const Job&) const override { return hold; }
+  std::optional<int> running(TypeId) const override { return running_jobs; }
   std::vector<NodeInfo> nodes() const override { return members; }
   std::string shard_owner(Shard) const override { return node_name(); }
 

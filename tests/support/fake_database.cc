@@ -41,7 +41,13 @@ std::uint64_t mixed(std::uint64_t x) {
 
 }  // namespace
 
-FakeDatabase::FakeDatabase(WallClock clock, int shards) : clock_(std::move(clock)), shards_(shards) {}
+FakeDatabase::FakeDatabase(WallClock clock, int shards) : clock_(std::move(clock)), shards_(shards) {
+  permits.total_of = [this](TypeId id, Limit limit) {
+    for (const auto& [name, type] : types_)
+      if (type.type_id == id) return permits_of(type, limit);
+    return 0;
+  };
+}
 
 // Rows ----------------------------------------------------------------------------------------------------------------
 
@@ -184,19 +190,19 @@ std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<JobId>& jobs, cons
   return won;
 }
 
-std::vector<JobId> FakeDatabase::due_in(Lane lane, WallTime from, int limit, WallTime now) const {
+std::vector<JobId> FakeDatabase::due_in(Lane lane, DueSpan span, int limit, WallTime now) const {
   std::vector<JobId> found;
-  for (auto it = due_.lower_bound({lane, from, 0}); it != due_.end() && std::get<Lane>(*it) == lane; ++it) {
+  for (auto it = due_.lower_bound({lane, span.from, 0}); it != due_.end() && std::get<Lane>(*it) == lane; ++it) {
     const auto& [_, fire_at, id] = *it;
-    if (fire_at > now || (static_cast<int>(found.size()) >= limit && !bugs.ignores_limit)) break;
+    if (fire_at > std::min(now, span.to) || (static_cast<int>(found.size()) >= limit && !bugs.ignores_limit)) break;
     if (!is_locked(id) && is_claimable(live_.at(id), now)) found.push_back(id);
   }
   return found;
 }
 
-std::vector<ClaimedJob> FakeDatabase::claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+std::vector<ClaimedJob> FakeDatabase::claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                 const ClaimTicket& ticket, WallTime now) {
-  const auto jobs = due_in(lane, from, limit, now);
+  const auto jobs = due_in(lane, span, limit, now);
   std::vector<ClaimedJob> won;
   for (const JobId id : jobs) won.push_back(claim_row(live_.find(id), ttr, ticket, now));
   return won;
@@ -238,9 +244,9 @@ std::vector<Fired> FakeDatabase::fire(const std::vector<JobId>& jobs, const std:
   return fired;
 }
 
-std::vector<Fired> FakeDatabase::fire_due(Lane lane, WallTime from, int limit, const std::string& node, WallTime now) {
+std::vector<Fired> FakeDatabase::fire_due(Lane lane, DueSpan span, int limit, const std::string& node, WallTime now) {
   std::vector<Fired> fired;
-  for (const JobId id : due_in(lane, from, limit, now)) fired.push_back(fire_row(live_.find(id), node, now));
+  for (const JobId id : due_in(lane, span, limit, now)) fired.push_back(fire_row(live_.find(id), node, now));
   return fired;
 }
 
@@ -293,6 +299,26 @@ int FakeDatabase::bury(const std::vector<JobId>& jobs, WallTime now) {
     ++buried;
   }
   return buried;
+}
+
+int FakeDatabase::drop_late(Lane lane, WallTime before, int limit, const std::string& node, WallTime now) {
+  for (const auto& [name, type] : types_) {  // what the registry says, if it knows the type
+    if (type.type_id != lane.type_id) continue;
+    if (!type.drop_older_than) return 0;
+    before = std::min(before, now - *type.drop_older_than);
+  }
+  std::vector<JobId> late;
+  for (auto it = due_.lower_bound({lane, WallTime::min(), 0}); it != due_.end() && std::get<Lane>(*it) == lane; ++it) {
+    const auto& [_, fire_at, id] = *it;
+    if (fire_at >= std::min(before, now) || static_cast<int>(late.size()) >= limit) break;
+    if (!is_locked(id)) late.push_back(id);
+  }
+  for (const JobId id : late) {
+    const auto row = live_.find(id);
+    append_error(row->second.job, now, node, "too late");
+    to_history(row, JobStatus::dead, Kind::dropped, 0, now);
+  }
+  return static_cast<int>(late.size());
 }
 
 // ReportStore ---------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/fake_members.h"
+#include "support/fake_permits.h"
 #include "tocsin/job_desk.h"
 #include "tocsin/job_store.h"
 #include "tocsin/report_store.h"
@@ -94,6 +95,7 @@ class FakeDatabase {
       given_back,
       buried,
       cancelled,
+      dropped,
       claim_lost  // a crash took the claim back; `token` is that of the claim before it, if the row was running
     };
     Kind kind;
@@ -104,6 +106,7 @@ class FakeDatabase {
   std::function<void(const Change&)> on_change;
   FakeBugs bugs;
   FakeMembers members;
+  FakePermits permits;  // of the types of the registry, unless told otherwise
 
   WallTime now() const { return clock_(); }
   int shards() const { return shards_; }
@@ -119,14 +122,15 @@ class FakeDatabase {
   ScanReply scan(const std::vector<ScanRange>& ranges, WallTime now) const;
   std::vector<ClaimedJob> claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr,
                                 const ClaimTicket& ticket, WallTime now);
-  std::vector<ClaimedJob> claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket,
+  std::vector<ClaimedJob> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket,
                                     WallTime now);
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, const std::vector<JobId>& jobs) const;
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, Lane lane) const;
   std::vector<Fired> fire(const std::vector<JobId>& jobs, const std::string& node, WallTime now);
-  std::vector<Fired> fire_due(Lane lane, WallTime from, int limit, const std::string& node, WallTime now);
+  std::vector<Fired> fire_due(Lane lane, DueSpan span, int limit, const std::string& node, WallTime now);
   std::vector<FinishReply> finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now);
   int bury(const std::vector<JobId>& jobs, WallTime now);
+  int drop_late(Lane lane, WallTime before, int limit, const std::string& node, WallTime now);
 
   // What a crash does to claims that committed after the last change that waited for the disk: they never were. Returns
   // whose.
@@ -174,7 +178,7 @@ class FakeDatabase {
   void begin_attempt(Row& row, const std::string& node, WallTime now) const;
   ClaimedJob claim_row(Live row, Duration ttr, const ClaimTicket& ticket, WallTime now);
   Fired fire_row(Live row, const std::string& node, WallTime now);
-  std::vector<JobId> due_in(Lane lane, WallTime from, int limit, WallTime now) const;
+  std::vector<JobId> due_in(Lane lane, DueSpan span, int limit, WallTime now) const;
   FinishReply finish_one(const FinishRequest& request, const std::string& node, WallTime now);
 
   using Undo = std::vector<std::pair<JobId, std::optional<Row>>>;

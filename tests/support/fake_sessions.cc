@@ -56,10 +56,10 @@ Result<std::vector<ClaimedJob>> FakeJobStore::claim(std::span<const JobId> jobs,
                                        });
 }
 
-Result<std::vector<ClaimedJob>> FakeJobStore::claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+Result<std::vector<ClaimedJob>> FakeJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                         const ClaimTicket& ticket) {
   return call<std::vector<ClaimedJob>>("claim_due", true, [=, &db = database_](WallTime now) {
-    return db.claim_due(lane, from, limit, ttr, ticket, now);
+    return db.claim_due(lane, span, limit, ttr, ticket, now);
   });
 }
 
@@ -79,9 +79,9 @@ Result<std::vector<Fired>> FakeJobStore::fire(std::span<const JobId> jobs, const
       "fire", true, [&db = database_, j = copied(jobs), node](WallTime now) { return db.fire(j, node, now); });
 }
 
-Result<std::vector<Fired>> FakeJobStore::fire_due(Lane lane, WallTime from, int limit, const std::string& node) {
+Result<std::vector<Fired>> FakeJobStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
   return call<std::vector<Fired>>(
-      "fire_due", true, [=, &db = database_](WallTime now) { return db.fire_due(lane, from, limit, node, now); });
+      "fire_due", true, [=, &db = database_](WallTime now) { return db.fire_due(lane, span, limit, node, now); });
 }
 
 Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequest> requests,
@@ -92,6 +92,11 @@ Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequ
 
 Result<int> FakeJobStore::bury(std::span<const JobId> jobs) {
   return call<int>("bury", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.bury(j, now); });
+}
+
+Result<int> FakeJobStore::drop_late(Lane lane, WallTime before, int limit, const std::string& node) {
+  return call<int>("drop_late", true,
+                   [=, &db = database_](WallTime now) { return db.drop_late(lane, before, limit, node, now); });
 }
 
 Result<std::vector<CreateReply>> FakeJobDesk::create(std::span<const NewJob> jobs, CreateMode mode) {
@@ -202,6 +207,22 @@ Result<std::optional<BizType>> FakeTypeStore::set_paused(const std::string& name
                                                          std::optional<WallTime> until) {
   return call<std::optional<BizType>>(
       "pause_type", true, [=, &db = database_](WallTime now) { return db.pause_type(name, paused, until, now); });
+}
+
+Result<PermitReply> FakePermitStore::renew(const PermitBeat& beat) {
+  const MonoTime asked = local_now();
+  // The clock is read when the types are locked.
+  auto reply = call<PermitReply>("renew_permits", true,
+                                 [&db = database_, beat](WallTime) { return db.permits.renew(beat, db.now()); });
+  if (reply) reply->asked = asked, reply->answered = local_now();
+  return reply;
+}
+
+Status FakePermitStore::give_back_all(NodeId node) {
+  return call<Unit>("give_back_permits", true, [&db = database_, node](WallTime) {
+    db.permits.give_back_all(node);
+    return Unit{};
+  });
 }
 
 Status FakeTypeStore::mirror(std::span<const BizType> types) {

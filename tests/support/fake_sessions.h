@@ -62,14 +62,15 @@ class FakeJobStore final : public JobStore, private FakeSession {
   Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
   Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override;
-  Result<std::vector<ClaimedJob>> claim_due(Lane lane, WallTime from, int limit, Duration ttr,
+  Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                             const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
   Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;
-  Result<std::vector<Fired>> fire_due(Lane lane, WallTime from, int limit, const std::string& node) override;
+  Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   Result<int> bury(std::span<const JobId> jobs) override;
+  Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;
 };
 
 class FakeJobDesk final : public JobDesk, private FakeSession {
@@ -109,6 +110,13 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                             std::optional<WallTime> until) override;
   Status mirror(std::span<const BizType> types) override;
+};
+
+class FakePermitStore final : public PermitStore, private FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  Result<PermitReply> renew(const PermitBeat& beat) override;
+  Status give_back_all(NodeId node) override;
 };
 
 class FakeMemberStore final : public MemberStore, private FakeSession {

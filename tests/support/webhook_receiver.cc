@@ -19,6 +19,7 @@ struct WebhookReceiver::Server {
   bool is_holding = false;
   int status = 200;
   std::vector<Delivery> deliveries;
+  std::size_t now_here = 0, most_at_once = 0;
 
   void take(const httplib::Request& request, httplib::Response& response) {
     Delivery delivery;
@@ -31,7 +32,9 @@ struct WebhookReceiver::Server {
     delivery.text = request.body;
     std::unique_lock lock(mutex);
     deliveries.push_back(std::move(delivery));
+    most_at_once = std::max(most_at_once, ++now_here);
     released.wait(lock, [this] { return !is_holding; });
+    --now_here;
     response.status = status;
   }
 };
@@ -72,6 +75,11 @@ void WebhookReceiver::release() {
     server_->is_holding = false;
   }
   server_->released.notify_all();
+}
+
+std::size_t WebhookReceiver::most_at_once() const {
+  std::lock_guard lock(server_->mutex);
+  return server_->most_at_once;
 }
 
 std::vector<Delivery> WebhookReceiver::deliveries() const {

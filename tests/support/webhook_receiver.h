@@ -34,6 +34,7 @@ class WebhookReceiver {
   void release();           // until now
   std::vector<Delivery> deliveries() const;
   std::size_t count() const { return deliveries().size(); }
+  std::size_t most_at_once() const;  // deliveries that were here at the same time
 
  private:
   struct Server;

@@ -14,6 +14,7 @@
 #include "tocsin/job_desk.h"
 #include "tocsin/job_store.h"
 #include "tocsin/member_store.h"
+#include "tocsin/permit_store.h"
 #include "tocsin/report_store.h"
 
 namespace tocsin {
@@ -30,6 +31,8 @@ class StoreFixture {
   virtual TypeStore& types() = 0;
   virtual MemberStore& members() = 0;
   virtual MemberStore& other_members() = 0;
+  virtual PermitStore& permits() = 0;
+  virtual PermitStore& other_permits() = 0;
   // Knows these functions of the schema shop, each of which notes the biz_id of its job first: `done`; `later` asks for
   // another attempt in an hour; `dead` says "gone"; `picky` fails for a biz_id that begins with bad; `odd` answers 7.
   virtual FunctionStore& functions() = 0;

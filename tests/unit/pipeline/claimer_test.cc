@@ -168,9 +168,9 @@ TEST_F(ClaimerTest, ClaimsABacklogUntilItIsEmpty) {
   shared().due.push_backlog({{4, 1}, kStart - 1h});
   JobId id = 0;
   int left = 300;
-  store.on_claim_due = [&](Lane lane, WallTime from, int limit, Duration, auto&) {
+  store.on_claim_due = [&](Lane lane, DueSpan span, int limit, Duration, auto&) {
     EXPECT_EQ(lane, (Lane{4, 1}));
-    EXPECT_EQ(from, kStart - 1h);
+    EXPECT_EQ(span.from, kStart - 1h);
     std::vector<ClaimedJob> out;
     for (; left > 0 && std::ssize(out) < limit; --left) out.push_back(claimed(++id, 1));
     return out;

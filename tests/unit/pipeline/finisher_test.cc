@@ -16,7 +16,8 @@ class FinisherTest : public StageBench {
     reply_with(FinishReply::applied);
   }
   void give(ClaimedJob job, Outcome outcome, bool is_given_back = false) {
-    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1, 1'000'000), 1U);
+    ASSERT_EQ(shared().flow->take(biz_type(job.job.type_id), 1, Pace::fresh, now).n, 1U);
+    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1), 1U);
     auto claimed = std::make_shared<const ClaimedJob>(std::move(job));
     ASSERT_TRUE(shared().outcomes.try_push({std::move(claimed), std::move(outcome), is_given_back}));
   }
@@ -81,6 +82,7 @@ TEST_F(FinisherTest, WritesNothingOfWhatWasHandedOver) {
   EXPECT_EQ(step(), now) << "there may be more";
   EXPECT_EQ(store.calls, 0) << "the claim goes on as the lease";
   EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(shared().flow->used(1), 0U) << "its receiver minds how much it takes";
   EXPECT_EQ(step(), kWhenWoken);
 }
 

@@ -12,8 +12,6 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kNoLimit = 1'000'000;
-
 TEST(KnownJobs, TakesAJobOnce) {
   KnownJobs known(10);
   EXPECT_EQ(known.add(1, 5), KnownJobs::Added::yes);
@@ -58,29 +56,21 @@ TEST(KnownJobs, GivesRoomBackToTheTypeThatHeldIt) {
 
 TEST(RunningGate, CountsPerTypeAndInAll) {
   RunningGate gate(10, 6);
-  EXPECT_EQ(gate.acquire(1, 100, kNoLimit), 6U);
-  EXPECT_EQ(gate.acquire(1, 1, kNoLimit), 0U);
-  EXPECT_EQ(gate.acquire(2, 100, kNoLimit), 4U);
+  EXPECT_EQ(gate.acquire(1, 100), 6U);
+  EXPECT_EQ(gate.acquire(1, 1), 0U);
+  EXPECT_EQ(gate.acquire(2, 100), 4U);
   EXPECT_EQ(gate.running(), 10U);
   EXPECT_EQ(gate.running(1), 6U);
   gate.release(1, 5);
-  EXPECT_EQ(gate.acquire(2, 100, kNoLimit), 2U) << "six of one type at most";
+  EXPECT_EQ(gate.acquire(2, 100), 2U) << "six of one type at most";
   EXPECT_EQ(gate.running(), 7U);
-}
-
-TEST(RunningGate, HoldsTheTypesOwnLimitAlsoWhenItShrinks) {
-  RunningGate gate(10, 10);
-  EXPECT_EQ(gate.acquire(1, 5, 3), 3U);
-  EXPECT_EQ(gate.acquire(1, 5, 2), 0U);
-  gate.release(1, 2);
-  EXPECT_EQ(gate.acquire(1, 5, 2), 1U);
 }
 
 TEST(RunningGate, TellsOfEveryReleaseOutsideItsLock) {
   RunningGate gate(10, 10);
   int told = 0;
   gate.on_release([&] { told += gate.running() < 10; });  // reads it: a lock held here would never return
-  ASSERT_EQ(gate.acquire(1, 10, kNoLimit), 10U);
+  ASSERT_EQ(gate.acquire(1, 10), 10U);
   gate.release(1, 0);
   EXPECT_EQ(told, 0);
   gate.release(1, 1);
@@ -95,11 +85,12 @@ class DueQueueTest : public ::testing::Test {
     queue.push(jobs);
   }
   DueBatch pop(std::size_t most, ClaimerRole role = ClaimerRole::bulk) {
-    return queue.pop(most, {catalog, kStart}, gate, role);
+    return queue.pop(most, {catalog, kStart, {}, flow}, gate, role);
   }
 
   TypeCatalog catalog = TypeCatalog({biz_type(1), biz_type(2), biz_type(3), biz_type(4, "noop"), biz_type(5, "noop")});
   RunningGate gate = RunningGate(10'000, 10'000);
+  FlowControl flow;
   PollQueue polls{10};
   DueQueue queue{polls, 100'000, 64};
 
@@ -134,7 +125,7 @@ TEST_F(DueQueueTest, FloodedTypesShareTheirBatches) {
 
 TEST_F(DueQueueTest, ATypeThatMayTakeNothingMakesNobodysShareSmaller) {
   BizType shut = biz_type(2);
-  shut.max_running = 0;
+  shut.room = 0;
   catalog = TypeCatalog({biz_type(1), shut});
   push(1, 10'000);
   push(2, 10'000);
@@ -164,7 +155,8 @@ TEST_F(DueQueueTest, TheHelperLeavesTheCrowdAloneWhileOthersHaveJobsDue) {
   EXPECT_EQ(pop(90).jobs.size(), 90U);
   push(2, 1);
   EXPECT_EQ(by_type(pop(90, ClaimerRole::helper)), (std::map<TypeId, std::size_t>{{2, 1}}));
-  EXPECT_EQ(queue.pop(90, {catalog, kStart + std::chrono::seconds(1)}, gate, ClaimerRole::helper).jobs.size(), 90U);
+  EXPECT_EQ(queue.pop(90, {catalog, kStart + std::chrono::seconds(1), {}, flow}, gate, ClaimerRole::helper).jobs.size(),
+            90U);
 }
 
 TEST_F(DueQueueTest, CalmJobsDoNotTurnBackTheTurnsOfTheBacklog) {
@@ -216,9 +208,9 @@ TEST_F(DueQueueTest, InstantTypesAndOthersNeverShareABatch) {
 }
 
 TEST_F(DueQueueTest, ATypeWithoutSlotsWaitsAndHoldsUpNobody) {
-  ASSERT_EQ(gate.acquire(1, 10'000, 10'000), 10'000U);
+  ASSERT_EQ(gate.acquire(1, 10'000), 10'000U);
   gate.release(1, 5);
-  std::vector<Candidate> jobs;
+  ASSERT_EQ(flow.take(biz_type(1), 9'995, Pace::fresh, {}).n, 9'995U);
   BizType limited = biz_type(1);
   limited.max_running = 9'990;
   catalog = TypeCatalog({limited, biz_type(2)});
@@ -228,6 +220,7 @@ TEST_F(DueQueueTest, ATypeWithoutSlotsWaitsAndHoldsUpNobody) {
   EXPECT_EQ(by_type(batch), (std::map<TypeId, std::size_t>{{2, 5}}));
   EXPECT_TRUE(pop(100).empty());
   EXPECT_EQ(queue.size(), 15U);
+  flow.release(1, 6);
   gate.release(1, 6);  // 9,989 of 9,990 are taken now
   EXPECT_EQ(by_type(pop(100)).at(1), 1U);
 }
@@ -261,7 +254,7 @@ TEST_F(DueQueueTest, ALaneIsInTheBacklogAtMostOnceAlsoWhileItIsClaimed) {
   EXPECT_TRUE(pop(10).empty());
   queue.put_back(lane);
   EXPECT_TRUE(pop(10).backlog);
-  queue.end_backlog(lane.lane);
+  queue.end_backlog(lane);
   EXPECT_FALSE(queue.has_backlog(lane.lane));
 }
 
@@ -297,7 +290,7 @@ TEST_F(DueQueueTest, BacklogLanesOfATypeAndTypesOfABacklogTakeTurns) {
 }
 
 TEST_F(DueQueueTest, ABacklogGetsNoMoreThanThereAreSlots) {
-  ASSERT_EQ(gate.acquire(1, 9'997, 10'000), 9'997U);
+  ASSERT_EQ(gate.acquire(1, 9'997), 9'997U);
   queue.push_backlog({{0, 1}, kStart});
   EXPECT_EQ(pop(10).limit, 3U);
   EXPECT_EQ(gate.running(), 10'000U);

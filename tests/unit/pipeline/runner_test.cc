@@ -18,7 +18,8 @@ class RunnerTest : public StageBench {
  protected:
   void SetUp() override { set_types({biz_type(1), biz_type(2, "carrier_pigeon")}); }
   void give(ClaimedJob job) {
-    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1, 1'000'000), 1U);
+    ASSERT_EQ(shared().flow->take(biz_type(job.job.type_id), 1, Pace::fresh, now).n, 1U);
+    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1), 1U);
     ASSERT_TRUE(shared().claimed.try_push(std::move(job)));
   }
   MonoTime step() { return runner_->step(now); }

@@ -327,9 +327,9 @@ TEST_F(ScannerTest, AnOverduePageFullOfStrangersBecomesABacklogAndTakesNoMemory)
   EXPECT_EQ(shared().known.size(), 0U);
   EXPECT_TRUE(shared().due.has_backlog({0, 1}));
   const auto catalog = shared().catalog.get();
-  const DueBatch batch = shared().due.pop(10, {*catalog, db_now()}, shared().gate);
+  const DueBatch batch = shared().due.pop(10, {*catalog, db_now(), now, *shared().flow}, shared().gate);
   ASSERT_TRUE(batch.backlog);
-  EXPECT_LT(batch.backlog->from, kStart - 1h) << "no row lies before it";
+  EXPECT_LT(batch.backlog->span.from, kStart - 1h) << "no row lies before it";
 }
 
 TEST_F(ScannerTest, ReadsNothingOverdueOfALaneInTheBacklog) {

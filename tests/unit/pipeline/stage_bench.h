@@ -50,21 +50,22 @@ class ScriptedStore final : public JobStore {
 
   std::function<Result<ScanReply>(std::span<const ScanRange>)> on_scan;
   std::function<Claimed(std::span<const JobId>, std::span<const Duration>, const ClaimTicket&)> on_claim;
-  std::function<Claimed(Lane, WallTime, int, Duration, const ClaimTicket&)> on_claim_due;
+  std::function<Claimed(Lane, DueSpan, int, Duration, const ClaimTicket&)> on_claim_due;
   std::function<Claimed(const ClaimTicket&, std::span<const JobId>)> on_claimed_with;
   std::function<Claimed(const ClaimTicket&, Lane)> on_claimed_with_lane;
   std::function<FiredJobs(std::span<const JobId>)> on_fire;
-  std::function<FiredJobs(Lane, WallTime, int)> on_fire_due;
+  std::function<FiredJobs(Lane, DueSpan, int)> on_fire_due;
   std::function<Result<std::vector<FinishReply>>(std::span<const FinishRequest>)> on_finish;
   std::function<Result<int>(std::span<const JobId>)> on_bury;
+  std::function<Result<int>(Lane, WallTime, int)> on_drop_late;
   int calls = 0;
 
   Result<ScanReply> scan(std::span<const ScanRange> ranges) override { return call(on_scan, ranges); }
   Claimed claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override {
     return call(on_claim, jobs, ttr, ticket);
   }
-  Claimed claim_due(Lane lane, WallTime from, int limit, Duration ttr, const ClaimTicket& ticket) override {
-    return call(on_claim_due, lane, from, limit, ttr, ticket);
+  Claimed claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) override {
+    return call(on_claim_due, lane, span, limit, ttr, ticket);
   }
   Claimed claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override {
     return call(on_claimed_with, ticket, jobs);
@@ -73,13 +74,16 @@ class ScriptedStore final : public JobStore {
     return call(on_claimed_with_lane, ticket, lane);
   }
   FiredJobs fire(std::span<const JobId> jobs, const std::string&) override { return call(on_fire, jobs); }
-  FiredJobs fire_due(Lane lane, WallTime from, int limit, const std::string&) override {
-    return call(on_fire_due, lane, from, limit);
+  FiredJobs fire_due(Lane lane, DueSpan span, int limit, const std::string&) override {
+    return call(on_fire_due, lane, span, limit);
   }
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string&) override {
     return call(on_finish, requests);
   }
   Result<int> bury(std::span<const JobId> jobs) override { return call(on_bury, jobs); }
+  Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string&) override {
+    return call(on_drop_late, lane, before, limit);
+  }
 
  private:
   template <class Reply, class... Params, class... Args>

@@ -22,7 +22,8 @@ class TimekeeperTest : public StageBench {
     set_types({biz_type(1, "noop")});
     const auto catalog = shared().catalog.get();
     std::vector<JobId> ids;
-    for (const Candidate& job : shared().due.pop(1'000'000, {*catalog, db_now()}, shared().gate).jobs) {
+    for (const Candidate& job :
+         shared().due.pop(1'000'000, {*catalog, db_now(), now, *shared().flow}, shared().gate).jobs) {
       ids.push_back(job.job_id);
     }
     return ids;

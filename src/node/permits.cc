@@ -1,0 +1,93 @@
+#include "node/permits.h"
+
+#include <cstdio>
+
+namespace tocsin {
+namespace {
+
+SessionConfig unpinned(SessionConfig config) {
+  config.has_pinned_plans = false;  // tiny tables
+  return config;
+}
+
+std::string number(double n) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", n);
+  return text;
+}
+
+const char* label_of(Limit limit) {
+  return limit == Limit::running ? "max_running" : limit == Limit::rate ? "rate_per_s" : "catch_up";
+}
+
+}  // namespace
+
+Permits::Permits(const PermitConfig& config, const SessionConfig& session, const Clock& clock, EventSink& events,
+                 PermitKeeper::WaitingOf waiting, LoopThread::OnStep on_step)
+    : config_(config),
+      clock_(clock),
+      events_(events),
+      session_(unpinned(session)),
+      store_(session_, clock),
+      keeper_(config, *flow_, store_, events, std::move(waiting)),
+      loop_(keeper_, clock, std::move(on_step)) {
+  keeper_.set_waker(&loop_);
+}
+
+void Permits::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
+  catalog_.set(catalog);
+  keeper_.set_catalog(std::move(catalog));
+}
+
+void Permits::stop(bool is_clean) {
+  if (std::exchange(is_stopped_, true)) return;
+  loop_.stop();
+  if (!is_clean) return;  // they expire when what was started under them does
+  if (auto done = store_.give_back_all(config_.node); !done) events_.failed("permits", done.error());
+}
+
+std::string Permits::hold_reason(const BizType& type, bool is_late) const {
+  const MonoTime now = clock_.now();
+  const bool is_run_here = !type.is_instant() && !type.is_pull();
+  const std::size_t used = flow_->used(type.type_id);
+  if (is_run_here && used >= type.room)
+    return "its handler has room for " + std::to_string(type.room) + " jobs at once on this node, and as many run";
+  if (permits_of(type, Limit::running) > 0) {
+    const auto grant = flow_->granted(type.type_id, Limit::running, now);
+    const std::string most = " of max_running " + std::to_string(*type.max_running);
+    if (!grant) return "this node has no permits" + most + " yet, or could not renew them";
+    if (used >= static_cast<std::size_t>(std::max(grant->n, 0)))
+      return std::to_string(std::max(grant->in_use, static_cast<int>(used))) + most + " run in the cluster, " +
+             std::to_string(used) + " of them on this node, whose part is " + std::to_string(grant->n);
+  }
+  if (is_late && type.catch_up_rate_per_s)
+    return "it was found late, and such jobs start at catch_up.rate_per_s " + number(*type.catch_up_rate_per_s) +
+           ", the oldest first";
+  if (flow_->is_paced(type, Pace::fresh, now))
+    return "rate_per_s " + number(*type.rate_per_s) + " of its type is used up for the moment";
+  return "";
+}
+
+std::optional<int> Permits::running(const BizType& type) const {
+  if (permits_of(type, Limit::running) == 0) return {};
+  const auto grant = flow_->granted(type.type_id, Limit::running, clock_.now());
+  if (!grant) return {};
+  return std::max(grant->in_use, static_cast<int>(flow_->used(type.type_id)));
+}
+
+std::vector<LabelledValue> Permits::values(std::function<double(const FlowControl::Grant&)> of) const {
+  std::vector<LabelledValue> values;
+  const auto catalog = catalog_.get();
+  for (const auto& type : catalog->types) {
+    if (!type->is_limited()) continue;
+    for (const Limit limit : {Limit::running, Limit::rate, Limit::catch_up}) {
+      if (permits_of(*type, limit) == 0) continue;
+      const auto grant = flow_->granted(type->type_id, limit, clock_.now());
+      values.push_back(
+          {{{"biz_type", type->name}, {"limit", label_of(limit)}}, of(grant.value_or(FlowControl::Grant{}))});
+    }
+  }
+  return values;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,100 @@
+// What this node may start of each type now: its permits of max_running, its parts of the rates, the room of its
+// handlers. One per node, shared by the engines of all its databases.
+//
+// Permits and parts are lent for a time by the permit keeper, which speaks for this node; until it does, the node is
+// taken to be alone and has all of them. A token bucket per rate fills at the node's part of it and holds what comes
+// together in a second, or one job. Thread: any.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/waker.h"
+#include "tocsin/permit_store.h"
+
+namespace tocsin {
+
+// Jobs that were found long after their time go at a pace of their own, so that fresh ones stay on time.
+enum class Pace { fresh, catch_up };
+
+// Jobs of one type that are due on this node and not claimed. As many as can be counted cheaply; a backlog is many.
+struct Waiting {
+  std::size_t fresh = 0;
+  std::size_t late = 0;  // at the catch-up pace
+};
+
+class FlowControl {
+ public:
+  // Called when more may be started than before, outside the lock. REQUIRES: before the first take().
+  void on_more(std::function<void()> callback) { on_more_.push_back(std::move(callback)); }
+  void tell_more() const;
+
+  struct Taken {
+    std::size_t n = 0;
+    MonoTime again = MonoTime::max();  // if fewer than wanted: when a rate allows the next
+  };
+  // Takes leave to start up to `want` more jobs of the type. What comes of it is told by put_back() or release().
+  Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now);
+  // Of those taken, `n` were not started after all: nobody's, or another's. Tells nobody. `is_instant`: as the type was
+  // at take().
+  void put_back(TypeId type, std::size_t n, Pace pace, bool is_instant);
+  // Of those started, `n` have ended.
+  void release(TypeId type, std::size_t n);
+
+  // For the permit keeper -------------------------------------------------------------------------------------------
+
+  struct Grant {
+    int n = 0;         // for new starts
+    MonoTime until{};  // exclusive
+    Duration lease{0};
+    int total = 0;     // of the cluster
+    int in_use = 0;    // of the cluster, not long ago
+    int reserved = 0;  // granted by the store: as long as more than n are in use, these are not given back
+  };
+  // From now on starts need permits. `keeper` is woken when some could be given back that others wait for.
+  void begin_sharing(Waker* keeper);
+  void grant(TypeId type, Limit limit, const Grant& grant, MonoTime now);
+  // What the node keeps of a limit: its permits, or what is in use of those it should not have any more.
+  int held(TypeId type, Limit limit) const;
+  std::size_t used(TypeId type) const;
+  // Thousandths of the rate that were used since the last call, of those a second brings.
+  int pace_since(const BizType& type, Limit limit, MonoTime now);
+
+  // For people ------------------------------------------------------------------------------------------------------
+
+  // nullopt: nothing granted, or the grant is over.
+  std::optional<Grant> granted(TypeId type, Limit limit, MonoTime now) const;
+  // The next start of this pace must wait for a rate.
+  bool is_paced(const BizType& type, Pace pace, MonoTime now);
+
+ private:
+  struct Bucket {
+    double tokens = 0;
+    std::optional<MonoTime> filled;
+    double taken = 0;  // since the keeper asked last
+    MonoTime asked{};
+  };
+  struct Flow {
+    std::size_t used = 0;
+    bool is_awaited = false;  // somebody wanted more than might run
+    std::array<Grant, kLimits> grants;
+    std::array<Bucket, kLimits> buckets;
+  };
+
+  Grant grant_of(const Flow& flow, const BizType& type, Limit limit) const;
+  double fill(Flow& flow, const BizType& type, Limit limit, MonoTime now);
+  std::size_t permits(const Flow& flow, const BizType& type, MonoTime now) const;
+
+  std::vector<std::function<void()>> on_more_;
+  mutable std::mutex mutex_;
+  Waker* keeper_ = nullptr;
+  bool is_shared_ = false;
+  std::unordered_map<TypeId, Flow> flows_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,104 @@
+#include "pipeline/permit_keeper.h"
+
+#include <algorithm>
+
+#include "core/fair_share.h"
+
+namespace tocsin {
+namespace {
+
+// How long somebody has the permits that cannot be divided.
+constexpr Duration kTurn = std::chrono::seconds(2);
+
+}  // namespace
+
+void PermitKeeper::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
+  catalog_.set(std::move(catalog));
+  if (self_) self_->wake();
+}
+
+void PermitKeeper::drain() {
+  is_draining_ = true;
+  if (self_) self_->wake();
+}
+
+PermitRequest PermitKeeper::request_for(const BizType& type, Limit limit, MonoTime now) {
+  PermitRequest request{type.type_id, limit};
+  if (is_draining_) flow_.grant(type.type_id, limit, {}, now);
+  request.held = flow_.held(type.type_id, limit);
+  const Waiting waiting = waiting_(type.type_id);
+  const int total = permits_of(type, limit);
+  if (limit == Limit::running) {
+    const std::size_t used = flow_.used(type.type_id);
+    request.used = static_cast<int>(used);
+    request.need = static_cast<int>(std::min(used + waiting.fresh + waiting.late, static_cast<std::size_t>(total)));
+    request.lease = type.ttr;
+  } else {
+    // A little for everybody, so that a first job need not wait for its part of the rate.
+    const int idle = kWholeRate / static_cast<int>(4 * nodes_);
+    const bool is_waited_for = limit == Limit::catch_up ? waiting.late > 0 : waiting.fresh + waiting.late > 0;
+    request.used = flow_.pace_since(type, limit, now);
+    request.need = is_waited_for ? kWholeRate : std::min(kWholeRate, std::max(idle, request.used * 5 / 4));
+  }
+  const auto target = targets_.find({type.type_id, limit});
+  request.wanted = target == targets_.end() ? std::max(request.need, 1) : target->second;
+  if (is_draining_) {
+    request.need = -1;
+    request.wanted = 0;
+  }
+  return request;
+}
+
+MonoTime PermitKeeper::step(MonoTime now) {
+  const auto catalog = catalog_.get();
+  PermitBeat beat{config_.node, 0, config_.ttl, {}};
+  for (const auto& type : catalog->types) {
+    if (!type->is_limited()) continue;
+    for (const Limit limit : {Limit::running, Limit::rate, Limit::catch_up})
+      if (permits_of(*type, limit) > 0) beat.requests.push_back(request_for(*type, limit, now));
+  }
+  if (beat.requests.empty()) return kWhenWoken;
+  beat.number = ++number_;
+  const auto reply = store_.renew(beat);
+  if (!reply) {
+    // In doubt is no different: the next request has a higher number, and says what is held.
+    events_.failed(name(), reply.error());
+    return now + config_.retry_pause;
+  }
+  bool is_unsettled = false;
+  is_hungry_ = false;
+  for (std::size_t i = 0; i < beat.requests.size(); ++i)
+    is_unsettled = apply(beat.requests[i], reply->items[i], *reply) || is_unsettled;
+  was_repeated_ = is_unsettled && !was_repeated_;
+  if (was_repeated_) return now;
+  return reply->answered + (is_hungry_ ? config_.hungry_interval : config_.interval);
+}
+
+bool PermitKeeper::apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply) {
+  int left = item.total, free = item.total, granted = 0, in_use = 0;
+  std::vector<int> needs;
+  std::size_t self = 0;
+  for (const PermitShare& share : item.shares) {
+    free -= share.granted;
+    in_use += share.used;
+    if (share.node == config_.node) granted = share.granted;
+    const bool is_sharing = !share.is_expired && share.need >= 0;
+    if (!is_sharing && share.node != config_.node) {
+      left -= share.granted;
+      continue;
+    }
+    if (share.node == config_.node) self = needs.size();
+    needs.push_back(std::max(share.need, 0));
+  }
+  nodes_ = std::max<std::size_t>(1, needs.size());
+  const auto turn = static_cast<std::uint64_t>(reply.db_now.time_since_epoch() / kTurn);
+  const int target = is_draining_ || needs.empty() ? 0 : fair_share(std::max(left, 0), needs, self, turn);
+  targets_[{request.type_id, request.limit}] = target;
+  const FlowControl::Grant grant{
+      std::min(granted, target), reply.asked + config_.trust(), request.lease, item.total, in_use, granted};
+  flow_.grant(request.type_id, request.limit, grant, reply.answered);
+  if (granted < std::min(target, request.need)) is_hungry_ = true;
+  return flow_.held(request.type_id, request.limit) < granted || (granted < target && free > 0);
+}
+
+}  // namespace tocsin

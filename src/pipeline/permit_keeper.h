@@ -1,0 +1,69 @@
+// Keeps this node's permits: asks for its fair share of every limit, gives back what others need more, and renews the
+// rest before it expires. The store only guards the sum; every node works out the shares from the same picture.
+//
+// Thread: owner only, except wake-ups by its waker and drain() (any).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/latest.h"
+#include "base/stage.h"
+#include "pipeline/flow_control.h"
+#include "tocsin/event.h"
+
+namespace tocsin {
+
+struct PermitConfig {
+  NodeId node = 0;
+  Duration ttl = std::chrono::seconds(5);                     // what is granted holds so long
+  Duration interval = std::chrono::milliseconds(500);         // between renewals
+  Duration hungry_interval = std::chrono::milliseconds(200);  // while others hold what this node lacks
+  Duration retry_pause = std::chrono::milliseconds(200);
+
+  // Trust ends a little before the store's does.
+  Duration trust() const { return ttl - ttl / 10; }
+};
+
+class PermitKeeper final : public Stage {
+ public:
+  using WaitingOf = std::function<Waiting(TypeId)>;
+  PermitKeeper(PermitConfig config, FlowControl& flow, PermitStore& store, EventSink& events, WaitingOf waiting)
+      : config_(config), flow_(flow), store_(store), events_(events), waiting_(std::move(waiting)) {}
+
+  // REQUIRES: before the first step and the first claim.
+  void set_waker(Waker* self) { flow_.begin_sharing(self_ = self); }
+  // The types whose jobs this node can run.
+  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
+  // It takes no more permits, and gives back what is not in use.
+  void drain();
+
+  const char* name() const override { return "permit_keeper"; }
+  MonoTime step(MonoTime now) override;
+
+ private:
+  using Key = std::pair<TypeId, Limit>;
+
+  PermitRequest request_for(const BizType& type, Limit limit, MonoTime now);
+  // Returns whether the store should be asked again at once: permits to give back, or free ones to take.
+  bool apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply);
+
+  const PermitConfig config_;
+  FlowControl& flow_;
+  PermitStore& store_;
+  EventSink& events_;
+  const WaitingOf waiting_;
+  Waker* self_ = nullptr;
+  Latest<TypeCatalog> catalog_{std::make_shared<const TypeCatalog>()};
+  std::map<Key, int> targets_;
+  std::size_t nodes_ = 1;  // as last seen
+  std::int64_t number_ = 0;
+  bool is_hungry_ = false;
+  bool was_repeated_ = false;  // the last step followed at once on the one before
+  std::atomic<bool> is_draining_{false};
+};
+
+}  // namespace tocsin

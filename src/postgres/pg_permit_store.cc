@@ -1,0 +1,50 @@
+#include "postgres/pg_permit_store.h"
+
+#include "postgres/text.h"
+
+namespace tocsin {
+
+Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
+  PgArray types, kinds, helds, wanteds, needs, useds, leases;
+  for (const PermitRequest& request : beat.requests) {
+    types.add(request.type_id);
+    kinds.add(static_cast<std::int64_t>(request.limit));
+    helds.add(request.held);
+    wanteds.add(request.wanted);
+    needs.add(request.need);
+    useds.add(request.used);
+    leases.add(request.lease.count());
+  }
+  return session_.write<PermitReply>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("renew_permits", [] {
+      return "SELECT * FROM tocsin.renew_permits($1, $2, $3, $4::integer[], $5::smallint[], $6::integer[],"
+             " $7::integer[], $8::integer[], $9::integer[], $10::bigint[])";
+    });
+    PermitReply reply;
+    reply.asked = clock_.now();
+    const auto rows = tx.exec_prepared(name, beat.node, beat.number, beat.ttl.count(), types.take(), kinds.take(),
+                                       helds.take(), wanteds.take(), needs.take(), useds.take(), leases.take());
+    reply.answered = clock_.now();
+    reply.items.resize(beat.requests.size());
+    for (const auto& row : rows) {
+      PermitReply::Item& item = reply.items.at(row[0].as<std::size_t>() - 1);
+      item.total = row[1].as<int>();
+      reply.db_now = wall_time_from_pg({row[7].c_str(), row[7].size()});
+      if (row[2].is_null()) continue;  // the type is gone, and nobody had anything
+      item.shares.push_back(
+          {row[2].as<NodeId>(), row[3].as<int>(), row[4].as<int>(), row[5].as<int>(), row[6].as<bool>()});
+    }
+    return reply;
+  });
+}
+
+Status PgPermitStore::give_back_all(NodeId node) {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    tx.exec_params0("DELETE FROM tocsin.permit WHERE node_id = $1", node);
+    return Unit{};
+  });
+}
+
+}  // namespace tocsin

@@ -1,0 +1,22 @@
+// The limits of types, shared by the nodes, in the home database.
+// Thread: owner only.
+#pragma once
+
+#include "postgres/session.h"
+#include "tocsin/permit_store.h"
+
+namespace tocsin {
+
+class PgPermitStore final : public PermitStore {
+ public:
+  PgPermitStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
+
+  Result<PermitReply> renew(const PermitBeat& beat) override;
+  Status give_back_all(NodeId node) override;
+
+ private:
+  Session& session_;
+  const Clock& clock_;
+};
+
+}  // namespace tocsin

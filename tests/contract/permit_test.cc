@@ -1,0 +1,149 @@
+// PermitStore: the limits that the nodes share.
+#include <stdexcept>
+
+#include "support/contract/store_fixture.h"
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(result).value();
+}
+
+// Two nodes' sessions, and a type with limits.
+struct Permits {
+  explicit Permits(StoreFixture& fixture) : db(fixture) {
+    BizType type;
+    type.name = "limited";
+    type.handler_kind = "webhook";
+    type.handler_json = R"({"kind":"webhook"})";
+    type.max_running = 10;
+    type.rate_per_s = 5;
+    id = must(db.types().put(type)).type.type_id;
+  }
+  PermitReply::Item renew(NodeId node, int held, int wanted, Duration lease = 30s, Duration ttl = 5s) {
+    return renew_as(++number, node, held, wanted, lease, ttl);
+  }
+  PermitReply::Item renew_as(std::int64_t n, NodeId node, int held, int wanted, Duration lease = 30s,
+                             Duration ttl = 5s) {
+    const PermitBeat beat{node, n, ttl, {{id, Limit::running, held, wanted, wanted, held, lease}}};
+    PermitReply reply = must((node % 2 ? db.permits() : db.other_permits()).renew(beat));
+    EXPECT_EQ(reply.items.size(), 1U);
+    return reply.items.at(0);
+  }
+  int renewed(NodeId node, int held, int wanted) { return granted(renew(node, held, wanted), node); }
+  static int granted(const PermitReply::Item& item, NodeId node) {
+    for (const PermitShare& share : item.shares)
+      if (share.node == node) return share.granted;
+    return 0;
+  }
+
+  StoreFixture& db;
+  TypeId id = 0;
+  std::int64_t number = 0;
+};
+
+TEST_P(StoreContract, PermitsAreGrantedUpToTheLimitAndNoFurther) {
+  Permits permits(*db);
+  EXPECT_EQ(permits.renewed(1, 0, 7), 7);
+  const auto item = permits.renew(2, 0, 7);
+  EXPECT_EQ(item.total, 10);
+  EXPECT_EQ(permits.granted(item, 2), 3);
+  ASSERT_EQ(item.shares.size(), 2U);
+  EXPECT_EQ(item.shares[0].node, 1);
+  EXPECT_EQ(item.shares[0].need, 7);
+  EXPECT_FALSE(item.shares[0].is_expired);
+  EXPECT_EQ(permits.renewed(3, 0, 1), 0);
+}
+
+TEST_P(StoreContract, PermitsWhatIsNotHeldAnyMoreIsFreeForOthers) {
+  Permits permits(*db);
+  permits.renew(1, 0, 10);
+  EXPECT_EQ(permits.renewed(1, 4, 4), 4);
+  EXPECT_EQ(permits.renewed(2, 0, 10), 6);
+  EXPECT_EQ(permits.renewed(1, 4, 10), 4) << "what is held stays, and nothing is free";
+}
+
+TEST_P(StoreContract, PermitsAreNotHeldBeyondWhatWasNotGranted) {
+  Permits permits(*db);
+  permits.renew(1, 0, 4);
+  EXPECT_EQ(permits.renewed(2, 9, 9), 6);
+  EXPECT_EQ(permits.renewed(3, 5, 5), 0);
+}
+
+TEST_P(StoreContract, PermitsAnOldRequestThatComesLateChangesNothing) {
+  Permits permits(*db);
+  permits.renew_as(5, 1, 0, 3);
+  permits.renew_as(7, 1, 3, 8);
+  EXPECT_EQ(permits.granted(permits.renew_as(6, 1, 0, 0), 1), 8);
+  EXPECT_EQ(permits.granted(permits.renew_as(7, 1, 0, 0), 1), 8) << "nor one that comes twice";
+  EXPECT_EQ(permits.renewed(2, 0, 10), 2);
+}
+
+TEST_P(StoreContract, PermitsAreFreeAgainWhenNothingStartedUnderThemCanGoOn) {
+  Permits permits(*db);
+  permits.renew(1, 0, 10, /*lease=*/40ms, /*ttl=*/40ms);
+  let_pass(45ms);
+  const auto expired = permits.renew(2, 0, 10, 40ms, 40ms);
+  if (permits.granted(expired, 2) == 0) {  // slow machines look too late
+    EXPECT_TRUE(expired.shares.at(0).is_expired);
+  }
+  let_pass(45ms);
+  EXPECT_EQ(permits.renewed(2, 0, 10), 10);
+}
+
+TEST_P(StoreContract, PermitsALongerLeaseOfBeforeIsWaitedFor) {
+  Permits permits(*db);
+  permits.renew(1, 0, 10, /*lease=*/1h, /*ttl=*/1ms);
+  permits.renew(1, 10, 10, /*lease=*/1ms, /*ttl=*/1ms);
+  let_pass(5ms);
+  EXPECT_EQ(permits.renewed(2, 0, 10), 0);
+}
+
+TEST_P(StoreContract, PermitsALoweredLimitIsReachedAsTheyAreGivenBack) {
+  Permits permits(*db);
+  permits.renew(1, 0, 10);
+  BizType type = must(db->types().list()).at(0);
+  for (const BizType& each : must(db->types().list()))
+    if (each.type_id == permits.id) type = each;
+  type.max_running = 4;
+  must(db->types().put(type));
+  const auto item = permits.renew(1, 10, 10);
+  EXPECT_EQ(item.total, 4);
+  EXPECT_EQ(permits.granted(item, 1), 10) << "they are in use";
+  EXPECT_EQ(permits.renewed(1, 3, 10), 4);
+}
+
+TEST_P(StoreContract, PermitsOfANodeThatLeavesGivesAllBack) {
+  Permits permits(*db);
+  permits.renew(1, 0, 10);
+  must(db->permits().give_back_all(1));
+  must(db->permits().give_back_all(1));
+  EXPECT_EQ(permits.renewed(2, 0, 10), 10);
+}
+
+TEST_P(StoreContract, PermitsRatesAreSharedInThousandthsAndApart) {
+  Permits permits(*db);
+  const PermitBeat beat{1,
+                        1,
+                        5s,
+                        {{permits.id, Limit::rate, 0, 2000, 1, 0, 0s},
+                         {permits.id, Limit::catch_up, 0, 5, 1, 0, 0s},
+                         {permits.id, Limit::running, 0, 1, 1, 0, 1s},
+                         {999, Limit::running, 0, 1, 1, 0, 1s}}};
+  const auto items = must(db->permits().renew(beat)).items;
+  ASSERT_EQ(items.size(), 4U);
+  EXPECT_EQ(items[0].total, kWholeRate);
+  EXPECT_EQ(permits.granted(items[0], 1), kWholeRate);
+  EXPECT_EQ(items[1].total, 0) << "the type has no such limit";
+  EXPECT_EQ(permits.granted(items[1], 1), 0);
+  EXPECT_EQ(permits.granted(items[2], 1), 1);
+  EXPECT_EQ(items[3].total, 0) << "nor does a type that is not there";
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,34 @@
+// The permits of the database in memory.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "tocsin/permit_store.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class FakePermits {
+ public:
+  std::function<int(TypeId, Limit)> total_of;
+
+  PermitReply renew(const PermitBeat& beat, WallTime now);
+  void give_back_all(NodeId node);
+
+ private:
+  struct Row {
+    int granted = 0, need = 0, used = 0;
+    std::int64_t number = 0;
+    WallTime renewed_at{};
+    Duration ttl{0}, lease{0};
+  };
+  using Rows = std::map<NodeId, Row>;
+
+  void renew_one(const PermitBeat& beat, const PermitRequest& request, Rows& rows, int total, WallTime now);
+
+  std::map<std::pair<TypeId, Limit>, Rows> rows_;
+};
+
+}  // namespace tocsin
