@@ -64,7 +64,7 @@ std::map<std::string, int> parse_retain(const std::string& text) {
 
 void add_database_options(CLI::App& command, NodeConfig& config) {
   command.add_option("--config", "TOML file with these options as keys")->option_text("FILE")->expected(1);
-  command.add_option("--database", config.databases, "PostgreSQL URL, or NAME=URL; repeatable, the first is home")
+  command.add_option("--database", config.databases, "[NAME=]URL; repeatable, the first is home")
       ->allow_extra_args(false)
       ->option_text("URL");
   command.add_option("--shards", config.shards, "Shard count, fixed by the first migration (64)")
@@ -91,7 +91,7 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
       ->delimiter(',')
       ->option_text("CIDR");
   command.add_option("--webhook-ca", config.webhook_ca_file, "Certificates that webhooks trust")->option_text("FILE");
-  command.add_option("--entry", config.entries, "Topic whose messages become jobs, as JSON; repeatable")
+  command.add_option("--entry", config.entries, "Topic whose messages become jobs; repeatable")
       ->allow_extra_args(false)
       ->option_text("JSON");
   command

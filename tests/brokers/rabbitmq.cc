@@ -147,6 +147,7 @@ void AmqpProbe::wait_for_confirms() {
 }
 
 std::optional<QueuedMessage> AmqpProbe::take(const std::string& queue) {
+  wait_for_confirms();  // they would come between the parts of the message
   const amqp_rpc_reply_t reply = amqp_basic_get(state_, kChannel, bytes(queue), /*no_ack=*/1);
   if (reply.reply_type != AMQP_RESPONSE_NORMAL) throw std::runtime_error("get");
   if (reply.reply.id != AMQP_BASIC_GET_OK_METHOD) return {};
