@@ -24,6 +24,7 @@ struct Sizes {
   int webhook_s = 2;
   std::size_t burst_jobs = 10'000;
   std::size_t endpoint_jobs = 5'000;
+  std::size_t handler_jobs = 30'000;
   int endpoint_s = 5;
   std::size_t life_jobs = 50'000;
   std::size_t floor_rows = 100'000;
@@ -61,6 +62,7 @@ void measure_batch(Bench& bench);
 void measure_memory(Bench& bench);
 void measure_webhook(Bench& bench);
 void measure_endpoints(Bench& bench);
+void measure_handlers(Bench& bench);
 void measure_life(Bench& bench);
 void measure_floors(Bench& bench);
 void measure_storm(Bench& bench);
