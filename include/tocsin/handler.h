@@ -11,7 +11,8 @@
 namespace tocsin {
 
 // Runs attempts of one kind of delivery.
-// Thread: start() from the runner's thread only; `finish` may be called from any thread, exactly once per start.
+// Thread: start() from the threads of the runners, one per database; `finish` may be called from any thread, exactly
+// once per start.
 class Handler {
  public:
   using Finish = std::function<void(Outcome)>;

@@ -78,7 +78,7 @@ class Backend {
 
   virtual std::shared_ptr<const TypeCatalog> types() const = 0;
   // After a change of the registry: reads it again. Call on a thread of home; of another database it only asks for it.
-  virtual void reload_types(Stores& stores) = 0;
+  virtual Status reload_types(Stores& stores) = 0;
   // Brings the mirrors of the registry up to date where they can be reached, then calls `done`, on any thread.
   virtual void mirror_types(std::function<void()> done) = 0;
   // Before jobs of any type are created in this database. Call on a thread of it.

@@ -30,7 +30,7 @@ std::shared_ptr<const BizType> ApiContext::find_type(Stores& stores, const std::
   };
   if (auto type = find()) return type;
   if (!may_reload()) return nullptr;
-  backend.reload_types(stores);
+  static_cast<void>(backend.reload_types(stores));
   return find();
 }
 
@@ -39,7 +39,7 @@ std::shared_ptr<const TypeCatalog> ApiContext::catalog_for(Stores& stores, std::
   const bool is_whole =
       std::all_of(jobs.begin(), jobs.end(), [&](const Job& job) { return catalog->find(job.type_id) != nullptr; });
   if (is_whole || !may_reload()) return catalog;
-  backend.reload_types(stores);
+  static_cast<void>(backend.reload_types(stores));
   return backend.types();
 }
 

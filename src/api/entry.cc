@@ -44,14 +44,23 @@ std::string sentence(const Problem& problem) {
 
 Error busy() { return {ErrorCode::unavailable, "too much is waiting for the database", {}}; }
 
-// nullptr: there is no such type. Asks the registry when this node knows none.
+// nullptr: there is no such type, says the registry, which is asked when this node knows none: what is refused here is
+// gone for good.
 Result<std::shared_ptr<const BizType>> type_of(ApiContext& context, const std::string& name) {
   const auto catalog = context.backend.types();
   if (const auto it = catalog->by_name.find(name); it != catalog->by_name.end()) return it->second;
   if (!context.backend.is_answering(0)) return Error{ErrorCode::unavailable, "the registry of types is away", {}};
-  const auto found = std::make_shared<std::promise<std::shared_ptr<const BizType>>>();
-  const bool is_asked = context.backend.post(
-      0, [&context, found, name](Stores& stores) { found->set_value(context.find_type(stores, name)); });
+  using Found = Result<std::shared_ptr<const BizType>>;
+  const auto found = std::make_shared<std::promise<Found>>();
+  const bool is_asked = context.backend.post(0, [&context, found, name](Stores& stores) {
+    if (const Status read = context.backend.reload_types(stores); !read) {
+      found->set_value(Error{ErrorCode::unavailable, read.error().message, {}});
+      return;
+    }
+    const auto now = context.backend.types();
+    const auto it = now->by_name.find(name);
+    found->set_value(it == now->by_name.end() ? nullptr : it->second);
+  });
   if (!is_asked) return busy();
   return found->get_future().get();
 }

@@ -69,7 +69,7 @@ std::string running_reason(const Job& job, WallTime now) {
          " ago without a result: " + next;
 }
 
-void write_limits(JsonWriter& out, const BizType* type, std::optional<int> running) {
+void write_limits(JsonWriter& out, const BizType* type, std::optional<int> running, WallTime now) {
   out.key("limits");
   if (type == nullptr) {
     out.null();
@@ -83,8 +83,9 @@ void write_limits(JsonWriter& out, const BizType* type, std::optional<int> runni
   out.key("catch_up").begin_object().key("drop_older_than_ms");
   type->drop_older_than ? out.value(type->drop_older_than->count() / 1000) : out.null();
   out.field("rate_per_s", type->catch_up_rate_per_s).end_object();
-  out.field("paused", type->paused).key("paused_until");
-  type->paused_until ? out.value(time_text(*type->paused_until)) : out.null();
+  const bool is_paused = type->is_paused(now);
+  out.field("paused", is_paused).key("paused_until");
+  is_paused && type->paused_until ? out.value(time_text(*type->paused_until)) : out.null();
   out.field("ttr_ms", type->ttr.count() / 1000).end_object();
 }
 
@@ -103,7 +104,7 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
   // A running job is tried again when its lease ends without a result.
   is_final(job.status) ? out.null() : out.value(time_text(job.fire_at));
   out.field("attempts_left", is_final(job.status) ? 0 : std::max(job.max_attempts - job.attempts, 0));
-  write_limits(out, type, backend.running(job.type_id));
+  write_limits(out, type, backend.running(job.type_id), now);
   out.key("errors").begin_array();
   for (const JobError& error : job.errors)
     out.begin_object()

@@ -90,7 +90,7 @@ void read_handler(JsonObject& in, BizType& type) {
 
 }  // namespace
 
-void write_type(JsonWriter& out, const BizType& type) {
+void write_type(JsonWriter& out, const BizType& type, WallTime now) {
   out.begin_object().field("name", type.name);
   out.key("handler").raw(with_hidden_password(with_hidden_secrets(type.handler_json)));
   out.field("ttr_ms", ms_of(type.ttr)).field("max_attempts", type.max_attempts).key("backoff");
@@ -99,15 +99,16 @@ void write_type(JsonWriter& out, const BizType& type) {
   out.key("catch_up").begin_object().key("drop_older_than_ms");
   type.drop_older_than ? out.value(ms_of(*type.drop_older_than)) : out.null();
   out.field("rate_per_s", type.catch_up_rate_per_s).end_object();
-  out.field("paused", type.paused).key("paused_until");
-  type.paused_until ? out.value(time_text(*type.paused_until)) : out.null();
+  const bool is_paused = type.is_paused(now);
+  out.field("paused", is_paused).key("paused_until");
+  is_paused&& type.paused_until ? out.value(time_text(*type.paused_until)) : out.null();
   out.field("gmt_create", time_text(type.gmt_create)).field("gmt_modified", time_text(type.gmt_modified)).end_object();
 }
 
-std::string type_text(const BizType& type) {
+std::string type_text(const BizType& type, WallTime now) {
   std::string text;
   JsonWriter out(text);
-  write_type(out, type);
+  write_type(out, type, now);
   return text;
 }
 

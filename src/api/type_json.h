@@ -15,8 +15,9 @@ inline constexpr std::string_view kHiddenSecret =
 inline constexpr std::int64_t kMaxTtrMs = 7LL * 24 * 3600 * 1000;  // the longest lease
 
 // With defaults filled in and secrets hidden.
-void write_type(JsonWriter& out, const BizType& type);
-std::string type_text(const BizType& type);
+// A pause that has ended by itself is none.
+void write_type(JsonWriter& out, const BizType& type, WallTime now);
+std::string type_text(const BizType& type, WallTime now);
 
 // 1..128 bytes of [A-Za-z0-9_.:-].
 bool is_type_name(std::string_view name);

@@ -16,7 +16,7 @@ Problem has_live_jobs() { return {409, "The type has pending or running jobs; ca
 
 // Once everybody who can be reached knows of it: who has the answer may go on to any database.
 void answer_change(ApiContext& context, const CallPtr& call, Stores& home, int status, std::string text) {
-  context.backend.reload_types(home);
+  static_cast<void>(context.backend.reload_types(home));
   context.backend.mirror_types(
       [call, status, text = std::move(text)] { guarded(call, [&] { call->reply(status, text); }); });
 }
@@ -44,7 +44,7 @@ void put(ApiContext& context, const CallPtr& call, const BizType& wanted) {
       return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});
     const auto reply = stores.types.put(type);
     if (!reply) return call->refuse(context.problem_of(reply.error(), 0));
-    answer_change(context, call, stores, reply->is_new ? 201 : 200, type_text(reply->type));
+    answer_change(context, call, stores, reply->is_new ? 201 : 200, type_text(reply->type, context.backend.now()));
   });
 }
 
@@ -62,7 +62,7 @@ void get(ApiContext& context, const CallPtr& call) {
   context.on_home(call, [&context, call](Stores& stores) {
     const auto type = stored_type(stores, call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
-    *type ? call->reply(200, type_text(**type)) : call->refuse(no_such_type(call->arguments[0]));
+    *type ? call->reply(200, type_text(**type, context.backend.now())) : call->refuse(no_such_type(call->arguments[0]));
   });
 }
 
@@ -73,7 +73,7 @@ void list(ApiContext& context, const CallPtr& call) {
     std::string text;
     JsonWriter out(text);
     out.begin_object().key("items").begin_array();
-    for (const BizType& type : *types) write_type(out, type);
+    for (const BizType& type : *types) write_type(out, type, context.backend.now());
     out.end_array().key("next_cursor").null().end_object();  // always whole: a registry is small
     call->reply(200, std::move(text));
   });
@@ -114,7 +114,7 @@ void set_paused(ApiContext& context, const CallPtr& call, bool is_paused, std::o
     const auto type = stores.types.set_paused(call->arguments[0], is_paused, until);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
     if (!*type) return call->refuse(no_such_type(call->arguments[0]));
-    answer_change(context, call, stores, 200, type_text(**type));
+    answer_change(context, call, stores, 200, type_text(**type, context.backend.now()));
   });
 }
 

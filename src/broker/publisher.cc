@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "base/assert.h"
@@ -49,16 +50,23 @@ void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime
     is_closed = is_closed_;
     if (!is_closed && accepted_.size() < kMostWaiting) {
       const bool was_empty = accepted_.empty();
-      accepted_.push_back({std::move(message), deadline, start_by, std::move(finish)});
-      if (!is_running_) {
-        is_running_ = true;
-        thread_ = std::thread([this] { run(); });
+      if (is_running_ || start_thread()) {
+        accepted_.push_back({std::move(message), deadline, start_by, std::move(finish)});
+        if (was_empty) wake();
+        return;
       }
-      if (was_empty) wake();
-      return;
     }
   }
   finish(is_closed ? Outcome::retry("shutting down") : Outcome::not_started(kNoRoomPause));
+}
+
+bool Publisher::start_thread() {
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {  // the machine has no more threads
+    return false;
+  }
+  return is_running_ = true;
 }
 
 void Publisher::retire() {
@@ -197,6 +205,7 @@ void Publisher::lose(const Error& error) {
 void Publisher::expire(MonoTime now) {
   if (now < next_expiry_) return;
   next_expiry_ = MonoTime::max();
+  bool is_silent = false;
   for (auto it = in_flight_.begin(); it != in_flight_.end();) {
     if (now < it->second.deadline) {
       next_expiry_ = std::min(next_expiry_, it->second.deadline);
@@ -206,7 +215,10 @@ void Publisher::expire(MonoTime now) {
     const auto finish = std::move(it->second.finish);
     it = in_flight_.erase(it);
     refuse(finish, target_ + ": not confirmed in time");
+    is_silent = true;
   }
+  // What the link still remembers of it would pile up, and a link that confirms nothing for so long is of no use.
+  if (is_silent && link_) lose({ErrorCode::unavailable, "confirms nothing", {}});
 }
 
 void Publisher::refuse(const Handler::Finish& finish, const std::string& why) {

@@ -61,6 +61,7 @@ class Publisher {
     Handler::Finish finish;
   };
 
+  bool start_thread();  // false: there is none to be had. REQUIRES: mutex_ held
   void run();
   bool take();  // false: the thread's work is over
   bool connect();

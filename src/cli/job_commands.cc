@@ -188,9 +188,11 @@ int list(ListOptions& options) {
                                                    {"cursor", cursor}}));
     for (Json& job : page["items"]) all["items"].push_back(std::move(job));
     all["next_cursor"] = page["next_cursor"];
+    if (page.contains("missing")) all["missing"] = page["missing"];
     cursor = page["next_cursor"].is_string() ? page["next_cursor"].get<std::string>() : "";
   } while (options.all && !cursor.empty());
 
+  note_missing(std::cerr, all);
   if (options.json) {
     print_json(std::cout, all);
     return 0;

@@ -110,6 +110,14 @@ void print_messages(std::ostream& out, const Json& items, std::size_t width) {
 
 }  // namespace
 
+void note_missing(std::ostream& out, const Json& reply) {
+  const auto missing = reply.find("missing");
+  if (missing == reply.end() || !missing->is_array() || missing->empty()) return;
+  out << "Not whole: these databases do not answer:";
+  for (const Json& name : *missing) out << ' ' << cell(name);
+  out << '\n';
+}
+
 void print_json(std::ostream& out, const Json& value) {
   out << value.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }

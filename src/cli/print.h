@@ -11,6 +11,9 @@ namespace tocsin {
 
 void print_json(std::ostream& out, const Json& value);
 
+// Tells when an answer is not whole because databases are away: its member "missing".
+void note_missing(std::ostream& out, const Json& reply);
+
 // A value as one cell: "-" for null, text without quotes, times without T, anything else as JSON.
 std::string cell(const Json& value);
 // The member of an object, as a cell; "-" when there is none.

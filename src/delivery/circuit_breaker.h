@@ -10,11 +10,11 @@
 namespace tocsin {
 
 struct BreakerOptions {
-  int failures =
-      8;  // in a row, and it opens: more than one job's bad luck, fewer than what a connection pool has in flight
+  // In a row, and it opens: more than one job's bad luck, fewer than what a pool of connections has in flight.
+  int failures = 8;
   Duration first_pause = std::chrono::seconds(1);
-  Duration longest_pause =
-      std::chrono::seconds(30);  // each pause is twice the one before: so long recovery may go unseen
+  // Each pause is twice the one before, up to this: so long a recovery may go unseen.
+  Duration longest_pause = std::chrono::seconds(10);
 };
 
 // A pure state machine; time is an argument. Never goes back, or a pause lasts longer.

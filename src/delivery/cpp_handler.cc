@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "delivery/attempt_time.h"
 #include "delivery/in_flight.h"
-#include "delivery/pace.h"
 
 namespace tocsin {
 namespace {
@@ -50,25 +50,26 @@ class CppRunner::FunctionHandler final : public Handler {
     const std::uint64_t attempt = in_flight->add(finish);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
     // A task may be left behind by stop(): the clock must live as long as the process.
-    const bool is_queued = runner_.workers_.try_run(
-        job.job.type_id, [in_flight, attempt, job, function = function_, pace = pace_, &clock = runner_.clock_] {
-          const MonoTime begun = clock.now();
-          if (begun >= std::min(job.lease_deadline, job.start_by))
-            return in_flight->end(attempt, Outcome::not_started(Duration(0)));
-          if (!in_flight->begin(attempt)) return;
-          Outcome outcome = call(*function, job.job);
-          pace->took(clock.now() - begun);
-          in_flight->end(attempt, std::move(outcome));
-        });
+    const bool is_queued = runner_.workers_.try_run(job.job.type_id, [in_flight, attempt, job, function = function_,
+                                                                      pace = attempt_time_, &clock = runner_.clock_] {
+      const MonoTime begun = clock.now();
+      if (begun >= std::min(job.lease_deadline, job.start_by))
+        return in_flight->end(attempt, Outcome::not_started(Duration(0)));
+      if (!in_flight->begin(attempt)) return;
+      Outcome outcome = call(*function, job.job);
+      pace->took(clock.now() - begun);
+      in_flight->end(attempt, std::move(outcome));
+    });
     if (!is_queued) in_flight->end(attempt, Outcome::not_started(kFullQueuePause));
   }
 
-  std::size_t room() const override { return pace_->fitting(kAhead, kMostAhead) * runner_.workers_.threads(); }
+  std::size_t room() const override { return attempt_time_->fitting(kAhead, kMostAhead) * runner_.workers_.threads(); }
 
  private:
   CppRunner& runner_;
   const std::shared_ptr<const CppHandler> function_;
-  const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();  // shared with functions that overrun
+  const std::shared_ptr<AttemptTime> attempt_time_ =
+      std::make_shared<AttemptTime>();  // shared with functions that overrun
 };
 
 CppRunner::CppRunner(WorkerPool& workers, const Clock& clock)

@@ -10,8 +10,8 @@ namespace tocsin {
 // The handler of one type across changes of its settings.
 class HandlerRegistry::TypeHandler final : public Handler {
  public:
-  TypeHandler(std::string handler_json, std::shared_ptr<Handler> current)
-      : handler_json_(std::move(handler_json)), current_(std::move(current)) {}
+  TypeHandler(const BizType& type, std::shared_ptr<Handler> current)
+      : handler_json_(type.handler_json), ttr_(type.ttr), current_(std::move(current)) {}
 
   void start(const ClaimedJob& job, Finish finish) override {
     std::shared_ptr<Handler> current;
@@ -32,20 +32,22 @@ class HandlerRegistry::TypeHandler final : public Handler {
     return current_->hold_reason();
   }
 
-  bool has(const std::string& handler_json) const {
+  bool is_of(const BizType& type) const {
     std::lock_guard lock(mutex_);
-    return handler_json_ == handler_json;
+    return handler_json_ == type.handler_json && ttr_ == type.ttr;
   }
 
-  void set(const std::string& handler_json, std::shared_ptr<Handler> next) {
+  void set(const BizType& type, std::shared_ptr<Handler> next) {
     std::lock_guard lock(mutex_);
-    handler_json_ = handler_json;
+    handler_json_ = type.handler_json;
+    ttr_ = type.ttr;
     current_.swap(next);
   }
 
  private:
   mutable std::mutex mutex_;
   std::string handler_json_;
+  Duration ttr_;
   std::shared_ptr<Handler> current_;
 };
 
@@ -97,16 +99,16 @@ std::optional<Error> HandlerRegistry::check(const BizType& type) const {
 Handler* HandlerRegistry::find(const BizType& type) {
   std::lock_guard lock(mutex_);
   const auto known = by_type_.find(type.type_id);
-  if (known != by_type_.end() && known->second->has(type.handler_json)) return known->second.get();
+  if (known != by_type_.end() && known->second->is_of(type)) return known->second.get();
 
   HandlerKind* const kind = kind_of(type);
   std::shared_ptr<Handler> made = kind ? kind->make(type) : nullptr;
   if (!made) return nullptr;
   if (known != by_type_.end()) {
-    known->second->set(type.handler_json, std::move(made));
+    known->second->set(type, std::move(made));
     return known->second.get();
   }
-  auto handler = std::make_unique<TypeHandler>(type.handler_json, std::move(made));
+  auto handler = std::make_unique<TypeHandler>(type, std::move(made));
   return by_type_.emplace(type.type_id, std::move(handler)).first->second.get();
 }
 

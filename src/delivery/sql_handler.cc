@@ -11,8 +11,8 @@
 
 #include "base/utf8.h"
 #include "core/retry_policy.h"
+#include "delivery/attempt_time.h"
 #include "delivery/in_flight.h"
-#include "delivery/pace.h"
 
 namespace tocsin {
 namespace {
@@ -114,12 +114,13 @@ class SqlKind::Calls {
 // The jobs of one type in one database. Thread: any.
 class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
  public:
-  Lane(std::shared_ptr<Calls> calls, TypeId type, FunctionName function, int database, std::shared_ptr<Pace> pace)
+  Lane(std::shared_ptr<Calls> calls, TypeId type, FunctionName function, int database,
+       std::shared_ptr<AttemptTime> attempt_time)
       : calls_(std::move(calls)),
         number_(std::int64_t{type} * calls_->databases() + database),
         function_(std::move(function)),
         database_(database),
-        pace_(std::move(pace)) {}
+        attempt_time_(std::move(attempt_time)) {}
 
   void push(const ClaimedJob& claimed, std::uint64_t in_flight) {
     {
@@ -166,7 +167,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   std::vector<Attempt> take() {
     std::lock_guard lock(mutex_);
     if (waiting_.empty()) return {};
-    std::size_t n = std::min(limit_, pace_->fitting(kBatchTime, kMostInBatch));
+    std::size_t n = std::min(limit_, attempt_time_->fitting(kBatchTime, kMostInBatch));
     if (n > 1 && waiting_.front().number == 1) {
       if (is_batching_) return {};  // who runs that batch asks for another turn
       const auto alone = std::ranges::find_if(waiting_, [](const Attempt& attempt) { return attempt.number > 1; });
@@ -217,7 +218,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     }
     // Of the calls alone: were the commit counted, a slow disk would make batches small, and small ones make it slower.
     const Duration took = reply->failure.empty() ? reply->took : calls_->clock.now() - began;
-    pace_->took(took / static_cast<std::int64_t>(batch.size()));
+    attempt_time_->took(took / static_cast<std::int64_t>(batch.size()));
     if (!reply->failure.empty()) {
       run_apart(batch, *reply);
       return false;
@@ -277,7 +278,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   const std::int64_t number_;  // among the lanes of the workers
   const FunctionName function_;
   const int database_;
-  const std::shared_ptr<Pace> pace_;
+  const std::shared_ptr<AttemptTime> attempt_time_;
   std::mutex mutex_;
   std::deque<Attempt> waiting_;
   std::size_t limit_ = kMostInBatch / 4;  // of a batch: halved when a call fails
@@ -288,7 +289,7 @@ class SqlKind::TypeHandler final : public Handler {
  public:
   TypeHandler(std::shared_ptr<Calls> calls, TypeId type, const FunctionName& function) : calls_(std::move(calls)) {
     for (int database = 0; database < calls_->databases(); ++database)
-      lanes_.push_back(std::make_shared<Lane>(calls_, type, function, database, pace_));
+      lanes_.push_back(std::make_shared<Lane>(calls_, type, function, database, attempt_time_));
   }
 
   void start(const ClaimedJob& claimed, Finish finish) override {
@@ -297,11 +298,11 @@ class SqlKind::TypeHandler final : public Handler {
     lanes_[static_cast<std::size_t>(calls_->database_of(claimed.job.shard()))]->push(claimed, attempt);
   }
 
-  std::size_t room() const override { return pace_->fitting(kAhead, kMostAhead) * calls_->workers.threads(); }
+  std::size_t room() const override { return attempt_time_->fitting(kAhead, kMostAhead) * calls_->workers.threads(); }
 
  private:
   const std::shared_ptr<Calls> calls_;
-  const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();
+  const std::shared_ptr<AttemptTime> attempt_time_ = std::make_shared<AttemptTime>();
   std::vector<std::shared_ptr<Lane>> lanes_;  // by database
 };
 

@@ -92,10 +92,15 @@ Status Housekeeping::slow_round() {
   // Soon again after a failure, but not at once: what stands in the way, a backup for instance, takes its time.
   next_slow_round_ = clock_.now() + kSlowRetry;
   PgMaintenance maintenance(session_);
-  if (auto done = maintenance.prepare_history(); !done) return done;
-  if (auto done = maintenance.forget_dead_nodes(); !done) return done;
+  // Waiting for somebody's lock takes its time, and is an answer.
+  const auto has_answered = [this](const auto& result) {
+    if (result || result.error().code != ErrorCode::unavailable) callbacks_.answered();
+    return static_cast<bool>(result);
+  };
+  if (auto done = maintenance.prepare_history(); !has_answered(done)) return done;
+  if (auto done = maintenance.forget_dead_nodes(); !has_answered(done)) return done;
   auto dropped = maintenance.drop_history(config_.retain_days);
-  if (!dropped) return dropped.error();
+  if (!has_answered(dropped)) return dropped.error();
   for (const std::string& table : *dropped) spdlog::info("retention: dropped {}", table);
   next_slow_round_ = clock_.now() + kSlowRound;
   return Unit{};

@@ -411,11 +411,11 @@ void Node::Impl::add_gauges() {
 // handlers get their grace; outcomes are written; permits go back when nothing of this node runs any more, and the
 // membership is left last.
 void Node::Impl::stop() {
-  entries_.clear();
   if (backend_) backend_->start_draining();
   if (polls_) polls_->close();
   if (membership_) membership_->drain();
   if (permits_) permits_->drain();
+  entries_.clear();  // may have to wait for a broker
   if (api_) api_->stop(std::chrono::seconds(5));
   const bool is_clean = stop_engines();
   end_handlers(std::chrono::seconds(1));

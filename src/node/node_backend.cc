@@ -152,12 +152,11 @@ void NodeBackend::show_to_engines(std::vector<BizType> types) {
   for (const auto& database : databases_) database->engine().engine().set_catalog(runnable);
 }
 
-void NodeBackend::reload_types(Stores& stores) {
-  // On failure the next round of housekeeping reads it.
-  if (stores.place == 0)
-    static_cast<void>(refresh_types(stores.types));
-  else
-    home().reload_types();
+// On failure the next round of housekeeping reads it.
+Status NodeBackend::reload_types(Stores& stores) {
+  if (stores.place == 0) return refresh_types(stores.types);
+  home().reload_types();
+  return Unit{};
 }
 
 Status NodeBackend::make_types_known(Stores& stores) {

@@ -54,7 +54,7 @@ class NodeBackend final : public Backend {
   bool post(Place place, std::function<void(Stores&)> work) override;
   void hint(JobId job, TypeId type, WallTime fire_at) override;
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_.get(); }
-  void reload_types(Stores& stores) override;
+  Status reload_types(Stores& stores) override;
   void mirror_types(std::function<void()> done) override;
   Status make_types_known(Stores& stores) override;
   std::optional<Error> check_handler(const BizType& type) const override { return handlers_.check(type); }

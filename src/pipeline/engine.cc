@@ -50,20 +50,20 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   shared_.too_late.set_consumer(wakers[wakers.size() - 1]);
 }
 
-bool Engine::hint(const Candidate& job) {
-  if (shared_.is_draining) return false;
+bool EngineShared::hint(const Candidate& job) {
+  if (is_draining) return false;
   // What is held must not fill the memory; the scan finds it when its time comes.
-  const auto catalog = shared_.catalog.get();
-  const BizType* type = catalog->find(job.type_id);
+  const auto types = catalog.get();
+  const BizType* type = types->find(job.type_id);
   if (type && type->is_paused(job.fire_at)) return false;
   // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
-  if (shared_.known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
-    shared_.events.count(Counter::refused);
+  if (known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
+    events.count(Counter::refused);
     return false;
   }
   Candidate copy = job;
-  if (shared_.candidates.try_push(std::move(copy))) return true;
-  shared_.known.remove(job.job_id);
+  if (candidates.try_push(std::move(copy))) return true;
+  known.remove(job.job_id);
   return false;
 }
 

@@ -43,7 +43,7 @@ class Engine {
 
   // A job of an owned shard that was created or moved and is due within the lookahead: spares it the wait for the next
   // scan. False: no room, or too far; the scan will find it. Thread: any.
-  bool hint(const Candidate& job);
+  bool hint(const Candidate& job) { return shared_.hint(job); }
 
   // A consumer asks for jobs of a pull type. False: too many wait already. Thread: any.
   bool ask(PollPtr poll) { return shared_.polls.add(std::move(poll)); }

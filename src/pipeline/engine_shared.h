@@ -119,6 +119,7 @@ struct EngineShared {
     if (n > 0) flow->tell_more();  // the engines of other databases may wait for it
     gate.release(type, n);
   }
+  bool hint(const Candidate& job);  // as Engine::hint. Thread: any.
   bool is_cut_off(MonoTime now) const { return now >= MonoTime(Duration(trusted_until.load())); }
 };
 

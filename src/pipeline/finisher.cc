@@ -1,6 +1,7 @@
 #include "pipeline/finisher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/utf8.h"
@@ -14,6 +15,7 @@ constexpr std::size_t kLongestMessage = 1000;  // bytes; sixteen of them are kep
 }  // namespace
 
 MonoTime Finisher::step(MonoTime now) {
+  hint_retries(now);
   // Next to what is kept, so that rows which somebody holds locked delay no others. The gate bounds both.
   const auto runs = shared_.outcomes.pop_some(shared_.config.finish_batch);
   for (const FinishedRun& run : runs) {
@@ -94,10 +96,24 @@ void Finisher::settle(const FinishRequest& request, TypeId type, FinishReply rep
       break;
     case FinishRequest::Kind::retry:
       shared_.events.count(Counter::finished_retry);
+      if (request.delay < shared_.config.lookahead) retries_.push_back({request.job_id, type, request.delay});
       break;
     case FinishRequest::Kind::give_back:
       shared_.events.count(Counter::given_back);
       break;
+  }
+}
+
+// By now the database's clock shows at least what it did when they were written, so none of them comes out of the wheel
+// too early, unless that clock was set back. The scan would find them too, a scan interval late.
+void Finisher::hint_retries(MonoTime now) {
+  if (retries_.empty()) return;
+  const auto owned = shared_.shards.get();
+  const auto db_now = shared_.db_clock.at_least(now);
+  for (const Retry& retry : std::exchange(retries_, {})) {
+    if (!db_now || !std::ranges::binary_search(*owned, shard_of(retry.job_id))) continue;
+    constexpr Duration kSlack = std::chrono::milliseconds(1);  // by which that least may be behind
+    shared_.hint({retry.job_id, retry.type_id, *db_now + retry.delay + kSlack});
   }
 }
 

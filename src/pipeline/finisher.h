@@ -22,12 +22,19 @@ class Finisher final : public Stage {
  private:
   FinishRequest request_for(const FinishedRun& run);
   void settle(const FinishRequest& request, TypeId type, FinishReply reply);
+  void hint_retries(MonoTime now);
 
   EngineShared& shared_;
   JobStore& store_;
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
   std::vector<TypeId> types_;            // of requests_, one by one
+  struct Retry {
+    JobId job_id;
+    TypeId type_id;
+    Duration delay;
+  };
+  std::vector<Retry> retries_;  // written a moment ago, due again soon
 };
 
 }  // namespace tocsin

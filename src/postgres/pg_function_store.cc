@@ -147,7 +147,9 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   });
   // Whatever the function has set ends here: a search_path would decide what the next statement means,
   // synchronous_commit whether the commit holds.
-  tx.exec0("RESET ALL");
+  // A cursor that outlives the transaction is read at its commit, outside the fence.
+  const auto cursors = tx.exec("RESET ALL; SELECT FROM pg_catalog.pg_cursors WHERE is_holdable");
+  if (!cursors.empty()) throw Failed{"it left a cursor WITH HOLD open"};
 
   FunctionReply reply;
   reply.took = clock_.now() - began;
@@ -179,17 +181,19 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
   // Twice: the session may be another than the one in which the fence was built.
   for (int round = 0; round < 2; ++round) {
     bool is_altered = false;
-    auto reply = session_.write<FunctionReply>([&](pqxx::connection& connection) -> FunctionReply {
-      try {
-        if (fence_.empty()) build_fence(connection);
-        return run_in_one(connection, function, calls, timeout, judge, node);
-      } catch (const FenceChanged&) {
-        is_altered = true;
-        return {};
-      } catch (const Failed& failed) {
-        return {{}, "function " + function.schema + "." + function.name + ": " + failed.why, failed.is_too_slow};
-      }
-    });
+    auto reply = session_.write<FunctionReply>(
+        [&](pqxx::connection& connection) -> FunctionReply {
+          try {
+            if (fence_.empty()) build_fence(connection);
+            return run_in_one(connection, function, calls, timeout, judge, node);
+          } catch (const FenceChanged&) {
+            is_altered = true;
+            return {};
+          } catch (const Failed& failed) {
+            return {{}, "function " + function.schema + "." + function.name + ": " + failed.why, failed.is_too_slow};
+          }
+        },
+        timeout);
     if (reply && !is_altered) return reply;
     fence_.clear();
     session_.disconnect();

@@ -148,7 +148,8 @@ std::optional<Error> Session::connect() {
   }
 }
 
-std::optional<Error> Session::guarded(bool is_write, const std::function<void(pqxx::connection&)>& work) {
+std::optional<Error> Session::guarded(bool is_write, const std::function<void(pqxx::connection&)>& work,
+                                      Duration more) {
   if (connection_ && (!connection_->is_open() || has_something_to_say(connection_->sock()))) disconnect();
   if (!connection_) {
     if (auto error = connect()) return error;
@@ -156,7 +157,7 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   std::optional<Error> error;
   try {
     {
-      WatchedCall call(connection_->sock(), patience(config_));
+      WatchedCall call(connection_->sock(), patience(config_) + std::chrono::ceil<std::chrono::milliseconds>(more));
       work(*connection_);
     }
     if (config_.is_any_server || !is_demoted(*connection_)) return {};

@@ -13,6 +13,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "tocsin/clock.h"
 #include "tocsin/error.h"
 
 namespace tocsin {
@@ -53,9 +54,10 @@ class Session {
   Result<T> read(const std::function<T(pqxx::connection&)>& work) {
     return run<T>(false, work);
   }
+  // `more`: how much longer than usual it may take.
   template <class T>
-  Result<T> write(const std::function<T(pqxx::connection&)>& work) {
-    return run<T>(true, work);
+  Result<T> write(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0)) {
+    return run<T>(true, work, more);
   }
 
   // A statement that is prepared once per connection. Returns its name.
@@ -66,17 +68,17 @@ class Session {
 
  private:
   template <class T>
-  Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work) {
+  Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0)) {
     std::optional<T> value;
     const auto attempt = [&](pqxx::connection& connection) { value.emplace(work(connection)); };
     const bool was_connected = connection_ != nullptr;
-    auto error = guarded(is_write, attempt);
+    auto error = guarded(is_write, attempt, more);
     // A read may be repeated, and a connection that was lost while it was idle says nothing about the database.
-    if (error && !is_write && was_connected && !connection_) error = guarded(is_write, attempt);
+    if (error && !is_write && was_connected && !connection_) error = guarded(is_write, attempt, more);
     if (error) return std::move(*error);
     return std::move(*value);
   }
-  std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work);
+  std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work, Duration more);
   std::optional<Error> connect();
 
   SessionConfig config_;

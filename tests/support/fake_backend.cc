@@ -132,9 +132,10 @@ void FakeBackend::mirror_types(std::function<void()> done) {
   done();
 }
 
-void FakeBackend::reload_types(Stores&) {
+Status FakeBackend::reload_types(Stores&) {
   ++reloads;
   catalog_ = std::make_shared<TypeCatalog>(database.list_types());
+  return Unit{};
 }
 
 }  // namespace tocsin

@@ -61,7 +61,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool post(Place place, std::function<void(Stores&)> work) override;
   void hint(JobId job, TypeId type, WallTime fire_at) override { hints.push_back({job, type, fire_at}); }
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_; }
-  void reload_types(Stores& stores) override;
+  Status reload_types(Stores& stores) override;
   void mirror_types(std::function<void()> done) override;
   Status make_types_known(Stores& stores) override;
   std::optional<Error> check_handler(const BizType&) const override { return bad_handler; }

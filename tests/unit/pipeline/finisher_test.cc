@@ -55,6 +55,23 @@ TEST_F(FinisherTest, OnlyCountsWhatTheHandlerWroteItself) {
   EXPECT_EQ(step(), kWhenWoken);
 }
 
+TEST_F(FinisherTest, HintsAtRetriesThatAreDueSoonInShardsOfItsOwn) {
+  know_time();
+  give(claimed(make_job_id(1, 0), 1), Outcome::retry("busy", 300ms));
+  give(claimed(make_job_id(2, 0), 1), Outcome::retry("busy", 1h));
+  give(claimed(make_job_id(3, 9), 1), Outcome::retry("busy", 300ms));
+  now += 40ms;
+  EXPECT_EQ(step(), now) << "once written, their time is known";
+  now += 2ms;
+  step();
+  const auto hints = shared().candidates.pop_some(10);
+  ASSERT_EQ(hints.size(), 1U);
+  EXPECT_EQ(hints[0].job_id, make_job_id(1, 0));
+  EXPECT_GE(hints[0].fire_at, db_now() + 300ms);
+  EXPECT_LE(hints[0].fire_at, db_now() + 310ms);
+  EXPECT_EQ(step(), kWhenWoken);
+}
+
 TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
   give(claimed(1, 1), Outcome::done());
   give(claimed(2, 1), Outcome::retry("busy", 3s));

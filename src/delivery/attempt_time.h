@@ -12,7 +12,7 @@ namespace tocsin {
 
 // A moving mean over about the last 16 samples, at least a microsecond; a millisecond before the first.
 // Thread: any.
-class Pace {
+class AttemptTime {
  public:
   Duration mean() const { return Duration(mean_us_.load()); }
 
