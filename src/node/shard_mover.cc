@@ -47,10 +47,12 @@ ShardMover::ShardMover(const std::vector<OpenDatabase>& databases, MoveOptions o
 }
 
 Status ShardMover::patiently(const std::function<Status()>& step) {
+  std::string said;
   for (const auto began = Timer::now();;) {
     Status done = step();
     if (done || done.error().code == ErrorCode::invalid || Timer::now() - began > std::chrono::minutes(1)) return done;
-    on_step_("again in a second: " + done.error().message);
+    if (said != done.error().message) on_step_("trying again: " + done.error().message);
+    said = done.error().message;
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 }

@@ -109,8 +109,9 @@ Result<std::optional<ShardMove>> PgMoveStore::take(Shard shard, std::optional<Pl
     if (rows.empty()) {
       if (!target) return {};
       rows = tx.exec_params(
-          "INSERT INTO tocsin.move (shard, source, target) SELECT $1, p.places[$1 + 1], $2 FROM "
-          "tocsin.shard_map p WHERE p.places[$1 + 1] <> $2" +
+          "INSERT INTO tocsin.move (shard, source, target) SELECT $1::integer, p.places[$1::integer + 1], $2::smallint "
+          "FROM "
+          "tocsin.shard_map p WHERE p.places[$1::integer + 1] <> $2::smallint" +
               returning,
           number, *target);
       if (rows.empty()) return {};
@@ -142,7 +143,8 @@ Status PgMoveStore::flip(ShardMove& move) {
         "'switching'",
         static_cast<int>(move.shard));
     const auto flipped = tx.exec_params(
-        "UPDATE tocsin.shard_map SET version = version + 1, places[$1 + 1] = $3 WHERE places[$1 + 1] = $2",
+        "UPDATE tocsin.shard_map SET version = version + 1, places[$1::integer + 1] = $3::smallint WHERE "
+        "places[$1::integer + 1] = $2::smallint",
         static_cast<int>(move.shard), move.source, move.target);
     if (changed.affected_rows() != 1 || flipped.affected_rows() != 1) throw TakenOver();
     tx.exec0("NOTIFY tocsin_member");
