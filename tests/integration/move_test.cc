@@ -96,6 +96,41 @@ std::string database_of(Rest& rest, int shard) {
   return rest.get("/v1/shards").body["items"][static_cast<std::size_t>(shard)]["database"];
 }
 
+// What the switch rests on: nothing of a shard that stands still changes, whoever tries, and nobody else is held up.
+TEST(Move, NothingOfAShardThatStandsStillChanges) {
+  TestDatabase database(kShards);
+  database.query(
+      "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('noop', '{}', "
+      "1000, 3, '{}', '{}')");
+  const auto create = [&](int shard, int n) {
+    return "SELECT tocsin.create_job('noop', '" + key_of(shard, n) + "', now() + interval '1 hour')";
+  };
+  const std::int64_t pending = database.number(create(2, 1)), running = database.number(create(2, 2));
+  const auto rows = [&](const std::string& change) { return database.query(change).affected_rows(); };
+  const auto of = [](std::int64_t id) { return " WHERE shard = 2 AND job_id = " + std::to_string(id); };
+  const std::string claim = "UPDATE tocsin.job_live SET status = 1, claim_token = 7";
+  EXPECT_EQ(rows(claim + of(running)), 1U);
+
+  database.query("SELECT tocsin.freeze_shard(2::smallint)");
+  EXPECT_THROW(database.query(create(2, 3)), pqxx::sql_error);
+  EXPECT_EQ(rows(claim + of(pending)), 0U) << "claimed";
+  EXPECT_EQ(rows("DELETE FROM tocsin.job_live" + of(running)), 0U) << "finished";
+  EXPECT_THROW(database.query("UPDATE tocsin.job_live SET fire_at = now()" + of(running)), pqxx::sql_error)
+      << "extended";
+  EXPECT_THROW(database.query("UPDATE tocsin.job_live SET fire_at = now()" + of(pending)), pqxx::sql_error)
+      << "run now";
+  EXPECT_THROW(database.query("SELECT tocsin.cancel_job(" + std::to_string(pending) + ")"), pqxx::sql_error);
+  const std::int64_t neighbour = database.number(create(3, 4));
+  EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(neighbour) + ")")[0][0].as<std::string>(),
+            "cancelled");
+
+  database.query("SELECT tocsin.thaw_shard(2::smallint)");
+  database.query("SELECT tocsin.open_shard(2::smallint)");
+  EXPECT_EQ(rows(claim + of(pending)), 1U);
+  EXPECT_EQ(rows("DELETE FROM tocsin.job_live" + of(running)), 1U);
+  EXPECT_GT(database.number(create(2, 3)), 0);
+}
+
 TEST(Move, UnderLoadNothingIsLostOrDoneTwice) {
   LogicalCluster a, b;
   const Two two{a.url(), b.url()};
