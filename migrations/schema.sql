@@ -9,6 +9,20 @@ CREATE SCHEMA tocsin;
 
 COMMENT ON SCHEMA tocsin IS 'Tocsin: timeouts that businesses rely on';
 
+-- Name: add_counts(smallint, jsonb); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.add_counts(shard smallint, taken jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+BEGIN
+  UPDATE tocsin.move m SET is_counted = true WHERE m.shard = shard AND NOT m.is_counted;
+  IF FOUND THEN
+    INSERT INTO tocsin.job_count_delta SELECT (c->>'type_id')::integer, (c->>'status')::smallint, (c->>'n')::integer FROM jsonb_array_elements(taken) c;
+  END IF;
+END $$;
+
 -- Name: append_error(jsonb, timestamp with time zone, text, integer, text); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.append_error(errors jsonb, at timestamp with time zone, node text, attempt integer, message text) RETURNS jsonb
@@ -46,18 +60,15 @@ BEGIN
     INSERT INTO tocsin.job_count_delta VALUES (job.type_id, 0, -1), (job.type_id, 3, 1);
     RETURN 'cancelled';
   END IF;
+  IF NOT tocsin.lives_here((job_id & 1023)::smallint) THEN
+    PERFORM tocsin.refuse_shard((job_id & 1023)::smallint);
+  END IF;
   PERFORM 1 FROM tocsin.job_live j WHERE j.shard = (job_id & 1023)::smallint AND j.job_id = job_id;
   IF FOUND THEN
     RETURN 'running';
   END IF;
   PERFORM 1 FROM tocsin.job_history h WHERE h.job_id = job_id;
-  IF FOUND THEN
-    RETURN 'finished';
-  END IF;
-  IF NOT tocsin.lives_here((job_id & 1023)::smallint) THEN
-    PERFORM tocsin.refuse_shard((job_id & 1023)::smallint);
-  END IF;
-  RETURN 'not found';
+  RETURN CASE WHEN FOUND THEN 'finished' ELSE 'not found' END;
 END $$;
 
 -- Name: create_job(text, text, timestamp with time zone, jsonb, text); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -155,10 +166,63 @@ BEGIN
       EXECUTE format('CREATE TABLE tocsin.%I (LIKE tocsin.%I INCLUDING ALL)', leaf, 'job_history_' || kind);
       EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
       EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id)', leaf || '_biz', leaf);
+      EXECUTE format('ALTER TABLE tocsin.%I REPLICA IDENTITY USING INDEX %I', leaf, leaf || '_id');
       EXECUTE format('ALTER TABLE tocsin.%I ATTACH PARTITION tocsin.%I FOR VALUES FROM (%L) TO (%L)',
         'job_history_' || kind, leaf, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
     END LOOP;
   END LOOP;
+END $$;
+
+-- Name: forget_shard(regclass, smallint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.forget_shard(leaf regclass, shard smallint) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  n bigint;
+BEGIN
+  IF tocsin.lives_here(shard) THEN
+    RAISE EXCEPTION 'shard % lives here', shard;
+  END IF;
+  PERFORM set_config('session_replication_role', 'replica', true);
+  EXECUTE format('DELETE FROM %s WHERE job_id & 1023 = %s', leaf, shard);
+  GET DIAGNOSTICS n = ROW_COUNT;
+  PERFORM set_config('session_replication_role', 'origin', true);
+  RETURN n;
+END $$;
+
+-- Name: freeze_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.freeze_shard(shard smallint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  leaf regclass := format('tocsin.job_live_%s', lpad((shard % 8)::text, 4, '0'))::regclass;
+BEGIN
+  IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = leaf AND t.tgname = 'keep_still_' || shard) THEN
+    RETURN;
+  END IF;
+  PERFORM tocsin.set_shards_here(array_remove(coalesce(p.shards, ARRAY(SELECT s::smallint FROM generate_series(0, tocsin.shard_count() - 1) s)), shard))
+     FROM tocsin.place p;
+  EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE OR DELETE ON %s FOR EACH ROW WHEN (OLD.shard = %s) EXECUTE FUNCTION tocsin.keep_still()',
+                 'keep_still_' || shard, leaf, shard);
+END $$;
+
+-- Name: keep_still(); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.keep_still() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+  IF TG_OP = 'DELETE' OR NEW.claim_token IS DISTINCT FROM OLD.claim_token THEN
+    RETURN NULL;
+  END IF;
+  RAISE EXCEPTION 'shard % is moving to another database', OLD.shard USING ERRCODE = 'TC001', HINT = 'Try again in a moment.';
 END $$;
 
 -- Name: lives_here(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -169,6 +233,23 @@ CREATE FUNCTION tocsin.lives_here(shard smallint) RETURNS boolean
     AS $$
   SELECT coalesce(shard = ANY (p.shards), true) FROM tocsin.place p
 $$;
+
+-- Name: open_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.open_shard(shard smallint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  here smallint[];
+BEGIN
+  IF tocsin.lives_here(shard) THEN
+    RETURN;
+  END IF;
+  SELECT array_agg(s ORDER BY s) INTO here FROM tocsin.place p, unnest(p.shards || shard) s;
+  PERFORM tocsin.set_shards_here(here);
+END $$;
 
 -- Name: biz_type; Type: TABLE; Schema: tocsin; Owner: -
 
@@ -294,6 +375,42 @@ CREATE FUNCTION tocsin.shard_count() RETURNS integer
 CREATE FUNCTION tocsin.shard_of(biz_id text, shards integer) RETURNS smallint
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN ((((('x'::text || "left"(encode(sha256(convert_to(biz_id, 'UTF8'::name)), 'hex'::text), 8)))::bit(32))::bigint % (shards)::bigint))::smallint;
+
+-- Name: take_counts(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.take_counts(shard smallint) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  taken jsonb := (SELECT m.counts FROM tocsin.move m WHERE m.shard = shard FOR UPDATE);
+BEGIN
+  IF taken IS NULL THEN
+    SELECT coalesce(jsonb_agg(c), '[]') INTO taken FROM (
+      SELECT j.type_id, j.status, count(*) AS n FROM (
+        SELECT l.type_id, l.status FROM tocsin.job_live l WHERE l.shard = shard AND l.shard + 0 = shard
+        UNION ALL SELECT h.type_id, h.status FROM tocsin.job_history h WHERE h.job_id & 1023 = shard) j GROUP BY 1, 2) c;
+    UPDATE tocsin.move m SET counts = taken WHERE m.shard = shard;
+    INSERT INTO tocsin.job_count_delta SELECT (c->>'type_id')::integer, (c->>'status')::smallint, -(c->>'n')::integer FROM jsonb_array_elements(taken) c;
+  END IF;
+  RETURN taken;
+END $$;
+
+-- Name: thaw_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.thaw_shard(shard smallint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  leaf regclass := format('tocsin.job_live_%s', lpad((shard % 8)::text, 4, '0'))::regclass;
+BEGIN
+  IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = leaf AND t.tgname = 'keep_still_' || shard) THEN
+    EXECUTE format('DROP TRIGGER %I ON %s', 'keep_still_' || shard, leaf);
+  END IF;
+END $$;
 
 -- Name: biz_type_type_id_seq; Type: SEQUENCE; Schema: tocsin; Owner: -
 
@@ -716,6 +833,22 @@ CREATE TABLE tocsin.migration (
     applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
+-- Name: move; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.move (
+    shard smallint NOT NULL,
+    source smallint NOT NULL,
+    target smallint NOT NULL,
+    driver bigint DEFAULT 1 NOT NULL,
+    state text DEFAULT 'copying'::text NOT NULL,
+    started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    counts jsonb,
+    is_counted boolean DEFAULT false NOT NULL,
+    CONSTRAINT move_check CHECK ((target <> source)),
+    CONSTRAINT move_state_check CHECK ((state = ANY (ARRAY['copying'::text, 'switching'::text, 'switched'::text, 'aborting'::text])))
+);
+
 -- Name: node; Type: TABLE; Schema: tocsin; Owner: -
 
 CREATE TABLE tocsin.node (
@@ -824,6 +957,11 @@ ALTER TABLE ONLY tocsin.job_count
 ALTER TABLE ONLY tocsin.migration
     ADD CONSTRAINT migration_pkey PRIMARY KEY (version);
 
+-- Name: move move_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.move
+    ADD CONSTRAINT move_pkey PRIMARY KEY (shard);
+
 -- Name: node node_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
 ALTER TABLE ONLY tocsin.node
@@ -863,6 +1001,8 @@ ALTER INDEX tocsin.job_live_0000_due ALTER COLUMN 4 SET STATISTICS 10;
 
 CREATE UNIQUE INDEX job_live_0000_id ON tocsin.job_live_0000 USING btree (job_id);
 
+ALTER TABLE ONLY tocsin.job_live_0000 REPLICA IDENTITY USING INDEX job_live_0000_id;
+
 -- Name: job_live_0000_key; Type: INDEX; Schema: tocsin; Owner: -
 
 CREATE UNIQUE INDEX job_live_0000_key ON tocsin.job_live_0000 USING btree (biz_id, type_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
@@ -881,6 +1021,8 @@ ALTER INDEX tocsin.job_live_0001_due ALTER COLUMN 4 SET STATISTICS 10;
 
 CREATE UNIQUE INDEX job_live_0001_id ON tocsin.job_live_0001 USING btree (job_id);
 
+ALTER TABLE ONLY tocsin.job_live_0001 REPLICA IDENTITY USING INDEX job_live_0001_id;
+
 -- Name: job_live_0001_key; Type: INDEX; Schema: tocsin; Owner: -
 
 CREATE UNIQUE INDEX job_live_0001_key ON tocsin.job_live_0001 USING btree (biz_id, type_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
@@ -889,13 +1031,41 @@ CREATE UNIQUE INDEX job_live_0001_key ON tocsin.job_live_0001 USING btree (biz_i
 
 GRANT USAGE ON SCHEMA tocsin TO tocsin_handler;
 
+-- Name: FUNCTION add_counts(shard smallint, taken jsonb); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.add_counts(shard smallint, taken jsonb) FROM PUBLIC;
+
 -- Name: FUNCTION ensure_history(first_day date, last_day date); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.ensure_history(first_day date, last_day date) FROM PUBLIC;
 
+-- Name: FUNCTION forget_shard(leaf regclass, shard smallint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.forget_shard(leaf regclass, shard smallint) FROM PUBLIC;
+
+-- Name: FUNCTION freeze_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.freeze_shard(shard smallint) FROM PUBLIC;
+
+-- Name: FUNCTION keep_still(); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.keep_still() FROM PUBLIC;
+
+-- Name: FUNCTION open_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.open_shard(shard smallint) FROM PUBLIC;
+
 -- Name: FUNCTION set_shards_here(here smallint[]); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.set_shards_here(here smallint[]) FROM PUBLIC;
+
+-- Name: FUNCTION take_counts(shard smallint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.take_counts(shard smallint) FROM PUBLIC;
+
+-- Name: FUNCTION thaw_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.thaw_shard(shard smallint) FROM PUBLIC;
 
 -- PostgreSQL database dump complete
 

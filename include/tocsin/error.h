@@ -25,6 +25,9 @@ struct Error {
 
 const char* to_string(ErrorCode code);
 
+// The field of an error conflict that says: the shard does not live in this database, or is just moving away.
+inline constexpr const char* kElsewhere = "shard";
+
 // Either a T or an Error. Read value() only when ok().
 template <class T>
 class [[nodiscard]] Result {

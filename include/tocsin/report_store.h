@@ -20,6 +20,8 @@ struct JobFilter {
   std::optional<WallTime> from, to;  // action_time in [from, to)
   std::optional<JobId> below;
   int limit = 100;  // 1..1000
+  // Not the copies of a shard that is moving to this database, or has left it.
+  bool is_local_only = false;
 };
 
 struct TypeCount {

@@ -84,6 +84,7 @@ Page merged(std::vector<DatabaseAnswer<Page>> answers, std::size_t limit) {
 void list(ApiContext& context, const CallPtr& call, JobFilter filter) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   filter.limit = std::min(filter.limit + 1, kMaxPage);
+  filter.is_local_only = !filter.biz_id && context.backend.places().size() > 1;
   const auto places = filter.biz_id ? std::vector{context.place_of(*filter.biz_id)} : context.backend.places();
   scatter<Page>(
       context, call, places,

@@ -22,10 +22,15 @@ PgJobStore& DatabaseEngine::new_store() {
   return stores_.emplace_back(session, clock_);
 }
 
+JobStore& DatabaseEngine::new_finisher_store() {
+  if (config_.others.sessions.empty()) return new_store();
+  return outcomes_.emplace(sessions_.emplace_back(config_.session), clock_, config_.others);
+}
+
 EngineStores DatabaseEngine::make_stores(int claimers) {
   std::vector<JobStore*> claiming;
   for (int i = 0; i < claimers; ++i) claiming.push_back(&new_store());
-  return {new_store(), claiming, new_store(), new_store()};
+  return {new_store(), claiming, new_finisher_store(), new_store()};
 }
 
 DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events,
@@ -54,6 +59,8 @@ Status DatabaseEngine::connect() {
   for (PgJobStore& store : stores_) {
     if (auto done = store.warm_up(); !done) return done;
   }
+  if (outcomes_)
+    if (auto done = outcomes_->warm_up(); !done) return done;
   // Callers may ask for the time before the first scan.
   const auto reply = stores_.front().scan({});
   if (!reply) return reply.error();

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "node/loop_thread.h"
+#include "node/moved_outcomes.h"
 #include "pipeline/engine.h"
 #include "postgres/pg_job_store.h"
 #include "postgres/pg_listener.h"
@@ -18,7 +20,8 @@ namespace tocsin {
 struct DatabaseEngineConfig {
   SessionConfig session;
   EngineConfig engine;
-  int claimers = 2;  // and one more, the express
+  int claimers = 2;       // and one more, the express
+  OtherDatabases others;  // to which shards may move
   LoopThread::OnStep on_step;
 };
 
@@ -48,6 +51,7 @@ class DatabaseEngine {
 
  private:
   PgJobStore& new_store();
+  JobStore& new_finisher_store();
   EngineStores make_stores(int claimers);
   void listen();
 
@@ -58,6 +62,7 @@ class DatabaseEngine {
   const std::function<void()> on_members_changed_;
   std::deque<Session> sessions_;
   std::deque<PgJobStore> stores_;
+  std::optional<MovedOutcomes> outcomes_;  // where there are others
   Engine engine_;
   std::vector<std::unique_ptr<LoopThread>> loops_;
   std::thread listener_;

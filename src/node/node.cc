@@ -224,6 +224,13 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.engine.session.application = "tocsin engine";
   config.engine.claimers = part(config_.claimers, 1);
   config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
+  config.engine.others = {open.place, {}, [this](Shard shard) { return backend_->place_of(shard); }};
+  for (const OpenDatabase& other : open_.databases) {
+    if (other.place == open.place) continue;
+    SessionConfig& session = config.engine.others.sessions[other.place];
+    session = config.engine.session;
+    session.url = other.url;
+  }
   EngineConfig& engine = config.engine.engine;
   engine.node = config_.node_name;
   engine.flow = permits_->flow();
@@ -231,7 +238,13 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.max_running = part(engine.max_running, std::size_t{64});
   engine.max_running_per_type = part(engine.max_running_per_type, std::size_t{32});
   const auto check = [this, place = open.place](Session& session) -> Status {
-    return place == 0 ? Unit{} : check_database(session, open_.registry, place, open_.shards);
+    if (place == 0) return Unit{};
+    // Shards may have moved since the start.
+    SessionConfig home_config = session.config();
+    home_config.url = open_.databases.front().url;
+    Session home(home_config);
+    const auto registry = read_registry(home);
+    return check_database(session, registry ? *registry : open_.registry, place, open_.shards);
   };
   const auto reload = [this](Database& database, TypeStore& store) {
     return database.is_home() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
@@ -419,6 +432,7 @@ void Node::Impl::stop() {
   if (api_) api_->stop(std::chrono::seconds(5));
   const bool is_clean = stop_engines();
   end_handlers(std::chrono::seconds(1));
+  if (backend_) backend_->stop_second_tries();
   for (const auto& database : databases_) database->stop();
   if (permits_) permits_->stop(is_clean);
   if (membership_) membership_->stop();
@@ -478,22 +492,6 @@ int run_until_signal(Node& node) {
 int run_node(const NodeConfig& config) {
   Node node(config);
   return run_until_signal(node);
-}
-
-int run_migrate(const NodeConfig& config) {
-  if (config.databases.empty()) {
-    std::fprintf(stderr, "tocsin: database: a database is needed: --database URL or TOCSIN_DATABASE\n");
-    return 1;
-  }
-  const auto done =
-      migrate_databases(config, /*may_miss=*/false, [](const std::string& step) { std::printf("%s\n", step.c_str()); });
-  if (!done) {
-    const Error& error = done.error();
-    std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.c_str(), error.field.empty() ? "" : ": ",
-                 error.message.c_str());
-    return 1;
-  }
-  return 0;
 }
 
 }  // namespace tocsin

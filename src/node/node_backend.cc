@@ -7,12 +7,13 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kStuck = std::chrono::seconds(20);  // longer than any statement may take
+constexpr Duration kPatience = std::chrono::seconds(3);  // with a shard that stands still: longer than its pause
+constexpr Duration kStuck = std::chrono::seconds(20);    // longer than any statement may take
 
 }  // namespace
 
 NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
-                         const Databases& databases, PollQueue& polls, const Membership& membership, Permits& permits,
+                         const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits,
                          const ShardMap& map)
     : state_(std::move(state)),
       clock_(clock),
@@ -24,6 +25,7 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
       permits_(permits),
       catalog_(std::make_shared<const TypeCatalog>()),
       places_(std::make_shared<const ShardPlaces>(map.places)) {
+  if (databases_.size() > 1) second_tries_.emplace();
   for (const auto& database : databases_) by_place_.at(static_cast<std::size_t>(database->place())) = database.get();
 }
 
@@ -79,7 +81,27 @@ bool NodeBackend::is_answering(Place place) const {
 
 // ---- requests
 
+bool NodeBackend::again(MonoTime until, std::function<void()> attempt) {
+  membership_.request();  // the map may be a new one
+  return clock_.now() < until && second_tries_->push(std::move(attempt));
+}
+
 bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
+  if (!second_tries_) return create(std::move(job), std::move(done), MonoTime::min());
+  return create(std::move(job), std::move(done), clock_.now() + kPatience);
+}
+
+bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> answer, MonoTime until) {
+  std::function<void(Result<CreateReply>)> done = std::move(answer);
+  if (second_tries_) {
+    done = [this, job, until, caller = std::move(done)](Result<CreateReply> reply) {
+      if (!reply && reply.error().field == kElsewhere && again(until, [this, job, until, caller] {
+            if (!create(job, caller, until)) caller(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
+          }))
+        return;
+      caller(std::move(reply));
+    };
+  }
   const Place place = place_of(shard_of(job.biz_id, state_.shards));
   if (const auto why = why_not(place)) return done(*why), true;
   Database& database = *at(place);
@@ -91,6 +113,22 @@ bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> do
 }
 
 bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
+  if (!second_tries_) return cancel(job, std::move(done), MonoTime::min());
+  return cancel(job, std::move(done), clock_.now() + kPatience);
+}
+
+// A job that stands still looks like one that somebody holds locked.
+bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> answer, MonoTime until) {
+  std::function<void(Result<CancelReply>)> done = std::move(answer);
+  if (second_tries_) {
+    done = [this, job, until, caller = std::move(done)](Result<CancelReply> reply) {
+      if (reply && reply->kind == CancelReply::Kind::locked && again(until, [this, job, until, caller] {
+            if (!cancel(job, caller, until)) caller(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
+          }))
+        return;
+      caller(std::move(reply));
+    };
+  }
   const Place place = place_of(shard_of(job));
   if (const auto why = why_not(place)) return done(*why), true;
   return at(place)->cancel(job, std::move(done));

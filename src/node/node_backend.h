@@ -14,6 +14,7 @@
 #include "node/membership.h"
 #include "node/metrics.h"
 #include "node/permits.h"
+#include "node/second_tries.h"
 
 namespace tocsin {
 
@@ -34,7 +35,7 @@ class NodeBackend final : public Backend {
  public:
   // `map`: as home told it at the start.
   NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
-              const Databases& databases, PollQueue& polls, const Membership& membership, Permits& permits,
+              const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits,
               const ShardMap& map);
 
   // This node's shards from now on, and where all shards live.
@@ -46,6 +47,10 @@ class NodeBackend final : public Backend {
   // A handler has use for more jobs than before, or for fewer.
   void reread_room();
   void start_draining() { is_draining_ = true; }
+  // Before the databases stop: what waits for a moving shard is tried once more.
+  void stop_second_tries() {
+    if (second_tries_) second_tries_->stop();
+  }
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
@@ -83,6 +88,10 @@ class NodeBackend final : public Backend {
   Database* at(Place place) const {
     return place >= 0 && place < kMaxPlaces ? by_place_[static_cast<std::size_t>(place)] : nullptr;
   }
+  bool create(NewJob job, std::function<void(Result<CreateReply>)> done, MonoTime until);
+  bool cancel(JobId job, std::function<void(Result<CancelReply>)> done, MonoTime until);
+  // Calls it in a moment, unless it is after `until`: false.
+  bool again(MonoTime until, std::function<void()> attempt);
   void show_types(std::vector<BizType> types);
   void show_to_engines(std::vector<BizType> types);
   void check_databases(Readiness& out) const;
@@ -95,7 +104,7 @@ class NodeBackend final : public Backend {
   const Databases& databases_;
   std::array<Database*, kMaxPlaces> by_place_{};
   PollQueue& polls_;
-  const Membership& membership_;
+  Membership& membership_;
   Permits& permits_;
   Latest<TypeCatalog> catalog_;
   std::atomic<std::uint64_t> type_reads_{0};
@@ -103,6 +112,7 @@ class NodeBackend final : public Backend {
   std::uint64_t types_shown_ = 0;  // guarded by types_mutex_
   Latest<ShardPlaces> places_;
   std::atomic<bool> is_draining_{false};
+  std::optional<SecondTries> second_tries_;  // where shards may move
 };
 
 }  // namespace tocsin

@@ -1,11 +1,25 @@
-// The node's two programs, for the command line.
+// The node's programs, for the command line. Each returns the exit code.
 #pragma once
+
+#include <chrono>
+#include <string>
 
 #include "tocsin/config.h"
 
 namespace tocsin {
 
-int run_node(const NodeConfig& config);     // returns the exit code
-int run_migrate(const NodeConfig& config);  // the same
+int run_node(const NodeConfig& config);
+int run_migrate(const NodeConfig& config);
+
+struct ShardCommand {
+  enum class Kind { move, abort, rebalance, show };
+  NodeConfig config;
+  Kind kind = Kind::show;
+  int shard = 0;
+  std::string target;  // name of a database
+  std::string source_url;
+  std::chrono::milliseconds longest_pause{1000};
+};
+int run_shard(const ShardCommand& command);
 
 }  // namespace tocsin

@@ -249,7 +249,8 @@ Result<int> PgJobDesk::retry_many(const RetryMany& request) {
           "FROM (SELECT job_id,"
           " finished_at FROM tocsin.job_history_dead WHERE type_id = $1::integer AND finished_at >= $2::timestamptz "
           "AND finished_at <"
-          " $3::timestamptz ORDER BY finished_at, job_id LIMIT $4::integer FOR UPDATE SKIP LOCKED) x");
+          " $3::timestamptz AND tocsin.lives_here(shard) ORDER BY finished_at, job_id LIMIT $4::integer FOR UPDATE "
+          "SKIP LOCKED) x");
     });
     const auto rows = tx.exec_prepared(name, request.type_id, request.from ? to_pg(*request.from) : "-infinity",
                                        request.to ? to_pg(*request.to) : "infinity", request.limit, gap_us);

@@ -7,7 +7,7 @@
 
 namespace tocsin {
 
-class PgJobStore final : public JobStore {
+class PgJobStore : public JobStore {
  public:
   // Both must outlive the store.
   PgJobStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}

@@ -63,6 +63,15 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
     });
     if (!done) return done.error();
   }
+  // Held, and yet unchanged: the shard stands still, for a moment.
+  std::vector<Lease> unchanged;
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (replies[i] == LeaseReply::stale) unchanged.push_back({requests[i].job_id, requests[i].token});
+  if (unchanged.empty()) return replies;
+  const auto held = leased(unchanged);
+  if (!held) return held.error();
+  if (std::ranges::any_of(*held, [](const auto& lease) { return lease.has_value(); }))
+    return Error{ErrorCode::conflict, "try again in a moment", kElsewhere};
   return replies;
 }
 

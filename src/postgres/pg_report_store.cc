@@ -21,6 +21,7 @@ std::string conditions(const JobFilter& filter, pqxx::transaction_base& tx, bool
   if (filter.from) sql += " AND j.action_time >= " + tx.quote(to_pg(*filter.from)) + "::timestamptz";
   if (filter.to) sql += " AND j.action_time < " + tx.quote(to_pg(*filter.to)) + "::timestamptz";
   if (filter.below) sql += " AND j.job_id < " + std::to_string(*filter.below);
+  if (filter.is_local_only) sql += " AND tocsin.lives_here(j.shard)";
   return sql;
 }
 
@@ -78,7 +79,8 @@ Result<std::int64_t> PgReportStore::overdue(int at_most) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("overdue", [] {
       return "SELECT count(*) FROM (SELECT 1 FROM tocsin.biz_type t CROSS JOIN generate_series(0, tocsin.shard_count() "
-             "- 1) s CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live j WHERE j.shard = s::smallint AND j.shard + 0 = "
+             "- 1) s CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live j WHERE tocsin.lives_here(s::smallint) AND "
+             "j.shard = s::smallint AND j.shard + 0 = "
              "s AND j.type_id = "
              "t.type_id AND j.fire_at < statement_timestamp() LIMIT $1::integer) x LIMIT $1::integer) y";
     });

@@ -157,7 +157,7 @@ std::string finish_where(const std::string& table, const std::string& guard, con
          " d AS (DELETE FROM " +
          table +
          " j USING c WHERE c.kind IN (2, 4) AND j.shard = c.shard AND j.job_id = c.job_id"
-         " RETURNING j.*, c.kind, c.message), h AS (INSERT INTO tocsin.job_history " +
+         " RETURNING j.*, c.kind, c.message, c.ord), h AS (INSERT INTO tocsin.job_history " +
          kHistoryInto + " " +
          history_select("d.kind", "d.started_at", "d.attempts", "d.node",
                         "CASE d.kind WHEN 4 THEN tocsin.append_error(d.errors, clock_timestamp(), $7::text, "
@@ -168,13 +168,14 @@ std::string finish_where(const std::string& table, const std::string& guard, con
          " started_at = CASE WHEN c.kind = 1 AND j.attempts = 1 THEN NULL ELSE j.started_at END,"
          " errors = CASE c.kind WHEN 0 THEN tocsin.append_error(j.errors, clock_timestamp(), $7::text, j.attempts, "
          "c.message) ELSE j.errors END"
-         " FROM c WHERE c.kind IN (0, 1) AND j.shard = c.shard AND j.job_id = c.job_id RETURNING j.type_id),"
+         " FROM c WHERE c.kind IN (0, 1) AND j.shard = c.shard AND j.job_id = c.job_id RETURNING j.type_id, c.ord),"
          // Counted from the rows that moved, not from c: a request given twice moves its row once.
          " n AS (INSERT INTO tocsin.job_count_delta SELECT b.type_id, 1, -count(*) FROM (SELECT type_id FROM d UNION "
          "ALL SELECT type_id FROM u) b"
          " GROUP BY 1 UNION ALL SELECT type_id, kind, count(*) FROM d GROUP BY 1, 2 UNION ALL SELECT type_id, 0, "
          "count(*) FROM u GROUP BY 1)"
-         " SELECT ord FROM c";
+         // Nor is a row answered for that a moving shard keeps still.
+         " SELECT ord FROM d UNION ALL SELECT ord FROM u";
 }
 
 std::string of_leases(const std::string& columns) {

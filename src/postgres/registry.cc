@@ -64,6 +64,8 @@ Registry registry_from(pqxx::transaction_base& tx) {
   const auto map = tx.exec1("SELECT version, owners, places FROM tocsin.shard_map");
   registry.map = {map[0].as<std::int64_t>(), numbers_from_array<NodeId>(text_of(map[1])),
                   numbers_from_array<Place>(text_of(map[2]))};
+  for (const auto& row : tx.exec("SELECT shard FROM tocsin.move ORDER BY shard"))
+    registry.moving.push_back(static_cast<Shard>(row[0].as<int>()));
   return registry;
 }
 
@@ -257,15 +259,16 @@ std::pair<Registry, std::vector<Place>> HomeStep::run(int shards) {
 }
 
 // The part of a database that is not home: what it is, its numbers, and its fence.
-void join(pqxx::transaction_base& tx, const Local& local, const RegisteredDatabase& database,
-          const std::string& installation, std::int64_t drawn_at_home, const std::vector<Shard>& here) {
-  if (local.place != database.place || local.installation != installation || local.name != database.name) {
-    tx.exec_params0("UPDATE tocsin.place SET installation = $1::uuid, place = $2, name = $3", installation,
+void join(pqxx::transaction_base& tx, const Local& local, const RegisteredDatabase& database, const Registry& registry,
+          std::int64_t drawn_at_home, int shards) {
+  if (local.place != database.place || local.installation != registry.installation || local.name != database.name) {
+    tx.exec_params0("UPDATE tocsin.place SET installation = $1::uuid, place = $2, name = $3", registry.installation,
                     database.place, database.name);
     tx.exec0("DELETE FROM tocsin.database");
     step_sequence(tx, database.place, std::max(drawn_at_home, drawn_so_far(tx)));
   }
-  if (local.shards != here) set_shards_here(tx, here);
+  const auto here = registry.shards_at(database.place, shards);
+  if (!local.shards || (local.shards != here && registry.moving.empty())) set_shards_here(tx, here);
 }
 
 }  // namespace
@@ -345,7 +348,9 @@ Status check_place(Session& session, const Registry& registry, const RegisteredD
     if (local.installation != registry.installation || local.place != wanted.place)
       throw Refused("it does not know that it is the database '" + wanted.name +
                     "' of this installation: run `tocsin migrate` with all databases");
-    const auto here = registry.shards_at(wanted.place, shards);
+    // One that is moving may live nowhere for a moment.
+    auto here = registry.shards_at(wanted.place, shards);
+    std::erase_if(here, [&](Shard shard) { return std::ranges::binary_search(registry.moving, shard); });
     if (!local.shards || !std::ranges::includes(*local.shards, here))
       throw Refused(
           "it does not know all the shards that the shard map places in it: run `tocsin migrate` with all "
@@ -388,7 +393,8 @@ Status register_databases(std::span<const GivenDatabase> given, int shards,
     // The fence of a home that is alone is no fence.
     const auto here = all.shards_at(0, shards);
     const auto fence = here.size() == static_cast<std::size_t>(shards) ? std::nullopt : std::optional(here);
-    if (locals.front().shards != fence) set_shards_here(tx, fence);
+    // While a shard is moving, its mover says where it lives.
+    if (locals.front().shards != fence && all.moving.empty()) set_shards_here(tx, fence);
     drawn_at_home = drawn_so_far(tx);
     tx.commit();
     places = std::move(placed);
@@ -398,8 +404,7 @@ Status register_databases(std::span<const GivenDatabase> given, int shards,
   for (std::size_t i = 1; i < given.size(); ++i) {
     auto joined = given[i].session.write<Unit>([&](pqxx::connection& connection) {
       pqxx::work tx(connection);
-      join(tx, locals[i], *registry->at(places[i]), registry->installation, drawn_at_home,
-           registry->shards_at(places[i], shards));
+      join(tx, locals[i], *registry->at(places[i]), *registry, drawn_at_home, shards);
       tx.commit();
       return Unit{};
     });

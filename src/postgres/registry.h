@@ -43,6 +43,7 @@ struct Registry {
   std::string installation;
   std::vector<RegisteredDatabase> databases;  // by place; empty: home is alone and was never registered
   ShardMap map;
+  std::vector<Shard> moving;  // to another database
 
   const RegisteredDatabase* find(const DatabaseIdentity& identity) const;
   const RegisteredDatabase* at(Place place) const;

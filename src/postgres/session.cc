@@ -57,6 +57,7 @@ std::string one_line(std::string text) {
 
 Error from_sql_state(const std::string& state, bool is_write, std::string message) {
   const std::string group = state.substr(0, 2);
+  if (state == "TC001") return {ErrorCode::conflict, std::move(message), kElsewhere};
   if (state == "55P03" || group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
   if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};
   // The server ended the session: the transaction may have been committed a moment before.

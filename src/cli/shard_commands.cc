@@ -1,0 +1,70 @@
+// tocsin shard move, rebalance and moves: which database each shard lives in. They speak to the databases themselves.
+#include "cli/command.h"
+#include "cli/config_file.h"
+#include "cli/duration.h"
+#include "cli/node_options.h"
+#include "node/run.h"
+
+namespace tocsin {
+namespace {
+
+struct ShardOptions : ShardCommand {
+  bool is_abort = false;
+};
+
+int run(ShardOptions& options) {
+  check(options.config);
+  if (options.kind == ShardCommand::Kind::move) {
+    if (options.is_abort == !options.target.empty()) throw BadUsage("give either --to NAME or --abort");
+    if (options.is_abort) options.kind = ShardCommand::Kind::abort;
+  }
+  return run_shard(options);
+}
+
+std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* name, const char* summary,
+                                  const char* footer, ShardCommand::Kind kind) {
+  auto options = std::make_shared<ShardOptions>();
+  options->kind = kind;
+  CLI::App* command = add_command(parent, name, summary, footer);
+  if (kind == ShardCommand::Kind::move) {
+    command->add_option("SHARD", options->shard, "The shard")->required()->check(CLI::Range(0, 1023))->option_text(" ");
+    command->add_option("--to", options->target, "Database that it is to live in")->option_text("NAME");
+    command->add_flag("--abort", options->is_abort, "Roll back a move that is under way");
+  }
+  if (kind == ShardCommand::Kind::move || kind == ShardCommand::Kind::rebalance) {
+    command
+        ->add_option("--source-url", options->source_url, "URL of the shard's database, as the other server reaches it")
+        ->option_text("URL");
+    command
+        ->add_option_function<std::string>(
+            "--longest-pause",
+            [options](const std::string& text) {
+              const auto length = parse_duration(text);
+              if (!length || *length < std::chrono::milliseconds(50) || *length > std::chrono::seconds(30))
+                throw CLI::ValidationError("--longest-pause", "'" + text + "' is no duration from 50ms to 30s");
+              options->longest_pause = std::chrono::duration_cast<std::chrono::milliseconds>(*length);
+            },
+            "The shard stands still no longer than this (1s)")
+        ->option_text("TIME");
+  }
+  add_database_options(*command, options->config);
+  on_run(command, chosen, options, run);
+  return options;
+}
+
+}  // namespace
+
+void add_shard_commands(CLI::App& root, Chosen& chosen) {
+  CLI::App* shard = add_command(root, "shard", "Move shards between databases", "");
+  shard->require_subcommand(1);
+  add(*shard, chosen, "move", "Move a shard to another database while it is in use",
+      "Give all databases, home first. Interrupted, the same command continues.\n"
+      "Example:\n"
+      "  tocsin shard move 7 --to b --database a=postgresql://... --database b=postgresql://...",
+      ShardCommand::Kind::move);
+  add(*shard, chosen, "rebalance", "Spread the shards evenly over the databases, with the fewest moves",
+      "One move after the other. Interrupted, the same command continues.", ShardCommand::Kind::rebalance);
+  add(*shard, chosen, "moves", "List the moves under way", "", ShardCommand::Kind::show);
+}
+
+}  // namespace tocsin

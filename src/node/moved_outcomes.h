@@ -1,0 +1,39 @@
+// A database's outcomes, written where their jobs live: a shard may have moved to another database since the claim. The
+// token goes with the row, so the outcome is guarded there as it was here.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "postgres/pg_job_store.h"
+
+namespace tocsin {
+
+struct OtherDatabases {
+  Place own = 0;
+  std::map<Place, SessionConfig> sessions;  // without this one
+  std::function<Place(Shard)> place_of;
+};
+
+// Thread: owner only.
+class MovedOutcomes final : public PgJobStore {
+ public:
+  MovedOutcomes(Session& own, const Clock& clock, const OtherDatabases& others)
+      : PgJobStore(own, clock), clock_(clock), others_(others) {}
+
+  // Those whose database is away are busy: they hold up no others.
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
+
+ private:
+  struct Other {
+    Session session;
+    PgJobStore store;
+    Other(const SessionConfig& config, const Clock& clock) : session(config), store(session, clock) {}
+  };
+
+  const Clock& clock_;
+  const OtherDatabases& others_;
+  std::map<Place, Other> open_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,62 @@
+// `tocsin shard ...`: reads which databases there are, and lets the mover work.
+#include <algorithm>
+#include <cstdio>
+
+#include "node/run.h"
+#include "node/shard_mover.h"
+
+namespace tocsin {
+namespace {
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.c_str(), error.field.empty() ? "" : ": ", error.message.c_str());
+  return 1;
+}
+
+Result<Place> place_of(const OpenDatabases& open, const std::string& name) {
+  const auto found = std::ranges::find(open.databases, name, &OpenDatabase::name);
+  if (found != open.databases.end()) return found->place;
+  std::string known;
+  for (const OpenDatabase& each : open.databases) known += (known.empty() ? "" : ", ") + each.name;
+  return Error{ErrorCode::invalid, "there is no database '" + name + "' among those that were given: " + known, "to"};
+}
+
+Status move(const OpenDatabases& open, ShardMover& mover, const ShardCommand& command) {
+  if (command.shard >= open.shards)
+    return Error{ErrorCode::invalid, "there are shards 0 to " + std::to_string(open.shards - 1), "shard"};
+  if (command.kind == ShardCommand::Kind::abort) return mover.abort(static_cast<Shard>(command.shard));
+  const auto target = place_of(open, command.target);
+  if (!target) return target.error();
+  return mover.move(static_cast<Shard>(command.shard), *target);
+}
+
+Status show_moves(const OpenDatabases& open, ShardMover& mover) {
+  const auto moves = mover.under_way();
+  if (!moves) return moves.error();
+  const auto name = [&](Place place) { return open.registry.at(place)->name.c_str(); };
+  for (const ShardMove& each : *moves)
+    std::printf("shard %d: %s, from %s to %s\n", each.shard, to_string(each.state), name(each.source),
+                name(each.target));
+  if (moves->empty()) std::printf("no shard is on its way\n");
+  return Unit{};
+}
+
+}  // namespace
+
+int run_shard(const ShardCommand& command) {
+  const auto open = open_databases(command.config);
+  if (!open) return fail(open.error());
+  for (const OpenDatabase& each : open->databases)
+    if (!each.is_answering)
+      return fail({ErrorCode::unavailable, "database " + each.name + " (" + each.address + ") does not answer", ""});
+  ShardMover mover(open->databases, {command.source_url, command.longest_pause}, [](const std::string& step) {
+    std::printf("%s\n", step.c_str());
+    std::fflush(stdout);
+  });
+  const Status done = command.kind == ShardCommand::Kind::rebalance ? mover.rebalance(open->registry.map.places)
+                      : command.kind == ShardCommand::Kind::show    ? show_moves(*open, mover)
+                                                                    : move(*open, mover, command);
+  return done ? 0 : fail(done.error());
+}
+
+}  // namespace tocsin

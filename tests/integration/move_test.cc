@@ -1,0 +1,269 @@
+// Shards that move to another database while they are in use: nothing is lost, nothing is done twice.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <map>
+#include <set>
+
+#include "integration/load.h"
+#include "support/node_process.h"
+#include "support/server.h"
+#include "support/test_database.h"
+#include "tocsin/shard.h"
+
+namespace tocsin {
+namespace {
+
+constexpr int kShards = 8;  // 0 to 3 begin in a, the others in b
+
+// A server whose log can be decoded.
+class LogicalCluster {
+ public:
+  LogicalCluster() {
+    execute(url(), "ALTER SYSTEM SET wal_level = logical");
+    cluster_.crash();
+    cluster_.start();
+  }
+  const std::string& url() const { return cluster_.url(); }
+
+ private:
+  PrivateCluster cluster_;
+};
+
+struct Two {
+  std::string a, b;
+
+  std::vector<std::string> options() const { return {"--database", "a=" + a, "--database", "b=" + b}; }
+  std::vector<std::string> command(std::vector<std::string> words) const {
+    for (const std::string& option : options()) words.push_back(option);
+    return words;
+  }
+  void install() const {
+    const Ran ran = run_tocsin(command({"migrate", "--shards", std::to_string(kShards)}));
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  }
+  // One column of both databases together.
+  std::multiset<std::string> both(const std::string& sql) const {
+    std::multiset<std::string> all;
+    for (const std::string& url : {a, b}) {
+      pqxx::connection connection(url);
+      for (const auto& row : pqxx::nontransaction(connection).exec(sql)) all.insert(row[0].c_str());
+    }
+    return all;
+  }
+  std::size_t rows_of(const std::string& url, int shard) const {
+    pqxx::connection connection(url);
+    return pqxx::nontransaction(connection)
+        .exec1("SELECT (SELECT count(*) FROM tocsin.job_live WHERE shard = " + std::to_string(shard) +
+               ") + (SELECT count(*) FROM tocsin.job_history WHERE shard = " + std::to_string(shard) + ")")[0]
+        .as<std::size_t>();
+  }
+  // What moves leave on the servers, and should not.
+  std::size_t leftovers() const {
+    return both(
+               "SELECT pubname FROM pg_publication UNION ALL SELECT slot_name FROM pg_replication_slots UNION ALL "
+               "SELECT shard::text FROM tocsin.move UNION ALL SELECT tgname FROM pg_trigger WHERE tgname LIKE 'keep%'")
+               .size() +
+           both("SELECT subname FROM pg_subscription").size();
+  }
+  Ran move(int shard, const std::string& to) const {
+    return run_tocsin(command({"shard", "move", std::to_string(shard), "--to", to}));
+  }
+  // A node that was given both; b as an option, for NodeProcess names the first.
+  std::unique_ptr<NodeProcess> node() const {
+    return std::make_unique<NodeProcess>("a=" + a, std::vector<std::string>{"--database", "b=" + b});
+  }
+};
+
+std::string key_of(int shard, int number) {
+  for (int i = number * 1000;; ++i) {
+    const std::string key = "key-" + std::to_string(i);
+    if (shard_of(key, kShards) == shard) return key;
+  }
+}
+
+void put(Rest& rest, const std::string& kind) {
+  ASSERT_LT(rest.put("/v1/types/" + kind, {{"handler", {{"kind", kind}}}}).status, 300);
+}
+
+std::string create(Rest& rest, const std::string& type, const std::string& key, int delay_ms) {
+  const Reply reply = rest.post("/v1/jobs", {{"biz_type", type}, {"biz_id", key}, {"delay_ms", delay_ms}});
+  EXPECT_EQ(reply.status, 201) << reply.text;
+  return reply.body.value("job_id", "0");
+}
+
+std::string database_of(Rest& rest, int shard) {
+  return rest.get("/v1/shards").body["items"][static_cast<std::size_t>(shard)]["database"];
+}
+
+// What the switch rests on: nothing of a shard that stands still changes, whoever tries, and nobody else is held up.
+TEST(Move, NothingOfAShardThatStandsStillChanges) {
+  TestDatabase database(kShards);
+  database.query(
+      "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('noop', '{}', "
+      "1000, 3, '{}', '{}')");
+  const auto create = [&](int shard, int n) {
+    return "SELECT tocsin.create_job('noop', '" + key_of(shard, n) + "', now() + interval '1 hour')";
+  };
+  const std::int64_t pending = database.number(create(2, 1)), running = database.number(create(2, 2));
+  const auto rows = [&](const std::string& change) { return database.query(change).affected_rows(); };
+  const auto of = [](std::int64_t id) { return " WHERE shard = 2 AND job_id = " + std::to_string(id); };
+  const std::string claim = "UPDATE tocsin.job_live SET status = 1, claim_token = 7";
+  EXPECT_EQ(rows(claim + of(running)), 1U);
+
+  database.query("SELECT tocsin.freeze_shard(2::smallint)");
+  EXPECT_THROW(database.query(create(2, 3)), pqxx::sql_error);
+  EXPECT_EQ(rows(claim + of(pending)), 0U) << "claimed";
+  EXPECT_EQ(rows("DELETE FROM tocsin.job_live" + of(running)), 0U) << "finished";
+  EXPECT_THROW(database.query("UPDATE tocsin.job_live SET fire_at = now()" + of(running)), pqxx::sql_error)
+      << "extended";
+  EXPECT_THROW(database.query("UPDATE tocsin.job_live SET fire_at = now()" + of(pending)), pqxx::sql_error)
+      << "run now";
+  EXPECT_THROW(database.query("SELECT tocsin.cancel_job(" + std::to_string(pending) + ")"), pqxx::sql_error);
+  const std::int64_t neighbour = database.number(create(3, 4));
+  EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(neighbour) + ")")[0][0].as<std::string>(),
+            "cancelled");
+
+  database.query("SELECT tocsin.thaw_shard(2::smallint)");
+  database.query("SELECT tocsin.open_shard(2::smallint)");
+  EXPECT_EQ(rows(claim + of(pending)), 1U);
+  EXPECT_EQ(rows("DELETE FROM tocsin.job_live" + of(running)), 1U);
+  EXPECT_GT(database.number(create(2, 3)), 0);
+}
+
+TEST(Move, UnderLoadNothingIsLostOrDoneTwice) {
+  LogicalCluster a, b;
+  const Two two{a.url(), b.url()};
+  two.install();
+  const auto node = two.node();
+  Rest& rest = node->rest();
+  put(rest, "noop");
+  put(rest, "pull");
+  std::set<std::string> wanted, cancelled;
+  for (int i = 0; i < 20; ++i) cancelled.insert(create(rest, "noop", key_of(0, i), 3'600'000));
+  for (int i = 0; i < 20; ++i) wanted.insert(create(rest, "noop", key_of(0, i), 1));
+  create(rest, "pull", key_of(0, 99), 1);
+  Reply lease;
+  EXPECT_TRUE(eventually([&] {
+    lease = rest.post("/v1/types/pull/lease", {{"max", 1}, {"wait_ms", 1000}, {"ttr_ms", 600'000}});
+    return lease.body["items"].size() == 1;
+  }));
+
+  Load load(node->port(), "noop", 4, 200);
+  EXPECT_TRUE(eventually([&] { return load.acknowledged() > 200; }));
+  Process mover([&] {
+    auto arguments = two.command({"shard", "move", "0", "--to", "b"});
+    arguments.insert(arguments.begin(), required_env("TOCSIN_BINARY"));
+    return arguments;
+  }());
+  for (const std::string& id : cancelled) {
+    const Reply reply = rest.post("/v1/jobs/" + id + "/cancel");
+    EXPECT_EQ(reply.status, 200) << reply.text;
+  }
+  EXPECT_EQ(mover.wait(), 0) << mover.out() << mover.err();
+  std::printf("%s", mover.out().c_str());
+  load.stop();
+  EXPECT_EQ(load.refused(), 0U);
+  wanted.merge(load.ids());
+  EXPECT_EQ(database_of(rest, 0), "b");
+
+  // The claim went along: its end is written where the job is now.
+  const Json& leased = lease.body["items"][0];
+  const Reply ack = rest.post("/v1/leases/ack",
+                              {{"items", {{{"job_id", leased["job_id"]}, {"lease_token", leased["lease_token"]}}}}});
+  EXPECT_EQ(ack.body["items"][0]["result"], "ok") << ack.text;
+  wanted.insert(leased["job_id"].get<std::string>());
+  EXPECT_TRUE(eventually([&] { return two.both("SELECT job_id FROM tocsin.job_live").empty(); }));
+
+  const auto done = two.both("SELECT job_id FROM tocsin.job WHERE status = 'done' AND attempts = 1");
+  EXPECT_EQ(done.size(), wanted.size()) << "as many as were wanted";
+  EXPECT_EQ(std::set<std::string>(done.begin(), done.end()), wanted) << "each once";
+  const auto off = two.both("SELECT job_id FROM tocsin.job WHERE status = 'cancelled'");
+  EXPECT_EQ(std::set<std::string>(off.begin(), off.end()), cancelled);
+  EXPECT_EQ(off.size(), cancelled.size());
+  EXPECT_EQ(two.rows_of(a.url(), 0), 0U);
+  const Json totals = rest.get("/v1/stats").body["totals"];
+  EXPECT_EQ(totals["done"], wanted.size());
+  EXPECT_EQ(totals["cancelled"], cancelled.size());
+  EXPECT_EQ(totals["pending"], 0);
+  EXPECT_EQ(totals["running"], 0);
+  for (const std::string& id : cancelled) EXPECT_EQ(rest.get("/v1/jobs/" + id).body["status"], "cancelled");
+  EXPECT_EQ(two.leftovers(), 0U);
+}
+
+TEST(Move, KilledAtAnyStepItContinuesOrIsRolledBackBetweenDatabasesOfOneServer) {
+  LogicalCluster server;
+  execute(server.url(), "CREATE DATABASE second");
+  const Two two{server.url(), url_of(server.url(), "second")};
+  two.install();
+  const auto node = two.node();
+  Rest& rest = node->rest();
+  put(rest, "noop");
+  std::set<std::string> pending;
+  for (int i = 0; i < 30; ++i) pending.insert(create(rest, "noop", key_of(1, i), 3'600'000));
+  const auto kill_after = [&](const std::string& words, const std::string& to) {
+    auto arguments = two.command({"shard", "move", "1", "--to", to});
+    arguments.insert(arguments.begin(), required_env("TOCSIN_BINARY"));
+    Process mover(arguments);
+    EXPECT_TRUE(eventually([&] { return mover.out().find(words) != std::string::npos || !mover.is_running(); }));
+    mover.signal(SIGKILL);
+    mover.wait();
+  };
+  const auto expect_whole = [&](const std::string& where) {
+    const auto ids = two.both("SELECT job_id FROM tocsin.job_live");
+    EXPECT_EQ(ids.size(), pending.size()) << where;
+    EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()), pending) << where;
+    EXPECT_EQ(rest.get("/v1/stats").body["totals"]["pending"], pending.size()) << where;
+    EXPECT_EQ(two.leftovers(), 0U) << where;
+    EXPECT_TRUE(eventually([&] { return database_of(rest, 1) == where; }));
+    pending.insert(create(rest, "noop", key_of(1, 100 + static_cast<int>(pending.size())), 3'600'000));
+  };
+  std::string at = "a";
+  for (const std::string step : {"from ", "copied 0", "copied 1", "switched", "deleted"}) {
+    const std::string to = at == "a" ? "b" : "a";
+    kill_after(step, to);
+    const Ran again = two.move(1, to);
+    EXPECT_EQ(again.exit_code, 0) << step << ": " << again.out << again.err;
+    at = to;
+    expect_whole(at);
+  }
+  for (const std::string step : {"from ", "copied 1"}) {
+    const std::string to = at == "a" ? "b" : "a";
+    kill_after(step, to);
+    const Ran aborted = run_tocsin(two.command({"shard", "move", "1", "--abort"}));
+    EXPECT_EQ(aborted.exit_code, 0) << aborted.out << aborted.err;
+    expect_whole(at);
+  }
+}
+
+TEST(Move, RefusesALogThatCannotBeDecodedAndDatabasesThatItDoesNotKnow) {
+  PrivateCluster a, b;
+  const Two two{a.url(), b.url()};
+  two.install();
+  const Ran plain = two.move(0, "b");
+  EXPECT_EQ(plain.exit_code, 1);
+  EXPECT_NE(plain.err.find("wal_level"), std::string::npos) << plain.err;
+  const Ran aborted = run_tocsin(two.command({"shard", "move", "0", "--abort"}));
+  EXPECT_EQ(aborted.exit_code, 0) << aborted.err;
+  EXPECT_EQ(two.leftovers(), 0U);
+  const Ran unknown = two.move(0, "c");
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_NE(unknown.err.find("'c'"), std::string::npos) << unknown.err;
+  const Ran here = two.move(0, "a");
+  EXPECT_EQ(here.exit_code, 0) << here.err;
+}
+
+TEST(Move, RebalanceSpreadsShardsOverADatabaseThatCameLater) {
+  LogicalCluster server;
+  execute(server.url(), "CREATE DATABASE second");
+  const Two two{server.url(), url_of(server.url(), "second")};
+  ASSERT_EQ(run_tocsin({"migrate", "--database", "a=" + two.a, "--shards", "3"}).exit_code, 0);
+  ASSERT_EQ(run_tocsin(two.command({"migrate"})).exit_code, 0);
+  const Ran ran = run_tocsin(two.command({"shard", "rebalance"}));
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  EXPECT_EQ(two.both("SELECT cardinality(shards)::text FROM tocsin.place"), (std::multiset<std::string>{"1", "2"}));
+  EXPECT_EQ(two.leftovers(), 0U);
+}
+
+}  // namespace
+}  // namespace tocsin
