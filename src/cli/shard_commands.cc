@@ -32,8 +32,7 @@ std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* 
     command->add_flag("--abort", options->is_abort, "Roll back a move that is under way");
   }
   if (kind == ShardCommand::Kind::move || kind == ShardCommand::Kind::rebalance) {
-    command
-        ->add_option("--source-url", options->source_url, "URL of the shard's database, as the other server reaches it")
+    command->add_option("--source-url", options->source_url, "The shard's database, as the other reaches it")
         ->option_text("URL");
     command
         ->add_option_function<std::string>(
@@ -57,12 +56,12 @@ std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* 
 void add_shard_commands(CLI::App& root, Chosen& chosen) {
   CLI::App* shard = add_command(root, "shard", "Move shards between databases", "");
   shard->require_subcommand(1);
-  add(*shard, chosen, "move", "Move a shard to another database while it is in use",
+  add(*shard, chosen, "move", "Move a shard while it is in use",
       "Give all databases, home first. Interrupted, the same command continues.\n"
       "Example:\n"
-      "  tocsin shard move 7 --to b --database a=postgresql://... --database b=postgresql://...",
+      "  tocsin shard move 7 --to b --database a=URL --database b=URL",
       ShardCommand::Kind::move);
-  add(*shard, chosen, "rebalance", "Spread the shards evenly over the databases, with the fewest moves",
+  add(*shard, chosen, "rebalance", "Spread the shards over all databases",
       "One move after the other. Interrupted, the same command continues.", ShardCommand::Kind::rebalance);
   add(*shard, chosen, "moves", "List the moves under way", "", ShardCommand::Kind::show);
 }
