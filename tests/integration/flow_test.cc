@@ -104,6 +104,39 @@ TEST_F(Flow, ARateHoldsForInstantTypesToo) {
   EXPECT_TRUE(eventually([&] { return count_of("free", "done") == 300; }));
   EXPECT_TRUE(eventually([&] { return count_of("paced", "done") == 300; }));
   // In no second more than the rate and what had come together.
+  EXPECT_LE(database.number("SELECT max(n) FROM (SELECT count(*) OVER (ORDER BY started_at RANGE BETWEEN interval "
+                            "'1 second' PRECEDING AND CURRENT ROW) AS n FROM tocsin.job WHERE biz_type = 'paced') x"),
+            103);
+}
+
+TEST_F(Flow, WhatIsTooLateIsDeadAndRunsWhenItIsRetried) {
+  put_type("fresh", {{"handler", {{"kind", "noop"}}}, {"catch_up", {{"drop_older_than_ms", 60'000}}}});
+  insert("fresh", 2000, "1 hour");
+  insert("fresh", 20, "10 seconds");
+  start();  // as after an outage. A running node need not find them: nothing but this insert writes rows that were due
+            // long before, and its sweeps begin where nobody writes any more (Scanner)
+  EXPECT_TRUE(eventually([&] { return count_of("fresh", "done") == 20; }));
+  EXPECT_TRUE(eventually([&] { return count_of("fresh", "dead") == 2000; }));
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE status = 'dead' AND started_at IS NULL AND "
+                            "errors -> 0 ->> 'message' = 'too late'"),
+            2000);
+  const Reply reply = rest().post("/v1/jobs/retry", {{"biz_type", "fresh"}, {"limit", 10'000}});
+  EXPECT_EQ(reply.body["retried"], 2000) << reply.text;
+  EXPECT_TRUE(eventually([&] { return count_of("fresh", "done") == 2020; }));
+}
+
+TEST_F(Flow, LateJobsCatchUpAtTheirPaceWhileFreshOnesPassThem) {
+  put_type("slowly", {{"handler", {{"kind", "noop"}}}, {"catch_up", {{"rate_per_s", 40}}}});
+  insert("slowly", 400, "1 hour");
+  start();
+  create_many("slowly", 50, 500);
+  EXPECT_TRUE(eventually([&] {
+    return database.number(
+               "SELECT count(*) FROM tocsin.job WHERE status = 'done' AND action_time > now() - interval "
+               "'10 minutes'") == 50;
+  }));
+  EXPECT_GT(count_of("slowly", "pending"), 0) << "the late ones still wait";
+  EXPECT_TRUE(eventually([&] { return count_of("slowly", "done") == 450; }));
   // A second's worth at once, the other 360 at their pace: 9 s. A start that was held up makes the span no shorter than
   // by itself.
   EXPECT_GE(
