@@ -89,11 +89,13 @@ TEST_P(StoreContract, CreateKeepsMicrosecondsAndFarTimes) {
 
 TEST_P(StoreContract, CreateWithoutAttributeHasNone) { EXPECT_EQ(find(create(due())).attribute_json, ""); }
 
+const std::vector<std::string> strange = {
+    "NULL",        "null",  "",      " ",      "\"",    "'",   "\\",  "\\\\n",
+    "a\nb\r\nc\t", "{a,b}", "{}",    ",",      "$1",    "%s",  "--",  "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\x94",
+    "\x01\x7f",    "(1,2)", "\\x41", "[null]", ";DROP", "\\.", "\\N", "\t",
+    "\\t"};
+
 TEST_P(StoreContract, CreateKeepsStrangeTextAsItIs) {
-  const std::vector<std::string> strange = {
-      "NULL",        "null",  "",      " ",      "\"",   "'",  "\\", "\\\\n",
-      "a\nb\r\nc\t", "{a,b}", "{}",    ",",      "$1",   "%s", "--", "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\x94",
-      "\x01\x7f",    "(1,2)", "\\x41", "[null]", ";DROP"};
   std::vector<NewJob> wanted;
   for (const std::string& text : strange) {
     NewJob job = later(text.empty() ? "\xc2\xa0" : text);
@@ -124,6 +126,47 @@ TEST_P(StoreContract, CreateKeepsStrangeTextAsItIs) {
     EXPECT_EQ(claimed.job.biz_id, wanted[i].biz_id);
     EXPECT_EQ(claimed.job.idempotency_key, wanted[i].idempotency_key);
     EXPECT_EQ(nlohmann::json::parse(claimed.job.attribute_json), nlohmann::json::parse(wanted[i].attribute_json));
+  }
+}
+
+TEST_P(StoreContract, CreateOfManyKeepsEveryField) {
+  const WallTime far = db->now() + kLong;
+  std::vector<NewJob> wanted;
+  for (int i = 0; i < 300; ++i) {
+    const std::string& text = strange[i % strange.size()];
+    NewJob job = later(text.empty() ? "-" : text);
+    job.max_attempts = 1 + i % 7;
+    if (i % 3 == 0) job.when = at(far + Duration(i));
+    if (i % 3 == 1) job.when = in(std::chrono::hours(1) + Duration(i));
+    if (i % 3 == 2) job.when = at(far - std::chrono::years(20));
+    if (i % 2) job.attribute_json = nlohmann::json{{"text", text}}.dump();
+    if (i % 4 && !text.empty()) job.traceparent = text;
+    wanted.push_back(job);
+  }
+  const WallTime before = db->now();
+  const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
+  const WallTime after = db->now();
+  created_ += static_cast<int>(replies.size());
+  ASSERT_EQ(replies.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const CreateReply& reply = replies[i];
+    ASSERT_EQ(reply.kind, Kind::created);
+    EXPECT_GE(reply.gmt_create, before);
+    EXPECT_LE(reply.gmt_create, after);
+    EXPECT_EQ(reply.action_time,
+              wanted[i].when.at.value_or(reply.gmt_create + wanted[i].when.in.value_or(Duration(0))));
+    EXPECT_EQ(reply.fire_at, std::max(reply.action_time, reply.gmt_create));
+    const Job job = find(reply.job_id);
+    EXPECT_EQ(job.biz_id, wanted[i].biz_id);
+    EXPECT_EQ(job.status, JobStatus::pending);
+    EXPECT_EQ(job.action_time, reply.action_time);
+    EXPECT_EQ(job.fire_at, reply.fire_at);
+    EXPECT_EQ(job.gmt_create, reply.gmt_create);
+    EXPECT_EQ(job.max_attempts, wanted[i].max_attempts);
+    EXPECT_EQ(job.traceparent, wanted[i].traceparent);
+    EXPECT_EQ(job.attribute_json.empty(), wanted[i].attribute_json.empty());
+    if (job.attribute_json.empty() || wanted[i].attribute_json.empty()) continue;
+    EXPECT_EQ(nlohmann::json::parse(job.attribute_json), nlohmann::json::parse(wanted[i].attribute_json));
   }
 }
 
