@@ -10,6 +10,7 @@ Each route is one node's way to one server. Modes:
   lose_reply with probability `p` the answer to a COMMIT (p / 20: to any other statement) is lost, the connection reset
 """
 import asyncio
+import contextlib
 import multiprocessing
 import random
 import socket
@@ -67,7 +68,8 @@ class Connection:
     def reset(self):
         for writer in (self.client, self.server):
             if writer is not None and (sock := writer.get_extra_info("socket")):
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
+                with contextlib.suppress(OSError):  # closed by its other end meanwhile
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
                 writer.transport.abort()
 
     @staticmethod
@@ -139,10 +141,13 @@ async def run(routes, commands):
     def obey():
         try:
             index, settings = commands.recv()
-            made[index].set(**settings)
-            commands.send("done")
         except EOFError:
-            over.set()
+            return over.set()
+        try:
+            made[index].set(**settings)
+            commands.send(None)
+        except Exception as error:  # told to whoever waits for the answer
+            commands.send(error)
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda *_: None)  # connections that are cut at the end
@@ -171,7 +176,8 @@ class Proxy:
     def set(self, name, mode, **settings):
         with self.lock:
             self.commands.send((self.names.index(name), {"mode": mode, **settings}))
-            self.commands.recv()
+            if error := self.commands.recv():
+                raise error
 
     def stop(self):
         self.commands.close()
