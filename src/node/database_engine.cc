@@ -98,7 +98,8 @@ bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) 
 }
 
 void DatabaseEngine::listen() {
-  PgListener listener(config_.session, [this](Shard shard) { return owns(shard); });
+  PgListener listener(
+      config_.session, [this](Shard shard) { return owns(shard); }, config_.on_outbox != nullptr);
   while (!is_stopping_) {
     auto heard = listener.wait(kListenSlice);
     if (!heard) {
@@ -111,6 +112,7 @@ void DatabaseEngine::listen() {
     if (heard->is_reconnected) engine_.request_sweep();
     if (heard->is_types_changed || heard->is_reconnected) on_types_changed_();
     if (heard->is_members_changed || heard->is_reconnected) on_members_changed_();
+    if (heard->is_outbox_filled) config_.on_outbox();
     for (const Candidate& job : heard->due) engine_.hint(job);
   }
 }

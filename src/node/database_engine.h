@@ -20,8 +20,9 @@ namespace tocsin {
 struct DatabaseEngineConfig {
   SessionConfig session;
   EngineConfig engine;
-  int claimers = 2;       // and one more, the express
-  OtherDatabases others;  // to which shards may move
+  int claimers = 2;                 // and one more, the express
+  OtherDatabases others;            // to which shards may move
+  std::function<void()> on_outbox;  // something has come into the outbox; empty: nothing ever does
   LoopThread::OnStep on_step;
 };
 

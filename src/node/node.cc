@@ -21,11 +21,13 @@
 #include "node/brokers.h"
 #include "node/database.h"
 #include "node/entry_consumer.h"
+#include "node/gauges.h"
 #include "node/log.h"
 #include "node/membership.h"
 #include "node/metrics.h"
 #include "node/node_backend.h"
 #include "node/open_databases.h"
+#include "node/outbox_relay.h"
 #include "node/permits.h"
 #include "node/run.h"
 #include "node/system_clock.h"
@@ -98,6 +100,7 @@ class Node::Impl {
   std::unique_ptr<Database> make_database(const OpenDatabase& open);
   void make_membership();
   void make_permits();
+  void make_relay();
   void end_handlers(Duration grace);
   bool stop_engines();
   void add_gauges();
@@ -112,6 +115,7 @@ class Node::Impl {
   std::shared_ptr<PollQueue> polls_;
   std::unique_ptr<Permits> permits_;
   Databases databases_;
+  std::unique_ptr<OutboxRelay> relay_;  // where there are several
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<NodeBackend> backend_;
   std::unique_ptr<Api> api_;
@@ -179,6 +183,7 @@ Status Node::Impl::bring_up() {
   make_permits();
   for (const OpenDatabase& each : open_.databases) databases_.push_back(make_database(each));
   make_membership();
+  if (databases_.size() > 1) make_relay();
   std::map<Place, std::string> names;
   for (const RegisteredDatabase& known : open_.registry.databases) names[known.place] = known.name;
   for (const OpenDatabase& each : open_.databases) names[each.place] = each.name;
@@ -194,6 +199,7 @@ Status Node::Impl::bring_up() {
   permits_->start();
   for (const auto& database : databases_)
     if (auto done = database->start(); !done) return about("database " + database->title(), done.error());
+  if (relay_) relay_->start();
   membership_->start();
   if (auto done = api_->start(); !done) return done;
   for (const auto& entry : entries_) entry->start();
@@ -231,6 +237,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
     session = config.engine.session;
     session.url = other.url;
   }
+  if (n > 1) config.engine.on_outbox = [this, place = open.place] { relay_->wake(place); };
   EngineConfig& engine = config.engine.engine;
   engine.node = config_.node_name;
   engine.flow = permits_->flow();
@@ -333,8 +340,32 @@ void Node::Impl::make_membership() {
                         [this](const std::vector<Shard>& mine, const ShardMap& map) {
                           spdlog::info("scans {} shards", mine.size());
                           backend_->take_shards(mine, map);
+                          if (relay_) relay_->take_shards(mine, map);
                         },
                         [this](const char* stage, Duration took) { metrics_.stepped(stage, took); }});
+}
+
+void Node::Impl::make_relay() {
+  std::vector<RelayDatabase> databases;
+  std::map<Place, Database*> at;
+  for (std::size_t i = 0; i < databases_.size(); ++i) {
+    Database& database = *databases_[i];
+    at[database.place()] = &database;
+    RelayDatabase& each = databases.emplace_back(RelayDatabase{database.place(), database.name(), {}});
+    each.session.url = open_.databases[i].url;
+  }
+  RelayHooks hooks;
+  hooks.time_at_least = [at](Place place) -> std::optional<WallTime> {
+    const Database& database = *at.at(place);
+    if (!database.is_answering()) return {};
+    return database.shared().db_clock.at_least(process_clock.now());
+  };
+  hooks.make_types_known = [this, at](Place place, TypeStore& types) -> Status {
+    return place == 0 ? Unit{} : at.at(place)->mirror(types, *backend_->types());
+  };
+  hooks.hint = [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); };
+  hooks.moved = [this] { membership_->request(); };
+  relay_ = std::make_unique<OutboxRelay>(std::move(databases), process_clock, metrics_, std::move(hooks));
 }
 
 void Node::Impl::make_permits() {
@@ -367,23 +398,7 @@ void Node::Impl::add_gauges() {
     metric.is_counter ? metrics_.add_counter(metric.name, metric.help, std::move(metric.read))
                       : metrics_.add_gauge(metric.name, metric.help, std::move(metric.read));
   }
-  const auto sum = [this](const char* name, const char* help, double (*of)(const Database&)) {
-    metrics_.add_gauge(name, help, [this, of] {
-      double all = 0;
-      for (const auto& database : databases_) all += of(*database);
-      return all;
-    });
-  };
-  sum("tocsin_owned_shards", "Shards that this node scans",
-      [](const Database& database) { return static_cast<double>(database.shards()); });
-  sum("tocsin_known_jobs", "Candidates in memory",
-      [](const Database& database) { return static_cast<double>(database.shared().known.size()); });
-  sum("tocsin_due_jobs", "Due jobs waiting for a claim",
-      [](const Database& database) { return static_cast<double>(database.shared().due.size()); });
-  sum("tocsin_backlog_lanes", "Lanes whose backlog is claimed straight from the table",
-      [](const Database& database) { return static_cast<double>(database.shared().due.backlog_lanes()); });
-  sum("tocsin_running_jobs", "Claimed jobs on this node",
-      [](const Database& database) { return static_cast<double>(database.shared().gate.running()); });
+  add_gauges_of(databases_, metrics_);
   metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of a rate in thousandths",
                       [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });
   metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of a rate in thousandths",
@@ -400,23 +415,6 @@ void Node::Impl::add_gauges() {
   });
   metrics_.add_gauge("tocsin_waiting_consumers", "Consumers that wait for jobs of pull types",
                      [this] { return static_cast<double>(polls_->size()); });
-  metrics_.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
-                     [this] {
-                       Duration most{0};
-                       for (const auto& database : databases_)
-                         most = std::max(most, database->shared().db_clock.uncertainty());
-                       return std::chrono::duration<double>(most).count();
-                     });
-  for (const auto& each : databases_) {
-    const Database& database = *each;
-    const Metrics::Labels labels{{"database", database.name()}};
-    metrics_.add_gauge(
-        "tocsin_database_up", "1 when the database answers, 0 when it does not",
-        [&database] { return database.is_answering() ? 1.0 : 0.0; }, labels);
-    metrics_.add_gauge(
-        "tocsin_database_shards", "Shards of the database that this node scans",
-        [&database] { return static_cast<double>(database.shards()); }, labels);
-  }
 }
 
 // The stop order, in one place: take no more messages from entry topics, refuse requests, tell waiting consumers that
@@ -430,6 +428,7 @@ void Node::Impl::stop() {
   if (permits_) permits_->drain();
   entries_.clear();  // may have to wait for a broker
   if (api_) api_->stop(std::chrono::seconds(5));
+  if (relay_) relay_->stop();
   const bool is_clean = stop_engines();
   end_handlers(std::chrono::seconds(1));
   if (backend_) backend_->stop_second_tries();

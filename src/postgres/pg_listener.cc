@@ -28,6 +28,10 @@ class PgListener::Receiver final : public pqxx::notification_receiver {
       heard_.is_members_changed = true;
       return;
     }
+    if (channel() == "tocsin_outbox") {
+      heard_.is_outbox_filled = true;
+      return;
+    }
     const auto due = parse_due(payload);
     heard_.due.insert(heard_.due.end(), due.begin(), due.end());
   }
@@ -36,8 +40,8 @@ class PgListener::Receiver final : public pqxx::notification_receiver {
   Heard& heard_;
 };
 
-PgListener::PgListener(SessionConfig config, std::function<bool(Shard)> is_wanted)
-    : config_(std::move(config)), is_wanted_(std::move(is_wanted)) {}
+PgListener::PgListener(SessionConfig config, std::function<bool(Shard)> is_wanted, bool hears_outbox)
+    : config_(std::move(config)), is_wanted_(std::move(is_wanted)), hears_outbox_(hears_outbox) {}
 
 PgListener::~PgListener() { receivers_.clear(); }
 
@@ -49,9 +53,11 @@ Result<Heard> PgListener::wait(Duration timeout) {
       if (!text) return text.error();
       connection_ = std::make_unique<pqxx::connection>(*text);
       WatchedCall call(connection_->sock(), patience(config_));
-      for (const char* channel : {"tocsin_due", "tocsin_type", "tocsin_member"}) {
+      const auto hear = [this](const char* channel) {
         receivers_.push_back(std::make_unique<Receiver>(*connection_, channel, heard_));
-      }
+      };
+      for (const char* channel : {"tocsin_due", "tocsin_type", "tocsin_member"}) hear(channel);
+      if (hears_outbox_) hear("tocsin_outbox");
       backend_ = connection_->backendpid();
       asked_ = std::chrono::steady_clock::now();
       heard_.is_reconnected = true;

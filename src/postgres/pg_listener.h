@@ -1,4 +1,4 @@
-// Hears NOTIFY: jobs that are due soon, and changes of the type registry and of the membership.
+// Hears NOTIFY: jobs that are due soon, what came into the outbox, changes of the type registry and of the membership.
 // Thread: owner only.
 #pragma once
 
@@ -16,13 +16,14 @@ struct Heard {
   std::vector<Candidate> due;  // created or moved elsewhere; as their rows say, for anyone may notify anything
   bool is_types_changed = false;
   bool is_members_changed = false;
-  bool is_reconnected = false;  // what was sent before is lost: read everything again
+  bool is_outbox_filled = false;  // heard only where it was asked for
+  bool is_reconnected = false;    // what was sent before is lost: read everything again
 };
 
 class PgListener {
  public:
-  // `is_wanted`: jobs of other shards are not looked up.
-  PgListener(SessionConfig config, std::function<bool(Shard)> is_wanted);
+  // `is_wanted`: jobs of other shards are not looked up. `hears_outbox`: what comes into the outbox is heard, too.
+  PgListener(SessionConfig config, std::function<bool(Shard)> is_wanted, bool hears_outbox = false);
   ~PgListener();
 
   // Waits up to `timeout` (rounded to milliseconds). Error unavailable: not connected; call again later.
@@ -35,6 +36,7 @@ class PgListener {
 
   const SessionConfig config_;
   const std::function<bool(Shard)> is_wanted_;
+  const bool hears_outbox_;
   std::unique_ptr<pqxx::connection> connection_;
   std::vector<std::unique_ptr<Receiver>> receivers_;
   Heard heard_;

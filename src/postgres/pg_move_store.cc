@@ -46,7 +46,8 @@ std::vector<std::string> tables_of(pqxx::transaction_base& tx, Shard shard) {
   for (const auto& row :
        tx.exec_params("SELECT format('tocsin.job_live_%s', lpad(($1::integer % 8)::text, 4, '0')) UNION ALL (SELECT "
                       "p.relid::regclass::text FROM pg_partition_tree('tocsin.job_history') p WHERE p.isleaf AND "
-                      "p.level > 1 ORDER BY 1)",
+                      "p.level > 1 ORDER BY 1)"
+                      " UNION ALL SELECT 'tocsin.relayed'",
                       static_cast<int>(shard)))
     tables.emplace_back(row[0].c_str());
   return tables;

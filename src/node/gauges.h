@@ -1,0 +1,12 @@
+// Gauges of what the engines hold, and of each database.
+#pragma once
+
+#include "node/metrics.h"
+#include "node/node_backend.h"
+
+namespace tocsin {
+
+// Both must outlive the last exposition.
+void add_gauges_of(const Databases& databases, Metrics& metrics);
+
+}  // namespace tocsin

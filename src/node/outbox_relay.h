@@ -1,0 +1,71 @@
+// Hands over what SQL callers created in a database where its shard does not live: from that database's outbox to the
+// shard's database. Every node does it for the shards that it owns, so that what it hands over goes straight to its own
+// wheel; that two nodes own one for a moment costs work and nothing else (postgres/pg_outbox.h).
+//
+// Each database has two threads: one reads its outbox, one takes over what comes from others. One batch at a time is on
+// its way between two databases, so one that hangs holds up nothing that does not concern it. With a single database
+// there is none of all this.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/latest.h"
+#include "node/metrics.h"
+#include "postgres/pg_outbox.h"
+#include "tocsin/biz_type.h"
+#include "tocsin/job_store.h"
+
+namespace tocsin {
+
+struct RelayDatabase {
+  Place place = 0;
+  std::string name;
+  SessionConfig session;
+};
+
+// All may be called on any of the relay's threads.
+struct RelayHooks {
+  std::function<std::optional<WallTime>(Place)> time_at_least;  // by its clock; nullopt: it does not answer
+  std::function<Status(Place, TypeStore&)> make_types_known;
+  std::function<void(const Candidate&)> hint;
+  std::function<void()> moved;  // a shard does not live where the map says: it may be a new one
+};
+
+// Thread: owner only, except take_shards() and wake() (any).
+class OutboxRelay {
+ public:
+  OutboxRelay(std::vector<RelayDatabase> databases, const Clock& clock, Metrics& metrics, RelayHooks hooks);
+  ~OutboxRelay();
+
+  void start();
+  // Ends when what is on its way is settled, or takes too long: another node takes it up then.
+  void stop();
+  // This node's shards, and where they live.
+  void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
+  // Something has come into the outbox of this database.
+  void wake(Place source);
+
+ private:
+  using ShardsAt = std::map<Place, std::vector<Shard>>;
+  class Intake;
+  class Outbox;
+  class Shared;
+
+  void add_metrics(Metrics& metrics);
+
+  std::unique_ptr<Shared> shared_;
+  std::map<Place, std::unique_ptr<Intake>> intakes_;
+  std::map<Place, std::unique_ptr<Outbox>> outboxes_;
+};
+
+}  // namespace tocsin

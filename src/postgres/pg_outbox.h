@@ -1,0 +1,94 @@
+// Jobs that SQL callers created in a database where their shards do not live (migration 0009): the side that they leave
+// and the side that they come to.
+//
+// An entry is claimed, in a transaction of its own, before it is handed over: what is claimed cannot be cancelled in
+// its outbox any more. Taking it over makes the job and remembers that it was made in one transaction, so it may be
+// repeated by anybody; then the entry is deleted. Nobody hands over what he read longer ago than kHandOver, and what is
+// remembered outlives that.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "postgres/session.h"
+#include "tocsin/job.h"
+#include "tocsin/member_store.h"
+
+namespace tocsin {
+
+struct OutboxEntry {
+  JobId job_id = 0;
+  TypeId type_id = 0;
+  int max_attempts = 0;
+  bool is_cancelled = false;  // it is to be a cancelled job
+  WallTime action_time{}, gmt_create{};
+  std::string biz_id;
+  std::optional<std::string> idempotency_key;
+  std::optional<std::int64_t> body_hash;
+  std::optional<std::string> attribute_json;
+};
+
+// What became of an entry: a job, unless `error` or `existing` say otherwise.
+struct TakenOver {
+  JobId job_id = 0;
+  TypeId type_id = 0;
+  std::optional<WallTime> fire_at;  // of a job that was made just now and is pending
+  std::optional<JobId> existing;    // the job that had the idempotency key
+  std::string error;                // refused, and why
+};
+
+struct OutboxSize {
+  std::int64_t waiting = 0;  // entries that are not handed over yet
+  std::int64_t refused = 0;
+  Duration oldest{0};  // how long the oldest of them has waited
+};
+
+// The database that the entries leave.
+// Thread: owner only.
+class PgOutbox {
+ public:
+  explicit PgOutbox(Session& session) : session_(session) {}
+
+  Result<bool> is_empty();
+  // Up to `limit` entries of these shards, those due soonest first, for `relay` to hand over. Entries that another
+  // relay has claimed within 10 s are left to it; what `relay` itself has claimed comes again after a second. Entries
+  // that somebody holds locked are left out.
+  Result<std::vector<OutboxEntry>> claim(std::span<const Shard> shards, std::int64_t relay, int limit);
+  // Deletes what became a job; keeps the rest, with the reason. Repeating it changes nothing.
+  Status settle(std::span<const TakenOver> entries);
+  // Which of these are in the outbox no more.
+  Result<std::vector<JobId>> gone(std::span<const JobId> jobs);
+  // Entries whose key had a job already are kept for a week.
+  Status forget_existing();
+  Result<OutboxSize> size();
+
+ private:
+  Session& session_;
+};
+
+// A database that they come to.
+// Thread: owner only.
+class PgIntake {
+ public:
+  static constexpr Duration kHandOver = std::chrono::seconds(60);
+
+  explicit PgIntake(Session& session) : session_(session) {}
+
+  // In one transaction: a reply per entry, in order. `valid_until`: by this database's clock, at most kHandOver after
+  // the entries were read. Error conflict: somebody holds the key of one of them, a shard does not live here, a type is
+  // not mirrored here yet, or it is too late. May be repeated after every Error.
+  Result<std::vector<TakenOver>> take_over(Place source, WallTime valid_until, std::span<const OutboxEntry> entries);
+
+  // Of what came from `source` for these shards and is remembered: up to `limit` that nobody has looked after yet.
+  // Forgets what has been gone for more than ten minutes.
+  Result<std::vector<JobId>> remembered(Place source, std::span<const Shard> shards, int limit);
+  // Their entries are gone.
+  Status note_gone(std::span<const JobId> jobs);
+
+ private:
+  Session& session_;
+};
+
+}  // namespace tocsin
