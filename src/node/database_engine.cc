@@ -1,5 +1,7 @@
 #include "node/database_engine.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <random>
 
@@ -107,6 +109,10 @@ void DatabaseEngine::listen() {
       events_.failed("listener", heard.error());
       for (int i = 0; i < 5 && !is_stopping_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       continue;
+    }
+    if (heard->is_deaf) {
+      spdlog::warn("the database is reached through a pooler that shares sessions: scans alone find what is due");
+      return;
     }
     is_listening_ = true;
     if (heard->is_reconnected) engine_.request_sweep();

@@ -249,7 +249,10 @@ bool OutboxRelay::Outbox::settle() {
     return false;
   }
   for (const TakenOver& one : unsettled_) {
-    if (!one.error.empty()) spdlog::warn("outbox of {}: job {} was refused: {}", name_, one.job_id, one.error);
+    if (!one.error.empty()) {
+      spdlog::warn("outbox of {}: job {} was refused: {}", name_, one.job_id, one.error);
+      next_size_ = {};
+    }
     if (one.error.empty() && !one.existing) ++shared_.relayed;
   }
   unsettled_.clear();

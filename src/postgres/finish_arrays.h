@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "postgres/session.h"
 #include "postgres/text.h"
 #include "tocsin/job_store.h"
 
@@ -24,9 +25,9 @@ class FinishArrays {
   }
 
   // The ordinals (1..) of those that were applied.
-  pqxx::result exec(pqxx::transaction_base& tx, const std::string& statement, const std::string& node) {
-    return tx.exec_prepared(statement, shards_.take(), jobs_.take(), tokens_.take(), kinds_.take(), delays_.take(),
-                            messages_.take(), node);
+  pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, const std::string& node) {
+    return tocsin::exec(tx, statement, shards_.take(), jobs_.take(), tokens_.take(), kinds_.take(), delays_.take(),
+                        messages_.take(), node);
   }
 
   // The same in a session whose prepared statements may be somebody else's.

@@ -105,12 +105,11 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
   }
   if (index.empty()) return;
   const auto rows =
-      keyed ? tx.exec_prepared(session_.prepared("create_keyed", sql::create_keyed), ids.take(), shards.take(),
-                               types.take(), at.take(), in.take(), max_attempts.take(), biz_ids.take(),
-                               traceparents.take(), attributes.take(), keys.take(), times.take(), own_max.take())
-            : tx.exec_prepared(session_.prepared("create", sql::create), ids.take(), shards.take(), types.take(),
-                               at.take(), in.take(), max_attempts.take(), biz_ids.take(), traceparents.take(),
-                               attributes.take());
+      keyed ? exec(tx, session_.prepared("create_keyed", sql::create_keyed), ids.take(), shards.take(), types.take(),
+                   at.take(), in.take(), max_attempts.take(), biz_ids.take(), traceparents.take(), attributes.take(),
+                   keys.take(), times.take(), own_max.take())
+            : exec(tx, session_.prepared("create", sql::create), ids.take(), shards.take(), types.take(), at.take(),
+                   in.take(), max_attempts.take(), biz_ids.take(), traceparents.take(), attributes.take());
   const auto created = [&](std::size_t i, WallTime now) {
     const When& when = jobs_[i].when;
     const WallTime due = when.at ? *when.at : now + *when.in;  // as the statement computes it
@@ -146,9 +145,8 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
       own_max.add_null();
   }
   // A statement of its own: its snapshot sees a job that went to history while the insert waited for it.
-  const auto rows =
-      tx.exec_prepared(session_.prepared("find_by_key", sql::find_by_key), ids.take(), shards.take(), types.take(),
-                       biz_ids.take(), keys.take(), times.take(), attributes.take(), own_max.take());
+  const auto rows = exec(tx, session_.prepared("find_by_key", sql::find_by_key), ids.take(), shards.take(),
+                         types.take(), biz_ids.take(), keys.take(), times.take(), attributes.take(), own_max.take());
   std::vector<std::size_t> to_undo;
   for (const auto& row : rows) {
     const std::size_t item = items[row["ord"].as<std::size_t>() - 1];
@@ -169,7 +167,7 @@ void PgCreate::undo(pqxx::transaction_base& tx, const std::vector<std::size_t>& 
     shards.add(shard_of(ids_[item]));
     ids.add(ids_[item]);
   }
-  tx.exec_prepared(session_.prepared("undo_create", sql::undo_create), shards.take(), ids.take());
+  exec(tx, session_.prepared("undo_create", sql::undo_create), shards.take(), ids.take());
 }
 
 void PgCreate::settle_existing(pqxx::transaction_base& tx, std::size_t item, Job existing, bool is_same_body) {
@@ -219,9 +217,8 @@ CreateReply::Kind PgCreate::update_existing(pqxx::transaction_base& tx, std::siz
   const auto attribute = null_or(!job.attribute_json.empty(), job.attribute_json);
   const auto own_max = null_or(job.has_own_max_attempts, std::to_string(job.max_attempts));
   const auto c_str = [](const std::optional<std::string>& text) { return text ? text->c_str() : nullptr; };
-  const auto rows =
-      tx.exec_prepared(name, static_cast<int>(shard_of(existing.job_id)), existing.job_id, c_str(at), c_str(in),
-                       c_str(attribute), job.max_attempts, time_asked(job.when), c_str(own_max), rule);
+  const auto rows = exec(tx, name, static_cast<int>(shard_of(existing.job_id)), existing.job_id, c_str(at), c_str(in),
+                         c_str(attribute), job.max_attempts, time_asked(job.when), c_str(own_max), rule);
   if (!rows.empty()) {
     existing = job_from_row(rows[0]);
     return Kind::updated;
@@ -230,8 +227,7 @@ CreateReply::Kind PgCreate::update_existing(pqxx::transaction_base& tx, std::siz
   const auto& still = session_.prepared("is_pending", [] {
     return "SELECT 1 FROM tocsin.job_live j WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0";
   });
-  const bool is_pending =
-      !tx.exec_prepared(still, static_cast<int>(shard_of(existing.job_id)), existing.job_id).empty();
+  const bool is_pending = !exec(tx, still, static_cast<int>(shard_of(existing.job_id)), existing.job_id).empty();
   return is_pending ? Kind::existing : Kind::not_pending;
 }
 

@@ -184,6 +184,10 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
     auto reply = session_.write<FunctionReply>(
         [&](pqxx::connection& connection) -> FunctionReply {
           try {
+            if (session_.is_pooled())
+              throw Failed{
+                  "functions need a session of the node's own, and the database is reached through a pooler "
+                  "that shares them"};
             if (fence_.empty()) build_fence(connection);
             return run_in_one(connection, function, calls, timeout, judge, node);
           } catch (const FenceChanged&) {

@@ -37,7 +37,7 @@ Status PgJobDesk::warm_up() {
   return session_.read<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const char* none = "{}";
-    tx.exec_prepared(session_.prepared("create", sql::create), none, none, none, none, none, none, none, none, none);
+    exec(tx, session_.prepared("create", sql::create), none, none, none, none, none, none, none, none, none);
     find_jobs(session_, tx, {});
     return Unit{};
   });
@@ -50,7 +50,7 @@ Status PgJobDesk::reserve_ids(std::size_t n) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared(
         "reserve_ids", [] { return "SELECT nextval('tocsin.job_seq') FROM generate_series(1, $1::integer)"; });
-    for (const auto& row : tx.exec_prepared(name, static_cast<int>(std::max(n, kIdBlock))))
+    for (const auto& row : exec(tx, name, static_cast<int>(std::max(n, kIdBlock))))
       sequence_.push_back(row[0].as<std::int64_t>());
     return Unit{};
   });
@@ -106,8 +106,7 @@ Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::CancelPass pass,
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const std::string name = "cancel_" + std::to_string(static_cast<int>(pass));
-    const auto rows =
-        tx.exec_prepared(session_.prepared(name, [=] { return sql::cancel(pass); }), shards.take(), ids.take());
+    const auto rows = exec(tx, session_.prepared(name, [=] { return sql::cancel(pass); }), shards.take(), ids.take());
     for (const auto& row : rows) {
       CancelReply reply = cancelled(job_from_row(row));
       replies.insert_or_assign(reply.job_id, std::move(reply));
@@ -161,7 +160,7 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id
     });
     std::vector<JobId> found;
     const int shard = shard_of(biz_id, shards_);
-    for (const auto& row : tx.exec_prepared(name, biz_id, shard, kMostOfOneKey)) {
+    for (const auto& row : exec(tx, name, biz_id, shard, kMostOfOneKey)) {
       if (!type || row[1].as<TypeId>() == *type) found.push_back(row[0].as<JobId>());
     }
     std::sort(found.begin(), found.end());
@@ -180,7 +179,7 @@ Result<ChangeReply> PgJobDesk::change_pending(JobId job, const char* name, const
              " WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0 RETURNING " + kLiveColumns;
     });
     const auto rows =
-        tx.exec_prepared(statement, static_cast<int>(shard_of(job)), job, pqxx::prepare::make_dynamic_params(values));
+        exec(tx, statement, static_cast<int>(shard_of(job)), job, pqxx::prepare::make_dynamic_params(values));
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
     return unchanged(session_, tx, job);
   });
@@ -233,7 +232,7 @@ Result<ChangeReply> PgJobDesk::retry(JobId job) {
           "SELECT job_id, finished_at, 0::bigint AS delay_us FROM tocsin.job_history_dead WHERE job_id = $1::bigint "
           "FOR UPDATE");
     });
-    const auto rows = tx.exec_prepared(name, job);
+    const auto rows = exec(tx, name, job);
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
     return unchanged(session_, tx, job);
   });
@@ -252,8 +251,8 @@ Result<int> PgJobDesk::retry_many(const RetryMany& request) {
           " $3::timestamptz AND tocsin.lives_here(shard) ORDER BY finished_at, job_id LIMIT $4::integer FOR UPDATE "
           "SKIP LOCKED) x");
     });
-    const auto rows = tx.exec_prepared(name, request.type_id, request.from ? to_pg(*request.from) : "-infinity",
-                                       request.to ? to_pg(*request.to) : "infinity", request.limit, gap_us);
+    const auto rows = exec(tx, name, request.type_id, request.from ? to_pg(*request.from) : "-infinity",
+                           request.to ? to_pg(*request.to) : "infinity", request.limit, gap_us);
     return static_cast<int>(rows.size());
   });
 }

@@ -24,8 +24,8 @@ Keys keys_of(std::span<const JobId> ids) {
 }
 
 // The statement for a batch: over one table when all its jobs lie there, else over the parent.
-const std::string& statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
-                             std::span<const JobId> jobs) {
+const Statement& statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
+                           std::span<const JobId> jobs) {
   const int first = jobs.empty() ? -1 : sql::live_table_of(shard_of(jobs.front()));
   bool is_single = first >= 0;
   for (JobId id : jobs) is_single = is_single && sql::live_table_of(shard_of(id)) == first;
@@ -34,8 +34,8 @@ const std::string& statement(Session& session, const char* verb, std::string (*s
                           [=] { return sql_for(sql::live_table(first)); });
 }
 
-const std::string& lane_statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
-                                  Lane lane) {
+const Statement& lane_statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
+                                Lane lane) {
   const int table = sql::live_table_of(lane.shard);
   return session.prepared(std::string(verb) + "_" + std::to_string(table),
                           [=] { return sql_for(sql::live_table(table)); });
@@ -80,11 +80,11 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
   }
   return session_.read<ScanReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const std::string& name = session_.prepared("scan", sql::scan);
+    const Statement& name = session_.prepared("scan", sql::scan);
     ScanReply reply;
     reply.asked = clock_.now();
-    const auto rows = tx.exec_prepared(name, shards.take(), types.take(), after.take(), after_id.take(), before.take(),
-                                       limits.take());
+    const auto rows =
+        exec(tx, name, shards.take(), types.take(), after.take(), after_id.take(), before.take(), limits.take());
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());
     for (const auto& row : rows) {
@@ -110,8 +110,8 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const JobId> jobs, s
   const Keys keys = keys_of(jobs);
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(statement(session_, "claim", sql::claim, jobs), keys.shards, keys.jobs,
-                                       ttrs.take(), ticket.seed, ticket.node, commit_of(ticket));
+    const auto rows = exec(tx, statement(session_, "claim", sql::claim, jobs), keys.shards, keys.jobs, ttrs.take(),
+                           ticket.seed, ticket.node, commit_of(ticket));
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return claimed_from(rows);
   });
@@ -121,9 +121,9 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, i
                                                       const ClaimTicket& ticket) {
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(lane_statement(session_, "claim_due", sql::claim_due, lane), lane.shard,
-                                       lane.type_id, to_pg(span.from), to_pg(span.to), limit, ttr.count(), ticket.seed,
-                                       ticket.node, commit_of(ticket));
+    const auto rows =
+        exec(tx, lane_statement(session_, "claim_due", sql::claim_due, lane), lane.shard, lane.type_id,
+             to_pg(span.from), to_pg(span.to), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket));
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return claimed_from(rows);
   });
@@ -133,16 +133,16 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
   const Keys keys = keys_of(jobs);
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return claimed_from(tx.exec_prepared(statement(session_, "claimed_with", sql::claimed_with, jobs), keys.shards,
-                                         keys.jobs, ticket.seed));
+    return claimed_from(
+        exec(tx, statement(session_, "claimed_with", sql::claimed_with, jobs), keys.shards, keys.jobs, ticket.seed));
   });
 }
 
 Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& ticket, Lane lane) {
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return claimed_from(tx.exec_prepared(lane_statement(session_, "claimed_with_lane", sql::claimed_with_lane, lane),
-                                         lane.shard, lane.type_id, ticket.seed));
+    return claimed_from(exec(tx, lane_statement(session_, "claimed_with_lane", sql::claimed_with_lane, lane),
+                             lane.shard, lane.type_id, ticket.seed));
   });
 }
 
@@ -150,7 +150,7 @@ Result<std::vector<Fired>> PgJobStore::fire(std::span<const JobId> jobs, const s
   const Keys keys = keys_of(jobs);
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(statement(session_, "fire", sql::fire, jobs), keys.shards, keys.jobs, node);
+    const auto rows = exec(tx, statement(session_, "fire", sql::fire, jobs), keys.shards, keys.jobs, node);
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return fired_from(rows);
   });
@@ -159,8 +159,8 @@ Result<std::vector<Fired>> PgJobStore::fire(std::span<const JobId> jobs, const s
 Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_prepared(lane_statement(session_, "fire_due", sql::fire_due, lane), lane.shard,
-                                       lane.type_id, to_pg(span.from), to_pg(span.to), limit, node);
+    const auto rows = exec(tx, lane_statement(session_, "fire_due", sql::fire_due, lane), lane.shard, lane.type_id,
+                           to_pg(span.from), to_pg(span.to), limit, node);
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return fired_from(rows);
   });
@@ -185,8 +185,8 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
       jobs.add(requests[i].job_id);
       tokens.add(requests[i].token);
     }
-    const auto busy = tx.exec_prepared(session_.prepared("still_claimed", sql::still_claimed), shards.take(),
-                                       jobs.take(), tokens.take());
+    const auto busy =
+        exec(tx, session_.prepared("still_claimed", sql::still_claimed), shards.take(), jobs.take(), tokens.take());
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
   });
@@ -196,16 +196,15 @@ Result<int> PgJobStore::bury(std::span<const JobId> jobs) {
   const Keys keys = keys_of(jobs);
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return tx.exec_prepared1(session_.prepared("bury", sql::bury), keys.shards, keys.jobs)[0].as<int>();
+    return exec1(tx, session_.prepared("bury", sql::bury), keys.shards, keys.jobs)[0].as<int>();
   });
 }
 
 Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, const std::string& node) {
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return tx
-        .exec_prepared1(lane_statement(session_, "drop_late", sql::drop_late, lane), lane.shard, lane.type_id,
-                        to_pg(before), limit, node)[0]
+    return exec1(tx, lane_statement(session_, "drop_late", sql::drop_late, lane), lane.shard, lane.type_id,
+                 to_pg(before), limit, node)[0]
         .as<int>();
   });
 }

@@ -49,9 +49,10 @@ Result<Heard> PgListener::wait(Duration timeout) {
   heard_ = {};
   try {
     if (!connection_) {
-      auto text = connection_string(config_);
-      if (!text) return text.error();
-      connection_ = std::make_unique<pqxx::connection>(*text);
+      Connected opened = open_connection(config_);
+      heard_.is_deaf = opened.is_pooled;
+      if (heard_.is_deaf) return heard_;
+      connection_ = std::move(opened.connection);
       WatchedCall call(connection_->sock(), patience(config_));
       const auto hear = [this](const char* channel) {
         receivers_.push_back(std::make_unique<Receiver>(*connection_, channel, heard_));

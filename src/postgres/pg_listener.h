@@ -17,6 +17,7 @@ struct Heard {
   bool is_types_changed = false;
   bool is_members_changed = false;
   bool is_outbox_filled = false;  // heard only where it was asked for
+  bool is_deaf = false;           // a pooler shares this session with others: nothing will be heard, ever
   bool is_reconnected = false;    // what was sent before is lost: read everything again
 };
 

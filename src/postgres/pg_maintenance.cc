@@ -26,7 +26,7 @@ Result<int> PgMaintenance::fold_counts() {
              " tocsin.job_count AS c SELECT * FROM s ON CONFLICT (type_id, status) DO UPDATE SET n = c.n + excluded.n) "
              "SELECT count(*) FROM d";
     });
-    return tx.exec_prepared1(statement)[0].as<int>();
+    return exec1(tx, statement)[0].as<int>();
   });
 }
 

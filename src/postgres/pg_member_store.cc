@@ -39,12 +39,12 @@ std::string replace_statement() {
 Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
   return session_.write<BeatReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const std::string& statement = session_.prepared("beat", beat_statement);
+    const Statement& statement = session_.prepared("beat", beat_statement);
     BeatReply reply;
     reply.asked = clock_.now();
     const auto scan_age = beat.scan_age ? std::optional(beat.scan_age->count()) : std::nullopt;
-    const auto rows = tx.exec_prepared(statement, beat.id, beat.name, beat.is_draining ? "draining" : "active",
-                                       beat.version, scan_age, beat.known_map);
+    const auto rows = exec(tx, statement, beat.id, beat.name, beat.is_draining ? "draining" : "active", beat.version,
+                           scan_age, beat.known_map);
     for (const auto& row : rows) {
       Member& member = reply.members.emplace_back();
       member.id = row[0].as<NodeId>();
@@ -70,9 +70,9 @@ Result<bool> PgMemberStore::replace_map(std::int64_t known, const std::vector<No
   PgArray array;
   for (const NodeId owner : owners) array.add(owner);
   return session_.write<bool>([&](pqxx::connection& connection) {
-    const std::string& replace = session_.prepared("replace_map", replace_statement);
+    const Statement& replace = session_.prepared("replace_map", replace_statement);
     pqxx::work tx(connection);
-    const bool is_replaced = tx.exec_prepared(replace, known, array.take()).affected_rows() == 1;
+    const bool is_replaced = exec(tx, replace, known, array.take()).affected_rows() == 1;
     if (is_replaced) tx.exec0("NOTIFY tocsin_member");
     tx.commit();
     return is_replaced;

@@ -73,7 +73,7 @@ Result<bool> PgOutbox::is_empty() {
     const auto& name = session_.prepared("outbox_is_empty", [] {
       return std::string("SELECT NOT EXISTS (SELECT FROM tocsin.outbox o WHERE o.settled_at IS NULL)");
     });
-    return tx.exec_prepared1(name)[0].as<bool>();
+    return exec1(tx, name)[0].as<bool>();
   });
 }
 
@@ -82,7 +82,7 @@ Result<std::vector<OutboxEntry>> PgOutbox::claim(std::span<const Shard> shards, 
     pqxx::nontransaction tx(connection);
     std::vector<OutboxEntry> entries;
     const auto& name = session_.prepared("outbox_claim", claim_statement);
-    for (const auto& row : tx.exec_prepared(name, array_of(shards), relay, limit)) entries.push_back(entry_from(row));
+    for (const auto& row : exec(tx, name, array_of(shards), relay, limit)) entries.push_back(entry_from(row));
     return entries;
   });
 }
@@ -109,7 +109,7 @@ Status PgOutbox::settle(std::span<const TakenOver> entries) {
           " FROM unnest($2::bigint[], $3::bigint[], $4::text[]) e (job_id, existing, error) WHERE o.job_id = e.job_id "
           "AND o.claimed_by IS NOT NULL AND o.settled_at IS NULL");
     });
-    tx.exec_prepared0(name, made.take(), ended.take(), existing.take(), errors.take());
+    exec0(tx, name, made.take(), ended.take(), existing.take(), errors.take());
     return Unit{};
   });
 }
@@ -169,9 +169,9 @@ Result<std::vector<TakenOver>> PgIntake::take_over(Place source, WallTime valid_
           "SELECT * FROM tocsin.take_over($1::smallint, $2::timestamptz, $3::bigint[], $4::integer[], $5::smallint[], "
           "$6::boolean[], $7::timestamptz[], $8::timestamptz[], $9::text[], $10::text[], $11::bigint[], $12::text[])");
     });
-    const auto rows = tx.exec_prepared(name, source, to_pg(valid_until), jobs.take(), types.take(), max_attempts.take(),
-                                       cancelled.take(), action_times.take(), created.take(), biz_ids.take(),
-                                       keys.take(), hashes.take(), attributes.take());
+    const auto rows =
+        exec(tx, name, source, to_pg(valid_until), jobs.take(), types.take(), max_attempts.take(), cancelled.take(),
+             action_times.take(), created.take(), biz_ids.take(), keys.take(), hashes.take(), attributes.take());
     TOCSIN_ASSERT(rows.size() == entries.size());
     std::vector<TakenOver> taken;
     for (const auto& row : rows) {

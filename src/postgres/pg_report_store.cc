@@ -67,7 +67,7 @@ Result<std::vector<TypeCount>> PgReportStore::counts() {
              " FROM tocsin.job_count_delta) c GROUP BY 1, 2 ORDER BY 1, 2";
     });
     std::vector<TypeCount> counts;
-    for (const auto& row : tx.exec_prepared(name)) {
+    for (const auto& row : exec(tx, name)) {
       counts.push_back({row[0].as<TypeId>(), static_cast<JobStatus>(row[1].as<int>()), row[2].as<std::int64_t>()});
     }
     return counts;
@@ -84,7 +84,7 @@ Result<std::int64_t> PgReportStore::overdue(int at_most) {
              "s AND j.type_id = "
              "t.type_id AND j.fire_at < statement_timestamp() LIMIT $1::integer) x LIMIT $1::integer) y";
     });
-    return tx.exec_prepared1(name, at_most)[0].as<std::int64_t>();
+    return exec1(tx, name, at_most)[0].as<std::int64_t>();
   });
 }
 
@@ -101,7 +101,7 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
              " LIMIT $3::integer) y) FROM unnest($1::smallint[]) WITH ORDINALITY s (shard, n) ORDER BY s.n";
     });
     std::vector<std::int64_t> counts;
-    for (const auto& row : tx.exec_prepared(name, array.take(), within.count(), at_most))
+    for (const auto& row : exec(tx, name, array.take(), within.count(), at_most))
       counts.push_back(row[0].as<std::int64_t>());
     return counts;
   });

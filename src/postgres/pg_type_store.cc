@@ -87,7 +87,7 @@ Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
     const auto& name = session_.prepared(
         "types", [] { return "SELECT " + std::string(kColumns) + " FROM tocsin.biz_type ORDER BY name"; });
     std::vector<BizType> types;
-    for (const auto& row : tx.exec_prepared(name)) {
+    for (const auto& row : exec(tx, name)) {
       BizType type = type_from(row);
       if (!type.is_removed || removed == Removed::included) types.push_back(std::move(type));
     }
@@ -115,9 +115,9 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
     });
     const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
-    const auto row = tx.exec_prepared1(name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts,
-                                       to_text(type.backoff), type.max_running ? running.c_str() : nullptr,
-                                       type.rate_per_s ? rate.c_str() : nullptr, catch_up_text(type));
+    const auto row = exec1(tx, name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts,
+                           to_text(type.backoff), type.max_running ? running.c_str() : nullptr,
+                           type.rate_per_s ? rate.c_str() : nullptr, catch_up_text(type));
     tx.exec("NOTIFY tocsin_type");
     return PutReply{type_from(row), row["is_new"].as<bool>()};
   });
@@ -155,7 +155,7 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
              std::string(kColumns);
     });
     const std::string end = until ? to_pg(*until) : "";
-    const auto rows = tx.exec_prepared(statement, name, paused, until ? end.c_str() : nullptr);
+    const auto rows = exec(tx, statement, name, paused, until ? end.c_str() : nullptr);
     if (rows.empty()) return {};
     tx.exec("NOTIFY tocsin_type");
     return type_from(rows[0]);
@@ -188,9 +188,9 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
       const std::string rate = type->rate_per_s ? pqxx::to_string(*type->rate_per_s) : "";
       const std::string until = type->paused_until ? to_pg(*type->paused_until) : "";
       const auto or_null = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
-      tx.exec_prepared0(name, type->type_id, type->name, type->handler_json, in_ms(type->ttr), type->max_attempts,
-                        to_text(type->backoff), or_null(running), or_null(rate), catch_up_text(*type), type->paused,
-                        or_null(until), type->is_removed, to_pg(type->gmt_create), to_pg(type->gmt_modified));
+      exec0(tx, name, type->type_id, type->name, type->handler_json, in_ms(type->ttr), type->max_attempts,
+            to_text(type->backoff), or_null(running), or_null(rate), catch_up_text(*type), type->paused, or_null(until),
+            type->is_removed, to_pg(type->gmt_create), to_pg(type->gmt_modified));
     }
     tx.commit();
     return Unit{};

@@ -363,12 +363,21 @@ Result<std::vector<std::string>> server_warnings(const SessionConfig& config) {
   SessionConfig as_caller = config;
   as_caller.is_any_server = true;
   Session probe(as_caller);
-  return probe.read<std::vector<std::string>>([](pqxx::connection& connection) {
+  return probe.read<std::vector<std::string>>([&](pqxx::connection& connection) {
     std::vector<std::string> warnings;
-    if (pqxx::nontransaction(connection).exec1("SHOW synchronous_commit")[0].as<std::string>() == "off") {
-      warnings.push_back(
-          "synchronous_commit is off: a crash may lose jobs that were created through SQL (what nodes "
-          "write is safe)");
+    pqxx::nontransaction tx(connection);
+    if (tx.exec1("SHOW synchronous_commit")[0].as<std::string>() == "off") {
+      warnings.push_back(probe.is_pooled()
+                             ? "synchronous_commit is off: a crash may lose jobs that were acknowledged"
+                             : "synchronous_commit is off: a crash may lose jobs that were created through SQL (what "
+                               "nodes write is safe)");
+    }
+    if (!probe.is_pooled()) return warnings;
+    // What sessions bring along elsewhere.
+    for (const char* setting : {"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"}) {
+      if (tx.exec1(std::string("SHOW ") + setting)[0].as<std::string>() == "0")
+        warnings.push_back("reached through a pooler that shares sessions, and the role has no " +
+                           std::string(setting) + ": docs/operations.md says which settings it needs");
     }
     return warnings;
   });

@@ -89,7 +89,7 @@ std::chrono::milliseconds patience(const SessionConfig& config) {
                                          : std::chrono::milliseconds(std::chrono::hours(24));
 }
 
-Result<std::string> connection_string(const SessionConfig& config) {
+Result<std::string> connection_string(const SessionConfig& config, bool has_settings) {
   auto keywords = parse(config.url);
   if (!keywords) return keywords.error();
   Keywords& k = *keywords;
@@ -104,7 +104,7 @@ Result<std::string> connection_string(const SessionConfig& config) {
   k["application_name"] = config.application;
   k["client_encoding"] = "UTF8";
   std::string options =
-      "-c search_path=pg_catalog,pg_temp -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
+      "-c tocsin.session=1 -c search_path=pg_catalog,pg_temp -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
       " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c "
       "idle_in_transaction_session_timeout=15000 -c jit=off";
   if (!config.is_any_server) options += " -c synchronous_commit=on";
@@ -117,9 +117,31 @@ Result<std::string> connection_string(const SessionConfig& config) {
   }
   // Ours come last and win: correctness rests on them.
   k["options"] = k["options"].empty() ? options : k["options"] + " " + options;
+  if (!has_settings) k.erase("options");
   std::string text;
   for (const auto& [name, value] : k) text += name + "=" + quoted(value) + " ";
   return text;
+}
+
+Connected open_connection(const SessionConfig& config) {
+  const auto connect = [&](bool has_settings) {
+    const auto text = connection_string(config, has_settings);
+    if (!text) throw pqxx::broken_connection(text.error().message);
+    return std::make_unique<pqxx::connection>(*text);
+  };
+  Connected opened;
+  try {
+    opened.connection = connect(true);
+  } catch (const pqxx::broken_connection& error) {
+    if (std::string_view(error.what()).find("unsupported startup parameter") == std::string_view::npos) throw;
+    opened.connection = connect(false);
+  }
+  WatchedCall call(opened.connection->sock(), patience(config));
+  pqxx::nontransaction tx(*opened.connection);
+  opened.is_pooled = tx.exec1("SELECT current_setting('tocsin.session', true)")[0].is_null();
+  // Times are read as text. Poolers keep these two for each client.
+  if (opened.is_pooled) tx.exec0("SET timezone = 'UTC'; SET datestyle = 'ISO'");
+  return opened;
 }
 
 Result<std::string> database_name(const std::string& url) {
@@ -137,11 +159,12 @@ void Session::disconnect() {
 }
 
 std::optional<Error> Session::connect() {
-  auto text = connection_string(config_);
-  if (!text) return text.error();
+  if (const auto text = connection_string(config_); !text) return text.error();
   try {
     prepared_.clear();
-    connection_ = std::make_unique<pqxx::connection>(*text);
+    Connected opened = open_connection(config_);
+    connection_ = std::move(opened.connection);
+    is_pooled_ = opened.is_pooled;
     return {};
   } catch (const std::exception& e) {
     connection_.reset();
@@ -184,13 +207,14 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   return error;
 }
 
-const std::string& Session::prepared(const std::string& name, const std::function<std::string()>& sql) {
+const Statement& Session::prepared(const std::string& name, const std::function<std::string()>& sql) {
   auto it = prepared_.find(name);
   if (it == prepared_.end()) {
-    connection_->prepare(name, sql());
-    it = prepared_.insert(name).first;
+    const Statement statement{is_pooled_ ? sql() : name, !is_pooled_};
+    if (!is_pooled_) connection_->prepare(name, sql());
+    it = prepared_.emplace(name, statement).first;
   }
-  return *it;
+  return it->second;
 }
 
 }  // namespace tocsin

@@ -3,6 +3,10 @@
 // Session settings travel in the connection string, because libpqxx reconnects silently: time-outs on everything
 // (connect, statement, lock, idle transaction, TCP), UTC, synchronous_commit = on, and plans pinned to index scans and
 // nested loops, which fit every statement of Tocsin (small batches against big tables) whatever the statistics say.
+//
+// A pooler that shares sessions between transactions takes no settings and keeps no prepared statements: it is found
+// out when the session connects. Statements go as text then, and the settings are the role's business (see
+// server_warnings()).
 // Thread: owner only.
 #pragma once
 
@@ -11,7 +15,7 @@
 #include <memory>
 #include <pqxx/pqxx>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "tocsin/clock.h"
 #include "tocsin/error.h"
@@ -28,11 +32,25 @@ struct SessionConfig {
   bool has_pinned_plans = true;  // false for reports and migrations: the planner chooses
 };
 
+// A statement that a session may use many times; see exec().
+struct Statement {
+  std::string text;  // its name, where it is prepared
+  bool is_prepared = true;
+};
+
 // Host, port and database of a URL, for people: never user or password. Error: not a connection string.
 Result<std::string> database_name(const std::string& url);
 
-// The URL with Tocsin's session settings added, for libpqxx.
-Result<std::string> connection_string(const SessionConfig& config);
+// The URL with Tocsin's session settings added, for libpqxx. `has_settings`: false for a pooler, which refuses them.
+Result<std::string> connection_string(const SessionConfig& config, bool has_settings = true);
+
+struct Connected {
+  std::unique_ptr<pqxx::connection> connection;
+  bool is_pooled = false;  // by one that shares sessions: it keeps nothing from one transaction to the next
+};
+
+// Throws what libpqxx throws.
+Connected open_connection(const SessionConfig& config);
 
 // Whether the server has told, with its last answer, that it takes no writes any more: a primary that was demoted and
 // stays up would be read for ever, while the writes go to its successor. Costs no request.
@@ -60,8 +78,11 @@ class Session {
     return run<T>(true, work, more);
   }
 
-  // A statement that is prepared once per connection. Returns its name.
-  const std::string& prepared(const std::string& name, const std::function<std::string()>& sql);
+  // A statement that is prepared once per connection, or sent as text each time through a pooler. REQUIRES: inside
+  // `work`.
+  const Statement& prepared(const std::string& name, const std::function<std::string()>& sql);
+  // As found at the last connect.
+  bool is_pooled() const { return is_pooled_; }
 
   const SessionConfig& config() const { return config_; }
   void disconnect();
@@ -83,7 +104,28 @@ class Session {
 
   SessionConfig config_;
   std::unique_ptr<pqxx::connection> connection_;
-  std::unordered_set<std::string> prepared_;
+  bool is_pooled_ = false;
+  std::unordered_map<std::string, Statement> prepared_;
 };
+
+// Runs a statement of the session that `tx` belongs to.
+template <class... Args>
+pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, Args&&... args) {
+  return statement.is_prepared ? tx.exec_prepared(statement.text, std::forward<Args>(args)...)
+                               : tx.exec_params(statement.text, std::forward<Args>(args)...);
+}
+// The same for exactly one row, and for none; throws pqxx::unexpected_rows otherwise.
+template <class... Args>
+pqxx::row exec1(pqxx::transaction_base& tx, const Statement& statement, Args&&... args) {
+  return statement.is_prepared ? tx.exec_prepared1(statement.text, std::forward<Args>(args)...)
+                               : tx.exec_params1(statement.text, std::forward<Args>(args)...);
+}
+template <class... Args>
+void exec0(pqxx::transaction_base& tx, const Statement& statement, Args&&... args) {
+  if (statement.is_prepared)
+    tx.exec_prepared0(statement.text, std::forward<Args>(args)...);
+  else
+    tx.exec_params0(statement.text, std::forward<Args>(args)...);
+}
 
 }  // namespace tocsin

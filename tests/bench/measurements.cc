@@ -5,9 +5,9 @@ namespace tocsin::bench {
 Sizes quick_sizes() {
   Sizes sizes;
   for (std::size_t* n :
-       {&sizes.lateness_jobs, &sizes.drain_jobs, &sizes.batch_jobs, &sizes.cancel_jobs, &sizes.backlog_jobs,
-        &sizes.burst_jobs, &sizes.life_jobs, &sizes.handler_jobs, &sizes.floor_rows, &sizes.floor_commits,
-        &sizes.storm_jobs, &sizes.storm_other_jobs, &sizes.idle_jobs})
+       {&sizes.lateness_jobs, &sizes.foreign_jobs, &sizes.drain_jobs, &sizes.batch_jobs, &sizes.cancel_jobs,
+        &sizes.backlog_jobs, &sizes.burst_jobs, &sizes.life_jobs, &sizes.handler_jobs, &sizes.floor_rows,
+        &sizes.floor_commits, &sizes.storm_jobs, &sizes.storm_other_jobs, &sizes.idle_jobs})
     *n /= 10;
   sizes.webhook_jobs /= 2;
   sizes.endpoint_jobs /= 5;
@@ -28,6 +28,8 @@ const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> all = {
       {"floors", measure_floors},
       {"lateness", measure_lateness},
+      {"foreign", measure_foreign, true},
+      {"outbox", measure_outbox, true},
       {"drain", measure_drain},
       {"single", measure_single},
       {"cancel", measure_cancel},

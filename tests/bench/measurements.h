@@ -15,6 +15,7 @@ namespace tocsin::bench {
 struct Sizes {
   std::size_t lateness_jobs = 5'000;
   int lateness_s = 30;
+  std::size_t foreign_jobs = 2'000;
   std::size_t drain_jobs = 50'000;
   double request_s = 10;
   std::size_t batch_jobs = 100'000;
@@ -55,6 +56,8 @@ struct Bench {
 };
 
 void measure_lateness(Bench& bench);
+void measure_foreign(Bench& bench);
+void measure_outbox(Bench& bench);
 void measure_drain(Bench& bench);
 void measure_single(Bench& bench);
 void measure_cancel(Bench& bench);

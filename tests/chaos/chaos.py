@@ -27,6 +27,8 @@ from report import Report
 ROWS = """COPY (SELECT job_id, biz_id, biz_type, status, attempts, max_attempts, extract(epoch FROM action_time),
   extract(epoch FROM started_at), extract(epoch FROM finished_at) FROM tocsin.job) TO STDOUT"""
 COUNTS = "SELECT biz_type, status, n FROM tocsin.job_stats WHERE n > 0"
+WITNESS = "CREATE TABLE public.witness (biz_id text, job_id bigint)"
+WITNESSED = "SELECT biz_id, job_id FROM public.witness"
 FLOAT_MISSING = "\\N"
 
 
@@ -61,8 +63,10 @@ class Run:
             if status not in (200, 201):
                 raise RuntimeError(f"type {name}: {status} {reply}")
             self.events.write("type", **load.describe(name, spec))
+        for server in self.cluster.primaries():
+            server.psql(WITNESS)
         self.load = load.LoadProcess(ports=[node.port for node in self.cluster.nodes], path=self.folder / "load.jsonl",
-                                     **self.settings)
+                                     databases=self.cluster.business_databases(), **self.settings)
         self.started = time.time()
 
     def strike(self, struck, seconds):
@@ -115,11 +119,12 @@ class Run:
         table = "".join(server.psql(ROWS, patience=600) for server in self.cluster.primaries())
         (self.folder / "rows.tsv").write_text(table)
         rows = map(row_of, table.splitlines())
-        counts = collections.Counter()
+        counts, witnessed = collections.Counter(), {}
         for server in self.cluster.primaries():
             for type, status, n in (line.split("\t") for line in server.psql(COUNTS).splitlines()):
                 counts[type, status] += int(n)
-        checker = judge.Checker(judge.History(history.read(self.folder)), rows, counts)
+            witnessed.update(line.split("\t") for line in server.psql(WITNESSED).splitlines())
+        checker = judge.Checker(judge.History(history.read(self.folder)), rows, counts, witnessed)
         checker.check()
         self.report = Report(checker.history, checker, took)
         return checker

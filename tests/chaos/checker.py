@@ -140,10 +140,13 @@ class History:
 
 
 class Checker:
-    """Compares a history with the rows that it left. `counts`: what tocsin.job_stats says, by (type, status)."""
+    """Compares a history with the rows that it left. `counts`: what tocsin.job_stats says, by (type, status).
 
-    def __init__(self, history, rows, counts=None):
-        self.history, self.counts = history, counts
+    `witnessed`: of the jobs created by SQL, what was written in the same transactions, job_id by biz_id.
+    """
+
+    def __init__(self, history, rows, counts=None, witnessed=None):
+        self.history, self.counts, self.witnessed = history, counts, witnessed
         self.rows = {}
         self.acknowledged = {asked.job_id for asked in history.asked.values()}
         self.violations = []
@@ -156,6 +159,7 @@ class Checker:
 
     def check(self):
         self.check_creates()
+        self.check_witnesses()
         for row in self.rows.values():
             self.check_row(row)
         for job_id in set(self.history.cancels) | set(self.history.seen):
@@ -187,6 +191,17 @@ class Checker:
                 self.broken("I10", "a job that nobody asked for", rows[0].job_id, f"biz_id {key}")
             elif asked.job_id is None and not asked.is_unknown:
                 self.broken("I10", "a refused job is there", rows[0].job_id, f"biz_id {key}")
+
+    def check_witnesses(self):
+        """A job and its transaction are there both, or neither."""
+        if self.witnessed is None:
+            return
+        for key, job_id in self.witnessed.items():
+            if job_id not in self.rows and self.history.asked[key].job_id != job_id:  # else it is reported as lost
+                self.broken("I1", "committed job lost", job_id, f"biz_id {key}")
+        for row in self.rows.values():
+            if row.biz_id.startswith("sql-") and self.witnessed.get(row.biz_id) != row.job_id:
+                self.broken("I10", "a job without its transaction", row.job_id, f"biz_id {row.biz_id}")
 
     def check_row(self, row):
         if row.status not in TERMINAL:

@@ -49,12 +49,22 @@ def row(job_id, key="k", type="hook", status="done", attempts=1, at=10.0, starte
 
 
 class OneJob(unittest.TestCase):
-    def judge(self, events, rows, counts=None):
-        self.checker = Checker(History(TYPES + events), rows, counts)
+    def judge(self, events, rows, counts=None, witnessed=None):
+        self.checker = Checker(History(TYPES + events), rows, counts, witnessed)
         return [(violation.invariant, violation.what) for violation in self.checker.check()]
 
     def assertHonest(self, events, rows, counts=None):
         self.assertEqual(self.judge(events, rows, counts), [])
+
+    def test_jobs_of_transactions(self):
+        asked = [create("sql-1", "1", "noop", answer="unknown")]
+        there = [row("1", "sql-1", "noop")]
+        self.assertEqual(self.judge(asked, there, witnessed={"sql-1": "1"}), [])
+        self.assertEqual(self.judge(asked, [], witnessed={}), [])
+        self.assertEqual(self.judge(asked, [], witnessed={"sql-1": "1"}), [("I1", "committed job lost")])
+        self.assertEqual(self.judge(asked, there, witnessed={}), [("I10", "a job without its transaction")])
+        self.assertEqual(self.judge(asked, there, witnessed={"sql-1": "2"}),
+                         [("I1", "committed job lost"), ("I10", "a job without its transaction")])
 
     def assertFinds(self, invariant, what, events, rows, counts=None):
         self.assertIn((invariant, what), self.judge(events, rows, counts))

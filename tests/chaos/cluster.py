@@ -138,6 +138,14 @@ class Cluster:
     def primaries(self):
         return [self.primary, *self.others]
 
+    def business_databases(self):
+        """As callers of SQL name them: directly, wherever the primary is."""
+        first = ",".join(str(server.port) for server in (self.primary, self.standby))
+        hosts = ",".join(["127.0.0.1"] * 2)
+        more = "user=postgres dbname=tocsin connect_timeout=2 target_session_attrs=read-write"
+        return [f"host={hosts} port={first} {more}",
+                *(f"host=127.0.0.1 port={server.port} {more}" for server in self.others)]
+
     def start_servers(self):
         for server in self.primaries():
             server.create()
@@ -194,8 +202,9 @@ class Cluster:
     # ---- the end
 
     def wait_until_at_rest(self, patience=120):
-        """Nothing is pending or running."""
-        live = "SELECT count(*) FROM tocsin.job WHERE status IN ('pending', 'running')"
+        """Nothing is pending or running, or on its way from one database to another."""
+        live = """SELECT (SELECT count(*) FROM tocsin.job WHERE status IN ('pending', 'running'))
+                  + (SELECT count(*) FROM tocsin.outbox)"""
         deadline = time.monotonic() + patience
         while left := sum(int(server.psql(live)) for server in self.primaries()):
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The callers: create, cancel, move and consume jobs over REST, and write down what they asked and heard.
+"""The callers: create, cancel, move and consume jobs over REST or SQL, and write down what they asked and heard.
 
 A process of its own, so that its pace does not depend on what is done to the cluster.
 """
@@ -8,11 +8,13 @@ import json
 import multiprocessing
 import random
 import socket
+import subprocess
 import threading
 import time
 import zlib
 
 from history import Writer
+from postgres import BIN
 
 TYPES = {
     "noop": {"handler": {"kind": "noop"}},
@@ -21,6 +23,7 @@ TYPES = {
     "pull": {"handler": {"kind": "pull"}, "ttr_ms": 3000, "max_attempts": 8, "backoff": {"delays_ms": [500]}},
 }
 SHARES = {"noop": 0.84, "hook": 0.08, "pull": 0.08}  # of the batches' jobs
+PSQL = str(BIN / "psql")
 TIMEOUT_S = 8.0  # after which a caller gives up and knows nothing
 
 
@@ -180,6 +183,30 @@ class Changer(Caller):
             self.history.write("seen", b=sent, t=heard, id=job_id, status="not found")
 
 
+class Business(Caller):
+    """Creates jobs by SQL, of whatever shards, in one transaction with rows of its own that name them."""
+
+    number = 0
+
+    def work(self):
+        self.number += 1
+        now, dsn = time.time(), self.random.choice(self.load.databases)
+        jobs = [(f"sql-{self.name}-{self.number}-{i}", round(now + self.random.choice([0, 0.3, 2, 4]), 3))
+                for i in range(5)]
+        values = ", ".join(f"('{key}', '{time_text(at)}'::timestamptz)" for key, at in jobs)
+        sql = (f"INSERT INTO public.witness (biz_id, job_id) SELECT k, tocsin.create_job('noop', k, at) FROM (VALUES "
+               f"{values}) v (k, at) RETURNING job_id")
+        try:
+            done = subprocess.run([PSQL, "-qXAt", "-c", sql, dsn], text=True, capture_output=True, check=False,
+                                  timeout=TIMEOUT_S)
+            ids = done.stdout.split() if done.returncode == 0 else None
+        except subprocess.TimeoutExpired:
+            ids = None
+        self.history.write("create", b=now, t=time.time(), answer="ok" if ids else "unknown", type="noop",
+                           keys=[key for key, _ in jobs], at=[at for _, at in jobs], ids=ids)
+        self.is_over.wait(self.load.pause_s)
+
+
 class Consumer(Caller):
     """Leases jobs; acknowledges most, refuses some, extends some, forgets some, is late with some."""
 
@@ -236,9 +263,9 @@ class Load:
 
     KEPT = 4000  # jobs that changers choose from
 
-    def __init__(self, ports, path, seed, rate, batch, spread_s):
+    def __init__(self, ports, databases, path, seed, rate, batch, spread_s):
         self.ports, self.seed, self.rate, self.batch, self.spread_s = ports, seed, rate, batch, spread_s
-        self.pause_s = 0.02
+        self.databases, self.pause_s = databases, 0.02
         self.history = Writer(path)
         self.is_over, self.is_giving_up, self.is_at_rest = (threading.Event() for _ in range(3))
         self.known, self.lock = [], threading.Lock()
@@ -246,6 +273,7 @@ class Load:
         self.batchers = [Batcher(self, f"batcher-{i}") for i in range(3)]
         self.creators = [Creator(self, f"creator-{i}") for i in range(3)]
         self.creators += [Changer(self, f"changer-{i}") for i in range(2)]
+        self.creators += [Business(self, f"business-{i}") for i in range(2)]
         self.consumers = [Consumer(self, f"consumer-{i}") for i in range(2)]
 
     def remember(self, jobs):
