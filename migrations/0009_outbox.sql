@@ -166,11 +166,6 @@ BEGIN
     INSERT INTO tocsin.job_count_delta VALUES (job.type_id, 0, -1), (job.type_id, 3, 1);
     RETURN 'cancelled';
   END IF;
-  UPDATE tocsin.outbox o SET is_cancelled = true
-   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
-  IF FOUND THEN
-    RETURN 'cancelled';
-  END IF;
   IF tocsin.lives_here(shard_) THEN
     PERFORM 1 FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id;
     IF FOUND THEN
@@ -180,6 +175,11 @@ BEGIN
     IF FOUND THEN
       RETURN 'finished';
     END IF;
+  END IF;
+  UPDATE tocsin.outbox o SET is_cancelled = true
+   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
+  IF FOUND THEN
+    RETURN 'cancelled';
   END IF;
   SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
   IF entry.is_cancelled THEN

@@ -49,11 +49,13 @@ void add_text(PgArray& array, const std::optional<std::string>& text) {
   }
 }
 
-// Guards: not settled, and nobody else has claimed it lately. Looked at again under the lock. Reads outbox_due.
+// Guards: not settled, and nobody else has claimed it lately (or after now: the clock was set back). Looked at again
+// under the lock. Reads outbox_due.
 std::string claim_statement() {
   const std::string is_free =
-      "o.settled_at IS NULL AND (o.claimed_by IS NULL OR o.claimed_at < clock_timestamp() - CASE WHEN o.claimed_by = "
-      "$2::bigint THEN interval '1 second' ELSE interval '10 seconds' END)";
+      "o.settled_at IS NULL AND (o.claimed_by IS NULL OR o.claimed_at > clock_timestamp() OR o.claimed_at < "
+      "clock_timestamp() - CASE WHEN o.claimed_by = $2::bigint THEN interval '1 second' ELSE interval '10 seconds' "
+      "END)";
   return "WITH c AS MATERIALIZED (SELECT o.job_id FROM unnest($1::smallint[]) s (shard) CROSS JOIN LATERAL (SELECT "
          "o.job_id, o.action_time FROM tocsin.outbox o WHERE o.shard = s.shard AND " +
          is_free +

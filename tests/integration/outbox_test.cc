@@ -262,8 +262,9 @@ TEST(Outbox, OneDatabaseThatIsAwayHoldsUpNoOther) {
   const auto node = all.node();
   all.put_noop(*node);
   std::map<std::string, std::vector<int>> places;
-  for (const Json& item : node->rest().get("/v1/shards").body["items"])
-    places[item["database"]].push_back(item["shard"]);
+  const Reply shards = node->rest().get("/v1/shards");
+  for (const Json& item : shards.body["items"]) places[item["database"]].push_back(item["shard"]);
+  ASSERT_EQ(places.size(), 3U) << shards.text;
   b.crash();
   Ids at_b, at_c;
   for (int i = 0; i < 300; ++i) at_b.insert(all.number(0, create(key_of(places["b"][0]))));

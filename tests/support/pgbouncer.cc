@@ -12,7 +12,7 @@
 namespace tocsin {
 
 Pgbouncer::Pgbouncer(const std::string& url, const std::string& further) {
-  const pqxx::connection direct(url);
+  pqxx::connection direct(url);
   const int port = free_port();
   const auto folder = std::filesystem::path(required_env("TOCSIN_TEST_DIR")) / ("pgbouncer-" + std::to_string(port));
   std::filesystem::create_directories(folder);

@@ -155,6 +155,7 @@ TEST(ConnectionString, CarriesTheSettingsThatCorrectnessRestsOn) {
   EXPECT_NE(text->find("synchronous_commit=on"), std::string::npos);
   EXPECT_NE(text->find("connect_timeout='2'"), std::string::npos) << "the user's own wins";
   EXPECT_NE(text->find("timezone=UTC"), std::string::npos);
+  EXPECT_EQ(connection_string(config, /*has_settings=*/false)->find("options"), std::string::npos);
 }
 
 }  // namespace
