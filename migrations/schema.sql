@@ -45,10 +45,12 @@ CREATE FUNCTION tocsin.cancel_job(job_id bigint) RETURNS text
     AS $$
 #variable_conflict use_variable
 DECLARE
-  job  tocsin.job_live;
-  now_ timestamptz := clock_timestamp();
+  job    tocsin.job_live;
+  entry  tocsin.outbox;
+  shard_ smallint := (job_id & 1023)::smallint;
+  now_   timestamptz := clock_timestamp();
 BEGIN
-  DELETE FROM tocsin.job_live j WHERE j.shard = (job_id & 1023)::smallint AND j.job_id = job_id AND j.status = 0 RETURNING * INTO job;
+  DELETE FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0 RETURNING * INTO job;
   IF FOUND THEN
     IF to_regclass('tocsin.job_history_cancelled_' || to_char(now_, 'YYYYMMDD')) IS NULL THEN
       PERFORM tocsin.ensure_history(now_::date, now_::date);
@@ -60,15 +62,36 @@ BEGIN
     INSERT INTO tocsin.job_count_delta VALUES (job.type_id, 0, -1), (job.type_id, 3, 1);
     RETURN 'cancelled';
   END IF;
-  IF NOT tocsin.lives_here((job_id & 1023)::smallint) THEN
-    PERFORM tocsin.refuse_shard((job_id & 1023)::smallint);
+  IF tocsin.lives_here(shard_) THEN
+    PERFORM 1 FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id;
+    IF FOUND THEN
+      RETURN 'running';
+    END IF;
+    PERFORM 1 FROM tocsin.job_history h WHERE h.job_id = job_id;
+    IF FOUND THEN
+      RETURN 'finished';
+    END IF;
   END IF;
-  PERFORM 1 FROM tocsin.job_live j WHERE j.shard = (job_id & 1023)::smallint AND j.job_id = job_id;
+  UPDATE tocsin.outbox o SET is_cancelled = true
+   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
   IF FOUND THEN
-    RETURN 'running';
+    RETURN 'cancelled';
   END IF;
-  PERFORM 1 FROM tocsin.job_history h WHERE h.job_id = job_id;
-  RETURN CASE WHEN FOUND THEN 'finished' ELSE 'not found' END;
+  SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
+  IF entry.is_cancelled THEN
+    RETURN 'finished';
+  ELSIF entry.error IS NOT NULL THEN
+    RETURN 'not found';
+  ELSIF entry.existing_job_id IS NOT NULL THEN
+    RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id
+      USING ERRCODE = 'TC001', HINT = 'Cancel that one.';
+  ELSIF entry.job_id IS NOT NULL THEN
+    RAISE EXCEPTION 'job % is on its way to another database', job_id
+      USING ERRCODE = 'TC001', HINT = 'Cancel it there, or by REST on any node.';
+  ELSIF NOT tocsin.lives_here(shard_) THEN
+    PERFORM tocsin.refuse_shard(shard_);
+  END IF;
+  RETURN 'not found';
 END $$;
 
 -- Name: create_job(text, text, timestamp with time zone, jsonb, text); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -109,9 +132,13 @@ BEGIN
   END IF;
   INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, max_attempts, biz_id, idempotency_key,
                                body_hash, attribute)
-  VALUES (id, action_time, greatest(action_time, now_), now_, now_, kind.type_id, target, kind.max_attempts, biz_id, idempotency_key, hash, attribute)
+  SELECT id, action_time, greatest(action_time, now_), now_, now_, kind.type_id, target, kind.max_attempts, biz_id, idempotency_key, hash, attribute
+    FROM tocsin.place p WHERE coalesce(target = ANY (p.shards), true)
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
+    IF idempotency_key IS NULL OR NOT tocsin.lives_here(target) THEN
+      RETURN tocsin.put_in_outbox(id, kind, biz_id, action_time, now_, attribute, idempotency_key, hash);
+    END IF;
     id := NULL;
   END IF;
   IF idempotency_key IS NOT NULL THEN
@@ -281,6 +308,36 @@ CREATE FUNCTION tocsin.permits_of(kind tocsin.biz_type, limit_kind smallint) RET
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE limit_kind WHEN 0 THEN COALESCE((kind).max_running, 0) WHEN 1 THEN CASE WHEN ((kind).rate_per_s IS NULL) THEN 0 ELSE 1000 END ELSE CASE WHEN (((kind).catch_up ->> 'rate_per_s'::text) IS NULL) THEN 0 ELSE 1000 END END;
 
+-- Name: put_in_outbox(bigint, tocsin.biz_type, text, timestamp with time zone, timestamp with time zone, jsonb, text, bigint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.put_in_outbox(id bigint, kind tocsin.biz_type, biz_id text, action_time timestamp with time zone, created timestamp with time zone, attribute jsonb, idempotency_key text, hash bigint) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  found_ record;
+BEGIN
+  INSERT INTO tocsin.outbox (job_id, shard, type_id, max_attempts, action_time, gmt_create, biz_id, idempotency_key, body_hash, attribute)
+  VALUES (id, (id & 1023)::smallint, kind.type_id, kind.max_attempts, action_time, created, biz_id, idempotency_key, hash, attribute)
+  ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    SELECT o.job_id, o.body_hash INTO found_ FROM tocsin.outbox o
+     WHERE o.biz_id = biz_id AND o.type_id = kind.type_id AND o.idempotency_key = idempotency_key AND o.settled_at IS NULL;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
+    END IF;
+    IF found_.body_hash IS DISTINCT FROM hash THEN
+      RAISE EXCEPTION 'idempotency_key: job % has this key and another body', found_.job_id USING ERRCODE = 'unique_violation';
+    END IF;
+    RETURN found_.job_id;
+  END IF;
+  IF action_time < created + interval '6 seconds' THEN
+    NOTIFY tocsin_outbox;
+  END IF;
+  RETURN id;
+END $$;
+
 -- Name: refuse_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.refuse_shard(shard smallint) RETURNS boolean
@@ -395,6 +452,79 @@ BEGIN
     INSERT INTO tocsin.job_count_delta SELECT (c->>'type_id')::integer, (c->>'status')::smallint, -(c->>'n')::integer FROM jsonb_array_elements(taken) c;
   END IF;
   RETURN taken;
+END $$;
+
+-- Name: take_over(smallint, timestamp with time zone, bigint[], integer[], smallint[], boolean[], timestamp with time zone[], timestamp with time zone[], text[], text[], bigint[], text[]); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) RETURNS TABLE(job_id bigint, fire_at timestamp with time zone, existing_job_id bigint, error text)
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '500ms'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  entry  record;
+  found_ record;
+  shard_ smallint;
+  is_new boolean;
+  now_   timestamptz := clock_timestamp();
+BEGIN
+  IF now_ > valid_until THEN
+    RAISE EXCEPTION 'the outbox was read too long ago' USING ERRCODE = 'serialization_failure';
+  END IF;
+  IF EXISTS (SELECT FROM unnest(type_ids) t WHERE NOT EXISTS (SELECT FROM tocsin.biz_type b WHERE b.type_id = t)) THEN
+    RAISE EXCEPTION 'a type is not mirrored here yet' USING ERRCODE = 'serialization_failure';
+  END IF;
+  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, biz_ids, keys, hashes, attributes)
+               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, biz_id, key, body_hash, attribute) LOOP
+    job_id := entry.job_id;
+    fire_at := NULL;
+    existing_job_id := NULL;
+    error := NULL;
+    shard_ := (job_id & 1023)::smallint;
+    INSERT INTO tocsin.relayed (job_id, source, relayed_at) VALUES (job_id, source, now_) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
+    INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, max_attempts, biz_id, idempotency_key,
+                                 body_hash, attribute)
+    VALUES (job_id, entry.action_time, greatest(entry.action_time, now_), entry.gmt_create, now_, entry.type_id, shard_, entry.max_attempts, entry.biz_id,
+            entry.key, entry.body_hash, entry.attribute::jsonb)
+    ON CONFLICT DO NOTHING;
+    is_new := FOUND;
+    IF entry.key IS NOT NULL THEN
+      -- As in create_job.
+      SELECT h.job_id, h.body_hash INTO found_ FROM (
+        SELECT j.job_id, j.body_hash, j.type_id, j.idempotency_key FROM tocsin.job_live j
+         WHERE j.shard = shard_ AND j.biz_id = entry.biz_id AND j.job_id <> job_id
+        UNION ALL
+        SELECT h.job_id, h.body_hash, h.type_id, h.idempotency_key FROM tocsin.job_history h WHERE h.biz_id = entry.biz_id) h
+      WHERE h.type_id = entry.type_id AND h.idempotency_key = entry.key LIMIT 1;
+      IF FOUND THEN
+        IF is_new THEN
+          DELETE FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id;
+        END IF;
+        DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
+        existing_job_id := found_.job_id;
+        IF found_.body_hash IS DISTINCT FROM entry.body_hash THEN
+          error := format('idempotency_key: job %s has this key and another body', found_.job_id);
+        END IF;
+        RETURN NEXT;
+        CONTINUE;
+      END IF;
+    END IF;
+    IF NOT is_new THEN
+      RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
+    END IF;
+    INSERT INTO tocsin.job_count_delta VALUES (entry.type_id, 0, 1);
+    IF entry.is_cancelled THEN
+      PERFORM tocsin.cancel_job(job_id);
+    ELSE
+      fire_at := greatest(entry.action_time, now_);
+    END IF;
+    RETURN NEXT;
+  END LOOP;
 END $$;
 
 -- Name: thaw_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -864,6 +994,56 @@ CREATE TABLE tocsin.node (
     CONSTRAINT node_state_check CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text])))
 );
 
+-- Name: outbox; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.outbox (
+    job_id bigint NOT NULL,
+    shard smallint NOT NULL,
+    type_id integer NOT NULL,
+    max_attempts smallint NOT NULL,
+    is_cancelled boolean DEFAULT false NOT NULL,
+    action_time timestamp with time zone NOT NULL,
+    gmt_create timestamp with time zone NOT NULL,
+    biz_id text NOT NULL COLLATE pg_catalog."C",
+    idempotency_key text COLLATE pg_catalog."C",
+    body_hash bigint,
+    attribute jsonb,
+    claimed_by bigint,
+    claimed_at timestamp with time zone,
+    settled_at timestamp with time zone,
+    existing_job_id bigint,
+    error text
+)
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
+
+-- Name: outbox_entry; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.outbox_entry AS
+ SELECT o.job_id,
+    o.biz_id,
+    t.name AS biz_type,
+        CASE
+            WHEN (o.error IS NOT NULL) THEN 'refused'::text
+            WHEN (o.existing_job_id IS NOT NULL) THEN 'existing'::text
+            WHEN (o.claimed_by IS NOT NULL) THEN 'relaying'::text
+            ELSE 'waiting'::text
+        END AS state,
+    o.error,
+    o.existing_job_id,
+    o.is_cancelled,
+    o.action_time,
+    o.gmt_create,
+    o.settled_at,
+    o.attribute,
+    o.idempotency_key,
+    o.shard
+   FROM (tocsin.outbox o
+     JOIN tocsin.biz_type t USING (type_id));
+
+-- Name: VIEW outbox_entry; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.outbox_entry IS 'Jobs created here whose shard lives in another database, and that have not become jobs there';
+
 -- Name: permit; Type: TABLE; Schema: tocsin; Owner: -
 
 CREATE TABLE tocsin.permit (
@@ -891,6 +1071,16 @@ CREATE TABLE tocsin.place (
     shards smallint[],
     CONSTRAINT place_is_only_check CHECK (is_only)
 );
+
+-- Name: relayed; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.relayed (
+    job_id bigint NOT NULL,
+    source smallint NOT NULL,
+    relayed_at timestamp with time zone NOT NULL,
+    gone_at timestamp with time zone
+)
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
 
 -- Name: shard_map; Type: TABLE; Schema: tocsin; Owner: -
 
@@ -967,6 +1157,11 @@ ALTER TABLE ONLY tocsin.move
 ALTER TABLE ONLY tocsin.node
     ADD CONSTRAINT node_pkey PRIMARY KEY (node_id);
 
+-- Name: outbox outbox_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.outbox
+    ADD CONSTRAINT outbox_pkey PRIMARY KEY (job_id);
+
 -- Name: permit permit_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
 ALTER TABLE ONLY tocsin.permit
@@ -976,6 +1171,11 @@ ALTER TABLE ONLY tocsin.permit
 
 ALTER TABLE ONLY tocsin.place
     ADD CONSTRAINT place_pkey PRIMARY KEY (is_only);
+
+-- Name: relayed relayed_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.relayed
+    ADD CONSTRAINT relayed_pkey PRIMARY KEY (job_id);
 
 -- Name: setting setting_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
@@ -1027,6 +1227,18 @@ ALTER TABLE ONLY tocsin.job_live_0001 REPLICA IDENTITY USING INDEX job_live_0001
 
 CREATE UNIQUE INDEX job_live_0001_key ON tocsin.job_live_0001 USING btree (biz_id, type_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
+-- Name: outbox_due; Type: INDEX; Schema: tocsin; Owner: -
+
+CREATE INDEX outbox_due ON tocsin.outbox USING btree (shard, action_time, job_id) WHERE (settled_at IS NULL);
+
+-- Name: outbox_key; Type: INDEX; Schema: tocsin; Owner: -
+
+CREATE UNIQUE INDEX outbox_key ON tocsin.outbox USING btree (biz_id, type_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (settled_at IS NULL));
+
+-- Name: outbox_settled; Type: INDEX; Schema: tocsin; Owner: -
+
+CREATE INDEX outbox_settled ON tocsin.outbox USING btree (settled_at) WHERE (settled_at IS NOT NULL);
+
 -- Name: SCHEMA tocsin; Type: ACL; Schema: -; Owner: -
 
 GRANT USAGE ON SCHEMA tocsin TO tocsin_handler;
@@ -1055,6 +1267,10 @@ REVOKE ALL ON FUNCTION tocsin.keep_still() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tocsin.open_shard(shard smallint) FROM PUBLIC;
 
+-- Name: FUNCTION put_in_outbox(id bigint, kind tocsin.biz_type, biz_id text, action_time timestamp with time zone, created timestamp with time zone, attribute jsonb, idempotency_key text, hash bigint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.put_in_outbox(id bigint, kind tocsin.biz_type, biz_id text, action_time timestamp with time zone, created timestamp with time zone, attribute jsonb, idempotency_key text, hash bigint) FROM PUBLIC;
+
 -- Name: FUNCTION set_shards_here(here smallint[]); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.set_shards_here(here smallint[]) FROM PUBLIC;
@@ -1062,6 +1278,10 @@ REVOKE ALL ON FUNCTION tocsin.set_shards_here(here smallint[]) FROM PUBLIC;
 -- Name: FUNCTION take_counts(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.take_counts(shard smallint) FROM PUBLIC;
+
+-- Name: FUNCTION take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) FROM PUBLIC;
 
 -- Name: FUNCTION thaw_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 

@@ -25,9 +25,10 @@ Pgbouncer::Pgbouncer(const std::string& url, const std::string& further) {
                       << further << "\n";
   url_ =
       "postgresql://" + std::string(direct.username()) + "@127.0.0.1:" + std::to_string(port) + "/" + direct.dbname();
-  // It refuses to be root, and becomes somebody else when it is told so.
-  std::vector<std::string> command{"pgbouncer", file};
-  if (::geteuid() == 0) command.insert(command.begin() + 1, {"-u", "nobody"});
+  std::vector<std::string> command{"/usr/sbin/pgbouncer", file};
+  if (::geteuid() == 0)  // which it refuses to be
+    command.insert(command.begin(),
+                   {"/usr/bin/setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--pdeathsig", "KILL"});
   process_ = std::make_unique<Process>(command);
   const bool is_up = eventually([this] {
     try {
