@@ -10,7 +10,7 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kHelperLooksAgain = std::chrono::milliseconds(50);
-constexpr Duration kGatherTime = std::chrono::milliseconds(100);  // so long a consumer waits for more than it has
+constexpr Duration kGatherTime = std::chrono::milliseconds(50);  // so long a consumer waits for more than it has
 
 std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
   std::vector<JobId> ids;
@@ -170,8 +170,14 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
   if (!sent.batch.backlog || sent.batch.polls.empty() || n >= sent.batch.limit || asked - sent.at > kGatherTime ||
       shared_.is_draining || shared_.is_cut_off(asked))
     return false;
-  auto next = shared_.due.next_lane(*sent.batch.backlog);
+  const TypeId type = sent.batch.backlog->lane.type_id;
+  const auto catalog = shared_.catalog.get();
+  const auto db_now = shared_.db_clock.at_least(asked);
+  if (!db_now || is_held(*catalog, *db_now, type)) return false;
+  auto next = shared_.due.next_lane(type, sent.batch.pace());
   if (!next) return false;
+  if (const auto age = catalog->find(type)->drop_older_than)
+    next->span.from = std::max(next->span.from, *db_now - *age);
   sent.batch.backlog = std::move(next);
   sent.batch.limit -= n;
   sent.ticket.seed = random_.int64();

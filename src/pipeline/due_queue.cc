@@ -46,15 +46,14 @@ void DueQueue::put_back(const Backlog& backlog) {
   wake();
 }
 
-std::optional<Backlog> DueQueue::next_lane(const Backlog& before) {
+std::optional<Backlog> DueQueue::next_lane(TypeId type, Pace pace) {
   std::lock_guard lock(mutex_);
-  const auto found = types_.find(before.lane.type_id);
+  const auto found = types_.find(type);
   if (found == types_.end()) return {};
   auto& lanes = found->second.backlog;
-  const auto lane = std::ranges::find(lanes, before.pace, &Backlog::pace);
+  const auto lane = std::ranges::find(lanes, pace, &Backlog::pace);
   if (lane == lanes.end()) return {};
-  Backlog next = *lane;
-  next.span.from = std::max(next.span.from, before.span.from);
+  const Backlog next = *lane;
   lanes.erase(lane);
   return next;
 }

@@ -75,7 +75,8 @@ Status PermitKeeper::leave(MonoTime now) {
     const std::size_t leased = request.limit == Limit::running ? flow_.leases().count(request.type_id) : 0;
     request.held = static_cast<int>(leased);
     // The rest of the time that they have; the store keeps what it was told before, if that is longer.
-    if (leased > 0) request.lease = flow_.leases().last_end(request.type_id) - now + config_.adoption();
+    if (leased > 0)
+      request.lease = std::max(Duration(0), flow_.leases().last_end(request.type_id) - now) + config_.adoption();
   }
   if (beat.requests.empty()) return Unit{};
   const auto reply = store_.renew(beat);
@@ -111,7 +112,7 @@ MonoTime PermitKeeper::step(MonoTime now) {
   for (std::size_t i = 0; i < beat.requests.size(); ++i)
     is_unsettled = apply(beat.requests[i], reply->items[i], *reply) || is_unsettled;
   was_repeated_ = is_unsettled && !was_repeated_;
-  if (was_repeated_) return now;
+  if (was_repeated_ || !orphaned_.empty()) return now;
   return reply->answered + (is_hungry_ ? config_.hungry_interval : config_.interval);
 }
 
