@@ -176,6 +176,7 @@ class LeasesInACluster : public PermitsTest {
   struct Leased {
     Lease lease;
     MonoTime ends;
+    NodeId at = 0;  // to whom its consumer speaks, as long as that node lives
   };
   void SetUp() override {
     PermitsTest::SetUp();
@@ -186,7 +187,7 @@ class LeasesInACluster : public PermitsTest {
     for (std::size_t n = node(id).take(most); n > 0; --n) {
       const Lease lease{++jobs, jobs * 3};
       node(id).flow.leases().enter(1, lease, now + type.ttr);
-      leased.push_back({lease, now + type.ttr});
+      leased.push_back({lease, now + type.ttr, id});
     }
   }
   void ack(std::size_t i, NodeId id) {
@@ -195,6 +196,7 @@ class LeasesInACluster : public PermitsTest {
   }
   void extend(std::size_t i, NodeId id) {
     leased[i].ends = now + type.ttr;
+    leased[i].at = id;
     node(id).flow.leases().extend(1, leased[i].lease, leased[i].ends);
   }
   void look(OneNode& at) {
@@ -305,7 +307,10 @@ TEST_F(LeasesInACluster, NeverMoreAreLeasedThanMaxRunningWhateverHappens) {
       ASSERT_LE(leased.size(), 6U) << "seed " << seed << " step " << i;
       if (!leased.empty() && random.below(20) == 0) ack(random.below(leased.size()), any_node());
       // Some consumers are slow, and keep what they have.
-      if (!leased.empty() && random.below(8) == 0) extend(random.below(leased.size()), any_node());
+      if (!leased.empty() && random.below(8) == 0) {
+        const std::size_t one = random.below(leased.size());
+        extend(one, nodes.contains(leased[one].at) ? leased[one].at : any_node());
+      }
       if (random.below(200) == 0) {
         const NodeId gone = any_node();
         if (random.below(2) == 0) {
