@@ -31,9 +31,9 @@ struct BizType {
   Duration ttr = std::chrono::seconds(30);  // time to run: length of a lease
   int max_attempts = 16;
   Backoff backoff;
-  // Of the whole cluster. Jobs of pull types are limited by their consumers, instant ones run nowhere.
+  // Of the whole cluster: jobs in handlers, and jobs that consumers have leased. Instant ones run nowhere.
   std::optional<int> max_running;
-  std::optional<double> rate_per_s;           // starts, retries included
+  std::optional<double> rate_per_s;           // starts (of pull types: leases), retries included
   std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: later ones are dead and never run
   std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs that were found late
   bool paused = false;

@@ -85,12 +85,6 @@ struct ChangeReply {
   std::optional<Job> job;  // as it is now; not for not_found
 };
 
-// What a consumer shows for a job that it leased.
-struct Lease {
-  JobId job_id = 0;
-  ClaimToken token = 0;
-};
-
 struct LeasedJob {
   TypeId type_id = 0;
   int attempts = 0;  // this one included

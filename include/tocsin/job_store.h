@@ -97,6 +97,12 @@ enum class FinishReply {
   busy,   // somebody holds the row locked: nothing was changed, ask again
 };
 
+// What a consumer shows for a job that it leased.
+struct Lease {
+  JobId job_id = 0;
+  ClaimToken token = 0;
+};
+
 // Thread: owner only (each thread has its own).
 class JobStore {
  public:
@@ -130,6 +136,10 @@ class JobStore {
   // Writes outcomes, guarded by (job_id, token); one reply per request, in order. Safe to repeat: what was applied is
   // stale then.
   virtual Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) = 0;
+
+  // How long each of these leases holds from now on, in order; nullopt: it is over. 0: that cannot be told here, for
+  // its shard is moving. Changes nothing. At most 10,000.
+  virtual Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) = 0;
 
   // Makes dead those of `jobs` that are running, whose lease has ended and whose attempts are spent. Returns how many.
   virtual Result<int> bury(std::span<const JobId> jobs) = 0;

@@ -14,7 +14,7 @@ namespace tocsin {
 
 // What is shared. Stored. DO NOT CHANGE
 enum class Limit : std::int16_t {
-  running = 0,   // max_running: permits, one per job that runs
+  running = 0,   // max_running: permits, one per job that runs or is leased
   rate = 1,      // rate_per_s: in thousandths
   catch_up = 2,  // catch_up.rate_per_s: in thousandths
 };
@@ -72,6 +72,9 @@ class PermitStore {
   virtual ~PermitStore() = default;
   // Gives back what is not held any more, and grants up to what is wanted of what is free.
   virtual Result<PermitReply> renew(const PermitBeat& beat) = 0;
+  // A node has taken over up to `n` jobs that nodes had started whose permits have expired: as many permits of theirs
+  // as there are are its own from now on. Returns how many. REQUIRES: the node has renewed.
+  virtual Result<int> adopt(NodeId node, TypeId type, int n) = 0;
   // The node leaves and runs nothing any more. Safe to repeat.
   virtual Status give_back_all(NodeId node) = 0;
 };

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,9 @@ class Backend {
 
   // False: too many consumers wait already, `done` will not be called (answer 429).
   virtual bool lease(LeaseCall call) = 0;
+  // Leases that consumers gave back, and some that they keep for `ttr` more, at this node.
+  virtual void end_leases(std::span<const Lease> leases) = 0;
+  virtual void extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
   // For the metrics: what became of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;
 

@@ -241,7 +241,8 @@ void retry_next(const ApiContext& context, const CallPtr& call, const std::share
         }
         round->answers.push_back(std::move(answers.front()));
         retry_next(context, call, round);
-      });
+      },
+      round->places.size());
 }
 
 void retry_many(ApiContext& context, const CallPtr& call) {
@@ -251,6 +252,7 @@ void retry_many(ApiContext& context, const CallPtr& call) {
   const std::string biz_type = in.require("biz_type").string("biz_type", 1, 128).value_or("");
   request.from = in.time("from");
   request.to = in.time("to");
+  if (request.from && request.to && *request.from > *request.to) in.fail("from", "Must not lie after to.");
   request.limit = static_cast<int>(in.integer("limit", {1, 10'000}).value_or(request.limit));
   request.rate_per_s = in.number("rate_per_s", 0.001, 1e6);
   in.end();

@@ -147,13 +147,16 @@ Settled finish(const ApiContext& context, Stores& stores, const Items& items,
   if (!replies) return replies.error();
   std::vector<bool> is_ok(items.size());
   std::int64_t done = 0, dead = 0, retried = 0;
+  std::vector<Lease> ended;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if ((*replies)[i] == LeaseReply::stale) continue;
     is_ok[places[i]] = true;
+    ended.push_back({requests[i].job_id, requests[i].token});
     done += requests[i].kind == FinishRequest::Kind::done;
     dead += requests[i].kind == FinishRequest::Kind::dead;
     retried += requests[i].kind == FinishRequest::Kind::retry;
   }
+  context.backend.end_leases(ended);
   context.backend.count(Counter::finished_done, done);
   context.backend.count(Counter::finished_dead, dead);
   context.backend.count(Counter::finished_retry, retried);
@@ -201,12 +204,34 @@ Settled nack(const ApiContext& context, Stores& stores, const Items& items) {
   return settled;
 }
 
-Settled extend(Stores& stores, const Items& items, Duration ttr) {
+// Of a type with max_running this node must know who works on its jobs, should another have leased them and die.
+Status note_extended(const ApiContext& context, Stores& stores, const std::vector<Lease>& extended, Duration ttr) {
+  const auto catalog = context.backend.types();
+  const auto is_limited = [](const auto& type) { return type->max_running.has_value(); };
+  if (extended.empty() || std::ranges::none_of(catalog->types, is_limited)) return Unit{};
+  const auto jobs = stores.desk.leased(extended);
+  if (!jobs) return jobs.error();
+  std::map<TypeId, std::vector<Lease>> by_type;
+  for (std::size_t i = 0; i < extended.size(); ++i)
+    if ((*jobs)[i]) by_type[(*jobs)[i]->type_id].push_back(extended[i]);
+  for (const auto& [id, leases] : by_type) {
+    const BizType* type = catalog->find(id);
+    if (type && type->max_running) context.backend.extend_leases(id, leases, ttr);
+  }
+  return Unit{};
+}
+
+Settled extend(const ApiContext& context, Stores& stores, const Items& items, Duration ttr) {
   const Asked asked = asked_of(items);
   const auto replies = stores.desk.extend(asked.leases, ttr);
   if (!replies) return replies.error();
   std::vector<bool> is_ok(items.size());
-  for (std::size_t i = 0; i < asked.places.size(); ++i) is_ok[asked.places[i]] = (*replies)[i] == LeaseReply::applied;
+  std::vector<Lease> extended;
+  for (std::size_t i = 0; i < asked.places.size(); ++i) {
+    is_ok[asked.places[i]] = (*replies)[i] == LeaseReply::applied;
+    if (is_ok[asked.places[i]]) extended.push_back(asked.leases[i]);
+  }
+  if (auto done = note_extended(context, stores, extended, ttr); !done) return done.error();
   return is_ok;
 }
 
@@ -287,8 +312,9 @@ void extend(ApiContext& context, const CallPtr& call) {
   const Duration ttr = milliseconds(in.require("ttr_ms").integer("ttr_ms", {1, kMaxTtrMs}).value_or(1));
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
-  settle(context, call, std::move(items),
-         [ttr](const ApiContext&, Stores& stores, const Items& some) { return extend(stores, some, ttr); });
+  settle(context, call, std::move(items), [ttr](const ApiContext& about, Stores& stores, const Items& some) {
+    return extend(about, stores, some, ttr);
+  });
 }
 
 Route settle_route(const std::string& verb, std::string operation_id, std::string summary, std::string request,

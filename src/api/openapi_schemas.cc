@@ -6,7 +6,7 @@ namespace tocsin {
 std::string_view openapi_schemas() {
   return R"json(
 "JobId":{"type":"string","pattern":"^[0-9]+$","examples":["4113"]},
-"TypeName":{"type":"string","pattern":"^[A-Za-z0-9_.:-]{1,128}$","examples":["order.unpaid"]},
+"TypeName":{"type":"string","pattern":"^(?![.]{1,2}$)[A-Za-z0-9_.:-]{1,128}$","examples":["order.unpaid"]},
 "Time":{"type":"string","format":"date-time","description":"RFC 3339 with an offset","examples":["2026-03-01T12:00:00.250000Z"]},
 "MaybeTime":{"type":["string","null"],"format":"date-time"},
 "BizId":{"type":"string","minLength":1,"maxLength":128,"description":"The business key: 1 to 128 bytes without NUL"},
@@ -91,7 +91,7 @@ std::string_view openapi_schemas() {
   "stream":{"type":"string","description":"redis; the name of the type by default"},
   "maxlen":{"type":"integer","minimum":1,"description":"redis: trims the stream to about so many entries"},"secret":{"description":"webhook; shown as whsec_***. Several sign every request each, while receivers change keys",
     "oneOf":[{"type":"string"},{"type":"array","minItems":1,"maxItems":4,"items":{"type":"string"}}]},
-  "timeout_ms":{"type":"integer","description":"webhook"},"headers":{"type":"object","additionalProperties":{"type":"string"}},
+  "timeout_ms":{"type":"integer","description":"webhook"},"headers":{"type":"object","description":"webhook; values are shown as *** to those who may not write types","additionalProperties":{"type":"string"}},
   "async":{"type":"boolean","description":"webhook: 202 waits for the acknowledgement"},"function":{"type":"string","description":"sql"}}},
 "Backoff":{"oneOf":[
   {"type":"object","additionalProperties":false,"properties":{"base_ms":{"type":"integer","minimum":0,"default":1000},"factor":{"type":"number","minimum":1,"default":2},

@@ -45,14 +45,15 @@ std::optional<Problem> check_body(const Route& route, const HttpRequest& request
 }
 
 Admission admitted(const Route& route, const HttpRequest& head, std::vector<std::string> arguments,
-                   std::map<std::string, std::string> query) {
+                   std::map<std::string, std::string> query, bool may_manage) {
   Admission admission;
   const bool may_have_body = head.method != "GET" && head.method != "HEAD";
   admission.body_limit = !may_have_body ? 0 : route.request.empty() ? kNoBody : route.body_limit;
   admission.reply_timeout = route.reply_timeout;
-  admission.run = [&route, arguments = std::move(arguments), query = std::move(query)](HttpRequest request,
-                                                                                       Responder respond) {
-    const auto call = std::make_shared<Call>(Call{std::move(request), arguments, query, std::move(respond)});
+  admission.run = [&route, arguments = std::move(arguments), query = std::move(query), may_manage](HttpRequest request,
+                                                                                                   Responder respond) {
+    const auto call =
+        std::make_shared<Call>(Call{std::move(request), arguments, query, std::move(respond), may_manage});
     guarded(call, [&] {
       if (const auto problem = check_body(route, call->request)) return call->refuse(*problem);
       route.handler(call);
@@ -112,7 +113,8 @@ Admission Router::admit(const HttpRequest& head) {
       if (!query.emplace(name, std::move(value)).second)
         return refused({400, "The query parameter is given twice.", name});
     }
-    return admitted(route, head, std::move(*arguments), std::move(query));
+    const bool may_manage = route.access == Access::read && !gate_.check(head, Access::manage);
+    return admitted(route, head, std::move(*arguments), std::move(query), may_manage);
   }
   return other_methods.empty() ? refused({404, "There is nothing at this path."})
                                : not_allowed(std::move(other_methods));

@@ -21,6 +21,7 @@ struct Call {
   std::vector<std::string> arguments;        // the {parts} of the path, in order, decoded
   std::map<std::string, std::string> query;  // only parameters that the route knows
   Responder respond;
+  bool may_manage = false;  // read calls: the caller might also do what admins may
 
   void reply(int status, std::string json) const;
   void refuse(const Problem& problem) const;

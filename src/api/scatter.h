@@ -22,10 +22,13 @@ struct DatabaseAnswer {
 
 // `ask` runs once per place, on a thread of that database; `done` once, on the thread of the last to answer, with the
 // answers in the order of `places`. Of several, one that is known to be away is not waited for; where there is only
-// one, its full queue is answered with 429. REQUIRES: at least one place.
+// one, its full queue is answered with 429. `of`: so many are asked in all, maybe one after the other.
+// REQUIRES: at least one place.
 template <class T>
 void scatter(const ApiContext& context, const CallPtr& call, const std::vector<Place>& places,
-             std::function<Result<T>(Place, Stores&)> ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done) {
+             std::function<Result<T>(Place, Stores&)> ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done,
+             std::size_t of = 0) {
+  const bool is_of_several = std::max(of, places.size()) > 1;
   struct State {
     std::mutex mutex;
     std::vector<DatabaseAnswer<T>> answers;
@@ -50,7 +53,7 @@ void scatter(const ApiContext& context, const CallPtr& call, const std::vector<P
       answer(i, *why);
       continue;
     }
-    if (places.size() > 1 && !context.backend.is_answering(place)) {
+    if (is_of_several && !context.backend.is_answering(place)) {
       answer(i, Error{ErrorCode::unavailable, "it does not answer", ""});
       continue;
     }
@@ -63,7 +66,7 @@ void scatter(const ApiContext& context, const CallPtr& call, const std::vector<P
       answer(i, std::move(result));
     });
     if (is_taken) continue;
-    if (places.size() == 1) return ApiContext::too_busy(call);
+    if (!is_of_several) return ApiContext::too_busy(call);
     answer(i, Error{ErrorCode::unavailable, "too much is waiting for it", ""});
   }
 }

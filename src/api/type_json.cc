@@ -42,6 +42,14 @@ std::string with_hidden_secrets(const std::string& handler_json) {
   return shown.all.empty() ? handler_json : shown.handler.dump();
 }
 
+std::string with_hidden_headers(const std::string& handler_json) {
+  json handler = json::parse(handler_json, nullptr, false);
+  const auto headers = handler.is_object() ? handler.find("headers") : handler.end();
+  if (!handler.is_object() || headers == handler.end() || !headers->is_object()) return handler_json;
+  for (json& value : *headers) value = kHiddenHeader;
+  return handler.dump();
+}
+
 void write_backoff(JsonWriter& out, const Backoff& backoff) {
   out.begin_object();
   if (!backoff.delays.empty()) {
@@ -90,9 +98,10 @@ void read_handler(JsonObject& in, BizType& type) {
 
 }  // namespace
 
-void write_type(JsonWriter& out, const BizType& type, WallTime now) {
+void write_type(JsonWriter& out, const BizType& type, WallTime now, Reader reader) {
   out.begin_object().field("name", type.name);
-  out.key("handler").raw(with_hidden_password(with_hidden_secrets(type.handler_json)));
+  const std::string handler = with_hidden_password(with_hidden_secrets(type.handler_json));
+  out.key("handler").raw(reader == Reader::manager ? handler : with_hidden_headers(handler));
   out.field("ttr_ms", ms_of(type.ttr)).field("max_attempts", type.max_attempts).key("backoff");
   write_backoff(out, type.backoff);
   out.field("max_running", type.max_running).field("rate_per_s", type.rate_per_s);
@@ -105,10 +114,10 @@ void write_type(JsonWriter& out, const BizType& type, WallTime now) {
   out.field("gmt_create", time_text(type.gmt_create)).field("gmt_modified", time_text(type.gmt_modified)).end_object();
 }
 
-std::string type_text(const BizType& type, WallTime now) {
+std::string type_text(const BizType& type, WallTime now, Reader reader) {
   std::string text;
   JsonWriter out(text);
-  write_type(out, type, now);
+  write_type(out, type, now, reader);
   return text;
 }
 
@@ -117,10 +126,11 @@ bool is_type_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
            c == ':' || c == '-';
   };
-  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), is_allowed);
+  return !name.empty() && name.size() <= 128 && name != "." && name != ".." &&
+         std::all_of(name.begin(), name.end(), is_allowed);
 }
 
-BizType read_type(JsonObject& in, const std::string& name) {
+BizType read_type(JsonObject& in, const std::string& name, std::optional<bool>& paused) {
   BizType type;
   type.name = name;
   type.ttr = milliseconds(in.integer("ttr_ms", {1, kMaxTtrMs}).value_or(ms_of(type.ttr)));
@@ -137,7 +147,8 @@ BizType read_type(JsonObject& in, const std::string& name) {
   }
   if (const auto same = in.string("name", 0, 1024); same && *same != name)
     in.fail("name", "Is not the name in the path.");
-  for (const char* reply_only : {"paused", "paused_until", "gmt_create", "gmt_modified"}) in.has(reply_only);
+  paused = in.boolean("paused");
+  for (const char* reply_only : {"paused_until", "gmt_create", "gmt_modified"}) in.has(reply_only);
   in.end();
   return type;
 }
@@ -153,6 +164,23 @@ bool restore_secrets(BizType& type, const BizType* stored) {
   }
   if (used > 0) type.handler_json = given.handler.dump();
   return true;
+}
+
+std::optional<std::string> restore_headers(BizType& type, const BizType* stored) {
+  json given = json::parse(type.handler_json, nullptr, false);
+  const json kept = json::parse(stored != nullptr ? stored->handler_json : "{}", nullptr, false);
+  if (!given.is_object() || !given.contains("headers") || !given["headers"].is_object()) return {};
+  const json none = json::object();
+  const json& known = kept.is_object() && kept.contains("headers") ? kept["headers"] : none;
+  bool is_changed = false;
+  for (auto& [name, value] : given["headers"].items()) {
+    if (value != kHiddenHeader) continue;
+    if (!known.is_object() || !known.contains(name)) return name;
+    value = known[name];
+    is_changed = true;
+  }
+  if (is_changed) type.handler_json = given.dump();
+  return {};
 }
 
 }  // namespace tocsin

@@ -31,38 +31,52 @@ Result<std::optional<BizType>> stored_type(Stores& stores, const std::string& na
   return std::optional<BizType>();
 }
 
-void put(ApiContext& context, const CallPtr& call, const BizType& wanted) {
-  context.on_home(call, [&context, call, wanted](Stores& stores) {
+Reader reader_of(const CallPtr& call) { return call->may_manage ? Reader::manager : Reader::anyone; }
+
+void put(ApiContext& context, const CallPtr& call, const BizType& wanted, std::optional<bool> paused) {
+  context.on_home(call, [&context, call, wanted, paused](Stores& stores) {
     const auto stored = stored_type(stores, wanted.name);
     if (!stored) return call->refuse(context.problem_of(stored.error(), 0));
+    if (paused && *paused != (*stored && (*stored)->is_paused(context.backend.now())))
+      return call->refuse({400,
+                           "A type is paused by POST /v1/types/{name}/pause and resumed by /resume; a PUT leaves that "
+                           "as it is.",
+                           "paused"});
     BizType type = wanted;
     if (!restore_secrets(type, *stored ? &**stored : nullptr))
       return call->refuse(
           {400, "This is how a secret is shown, not one; there is none stored to keep.", "handler.secret"});
+    if (const auto header = restore_headers(type, *stored ? &**stored : nullptr))
+      return call->refuse(
+          {400, "*** is how a value is shown, not one; there is none stored to keep.", "handler.headers." + *header});
     if (const auto problem = restore_password(type, *stored ? &**stored : nullptr)) return call->refuse(*problem);
     if (const auto error = context.backend.check_handler(type))
       return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});
     const auto reply = stores.types.put(type);
     if (!reply) return call->refuse(context.problem_of(reply.error(), 0));
-    answer_change(context, call, stores, reply->is_new ? 201 : 200, type_text(reply->type, context.backend.now()));
+    answer_change(context, call, stores, reply->is_new ? 201 : 200,
+                  type_text(reply->type, context.backend.now(), Reader::manager));
   });
 }
 
 void put(ApiContext& context, const CallPtr& call) {
   const std::string& name = call->arguments[0];
-  if (!is_type_name(name)) return call->refuse({400, "A name has 1 to 128 characters of A-Z a-z 0-9 _ . : -", "name"});
+  if (!is_type_name(name))
+    return call->refuse({400, "A name has 1 to 128 characters of A-Z a-z 0-9 _ . : - and is not . or ..", "name"});
   JsonDocument document(call->request.body);
   JsonObject in = document.root();
-  const BizType type = read_type(in, name);
+  std::optional<bool> paused;
+  const BizType type = read_type(in, name, paused);
   if (document.problem()) return call->refuse(*document.problem());
-  put(context, call, type);
+  put(context, call, type, paused);
 }
 
 void get(ApiContext& context, const CallPtr& call) {
   context.on_home(call, [&context, call](Stores& stores) {
     const auto type = stored_type(stores, call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
-    *type ? call->reply(200, type_text(**type, context.backend.now())) : call->refuse(no_such_type(call->arguments[0]));
+    *type ? call->reply(200, type_text(**type, context.backend.now(), reader_of(call)))
+          : call->refuse(no_such_type(call->arguments[0]));
   });
 }
 
@@ -73,7 +87,7 @@ void list(ApiContext& context, const CallPtr& call) {
     std::string text;
     JsonWriter out(text);
     out.begin_object().key("items").begin_array();
-    for (const BizType& type : *types) write_type(out, type, context.backend.now());
+    for (const BizType& type : *types) write_type(out, type, context.backend.now(), reader_of(call));
     out.end_array().key("next_cursor").null().end_object();  // always whole: a registry is small
     call->reply(200, std::move(text));
   });
@@ -91,15 +105,9 @@ void remove_at_home(ApiContext& context, const CallPtr& call, Stores& stores) {
 }
 
 // Jobs of the type may live anywhere: every other database is asked first.
-void remove(ApiContext& context, const CallPtr& call) {
-  std::vector<Place> others = context.backend.places();
-  std::erase(others, 0);
-  const auto catalog = context.backend.types();
-  const BizType* type = catalog->find(call->arguments[0]);
-  if (others.empty() || type == nullptr)
-    return context.on_home(call, [&context, call](Stores& stores) { remove_at_home(context, call, stores); });
+void remove(ApiContext& context, const CallPtr& call, const std::vector<Place>& others, TypeId id) {
   scatter<bool>(
-      context, call, others, [id = type->type_id](Place, Stores& stores) { return stores.reports.has_live_jobs(id); },
+      context, call, others, [id](Place, Stores& stores) { return stores.reports.has_live_jobs(id); },
       [&context, call](const std::vector<DatabaseAnswer<bool>>& answers) {
         for (const auto& [place, is_used] : answers)
           if (is_used && *is_used) return call->refuse(has_live_jobs());
@@ -109,12 +117,24 @@ void remove(ApiContext& context, const CallPtr& call) {
       });
 }
 
+void remove(ApiContext& context, const CallPtr& call) {
+  std::vector<Place> others = context.backend.places();
+  std::erase(others, 0);
+  context.on_home(call, [&context, call, others](Stores& stores) {
+    if (others.empty()) return remove_at_home(context, call, stores);
+    // From the registry: this node may not have heard of it yet.
+    const auto type = stored_type(stores, call->arguments[0]);
+    if (!type) return call->refuse(context.problem_of(type.error(), 0));
+    *type ? remove(context, call, others, (*type)->type_id) : call->refuse(no_such_type(call->arguments[0]));
+  });
+}
+
 void set_paused(ApiContext& context, const CallPtr& call, bool is_paused, std::optional<WallTime> until) {
   context.on_home(call, [&context, call, is_paused, until](Stores& stores) {
     const auto type = stores.types.set_paused(call->arguments[0], is_paused, until);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
     if (!*type) return call->refuse(no_such_type(call->arguments[0]));
-    answer_change(context, call, stores, 200, type_text(**type, context.backend.now()));
+    answer_change(context, call, stores, 200, type_text(**type, context.backend.now(), Reader::manager));
   });
 }
 

@@ -53,14 +53,16 @@ std::string reason(httplib::Error error) {
 
 // "http://host:7070/base/" is its origin and "/base".
 std::pair<std::string, std::string> split(const std::string& url) {
+  // Without a scheme it is at least host:port: a lone word is more likely a slip than a host.
+  const bool is_word = url.find_first_of(":/") == std::string::npos;
   const std::string with_scheme = url.find("://") == std::string::npos ? "http://" + url : url;
   const std::size_t host = with_scheme.find("://") + 3;
   const std::size_t path = std::min(with_scheme.find('/', host), with_scheme.size());
   std::string prefix = with_scheme.substr(path);
   while (prefix.ends_with('/')) prefix.pop_back();
   const bool is_web = with_scheme.starts_with("http://") || with_scheme.starts_with("https://");
-  if (!is_web || path == host || with_scheme.find_first_of("?# @") != std::string::npos)
-    throw BadUsage("'" + printable(url) + "' is no URL like http://127.0.0.1:7070");
+  if (is_word || !is_web || path == host || with_scheme.find_first_of("?# @") != std::string::npos)
+    throw BadUsage("--url: '" + printable(url) + "' is no URL like http://127.0.0.1:7070");
   return {with_scheme.substr(0, path), prefix};
 }
 
@@ -113,7 +115,7 @@ RestClient::RestClient(const Connection& connection) : url_(connection.url) {
   try {
     transport_ = std::make_unique<Transport>(origin);
   } catch (const std::exception&) {
-    throw BadUsage("'" + printable(connection.url) + "' is no URL like http://127.0.0.1:7070");
+    throw BadUsage("--url: '" + printable(connection.url) + "' is no URL like http://127.0.0.1:7070");
   }
   httplib::Client& http = transport_->http;
   http.set_connection_timeout(std::min<std::chrono::milliseconds>(kConnectTimeout, connection.timeout));

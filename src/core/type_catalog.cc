@@ -26,7 +26,7 @@ const BizType* TypeCatalog::find(TypeId id) const {
 
 int permits_of(const BizType& type, Limit limit) {
   if (limit != Limit::running) return rate_of(type, limit) > 0 ? kWholeRate : 0;
-  return type.is_pull() || type.is_instant() ? 0 : type.max_running.value_or(0);
+  return type.is_instant() ? 0 : type.max_running.value_or(0);
 }
 
 double rate_of(const BizType& type, Limit limit) {

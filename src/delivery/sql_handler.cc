@@ -90,6 +90,7 @@ class SqlKind::Calls {
 
   int databases() const { return databases_.count; }
   int database_of(Shard shard) const { return databases_.of(shard); }
+  std::string name_of(int database) const { return databases_.name(database); }
 
   const std::string node;
   const Clock& clock;
@@ -295,7 +296,10 @@ class SqlKind::TypeHandler final : public Handler {
   void start(const ClaimedJob& claimed, Finish finish) override {
     const std::uint64_t attempt = calls_->in_flight.add(finish);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
-    lanes_[static_cast<std::size_t>(calls_->database_of(claimed.job.shard()))]->push(claimed, attempt);
+    const int database = calls_->database_of(claimed.job.shard());
+    // Its shard has moved on since the claim, to where this node cannot go.
+    if (database < 0) return calls_->in_flight.end(attempt, Outcome::not_started(kDatabasePause));
+    lanes_[static_cast<std::size_t>(database)]->push(claimed, attempt);
   }
 
   std::size_t room() const override { return attempt_time_->fitting(kAhead, kMostAhead) * calls_->workers.threads(); }
@@ -317,7 +321,10 @@ std::optional<Error> SqlKind::check(const BizType& type) const {
   for (int database = 0; database < calls_->databases(); ++database) {
     const auto checked = calls_->with_session(database, [&](FunctionStore& store) { return store.check(*function); });
     // A database that is away is asked again by the first attempt there.
-    if (!checked && checked.error().code == ErrorCode::invalid) return checked.error();
+    if (checked || checked.error().code != ErrorCode::invalid) continue;
+    Error error = checked.error();
+    if (calls_->databases() > 1) error.message = "in the database " + calls_->name_of(database) + ": " + error.message;
+    return error;
   }
   return {};
 }

@@ -24,8 +24,9 @@ Result<Outcome> outcome_of(const std::optional<std::string>& answer);
 // Where functions live: one store per session, and the database of a shard. Thread: any.
 struct FunctionDatabases {
   int count = 1;
-  std::function<int(Shard)> of = [](Shard) { return 0; };                 // 0 .. count-1
-  std::function<std::unique_ptr<FunctionStore>(int database)> connect{};  // connects when it is used
+  std::function<int(Shard)> of = [](Shard) { return 0; };  // 0 .. count-1; -1: in none that this node has
+  std::function<std::unique_ptr<FunctionStore>(int database)> connect{};              // connects when it is used
+  std::function<std::string(int database)> name = [](int) { return std::string(); };  // for people
 };
 
 class SqlKind final : public HandlerKind {

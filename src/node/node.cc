@@ -294,7 +294,11 @@ FunctionDatabases Node::Impl::function_databases() const {
   }
   FunctionDatabases functions;
   functions.count = static_cast<int>(sessions.size());
-  functions.of = [this, numbers](Shard shard) { return numbers.at(backend_->place_of(shard)); };
+  functions.of = [this, numbers](Shard shard) {
+    const auto known = numbers.find(backend_->place_of(shard));
+    return known == numbers.end() ? -1 : known->second;
+  };
+  functions.name = [this](int database) { return open_.databases[static_cast<std::size_t>(database)].name; };
   functions.connect = [sessions](int database) {
     return std::make_unique<PgFunctionStore>(sessions[static_cast<std::size_t>(database)], process_clock);
   };
@@ -372,15 +376,7 @@ void Node::Impl::make_permits() {
   PermitConfig config;
   config.node = id_;
   config.ttl = config_.heartbeat_timeout;
-  const auto waiting = [this](TypeId type) {
-    Waiting all;
-    for (const auto& database : databases_) {
-      const Waiting here = database->engine().engine().waiting(type);
-      all.fresh += here.fresh;
-      all.late += here.late;
-    }
-    return all;
-  };
+  const auto waiting = [this](TypeId type) { return backend_->waiting(type); };
   SessionConfig session;  // home
   session.url = open_.databases.front().url;
   session.application = "tocsin permits";

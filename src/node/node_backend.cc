@@ -140,6 +140,11 @@ bool NodeBackend::lease(LeaseCall call) {
       Poll{call.type_id, call.max, call.ttr, now, now + call.wait, std::move(call.is_gone), std::move(call.done)}));
 }
 
+void NodeBackend::extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) {
+  const MonoTime ends = clock_.now() + ttr;
+  for (const Lease& lease : leases) permits_.flow()->leases().extend(type, lease, ends);
+}
+
 bool NodeBackend::post(Place place, std::function<void(Stores&)> work) { return at(place)->post(std::move(work)); }
 
 void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
@@ -212,6 +217,20 @@ void NodeBackend::mirror_types(std::function<void()> done) {
     if (database->is_home() || !database->is_answering()) continue;
     database->post([this, last](Stores& stores) { static_cast<void>(make_types_known(stores)); });
   }
+}
+
+Waiting NodeBackend::waiting(TypeId type) const {
+  Waiting all;
+  for (const auto& database : databases_) {
+    const Waiting here = database->engine().engine().waiting(type);
+    all.fresh += here.fresh;
+    all.late += here.late;
+  }
+  const auto catalog = catalog_.get();
+  const BizType* known = catalog->find(type);
+  if (!known || !known->is_pull()) return all;
+  // Due here is what is due anywhere; permits are for who has the consumers.
+  return {std::min(all.fresh + all.late, polls_.demand(type)), 0};
 }
 
 WallTime NodeBackend::now() const {

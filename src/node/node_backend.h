@@ -44,6 +44,8 @@ class NodeBackend final : public Backend {
   std::optional<Duration> scan_age(MonoTime now) const;
   // Reads the registry and lets the engine and the API see it, unless somebody read it later and was faster.
   Status refresh_types(TypeStore& registry);
+  // Jobs of the type that are due here and could start; of a pull type for whom consumers ask here.
+  Waiting waiting(TypeId type) const;
   // A handler has use for more jobs than before, or for fewer.
   void reread_room();
   void start_draining() { is_draining_ = true; }
@@ -55,6 +57,8 @@ class NodeBackend final : public Backend {
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
   bool lease(LeaseCall call) override;
+  void end_leases(std::span<const Lease> leases) override { permits_.flow()->leases().settle(leases); }
+  void extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) override;
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
   bool post(Place place, std::function<void(Stores&)> work) override;
   void hint(JobId job, TypeId type, WallTime fire_at) override;

@@ -43,14 +43,15 @@ void Permits::stop(bool is_clean) {
   if (std::exchange(is_stopped_, true)) return;
   loop_.stop();
   if (!is_clean) return;  // they expire when what was started under them does
-  if (auto done = store_.give_back_all(config_.node); !done) events_.failed("permits", done.error());
+  const bool has_leases = !flow_->leases().is_empty();
+  const Status done = has_leases ? keeper_.leave(clock_.now()) : store_.give_back_all(config_.node);
+  if (!done) events_.failed("permits", done.error());
 }
 
 std::string Permits::hold_reason(const BizType& type, bool is_late) const {
   const MonoTime now = clock_.now();
-  const bool is_run_here = !type.is_instant() && !type.is_pull();
   const std::size_t used = flow_->used(type.type_id);
-  if (is_run_here && used >= type.room)
+  if (!type.is_instant() && flow_->in_handlers(type.type_id) >= type.room)
     return "its handler has room for " + std::to_string(type.room) + " jobs at once on this node, and as many run";
   if (permits_of(type, Limit::running) > 0) {
     const auto grant = flow_->granted(type.type_id, Limit::running, now);

@@ -26,7 +26,7 @@ class Permits {
   void start() { loop_.start(); }
   // What is not in use is free for others.
   void drain() { keeper_.drain(); }
-  // `is_clean`: nothing that was started here goes on, so all of it is free.
+  // `is_clean`: nothing that was started here goes on but what is leased, so the rest is free.
   void stop(bool is_clean);
 
   // Why no job of this type starts here now, as a part of a sentence; "" when none of the limits is the reason.

@@ -10,6 +10,7 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kHelperLooksAgain = std::chrono::milliseconds(50);
+constexpr Duration kGatherTime = std::chrono::milliseconds(50);  // so long a consumer waits for more than it has
 
 std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
   std::vector<JobId> ids;
@@ -22,6 +23,7 @@ std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
 
 MonoTime Claimer::step(MonoTime now) {
   if (unresolved_) return resolve(now);
+  if (gathering_) return send(now, *std::exchange(gathering_, std::nullopt));
   if (shared_.is_draining || shared_.is_cut_off(now)) return kWhenWoken;
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
@@ -47,6 +49,8 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
   if (!fired) {
     // In doubt or not: what happened is finished, what did not is still pending and will be scanned again.
     shared_.events.failed(name(), fired.error());
+    // What may have started has used up its part of the rate.
+    if (batch.is_paced && fired.error().code != ErrorCode::in_doubt) put_back_unfired(batch, {});
     give_up(batch);
     return now + shared_.config.retry_pause;
   }
@@ -71,34 +75,41 @@ MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
   // A handler starts at once or not at all; a consumer has the job in hand long after. Where the database is too slow
   // for the start window, claims are made to last instead.
   const ClaimTicket ticket{random_.int64(), shared_.config.node, /*is_durable=*/batch.is_pull || is_slow_};
-  Sent sent{std::move(batch), ticket, now, catalog, {}};
+  Sent sent{std::move(batch), ticket, now, catalog, {}, {}};
+  if (const auto& backlog = sent.batch.backlog) sent.slots[backlog->lane.type_id] = sent.batch.limit;
+  for (const Candidate& job : sent.batch.jobs) ++sent.slots[job.type_id];
+  return send(now, std::move(sent));
+}
+
+MonoTime Claimer::send(MonoTime now, Sent sent) {
   Result<std::vector<ClaimedJob>> won = std::vector<ClaimedJob>{};
   const auto ttr_of = [&](TypeId type) {
-    const BizType* known = catalog->find(type);
+    const BizType* known = sent.catalog->find(type);
     return known ? known->ttr : BizType{}.ttr;
   };
   if (const auto& backlog = sent.batch.backlog) {
     const Lane lane = backlog->lane;
-    sent.slots[lane.type_id] = sent.batch.limit;
     const Duration ttr = sent.batch.is_pull ? sent.batch.polls.front().poll->ttr : ttr_of(lane.type_id);
     won = store_.claim_due(lane, backlog->span, static_cast<int>(sent.batch.limit), ttr, sent.ticket);
   } else {
     std::vector<Duration> ttr;
-    for (const Candidate& job : sent.batch.jobs) {
-      ++sent.slots[job.type_id];
-      if (!sent.batch.is_pull) ttr.push_back(ttr_of(job.type_id));
-    }
+    if (!sent.batch.is_pull)
+      for (const Candidate& job : sent.batch.jobs) ttr.push_back(ttr_of(job.type_id));
     for (const PollShare& share : sent.batch.polls) ttr.insert(ttr.end(), share.n, share.poll->ttr);
     won = store_.claim(ids_of(sent.batch.jobs), ttr, sent.ticket);
   }
   if (won) {
-    accept(sent, now, std::move(*won));
+    accept(std::move(sent), now, std::move(*won));
     claimed_at_ = now;
     return now;
   }
   shared_.events.failed(name(), won.error());
   // Nobody waits for a database that is away longer than he wanted to.
-  send_back(std::exchange(sent.batch.polls, {}));
+  if (!sent.gathered.empty())
+    hand_out(sent.batch, std::exchange(sent.gathered, {}));
+  else
+    send_back(sent.batch.polls);
+  sent.batch.polls.clear();
   if (won.error().code == ErrorCode::in_doubt) {
     shared_.events.count(Counter::claims_in_doubt);
     unresolved_ = std::move(sent);
@@ -117,14 +128,13 @@ MonoTime Claimer::resolve(MonoTime now) {
     shared_.events.failed(name(), won.error());
     return now + shared_.config.retry_pause;
   }
-  const Sent sent = std::move(*unresolved_);
-  unresolved_.reset();
-  accept(sent, now, std::move(*won));
+  Sent sent = *std::exchange(unresolved_, std::nullopt);
+  accept(std::move(sent), now, std::move(*won));
   return now;
 }
 
-void Claimer::accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> won) {
-  auto unused = sent.slots;
+void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
+  auto& unused = sent.slots;
   for (ClaimedJob& claimed : won) {
     const TypeId type = claimed.job.type_id;
     const BizType* known = sent.catalog->find(type);
@@ -143,7 +153,8 @@ void Claimer::accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> w
   }
   after_batch(sent.batch, won.size());
   if (sent.batch.is_pull) {
-    hand_out(sent.batch, std::move(won));
+    if (gather(sent, asked, won)) return;
+    hand_out(sent.batch, std::move(sent.gathered));
   } else {
     for (ClaimedJob& claimed : won) {
       const bool has_room = shared_.claimed.try_push(std::move(claimed));
@@ -151,6 +162,27 @@ void Claimer::accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> w
     }
   }
   for (const auto& [type, n] : unused) shared_.release_unused(type, n, sent.batch.pace());
+}
+
+bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
+  const std::size_t n = won.size();
+  std::ranges::move(won, std::back_inserter(sent.gathered));
+  if (!sent.batch.backlog || sent.batch.polls.empty() || n >= sent.batch.limit || asked - sent.at > kGatherTime ||
+      shared_.is_draining || shared_.is_cut_off(asked))
+    return false;
+  const TypeId type = sent.batch.backlog->lane.type_id;
+  const auto catalog = shared_.catalog.get();
+  const auto db_now = shared_.db_clock.at_least(asked);
+  if (!db_now || is_held(*catalog, *db_now, type)) return false;
+  auto next = shared_.due.next_lane(type, sent.batch.pace());
+  if (!next) return false;
+  if (const auto age = catalog->find(type)->drop_older_than)
+    next->span.from = std::max(next->span.from, *db_now - *age);
+  sent.batch.backlog = std::move(next);
+  sent.batch.limit -= n;
+  sent.ticket.seed = random_.int64();
+  gathering_ = std::move(sent);
+  return true;
 }
 
 // Which consumer gets a job was said before the claim, since it decides the length of the lease; of a backlog nobody
@@ -177,12 +209,25 @@ void Claimer::hand_out(const DueBatch& batch, std::vector<ClaimedJob> won) {
     } else if (poll.is_gone()) {
       for (ClaimedJob& claimed : answers[i]) give_back(std::move(claimed));
     } else {
-      const std::size_t n = answers[i].size();
-      poll.answer(std::move(answers[i]));
-      shared_.release(poll.type_id, n);
+      hand_over(poll, std::move(answers[i]));
     }
   }
   shared_.polls.put_back(unserved);
+}
+
+void Claimer::hand_over(const Poll& poll, std::vector<ClaimedJob> jobs) {
+  const std::size_t n = jobs.size();
+  const auto catalog = shared_.catalog.get();
+  const BizType* known = catalog->find(poll.type_id);
+  if (!known || !known->max_running) {
+    poll.answer(std::move(jobs));
+    return shared_.release(poll.type_id, n);
+  }
+  // Before the consumer can be done with them.
+  std::vector<std::pair<Lease, WallTime>> leases;
+  for (const ClaimedJob& claimed : jobs) leases.push_back({{claimed.job.job_id, claimed.token}, claimed.job.fire_at});
+  shared_.hand_over(poll.type_id, leases);
+  poll.answer(std::move(jobs));
 }
 
 void Claimer::give_back(ClaimedJob claimed) {

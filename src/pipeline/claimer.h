@@ -37,15 +37,21 @@ class Claimer final : public Stage {
     MonoTime at{};
     std::shared_ptr<const TypeCatalog> catalog;  // the leases asked for: types may change before the answer
     std::map<TypeId, std::size_t> slots;         // taken of the gate
+    // Pull, of a backlog: won from the lanes before. Jobs that come back together lie in many lanes.
+    std::vector<ClaimedJob> gathered;
   };
 
   MonoTime fire(MonoTime now, DueBatch batch);
   void put_back_unfired(const DueBatch& batch, const std::vector<Fired>& fired);
   MonoTime claim(MonoTime now, DueBatch batch);
+  MonoTime send(MonoTime now, Sent sent);
   MonoTime resolve(MonoTime now);
   // `asked`: before the statement that told of the claim was sent.
-  void accept(const Sent& sent, MonoTime asked, std::vector<ClaimedJob> won);
+  void accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won);
+  // Goes on with another lane for consumers who want more than that one had. False: there is none, or no time.
+  bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
   void hand_out(const DueBatch& batch, std::vector<ClaimedJob> won);
+  void hand_over(const Poll& poll, std::vector<ClaimedJob> jobs);
   void send_back(const std::vector<PollShare>& shares);
   void give_back(ClaimedJob claimed);
   void after_batch(const DueBatch& batch, std::size_t won);
@@ -56,6 +62,7 @@ class Claimer final : public Stage {
   Random random_;
   const ClaimerRole role_;
   std::optional<Sent> unresolved_;
+  std::optional<Sent> gathering_;
   std::optional<MonoTime> claimed_at_;  // the claim before this step was sent
   bool is_slow_ = false;                // it took long
 };

@@ -46,6 +46,18 @@ void DueQueue::put_back(const Backlog& backlog) {
   wake();
 }
 
+std::optional<Backlog> DueQueue::next_lane(TypeId type, Pace pace) {
+  std::lock_guard lock(mutex_);
+  const auto found = types_.find(type);
+  if (found == types_.end()) return {};
+  auto& lanes = found->second.backlog;
+  const auto lane = std::ranges::find(lanes, pace, &Backlog::pace);
+  if (lane == lanes.end()) return {};
+  const Backlog next = *lane;
+  lanes.erase(lane);
+  return next;
+}
+
 void DueQueue::end_backlog(const Backlog& backlog) {
   std::lock_guard lock(mutex_);
   backlog_lanes_.erase({backlog.lane, backlog.pace});
@@ -166,11 +178,12 @@ std::size_t DueQueue::take_slots(const BizType& type, std::size_t want, const Ru
                                  DueBatch& batch, Pace pace, bool one_ttr) {
   if (type.is_pull()) want = std::min(want, polls_.demand(type.type_id));
   if (want == 0) return 0;
-  const FlowControl::Taken taken = rules.flow.take(type, want, pace, rules.local_now);
+  std::optional<Duration> lease;
+  if (type.is_pull() && type.max_running) lease = polls_.longest_ttr(type.type_id);
+  const FlowControl::Taken taken = rules.flow.take(type, want, pace, rules.local_now, lease);
   batch.again = std::min(batch.again, taken.again);
   if (type.is_instant()) return taken.n;
-  // Of a pull type slots are held until the jobs are handed out: how many a consumer works on at once is its own
-  // affair.
+  // Of a pull type slots are held until the jobs are handed out; what limits those in work is max_running.
   const std::size_t slots = gate.acquire(type.type_id, taken.n);
   std::size_t used = slots;
   if (type.is_pull()) {

@@ -84,6 +84,8 @@ class DueQueue {
   DueBatch pop(std::size_t most, const RunRules& rules, RunningGate& gate, ClaimerRole role = ClaimerRole::bulk);
   void put_back(const Backlog& backlog);  // to the end of the turn
   void end_backlog(const Backlog& backlog);
+  // Takes another lane of the backlog, for whoever found too little in one.
+  std::optional<Backlog> next_lane(TypeId type, Pace pace);
 
   Waiting waiting(TypeId type) const;
   std::size_t size() const;  // single jobs

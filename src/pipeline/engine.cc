@@ -44,10 +44,19 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   };
   shared_.gate.on_release(wake_claimers);
   shared_.flow->on_more(wake_claimers);
+  shared_.flow->leases().on_first([waker = wakers.back()] { waker->wake(); });
   shared_.claimed.set_consumer(wakers[wakers.size() - 3]);
   shared_.outcomes.set_consumer(wakers[wakers.size() - 2]);
   shared_.expired.set_consumer(wakers[wakers.size() - 1]);
   shared_.too_late.set_consumer(wakers[wakers.size() - 1]);
+}
+
+void EngineShared::hand_over(TypeId type, const std::vector<std::pair<Lease, WallTime>>& leases) {
+  const auto types = catalog.get();
+  const BizType* biz_type = types->find(type);
+  if (!biz_type || !biz_type->max_running) return release(type, leases.size());
+  for (const auto& [lease, ends] : leases) flow->leases().enter(type, lease, db_clock.when(ends));
+  gate.release(type, leases.size());
 }
 
 bool EngineShared::hint(const Candidate& job) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/bounded_queue.h"
@@ -119,6 +120,9 @@ struct EngineShared {
     if (n > 0) flow->tell_more();  // the engines of other databases may wait for it
     gate.release(type, n);
   }
+  // Claimed jobs that somebody outside works on now: their slots are free; their leave to run, too, unless it is
+  // limited how many there may be.
+  void hand_over(TypeId type, const std::vector<std::pair<Lease, WallTime>>& leases);
   bool hint(const Candidate& job);  // as Engine::hint. Thread: any.
   bool is_cut_off(MonoTime now) const { return now >= MonoTime(Duration(trusted_until.load())); }
 };

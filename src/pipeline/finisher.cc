@@ -20,7 +20,8 @@ MonoTime Finisher::step(MonoTime now) {
   const auto runs = shared_.outcomes.pop_some(shared_.config.finish_batch);
   for (const FinishedRun& run : runs) {
     if (run.outcome.kind == Outcome::Kind::handed_over) {  // nothing to write: the claim goes on as the lease
-      shared_.release(run.claimed->job.type_id, 1);
+      const ClaimedJob& claimed = *run.claimed;
+      shared_.hand_over(claimed.job.type_id, {{{claimed.job.job_id, claimed.token}, claimed.job.fire_at}});
       continue;
     }
     if (run.outcome.is_written) {

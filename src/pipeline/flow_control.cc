@@ -12,6 +12,7 @@ namespace {
 
 // Between two looks at a bucket: twenty claims a second keep a rate as even as anybody could want.
 constexpr Duration kRefill = std::chrono::milliseconds(50);
+constexpr Duration kWishLasts = std::chrono::minutes(1);      // a consumer who wants long leases comes back
 constexpr Duration kLongestRefill = std::chrono::seconds(1);  // the part may have grown by then
 
 std::size_t at(Limit limit) { return static_cast<std::size_t>(limit); }
@@ -30,16 +31,15 @@ FlowControl::Grant FlowControl::grant_of(const Flow& flow, const BizType& type, 
 }
 
 // How many more jobs may run: the permits, and the handler's room.
-std::size_t FlowControl::permits(const Flow& flow, const BizType& type, MonoTime now) const {
-  if (type.is_instant() || type.is_pull()) return std::numeric_limits<std::size_t>::max();
-  std::size_t most = type.room;
-  if (type.max_running) {
-    const Grant grant = grant_of(flow, type, Limit::running);
-    // A lease longer than the one that the store knows of could outlive the permit.
-    const bool holds = now < grant.until && type.ttr <= grant.lease;
-    most = std::min(most, holds ? static_cast<std::size_t>(std::max(grant.n, 0)) : 0);
-  }
-  return most - std::min(most, flow.used);
+std::size_t FlowControl::permits(const Flow& flow, const BizType& type, Duration lease, MonoTime now) const {
+  if (type.is_instant()) return std::numeric_limits<std::size_t>::max();
+  const auto rest = [](std::size_t most, std::size_t used) { return most - std::min(most, used); };
+  const std::size_t room = rest(type.room, flow.used - flow.leased);
+  if (!type.max_running) return room;
+  const Grant grant = grant_of(flow, type, Limit::running);
+  // A lease longer than the one that the store knows of could outlive the permit.
+  const bool holds = now < grant.until && lease <= grant.lease;
+  return std::min(room, rest(holds ? static_cast<std::size_t>(std::max(grant.n, 0)) : 0, flow.used));
 }
 
 double FlowControl::fill(Flow& flow, const BizType& type, Limit limit, MonoTime now) {
@@ -53,11 +53,18 @@ double FlowControl::fill(Flow& flow, const BizType& type, Limit limit, MonoTime 
   return now < grant.until && grant.n > 0 ? bucket.tokens : 0;
 }
 
-FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace pace, MonoTime now) {
+FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace pace, MonoTime now,
+                                     std::optional<Duration> lease) {
   Taken taken{want};
+  const Duration length = std::max(type.ttr, lease.value_or(type.ttr));
   std::lock_guard lock(mutex_);
   Flow& flow = flows_[type.type_id];
-  taken.n = std::min(taken.n, permits(flow, type, now));
+  if (length > type.ttr) {
+    const bool is_old = now - flow.wanted_at > kWishLasts;
+    flow.wanted_lease = is_old ? length : std::max(flow.wanted_lease, length);
+    flow.wanted_at = now;
+  }
+  taken.n = std::min(taken.n, permits(flow, type, length, now));
   if (taken.n < want) {
     flow.is_awaited = true;
     // Another engine may have taken what it puts back without a word.
@@ -117,6 +124,33 @@ void FlowControl::release(TypeId type, std::size_t n) {
   if (is_awaited) tell_more();
 }
 
+void FlowControl::hand_over(TypeId type) {
+  bool is_awaited = false;
+  {
+    std::lock_guard lock(mutex_);
+    Flow& flow = flows_[type];
+    TOCSIN_ASSERT(flow.used > flow.leased);
+    ++flow.leased;
+    is_awaited = std::exchange(flow.is_awaited, false);
+  }
+  if (is_awaited) tell_more();
+}
+
+void FlowControl::end_lease(TypeId type) {
+  {
+    std::lock_guard lock(mutex_);
+    TOCSIN_ASSERT(flows_[type].leased > 0);
+    --flows_[type].leased;
+  }
+  release(type, 1);
+}
+
+void FlowControl::adopt(TypeId type) {
+  std::lock_guard lock(mutex_);
+  ++flows_[type].used;
+  ++flows_[type].leased;
+}
+
 void FlowControl::tell_more() const {
   for (const auto& callback : on_more_) callback();
 }
@@ -151,6 +185,19 @@ std::size_t FlowControl::used(TypeId type) const {
   std::lock_guard lock(mutex_);
   const auto flow = flows_.find(type);
   return flow == flows_.end() ? 0 : flow->second.used;
+}
+
+std::size_t FlowControl::in_handlers(TypeId type) const {
+  std::lock_guard lock(mutex_);
+  const auto flow = flows_.find(type);
+  return flow == flows_.end() ? 0 : flow->second.used - flow->second.leased;
+}
+
+Duration FlowControl::wanted_lease(TypeId type, MonoTime now) const {
+  std::lock_guard lock(mutex_);
+  const auto flow = flows_.find(type);
+  if (flow == flows_.end() || now - flow->second.wanted_at > kWishLasts) return Duration(0);
+  return flow->second.wanted_lease;
 }
 
 int FlowControl::pace_since(const BizType& type, Limit limit, MonoTime now) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/waker.h"
+#include "pipeline/lease_book.h"
 #include "tocsin/permit_store.h"
 
 namespace tocsin {
@@ -38,13 +39,23 @@ class FlowControl {
     std::size_t n = 0;
     MonoTime again = MonoTime::max();  // if fewer than wanted: when a rate allows the next
   };
-  // Takes leave to start up to `want` more jobs of the type. What comes of it is told by put_back() or release().
-  Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now);
+  // Takes leave to start up to `want` more jobs of the type, for `lease` at most (its time to run). What comes of it is
+  // told by put_back(), release() or hand_over().
+  Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now, std::optional<Duration> lease = {});
   // Of those taken, `n` were not started after all: nobody's, or another's. Tells nobody. `is_instant`: as the type was
   // at take().
   void put_back(TypeId type, std::size_t n, Pace pace, bool is_instant);
   // Of those started, `n` have ended.
   void release(TypeId type, std::size_t n);
+
+  // What consumers work on goes on without its handler.
+  LeaseBook& leases() { return leases_; }
+  const LeaseBook& leases() const { return leases_; }
+  // For the lease book: one that was started is in the hands of somebody outside, and its handler has room again; it
+  // has ended there; one that another node had started counts here from now on.
+  void hand_over(TypeId type);
+  void end_lease(TypeId type);
+  void adopt(TypeId type);
 
   // For the permit keeper -------------------------------------------------------------------------------------------
 
@@ -62,6 +73,9 @@ class FlowControl {
   // What the node keeps of a limit: its permits, or what is in use of those it should not have any more.
   int held(TypeId type, Limit limit) const;
   std::size_t used(TypeId type) const;
+  std::size_t in_handlers(TypeId type) const;  // of those used: the rest is leased
+  // The longest lease that was wanted lately beyond the type's own; 0: none.
+  Duration wanted_lease(TypeId type, MonoTime now) const;
   // Thousandths of the rate that were used since the last call, of those a second brings.
   int pace_since(const BizType& type, Limit limit, MonoTime now);
 
@@ -81,6 +95,9 @@ class FlowControl {
   };
   struct Flow {
     std::size_t used = 0;
+    std::size_t leased = 0;  // of those used
+    Duration wanted_lease{0};
+    MonoTime wanted_at{};
     bool is_awaited = false;  // somebody wanted more than might run
     std::array<Grant, kLimits> grants;
     std::array<Bucket, kLimits> buckets;
@@ -88,13 +105,14 @@ class FlowControl {
 
   Grant grant_of(const Flow& flow, const BizType& type, Limit limit) const;
   double fill(Flow& flow, const BizType& type, Limit limit, MonoTime now);
-  std::size_t permits(const Flow& flow, const BizType& type, MonoTime now) const;
+  std::size_t permits(const Flow& flow, const BizType& type, Duration lease, MonoTime now) const;
 
   std::vector<std::function<void()>> on_more_;
   mutable std::mutex mutex_;
   Waker* keeper_ = nullptr;
   bool is_shared_ = false;
   std::unordered_map<TypeId, Flow> flows_;
+  LeaseBook leases_{*this};
 };
 
 }  // namespace tocsin

@@ -1,5 +1,6 @@
 // Makes dead what nobody may claim any more: jobs whose lease ended on their last allowed attempt, and those of types
-// that drop what is too late.
+// that drop what is too late. And finds out which leases of consumers are over, so that their permits are free: those
+// that were acknowledged at another node, and those that nobody acknowledged.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
@@ -18,9 +19,11 @@ class LeaseReaper final : public Stage {
 
   const char* name() const override { return "lease_reaper"; }
   MonoTime step(MonoTime now) override {
-    if (shared_.is_draining) return kWhenWoken;
+    if (now >= next_look_ && !shared_.flow->leases().is_empty()) return look(now);
+    const MonoTime later = shared_.flow->leases().is_empty() ? kWhenWoken : next_look_;
+    if (shared_.is_draining) return later;
     const auto jobs = shared_.expired.pop_some(shared_.config.finish_batch);
-    return jobs.empty() ? drop_late(now) : bury(now, jobs);
+    return jobs.empty() ? std::min(drop_late(now), later) : std::min(bury(now, jobs), later);
   }
 
  private:
@@ -44,13 +47,32 @@ class LeaseReaper final : public Stage {
     shared_.events.count(Counter::dropped_late, *dropped);
     return now;
   }
+  // A piece of the book at a time; all of it, if it is no longer than that, twice a second.
+  MonoTime look(MonoTime now) {
+    LeaseBook& book = shared_.flow->leases();
+    const auto leases = book.next(looked_at_, kPiece, *shared_.all_shards.get());
+    const bool is_last = leases.size() < kPiece;
+    looked_at_ = is_last ? 0 : leases.back().job_id;
+    next_look_ = now + (is_last ? kRound : kBetweenPieces);
+    if (leases.empty()) return now;
+    const auto left = store_.leases_left(leases);
+    if (!left) return failed(now, left.error());  // what is not known goes on
+    for (std::size_t i = 0; i < leases.size(); ++i) book.note(leases[i], (*left)[i], now);
+    return now;
+  }
   MonoTime failed(MonoTime now, const Error& error) {
     shared_.events.failed(name(), error);
     return now + shared_.config.retry_pause;
   }
 
+  static constexpr std::size_t kPiece = 1000;
+  static constexpr Duration kRound = std::chrono::milliseconds(500);
+  static constexpr Duration kBetweenPieces = std::chrono::milliseconds(50);
+
   EngineShared& shared_;
   JobStore& store_;
+  MonoTime next_look_{};
+  JobId looked_at_ = 0;
   std::optional<LateLane> late_;
 };
 

@@ -32,7 +32,7 @@ PermitRequest PermitKeeper::request_for(const BizType& type, Limit limit, MonoTi
     const std::size_t used = flow_.used(type.type_id);
     request.used = static_cast<int>(used);
     request.need = static_cast<int>(std::min(used + waiting.fresh + waiting.late, static_cast<std::size_t>(total)));
-    request.lease = type.ttr;
+    request.lease = lease_of(type, now);
   } else {
     // A little for everybody, so that a first job need not wait for its part of the rate.
     const int idle = kWholeRate / static_cast<int>(4 * nodes_);
@@ -49,14 +49,56 @@ PermitRequest PermitKeeper::request_for(const BizType& type, Limit limit, MonoTi
   return request;
 }
 
-MonoTime PermitKeeper::step(MonoTime now) {
+Duration PermitKeeper::lease_of(const BizType& type, MonoTime now) const {
+  const LeaseBook& book = flow_.leases();
+  const MonoTime end = book.last_end(type.type_id);
+  const Duration length = std::max(type.ttr, flow_.wanted_lease(type.type_id, now));
+  if (end <= now) return type.is_pull() ? length + config_.adoption() : length;
+  return std::max(length, end - now) + config_.adoption();
+}
+
+std::vector<PermitRequest> PermitKeeper::requests(MonoTime now) {
   const auto catalog = catalog_.get();
-  PermitBeat beat{config_.node, 0, config_.ttl, {}};
+  std::vector<PermitRequest> requests;
   for (const auto& type : catalog->types) {
     if (!type->is_limited()) continue;
     for (const Limit limit : {Limit::running, Limit::rate, Limit::catch_up})
-      if (permits_of(*type, limit) > 0) beat.requests.push_back(request_for(*type, limit, now));
+      if (permits_of(*type, limit) > 0) requests.push_back(request_for(*type, limit, now));
   }
+  return requests;
+}
+
+Status PermitKeeper::leave(MonoTime now) {
+  is_draining_ = true;
+  PermitBeat beat{config_.node, ++number_, Duration(0), requests(now)};
+  for (PermitRequest& request : beat.requests) {
+    const std::size_t leased = request.limit == Limit::running ? flow_.leases().count(request.type_id) : 0;
+    request.held = static_cast<int>(leased);
+    // The rest of the time that they have; the store keeps what it was told before, if that is longer.
+    if (leased > 0)
+      request.lease = std::max(Duration(0), flow_.leases().last_end(request.type_id) - now) + config_.adoption();
+  }
+  if (beat.requests.empty()) return Unit{};
+  const auto reply = store_.renew(beat);
+  return reply ? Status(Unit{}) : Status(reply.error());
+}
+
+MonoTime PermitKeeper::adopt(MonoTime now) {
+  const TypeId type = orphaned_.back();
+  orphaned_.pop_back();
+  const auto n = store_.adopt(config_.node, type, static_cast<int>(flow_.leases().guests(type)));
+  if (!n) {
+    // The next reply says again whether there are any; should this have happened, the permits go back unused.
+    events_.failed(name(), n.error());
+    return now + config_.retry_pause;
+  }
+  flow_.leases().adopt(type, static_cast<std::size_t>(*n));
+  return now;
+}
+
+MonoTime PermitKeeper::step(MonoTime now) {
+  if (!orphaned_.empty()) return adopt(now);
+  PermitBeat beat{config_.node, 0, config_.ttl, requests(now)};
   if (beat.requests.empty()) return kWhenWoken;
   beat.number = ++number_;
   const auto reply = store_.renew(beat);
@@ -70,7 +112,7 @@ MonoTime PermitKeeper::step(MonoTime now) {
   for (std::size_t i = 0; i < beat.requests.size(); ++i)
     is_unsettled = apply(beat.requests[i], reply->items[i], *reply) || is_unsettled;
   was_repeated_ = is_unsettled && !was_repeated_;
-  if (was_repeated_) return now;
+  if (was_repeated_ || !orphaned_.empty()) return now;
   return reply->answered + (is_hungry_ ? config_.hungry_interval : config_.interval);
 }
 
@@ -78,10 +120,12 @@ bool PermitKeeper::apply(const PermitRequest& request, const PermitReply::Item& 
   int left = item.total, free = item.total, granted = 0, in_use = 0;
   std::vector<int> needs;
   std::size_t self = 0;
+  bool has_orphans = false;
   for (const PermitShare& share : item.shares) {
     free -= share.granted;
     in_use += share.used;
     if (share.node == config_.node) granted = share.granted;
+    has_orphans = has_orphans || (share.is_expired && share.granted > 0 && share.node != config_.node);
     const bool is_sharing = !share.is_expired && share.need >= 0;
     if (!is_sharing && share.node != config_.node) {
       left -= share.granted;
@@ -90,6 +134,8 @@ bool PermitKeeper::apply(const PermitRequest& request, const PermitReply::Item& 
     if (share.node == config_.node) self = needs.size();
     needs.push_back(std::max(share.need, 0));
   }
+  if (has_orphans && request.limit == Limit::running && flow_.leases().guests(request.type_id) > 0)
+    orphaned_.push_back(request.type_id);
   nodes_ = std::max<std::size_t>(1, needs.size());
   const auto turn = static_cast<std::uint64_t>(reply.db_now.time_since_epoch() / kTurn);
   const int target = is_draining_ || needs.empty() ? 0 : fair_share(std::max(left, 0), needs, self, turn);

@@ -24,6 +24,8 @@ struct PermitConfig {
   Duration hungry_interval = std::chrono::milliseconds(200);  // while others hold what this node lacks
   Duration retry_pause = std::chrono::milliseconds(200);
 
+  // What was extended elsewhere just before its node died is adopted by then.
+  Duration adoption() const { return ttl / 2; }
   // Trust ends a little before the store's does.
   Duration trust() const { return ttl - ttl / 10; }
 };
@@ -40,6 +42,9 @@ class PermitKeeper final : public Stage {
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // It takes no more permits, and gives back what is not in use.
   void drain();
+  // The last request: nothing of this node goes on but leases, whose permits are free again when they end.
+  // REQUIRES: no step runs.
+  Status leave(MonoTime now);
 
   const char* name() const override { return "permit_keeper"; }
   MonoTime step(MonoTime now) override;
@@ -47,9 +52,13 @@ class PermitKeeper final : public Stage {
  private:
   using Key = std::pair<TypeId, Limit>;
 
+  std::vector<PermitRequest> requests(MonoTime now);
   PermitRequest request_for(const BizType& type, Limit limit, MonoTime now);
   // Returns whether the store should be asked again at once: permits to give back, or free ones to take.
   bool apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply);
+  // How long what was started under a permit may go on after it.
+  Duration lease_of(const BizType& type, MonoTime now) const;
+  MonoTime adopt(MonoTime now);
 
   const PermitConfig config_;
   FlowControl& flow_;
@@ -59,7 +68,8 @@ class PermitKeeper final : public Stage {
   Waker* self_ = nullptr;
   Latest<TypeCatalog> catalog_{std::make_shared<const TypeCatalog>()};
   std::map<Key, int> targets_;
-  std::size_t nodes_ = 1;  // as last seen
+  std::vector<TypeId> orphaned_;  // with permits of dead nodes, and leases of theirs that go on here
+  std::size_t nodes_ = 1;         // as last seen
   std::int64_t number_ = 0;
   bool is_hungry_ = false;
   bool was_repeated_ = false;  // the last step followed at once on the one before

@@ -52,6 +52,15 @@ std::size_t PollQueue::demand(TypeId type) const {
   return line == lines_.end() ? 0 : line->second.demand;
 }
 
+Duration PollQueue::longest_ttr(TypeId type) const {
+  std::lock_guard lock(mutex_);
+  const auto line = lines_.find(type);
+  Duration longest{0};
+  if (line == lines_.end()) return longest;
+  for (const PollPtr& poll : line->second.polls) longest = std::max(longest, poll->ttr);
+  return longest;
+}
+
 bool PollQueue::was_asked_since(TypeId type, MonoTime time) const {
   std::lock_guard lock(mutex_);
   const auto asked = asked_.find(type);

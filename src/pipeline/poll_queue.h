@@ -53,6 +53,8 @@ class PollQueue {
 
   // How many jobs of a type are asked for.
   std::size_t demand(TypeId type) const;
+  // Of those that wait; 0: nobody does.
+  Duration longest_ttr(TypeId type) const;
   // Somebody asked for jobs of the type then or later, or waits for them now.
   bool was_asked_since(TypeId type, MonoTime time) const;
 

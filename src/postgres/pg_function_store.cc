@@ -148,7 +148,19 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   // Whatever the function has set ends here: a search_path would decide what the next statement means,
   // synchronous_commit whether the commit holds.
   // A cursor that outlives the transaction is read at its commit, outside the fence.
-  const auto cursors = tx.exec("RESET ALL; SELECT FROM pg_catalog.pg_cursors WHERE is_holdable");
+  // Time that the end takes is the function's, too: unreported it would be tried again for ever, without counting.
+  const auto in_time = [](const auto& work) {
+    try {
+      return work();
+    } catch (const pqxx::statement_completion_unknown&) {
+      throw;
+    } catch (const pqxx::sql_error& error) {
+      if (!is_time_out(error)) throw;
+      throw Failed{"the end of the job took too long: " + message_of(error), true};
+    }
+  };
+  const auto cursors =
+      in_time([&] { return tx.exec("RESET ALL; SELECT FROM pg_catalog.pg_cursors WHERE is_holdable"); });
   if (!cursors.empty()) throw Failed{"it left a cursor WITH HOLD open"};
 
   FunctionReply reply;
@@ -164,7 +176,7 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
     reply.written[n] = *std::move(request);
   }
   if (!requests.empty()) {
-    const auto applied = FinishArrays(requests).exec_unprepared(tx, sql::finish(table), node);
+    const auto applied = in_time([&] { return FinishArrays(requests).exec_unprepared(tx, sql::finish(table), node); });
     // It holds the rows locked, so only the function can have moved them.
     if (applied.size() != requests.size()) throw Failed{"the job was changed while its function ran"};
   }

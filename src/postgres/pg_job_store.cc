@@ -1,5 +1,7 @@
 #include "postgres/pg_job_store.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "postgres/finish_arrays.h"
 #include "postgres/queries.h"
@@ -189,6 +191,23 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
         exec(tx, session_.prepared("still_claimed", sql::still_claimed), shards.take(), jobs.take(), tokens.take());
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
+  });
+}
+
+Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<const Lease> leases) {
+  PgArray shards, jobs, tokens;
+  for (const Lease& lease : leases) {
+    shards.add(shard_of(lease.job_id));
+    jobs.add(lease.job_id);
+    tokens.add(lease.token);
+  }
+  return session_.read<std::vector<std::optional<Duration>>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    std::vector<std::optional<Duration>> left(leases.size());
+    for (const auto& row : tx.exec_prepared(session_.prepared("leases_left", sql::leases_left), shards.take(),
+                                            jobs.take(), tokens.take()))
+      left[row[0].as<std::size_t>() - 1] = Duration(std::max<std::int64_t>(0, row[1].as<std::int64_t>()));
+    return left;
   });
 }
 

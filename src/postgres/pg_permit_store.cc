@@ -39,6 +39,25 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
   });
 }
 
+Result<int> PgPermitStore::adopt(NodeId node, TypeId type, int n) {
+  return session_.write<int>([&](pqxx::connection& connection) {
+    pqxx::work tx(connection);
+    // As in renew_permits: what follows has a snapshot from after the lock.
+    tx.exec_params("SELECT FROM tocsin.biz_type t WHERE t.type_id = $1 FOR NO KEY UPDATE", type);
+    const auto row = tx.exec_params1(
+        "WITH e AS MATERIALIZED (SELECT p.node_id, least(p.granted, greatest(0, $3 - (sum(p.granted) OVER (ORDER BY"
+        " p.node_id) - p.granted)))::integer AS n FROM tocsin.permit p WHERE p.type_id = $1 AND p.limit_kind = 0 AND"
+        " p.node_id <> $2 AND p.renewed_at + p.ttl < clock_timestamp() AND EXISTS (SELECT FROM tocsin.permit o WHERE"
+        " o.type_id = $1 AND o.limit_kind = 0 AND o.node_id = $2)), u AS (UPDATE tocsin.permit p SET granted ="
+        " p.granted + CASE WHEN p.node_id = $2 THEN m.n ELSE -m.n END FROM (SELECT e.node_id, e.n FROM e UNION ALL"
+        " SELECT $2, sum(e.n)::integer FROM e HAVING sum(e.n) > 0) m WHERE p.type_id = $1 AND p.limit_kind = 0 AND"
+        " p.node_id = m.node_id) SELECT coalesce(sum(e.n), 0) FROM e",
+        type, node, n);
+    tx.commit();
+    return row[0].as<int>();
+  });
+}
+
 Status PgPermitStore::give_back_all(NodeId node) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);

@@ -12,6 +12,7 @@ class PgPermitStore final : public PermitStore {
   PgPermitStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   Result<PermitReply> renew(const PermitBeat& beat) override;
+  Result<int> adopt(NodeId node, TypeId type, int n) override;
   Status give_back_all(NodeId node) override;
 
  private:

@@ -194,6 +194,15 @@ std::string finish_leased(bool wait) { return finish_where(kLive, kLeaseHolds, w
 
 std::string leased() { return of_leases("k.ord, j.type_id, j.attempts, j.max_attempts"); }
 
+std::string leases_left() {
+  // Of a shard that does not live here any more, or not yet, nothing can be told.
+  return "SELECT k.ord, coalesce(ceil(extract(epoch FROM j.fire_at - clock_timestamp()) * 1000000), 0)::bigint FROM "
+         "unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY k (shard, job_id, token, ord) LEFT JOIN "
+         "LATERAL (SELECT j.fire_at FROM tocsin.job_live j WHERE j.shard = k.shard AND j.job_id = k.job_id AND "
+         "j.status = 1 AND j.claim_token = k.token" +
+         kLeaseHolds + ") j ON true WHERE j.fire_at IS NOT NULL OR NOT tocsin.lives_here(k.shard)";
+}
+
 std::string extend() {
   return "WITH c AS MATERIALIZED (" + of_leases("k.ord, j.shard, j.job_id") +
          " FOR UPDATE OF j), u AS (UPDATE tocsin.job_live j SET fire_at = clock_timestamp() + $4::bigint * interval"

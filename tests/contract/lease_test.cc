@@ -113,5 +113,22 @@ TEST_P(StoreContract, LeasesOfLockedRowsDelayNoOthers) {
   EXPECT_EQ(tocsin::finish(*db, requests[0]), LeaseReply::applied);
 }
 
+TEST_P(StoreContract, LeasesLeftTellsHowLongEachHolds) {
+  const JobId held = create(due("a")), done = create(due("b")), over = create(due("c")), open = create(due("d"));
+  const ClaimedJob first = claim_one(held, kLong), second = claim_one(done, kLong);
+  EXPECT_EQ(tocsin::finish(*db, {done, second.token, Kind::done, {}, ""}), LeaseReply::applied);
+  const ClaimedJob third = claim_and_expire(over);
+  const std::vector<Lease> leases{
+      {held, first.token}, {held, first.token + 1}, {done, second.token}, {over, third.token}, {open, 7}};
+  const auto left = must(db->store().leases_left(leases));
+  ASSERT_EQ(left.size(), 5U);
+  ASSERT_TRUE(left[0]);
+  EXPECT_GT(*left[0], Duration(0));
+  EXPECT_LE(*left[0], kLong);
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_FALSE(left[i]) << i;
+  EXPECT_EQ(extend(*db, {held, first.token}, 3 * kLong), LeaseReply::applied);
+  EXPECT_GT(*must(db->store().leases_left(leases))[0], kLong);
+}
+
 }  // namespace
 }  // namespace tocsin

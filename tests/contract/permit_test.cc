@@ -145,5 +145,22 @@ TEST_P(StoreContract, PermitsRatesAreSharedInThousandthsAndApart) {
   EXPECT_EQ(items[3].total, 0) << "nor does a type that is not there";
 }
 
+TEST_P(StoreContract, PermitsOfTheDeadGoToWhoTookTheirJobsOver) {
+  Permits permits(*db);
+  permits.renew(1, 0, 4, /*lease=*/1h, /*ttl=*/1ms);
+  permits.renew(3, 0, 3, /*lease=*/1h, /*ttl=*/1ms);
+  permits.renew(2, 0, 2);
+  permits.renew(4, 0, 1);
+  let_pass(5ms);
+  EXPECT_EQ(must(db->other_permits().adopt(2, permits.id, 5)), 5);
+  EXPECT_EQ(permits.renewed(2, 7, 7), 7);
+  EXPECT_EQ(must(db->other_permits().adopt(2, permits.id, 5)), 2) << "as many as there are";
+  EXPECT_EQ(must(db->other_permits().adopt(2, permits.id, 5)), 0) << "none of who is alive";
+  const auto item = permits.renew(2, 9, 10);
+  EXPECT_EQ(permits.granted(item, 2), 9);
+  EXPECT_EQ(permits.granted(item, 4), 1);
+  EXPECT_EQ(must(db->permits().adopt(5, permits.id, 5)), 0) << "who has never renewed";
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -249,5 +249,19 @@ TEST_F(SqlHandler, AFunctionMayCreateTheNextJob) {
   EXPECT_TRUE(eventually([&] { return count("done") == 2; }));
 }
 
+TEST_F(SqlHandler, AnEndThatTakesTooLongIsAFailedAttemptAndIsReported) {
+  put("done", "", {{"max_attempts", 2}});
+  // What a server says whose time for the statement is over.
+  database.query(R"(
+    CREATE FUNCTION shop.too_long() RETURNS trigger LANGUAGE plpgsql AS
+      $f$ BEGIN RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014'; END $f$;
+    CREATE TRIGGER too_long BEFORE INSERT ON tocsin.job_history_done FOR EACH ROW EXECUTE FUNCTION shop.too_long())");
+  const std::string id = create("done", 0);
+  const Json dead = ends(id, "dead");
+  EXPECT_EQ(dead["attempts"], 2);
+  EXPECT_NE(last_error(dead).find("the end of the job took too long"), std::string::npos) << dead.dump();
+  EXPECT_EQ(seen(id), 0) << "what it did is undone";
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -104,7 +104,7 @@ bool FakeBackend::lease(LeaseCall call) {
 }
 
 bool FakeBackend::post(Place place, std::function<void(Stores&)> work) {
-  if (is_full) return false;
+  if (is_full || full_at.contains(place)) return false;
   ++posted;
   with(place, work);
   return true;

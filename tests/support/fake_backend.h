@@ -36,6 +36,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool is_full = false;                 // every queue refuses
   std::optional<ErrorCode> fails;       // every store call does
   std::map<Place, ErrorCode> fails_at;  // every store call of this database does
+  std::set<Place> full_at;              // the queue of this database refuses
   std::set<Place> silent;               // known to be away
   std::set<Place> unknown;              // this node was not given them
   std::optional<Error> bad_handler;
@@ -48,8 +49,10 @@ class FakeBackend final : public Backend, private FaultPoint {
   int reloads = 0;
   std::map<Counter, std::int64_t> counted;
   std::vector<LeaseCall> leases;  // as they were asked for; answered at once with what is due
-  int posted = 0;                 // pieces of work for database threads
-  FakeDatabase database;          // home
+  std::vector<JobId> ended_leases;
+  std::vector<std::pair<TypeId, JobId>> extended_leases;
+  int posted = 0;         // pieces of work for database threads
+  FakeDatabase database;  // home
   FakeDatabase& database_at(Place place) {
     return place == 0 ? database : *others_.at(static_cast<std::size_t>(place - 1));
   }
@@ -57,6 +60,12 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
   bool lease(LeaseCall call) override;
+  void end_leases(std::span<const Lease> ended) override {
+    for (const Lease& lease : ended) ended_leases.push_back(lease.job_id);
+  }
+  void extend_leases(TypeId type, std::span<const Lease> extended, Duration) override {
+    for (const Lease& lease : extended) extended_leases.emplace_back(type, lease.job_id);
+  }
   void count(Counter what, std::int64_t n) override { counted[what] += n; }
   bool post(Place place, std::function<void(Stores&)> work) override;
   void hint(JobId job, TypeId type, WallTime fire_at) override { hints.push_back({job, type, fire_at}); }

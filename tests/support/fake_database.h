@@ -143,6 +143,7 @@ class FakeDatabase {
   Result<ChangeReply> reschedule(JobId job, const When& when, WallTime now);
   Result<ChangeReply> run_now(JobId job, WallTime now);
   Result<ChangeReply> retry(JobId job, WallTime now);
+  std::vector<std::optional<Duration>> leases_left(const std::vector<Lease>& leases, WallTime now) const;
   std::vector<std::optional<LeasedJob>> leased(const std::vector<Lease>& leases, WallTime now) const;
   Result<std::vector<LeaseReply>> finish_leased(const std::vector<FinishRequest>& requests, const std::string& node,
                                                 WallTime now);

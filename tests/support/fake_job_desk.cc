@@ -209,6 +209,15 @@ bool FakeDatabase::holds(const Lease& lease, WallTime now) const {
          (row->second.job.fire_at > now || bugs.lease_outlives_its_end);
 }
 
+std::vector<std::optional<Duration>> FakeDatabase::leases_left(const std::vector<Lease>& leases, WallTime now) const {
+  std::vector<std::optional<Duration>> reply;
+  for (const Lease& lease : leases) {
+    auto& left = reply.emplace_back();
+    if (holds(lease, now)) left = live_.at(lease.job_id).job.fire_at - now;
+  }
+  return reply;
+}
+
 std::vector<std::optional<LeasedJob>> FakeDatabase::leased(const std::vector<Lease>& leases, WallTime now) const {
   std::vector<std::optional<LeasedJob>> reply;
   for (const Lease& lease : leases) {

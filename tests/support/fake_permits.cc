@@ -40,6 +40,21 @@ PermitReply FakePermits::renew(const PermitBeat& beat, WallTime now) {
   return reply;
 }
 
+int FakePermits::adopt(NodeId node, TypeId type, int n, WallTime now) {
+  Rows& rows = rows_[{type, Limit::running}];
+  const auto own = rows.find(node);
+  if (own == rows.end()) return 0;
+  int moved = 0;
+  for (auto& [other, row] : rows) {
+    if (other == node || row.renewed_at + row.ttl >= now) continue;
+    const int some = std::min(row.granted, n - moved);
+    row.granted -= some;
+    moved += some;
+  }
+  own->second.granted += moved;
+  return moved;
+}
+
 void FakePermits::give_back_all(NodeId node) {
   for (auto& [key, rows] : rows_) rows.erase(node);
 }

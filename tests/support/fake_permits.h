@@ -15,6 +15,7 @@ class FakePermits {
   std::function<int(TypeId, Limit)> total_of;
 
   PermitReply renew(const PermitBeat& beat, WallTime now);
+  int adopt(NodeId node, TypeId type, int n, WallTime now);
   void give_back_all(NodeId node);
 
  private:

@@ -90,6 +90,11 @@ Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequ
       "finish", true, [&db = database_, r = copied(requests), node](WallTime now) { return db.finish(r, node, now); });
 }
 
+Result<std::vector<std::optional<Duration>>> FakeJobStore::leases_left(std::span<const Lease> leases) {
+  return call<std::vector<std::optional<Duration>>>(
+      "leases_left", false, [&db = database_, l = copied(leases)](WallTime now) { return db.leases_left(l, now); });
+}
+
 Result<int> FakeJobStore::bury(std::span<const JobId> jobs) {
   return call<int>("bury", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.bury(j, now); });
 }
@@ -216,6 +221,11 @@ Result<PermitReply> FakePermitStore::renew(const PermitBeat& beat) {
                                  [&db = database_, beat](WallTime) { return db.permits.renew(beat, db.now()); });
   if (reply) reply->asked = asked, reply->answered = local_now();
   return reply;
+}
+
+Result<int> FakePermitStore::adopt(NodeId node, TypeId type, int n) {
+  return call<int>("adopt_permits", true,
+                   [=, &db = database_](WallTime now) { return db.permits.adopt(node, type, n, now); });
 }
 
 Status FakePermitStore::give_back_all(NodeId node) {

@@ -69,6 +69,7 @@ class FakeJobStore final : public JobStore, private FakeSession {
   Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
+  Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;
   Result<int> bury(std::span<const JobId> jobs) override;
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;
 };
@@ -116,6 +117,7 @@ class FakePermitStore final : public PermitStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<PermitReply> renew(const PermitBeat& beat) override;
+  Result<int> adopt(NodeId node, TypeId type, int n) override;
   Status give_back_all(NodeId node) override;
 };
 

@@ -245,5 +245,34 @@ TEST_F(DatabasesApi, BulkRetriesKeepTheirLimitOverAllDatabases) {
   EXPECT_EQ(rest.body.at("retried"), 2);
 }
 
+TEST_F(DatabasesApi, ABulkRetryTellsWhatItDidWhenALaterQueueIsFull) {
+  for (Place place = 0; place < 3; ++place) backend.database_at(place).mirror_types(backend.database.list_types());
+  backend.full_at = {1, 2};
+  const Answer answer = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
+  EXPECT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("retried"), 0);
+  EXPECT_EQ(answer.body.at("missing"), Json::parse(R"(["db1","db2"])"));
+  backend.full_at.clear();
+  backend.silent = {2};
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})").body.at("missing"), Json::parse(R"(["db2"])"));
+}
+
+TEST_F(DatabasesApi, ATypeThatThisNodeDoesNotKnowYetIsNotDeletedWhileAnyDatabaseHasItsJobs) {
+  BizType type;
+  type.name = "order.new";
+  type.handler_kind = "noop";
+  type.handler_json = R"({"kind":"noop"})";
+  const BizType stored = backend.database.put_type(type, backend.time).type;  // by another node
+  backend.database_at(2).mirror_types(backend.database.list_types());
+  NewJob job;
+  job.biz_id = key_at(2);
+  job.type_id = stored.type_id;
+  job.when.in = std::chrono::minutes(1);
+  ASSERT_TRUE(backend.database_at(2).create({job}, CreateMode::each_by_itself, backend.time));
+  ASSERT_EQ(backend.types()->find("order.new"), nullptr);
+  EXPECT_EQ(call("DELETE", "/v1/types/order.new").status, 409);
+  EXPECT_EQ(call("DELETE", "/v1/types/order.newer").status, 404);
+}
+
 }  // namespace
 }  // namespace tocsin

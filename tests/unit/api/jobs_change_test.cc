@@ -166,5 +166,12 @@ TEST_F(Explain, HasEveryPublishedField) {
   EXPECT_EQ(get("/v1/jobs/4096000/explain").status, 404);
 }
 
+TEST_F(ChangeJobs, RetryManyRefusesATimeThatEndsBeforeItBegins) {
+  const Answer answer = post(
+      "/v1/jobs/retry", R"({"biz_type":"order.unpaid","from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z"})");
+  EXPECT_EQ(answer.status, 400) << answer.text;
+  EXPECT_EQ(answer.field(), "from");
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -188,5 +188,28 @@ TEST_F(Leases, SayWhenTheDatabaseIsAway) {
   }
 }
 
+TEST_F(Leases, WhatIsGivenBackIsToldSoThatItsPermitIsFree) {
+  const std::string acked = due_job("a"), nacked = due_job("b");
+  const Json items = lease();
+  EXPECT_EQ(result("ack", named(items[0])), "ok");
+  EXPECT_EQ(result("ack", named(items[0])), "stale");
+  EXPECT_EQ(result("nack", named(items[1])), "ok");
+  std::vector<JobId> ended{std::stoll(items[0]["job_id"].get<std::string>()),
+                           std::stoll(items[1]["job_id"].get<std::string>())};
+  EXPECT_EQ(backend.ended_leases, ended) << "once each";
+}
+
+TEST_F(Leases, WhatIsExtendedIsToldOfTypesWithALimit) {
+  due_job("a");
+  EXPECT_EQ(result("extend", named(lease()[0]), {{"ttr_ms", 1000}}), "ok");
+  EXPECT_TRUE(backend.extended_leases.empty());
+  ASSERT_EQ(call("PUT", "/v1/types/ticket", R"({"handler":{"kind":"pull"},"max_running":5})").status, 200);
+  const std::string id = due_job("b");
+  const Json item = named(lease()[0]);
+  EXPECT_EQ(result("extend", item, {{"ttr_ms", 1000}}), "ok");
+  ASSERT_EQ(backend.extended_leases.size(), 1U);
+  EXPECT_EQ(backend.extended_leases[0].second, std::stoll(id));
+}
+
 }  // namespace
 }  // namespace tocsin

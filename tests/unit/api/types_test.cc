@@ -79,6 +79,55 @@ TEST_F(Types, PasswordsOfBrokersAreNeverShownAndMayBePutBack) {
   }
 }
 
+TEST_F(Types, ValuesOfHeadersAreShownToThoseOnlyWhoMayWriteThem) {
+  ASSERT_EQ(
+      call("PUT", "/v1/types/a", R"({"handler":{"kind":"webhook","url":"http://x/","headers":{"X-Key":"sesame"}}})")
+          .status,
+      201);
+  EXPECT_EQ(get("/v1/types/a").body.at("handler").at("headers").at("X-Key"), "sesame") << "no tokens: everybody may";
+
+  ApiConfig config;
+  config.tokens = *Tokens::from_text(
+      "[[token]]\nname='a'\nrole='admin'\ntoken='admin-0123456789ab'\n"
+      "[[token]]\nname='v'\nrole='viewer'\ntoken='viewer-0123456789ab'\n");
+  Api guarded(backend, std::move(config));
+  const auto ask = [&](const std::string& who, const std::string& method, const std::string& target,
+                       const std::string& body = "") {
+    HttpRequest request;
+    request.method = method;
+    request.target = target;
+    request.authorization = "Bearer " + who + "-0123456789ab";
+    request.content_type = "application/json";
+    std::string text;
+    Admission admission = guarded.router().admit(request);
+    request.body = body;
+    admission.run(std::move(request), Responder([&](HttpResponse response) { text = response.body; }));
+    return text;
+  };
+  for (const char* target : {"/v1/types", "/v1/types/a"}) {
+    EXPECT_EQ(ask("viewer", "GET", target).find("sesame"), std::string::npos) << target;
+    EXPECT_NE(ask("viewer", "GET", target).find(R"("X-Key":"***")"), std::string::npos) << target;
+    EXPECT_NE(ask("admin", "GET", target).find("sesame"), std::string::npos) << target;
+  }
+  const std::string shown = ask("viewer", "GET", "/v1/types/a");
+  EXPECT_NE(ask("admin", "PUT", "/v1/types/a", shown).find("sesame"), std::string::npos) << "what is hidden is kept";
+  std::string more = shown;
+  more.replace(more.find("X-Key"), 5, "X-New");
+  EXPECT_EQ(Json::parse(ask("admin", "PUT", "/v1/types/a", more)).at("field"), "handler.headers.X-New");
+}
+
+TEST_F(Types, APutNeitherPausesNorResumes) {
+  const std::string handler = R"({"handler":{"kind":"noop"},"paused":)";
+  EXPECT_EQ(call("PUT", "/v1/types/a", handler + "true}").field(), "paused");
+  EXPECT_EQ(get("/v1/types/a").status, 404);
+  EXPECT_EQ(call("PUT", "/v1/types/a", handler + "1}").field(), "paused");
+  EXPECT_EQ(call("PUT", "/v1/types/a", handler + "false}").status, 201);
+  ASSERT_EQ(post("/v1/types/a/pause").status, 200);
+  EXPECT_EQ(call("PUT", "/v1/types/a", handler + "false}").field(), "paused");
+  EXPECT_EQ(call("PUT", "/v1/types/a", handler + "true}").body.at("paused"), true);
+  EXPECT_EQ(call("PUT", "/v1/types/a", R"({"handler":{"kind":"noop"}})").body.at("paused"), true);
+}
+
 TEST_F(Types, RefuseBadBodies) {
   const std::pair<std::string, const char*> table[] = {
       {R"({})", "handler"},
@@ -115,10 +164,11 @@ TEST_F(Types, RefuseBadBodies) {
 }
 
 TEST_F(Types, RefuseBadNames) {
-  for (const std::string name : {"a%20b", "a%2Fb", "%C3%A9", "a%0Ab", "%3Cscript%3E"})
+  for (const std::string name : {"a%20b", "a%2Fb", "%C3%A9", "a%0Ab", "%3Cscript%3E", ".", "..", "%2E%2E"})
     EXPECT_EQ(call("PUT", "/v1/types/" + name, R"({"handler":{"kind":"noop"}})").field(), "name") << name;
   EXPECT_EQ(call("PUT", "/v1/types/" + std::string(129, 'a'), R"({"handler":{"kind":"noop"}})").status, 400);
   EXPECT_EQ(call("PUT", "/v1/types/" + std::string(128, 'a'), R"({"handler":{"kind":"noop"}})").status, 201);
+  EXPECT_EQ(call("PUT", "/v1/types/...", R"({"handler":{"kind":"noop"}})").status, 201);
   EXPECT_EQ(call("PUT", "/v1/types/Aa0_.:-", R"({"handler":{"kind":"noop"}})").status, 201);
 }
 

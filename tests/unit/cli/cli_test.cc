@@ -55,6 +55,8 @@ TEST(Cli, BadUsageIsTwoAndSaysWhatIsWrongOnStandardError) {
       {"job", "list", "--limit", "0"},
       {"type", "put", "a"},
       {"nodes", "--url", "ftp://somewhere"},
+      {"nodes", "--url", "foo"},
+      {"nodes", "--url", ""},
       {"nodes", "--config", "/nowhere/tocsin.toml"},
   };
   for (const auto& words : bad) {
@@ -63,6 +65,11 @@ TEST(Cli, BadUsageIsTwoAndSaysWhatIsWrongOnStandardError) {
     EXPECT_EQ(ran.err.rfind("error: ", 0), 0u) << ran.err;
     EXPECT_EQ(ran.out, "");
   }
+}
+
+TEST(Cli, ABadUrlIsNamedWithItsOption) {
+  EXPECT_EQ(run({"nodes", "--url", "foo"}).err.rfind("error: --url: 'foo' is no URL", 0), 0u);
+  EXPECT_EQ(run({"nodes", "--url", "127.0.0.1:1"}).code, 1) << "host and port will do";
 }
 
 TEST(Cli, AServerOutOfReachIsAFailureThatNamesIt) {

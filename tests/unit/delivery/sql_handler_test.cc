@@ -174,5 +174,28 @@ TEST_F(SqlHandlerTest, RefusesSettingsByName) {
   }
 }
 
+TEST_F(SqlHandlerTest, StartsNothingInADatabaseThatItDoesNotHave) {
+  kind_.emplace(FunctionDatabases{.of = [](Shard) { return -1; }, .connect = {}, .name = {}}, 1, "node-a", clock_);
+  EXPECT_EQ(run("done", claimed({"a"}))["a"].kind, Kind::not_started);
+}
+
+TEST_F(SqlHandlerTest, ACheckNamesTheDatabaseThatLacksTheFunction) {
+  FakeDatabase second_database{[this] { return now_; }, 4};
+  FakeBusiness second;
+  kind_.emplace(FunctionDatabases{2, [](Shard) { return 0; },
+                                  [&](int database) {
+                                    return std::make_unique<FakeFunctionStore>(
+                                        database == 0 ? database_ : second_database,
+                                        database == 0 ? business_ : second);
+                                  },
+                                  [](int database) { return "shop_" + std::to_string(database); }},
+                1, "node-a", clock_);
+  const auto error = kind_->check(type_of("done"));
+  ASSERT_TRUE(error);
+  EXPECT_NE(error->message.find("shop_1"), std::string::npos) << error->message;
+  EXPECT_EQ(error->field, "handler.function");
+  kind_.reset();
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -271,5 +271,29 @@ TEST_F(ClaimerTest, NeverHoldsMoreThanTheNodeMayRun) {
   EXPECT_EQ(shared().due.size(), 10'000 - config.max_running);
 }
 
+TEST_F(ClaimerTest, WhatWasNotFiredCountsForNoRate) {
+  BizType type = biz_type(3, "noop");
+  type.rate_per_s = 2;
+  set_types({type});
+  const auto left = [&] { return shared().flow->take(type, 10, Pace::fresh, now).n; };
+  ASSERT_EQ(left(), 0U);
+  for (const bool is_backlog : {false, true}) {
+    now += 1s;
+    if (is_backlog)
+      shared().due.push_backlog({{0, 3}, kStart});
+    else
+      push_due({{1, 3, kStart}, {2, 3, kStart}});
+    store.on_fire = [](auto) { return unavailable(); };
+    store.on_fire_due = [](auto, auto, auto) { return unavailable(); };
+    step();
+    EXPECT_EQ(left(), 2U) << is_backlog;
+  }
+  now += 1s;
+  push_due({{1, 3, kStart}, {2, 3, kStart}});
+  store.on_fire = [](auto) { return in_doubt(); };
+  step();
+  EXPECT_EQ(left(), 0U) << "it may have happened";
+}
+
 }  // namespace
 }  // namespace tocsin

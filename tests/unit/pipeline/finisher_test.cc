@@ -250,5 +250,18 @@ TEST_F(LeaseReaperTest, RestsWhileTheNodeDrains) {
   EXPECT_EQ(store.calls, 0);
 }
 
+TEST_F(FinisherTest, WhatWasHandedOverKeepsThePermitOfALimitedType) {
+  BizType type = biz_type(1);
+  type.max_running = 5;
+  set_types({type});
+  give(claimed(1, 1), Outcome::handed_over());
+  step();
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(shared().flow->used(1), 1U);
+  const Lease lease{1, 10};
+  shared().flow->leases().settle({&lease, 1});
+  EXPECT_EQ(shared().flow->used(1), 0U);
+}
+
 }  // namespace
 }  // namespace tocsin

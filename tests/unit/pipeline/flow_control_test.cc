@@ -1,26 +1,10 @@
 // What a node may start: permits, rates, the room of handlers; and how several nodes share them.
 #include <gtest/gtest.h>
 
-#include <map>
-#include <memory>
-
-#include "pipeline/permit_keeper.h"
-#include "support/fake_sessions.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/permits_bench.h"
 
 namespace tocsin {
 namespace {
-
-BizType limited(int max_running) {
-  BizType type = biz_type(1);
-  type.max_running = max_running;
-  return type;
-}
-BizType paced(double per_s) {
-  BizType type = biz_type(1);
-  type.rate_per_s = per_s;
-  return type;
-}
 
 class FlowControlTest : public ::testing::Test {
  protected:
@@ -152,68 +136,6 @@ TEST_F(FlowControlTest, OnlyLateJobsGoAtTheCatchUpPace) {
 }
 
 // Several nodes on one store ------------------------------------------------------------------------------------------
-
-class PermitsTest : public ::testing::Test {
- protected:
-  struct OneNode final : Clock, FaultPoint {
-    OneNode(PermitsTest& owner, NodeId id)
-        : test(owner), store(owner.database, this, this), keeper({id}, flow, store, events, [this](TypeId) {
-            return Waiting{waiting, 0};
-          }) {
-      keeper.set_waker(&waker);
-      keeper.set_catalog(test.catalog());
-    }
-    MonoTime now() const override { return test.now; }
-    Fate before(const FakeCall&) override {
-      return is_cut_off ? Fate::unavailable : is_late ? Fate::late : Fate::happens;
-    }
-    void working(const FakeCall&) override {}
-    bool after(const FakeCall&) override { return !loses_answers; }
-    void keep(std::function<void()> effect) override { late = std::move(effect); }
-    std::size_t take(std::size_t n) { return flow.take(test.type, n, Pace::fresh, test.now).n; }
-    std::size_t used() { return flow.used(test.type.type_id); }
-
-    struct : Waker {
-      void wake() override { ++n; }
-      int n = 0;
-    } waker;
-    PermitsTest& test;
-    std::size_t waiting = 0;
-    bool is_cut_off = false, is_late = false, loses_answers = false;
-    std::function<void()> late;
-    EventLog events;
-    FlowControl flow;
-    FakePermitStore store;
-    PermitKeeper keeper;
-    MonoTime next{};
-  };
-
-  OneNode& node(NodeId id) {
-    auto& found = nodes[id];
-    if (!found) found = std::make_unique<OneNode>(*this, id);
-    return *found;
-  }
-  std::shared_ptr<const TypeCatalog> catalog() { return std::make_shared<const TypeCatalog>(std::vector{type}); }
-  void pass(Duration time) {
-    for (const MonoTime end = now + time; now < end; now += 50ms)
-      for (auto& [id, each] : nodes)
-        if (now >= each->next) each->next = each->keeper.step(now);
-  }
-  std::size_t running() {
-    std::size_t n = 0;
-    for (auto& [id, each] : nodes) n += each->used();
-    return n;
-  }
-
-  BizType type = limited(6);
-  MonoTime now{1h};
-  FakeDatabase database{[this] { return kStart + now.time_since_epoch(); }, 1};
-  std::map<NodeId, std::unique_ptr<OneNode>> nodes;
-
-  void SetUp() override {
-    database.permits.total_of = [this](TypeId, Limit limit) { return permits_of(type, limit); };
-  }
-};
 
 TEST_F(PermitsTest, OneNodeGetsAllAtOnceAndTwoShareThem) {
   node(1).next = node(1).keeper.step(now);

@@ -241,5 +241,95 @@ TEST_F(Pull, WhoDoesNotWaitGetsWhatIsDueOrAnEmptyAnswer) {
   EXPECT_EQ(empty_answers, std::set<int>{8});
 }
 
+TEST_F(Pull, JobsOfManyLanesAnswerOneConsumerTogether) {
+  for (const Shard shard : {0, 1, 2, 3}) shared().due.push_backlog({{shard, 1}, kStart});
+  ask(7, 1, 5);
+  store.on_claim_due = [this](Lane lane, auto, int limit, auto, auto&) {
+    std::vector<ClaimedJob> out;
+    for (JobId n = 1; n <= std::min(2, limit); ++n) out.push_back(claimed(make_job_id(n, lane.shard), 1));
+    return out;
+  };
+  while (step() <= now && answers.empty()) {
+  }
+  EXPECT_EQ(answers[7].size(), 5U);
+  EXPECT_EQ(store.calls, 3);
+  EXPECT_EQ(running(), 0U);
+  EXPECT_FALSE(shared().due.has_backlog({0, 1}));
+  EXPECT_TRUE(shared().due.has_backlog({2, 1})) << "it may have more";
+  EXPECT_TRUE(shared().due.has_backlog({3, 1}));
+}
+
+TEST_F(Pull, WhatWasGatheredIsHandedOutWhenTheNextLaneFails) {
+  for (const Error& error : {unavailable(), in_doubt()}) {
+    answers.clear();
+    for (const Shard shard : {0, 1}) shared().due.push_backlog({{shard, 1}, kStart});
+    ask(7, 1, 5);
+    store.on_claim_due = [&, n = 0](auto, auto, auto, auto, auto&) mutable -> Result<std::vector<ClaimedJob>> {
+      if (n++ > 0) return error;
+      return std::vector<ClaimedJob>{claimed(1, 1), claimed(2, 1)};
+    };
+    store.on_claimed_with_lane = [](auto&, auto) { return std::vector<ClaimedJob>{}; };
+    step();
+    EXPECT_TRUE(answers.empty());
+    step();
+    EXPECT_EQ(answers[7], (std::vector<JobId>{1, 2}));
+    EXPECT_EQ(shared().polls.demand(1), 0U);
+    if (error.code == ErrorCode::in_doubt) step();
+    EXPECT_EQ(running(), 0U);
+    shared().due.end_backlog({{0, 1}, kStart});
+    shared().due.end_backlog({{1, 1}, kStart});
+  }
+}
+
+TEST_F(Pull, AConsumerDoesNotWaitLongForMoreThanItHas) {
+  for (Shard shard = 0; shard < 20; ++shard) shared().due.push_backlog({{shard, 1}, kStart});
+  ask(7, 1, 100);
+  store.on_claim_due = [this](Lane lane, auto, auto, auto, auto&) {
+    now += 30ms;
+    return std::vector<ClaimedJob>{claimed(make_job_id(1, lane.shard), 1)};
+  };
+  while (answers.empty()) step();
+  EXPECT_GE(answers[7].size(), 2U);
+  EXPECT_LE(answers[7].size(), 4U);
+}
+
+TEST_F(Pull, NoMoreAreLeasedThanMaxRunningUntilSomeAreBack) {
+  BizType type = biz_type(1, "pull");
+  type.max_running = 2;
+  set_types({type});
+  push_due({{1, 1, kStart}, {2, 1, kStart}, {3, 1, kStart}});
+  ask(7, 1, 3);
+  ask(8, 1, 3);
+  win_all_but({});
+  while (step() <= now) {
+  }
+  EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{7, {1, 2}}}));
+  EXPECT_EQ(running(), 0U) << "no memory is held for what is leased";
+  EXPECT_EQ(shared().flow->used(1), 2U);
+  const Lease lease{1, 10};
+  shared().flow->leases().settle({&lease, 1});
+  step();
+  EXPECT_EQ(answers[8], (std::vector<JobId>{3}));
+}
+
+TEST_F(Pull, ARateHoldsForLeases) {
+  BizType type = biz_type(1, "pull");
+  type.rate_per_s = 2;
+  set_types({type});
+  std::vector<Candidate> jobs;
+  for (JobId id = 1; id <= 10; ++id) jobs.push_back({id, 1, kStart});
+  push_due(jobs);
+  ask(7, 1, 10);
+  win_all_but({});
+  step();
+  EXPECT_TRUE(answers.empty());
+  now += 1s;
+  step();
+  EXPECT_EQ(answers[7].size(), 2U);
+  ask(8, 1, 10);
+  step();
+  EXPECT_FALSE(answers.contains(8));
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -56,6 +56,7 @@ class ScriptedStore final : public JobStore {
   std::function<FiredJobs(std::span<const JobId>)> on_fire;
   std::function<FiredJobs(Lane, DueSpan, int)> on_fire_due;
   std::function<Result<std::vector<FinishReply>>(std::span<const FinishRequest>)> on_finish;
+  std::function<Result<std::vector<std::optional<Duration>>>(std::span<const Lease>)> on_leases_left;
   std::function<Result<int>(std::span<const JobId>)> on_bury;
   std::function<Result<int>(Lane, WallTime, int)> on_drop_late;
   int calls = 0;
@@ -79,6 +80,9 @@ class ScriptedStore final : public JobStore {
   }
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string&) override {
     return call(on_finish, requests);
+  }
+  Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override {
+    return call(on_leases_left, leases);
   }
   Result<int> bury(std::span<const JobId> jobs) override { return call(on_bury, jobs); }
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string&) override {
