@@ -204,8 +204,8 @@ Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<c
   return session_.read<std::vector<std::optional<Duration>>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     std::vector<std::optional<Duration>> left(leases.size());
-    for (const auto& row : tx.exec_prepared(session_.prepared("leases_left", sql::leases_left), shards.take(),
-                                            jobs.take(), tokens.take()))
+    for (const auto& row :
+         exec(tx, session_.prepared("leases_left", sql::leases_left), shards.take(), jobs.take(), tokens.take()))
       left[row[0].as<std::size_t>() - 1] = Duration(std::max<std::int64_t>(0, row[1].as<std::int64_t>()));
     return left;
   });
