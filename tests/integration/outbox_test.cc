@@ -217,7 +217,7 @@ TEST(Outbox, WhatTheOtherDatabaseRefusesStaysAndIsCounted) {
 // Deletions from the outbox wait for a lock that the test holds: the moment between the job and the end of its entry.
 class HeldDeletions {
  public:
-  explicit HeldDeletions(const std::string& url) : connection_(url) {
+  explicit HeldDeletions(const std::string& url) : url_(url), connection_(url) {
     pqxx::nontransaction tx(connection_);
     tx.exec(
         "CREATE OR REPLACE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM "
@@ -225,9 +225,21 @@ class HeldDeletions {
         "CREATE TRIGGER hold BEFORE DELETE ON tocsin.outbox FOR EACH ROW EXECUTE FUNCTION public.hold();"
         "SELECT pg_advisory_lock(42)");
   }
-  void release() { pqxx::nontransaction(connection_).exec("SELECT pg_advisory_unlock(42)"); }
+  // REQUIRES: the node that deletes is dead. Its session goes first: the server would finish what it asked for.
+  void release() {
+    EXPECT_TRUE(eventually([this] {
+      pqxx::connection other(url_);
+      return pqxx::nontransaction(other)
+          .exec(
+              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tocsin outbox' AND "
+              "datname = current_database()")
+          .empty();
+    }));
+    pqxx::nontransaction(connection_).exec("SELECT pg_advisory_unlock(42)");
+  }
 
  private:
+  const std::string url_;
   pqxx::connection connection_;
 };
 
@@ -245,6 +257,9 @@ TEST(Outbox, KilledBetweenTheJobAndTheEndOfItsEntryItIsNotMadeTwice) {
   node->kill();
   EXPECT_EQ(both.waiting(0), 3) << "handed over, and still there";
   EXPECT_EQ(both.number(1, "SELECT count(*) FROM tocsin.relayed"), 3);
+  pqxx::connection business(a.url());
+  EXPECT_EQ(state_of("SELECT tocsin.cancel_job(" + std::to_string(*ids.begin()) + ")", business), "TC001")
+      << "it has run";
   // Even retention forgets before the next node comes.
   both.query(1, "DELETE FROM tocsin.job_history");
   held.release();
