@@ -242,7 +242,7 @@ TEST_F(Pull, WhoDoesNotWaitGetsWhatIsDueOrAnEmptyAnswer) {
 }
 
 TEST_F(Pull, JobsOfManyLanesAnswerOneConsumerTogether) {
-  for (const Shard shard : {0, 1, 2, 3}) shared().due.push_backlog({{shard, 1}, kStart});
+  for (Shard shard = 0; shard < 4; ++shard) shared().due.push_backlog({{shard, 1}, kStart});
   ask(7, 1, 5);
   store.on_claim_due = [this](Lane lane, auto, int limit, auto, auto&) {
     std::vector<ClaimedJob> out;
@@ -262,7 +262,7 @@ TEST_F(Pull, JobsOfManyLanesAnswerOneConsumerTogether) {
 TEST_F(Pull, WhatWasGatheredIsHandedOutWhenTheNextLaneFails) {
   for (const Error& error : {unavailable(), in_doubt()}) {
     answers.clear();
-    for (const Shard shard : {0, 1}) shared().due.push_backlog({{shard, 1}, kStart});
+    for (Shard shard = 0; shard < 2; ++shard) shared().due.push_backlog({{shard, 1}, kStart});
     ask(7, 1, 5);
     store.on_claim_due = [&, n = 0](auto, auto, auto, auto, auto&) mutable -> Result<std::vector<ClaimedJob>> {
       if (n++ > 0) return error;
