@@ -116,7 +116,7 @@ TEST_F(Webhooks, WrongSettingsAreRefusedByName) {
     handler.update(settings);
     return Json{{"handler", handler}};
   };
-  Json too_short = webhook({{"timeout_ms", 2000}}), no_delays = webhook({}), negative = webhook({});
+  Json too_short = webhook({{"timeout_ms", 2000}}), no_delays = webhook(Json::object()), negative = no_delays;
   too_short["ttr_ms"] = 1000;
   no_delays["backoff"]["delays_ms"] = Json::array();
   negative["backoff"]["delays_ms"] = {100, -1};

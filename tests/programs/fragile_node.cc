@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <future>
 #include <limits>
-#include <memory>
+#include <new>
 #include <stdexcept>
 
 #include "tocsin/node.h"
@@ -21,8 +21,8 @@ int main(int argc, char** argv) {
   node.handle("throws.odd", [](const Job&) -> Outcome { throw 42; });
   node.handle("greedy", [](const Job& job) -> Outcome {
     const auto size = std::numeric_limits<std::ptrdiff_t>::max() / (1 + job.attempts);
-    const std::unique_ptr<char[]> all(new char[static_cast<std::size_t>(size)]);
-    return all ? Outcome::done() : Outcome::dead("nothing");
+    ::operator delete(::operator new(static_cast<std::size_t>(size)));  // as calls, which no compiler leaves out
+    return Outcome::done();
   });
   node.handle("blocks", [](const Job&) -> Outcome {
     std::promise<void> never;
