@@ -18,7 +18,7 @@ struct NodeConfig {
   std::optional<int> shards;  // at first migration only
   bool migrate_first = false;
   std::size_t max_attribute_bytes = 65536;
-  std::vector<std::string> allow_webhook;  // CIDRs of private addresses that webhooks may call
+  std::vector<std::string> allow_webhook;  // CIDRs of private addresses that webhooks and brokers may be at
   std::string webhook_ca_file;             // PEM, trusted besides the system's own
   int webhook_connections = 256;           // per endpoint
   std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};

@@ -11,7 +11,7 @@ namespace tocsin {
 //
 // Messages are persistent, mandatory, and confirmed by the broker: done means that every queue they were routed to has
 // them, on disk where the queue is durable, and that there was at least one queue.
-Result<Exit> read_amqp_exit(const BizType& type);
+Result<Exit> read_amqp_exit(const BizType& type, const GuardPtr& guard);
 
 // Settings of an entry: url, queue (which must exist), prefetch (1..10000, 500 by default). Fields at fault begin with
 // `path`. What is bad is rejected without requeue, so that the queue's dead letter exchange gets it.

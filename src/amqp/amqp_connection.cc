@@ -64,9 +64,12 @@ Status AmqpConnection::open(const AmqpServer& server, int heartbeat_s) {
   amqp_set_rpc_timeout(state_, &timeout);
   amqp_socket_t* socket = amqp_tcp_socket_new(state_);
   if (!socket) throw std::bad_alloc();
-  if (const int done = amqp_socket_open_noblock(socket, server.host.c_str(), server.port, &timeout);
-      done != AMQP_STATUS_OK)
-    return failure(done);
+  const auto connect = [&](const std::string& address, std::chrono::milliseconds part) -> Status {
+    const timeval wait{part.count() / 1000, part.count() % 1000 * 1000};
+    const int done = amqp_socket_open_noblock(socket, address.c_str(), server.peer.port, &wait);
+    return done == AMQP_STATUS_OK ? Status(Unit{}) : Status(failure(done));
+  };
+  if (Status done = connect_to(server.peer, kConnectTimeout, connect); !done) return done;
   set(fd(), SOL_SOCKET, SO_KEEPALIVE, 1);
   set(fd(), IPPROTO_TCP, TCP_KEEPIDLE, 5);
   set(fd(), IPPROTO_TCP, TCP_KEEPINTVL, 3);

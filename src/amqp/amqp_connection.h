@@ -7,14 +7,14 @@
 #include <string>
 #include <string_view>
 
+#include "broker/peer.h"
 #include "tocsin/clock.h"
 #include "tocsin/error.h"
 
 namespace tocsin {
 
 struct AmqpServer {
-  std::string host;
-  std::uint16_t port = 0;
+  BrokerPeer peer;
   std::string user = "guest", password = "guest";  // what AMQP brokers know from the start
   std::string vhost = "/";
 };

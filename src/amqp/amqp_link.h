@@ -32,6 +32,7 @@ class AmqpLink final : public Link {
     bool is_settled = false;  // confirmed out of order
   };
 
+  void cork(bool is_on);
   void wait(Duration timeout) const;
   Status read(const amqp_frame_t& frame, std::vector<Verdict>& verdicts);
   void returned(const amqp_frame_t& frame);
@@ -41,6 +42,7 @@ class AmqpLink final : public Link {
   const AmqpRoute route_;
   AmqpConnection connection_;
   int wake_ = -1;
+  bool is_corked_ = false;
   std::deque<Sent> sent_;        // in the order of their delivery tags
   std::uint64_t first_tag_ = 1;  // of sent_.front()
   std::string return_reason_;    // a basic.return was read, the header of its message comes next

@@ -18,7 +18,8 @@ class Password {
     if (const auto it = handler_.find("password"); it != handler_.end() && it->is_string()) {
       field_ = "password";
       text_ = it->get<std::string>();
-      for (const char* part : {"bootstrap_servers", "security_protocol", "username"})
+      // The mechanism decides who can read the password on its way.
+      for (const char* part : {"kind", "bootstrap_servers", "security_protocol", "sasl_mechanism", "username"})
         destination_ += handler_.value(part, json()).dump() + '\n';
       return;
     }
@@ -55,7 +56,7 @@ class Password {
   json handler_;
   std::string field_;  // empty: there is no password
   std::string text_;
-  std::string destination_;  // who would get it
+  std::string destination_;  // who would get it, and how
 };
 
 }  // namespace
@@ -73,7 +74,8 @@ std::optional<Problem> restore_password(BizType& type, const BizType* stored) {
   if (!kept.exists())
     return Problem{400, "*** is how a password is shown, not one; there is none stored to keep.", field};
   if (kept.destination() != given.destination())
-    return Problem{400, "*** keeps the stored password only for the same address and user; give the password.", field};
+    return Problem{400, "*** keeps the stored password only for the same address, user and login; give the password.",
+                   field};
   type.handler_json = given.with(kept.text());
   return {};
 }

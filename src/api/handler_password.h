@@ -13,7 +13,7 @@ namespace tocsin {
 std::string with_hidden_password(const std::string& handler_json);
 
 // A hidden password in the handler object gets the one of `stored`, but only when it goes to the same user at the same
-// address: nobody may send a password that he has not seen to a host of his own.
+// address in the same way: nobody may send a password that he has not seen to a host of his own, or in the clear.
 std::optional<Problem> restore_password(BizType& type, const BizType* stored);
 
 }  // namespace tocsin

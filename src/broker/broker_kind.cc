@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "broker/settings.h"
 #include "delivery/event_body.h"
 
 namespace tocsin {
@@ -42,17 +43,25 @@ class BrokerKind::TypeHandler final : public Handler {
   const std::shared_ptr<Publisher> publisher_;
 };
 
-BrokerKind::BrokerKind(std::string name, ExitReader read_exit, const Clock& clock, JobWriter write_job)
-    : name_(std::move(name)), read_exit_(read_exit), clock_(clock), write_job_(std::move(write_job)) {}
+BrokerKind::BrokerKind(std::string name, ExitReader read_exit, GuardPtr guard, const Clock& clock, JobWriter write_job)
+    : name_(std::move(name)),
+      read_exit_(read_exit),
+      guard_(std::move(guard)),
+      clock_(clock),
+      write_job_(std::move(write_job)) {}
 BrokerKind::~BrokerKind() { stop(Duration(0)); }
 
 std::optional<Error> BrokerKind::check(const BizType& type) const {
-  const auto exit = read_exit_(type);
-  return exit ? std::nullopt : std::optional(exit.error());
+  const auto exit = read_exit_(type, guard_);
+  if (!exit) return exit.error();
+  // An address that is spelt out is told now; a name, and whatever stands in the registry, when it is connected to.
+  if (!exit->host.empty() && guard_->refuses_literal(exit->host))
+    return Error{ErrorCode::invalid, kForbiddenPeer, kHandlerPath + "url"};
+  return {};
 }
 
 std::shared_ptr<Handler> BrokerKind::make(const BizType& type) {
-  auto exit = read_exit_(type);
+  auto exit = read_exit_(type, guard_);
   if (!exit) return nullptr;
   auto publisher = std::make_shared<Publisher>(exit->target, exit->make_link, clock_, counts_);
   std::lock_guard lock(mutex_);

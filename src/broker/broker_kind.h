@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/peer.h"
 #include "broker/publisher.h"
 #include "delivery/handler_kind.h"
 
@@ -16,17 +17,19 @@ namespace tocsin {
 struct Exit {
   std::string target;  // names the broker in errors, without secrets
   LinkMaker make_link;
+  std::string host;  // as in the setting `url`; empty: there are several
 };
 
 // Thread: as HandlerKind.
 class BrokerKind final : public HandlerKind {
  public:
   // Error invalid with the field at fault.
-  using ExitReader = Result<Exit> (*)(const BizType& type);
+  using ExitReader = Result<Exit> (*)(const BizType& type, const GuardPtr& guard);
   // A job as JSON text; called on the thread that starts attempts.
   using JobWriter = std::function<std::string(const Job&)>;
 
-  BrokerKind(std::string name, ExitReader read_exit, const Clock& clock, JobWriter write_job);
+  // `guard`: where it may connect to; not null.
+  BrokerKind(std::string name, ExitReader read_exit, GuardPtr guard, const Clock& clock, JobWriter write_job);
   ~BrokerKind() override;  // stop()
 
   std::string name() const override { return name_; }
@@ -40,6 +43,7 @@ class BrokerKind final : public HandlerKind {
 
   const std::string name_;
   const ExitReader read_exit_;
+  const GuardPtr guard_;
   const Clock& clock_;
   const JobWriter write_job_;
   const std::shared_ptr<PublisherCounts> counts_ = std::make_shared<PublisherCounts>();

@@ -131,21 +131,22 @@ Result<AddressGuard> AddressGuard::allowing(const std::vector<std::string>& rang
 
 bool AddressGuard::allows(const ip::address& address) const { return passes(allowed_, bytes_of(address)); }
 
+bool AddressGuard::allows(const sockaddr& address) const {
+  if (address.sa_family == AF_INET)
+    return allows(ip::address_v4(ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr)));
+  if (address.sa_family != AF_INET6) return false;
+  Bytes bytes;
+  std::copy_n(reinterpret_cast<const sockaddr_in6&>(address).sin6_addr.s6_addr, bytes.size(), bytes.begin());
+  return allows(ip::address_v6(bytes));
+}
+
 bool AddressGuard::refuses_literal(const std::string& host) const {
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST;  // asks nobody
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  ip::address address;
-  if (found->ai_family == AF_INET) {
-    address = ip::address_v4(ntohl(reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr.s_addr));
-  } else {
-    Bytes bytes;
-    std::copy_n(reinterpret_cast<const sockaddr_in6*>(found->ai_addr)->sin6_addr.s6_addr, bytes.size(), bytes.begin());
-    address = ip::address_v6(bytes);
-  }
-  return !allows(address);
+  return !allows(*found->ai_addr);
 }
 
 }  // namespace tocsin

@@ -1,7 +1,9 @@
-// Which addresses webhooks may call. Whoever may write a type chooses a URL, and the node's network is not his: without
-// a guard a webhook reads the cloud's metadata service or posts to a database's admin port. What counts is the address
-// that is connected to, after the name was resolved, however either was spelt.
+// Which addresses jobs may go to, by webhook or broker. Whoever may write a type chooses a URL, and the node's network
+// is not his: without a guard a webhook reads the cloud's metadata service or posts to a database's admin port. What
+// counts is the address that is connected to, after the name was resolved, however either was spelt.
 #pragma once
+
+#include <sys/socket.h>
 
 #include <array>
 #include <boost/asio/ip/address.hpp>
@@ -27,6 +29,8 @@ class AddressGuard {
   static Result<AddressGuard> allowing(const std::vector<std::string>& ranges, bool allow_loopback);
 
   bool allows(const boost::asio::ip::address& address) const;
+  // False also for what is neither IPv4 nor IPv6.
+  bool allows(const sockaddr& address) const;
 
   // For hosts that are addresses in any spelling that the resolver knows (2130706433, 0177.0.0.1, [::ffff:a00:1]);
   // false for names, which are judged when they are resolved.

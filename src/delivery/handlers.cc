@@ -7,6 +7,16 @@
 
 namespace tocsin {
 
+namespace {
+
+// In the place of one whose settings have become wrong: for attempts that were claimed before.
+class NoHandler final : public Handler {
+ public:
+  void start(const ClaimedJob&, Finish finish) override { finish(Outcome::not_started(std::chrono::seconds(1))); }
+};
+
+}  // namespace
+
 // The handler of one type across changes of its settings.
 class HandlerRegistry::TypeHandler final : public Handler {
  public:
@@ -37,10 +47,12 @@ class HandlerRegistry::TypeHandler final : public Handler {
     return handler_json_ == type.handler_json && ttr_ == type.ttr;
   }
 
+  // `next` null: the type cannot run here.
   void set(const BizType& type, std::shared_ptr<Handler> next) {
     std::lock_guard lock(mutex_);
-    handler_json_ = type.handler_json;
+    handler_json_ = next ? type.handler_json : "";  // no settings are empty: it is of no type then
     ttr_ = type.ttr;
+    if (!next) next = std::make_shared<NoHandler>();
     current_.swap(next);
   }
 
@@ -103,13 +115,21 @@ Handler* HandlerRegistry::find(const BizType& type) {
 
   HandlerKind* const kind = kind_of(type);
   std::shared_ptr<Handler> made = kind ? kind->make(type) : nullptr;
-  if (!made) return nullptr;
+  const bool can_run = made != nullptr;
   if (known != by_type_.end()) {
     known->second->set(type, std::move(made));
-    return known->second.get();
+    return can_run ? known->second.get() : nullptr;
   }
+  if (!can_run) return nullptr;
   auto handler = std::make_unique<TypeHandler>(type, std::move(made));
   return by_type_.emplace(type.type_id, std::move(handler)).first->second.get();
+}
+
+void HandlerRegistry::let_go(const BizType& type) {
+  std::lock_guard lock(mutex_);
+  const auto known = by_type_.find(type.type_id);
+  HandlerKind* const kind = kind_of(type);
+  if (known != by_type_.end() && kind) known->second->set(type, kind->make(type));
 }
 
 }  // namespace tocsin

@@ -14,7 +14,7 @@
 namespace tocsin {
 
 // Settings are parsed once per (type_id, handler_json), not once per job.
-// Thread: check, find, can_run any; the rest owner only.
+// Thread: check, find, can_run, let_go any; the rest owner only.
 class HandlerRegistry {
  public:
   HandlerRegistry();
@@ -34,11 +34,15 @@ class HandlerRegistry {
   std::optional<Error> check(const BizType& type) const;
 
   // Null: its jobs cannot run here (unknown kind, wrong settings, no function of that name). Valid as long as the
-  // registry; follows later changes of the type.
+  // registry; follows later changes of the type. What the former settings held open is let go.
   Handler* find(const BizType& type);
 
   // A node must not claim jobs of types for which this is false.
   bool can_run(const BizType& type) { return find(type) != nullptr; }
+
+  // The type has been removed: what its handler holds open is closed when its last attempt has ended. A job that came
+  // in before still finds a handler, which opens it again.
+  void let_go(const BizType& type);
 
  private:
   class TypeHandler;

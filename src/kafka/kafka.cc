@@ -30,15 +30,16 @@ std::optional<Error> check(const KafkaProperties& cluster, const std::string& pa
 
 }  // namespace
 
-Result<Exit> read_kafka_exit(const BizType& type) {
+Result<Exit> read_kafka_exit(const BizType& type, const GuardPtr& guard) {
   Settings settings(type.handler_json, kHandlerPath);
   const KafkaProperties cluster = read_kafka_cluster(settings);
   const std::string topic = read_topic(settings, "topic", settings.required_text("topic", kMostTopic));
   if (auto error = settings.end()) return *error;
   if (auto error = check(cluster, kHandlerPath)) return *error;
-  return Exit{shown(cluster), [cluster, topic, timeout = type.ttr * 9 / 10]() -> std::unique_ptr<Link> {
-                return std::make_unique<KafkaLink>(cluster, topic, timeout);
-              }};
+  const auto make_link = [cluster, topic, guard, timeout = type.ttr * 9 / 10]() -> std::unique_ptr<Link> {
+    return std::make_unique<KafkaLink>(cluster, topic, guard, timeout);
+  };
+  return Exit{shown(cluster), make_link, ""};
 }
 
 Result<Entry> read_kafka_entry(const std::string& settings_json, const std::string& path) {

@@ -2,8 +2,10 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/utf8.h"
 
@@ -15,9 +17,10 @@ constexpr std::uint64_t kWakeUp = 1;
 
 }  // namespace
 
-KafkaLink::KafkaLink(KafkaProperties cluster, std::string topic, Duration message_timeout)
+KafkaLink::KafkaLink(KafkaProperties cluster, std::string topic, GuardPtr guard, Duration message_timeout)
     : cluster_(std::move(cluster)),
       topic_(std::move(topic)),
+      guard_(std::move(guard)),
       message_timeout_(std::max(message_timeout, kShortestTimeout)) {}
 
 // What is still in the library's queues was given up: without this it would be sent when nobody expects it any more.
@@ -41,10 +44,14 @@ Status KafkaLink::open(int wake) {
   rd_kafka_conf_set_opaque(conf->get(), this);
   rd_kafka_conf_set_dr_msg_cb(conf->get(), on_delivery);
   rd_kafka_conf_set_error_cb(conf->get(), on_error);
+  rd_kafka_conf_set_connect_cb(conf->get(), connect);
   auto client = make_kafka_client(RD_KAFKA_PRODUCER, std::move(*conf));
   if (!client) return client.error();
   client_ = std::move(*client);
-  if (Status found = check_kafka_topic(client_.get(), topic_); !found) return found;
+  if (Status found = check_kafka_topic(client_.get(), topic_); !found) {
+    if (!was_forbidden_) return found;
+    return Error{found.error().code, found.error().message + ": " + kForbiddenPeer, {}};
+  }
   rd_kafka_queue_t* queue = rd_kafka_queue_get_main(client_.get());
   rd_kafka_queue_io_event_enable(queue, wake_, &kWakeUp, sizeof kWakeUp);
   rd_kafka_queue_destroy(queue);
@@ -100,6 +107,15 @@ void KafkaLink::on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void
   const auto ticket = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(message->_private));
   link->verdicts_->push_back(
       {ticket, message->err == RD_KAFKA_RESP_ERR_NO_ERROR ? "" : rd_kafka_err2str(message->err)});
+}
+
+int KafkaLink::connect(int socket, const sockaddr* address, int size, const char*, void* self) {
+  auto* link = static_cast<KafkaLink*>(self);
+  if (link->guard_ && !link->guard_->allows(*address)) {
+    link->was_forbidden_ = true;
+    return EACCES;
+  }
+  return ::connect(socket, address, static_cast<socklen_t>(size)) == 0 || errno == EINPROGRESS ? 0 : errno;
 }
 
 void KafkaLink::on_error(rd_kafka_t* client, int code, const char* why, void* self) {

@@ -1,9 +1,11 @@
 // Publishes to one topic with the idempotent producer.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "broker/link.h"
+#include "broker/peer.h"
 #include "kafka/kafka_client.h"
 
 namespace tocsin {
@@ -12,7 +14,7 @@ namespace tocsin {
 class KafkaLink final : public Link {
  public:
   // `message_timeout`: after this the library gives a message up.
-  KafkaLink(KafkaProperties cluster, std::string topic, Duration message_timeout);
+  KafkaLink(KafkaProperties cluster, std::string topic, GuardPtr guard, Duration message_timeout);
   ~KafkaLink() override;
 
   Status open(int wake) override;
@@ -23,10 +25,14 @@ class KafkaLink final : public Link {
  private:
   static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
   static void on_error(rd_kafka_t*, int code, const char* why, void* self);
+  // Thread: any, the library's own.
+  static int connect(int socket, const sockaddr* address, int size, const char* id, void* self);
 
   const KafkaProperties cluster_;
   const std::string topic_;
+  const GuardPtr guard_;  // null: any address
   const Duration message_timeout_;
+  std::atomic<bool> was_forbidden_{false};  // some address
   int wake_ = -1;
   std::vector<Verdict>* verdicts_ = nullptr;  // during poll()
   std::vector<Verdict> refused_;              // by send(), told by the next poll()

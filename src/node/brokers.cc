@@ -40,9 +40,11 @@ const std::map<std::string, Kind>& kinds() {
 
 }  // namespace
 
-void add_broker_kinds(HandlerRegistry& registry, const Clock& clock, const BrokerKind::JobWriter& write_job) {
+void add_broker_kinds(HandlerRegistry& registry, const AddressGuard& guard, const Clock& clock,
+                      const BrokerKind::JobWriter& write_job) {
+  const auto shared = std::make_shared<const AddressGuard>(guard);
   for (const auto& [name, kind] : kinds())
-    registry.add(std::make_unique<BrokerKind>(name, kind.read_exit, clock, write_job));
+    registry.add(std::make_unique<BrokerKind>(name, kind.read_exit, shared, clock, write_job));
 }
 
 Result<Entry> read_entry(const std::string& settings_json, std::size_t index) {

@@ -7,8 +7,9 @@
 
 namespace tocsin {
 
-// Their handler kinds.
-void add_broker_kinds(HandlerRegistry& registry, const Clock& clock, const BrokerKind::JobWriter& write_job);
+// Their handler kinds, which connect where the guard lets them.
+void add_broker_kinds(HandlerRegistry& registry, const AddressGuard& guard, const Clock& clock,
+                      const BrokerKind::JobWriter& write_job);
 
 // One of NodeConfig::entries. Error invalid with the field at fault, as "entry[0].url".
 Result<Entry> read_entry(const std::string& settings_json, std::size_t index);

@@ -279,7 +279,7 @@ void Node::Impl::make_handlers(const AddressGuard& guard) {
   handlers_->add(
       std::make_unique<SqlKind>(function_databases(), config_.sql_workers, config_.node_name, process_clock));
   handlers_->add(std::make_unique<WebhookKind>(webhooks, process_clock, wall_now, write_job));
-  add_broker_kinds(*handlers_, process_clock, write_job);
+  add_broker_kinds(*handlers_, guard, process_clock, write_job);
 }
 
 // A function is called in the database of its job.

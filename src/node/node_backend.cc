@@ -167,6 +167,10 @@ Status NodeBackend::refresh_types(TypeStore& registry) {
 
 void NodeBackend::show_types(std::vector<BizType> types) {
   auto all = std::make_shared<const TypeCatalog>(types);
+  for (const auto& before : catalog_.get()->types) {
+    const auto now = all->by_id.find(before->type_id);
+    if (!before->is_removed && (now == all->by_id.end() || now->second->is_removed)) handlers_.let_go(*before);
+  }
   catalog_.set(all);
   metrics_.set_catalog(all);
   show_to_engines(std::move(types));

@@ -22,17 +22,19 @@ int read_database(Settings& settings, const BrokerUrl& url) {
 
 }  // namespace
 
-Result<Exit> read_redis_exit(const BizType& type) {
+Result<Exit> read_redis_exit(const BizType& type, const GuardPtr& guard) {
   Settings settings(type.handler_json, kHandlerPath);
   const BrokerUrl url = settings.required_url("url", "redis", kPort);
-  RedisServer server{url.host, url.port, url.user, url.password, read_database(settings, url)};
+  RedisServer server{{url.host, url.port, guard}, url.user, url.password, read_database(settings, url)};
   RedisStream stream;
   stream.name = settings.text("stream", kMostKeyBytes).value_or(type.name);
   if (stream.name.empty()) settings.fail("stream", "must not be empty");
   stream.maxlen = settings.integer("maxlen", 1, INT64_MAX);
   if (auto error = settings.end()) return *error;
-  return Exit{url.shown,
-              [server, stream]() -> std::unique_ptr<Link> { return std::make_unique<RedisLink>(server, stream); }};
+  const auto make_link = [server, stream]() -> std::unique_ptr<Link> {
+    return std::make_unique<RedisLink>(server, stream);
+  };
+  return Exit{url.shown, make_link, url.host};
 }
 
 }  // namespace tocsin

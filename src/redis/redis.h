@@ -12,6 +12,6 @@ namespace tocsin {
 // Done means that the server has answered the XADD: the entry is in its memory. Whether it survives a crash is the
 // server's setting: with `appendonly yes` and `appendfsync always` it is on disk, with `everysec` up to a second may be
 // lost, and a failover may lose what had not reached the replica.
-Result<Exit> read_redis_exit(const BizType& type);
+Result<Exit> read_redis_exit(const BizType& type, const GuardPtr& guard);
 
 }  // namespace tocsin

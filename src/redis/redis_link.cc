@@ -25,8 +25,12 @@ Error RedisLink::failure() const {
 Status RedisLink::open(int wake) {
   wake_ = wake;
   const timeval timeout{kConnectTimeout.count(), 0};
-  context_.reset(redisConnectWithTimeout(server_.host.c_str(), server_.port, timeout));
-  if (!context_ || context_->err) return failure();
+  const auto connect = [this](const std::string& address, std::chrono::milliseconds part) -> Status {
+    const timeval wait{part.count() / 1000, part.count() % 1000 * 1000};
+    context_.reset(redisConnectWithTimeout(address.c_str(), server_.peer.port, wait));
+    return context_ && !context_->err ? Status(Unit{}) : Status(failure());
+  };
+  if (Status done = connect_to(server_.peer, kConnectTimeout, connect); !done) return done;
   const int fd = context_->fd;
   redisSetTimeout(context_.get(), timeout);
   set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);

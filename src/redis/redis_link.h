@@ -10,12 +10,12 @@
 #include <string>
 
 #include "broker/link.h"
+#include "broker/peer.h"
 
 namespace tocsin {
 
 struct RedisServer {
-  std::string host;
-  std::uint16_t port = 0;
+  BrokerPeer peer;
   std::string user, password;  // a password alone is that of the default user
   int database = 0;
 };

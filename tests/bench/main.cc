@@ -124,7 +124,7 @@ void add_options(CLI::App& app, Options& options) {
       ->option_text("URL");
   app.add_option("--only", options.only,
                  "Only these, separated by commas: " + CLI::detail::join(names, ", ") +
-                     ";\ndepth, snapshot and history run only when they are named")
+                     ";\nbrokers, depth, snapshot and history run only when they are named")
       ->delimiter(',')
       ->check(CLI::IsMember(names))
       ->option_text("NAMES");

@@ -6,8 +6,8 @@ Sizes quick_sizes() {
   Sizes sizes;
   for (std::size_t* n :
        {&sizes.lateness_jobs, &sizes.foreign_jobs, &sizes.drain_jobs, &sizes.batch_jobs, &sizes.cancel_jobs,
-        &sizes.backlog_jobs, &sizes.burst_jobs, &sizes.life_jobs, &sizes.handler_jobs, &sizes.floor_rows,
-        &sizes.floor_commits, &sizes.storm_jobs, &sizes.storm_other_jobs, &sizes.idle_jobs})
+        &sizes.backlog_jobs, &sizes.burst_jobs, &sizes.life_jobs, &sizes.handler_jobs, &sizes.broker_jobs,
+        &sizes.floor_rows, &sizes.floor_commits, &sizes.storm_jobs, &sizes.storm_other_jobs, &sizes.idle_jobs})
     *n /= 10;
   sizes.webhook_jobs /= 2;
   sizes.endpoint_jobs /= 5;
@@ -26,23 +26,15 @@ Sizes quick_sizes() {
 
 const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> all = {
-      {"floors", measure_floors},
-      {"lateness", measure_lateness},
-      {"foreign", measure_foreign, true},
-      {"outbox", measure_outbox, true},
-      {"drain", measure_drain},
-      {"single", measure_single},
-      {"cancel", measure_cancel},
-      {"batch", measure_batch},
-      {"memory", measure_memory},
-      {"webhook", measure_webhook},
-      {"endpoints", measure_endpoints},
-      {"handlers", measure_handlers},
-      {"life", measure_life},
-      {"storm", measure_storm},
-      {"peak", measure_peak},
-      {"depth", measure_depth, true},
-      {"snapshot", measure_snapshot, true},
+      {"floors", measure_floors},         {"lateness", measure_lateness},
+      {"foreign", measure_foreign, true}, {"outbox", measure_outbox, true},
+      {"drain", measure_drain},           {"single", measure_single},
+      {"cancel", measure_cancel},         {"batch", measure_batch},
+      {"memory", measure_memory},         {"webhook", measure_webhook},
+      {"endpoints", measure_endpoints},   {"handlers", measure_handlers},
+      {"brokers", measure_brokers, true}, {"life", measure_life},
+      {"storm", measure_storm},           {"peak", measure_peak},
+      {"depth", measure_depth, true},     {"snapshot", measure_snapshot, true},
       {"history", measure_history, true},
   };
   return all;

@@ -26,6 +26,7 @@ struct Sizes {
   std::size_t burst_jobs = 10'000;
   std::size_t endpoint_jobs = 5'000;
   std::size_t handler_jobs = 30'000;
+  std::size_t broker_jobs = 30'000;
   int endpoint_s = 5;
   std::size_t life_jobs = 50'000;
   std::size_t floor_rows = 100'000;
@@ -66,6 +67,7 @@ void measure_memory(Bench& bench);
 void measure_webhook(Bench& bench);
 void measure_endpoints(Bench& bench);
 void measure_handlers(Bench& bench);
+void measure_brokers(Bench& bench);
 void measure_life(Bench& bench);
 void measure_floors(Bench& bench);
 void measure_storm(Bench& bench);

@@ -1,13 +1,11 @@
 // AMQP against a real RabbitMQ, which is started once for all of these tests.
-#include <set>
-
+#include "brokers/broker_node.h"
 #include "brokers/rabbitmq.h"
-#include "integration/live_node.h"
 
 namespace tocsin {
 namespace {
 
-class Amqp : public LiveNode {
+class Amqp : public BrokerNode {
  protected:
   static void SetUpTestSuite() { broker_ = std::make_unique<RabbitMq>(); }
   static void TearDownTestSuite() { broker_.reset(); }
@@ -20,26 +18,7 @@ class Amqp : public LiveNode {
   void forget_probe() { probe_.reset(); }
 
   Json exit_to(const std::string& queue) {
-    return {{"handler", {{"kind", "amqp"}, {"url", broker().url()}, {"routing_key", queue}}},
-            {"backoff", {{"delays_ms", {100}}}},
-            {"max_attempts", 1000}};
-  }
-  std::vector<std::string> create_many(const std::string& type, int n) {
-    Json jobs = Json::array();
-    for (int i = 0; i < n; ++i)
-      jobs.push_back({{"biz_type", type}, {"biz_id", "b-" + std::to_string(++last_)}, {"delay_ms", i % 500}});
-    const Reply reply = rest().post("/v1/jobs/batch", {{"jobs", jobs}});
-    EXPECT_EQ(reply.status, 201) << reply.text;
-    std::vector<std::string> ids;
-    for (const Json& item : reply.body["items"]) ids.push_back(item["job_id"]);
-    return ids;
-  }
-  std::string first_error(const std::string& id) {
-    const Json errors = job(id)["errors"];
-    return errors.empty() ? "" : errors[0]["message"].get<std::string>();
-  }
-  bool fails_with(const std::string& id, const std::string& reason) {
-    return eventually([&] { return first_error(id).find(reason) != std::string::npos; });
+    return exit_type({{"kind", "amqp"}, {"url", broker().url()}, {"routing_key", queue}});
   }
 
   void start_with_entry(const std::string& queue) {
@@ -52,7 +31,6 @@ class Amqp : public LiveNode {
  private:
   static inline std::unique_ptr<RabbitMq> broker_;
   std::unique_ptr<AmqpProbe> probe_;
-  int last_ = 0;
 };
 
 TEST_F(Amqp, DoneMeansThatTheQueueHasIt) {
@@ -72,7 +50,7 @@ TEST_F(Amqp, DoneMeansThatTheQueueHasIt) {
     EXPECT_EQ(body["data"]["job_id"], message.id);
     EXPECT_TRUE(body.contains("timestamp"));
   }
-  EXPECT_EQ(seen, std::set<std::string>(ids.begin(), ids.end()));
+  EXPECT_EQ(seen, ids);
   EXPECT_NE(rest().get("/metrics").text.find("tocsin_amqp_confirmed_total 300"), std::string::npos);
 }
 
@@ -114,23 +92,38 @@ TEST_F(Amqp, AMissingExchangeAndAWrongPasswordHarmNoOtherType) {
 
 TEST_F(Amqp, ABrokerKilledInMidRunLosesNothingAndRepeatsCarryTheSameId) {
   probe().declare("exit.crash");
-  put_type("crash", exit_to("exit.crash"));
-  put_noop();
-  std::set<std::string> ids;
-  for (const auto& id : create_many("crash", 2000)) ids.insert(id);
-  ASSERT_TRUE(eventually([&] { return count("done") > 200; }));
-  forget_probe();
-  broker().kill();
-  EXPECT_LT(count("done"), 2000) << "killed in the middle";
-  EXPECT_TRUE(becomes(create("noop", 0), "done")) << "others go on";
-  const std::string late = create("crash", 0);
-  EXPECT_TRUE(eventually([&] { return !first_error(late).empty(); })) << "the attempt says why";
-  ids.insert(late);
-  broker().start();
-  ASSERT_TRUE(eventually([&] { return count("done") == 2002; })) << "and the others are delivered";
+  const auto kill = [&] {
+    forget_probe();
+    broker().kill();
+  };
+  const auto ids = survive_an_outage(exit_to("exit.crash"), "amqp://127.0.0.1", kill, [&] { broker().start(); });
   std::set<std::string> seen;
   for (const QueuedMessage& message : probe().take_all("exit.crash")) seen.insert(message.id);
   EXPECT_EQ(seen, ids) << "every job is in the queue, and nothing under another id";
+}
+
+TEST_F(Amqp, ABrokerThatIsAwayAtFirstIsTheReasonAndItsEntriesWait) {
+  probe().declare("exit.early");
+  probe().declare("entry.early");
+  probe().publish("entry.early", entry("noop"), "m-1");
+  probe().wait_for_confirms();
+  forget_probe();
+  broker().kill();
+  start_with_entry("entry.early");
+  waits_for_its_broker(exit_to("exit.early"), "amqp://127.0.0.1", [&] { broker().start(); });
+  EXPECT_TRUE(eventually([&] { return count("done") == 3; })) << "and what lay in the entry";
+}
+
+TEST_F(Amqp, CallsNoAddressOfTheInsideUnlessTold) {
+  probe().declare("exit.inside");
+  Json named = exit_to("exit.inside");
+  named["handler"]["url"] = "amqp://localhost:" + std::to_string(broker().port());
+  may_be_refused_its_address(named);
+}
+
+TEST_F(Amqp, ATypeThatIsRemovedOrChangedKeepsNoConnection) {
+  probe().declare("exit.passing");
+  keeps_no_connection("tocsin_amqp_connections", exit_to("exit.passing"));
 }
 
 TEST_F(Amqp, MessagesOfAnEntryBecomeJobsOnceWhateverIsRepeated) {

@@ -135,8 +135,8 @@ void AmqpProbe::publish(const std::string& queue, const std::string& body, const
   unconfirmed_.insert(++last_tag_);
 }
 
-void AmqpProbe::wait_for_confirms() {
-  while (!unconfirmed_.empty()) {
+void AmqpProbe::wait_for_confirms(std::size_t most) {
+  while (unconfirmed_.size() > most) {
     amqp_frame_t frame;
     if (amqp_simple_wait_frame(state_, &frame) != AMQP_STATUS_OK) throw std::runtime_error("confirms");
     if (frame.frame_type != AMQP_FRAME_METHOD || frame.payload.method.id != AMQP_BASIC_ACK_METHOD) continue;

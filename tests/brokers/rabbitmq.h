@@ -55,8 +55,8 @@ class AmqpProbe {
   void declare(const std::string& queue, const std::map<std::string, std::string>& arguments = {});
   // To the default exchange; persistent.
   void publish(const std::string& queue, const std::string& body, const std::string& id = "");
-  // Returns when the broker has confirmed all that was published: only that survives its death.
-  void wait_for_confirms();
+  // Returns when the broker has confirmed all that was published, but for `most`: only that survives its death.
+  void wait_for_confirms(std::size_t most = 0);
   // Takes one message; nullopt: the queue is empty.
   std::optional<QueuedMessage> take(const std::string& queue);
   std::vector<QueuedMessage> take_all(const std::string& queue);

@@ -14,7 +14,7 @@ class FixedClock final : public Clock {
 class BrokerSettings : public testing::Test {
  protected:
   BrokerSettings() {
-    add_broker_kinds(registry_, clock_, [](const Job&) { return std::string("{}"); });
+    add_broker_kinds(registry_, AddressGuard(), clock_, [](const Job&) { return std::string("{}"); });
   }
 
   // The field at fault, "" when there is none.
@@ -27,6 +27,17 @@ class BrokerSettings : public testing::Test {
     const auto error = registry_.check(type);
     EXPECT_EQ(registry_.can_run(type), !error);
     EXPECT_TRUE(!error || error->message.find("sesame") == std::string::npos);
+    return error ? error->field : "";
+  }
+  // The same of what this node could run, but a type may not ask for.
+  std::string refusal(const std::string& kind, const std::string& more) {
+    BizType type;
+    type.type_id = ++last_;
+    type.name = "order.unpaid";
+    type.handler_kind = kind;
+    type.handler_json = R"({"kind":")" + kind + "\"" + more + "}";
+    EXPECT_TRUE(registry_.can_run(type)) << "what stands in the registry fails with the reason";
+    const auto error = registry_.check(type);
     return error ? error->field : "";
   }
   static std::string entry_fault(const std::string& json) {
@@ -46,10 +57,20 @@ TEST_F(BrokerSettings, AnEntryNeedsAKindThatThereIs) {
   EXPECT_EQ(entry_fault("[]"), "entry[2]");
 }
 
+#if defined(TOCSIN_HAS_AMQP) && defined(TOCSIN_HAS_REDIS)
+TEST_F(BrokerSettings, AddressesOfTheInsideAreRefusedWhenTheTypeIsWritten) {
+  for (const char* host : {"127.0.0.1", "[::1]", "10.1.2.3", "169.254.169.254", "2130706433", "[::ffff:10.0.0.1]"}) {
+    EXPECT_EQ(refusal("amqp", std::string(R"(,"url":"amqp://)") + host + "\""), "handler.url") << host;
+    EXPECT_EQ(refusal("redis", std::string(R"(,"url":"redis://)") + host + "\""), "handler.url") << host;
+  }
+  EXPECT_EQ(refusal("redis", R"(,"url":"redis://localhost")"), "") << "judged when it is resolved";
+}
+#endif
+
 #ifdef TOCSIN_HAS_AMQP
 TEST_F(BrokerSettings, AmqpNamesTheFieldAtFault) {
   EXPECT_EQ(fault("amqp", R"(,"url":"amqp://u:sesame@broker/vhost")"), "");
-  EXPECT_EQ(fault("amqp", R"(,"url":"amqp://[::1]:5672","exchange":"x","routing_key":"k")"), "");
+  EXPECT_EQ(fault("amqp", R"(,"url":"amqp://[2606:4700::1]:5672","exchange":"x","routing_key":"k")"), "");
   for (const char* url : {"", "broker", "http://u:sesame@h", "amqp://", "amqp://:sesame@/", "amqp://h:0",
                           "amqp://h:99999", "amqp://h:-1/", "amqp://u:sesame@h?x=1", "amqp://u:sesame@h/%00"})
     EXPECT_EQ(fault("amqp", R"(,"url":")" + std::string(url) + "\""), "handler.url") << url;

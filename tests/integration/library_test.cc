@@ -50,12 +50,25 @@ TEST(Library, AProgramFindsTheInstalledPackageAndRunsItsHandlers) {
   EXPECT_EQ(shop.wait(), 0) << shop.err();
 }
 
-class FragileNode : public LiveNode {};
+class FragileNode : public LiveNode {
+ protected:
+  void put_cpp(const std::string& name, Json more = Json::object()) {
+    more["handler"] = {{"kind", "cpp"}};
+    put_type(name, more);
+  }
+  static std::unique_ptr<Process> start_fragile(const TestDatabase& database) {
+    return std::make_unique<Process>(std::vector<std::string>{TOCSIN_FRAGILE_NODE, database.url()});
+  }
+  std::int64_t dead_with(const std::string& type, const std::string& error) {
+    return database.number("SELECT count(*) FROM tocsin.job WHERE status = 'dead' AND attempts = 2 AND biz_type = '" +
+                           type + "' AND errors->-1->>'message' LIKE '%" + error + "%'");
+  }
+};
 
 // Every attempt counts, even one that takes its process along: the job dies, the fleet lives.
 TEST_F(FragileNode, AHandlerThatKillsTheProcessEndsDeadAndTheRestGoesOn) {
-  put_type("kills", {{"handler", {{"kind", "cpp"}}}, {"ttr_ms", 300}, {"max_attempts", 3}});
-  put_type("fine", {{"handler", {{"kind", "cpp"}}}});
+  put_cpp("kills", {{"ttr_ms", 100}});
+  put_cpp("fine");
   const std::string killer = create("kills", 0);
   std::vector<std::string> fine;
   for (int i = 0; i < 20; ++i) fine.push_back(create("fine", i * 100));
@@ -63,18 +76,43 @@ TEST_F(FragileNode, AHandlerThatKillsTheProcessEndsDeadAndTheRestGoesOn) {
 
   std::unique_ptr<Process> fragile;
   int deaths = 0;
-  EXPECT_TRUE(eventually([&] {
-    if (fragile && !fragile->is_running()) {
-      EXPECT_EQ(fragile->wait(), 128 + SIGABRT) << fragile->err();
-      ++deaths;
-      fragile.reset();
-    }
-    if (!fragile) fragile = std::make_unique<Process>(std::vector<std::string>{TOCSIN_FRAGILE_NODE, database.url()});
-    return count("dead") == 1 && count("done") == 20;
-  }));
-  EXPECT_EQ(deaths, 3);
+  EXPECT_TRUE(eventually(
+      [&] {
+        if (fragile && !fragile->is_running()) {
+          EXPECT_EQ(fragile->wait(), 128 + SIGABRT) << fragile->err();
+          ++deaths;
+          fragile.reset();
+        }
+        if (!fragile) fragile = start_fragile(database);
+        return count("dead") == 1 && count("done") == 20;
+      },
+      5 * kPatience));
+  EXPECT_EQ(deaths, 16) << "as many as a type has attempts when nothing is said";
   EXPECT_TRUE(fragile->is_running());
-  EXPECT_EQ(database.number("SELECT attempts FROM tocsin.job WHERE job_id = " + killer), 3);
+  EXPECT_EQ(database.number("SELECT attempts FROM tocsin.job WHERE job_id = " + killer), 16);
+}
+
+TEST_F(FragileNode, HandlersThatThrowOrBlockOrWantAllMemoryHurtTheirOwnTypesOnly) {
+  const Json twice = {{"ttr_ms", 500}, {"max_attempts", 2}, {"backoff", {{"delays_ms", {10}}}}};
+  for (const char* name : {"throws", "throws.odd", "greedy", "blocks"}) {
+    put_cpp(name, twice);
+    for (int i = 0; i < 2; ++i) create(name, 0);  // for ever, twice each: all four workers
+  }
+  put_cpp("fine");
+  for (int i = 0; i < 40; ++i) create("fine", i * 100);
+  EXPECT_EQ(node().stop(), 0) << "this node has none of their functions";
+
+  const auto fragile = start_fragile(database);
+  EXPECT_TRUE(eventually([&] { return count("done") == 40 && count("dead") == 8; }));
+  EXPECT_EQ(dead_with("throws", "no such shop"), 2);
+  EXPECT_EQ(dead_with("throws.odd", "no std::exception"), 2);
+  EXPECT_EQ(dead_with("greedy", "bad_alloc"), 2);
+  EXPECT_EQ(dead_with("blocks", ""), 2);
+  EXPECT_EQ(database.number("SELECT max(attempts) FROM tocsin.job WHERE biz_type = 'fine'"), 1);
+  database.query("SELECT tocsin.create_job('fine', 'late', clock_timestamp())");
+  EXPECT_TRUE(eventually([&] { return count("done") == 41; })) << "also when no worker is left";
+  fragile->signal(SIGTERM);
+  EXPECT_EQ(fragile->wait(), 0) << fragile->err();
 }
 
 }  // namespace

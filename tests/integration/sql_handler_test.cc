@@ -169,6 +169,7 @@ TEST_F(SqlHandler, AFunctionCannotLeaveItsRole) {
       {"configures", "PERFORM set_config('role', session_user, true); UPDATE tocsin.job_live SET attempts = 0;"},
       {"commits", "COMMIT;"},
       {"finishes", "DELETE FROM tocsin.job_history;"},
+      {"holds", "EXECUTE 'DECLARE later CURSOR WITH HOLD FOR SELECT 1';"},
       {"drops", "DROP FUNCTION pg_temp.tocsin_call; UPDATE tocsin.job_live SET attempts = 0;"},
   };
   for (const auto& [name, body] : table) {
@@ -178,6 +179,11 @@ TEST_F(SqlHandler, AFunctionCannotLeaveItsRole) {
     EXPECT_EQ(seen(told["job_id"]), 0) << name;
   }
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE status <> 'dead'"), 0);
+}
+
+TEST_F(SqlHandler, AFunctionFindsThePathOfTheFence) {
+  put("tells", "RETURN jsonb_build_object('dead', current_setting('search_path'));");
+  EXPECT_EQ(last_error(ends(create("tells", 0), "dead")), "pg_catalog, pg_temp");
 }
 
 TEST_F(SqlHandler, WhatAFunctionLeavesBehindHasNoPower) {

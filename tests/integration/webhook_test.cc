@@ -110,6 +110,39 @@ TEST_F(Webhooks, SecretsAreHiddenAndStayWhatTheyAreWhenPutBack) {
   EXPECT_EQ(too_many.body["field"], "handler.secret");
 }
 
+TEST_F(Webhooks, WrongSettingsAreRefusedByName) {
+  const auto webhook = [](const Json& settings) {
+    Json handler = {{"kind", "webhook"}, {"url", "http://127.0.0.1:1/"}};
+    handler.update(settings);
+    return Json{{"handler", handler}};
+  };
+  Json too_short = webhook({{"timeout_ms", 2000}}), no_delays = webhook(Json::object()), negative = no_delays;
+  too_short["ttr_ms"] = 1000;
+  no_delays["backoff"]["delays_ms"] = Json::array();
+  negative["backoff"]["delays_ms"] = {100, -1};
+  const std::pair<Json, const char*> table[] = {
+      {webhook({{"url", "ftp://127.0.0.1/"}}), "handler.url"},
+      {webhook({{"url", "http://"}}), "handler.url"},
+      {webhook({{"url", 5}}), "handler.url"},
+      {webhook({{"secret", "no base64"}}), "handler.secret"},
+      {webhook({{"secret", "whsec_no*base64"}}), "handler.secret"},
+      {webhook({{"secret", {kFirstSecret, "whsec_no*base64"}}}), "handler.secret[1]"},
+      {too_short, "handler.timeout_ms"},
+      {no_delays, "backoff.delays_ms"},
+      {negative, "backoff.delays_ms[1]"},
+  };
+  put_webhook("good");
+  for (const auto& [type, field] : table) {
+    for (const char* name : {"new", "good"}) {
+      const Reply reply = rest().put(std::string("/v1/types/") + name, type);
+      EXPECT_EQ(reply.status, 400) << type;
+      EXPECT_EQ(reply.body.value("field", ""), field) << type << reply.text;
+    }
+  }
+  EXPECT_EQ(rest().get("/v1/types/new").status, 404);
+  EXPECT_TRUE(becomes(create("good", 0), "done")) << "as it was";
+}
+
 TEST_F(Webhooks, CallNoAddressOfTheInsideUnlessTold) {
   const std::string token = "webhook-test-token-0123456789", path = testing::TempDir() + "tocsin_webhook_tokens.toml";
   std::ofstream(path) << "[[token]]\nname = \"a\"\nrole = \"admin\"\ntoken = \"" << token << "\"\n";

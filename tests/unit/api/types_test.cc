@@ -128,6 +128,43 @@ TEST_F(Types, APutNeitherPausesNorResumes) {
   EXPECT_EQ(call("PUT", "/v1/types/a", R"({"handler":{"kind":"noop"}})").body.at("paused"), true);
 }
 
+TEST_F(Types, AHiddenPasswordStaysOnlyForTheSameDestinationAndLogin) {
+  const Json stored = {{"kind", "kafka"},
+                       {"bootstrap_servers", "broker:9092"},
+                       {"topic", "t"},
+                       {"security_protocol", "sasl_plaintext"},
+                       {"sasl_mechanism", "SCRAM-SHA-512"},
+                       {"username", "shop"},
+                       {"password", "sesame"}};
+  ASSERT_EQ(call("PUT", "/v1/types/a", Json{{"handler", stored}}.dump()).status, 201);
+  const auto put = [&](const char* field, const Json& value) {
+    Json handler = stored;
+    handler["password"] = "***";
+    value.is_null() ? handler.erase(field) : (handler[field] = value, 1U);
+    return call("PUT", "/v1/types/a", Json{{"handler", handler}}.dump());
+  };
+  for (const auto& [field, value] : {std::pair<const char*, Json>{"bootstrap_servers", "thief:9092"},
+                                     {"security_protocol", "plaintext"},
+                                     {"security_protocol", nullptr},
+                                     {"sasl_mechanism", "PLAIN"},
+                                     {"sasl_mechanism", nullptr},
+                                     {"username", "thief"}}) {
+    const Answer answer = put(field, value);
+    EXPECT_EQ(answer.status, 400) << field;
+    EXPECT_EQ(answer.field(), "handler.password") << field;
+  }
+  EXPECT_EQ(put("topic", "other").status, 200);
+  EXPECT_NE(backend.database.list_types()[0].handler_json.find("sesame"), std::string::npos) << "kept";
+  const auto amqp = [&](const std::string& password, const std::string& host) {
+    return call("PUT", "/v1/types/b",
+                R"({"handler":{"kind":"amqp","url":"amqp://shop:)" + password + "@" + host + R"("}})");
+  };
+  ASSERT_EQ(amqp("sesame", "broker:5672/v").status, 201);
+  for (const char* host : {"broker:5673/v", "broker2:5672/v", "broker/v"})
+    EXPECT_EQ(amqp("***", host).field(), "handler.url") << host;
+  EXPECT_EQ(amqp("***", "broker:5672/other").status, 200) << "the same server";
+}
+
 TEST_F(Types, RefuseBadBodies) {
   const std::pair<std::string, const char*> table[] = {
       {R"({})", "handler"},

@@ -1,5 +1,6 @@
 #include "delivery/address_guard.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 
 namespace tocsin {
@@ -121,6 +122,29 @@ TEST(AddressGuard, KnowsAddressesInEverySpelling) {
   for (const char* host : {"8.8.8.8", "134744072", "2606:4700:4700::1111", "localhost", "example.com", "no.such.name"})
     EXPECT_FALSE(AddressGuard().refuses_literal(host)) << host << ": public, or a name that is judged later";
   EXPECT_FALSE(allowing({}, true).refuses_literal("2130706433"));
+}
+
+TEST(AddressGuard, JudgesWhatSocketsConnectTo) {
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  const auto allows = [](const AddressGuard& guard, const auto& address) {
+    return guard.allows(reinterpret_cast<const sockaddr&>(address));
+  };
+  const AddressGuard guard;
+  ASSERT_EQ(inet_pton(AF_INET, "8.8.8.8", &v4.sin_addr), 1);
+  EXPECT_TRUE(allows(guard, v4));
+  ASSERT_EQ(inet_pton(AF_INET, "10.0.0.1", &v4.sin_addr), 1);
+  EXPECT_FALSE(allows(guard, v4));
+  EXPECT_TRUE(allows(*AddressGuard::allowing({"10.0.0.0/8"}, false), v4));
+  ASSERT_EQ(inet_pton(AF_INET6, "2606:4700::1", &v6.sin6_addr), 1);
+  EXPECT_TRUE(allows(guard, v6));
+  ASSERT_EQ(inet_pton(AF_INET6, "::ffff:127.0.0.1", &v6.sin6_addr), 1);
+  EXPECT_FALSE(allows(guard, v6));
+  sockaddr_in odd = v4;
+  odd.sin_family = AF_UNIX;
+  EXPECT_FALSE(allows(guard, odd));
 }
 
 TEST(AddressGuard, RefusesRangesThatAreNone) {

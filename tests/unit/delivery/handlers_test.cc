@@ -83,9 +83,62 @@ TEST_F(Handlers, FollowsChangesOfATypeUnderTheSamePointer) {
   EXPECT_TRUE(is_done);
 
   EXPECT_FALSE(registry_.can_run(a_type("telegram")));
+  Outcome::Kind late = Outcome::Kind::done;
+  before->start({}, [&](const Outcome& outcome) { late = outcome.kind; });
+  EXPECT_EQ(late, Outcome::Kind::not_started) << "claimed before the change";
+  EXPECT_EQ(registry_.find(a_type("noop")), before) << "and back again";
   BizType other = a_type("noop");
   other.type_id = 2;
   EXPECT_NE(registry_.find(other), before);
+}
+
+// Its handlers hold something open, as those of brokers do.
+class HoldingKind final : public HandlerKind {
+ public:
+  explicit HoldingKind(int& open) : open_(open) {}
+  std::string name() const override { return "holding"; }
+  std::optional<Error> check(const BizType&) const override { return {}; }
+  std::shared_ptr<Handler> make(const BizType&) override { return std::make_shared<Holding>(open_); }
+
+ private:
+  struct Holding final : Handler {
+    explicit Holding(int& all) : open(all) {}
+    ~Holding() override { open -= has_started; }
+    void start(const ClaimedJob&, Finish finish) override {
+      open += !std::exchange(has_started, true);
+      finish(Outcome::done());
+    }
+    int& open;
+    bool has_started = false;
+  };
+  int& open_;
+};
+
+TEST_F(Handlers, LetGoOfWhatNoTypeUses) {
+  int open = 0;
+  registry_.add(std::make_unique<HoldingKind>(open));
+  const auto run = [&](const BizType& type) { registry_.find(type)->start({}, [](const Outcome&) {}); };
+  const BizType type = a_type("holding");
+  run(type);
+  run(type);
+  EXPECT_EQ(open, 1);
+  run(a_type("holding", R"(,"url":"other")"));
+  EXPECT_EQ(open, 1) << "other settings";
+  run(a_type("noop"));
+  EXPECT_EQ(open, 0) << "another kind";
+  run(type);
+  EXPECT_FALSE(registry_.can_run(a_type("telegram")));
+  EXPECT_EQ(open, 0) << "a kind that cannot run here";
+  run(type);
+  registry_.let_go(type);
+  EXPECT_EQ(open, 0) << "removed";
+  run(type);
+  EXPECT_EQ(open, 1) << "what came in before the removal still runs";
+  registry_.let_go(type);
+  BizType stranger = type;
+  stranger.type_id = 77;
+  registry_.let_go(stranger);
+  EXPECT_EQ(open, 0);
 }
 
 }  // namespace

@@ -43,6 +43,28 @@ TEST_F(WebhookToSeveralAddresses, ConnectsOnlyToThoseThatMayBeCalled) {
   EXPECT_EQ(server.connections(), 1);
 }
 
+// A name that resolves to the receiver once, and to somewhere else from then on.
+class RebindingResolver final : public Resolver {
+ public:
+  void resolve(const std::string&, Done done) override {
+    done({}, {boost::asio::ip::make_address(std::exchange(is_first_, false) ? "127.0.0.1" : "127.0.0.2")});
+  }
+
+ private:
+  bool is_first_ = true;
+};
+
+class WebhookToANameThatChanges : public Webhook {
+ protected:
+  WebhookToANameThatChanges() : Webhook({"1.2.3", {.resolver = std::make_shared<RebindingResolver>()}}) {}
+};
+
+TEST_F(WebhookToANameThatChanges, ConnectsToWhatWasJudged) {
+  ScriptedServer server(always(kOk));
+  const Outcome outcome = deliver("http://shop.example:" + std::to_string(server.port()) + "/");
+  EXPECT_EQ(outcome.kind, Kind::done) << outcome.message;
+}
+
 class WebhookToForbiddenAddresses : public Webhook {
  protected:
   WebhookToForbiddenAddresses()
