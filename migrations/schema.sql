@@ -975,6 +975,8 @@ CREATE TABLE tocsin.move (
     changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     counts jsonb,
     is_counted boolean DEFAULT false NOT NULL,
+    thaw_at timestamp with time zone,
+    is_rescued boolean DEFAULT false NOT NULL,
     CONSTRAINT move_check CHECK ((target <> source)),
     CONSTRAINT move_state_check CHECK ((state = ANY (ARRAY['copying'::text, 'switching'::text, 'switched'::text, 'aborting'::text])))
 );
@@ -991,6 +993,9 @@ CREATE TABLE tocsin.node (
     scanned_at timestamp with time zone,
     backend_pid integer,
     backend_start timestamp with time zone,
+    places smallint[],
+    scanned timestamp with time zone[],
+    map_version bigint,
     CONSTRAINT node_state_check CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text])))
 );
 

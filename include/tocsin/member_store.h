@@ -16,15 +16,21 @@ namespace tocsin {
 // Drawn at process start, positive: a restart under an old name is a new node. 0: nobody.
 using NodeId = std::int64_t;
 
+// A database that a node was given.
+struct ScannedPlace {
+  Place place = 0;
+  std::optional<Duration> age;  // since the node's last scan of all its shards there; nullopt: none yet
+};
+
 struct Member {
   NodeId id = 0;
   std::string name;  // for people
   std::string version;
-  bool is_draining = false;          // leaves: takes no shards, and gives up those it has
-  WallTime heartbeat_at{};           // by the database's clock; changes with every heartbeat
-  Duration heartbeat_age{0};         // not negative
-  std::optional<Duration> scan_age;  // since its last scan of all its shards; nullopt: none yet
-  bool is_connected = true;          // the session of its last heartbeat is still there
+  bool is_draining = false;           // leaves: takes no shards, and gives up those it has
+  WallTime heartbeat_at{};            // by the database's clock; changes with every heartbeat
+  Duration heartbeat_age{0};          // not negative
+  std::vector<ScannedPlace> scanned;  // as it told with its last heartbeat, with the time since then
+  bool is_connected = true;           // the session of its last heartbeat is still there
 };
 
 // Replaced as a whole; `version` grows by one each time.
@@ -44,8 +50,9 @@ struct Beat {
   std::string name;
   std::string version;
   bool is_draining = false;
-  std::optional<Duration> scan_age;
+  std::vector<ScannedPlace> scanned;
   std::int64_t known_map = -1;  // version of the map that the node has; -1: none
+  std::int64_t used_map = -1;   // version of the map that all of the node works with; -1: none
   bool wakes_others = false;    // this node's state has changed
 };
 

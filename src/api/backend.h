@@ -33,6 +33,7 @@ struct Readiness {
   bool is_ready = false;
   bool is_degraded = false;                                 // ready, but a part of its work cannot be done
   std::vector<std::pair<std::string, std::string>> checks;  // name -> "ok" or what is wrong
+  std::vector<std::string> warnings;                        // what an operator should mend, though all of it works
 };
 
 // A consumer asks for due jobs of a pull type. All functions may be called on any thread.
@@ -51,8 +52,15 @@ struct NodeInfo {
   std::string state;  // active, draining, or lost: silent for longer than the heartbeat time-out
   std::string version;
   Duration heartbeat_age{0};
-  std::vector<Shard> shards;         // that it scans, in order
-  std::optional<Duration> scan_age;  // since it last scanned them
+  std::vector<Shard> shards;          // that it scans, in order
+  std::vector<ScannedPlace> scanned;  // since it last scanned them, by the database they live in
+};
+
+// A shard on its way to another database.
+struct MoveInfo {
+  Shard shard = 0;
+  Place target = 0;
+  std::string state;  // copying, switching, switched, aborting
 };
 
 // Thread: any.
@@ -103,6 +111,8 @@ class Backend {
   virtual std::optional<int> running(TypeId type) const = 0;
   // As far as this node knows, by name; without any before it has heard of itself.
   virtual std::vector<NodeInfo> nodes() const = 0;
+  // Shards on their way to another database, as far as this node knows.
+  virtual std::vector<MoveInfo> moves() const = 0;
   // Name of the node that scans this shard, as far as this node knows; "" when none does.
   virtual std::string shard_owner(Shard shard) const = 0;
 

@@ -78,9 +78,17 @@ std::optional<std::int64_t> due_soon(const std::vector<DatabaseAnswer<DueSoon>>&
   return {};
 }
 
+// Since the owner last scanned its shards of the database that this one lives in.
+std::optional<std::int64_t> scanned_age(const NodeInfo& owner, Place place) {
+  for (const ScannedPlace& each : owner.scanned)
+    if (each.place == place && each.age) return milliseconds(*each.age);
+  return {};
+}
+
 std::string shards_text(const Backend& backend, const std::vector<Shard>& page,
                         const std::vector<DatabaseAnswer<DueSoon>>& answers) {
   const std::vector<NodeInfo> all = backend.nodes();
+  const std::vector<MoveInfo> moves = backend.moves();
   std::string text;
   JsonWriter out(text);
   out.begin_object().key("items").begin_array();
@@ -88,11 +96,18 @@ std::string shards_text(const Backend& backend, const std::vector<Shard>& page,
     const auto owner = std::ranges::find_if(
         all, [&](const NodeInfo& node) { return std::ranges::binary_search(node.shards, page[i]); });
     const bool is_owned = owner != all.end();
-    out.begin_object().field("shard", page[i]).field("database", backend.database_name(backend.place_of(page[i])));
+    const Place place = backend.place_of(page[i]);
+    out.begin_object().field("shard", page[i]).field("database", backend.database_name(place));
     out.field("node", is_owned ? std::optional(owner->name) : std::nullopt);
-    out.field("scanned_age_ms",
-              is_owned && owner->scan_age ? std::optional(milliseconds(*owner->scan_age)) : std::nullopt);
-    out.field("pending_due_soon", due_soon(answers, page[i])).end_object();
+    out.field("scanned_age_ms", is_owned ? scanned_age(*owner, place) : std::nullopt);
+    out.field("pending_due_soon", due_soon(answers, page[i]));
+    if (const auto move = std::ranges::find(moves, page[i], &MoveInfo::shard); move != moves.end())
+      out.key("move")
+          .begin_object()
+          .field("to", backend.database_name(move->target))
+          .field("state", move->state)
+          .end_object();
+    out.end_object();
   }
   out.end_array().key("next_cursor");
   const bool has_more = !page.empty() && page.back() + 1 < backend.shards();

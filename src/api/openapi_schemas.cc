@@ -145,14 +145,17 @@ std::string_view openapi_schemas() {
 "ShardPage":{"type":"object","required":["items","next_cursor"],"properties":{
   "items":{"type":"array","items":{"type":"object","required":["shard","database","node","scanned_age_ms","pending_due_soon"],"properties":{
     "shard":{"type":"integer"},"database":{"type":"string"},"node":{"type":["string","null"],"description":"That scans it"},
-    "scanned_age_ms":{"type":["integer","null"],"description":"Since its owner last scanned its shards"},
-    "pending_due_soon":{"type":["integer","null"],"description":"Due within 5 s or overdue; counted up to 10000; null when its database did not answer"}}}},
+    "scanned_age_ms":{"type":["integer","null"],"description":"Since its owner last scanned its shards of this database"},
+    "pending_due_soon":{"type":["integer","null"],"description":"Due within 5 s or overdue; counted up to 10000; null when its database did not answer"},
+    "move":{"type":"object","description":"Only of a shard that is moving to another database","required":["to","state"],"properties":{
+      "to":{"type":"string"},"state":{"enum":["copying","switching","switched","aborting"]}}}}}},
   "missing":{"$ref":"#/components/schemas/Missing"},
   "next_cursor":{"type":["string","null"]}}},
 "Health":{"type":"object","required":["status"],"properties":{"status":{"const":"ok"}}},
-"Readiness":{"type":"object","required":["status","checks"],"properties":{
+"Readiness":{"type":"object","required":["status","checks","warnings"],"properties":{
   "status":{"enum":["ready","degraded","not ready"],"description":"degraded: one of several databases cannot be used; answered with 200"},
-  "checks":{"type":"object","additionalProperties":{"type":"string"}}}},
+  "checks":{"type":"object","additionalProperties":{"type":"string"}},
+  "warnings":{"type":"array","items":{"type":"string"},"description":"What an operator should mend, though all of it works"}}},
 "Counts":{"type":"object","required":["pending","running","done","cancelled","dead"],"properties":{
   "pending":{"type":"integer"},"running":{"type":"integer"},"done":{"type":"integer"},"cancelled":{"type":"integer"},"dead":{"type":"integer"}}},
 "Stats":{"type":"object","required":["items","totals","lateness_ms","backlog"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},

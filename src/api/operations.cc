@@ -27,7 +27,9 @@ void ready(const ApiContext& context, const CallPtr& call) {
       .key("checks")
       .begin_object();
   for (const auto& [name, state] : readiness.checks) out.field(name, state);
-  out.end_object().end_object();
+  out.end_object().key("warnings").begin_array();
+  for (const std::string& warning : readiness.warnings) out.value(warning);
+  out.end_array().end_object();
   call->reply(readiness.is_ready ? 200 : 503, std::move(text));
 }
 

@@ -30,6 +30,15 @@ void print_items(const Json& reply) {
     print_objects(std::cout, items, screen_width());
 }
 
+// A move as words, in a column that is there only while there is one.
+void print_shards(const Json& reply) {
+  Json shown = reply;
+  for (Json& item : shown["items"])
+    if (const auto move = item.find("move"); move != item.end())
+      *move = move->value("state", "") + " to " + move->value("to", "");
+  print_items(shown);
+}
+
 void print_stats(const Json& reply) {
   using Align = Column::Align;
   constexpr std::array kStatuses = {"pending", "running", "done", "cancelled", "dead"};
@@ -69,7 +78,7 @@ void print_explanation(const Json& reply) {
 }
 
 int nodes(ReadOptions& options) { return show(options, "/v1/nodes", print_items); }
-int shards(ReadOptions& options) { return show(options, "/v1/shards", print_items); }
+int shards(ReadOptions& options) { return show(options, "/v1/shards", print_shards); }
 int stats(ReadOptions& options) { return show(options, "/v1/stats", print_stats); }
 int explain(ReadOptions& options) {
   return show(options, "/v1/jobs/" + options.job_id + "/explain", print_explanation);

@@ -19,10 +19,17 @@ struct ClusterConfig {
   Duration retry_pause = std::chrono::milliseconds(200);
 
   Duration interval() const { return timeout / 5; }
-  // So long seen silent, and a node counts as dead; its last heartbeat may have been seen one interval late.
+  // So long silent, and a node counts as dead; a beat and what it leads to take their time.
   Duration patience() const { return timeout - interval(); }
-  // When the session that wrote the last heartbeat is gone too. No less: a lost connection is made again in less time.
-  Duration timeout_without_session() const { return timeout / 2; }
+  // When the session that wrote the last heartbeat is gone too. No less: who lives notices with the next heartbeat, at
+  // the latest an interval after the last one, that its connection is lost, and makes another at once. Who was not
+  // heard since this node itself was cut off may have been so, too, and be slower to come back.
+  Duration timeout_without_session() const { return interval() + timeout / 10; }
+  Duration patience_with(bool is_connected, bool is_heard) const {
+    return is_connected ? patience() : is_heard ? timeout_without_session() : long_silence();
+  }
+  // Who was silent for so long is as good as new; who heard nothing for so long judges nobody.
+  Duration long_silence() const { return timeout / 2; }
   // So long without a heartbeat it has missed one: it keeps its shards and is given none.
   Duration hesitation() const { return timeout * 3 / 10; }
   // It stops by itself a little before the others act on its silence.

@@ -1,6 +1,7 @@
 #include "cluster/heartbeat.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tocsin {
 
@@ -20,12 +21,15 @@ MonoTime Heartbeat::step(MonoTime now) {
   const auto known = view_.get();
   const bool is_draining = is_draining_;
   // Told once: every node hears it, this one too.
-  auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scan_age(now),
-                            known ? known->map.version : -1, is_draining && !is_leave_told_});
+  auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scanned(now),
+                            known ? known->map.version : -1, hooks_.used_map(), is_draining && !is_leave_told_});
   if (!reply) {
     events_.failed(name(), reply.error());
-    return next_ = now + config_.retry_pause;
+    was_deaf_ = true;
+    // A connection that was lost is made again at once.
+    return next_ = std::exchange(was_answered_, false) ? now : now + config_.retry_pause;
   }
+  was_answered_ = true;
   next_ = reply->answered + config_.interval();  // take() may want it earlier
   is_leave_told_ = is_draining;
   const MonoTime asked = reply->asked;
@@ -38,7 +42,8 @@ MonoTime Heartbeat::step(MonoTime now) {
 ClusterView Heartbeat::take(BeatReply reply) {
   const auto known = view_.get();
   // Who could not hear must not judge: silence is counted anew. So an outage of the database kills nobody.
-  if (known && reply.answered - known->answered >= config_.timeout_without_session()) seen_.clear();
+  const Duration unheard = known ? reply.answered - known->answered : Duration::max();
+  if (std::exchange(was_deaf_, false) || unheard >= config_.long_silence()) seen_.clear();
   ClusterView view;
   view.answered = reply.answered;
   view.map = reply.map ? *std::move(reply.map) : known ? known->map : ShardMap{};
@@ -50,14 +55,14 @@ ClusterView Heartbeat::take(BeatReply reply) {
                                 : before->second;
     if (now.heartbeat_at != member.heartbeat_at) {
       // Who comes back from a long silence is as good as new.
-      if (reply.answered - now.changed >= config_.timeout_without_session()) now.steady_since = reply.answered;
+      if (reply.answered - now.changed >= config_.long_silence()) now.steady_since = reply.answered;
       now.heartbeat_at = member.heartbeat_at;
-      now.changed = reply.answered;
+      // It came since this node last looked; the database's clock tells when, and can be wrong by no more than that.
+      now.changed = reply.answered - std::min(member.heartbeat_age, unheard);
       now.is_heard = true;
     }
     // Look again as soon as the silence of this one is long enough.
-    const MonoTime dead_at =
-        now.changed + (member.is_connected ? config_.patience() : config_.timeout_without_session());
+    const MonoTime dead_at = now.changed + config_.patience_with(member.is_connected, now.is_heard);
     if (dead_at > reply.answered) next_ = std::min(next_, dead_at);
     view.members.push_back(
         {std::move(member), reply.answered - now.changed, reply.answered - now.steady_since, now.is_heard});

@@ -17,8 +17,9 @@ namespace tocsin {
 class Heartbeat final : public Stage {
  public:
   struct Hooks {
-    std::function<std::optional<Duration>(MonoTime now)> scan_age;
-    std::function<void(MonoTime)> trusted_until;  // the others leave this node its shards until then
+    std::function<std::vector<ScannedPlace>(MonoTime now)> scanned;  // of every database that this node was given
+    std::function<void(MonoTime)> trusted_until;                     // the others leave this node its shards until then
+    std::function<std::int64_t()> used_map;                          // version of the map that this node works with
   };
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
@@ -54,6 +55,8 @@ class Heartbeat final : public Stage {
   std::map<NodeId, Seen> seen_;
   MonoTime next_{};
   bool is_leave_told_ = false;
+  bool was_answered_ = true;
+  bool was_deaf_ = false;  // since the last view: a heartbeat failed
   std::atomic<bool> is_requested_{true};
   std::atomic<bool> is_draining_{false};
 };

@@ -15,6 +15,7 @@ MonoTime ShardOwner::step(MonoTime) {
     places_ = view->map.places;
     hooks_.owned(owned_, view->map);
   }
+  used_map_ = view->map.version;
 
   std::vector<NodeId> before = view->map.owners;
   before.resize(static_cast<std::size_t>(config_.shards));
@@ -33,8 +34,7 @@ std::vector<Peer> ShardOwner::peers(const ClusterView& view) const {
   std::vector<Peer> peers;
   for (const auto& [member, silent_for, steady_for, is_heard] : view.members) {
     if (member.is_draining) continue;
-    const Duration patience = member.is_connected ? config_.patience() : config_.timeout_without_session();
-    if (silent_for >= patience) continue;
+    if (silent_for >= config_.patience_with(member.is_connected, is_heard)) continue;
     const Standing standing = !is_heard || silent_for >= config_.hesitation() ? Standing::keeps
                               : steady_for < config_.timeout                  ? Standing::newcomer
                                                                               : Standing::shares;

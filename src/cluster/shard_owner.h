@@ -1,9 +1,10 @@
 // Keeps the shard map in step with the members, and this node's shards in step with the map.
 //
 // Every node proposes what assign_shards() makes of the map and of the members that it sees; the store takes the first
-// proposal for each version. Thread: owner only.
+// proposal for each version. Thread: owner only, but where it says any.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <vector>
 
@@ -28,6 +29,8 @@ class ShardOwner final : public Stage {
   const char* name() const override { return "shard_owner"; }
   // Woken by the heartbeat, after every news.
   MonoTime step(MonoTime now) override;
+  // Version of the map that the node was last told to work with; -1: none yet. Thread: any.
+  std::int64_t used_map() const { return used_map_; }
 
  private:
   std::vector<Peer> peers(const ClusterView& view) const;
@@ -39,6 +42,7 @@ class ShardOwner final : public Stage {
   const Hooks hooks_;
   std::vector<Shard> owned_;
   std::vector<Place> places_;
+  std::atomic<std::int64_t> used_map_{-1};
   std::shared_ptr<const ClusterView> judged_;
 };
 

@@ -46,8 +46,12 @@ DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, 
       engine_(config_.engine, {}, make_stores(config_.claimers + 1), std::move(find_handler), events, true_random(),
               std::move(polls)) {
   std::vector<Waker*> wakers;
+  const auto on_step = [this](const char* stage, Duration took) {
+    config_.on_step(stage, took);
+    if (is_stopping_) tell();
+  };
   for (Stage* stage : engine_.stages()) {
-    loops_.push_back(std::make_unique<LoopThread>(*stage, clock_, config_.on_step));
+    loops_.push_back(std::make_unique<LoopThread>(*stage, clock_, on_step));
     wakers.push_back(loops_.back().get());
   }
   engine_.set_wakers(wakers);
@@ -75,15 +79,21 @@ void DatabaseEngine::start() {
   listener_ = std::thread([this] { or_abort("listener", [this] { listen(); }); });
 }
 
+void DatabaseEngine::tell() {
+  { std::lock_guard lock(mutex_); }  // who is about to wait has looked before, or waits
+  changed_.notify_all();
+}
+
+bool DatabaseEngine::drained_by(MonoTime deadline) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, std::chrono::steady_clock::time_point(deadline.time_since_epoch()),
+                             [this] { return engine_.is_drained(); });
+}
+
 bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) {
   if (is_stopping_.exchange(true)) return true;
+  tell();
   engine_.begin_drain();
-  const auto drained_by = [this](MonoTime deadline) {
-    // The last outcome is written by the finisher on its own thread; nothing announces it, and nobody waits for this
-    // poll.
-    while (!engine_.is_drained() && clock_.now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    return engine_.is_drained();
-  };
   bool is_drained = drained_by(clock_.now() + grace);
   if (!is_drained) {
     abandon();
@@ -107,7 +117,8 @@ void DatabaseEngine::listen() {
     if (!heard) {
       is_listening_ = false;
       events_.failed("listener", heard.error());
-      for (int i = 0; i < 5 && !is_stopping_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kListenSlice, [this] { return is_stopping_.load(); });
       continue;
     }
     if (heard->is_deaf) {

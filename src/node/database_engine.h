@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -55,6 +57,9 @@ class DatabaseEngine {
   JobStore& new_finisher_store();
   EngineStores make_stores(int claimers);
   void listen();
+  // Waits until nothing that was claimed is left. False: the time is over.
+  bool drained_by(MonoTime deadline);
+  void tell();
 
   const DatabaseEngineConfig config_;
   const Clock& clock_;
@@ -67,6 +72,8 @@ class DatabaseEngine {
   Engine engine_;
   std::vector<std::unique_ptr<LoopThread>> loops_;
   std::thread listener_;
+  std::mutex mutex_;
+  std::condition_variable changed_;  // while it stops: a stage has made a step; and that it stops
   std::atomic<bool> is_stopping_{false};
   std::atomic<bool> is_listening_{false};
 };

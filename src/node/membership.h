@@ -1,26 +1,30 @@
-// This node's place in the cluster: heartbeat and shard owner, with their threads and connections.
+// This node's place in the cluster: heartbeat, shard owner and, of several databases, the watch over moves, with their
+// threads and connections.
 #pragma once
 
 #include "cluster/heartbeat.h"
 #include "cluster/shard_owner.h"
 #include "node/loop_thread.h"
+#include "node/move_watch.h"
 #include "postgres/pg_member_store.h"
 
 namespace tocsin {
 
-// Thread: owner only, except request(), drain() and view() (any).
+// Thread: owner only, except request(), drain(), view() and moves() (any).
 class Membership {
  public:
   struct Hooks {
-    Heartbeat::Hooks heartbeat;
+    std::function<std::vector<ScannedPlace>(MonoTime now)> scanned;  // as Heartbeat's
+    std::function<void(MonoTime)> trusted_until;
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
     LoopThread::OnStep on_step;
   };
-  Membership(const ClusterConfig& config, const SessionConfig& session, const Clock& clock, EventSink& events,
-             Hooks hooks);
+  // `databases`: those of this node, home first.
+  Membership(const ClusterConfig& config, const std::vector<OpenDatabase>& databases, const Clock& clock,
+             EventSink& events, Hooks hooks);
   ~Membership() { stop(); }
 
-  void start() { heartbeat_loop_.start(), owner_loop_.start(); }
+  void start();
   // Somebody told that the members have changed.
   void request() { heartbeat_.request(); }
   // Gives up its shards; heartbeats go on.
@@ -30,6 +34,8 @@ class Membership {
 
   // nullptr before the first heartbeat was answered.
   std::shared_ptr<const ClusterView> view() const { return view_.get(); }
+  // Shards on their way to another database, as home said a moment ago.
+  std::vector<ShardMove> moves() const;
 
  private:
   const ClusterConfig config_;
@@ -40,6 +46,8 @@ class Membership {
   Heartbeat heartbeat_;
   ShardOwner owner_;
   LoopThread heartbeat_loop_, owner_loop_;
+  std::optional<MoveWatch> moves_;  // where shards can move
+  std::optional<LoopThread> moves_loop_;
   bool is_stopped_ = false;
 };
 

@@ -163,8 +163,7 @@ Status Node::Impl::open() {
   }
   auto open = open_databases(config_);
   if (!open) return open.error();
-  for (const auto& lines : {open->warnings, open->notices})
-    for (const std::string& line : lines) spdlog::warn("{}", line);
+  for (const std::string& line : open->notices) spdlog::warn("{}", line);
   open_ = std::move(*open);
   return Unit{};
 }
@@ -188,8 +187,8 @@ Status Node::Impl::bring_up() {
   for (const RegisteredDatabase& known : open_.registry.databases) names[known.place] = known.name;
   for (const OpenDatabase& each : open_.databases) names[each.place] = each.name;
   backend_ = std::make_unique<NodeBackend>(
-      NodeState{config_.node_name, id_, config_.heartbeat_timeout, open_.shards, names, open_.warnings}, process_clock,
-      metrics_, *handlers_, databases_, *polls_, *membership_, *permits_, open_.registry.map);
+      NodeState{config_.node_name, id_, config_.heartbeat_timeout, open_.shards, names}, process_clock, metrics_,
+      *handlers_, databases_, *polls_, *membership_, *permits_, open_.registry.map);
   if (auto done = make_entries(); !done) return done;
   add_gauges();
   handlers_->on_room_change([this] { backend_->reread_room(); });
@@ -245,13 +244,17 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.max_running = part(engine.max_running, std::size_t{64});
   engine.max_running_per_type = part(engine.max_running_per_type, std::size_t{32});
   const auto check = [this, place = open.place](Session& session) -> Status {
-    if (place == 0) return Unit{};
-    // Shards may have moved since the start.
-    SessionConfig home_config = session.config();
-    home_config.url = open_.databases.front().url;
-    Session home(home_config);
-    const auto registry = read_registry(home);
-    return check_database(session, registry ? *registry : open_.registry, place, open_.shards);
+    if (place != 0) {
+      // Shards may have moved since the start.
+      SessionConfig home_config = session.config();
+      home_config.url = open_.databases.front().url;
+      Session home(home_config);
+      const auto registry = read_registry(home);
+      auto fits = check_database(session, registry ? *registry : open_.registry, place, open_.shards);
+      if (!fits) return fits;
+    }
+    if (const auto warnings = server_warnings(session.config())) backend_->warn_of(place, *warnings);
+    return Unit{};
   };
   const auto reload = [this](Database& database, TypeStore& store) {
     return database.is_home() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
@@ -334,13 +337,10 @@ void Node::Impl::make_membership() {
   // Home's silence cuts off home's engine alone. The others go on with the map as it is known: should this node be the
   // only one that cannot reach home, others scan its shards too, and the claims decide.
   Engine& at_home = databases_.front()->engine().engine();
-  SessionConfig session;
-  session.url = open_.databases.front().url;
-  session.application = "tocsin membership";
   membership_ = std::make_unique<Membership>(
-      cluster, session, process_clock, metrics_,
-      Membership::Hooks{{[this](MonoTime now) { return backend_->scan_age(now); },
-                         [&at_home](MonoTime until) { at_home.trust_until(until); }},
+      cluster, open_.databases, process_clock, metrics_,
+      Membership::Hooks{[this](MonoTime now) { return backend_->scanned(now); },
+                        [&at_home](MonoTime until) { at_home.trust_until(until); },
                         [this](const std::vector<Shard>& mine, const ShardMap& map) {
                           spdlog::info("scans {} shards", mine.size());
                           backend_->take_shards(mine, map);

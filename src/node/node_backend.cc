@@ -1,5 +1,7 @@
 #include "node/node_backend.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <iterator>
 #include <tuple>
@@ -283,8 +285,18 @@ void NodeBackend::check_map(Readiness& out) const {
   }
 }
 
+void NodeBackend::warn_of(Place place, const std::vector<std::string>& warnings) {
+  std::lock_guard lock(warnings_mutex_);
+  for (const std::string& warning : warnings) {
+    const std::string text = "database " + database_name(place) + ": " + warning;
+    if (std::ranges::find(warnings_, text) != warnings_.end()) continue;
+    spdlog::warn("{}", text);
+    warnings_.push_back(text);
+  }
+}
+
 Readiness NodeBackend::readiness() const {
-  Readiness out{true, false, {}};
+  Readiness out{true, false, {}, {}};
   check_databases(out);
   check_map(out);
   out.checks.emplace_back("accepting", is_draining_ ? "draining" : "ok");
@@ -307,8 +319,8 @@ Readiness NodeBackend::readiness() const {
   // Not fatal: the scan alone finds every job within a second.
   out.checks.emplace_back("notifications",
                           is_listening ? "ok" : "not listening: jobs created elsewhere may be up to a second late");
-  for (std::size_t i = 0; i < state_.warnings.size(); ++i)
-    out.checks.emplace_back("warning " + std::to_string(i + 1), state_.warnings[i]);
+  std::lock_guard lock(warnings_mutex_);
+  out.warnings = warnings_;
   return out;
 }
 
@@ -345,17 +357,10 @@ std::optional<int> NodeBackend::running(TypeId type) const {
   return known ? permits_.running(*known) : std::nullopt;
 }
 
-// Of all databases that have shards of this node: the oldest.
-std::optional<Duration> NodeBackend::scan_age(MonoTime now) const {
-  Duration oldest{0};
-  for (const auto& database : databases_) {
-    if (!database->is_home() && database->shards() == 0) continue;
-    const auto age = database->shared().scan_age(now);
-    if (!age && database->is_answering()) return {};
-    if (!age) continue;
-    oldest = std::max(oldest, *age);
-  }
-  return oldest;
+std::vector<ScannedPlace> NodeBackend::scanned(MonoTime now) const {
+  std::vector<ScannedPlace> scanned;
+  for (const auto& database : databases_) scanned.push_back({database->place(), database->shared().scan_age(now)});
+  return scanned;
 }
 
 std::vector<NodeInfo> NodeBackend::nodes() const {
@@ -374,11 +379,19 @@ std::vector<NodeInfo> NodeBackend::nodes() const {
     info.state = info.heartbeat_age >= state_.heartbeat_timeout ? "lost" : member.is_draining ? "draining" : "active";
     for (std::size_t shard = 0; shard < view->map.owners.size(); ++shard)
       if (view->map.owners[shard] == member.id) info.shards.push_back(static_cast<Shard>(shard));
-    if (member.scan_age) info.scan_age = *member.scan_age + since;
-    if (member.id == state_.node_id) info.scan_age = scan_age(now);
+    info.scanned = member.id == state_.node_id ? scanned(now) : member.scanned;
+    if (member.id != state_.node_id)
+      for (ScannedPlace& each : info.scanned)
+        if (each.age) *each.age += since;
   }
   std::ranges::sort(nodes, {}, [](const NodeInfo& info) { return std::tie(info.name, info.id); });
   return nodes;
+}
+
+std::vector<MoveInfo> NodeBackend::moves() const {
+  std::vector<MoveInfo> moves;
+  for (const ShardMove& each : membership_.moves()) moves.push_back({each.shard, each.target, to_string(each.state)});
+  return moves;
 }
 
 std::string NodeBackend::shard_owner(Shard shard) const {

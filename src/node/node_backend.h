@@ -24,7 +24,6 @@ struct NodeState {
   Duration heartbeat_timeout{0};
   int shards = 0;
   std::map<Place, std::string> database_names;  // of all that are registered, this node's or not
-  std::vector<std::string> warnings;            // what an operator should see in /readyz
 };
 
 // Home first; they outlive the backend.
@@ -40,8 +39,8 @@ class NodeBackend final : public Backend {
 
   // This node's shards from now on, and where all shards live.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
-  // Since the last scan of all this node's shards that can be scanned. nullopt: not yet.
-  std::optional<Duration> scan_age(MonoTime now) const;
+  // Since the last scan of all this node's shards, by database.
+  std::vector<ScannedPlace> scanned(MonoTime now) const;
   // Reads the registry and lets the engine and the API see it, unless somebody read it later and was faster.
   Status refresh_types(TypeStore& registry);
   // Jobs of the type that are due here and could start; of a pull type for whom consumers ask here.
@@ -49,6 +48,8 @@ class NodeBackend final : public Backend {
   // A handler has use for more jobs than before, or for fewer.
   void reread_room();
   void start_draining() { is_draining_ = true; }
+  // What an operator should know of this database: into the log, and to be seen in /readyz.
+  void warn_of(Place place, const std::vector<std::string>& warnings);
   // Before the databases stop: what waits for a moving shard is tried once more.
   void stop_second_tries() {
     if (second_tries_) second_tries_->stop();
@@ -76,6 +77,7 @@ class NodeBackend final : public Backend {
   std::string hold_reason(const Job& job) const override;
   std::optional<int> running(TypeId type) const override;
   std::vector<NodeInfo> nodes() const override;
+  std::vector<MoveInfo> moves() const override;
   std::string shard_owner(Shard shard) const override;
   std::vector<Place> places() const override;
   Place place_of(Shard shard) const override;
@@ -114,6 +116,8 @@ class NodeBackend final : public Backend {
   std::atomic<std::uint64_t> type_reads_{0};
   std::mutex types_mutex_;
   std::uint64_t types_shown_ = 0;  // guarded by types_mutex_
+  mutable std::mutex warnings_mutex_;
+  std::vector<std::string> warnings_;  // guarded by warnings_mutex_
   Latest<ShardPlaces> places_;
   std::atomic<bool> is_draining_{false};
   std::optional<SecondTries> second_tries_;  // where shards may move

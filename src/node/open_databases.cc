@@ -106,12 +106,6 @@ Status refuse_missing(const OpenDatabases& open) {
   return Unit{};
 }
 
-void look_for_warnings(OpenDatabases& open, const std::string& url, const std::string& name) {
-  const auto warnings = server_warnings(session_of(url));
-  if (!warnings) return;  // it will be heard of otherwise
-  for (const std::string& warning : *warnings) open.warnings.push_back("database " + name + ": " + warning);
-}
-
 // Everything but home. Those that answer first: they leave fewer to choose from for those that do not.
 Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Session>& sessions) {
   std::vector<const Named*> silent;
@@ -128,7 +122,6 @@ Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Sess
     if (auto done = check_database(sessions[i + 1], open.registry, place, open.shards); !done)
       return about(named.address, done.error());
     open.databases.push_back({place, (*known)->name, named.address, named.given.url});
-    look_for_warnings(open, named.given.url, (*known)->name);
   }
   for (const Named* named : silent) {
     const auto known = guess(open.registry, *named, open.databases, silent.size() == 1);
@@ -192,12 +185,11 @@ Result<OpenDatabases> open_databases(const NodeConfig& config) {
   if (!installed) return about(home.address, installed.error());
   auto registry = read_registry(sessions.front());
   if (!registry) return about(home.address, registry.error());
-  OpenDatabases open{installed->shards, std::move(*registry), {}, {}, {}};
+  OpenDatabases open{installed->shards, std::move(*registry), {}, {}};
   const RegisteredDatabase* known = open.registry.at(0);
   // A lone home need not be registered.
   std::string name = known ? known->name : home.address.substr(home.address.rfind('/') + 1);
   open.databases.push_back({0, name, home.address, home.given.url});
-  look_for_warnings(open, home.given.url, name);
   if (auto done = open_others(open, std::span(*all).subspan(1), sessions); !done) return done.error();
   if (auto done = refuse_missing(open); !done) return done.error();
   return open;

@@ -23,7 +23,6 @@ struct OpenDatabases {
   int shards = 0;
   Registry registry;
   std::vector<OpenDatabase> databases;  // home first
-  std::vector<std::string> warnings;    // worth a line in the log and in /readyz
   std::vector<std::string> notices;     // worth a line in the log
 };
 

@@ -15,15 +15,18 @@ constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kCloseLook = std::chrono::milliseconds(5);
 constexpr std::int64_t kClose = 1 << 20;  // bytes of log that a target applies in a moment
 constexpr int kSwitchTries = 100;
-// Nodes hear of the new map at once; one whose notification was lost reads it with its next heartbeat.
-constexpr auto kMapSpreads = std::chrono::seconds(3);
+constexpr auto kMostTrouble = std::chrono::minutes(1);
+constexpr auto kProgress = std::chrono::seconds(10);   // what ran for so long has not just failed again
+constexpr auto kNodesHear = std::chrono::seconds(30);  // many heartbeats
+constexpr auto kSign = kThawLease / 4;
+constexpr auto kStalled = std::chrono::seconds(10);  // PostgreSQL tries again every five
 
-SessionConfig session_of(const OpenDatabase& database) {
+SessionConfig session_of(const OpenDatabase& database, std::optional<Shard> shard) {
   SessionConfig session;
   session.url = database.url;
-  session.application = "tocsin move";
+  session.application = "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : "");
   session.has_pinned_plans = false;
-  session.statement_timeout_ms = 0;  // a copy begins when the last open transaction has ended
+  session.statement_timeout_ms = 60'000;  // what may take longer says so itself
   return session;
 }
 
@@ -39,30 +42,61 @@ Error about(const std::string& database, const Error& error) {
 
 }  // namespace
 
-ShardMover::End::End(const OpenDatabase& of) : database(of), session(session_of(of)), store(session) {}
+ShardMover::End::End(const OpenDatabase& of, std::optional<Shard> shard)
+    : database(of), session(session_of(of, shard)), store(session), copy(session) {}
 
 ShardMover::ShardMover(const std::vector<OpenDatabase>& databases, MoveOptions options, OnStep on_step)
-    : options_(std::move(options)), on_step_(std::move(on_step)) {
-  for (const OpenDatabase& each : databases) ends_.try_emplace(each.place, each);
+    : options_(std::move(options)), on_step_(std::move(on_step)), databases_(databases) {
+  for (const OpenDatabase& each : databases_) ends_.try_emplace(each.place, each, std::nullopt);
 }
 
-Status ShardMover::patiently(const std::function<Status()>& step) {
+Status ShardMover::patiently(const std::function<Status()>& step, bool is_whole) {
   std::string said;
-  for (const auto began = Timer::now();;) {
+  for (auto trouble = Timer::now();;) {
+    const auto began = Timer::now();
     Status done = step();
-    if (done || done.error().code == ErrorCode::invalid || Timer::now() - began > std::chrono::minutes(1)) return done;
+    const auto now = Timer::now();
+    if (now - began > kProgress) trouble = now;
+    if (done || now - trouble > kMostTrouble) return done;
+    const bool is_final = done.error().code == ErrorCode::invalid;
+    if (is_final && !(is_whole && is_taken_over(done.error()))) return done;
     if (said != done.error().message) on_step_("trying again: " + done.error().message);
     said = done.error().message;
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 }
 
+Status ShardMover::begin(Shard shard) {
+  driver_.reset();
+  ends_.clear();
+  for (const OpenDatabase& each : databases_) ends_.try_emplace(each.place, each, shard);
+  for (auto& [place, end] : ends_)
+    if (auto done = patiently([&] { return at(place).end_others(); }); !done) return about(name(place), done.error());
+  return Unit{};
+}
+
+Result<std::optional<ShardMove>> ShardMover::take(Shard shard, std::optional<Place> target) {
+  auto taken = home().take(shard, target, driver_);
+  if (taken && *taken)
+    driver_ = (*taken)->driver;
+  else if (!taken && taken.error().code == ErrorCode::in_doubt)
+    driver_.reset();  // it may have another by now
+  return taken;
+}
+
 Status ShardMover::move(Shard shard, Place target) {
-  return patiently([&] { return continue_move(shard, target); });
+  if (auto done = begin(shard); !done) return done;
+  return patiently([&] { return continue_move(shard, target); }, /*is_whole=*/true);
 }
 
 Status ShardMover::continue_move(Shard shard, Place target) {
-  auto taken = home().take(shard, target);
+  // Before anything is recorded; and again before the switch, for nodes come and go.
+  const auto moves = under_way();
+  if (!moves) return moves.error();
+  const auto is_switched = [&](const ShardMove& each) { return each.shard == shard && each.state == State::switched; };
+  if (std::ranges::none_of(*moves, is_switched))
+    if (auto done = refuse_nodes_without(target); !done) return done;
+  auto taken = take(shard, target);
   if (!taken) return taken.error();
   if (!*taken) {
     on_step_("shard " + std::to_string(shard) + " lives in " + name(target));
@@ -74,13 +108,45 @@ Status ShardMover::continue_move(Shard shard, Place target) {
   if (auto done = note(move); !done) return done;
   if (move.state == State::copying) {
     // A pause that nobody ended.
-    if (auto done = at(move.source).unfreeze(move); !done) return about(name(move.source), done.error());
+    if (auto done = goes_on_at_source(move); !done) return done;
     on_step_(shard_text(move) + ": from " + name(move.source) + " to " + name(move.target));
     if (auto done = copy(move); !done) return done;
   }
   if (move.state != State::switched)
     if (auto done = switch_over(move); !done) return done;
   return complete(move);
+}
+
+// Home hears of it last: should this command end in between, somebody does it again.
+Status ShardMover::goes_on_at_source(ShardMove& move) {
+  if (auto done = patiently([&] { return at(move.source).unfreeze(move); }); !done)
+    return about(name(move.source), done.error());
+  return home().goes_on(move);
+}
+
+Status ShardMover::refuse_nodes_without(Place place) {
+  const auto nodes = home().nodes_without(place);
+  if (!nodes) return nodes.error();
+  if (nodes->empty()) return Unit{};
+  std::string names;
+  for (const std::string& node : *nodes) names += (names.empty() ? "" : ", ") + node;
+  return Error{ErrorCode::invalid,
+               "not every node was given the database " + name(place) + " (" + names +
+                   "): nobody there would scan the shard; start them with all databases, then run this again",
+               "to"};
+}
+
+Status ShardMover::wait_for_nodes() {
+  const auto version = home().map_version();
+  if (!version) return version.error();
+  for (const auto began = Timer::now();;) {
+    const auto behind = home().nodes_behind(*version);
+    if (!behind) return behind.error();
+    if (behind->empty()) return Unit{};
+    if (Timer::now() - began > kNodesHear)
+      return Error{ErrorCode::conflict, "the node " + behind->front() + " does not take up the new shard map", ""};
+    std::this_thread::sleep_for(kLook);
+  }
 }
 
 Status ShardMover::note(const ShardMove& move) {
@@ -99,30 +165,55 @@ Status ShardMover::mirror_types(const ShardMove& move) {
   return PgTypeStore(ends_.at(move.target).session).mirror(*types);
 }
 
-Status ShardMover::copy(const ShardMove& move) {
+Status ShardMover::prepare_copy(const ShardMove& move) {
   if (auto done = mirror_types(move); !done) return done;
-  if (auto done = at(move.source).publish(move); !done) return about(name(move.source), done.error());
+  if (auto done = copy_at(move.source).publish(move); !done) return about(name(move.source), done.error());
   const auto tables = at(move.source).tables(move.shard);
   if (!tables) return tables.error();
-  if (auto done = at(move.target).make_history(*tables); !done) return about(name(move.target), done.error());
+  if (auto done = copy_at(move.target).make_history(*tables); !done) return about(name(move.target), done.error());
   const std::string source = options_.source_url.empty() ? ends_.at(move.source).database.url : options_.source_url;
-  if (auto done = at(move.target).subscribe(move, source); !done) return about(name(move.target), done.error());
+  if (auto done = copy_at(move.target).subscribe(move, source); !done) return about(name(move.target), done.error());
+  return Unit{};
+}
+
+// Where a table can catch up no more, everything is copied anew. Asked when nothing has moved for a while: for a moment
+// every table that is done looks like this.
+Status ShardMover::mend_copy(const ShardMove& move) {
+  const auto slots = copy_at(move.target).slots_needed(move);
+  if (!slots) return slots.error();
+  const auto is_well = copy_at(move.source).has_slots(*slots);
+  if (!is_well) return about(name(move.source), is_well.error());
+  if (*is_well) return Unit{};
+  on_step_("a table cannot catch up, for " + name(move.source) + " has lost its slot: copying anew");
+  if (auto done = unlink(move); !done) return done;
+  if (auto done = clear(move, move.target); !done) return done;
+  return prepare_copy(move);
+}
+
+Status ShardMover::copy(const ShardMove& move) {
+  if (auto done = prepare_copy(move); !done) return done;
+  auto progress = Timer::now();
   for (int last = -1;;) {
-    const auto copied = at(move.target).copied(move);
+    const auto copied = copy_at(move.target).copied(move);
     if (!copied) return copied.error();
-    if (copied->first != last)
+    if (copied->first != last) {
       on_step_("copied " + std::to_string(copied->first) + " of " + std::to_string(copied->second) + " tables");
+      progress = Timer::now();
+    }
     last = copied->first;
     if (copied->first == copied->second) return wait_until_close(move);
     std::this_thread::sleep_for(kLook);
+    if (Timer::now() - progress < kStalled) continue;
+    if (auto done = mend_copy(move); !done) return done;
+    progress = Timer::now();
   }
 }
 
 Status ShardMover::wait_until_close(const ShardMove& move) {
   for (std::int64_t last = -1;;) {
-    const auto position = at(move.source).position();
+    const auto position = copy_at(move.source).position();
     if (!position) return position.error();
-    const auto behind = at(move.source).behind(move, *position);
+    const auto behind = copy_at(move.source).behind(move, *position);
     if (!behind) return about(name(move.source), behind.error());
     if (*behind < kClose) return Unit{};
     if (last < 0 || *behind > last * 2 || *behind < last / 2) {
@@ -139,7 +230,8 @@ Status ShardMover::switch_over(ShardMove& move) {
     if (!done) return done.error();
     if (*done) return Unit{};
     std::this_thread::sleep_for(std::chrono::seconds(1));
-    if (auto close = wait_until_close(move); !close) return close;
+    // Days may have begun meanwhile.
+    if (auto copied = copy(move); !copied) return copied;
   }
   return Error{ErrorCode::invalid,
                "the target did not catch up within " + milliseconds(options_.longest_pause) + " of pause; " +
@@ -147,31 +239,42 @@ Status ShardMover::switch_over(ShardMove& move) {
                "shard"};
 }
 
+// Of a shard that stands still. False: it did not become so in time.
+Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
+  const auto began = Timer::now();
+  auto signed_at = began;
+  const auto is_all = copy_at(move.source).publishes_all(move);
+  if (!is_all) return about(name(move.source), is_all.error());
+  if (!*is_all) return false;
+  const auto position = copy_at(move.source).position();
+  if (!position) return about(name(move.source), position.error());
+  while (Timer::now() - began < options_.longest_pause) {
+    const auto behind = copy_at(move.source).behind(move, *position);
+    if (!behind) return about(name(move.source), behind.error());
+    if (*behind == 0) return true;
+    std::this_thread::sleep_for(kCloseLook);
+    if (Timer::now() - signed_at < kSign) continue;
+    if (auto done = home().keep(move); !done) return done.error();
+    signed_at = Timer::now();
+  }
+  return false;
+}
+
 // False: it did not work out, and the shard goes on where it was.
 Result<bool> ShardMover::try_switch(ShardMove& move) {
-  if (move.state == State::copying)
-    if (auto done = home().set_state(move, State::switching); !done) return done.error();
-  Status done = at(move.source).freeze(move);
+  if (auto done = refuse_nodes_without(move.target); !done) return done.error();
+  if (auto done = home().set_state(move, State::switching); !done) return done.error();
+  const Status frozen = at(move.source).freeze(move);
+  if (!frozen && frozen.error().code != ErrorCode::conflict) return about(name(move.source), frozen.error());
   const auto began = Timer::now();
-  bool is_close = false;
-  if (done) {
-    const auto position = at(move.source).position();
-    if (!position) return position.error();
-    while (!is_close && Timer::now() - began < options_.longest_pause) {
-      const auto behind = at(move.source).behind(move, *position);
-      if (!behind) return about(name(move.source), behind.error());
-      is_close = *behind == 0;
-      if (!is_close) std::this_thread::sleep_for(kCloseLook);
-    }
-  } else if (done.error().code != ErrorCode::conflict) {
-    return about(name(move.source), done.error());
-  }
-  if (!is_close) {
-    on_step_(done ? "the target did not catch up in time: the shard goes on in " + name(move.source)
-                  : "an open transaction stands in the way: " + done.error().message);
+  const Result<bool> is_same = frozen ? wait_until_same(move) : Result<bool>(false);
+  if (!is_same) return is_same.error();
+  if (!*is_same) {
+    on_step_(frozen ? "the target did not catch up in time: the shard goes on in " + name(move.source)
+                    : "an open transaction stands in the way: " + frozen.error().message);
     // First the state: nobody may flip what is about to move again.
     if (auto back = home().set_state(move, State::copying); !back) return back.error();
-    if (auto back = patiently([&] { return at(move.source).unfreeze(move); }); !back) return back.error();
+    if (auto back = goes_on_at_source(move); !back) return back.error();
     return false;
   }
   if (auto flipped = home().flip(move); !flipped) return flipped.error();
@@ -182,8 +285,11 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
 
 // Replication ends before anything is deleted, or the deletions would be replicated.
 Status ShardMover::unlink(const ShardMove& move) {
-  if (auto done = at(move.target).unsubscribe(move); !done) return about(name(move.target), done.error());
-  if (auto done = at(move.source).unpublish(move); !done) return about(name(move.source), done.error());
+  const auto slots = copy_at(move.target).stop_workers(move);
+  if (!slots) return about(name(move.target), slots.error());
+  if (auto done = copy_at(move.source).drop_slots(move, *slots); !done) return about(name(move.source), done.error());
+  if (auto done = copy_at(move.target).unsubscribe(move); !done) return about(name(move.target), done.error());
+  if (auto done = copy_at(move.source).unpublish(move); !done) return about(name(move.source), done.error());
   return Unit{};
 }
 
@@ -209,11 +315,13 @@ Status ShardMover::end(const ShardMove& move) {
 
 Status ShardMover::complete(ShardMove& move) {
   if (auto done = patiently([&] { return at(move.target).open(move); }); !done) return done;
+  if (auto done = home().goes_on(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
   const auto counts = at(move.source).take_counts(move);
   if (!counts) return about(name(move.source), counts.error());
   if (auto done = at(move.target).add_counts(move, *counts); !done) return about(name(move.target), done.error());
-  std::this_thread::sleep_for(kMapSpreads);
+  // Who has the old map would look for the shard's jobs here.
+  if (auto done = wait_for_nodes(); !done) return done;
   if (auto done = clear(move, move.source); !done) return done;
   if (auto done = patiently([&] { return at(move.source).thaw(move); }); !done) return done;
   if (auto done = end(move); !done) return done;
@@ -222,16 +330,19 @@ Status ShardMover::complete(ShardMove& move) {
 }
 
 Status ShardMover::abort(Shard shard) {
-  return patiently([&]() -> Status {
-    auto taken = home().take(shard, {});
-    if (!taken) return taken.error();
-    if (!*taken) {
-      on_step_("shard " + std::to_string(shard) + " is not on its way");
-      return Unit{};
-    }
-    ShardMove move = **taken;
-    return roll_back(move);
-  });
+  if (auto done = begin(shard); !done) return done;
+  return patiently(
+      [&]() -> Status {
+        auto taken = take(shard, {});
+        if (!taken) return taken.error();
+        if (!*taken) {
+          on_step_("shard " + std::to_string(shard) + " is not on its way");
+          return Unit{};
+        }
+        ShardMove move = **taken;
+        return roll_back(move);
+      },
+      /*is_whole=*/true);
 }
 
 Status ShardMover::roll_back(ShardMove& move) {
@@ -244,7 +355,8 @@ Status ShardMover::roll_back(ShardMove& move) {
   if (auto done = note(move); !done) return done;
   if (move.state != State::aborting)
     if (auto done = home().set_state(move, State::aborting); !done) return done;
-  if (auto done = patiently([&] { return at(move.source).unfreeze(move); }); !done) return done;
+  on_step_("rolling back");
+  if (auto done = goes_on_at_source(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
   if (auto done = clear(move, move.target); !done) return done;
   if (auto done = end(move); !done) return done;

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <map>
 
 #include "node/open_databases.h"
 #include "postgres/pg_move_store.h"
+#include "postgres/pg_shard_copy.h"
 
 namespace tocsin {
 
@@ -41,21 +41,35 @@ class ShardMover {
     OpenDatabase database;
     Session session;
     PgMoveStore store;
-    explicit End(const OpenDatabase& of);
+    PgShardCopy copy;
+    // Its session is known by the shard; nullopt: of none.
+    End(const OpenDatabase& of, std::optional<Shard> shard);
   };
 
   PgMoveStore& at(Place place) { return ends_.at(place).store; }
+  PgShardCopy& copy_at(Place place) { return ends_.at(place).copy; }
   PgMoveStore& home() { return at(0); }
   const std::string& name(Place place) { return ends_.at(place).database.name; }
-  // Runs it until it succeeds, or fails for good, or a minute has passed.
-  Status patiently(const std::function<Status()>& step);
+  // Sessions for this shard; whoever drove its move before is ended.
+  Status begin(Shard shard);
+  // Becomes the driver, or stays it.
+  Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target);
+  // Runs it until it succeeds, or fails for good, or it has failed for a minute. `is_whole`: it takes the move first,
+  // so that one that a node took from it does not fail for good.
+  Status patiently(const std::function<Status()>& step, bool is_whole = false);
   Status continue_move(Shard shard, Place target);
+  Status goes_on_at_source(ShardMove& move);
+  Status refuse_nodes_without(Place place);
+  Status wait_for_nodes();
   Status note(const ShardMove& move);
   Status mirror_types(const ShardMove& move);
   Status copy(const ShardMove& move);
+  Status prepare_copy(const ShardMove& move);
+  Status mend_copy(const ShardMove& move);
   Status wait_until_close(const ShardMove& move);
   Status switch_over(ShardMove& move);
   Result<bool> try_switch(ShardMove& move);
+  Result<bool> wait_until_same(const ShardMove& move);
   Status complete(ShardMove& move);
   Status roll_back(ShardMove& move);
   Status unlink(const ShardMove& move);
@@ -64,7 +78,9 @@ class ShardMover {
 
   const MoveOptions options_;
   const OnStep on_step_;
+  const std::vector<OpenDatabase> databases_;
   std::map<Place, End> ends_;
+  std::optional<std::int64_t> driver_;  // this command's number; of the shard that is moved now
 };
 
 }  // namespace tocsin

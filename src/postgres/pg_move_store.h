@@ -1,10 +1,13 @@
-// What moving a shard to another database asks of the databases: one store per database and move.
+// What moving a shard to another database asks of the databases, but for the copying (pg_shard_copy.h): one store per
+// database and move.
 //
-// The copy is PostgreSQL's: a publication of the shard's rows and a slot at the source, a subscription at the target.
 // Every change checks, in its transaction, that `driver` is still who drives the move; every verb may be repeated.
-// Thread: owner only.
+// Before a shard stands still its driver leaves word at home until when it will (`thaw_at`), and renews it. Who finds
+// it past becomes the driver by the same row that the flip of the map has to change: so one of the two happens. Thread:
+// owner only.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +23,14 @@ struct ShardMove {
   Place source = 0, target = 0;
   std::int64_t driver = 0;
   State state = State::copying;
+  bool may_stand_still = false;  // nobody has told since that it goes on
+  bool is_overdue = false;       // and it should
 };
 const char* to_string(ShardMove::State state);
+bool is_taken_over(const Error& error);
+
+// So long a shard that stands still waits for a word of its driver.
+inline constexpr std::chrono::milliseconds kThawLease{2000};
 
 class PgMoveStore {
  public:
@@ -31,18 +40,37 @@ class PgMoveStore {
 
   Result<std::vector<ShardMove>> list();
   // Becomes the driver of the shard's move, which begins with this unless it is under way. Without a target: only of
-  // one that is. nullopt: there is nothing to do. Error invalid: it is on its way to another database.
-  Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target);
-  // Error invalid, here and wherever something is changed: another driver has it.
+  // one that is. `driver`: the caller's number, which it keeps. nullopt: there is nothing to do. Error invalid: it is
+  // on its way to another database, or another driver has it.
+  Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target, std::optional<std::int64_t> driver);
+  // Becomes the driver of a move that is overdue; `switching` ends with this, for its flip would fail. False: somebody
+  // was faster, or it goes on.
+  Result<bool> take_over(ShardMove& move);
+  // Error is_taken_over(), here and wherever something is changed: another driver has it. `switching`: it may stand
+  // still from now on.
   Status set_state(ShardMove& move, ShardMove::State state);
+  // The driver lives, and the shard stands still.
+  Status keep(const ShardMove& move);
+  // The shard goes on.
+  Status goes_on(ShardMove& move);
   // The moment of the move: the shard map says the target, and the state is `switched`.
   Status flip(ShardMove& move);
+  // Names of the live nodes that were not given this database.
+  Result<std::vector<std::string>> nodes_without(Place place);
+  Result<std::int64_t> map_version();
+  // Names of the live nodes that may work with an older map.
+  Result<std::vector<std::string>> nodes_behind(std::int64_t version);
   Status end(const ShardMove& move);
 
   // ---- source and target
 
+  // Ends the sessions of whoever drove the move before: nothing of theirs is on its way any more. REQUIRES: all drivers
+  // of the move have sessions of this name.
+  Status end_others();
   // Makes the driver known here.
   Status note(const ShardMove& move);
+  // The same for one who took over: only where a driver is known, for the move may have ended meanwhile.
+  Status note_successor(const ShardMove& move);
   Status forget(const ShardMove& move);
   // The tables of jobs, live ones and history.
   Result<std::vector<std::string>> tables(Shard shard);
@@ -51,36 +79,35 @@ class PgMoveStore {
 
   // ---- source
 
-  // Error invalid: the server's wal_level is not logical.
-  Status publish(const ShardMove& move);
-  Status unpublish(const ShardMove& move);
   // After the commit nothing of the shard changes here. Error conflict: an open transaction stands in the way.
   Status freeze(const ShardMove& move);
   // It lives here and changes again. Error conflict: as for freeze.
   Status unfreeze(const ShardMove& move);
   // After the last row is gone.
   Status thaw(const ShardMove& move);
-  Result<std::string> position();
-  // Bytes of the log that the target has not confirmed up to `position`; 0: it has all of it.
-  Result<std::int64_t> behind(const ShardMove& move, const std::string& position);
   Result<std::string> take_counts(const ShardMove& move);  // as JSON, for add_counts
 
   // ---- target
 
-  // History tables for every table of the source.
-  Status make_history(const std::vector<std::string>& tables);
-  // `source`: its connection string, as this server reaches it.
-  Status subscribe(const ShardMove& move, const std::string& source);
-  // Tables of which the copy is complete, and all.
-  Result<std::pair<int, int>> copied(const ShardMove& move);
-  Status unsubscribe(const ShardMove& move);
   Status open(const ShardMove& move);
   Status add_counts(const ShardMove& move, const std::string& counts);
 
  private:
-  Status change(const ShardMove& move, const std::function<void(pqxx::work&)>& work);
-
   Session& session_;
 };
+
+// A transaction that checks first that `move.driver` is who drives the move. Error is_taken_over(): it is not.
+enum class Statements { usual, long_ones };
+Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
+                 Statements length = Statements::usual);
+
+// Thrown inside a transaction to leave it; becomes Error invalid.
+class Refused : public pqxx::data_exception {
+ public:
+  explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
+};
+
+// The tables of jobs, live ones of the shard and history.
+std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard);
 
 }  // namespace tocsin

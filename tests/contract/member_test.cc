@@ -5,7 +5,7 @@ namespace tocsin {
 namespace {
 
 Beat beat_of(NodeId id, std::int64_t known_map = -1) {
-  return {id, "node-" + std::to_string(id), "1.2.3", false, std::nullopt, known_map};
+  return {id, "node-" + std::to_string(id), "1.2.3", false, {}, known_map};
 }
 
 const Member* find_in(const BeatReply& reply, NodeId id) {
@@ -38,16 +38,21 @@ TEST_P(StoreContract, EveryHeartbeatMovesTheRowsTimeAndSilenceDoesNot) {
   EXPECT_EQ(must(db->other_members().beat(beat_of(2))).members.size(), 2U) << "one row per node";
 }
 
-TEST_P(StoreContract, TheAgeOfTheLastScanIsToldAndGrows) {
+TEST_P(StoreContract, TheAgesOfTheLastScansAreToldByDatabaseAndGrow) {
   Beat told = beat_of(1);
-  EXPECT_FALSE(find_in(must(db->members().beat(told)), 1)->scan_age);
-  told.scan_age = std::chrono::seconds(3);
+  EXPECT_TRUE(find_in(must(db->members().beat(told)), 1)->scanned.empty());
+  told.scanned = {{0, std::chrono::seconds(3)}, {2, std::nullopt}, {1, std::chrono::milliseconds(0)}};
   static_cast<void>(must(db->members().beat(told)));
   let_pass(std::chrono::milliseconds(1));
-  const BeatReply reply = must(db->other_members().beat(beat_of(2)));
-  ASSERT_TRUE(find_in(reply, 1)->scan_age);
-  EXPECT_GT(*find_in(reply, 1)->scan_age, std::chrono::seconds(3));
-  EXPECT_LT(*find_in(reply, 1)->scan_age, std::chrono::hours(1));
+  const auto scanned = find_in(must(db->other_members().beat(beat_of(2))), 1)->scanned;
+  ASSERT_EQ(scanned.size(), 3U);
+  for (const auto& [i, place] : {std::pair<std::size_t, Place>(0, 0), {1, 2}, {2, 1}})
+    EXPECT_EQ(scanned[i].place, place);
+  ASSERT_TRUE(scanned[0].age && scanned[2].age);
+  EXPECT_GT(*scanned[0].age, std::chrono::seconds(3));
+  EXPECT_LT(*scanned[0].age, std::chrono::hours(1));
+  EXPECT_FALSE(scanned[1].age);
+  EXPECT_LT(*scanned[2].age, *scanned[0].age);
 }
 
 TEST_P(StoreContract, DrainingIsSeenAndLeavingRemovesTheRow) {

@@ -18,9 +18,9 @@ using Owners = std::map<int, std::string>;  // name of the owning node by shard
 
 class Cluster : public testing::Test {
  protected:
-  NodeProcess& start(const std::string& name) {
+  NodeProcess& start(const std::string& name, const std::string& timeout = "2s") {
     nodes[name] = std::make_unique<NodeProcess>(
-        database.url(), std::vector<std::string>{"--node-name", name, "--heartbeat-timeout", "2s"});
+        database.url(), std::vector<std::string>{"--node-name", name, "--heartbeat-timeout", timeout});
     return *nodes[name];
   }
   NodeProcess& node(const std::string& name) { return *nodes.at(name); }
@@ -65,6 +65,7 @@ class Cluster : public testing::Test {
     EXPECT_EQ(reply.status, 201) << reply.text;
     return n;
   }
+  int last() const { return last_; }
   bool all_fired_once(int n) {
     if (!eventually([&] { return database.number("SELECT count(*) FROM tocsin.job WHERE status = 'done'") == n; }))
       return false;
@@ -166,6 +167,29 @@ TEST_F(Cluster, AKilledNodeIsReplacedAndAllItsJobsFireOnce) {
   nodes.erase("b");
   EXPECT_TRUE(eventually([&] { return are_shared(); }));
   EXPECT_TRUE(all_fired_once(n));
+}
+
+// With the settings that everybody has: how late the jobs of a node's shards are that fall due around its end.
+TEST_F(Cluster, TheJobsOfANodeThatEndsAreALittleLate) {
+  start("a", "5s");
+  put_noop();
+  int n = 0;
+  for (const int signal : {SIGKILL, SIGTERM, SIGKILL}) {
+    start("b", "5s");
+    ASSERT_TRUE(eventually([&] { return are_shared(); }));
+    const int first = last() + 1;
+    n += create_jobs(node("a"), 400, 300, 4000);
+    node("b").process().signal(signal);
+    node("b").process().wait();
+    nodes.erase("b");
+    EXPECT_TRUE(all_fired_once(n));
+    const auto late = database.query(
+        "SELECT round(extract(epoch FROM max(started_at - action_time)) * 1000) FROM tocsin.job WHERE "
+        "substr(biz_id, 3)::integer >= " +
+        std::to_string(first));
+    std::printf("after %s a job of the node's shards is at most %s ms late\n",
+                signal == SIGKILL ? "kill -9" : "SIGTERM", late[0][0].c_str());
+  }
 }
 
 TEST_F(Cluster, AFrozenNodeIsReplacedAndComesBack) {

@@ -141,6 +141,18 @@ TEST(Databases, OneDiesHardAndTheOthersFireAndItsJobsFireWhenItIsBack) {
   EXPECT_EQ(second.create(at_a[1], 1).status, 201);
   EXPECT_EQ(second.create(at_b[1], 1).status, 503);
 
+  // The shards that live elsewhere are scanned as ever, and every node says so.
+  for (NodeOn* asked : {&node, &second})
+    EXPECT_TRUE(eventually([&] {
+      bool is_as_it_is = true, is_any_old = false;
+      for (const Json& item : asked->rest().get("/v1/shards").body["items"]) {
+        const int age = item["scanned_age_ms"].is_null() ? -1 : item["scanned_age_ms"].get<int>();
+        is_as_it_is = is_as_it_is && (item["database"] == "a" ? age >= 0 && age < 3000 : age < 0 || age > 4000);
+        is_any_old = is_any_old || age > 4000;
+      }
+      return is_as_it_is && is_any_old;
+    })) << asked->rest().get("/v1/shards").text;
+
   b.start();
   EXPECT_TRUE(eventually([&] { return node.is_whole() && second.is_whole(); }));
   EXPECT_TRUE(eventually([&] { return done_in(b.url()) == 8; }));
@@ -353,7 +365,9 @@ TEST(Databases, AServerThatLosesWhatSqlCallersWriteIsWarnedOf) {
   TestDatabase a(8);
   a.query("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$");
   NodeOn node({a.url()});
-  EXPECT_NE(node.rest().get("/readyz").text.find("synchronous_commit is off"), std::string::npos);
+  const Json warnings = node.rest().get("/readyz").body["warnings"];
+  ASSERT_EQ(warnings.size(), 1U) << warnings;
+  EXPECT_NE(warnings[0].get<std::string>().find("synchronous_commit is off"), std::string::npos);
   EXPECT_NE(node.process().log().find("synchronous_commit is off"), std::string::npos);
 }
 

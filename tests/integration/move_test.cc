@@ -2,99 +2,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <map>
-#include <set>
-
 #include "integration/load.h"
-#include "support/node_process.h"
-#include "support/server.h"
-#include "support/test_database.h"
-#include "tocsin/shard.h"
+#include "integration/moves.h"
 
 namespace tocsin {
 namespace {
-
-constexpr int kShards = 8;  // 0 to 3 begin in a, the others in b
-
-// A server whose log can be decoded.
-class LogicalCluster {
- public:
-  LogicalCluster() {
-    execute(url(), "ALTER SYSTEM SET wal_level = logical");
-    cluster_.crash();
-    cluster_.start();
-  }
-  const std::string& url() const { return cluster_.url(); }
-
- private:
-  PrivateCluster cluster_;
-};
-
-struct Two {
-  std::string a, b;
-
-  std::vector<std::string> options() const { return {"--database", "a=" + a, "--database", "b=" + b}; }
-  std::vector<std::string> command(std::vector<std::string> words) const {
-    for (const std::string& option : options()) words.push_back(option);
-    return words;
-  }
-  void install() const {
-    const Ran ran = run_tocsin(command({"migrate", "--shards", std::to_string(kShards)}));
-    ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  }
-  // One column of both databases together.
-  std::multiset<std::string> both(const std::string& sql) const {
-    std::multiset<std::string> all;
-    for (const std::string& url : {a, b}) {
-      pqxx::connection connection(url);
-      for (const auto& row : pqxx::nontransaction(connection).exec(sql)) all.insert(row[0].c_str());
-    }
-    return all;
-  }
-  std::size_t rows_of(const std::string& url, int shard) const {
-    pqxx::connection connection(url);
-    return pqxx::nontransaction(connection)
-        .exec1("SELECT (SELECT count(*) FROM tocsin.job_live WHERE shard = " + std::to_string(shard) +
-               ") + (SELECT count(*) FROM tocsin.job_history WHERE shard = " + std::to_string(shard) + ")")[0]
-        .as<std::size_t>();
-  }
-  // What moves leave on the servers, and should not.
-  std::size_t leftovers() const {
-    return both(
-               "SELECT pubname FROM pg_publication UNION ALL SELECT slot_name FROM pg_replication_slots UNION ALL "
-               "SELECT shard::text FROM tocsin.move UNION ALL SELECT tgname FROM pg_trigger WHERE tgname LIKE 'keep%'")
-               .size() +
-           both("SELECT subname FROM pg_subscription").size();
-  }
-  Ran move(int shard, const std::string& to) const {
-    return run_tocsin(command({"shard", "move", std::to_string(shard), "--to", to}));
-  }
-  // A node that was given both; b as an option, for NodeProcess names the first.
-  std::unique_ptr<NodeProcess> node() const {
-    return std::make_unique<NodeProcess>("a=" + a, std::vector<std::string>{"--database", "b=" + b});
-  }
-};
-
-std::string key_of(int shard, int number) {
-  for (int i = number * 1000;; ++i) {
-    const std::string key = "key-" + std::to_string(i);
-    if (shard_of(key, kShards) == shard) return key;
-  }
-}
-
-void put(Rest& rest, const std::string& kind) {
-  ASSERT_LT(rest.put("/v1/types/" + kind, {{"handler", {{"kind", kind}}}}).status, 300);
-}
-
-std::string create(Rest& rest, const std::string& type, const std::string& key, int delay_ms) {
-  const Reply reply = rest.post("/v1/jobs", {{"biz_type", type}, {"biz_id", key}, {"delay_ms", delay_ms}});
-  EXPECT_EQ(reply.status, 201) << reply.text;
-  return reply.body.value("job_id", "0");
-}
-
-std::string database_of(Rest& rest, int shard) {
-  return rest.get("/v1/shards").body["items"][static_cast<std::size_t>(shard)]["database"];
-}
 
 // What the switch rests on: nothing of a shard that stands still changes, whoever tries, and nobody else is held up.
 TEST(Move, NothingOfAShardThatStandsStillChanges) {
@@ -190,44 +102,6 @@ TEST(Move, UnderLoadNothingIsLostOrDoneTwice) {
   EXPECT_EQ(totals["running"], 0);
   for (const std::string& id : cancelled) EXPECT_EQ(rest.get("/v1/jobs/" + id).body["status"], "cancelled");
   EXPECT_EQ(two.leftovers(), 0U);
-}
-
-TEST(Move, KilledAtAnyStepItContinuesBetweenDatabasesOfOneServer) {
-  LogicalCluster server;
-  execute(server.url(), "CREATE DATABASE second");
-  const Two two{server.url(), url_of(server.url(), "second")};
-  two.install();
-  const auto node = two.node();
-  Rest& rest = node->rest();
-  put(rest, "noop");
-  std::set<std::string> pending;
-  for (int i = 0; i < 30; ++i) pending.insert(create(rest, "noop", key_of(1, i), 3'600'000));
-  const auto kill_after = [&](const std::string& words, const std::string& to) {
-    auto arguments = two.command({"shard", "move", "1", "--to", to});
-    arguments.insert(arguments.begin(), required_env("TOCSIN_BINARY"));
-    Process mover(arguments);
-    EXPECT_TRUE(eventually([&] { return mover.out().find(words) != std::string::npos || !mover.is_running(); }));
-    mover.signal(SIGKILL);
-    mover.wait();
-  };
-  const auto expect_whole = [&](const std::string& where) {
-    const auto ids = two.both("SELECT job_id FROM tocsin.job_live");
-    EXPECT_EQ(ids.size(), pending.size()) << where;
-    EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()), pending) << where;
-    EXPECT_EQ(rest.get("/v1/stats").body["totals"]["pending"], pending.size()) << where;
-    EXPECT_EQ(two.leftovers(), 0U) << where;
-    EXPECT_TRUE(eventually([&] { return database_of(rest, 1) == where; }));
-    pending.insert(create(rest, "noop", key_of(1, 100 + static_cast<int>(pending.size())), 3'600'000));
-  };
-  std::string at = "a";
-  for (const std::string step : {"from ", "copied 0", "copied 1", "switched", "deleted"}) {
-    const std::string to = at == "a" ? "b" : "a";
-    kill_after(step, to);
-    const Ran again = two.move(1, to);
-    EXPECT_EQ(again.exit_code, 0) << step << ": " << again.out << again.err;
-    at = to;
-    expect_whole(at);
-  }
 }
 
 TEST(Move, RefusesALogThatCannotBeDecodedAndDatabasesThatItDoesNotKnow) {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "support/node_process.h"
+#include "support/server.h"
 #include "support/test_database.h"
 
 namespace tocsin {
@@ -92,6 +93,33 @@ TEST_F(Start, FailsWithATokenFileThatIsMissingEmptyOrWrong) {
 
 TEST_F(Start, WithoutTokensServesThisMachineOnly) {
   expect_refusal(serve({"--database", database.url(), "--listen", "0.0.0.0:0"}), {"listen", "--token-file"});
+}
+
+TEST_F(Start, FailsWithAShardCountThatIsNotTheInstallations) {
+  expect_refusal(serve({"--database", database.url(), "--listen", "127.0.0.1:0", "--shards", "4"}),
+                 {"8 shards", "says 4", "never changes"});
+}
+
+TEST_F(Start, FailsWithADatabaseThatIsNamedTwice) {
+  expect_refusal(serve({"--database", database.url(), "--database", database.url(), "--listen", "127.0.0.1:0"}),
+                 {"the same database", "name it once"});
+}
+
+// A server that loses acknowledged jobs is refused, one that loses only what SQL callers write is warned of: their
+// sessions may set synchronous_commit themselves, fsync they may not.
+TEST_F(Start, FailsOnAServerThatDoesNotWriteToItsDiskAndOnAStandby) {
+  PrivateCluster server;
+  ASSERT_EQ(run_tocsin({"migrate", "--database", server.url(), "--shards", "4"}).exit_code, 0);
+  const auto refused = [&] { return serve({"--database", server.url(), "--listen", "127.0.0.1:0"}); };
+  execute(server.url(), "ALTER SYSTEM SET fsync = off");
+  server.crash();
+  server.start();
+  expect_refusal(refused(), {"fsync = off", "lose acknowledged jobs"});
+  execute(server.url(), "ALTER SYSTEM RESET fsync");
+  execute(server.url(), "COPY (SELECT 1) TO PROGRAM 'touch standby.signal'");
+  server.crash();
+  server.start();
+  expect_refusal(refused(), {"standby", "primary"});
 }
 
 TEST_F(Start, AMigrationThatCannotReachItsDatabaseFailsInOneLine) {

@@ -86,10 +86,12 @@ ScaledNode::ScaledNode(ScaledWorld& world, NodeId id)
   cluster.id = id;
   cluster.name = config.node;
   cluster.shards = world.shards;
-  heartbeat_ =
-      std::make_unique<Heartbeat>(cluster, *heartbeat_store_, view_, *this,
-                                  Heartbeat::Hooks{[this](MonoTime now) { return engine_->shared().scan_age(now); },
-                                                   [this](MonoTime until) { engine_->trust_until(until); }});
+  heartbeat_ = std::make_unique<Heartbeat>(
+      cluster, *heartbeat_store_, view_, *this,
+      Heartbeat::Hooks{[this](MonoTime now) {
+                         return std::vector{ScannedPlace{0, engine_->shared().scan_age(now)}};
+                       },
+                       [this](MonoTime until) { engine_->trust_until(until); }, [this] { return owner_->used_map(); }});
   owner_ = std::make_unique<ShardOwner>(
       cluster, *owner_store_, view_, *this,
       ShardOwner::Hooks{[this](const std::vector<Shard>& shards, const ShardMap&) { engine_->set_shards(shards); },

@@ -72,8 +72,10 @@ struct SimNode::Cluster {
         heartbeat_store(world.database, &world.scheduler, &world.faults, 20),
         owner_store(world.database, &world.scheduler, &world.faults, 21),
         heartbeat(config, heartbeat_store, view, node,
-                  {[&node](MonoTime now) { return node.engine_->shared().scan_age(now); },
-                   [&node](MonoTime until) { node.engine_->trust_until(until); }}),
+                  {[&node](MonoTime now) {
+                     return std::vector{ScannedPlace{0, node.engine_->shared().scan_age(now)}};
+                   },
+                   [&node](MonoTime until) { node.engine_->trust_until(until); }, [this] { return owner.used_map(); }}),
         owner(config, owner_store, view, node,
               {[&node](const std::vector<Shard>& shards, const ShardMap&) { node.engine_->set_shards(shards); },
                [this] { heartbeat.request(); }}) {}

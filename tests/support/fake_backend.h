@@ -40,10 +40,11 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::set<Place> silent;               // known to be away
   std::set<Place> unknown;              // this node was not given them
   std::optional<Error> bad_handler;
-  Readiness state{true, false, {{"database", "ok"}}};
+  Readiness state{true, false, {{"database", "ok"}}, {}};
   std::string hold;
   std::optional<int> running_jobs;
   std::vector<NodeInfo> members;
+  std::vector<MoveInfo> moving;
   // What the tests look at.
   std::vector<Hint> hints;
   int reloads = 0;
@@ -91,6 +92,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::string hold_reason(const Job&) const override { return hold; }
   std::optional<int> running(TypeId) const override { return running_jobs; }
   std::vector<NodeInfo> nodes() const override { return members; }
+  std::vector<MoveInfo> moves() const override { return moving; }
   std::string shard_owner(Shard) const override { return node_name(); }
 
  private:

@@ -16,13 +16,13 @@ class FakeMembers {
 
   BeatReply beat(const Beat& beat, WallTime now) {
     Row& own = rows_[beat.id];
-    own.member = {beat.id, beat.name, beat.version, beat.is_draining, now, Duration(0), beat.scan_age, true};
-    own.scanned_at = beat.scan_age ? std::optional(now - *beat.scan_age) : std::nullopt;
+    own = {{beat.id, beat.name, beat.version, beat.is_draining, now, Duration(0), beat.scanned, true}};
     BeatReply reply;
     for (const auto& [id, row] : rows_) {
       Member& member = reply.members.emplace_back(row.member);
       member.heartbeat_age = std::max(Duration(0), now - member.heartbeat_at);
-      if (row.scanned_at) member.scan_age = std::max(Duration(0), now - *row.scanned_at);
+      for (ScannedPlace& each : member.scanned)
+        if (each.age) *each.age += member.heartbeat_age;
     }
     if (beat.known_map != map_.version) reply.map = map_;
     if (beat.wakes_others) notify();
@@ -52,7 +52,6 @@ class FakeMembers {
  private:
   struct Row {
     Member member;
-    std::optional<WallTime> scanned_at;
   };
   void notify() const {
     if (on_notify) on_notify();

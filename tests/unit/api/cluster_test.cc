@@ -12,7 +12,8 @@ class ClusterApi : public ApiTest {
     std::vector<Shard> low, high;
     for (int shard = 0; shard < kDefaultShards - 1; ++shard)  // nobody scans the last one
       (shard < 32 ? low : high).push_back(static_cast<Shard>(shard));
-    backend.members = {{7, "a", "active", "1.0", 250ms, low, 100ms}, {8, "b", "lost", "1.1", 9s, high, std::nullopt}};
+    backend.members = {{7, "a", "active", "1.0", 250ms, low, {{0, 100ms}}},
+                       {8, "b", "lost", "1.1", 9s, high, {{0, std::nullopt}}}};
   }
 };
 
@@ -38,6 +39,13 @@ TEST_F(ClusterApi, ListsShardsWithTheirOwnersAndWhatIsDueSoon) {
     EXPECT_EQ(item.at("scanned_age_ms"), i < 32 ? Json(100) : Json(nullptr));
     EXPECT_EQ(item.at("pending_due_soon"), i == shard ? 1 : 0);
   }
+}
+
+TEST_F(ClusterApi, TellsWhichShardsAreMovingAndWhere) {
+  backend.moving = {{5, 1, "copying"}};
+  const Json items = get("/v1/shards").body.at("items");
+  EXPECT_EQ(items[5].at("move"), (Json{{"to", "db1"}, {"state", "copying"}}));
+  EXPECT_FALSE(items[4].contains("move"));
 }
 
 TEST_F(ClusterApi, PagesShards) {

@@ -1,0 +1,39 @@
+// Which shards are moving; and the end of a pause whose driver is gone, whatever became of it: where the map still says
+// the source, the shard goes on there, else in the target. The rest of the move is left to the next command.
+//
+// Thread: owner only, except under_way() (any).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/latest.h"
+#include "base/stage.h"
+#include "node/open_databases.h"
+#include "postgres/pg_move_store.h"
+#include "tocsin/event.h"
+
+namespace tocsin {
+
+class MoveWatch final : public Stage {
+ public:
+  // `databases`: those of this node, home first.
+  MoveWatch(const std::vector<OpenDatabase>& databases, const Clock& clock, EventSink& events);
+
+  const char* name() const override { return "moves"; }
+  MonoTime step(MonoTime now) override;
+
+  // As home said a moment ago, by shard.
+  std::shared_ptr<const std::vector<ShardMove>> under_way() const { return under_way_.get(); }
+
+ private:
+  Status end_pause(ShardMove move);
+
+  const Clock& clock_;
+  EventSink& events_;
+  std::map<Place, Session> sessions_;
+  Latest<std::vector<ShardMove>> under_way_{std::make_shared<const std::vector<ShardMove>>()};
+};
+
+}  // namespace tocsin

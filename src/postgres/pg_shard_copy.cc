@@ -1,0 +1,236 @@
+#include "postgres/pg_shard_copy.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tocsin {
+namespace {
+
+constexpr Duration kVeryLong = std::chrono::hours(24);
+
+// Publications and subscriptions belong to a database, slots to the server.
+std::string link_name(Shard shard) { return "tocsin_move_" + std::to_string(shard); }
+std::string slot_name(pqxx::transaction_base& tx, const ShardMove& move) {
+  return link_name(move.shard) + "_" +
+         tx.exec1("SELECT oid FROM pg_database WHERE datname = current_database()")[0].c_str();
+}
+
+std::string is_here(const std::string& subscription) {
+  return " WHERE subname = '" + subscription +
+         "' AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())";
+}
+
+std::string row_filter(Shard shard) { return " WHERE ((job_id & 1023) = " + std::to_string(shard) + ")"; }
+
+// Those that no publication of the shard has.
+std::vector<std::string> unpublished(pqxx::transaction_base& tx, Shard shard) {
+  std::set<std::string> published;
+  for (const auto& row : tx.exec("SELECT schemaname || '.' || tablename FROM pg_publication_tables WHERE pubname = '" +
+                                 link_name(shard) + "'"))
+    published.emplace(row[0].c_str());
+  std::vector<std::string> missing;
+  for (std::string& table : job_tables(tx, shard))
+    if (!published.contains(table)) missing.push_back(std::move(table));
+  return missing;
+}
+
+}  // namespace
+
+// ---- source
+
+Status PgShardCopy::publish(const ShardMove& move) {
+  const std::string name = link_name(move.shard);
+  auto published = as_driver(session_, move, [&](pqxx::work& tx) {
+    if (tx.exec1("SHOW wal_level")[0].as<std::string>() != "logical")
+      throw Refused("the server has wal_level = " + tx.exec1("SHOW wal_level")[0].as<std::string>() +
+                    "; moving a shard away needs wal_level = logical (ALTER SYSTEM SET wal_level = logical, then "
+                    "restart the server)");
+    const bool is_there = !tx.exec("SELECT FROM pg_publication WHERE pubname = '" + name + "'").empty();
+    std::string missing;
+    for (const std::string& table : unpublished(tx, move.shard))
+      missing += (missing.empty() ? "" : ", ") + table + row_filter(move.shard);
+    if (!is_there)
+      tx.exec("CREATE PUBLICATION " + name + " FOR TABLE " + missing + " WITH (publish = 'insert, update, delete')");
+    else if (!missing.empty())
+      tx.exec("ALTER PUBLICATION " + name + " ADD TABLE " + missing);
+  });
+  if (!published) return published;
+  // By hand: made by CREATE SUBSCRIPTION it would wait for ever where both databases are of one server, for it waits
+  // for all transactions that have written, that one too. So it cannot check who drives the move: end_others() does.
+  return session_.write<Unit>(
+      [&](pqxx::connection& connection) {
+        pqxx::nontransaction tx(connection);
+        const std::string slot = slot_name(tx, move);
+        if (!tx.exec("SELECT FROM pg_replication_slots WHERE slot_name = '" + slot + "'").empty()) return Unit{};
+        tx.exec0("SET statement_timeout = 0");
+        tx.exec("SELECT pg_create_logical_replication_slot('" + slot + "', 'pgoutput')");
+        tx.exec0("RESET statement_timeout");
+        return Unit{};
+      },
+      kVeryLong);
+}
+
+Result<bool> PgShardCopy::publishes_all(const ShardMove& move) {
+  return session_.read<bool>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    return unpublished(tx, move.shard).empty();
+  });
+}
+
+Status PgShardCopy::unpublish(const ShardMove& move) {
+  return as_driver(session_, move,
+                   [&](pqxx::work& tx) { tx.exec0("DROP PUBLICATION IF EXISTS " + link_name(move.shard)); });
+}
+
+// A slot that is being made waits for every transaction that has written, the one that drops the subscription included;
+// and that would wait for the slot. So what makes or reads them is ended first, and no transaction is open meanwhile.
+Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copies) {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto copies = [&](const std::string& name) {
+      return of_copies.empty() ? "false" : name + " LIKE " + tx.quote(of_copies);
+    };
+    const std::string ours = "slot_name = " + tx.quote(slot_name(tx, move)) + " OR " + copies("slot_name");
+    const auto busy = tx.exec1(
+        "SELECT count(*) FILTER (WHERE NOT pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE pid IN (SELECT "
+        "active_pid FROM pg_replication_slots WHERE " +
+        ours + ") OR backend_type = 'walsender' AND " + copies("application_name"));
+    if (busy[0].as<int>() == 0)
+      tx.exec("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active AND (" + ours +
+              ")");
+    if (!tx.exec("SELECT FROM pg_replication_slots WHERE " + ours).empty())
+      throw pqxx::sql_error("a replication slot of the move is still in use", "", "40001");
+    return Unit{};
+  });
+}
+
+Result<bool> PgShardCopy::has_slots(const std::vector<std::string>& names) {
+  return session_.read<bool>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    return std::ranges::none_of(names, [&](const std::string& name) {
+      return tx.exec_params("SELECT FROM pg_replication_slots WHERE slot_name = $1", name).empty();
+    });
+  });
+}
+
+Result<std::string> PgShardCopy::position() {
+  return session_.read<std::string>([](pqxx::connection& connection) -> std::string {
+    return pqxx::nontransaction(connection).exec1("SELECT pg_current_wal_flush_lsn()")[0].c_str();
+  });
+}
+
+Result<std::int64_t> PgShardCopy::behind(const ShardMove& move, const std::string& position) {
+  return session_.read<std::int64_t>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto rows = tx.exec_params(
+        "SELECT greatest(0, pg_wal_lsn_diff($1::pg_lsn, confirmed_flush_lsn))::bigint FROM pg_replication_slots WHERE "
+        "slot_name = $2",
+        position, slot_name(tx, move));
+    if (rows.empty())
+      throw Refused("the replication slot of the move is gone from the source: roll the move back with --abort");
+    return rows[0][0].as<std::int64_t>();
+  });
+}
+
+// ---- target
+
+Status PgShardCopy::make_history(const std::vector<std::string>& tables) {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::work tx(connection);
+    std::set<std::string> days;
+    for (const std::string& table : tables)
+      if (table.find("job_history_") != std::string::npos) days.insert(table.substr(table.rfind('_') + 1));
+    for (const std::string& day : days) tx.exec_params("SELECT tocsin.ensure_history($1::date, $1::date)", day);
+    tx.commit();
+    return Unit{};
+  });
+}
+
+Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source) {
+  const std::string name = link_name(move.shard);
+  bool is_known = false;
+  auto made = as_driver(session_, move, [&](pqxx::work& tx) {
+    is_known = !tx.exec("SELECT FROM pg_subscription" + is_here(name)).empty();
+    if (is_known) return;
+    // The slot's name has the source's database in it.
+    pqxx::connection at_source(source);
+    const std::string slot = [&] {
+      pqxx::nontransaction there(at_source);
+      return slot_name(there, move);
+    }();
+    // What it has confirmed must be on its disk: the source's rows will be deleted.
+    tx.exec("CREATE SUBSCRIPTION " + name + " CONNECTION " + tx.quote(source) + " PUBLICATION " + name +
+            " WITH (create_slot = false, slot_name = '" + slot + "', synchronous_commit = 'on')");
+  });
+  if (!made || !is_known) return made;
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction(connection).exec0("ALTER SUBSCRIPTION " + name + " REFRESH PUBLICATION");
+    return Unit{};
+  });
+}
+
+Result<std::pair<int, int>> PgShardCopy::copied(const ShardMove& move) {
+  return session_.read<std::pair<int, int>>([&](pqxx::connection& connection) {
+    const auto row = pqxx::nontransaction(connection)
+                         .exec1(
+                             "SELECT count(*) FILTER (WHERE r.srsubstate = 'r'), count(*) FROM pg_subscription_rel "
+                             "r JOIN pg_subscription s ON s.oid = r.srsubid" +
+                             is_here(link_name(move.shard)));
+    return std::pair(row[0].as<int>(), row[1].as<int>());
+  });
+}
+
+Result<std::vector<std::string>> PgShardCopy::slots_needed(const ShardMove& move) {
+  return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
+    std::vector<std::string> names;
+    pqxx::nontransaction tx(connection);
+    // As PostgreSQL names them.
+    for (const auto& row : tx.exec("SELECT format('pg_%s_sync_%s_%s', s.oid, r.srrelid, (SELECT system_identifier FROM "
+                                   "pg_control_system())) FROM pg_subscription_rel r JOIN pg_subscription s ON s.oid = "
+                                   "r.srsubid" +
+                                   is_here(link_name(move.shard)) + " AND r.srsubstate = 'f'"))
+      names.emplace_back(row[0].c_str());
+    return names;
+  });
+}
+
+Result<std::string> PgShardCopy::stop_workers(const ShardMove& move) {
+  const std::string name = link_name(move.shard);
+  auto off = as_driver(session_, move, [&](pqxx::work& tx) {
+    if (!tx.exec("SELECT FROM pg_subscription" + is_here(name)).empty())
+      tx.exec0("ALTER SUBSCRIPTION " + name + " DISABLE");
+  });
+  if (!off) return off.error();
+  return session_.write<std::string>([&](pqxx::connection& connection) -> std::string {
+    pqxx::nontransaction tx(connection);
+    // Whoever comes now finds it switched off; a worker that was about to end may have started another.
+    for (int tries = 0;; ++tries) {
+      const auto workers = tx.exec(
+          "SELECT pg_terminate_backend(s.pid, 1000) FROM pg_stat_subscription s WHERE s.pid IS NOT NULL AND s.subid = "
+          "(SELECT oid FROM pg_subscription" +
+          is_here(name) + ")");
+      if (workers.empty()) break;
+      if (tries == 10) throw pqxx::sql_error("the workers of the subscription do not end", "", "40001");
+    }
+    // As PostgreSQL names them.
+    const auto slots = tx.exec(
+        "SELECT format('pg\\_%s\\_sync\\_%%\\_%s', oid, (SELECT system_identifier FROM "
+        "pg_control_system())) FROM pg_subscription" +
+        is_here(name));
+    return slots.empty() ? "" : slots[0][0].c_str();
+  });
+}
+
+Status PgShardCopy::unsubscribe(const ShardMove& move) {
+  const std::string name = link_name(move.shard);
+  return as_driver(session_, move, [&](pqxx::work& tx) {
+    if (tx.exec("SELECT FROM pg_subscription" + is_here(name)).empty()) return;
+    tx.exec0("ALTER SUBSCRIPTION " + name + " SET (slot_name = NONE)");
+    // Dropping it would drop slots at the source from inside its transaction, and may wait for ever for one that waits
+    // for all transactions: there is no source any more.
+    tx.exec0("ALTER SUBSCRIPTION " + name + " CONNECTION 'host=/nowhere'");
+    tx.exec0("DROP SUBSCRIPTION " + name);
+  });
+}
+
+}  // namespace tocsin

@@ -1,0 +1,270 @@
+// Moves of shards that are killed, stopped or left alone in every state: nothing is lost, nothing is done twice, and
+// the shard does not stand still.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "integration/load.h"
+#include "integration/moves.h"
+
+namespace tocsin {
+namespace {
+
+bool says(const Process& mover, const std::string& words) { return mover.out().find(words) != std::string::npos; }
+
+void kill(Process& mover) {
+  mover.signal(SIGKILL);
+  mover.wait();
+}
+
+// The one order of events in which a rollback used to wait for ever: a worker that copies a table is still there when
+// the subscription's drop has begun, and makes a slot, which waits for that transaction, which waits for the slot.
+TEST(MoveTrouble, ARollbackEndsThoughACopyHasJustBegunToMakeItsSlot) {
+  LogicalCluster server;
+  execute(server.url(), "CREATE DATABASE second");
+  const Two two{server.url(), url_of(server.url(), "second")};
+  two.install();
+  const auto mover = two.begin({"1", "--to", "b"});
+  ASSERT_TRUE(eventually([&] { return says(*mover, "copied 0"); }));
+  auto writer = std::make_unique<Open>(two.a, "SELECT txid_current()");
+  ASSERT_TRUE(eventually([&] {
+    return !text_of(two.a,
+                    "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'pg\\_%sync%' AND wait_event = "
+                    "'transactionid'")
+                .empty();
+  })) << "a slot waits for the writer";
+  const int apply = std::stoi(text_of(two.b, "SELECT pid FROM pg_stat_subscription WHERE relid IS NULL"));
+  ::kill(apply, SIGSTOP);
+  kill(*mover);
+  const auto abort = two.begin({"1", "--abort"});
+  ASSERT_TRUE(eventually([&] { return !text_of(two.b, "SELECT 1 FROM pg_subscription WHERE NOT subenabled").empty(); }))
+      << "it is on its way";
+  writer.reset();
+  EXPECT_TRUE(eventually([&] {
+    return text_of(
+               two.a,
+               "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'pg\\_%sync%' AND wait_event = "
+               "'transactionid' AND NOT EXISTS (SELECT FROM unnest(pg_blocking_pids(pid)) b JOIN pg_stat_activity a "
+               "ON a.pid = b WHERE a.application_name LIKE 'tocsin move%')")
+        .empty();
+  })) << "the slots go on, or wait for the command";
+  ::kill(apply, SIGCONT);
+  EXPECT_EQ(abort->wait(), 0) << abort->out() << abort->err();
+  EXPECT_EQ(two.leftovers(), 0U);
+}
+
+// Every state, ended by kill -9 and then resumed or rolled back, while jobs are created, cancelled and fired.
+TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackAndNothingIsLostOrDoneTwice) {
+  LogicalCluster server;
+  execute(server.url(), "CREATE DATABASE second");
+  const Two two{server.url(), url_of(server.url(), "second")};
+  two.install();
+  const auto node = two.node();
+  Rest& rest = node->rest();
+  put(rest, "noop");
+  std::set<std::string> pending, cancelled;
+  int n = 0;
+  const auto create_pending = [&] { return create(rest, "noop", key_of(1, ++n), 3'600'000); };
+  for (int i = 0; i < 30; ++i) pending.insert(create_pending());
+  Load load(node->port(), "noop", 2, 300);
+
+  std::string at = "a";
+  const auto in_state = [&](const char* state) {
+    return text_of(two.a, "SELECT 1 FROM tocsin.move WHERE state = '" + std::string(state) + "'") == "1";
+  };
+  const auto kill_in = [&](const std::string& step, const std::string& to) {
+    const std::string& source = at == "a" ? two.a : two.b;
+    std::unique_ptr<Open> writer;  // in the way of the switch
+    if (step == "switching")
+      writer = std::make_unique<Open>(source, "LOCK TABLE tocsin.job_live IN ROW EXCLUSIVE MODE");
+    auto mover = two.begin({"1", "--to", to});
+    if (step == "rolling back") {
+      EXPECT_TRUE(eventually([&] { return says(*mover, "copied 1"); }));
+      kill(*mover);
+      mover = two.begin({"1", "--abort"});
+    }
+    EXPECT_TRUE(eventually(
+        [&] { return !mover->is_running() || (step == "switching" ? in_state("switching") : says(*mover, step)); }));
+    kill(*mover);
+  };
+  const std::vector<std::pair<std::string, bool>> cases = {
+      {"from ", false},    {"copied 0", false}, {"copied 1", true}, {"switching", false},
+      {"switching", true}, {"switched", false}, {"deleted", false}, {"rolling back", true}};
+  for (const auto& [step, is_abort] : cases) {
+    const std::string what = step + (is_abort ? ", rolled back" : ", resumed");
+    const std::string to = at == "a" ? "b" : "a";
+    kill_in(step, to);
+    const std::string id = create_pending(), off = *pending.begin();
+    pending.erase(pending.begin());
+    pending.insert(id);
+    EXPECT_EQ(rest.post("/v1/jobs/" + off + "/cancel").status, 200) << what;
+    cancelled.insert(off);
+    const Ran after = is_abort ? two.abort(1) : two.move(1, to);
+    EXPECT_EQ(after.exit_code, 0) << what << ": " << after.out << after.err;
+    if (!is_abort) at = to;
+    EXPECT_TRUE(eventually([&] { return database_of(rest, 1) == at; })) << what;
+    EXPECT_EQ(two.leftovers(), 0U) << what;
+    EXPECT_EQ(two.rows_of(at == "a" ? two.b : two.a, 1), 0U) << what;
+    for (const std::string& each : pending) EXPECT_EQ(rest.get("/v1/jobs/" + each).body["status"], "pending") << what;
+  }
+
+  load.stop();
+  EXPECT_TRUE(eventually([&] {
+    return two.both("SELECT job_id FROM tocsin.job WHERE status IN ('pending', 'running')").size() == pending.size();
+  }));
+  const auto ids_of = [&](const std::string& status) {
+    const auto all = two.both("SELECT job_id FROM tocsin.job WHERE attempts < 2 AND status = '" + status + "'");
+    std::set<std::string> ids(all.begin(), all.end());
+    EXPECT_EQ(ids.size(), all.size()) << status << " twice";
+    return ids;
+  };
+  EXPECT_EQ(ids_of("done"), load.ids());
+  EXPECT_EQ(ids_of("pending"), pending);
+  EXPECT_EQ(ids_of("cancelled"), cancelled);
+  const Json totals = rest.get("/v1/stats").body["totals"];
+  EXPECT_EQ(totals["done"], load.ids().size());
+  EXPECT_EQ(totals["pending"], pending.size());
+  EXPECT_EQ(totals["cancelled"], cancelled.size());
+}
+
+TEST(MoveTrouble, AShardWhoseDriverDiedWhileItStoodStillGoesOnByItself) {
+  LogicalCluster a, b;
+  const Two two{a.url(), b.url()};
+  two.install();
+  const auto node = two.node();
+  Rest& rest = node->rest();
+  put(rest, "noop");
+  const std::string job = create(rest, "noop", key_of(0, 1), 3'600'000);
+  auto writer = std::make_unique<Open>(two.a, "LOCK TABLE tocsin.job_live IN ROW EXCLUSIVE MODE");
+  const auto mover = two.begin({"0", "--to", "b", "--longest-pause", "30s"});
+  ASSERT_TRUE(eventually([&] { return says(*mover, "stands in the way"); })) << mover->err();
+  Json shard;
+  EXPECT_TRUE(eventually([&] { return (shard = rest.get("/v1/shards").body["items"][0]).contains("move"); }));
+  EXPECT_EQ(shard["move"]["to"], "b");
+  const Ran listed = run_tocsin({"shards", "--url", "http://127.0.0.1:" + std::to_string(node->port())});
+  EXPECT_NE(listed.out.find(" to b"), std::string::npos) << listed.out;
+  {
+    // What is to be applied waits; then the writer ends, the shard stands still, and the target does not catch up.
+    const Open reader(two.b, "LOCK TABLE tocsin.job_live IN SHARE MODE");
+    create(rest, "noop", key_of(0, 2), 3'600'000);
+    writer.reset();
+    ASSERT_TRUE(
+        eventually([&] { return text_of(two.a, "SELECT 1 FROM pg_trigger WHERE tgname = 'keep_still_0'") == "1"; }));
+    kill(*mover);
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_TRUE(eventually([&] {
+      return rest.post("/v1/jobs", {{"biz_type", "noop"}, {"biz_id", key_of(0, 3)}, {"delay_ms", 3'600'000}}).status ==
+             201;
+    }));
+    std::printf(
+        "without its driver the shard stood still for %lld ms\n",
+        static_cast<long long>(
+            std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began).count()));
+    EXPECT_EQ(database_of(rest, 0), "a");
+    EXPECT_EQ(rest.post("/v1/jobs/" + job + "/cancel").status, 200);
+  }
+  const Ran again = two.move(0, "b");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_EQ(two.rows_of(two.b, 0), 3U);
+  EXPECT_EQ(two.leftovers(), 0U);
+}
+
+// Stopped, not dead: what it does when it wakes must change nothing any more.
+TEST(MoveTrouble, ADriverThatWakesAfterItsPauseWasEndedTakesTheMoveAgain) {
+  LogicalCluster a, b;
+  const Two two{a.url(), b.url()};
+  two.install();
+  const auto node = two.node();
+  Rest& rest = node->rest();
+  put(rest, "noop");
+  auto writer = std::make_unique<Open>(two.a, "LOCK TABLE tocsin.job_live IN ROW EXCLUSIVE MODE");
+  const auto mover = two.begin({"0", "--to", "b", "--longest-pause", "30s"});
+  ASSERT_TRUE(eventually([&] { return says(*mover, "stands in the way"); })) << mover->err();
+  {
+    const Open reader(two.b, "LOCK TABLE tocsin.job_live IN SHARE MODE");
+    create(rest, "noop", key_of(0, 2), 3'600'000);
+    writer.reset();
+    ASSERT_TRUE(
+        eventually([&] { return text_of(two.a, "SELECT 1 FROM pg_trigger WHERE tgname = 'keep_still_0'") == "1"; }));
+    mover->signal(SIGSTOP);
+    EXPECT_TRUE(
+        eventually([&] { return text_of(two.a, "SELECT is_rescued AND thaw_at IS NULL FROM tocsin.move") == "t"; }));
+  }
+  create(rest, "noop", key_of(0, 3), 3'600'000);
+  mover->signal(SIGCONT);
+  EXPECT_EQ(mover->wait(), 0) << mover->out() << mover->err();
+  EXPECT_EQ(two.rows_of(two.b, 0), 2U);
+  EXPECT_EQ(two.rows_of(two.a, 0), 0U);
+  EXPECT_EQ(two.leftovers(), 0U);
+}
+
+TEST(MoveTrouble, ADatabaseThatDiesMeanwhileDelaysItAndNothingElse) {
+  LogicalCluster home, b, c;
+  const std::vector<std::string> more = {"--database", "b=" + b.url(), "--database", "c=" + c.url()};
+  std::vector<std::string> migrate = {"migrate", "--shards", "9", "--database", "a=" + home.url()};
+  migrate.insert(migrate.end(), more.begin(), more.end());
+  ASSERT_EQ(run_tocsin(migrate).exit_code, 0);
+  const NodeProcess node("a=" + home.url(), more);
+  Rest rest(node.port());
+  put(rest, "noop");
+  std::set<std::string> ids;
+  for (int i = 0; ids.size() < 40; ++i)
+    if (const std::string key = "k-" + std::to_string(i); shard_of(key, 9) == 4)
+      ids.insert(create(rest, "noop", key, 3'600'000));
+  const auto command = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {required_env("TOCSIN_BINARY"), "shard", "move", "4"});
+    words.insert(words.end(), {"--database", "a=" + home.url()});
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<Process>(words);
+  };
+  const auto expect_all_at = [&](const std::string& url, const std::string& what) {
+    pqxx::connection connection(url);
+    std::set<std::string> found;
+    for (const auto& row : pqxx::nontransaction(connection).exec("SELECT job_id FROM tocsin.job_live WHERE shard = 4"))
+      found.insert(row[0].c_str());
+    EXPECT_EQ(found, ids) << what;
+    EXPECT_EQ(text_of(home.url(), "SELECT count(*) FROM tocsin.move"), "0") << what;
+  };
+  bool is_at_b = true;
+  for (const auto& [name, victim] :
+       {std::pair<std::string, LogicalCluster*>("the source", &b), {"the source", &c}, {"home", &home}}) {
+    const auto mover = command({"--to", is_at_b ? "c" : "b"});
+    ASSERT_TRUE(eventually([&, &victim = victim] { return says(*mover, "copied 1") || !mover->is_running(); }));
+    victim->crash();
+    victim->start();
+    EXPECT_EQ(mover->wait(std::chrono::seconds(180)), 0) << name << ": " << mover->out() << mover->err();
+    is_at_b = !is_at_b;
+    expect_all_at(is_at_b ? b.url() : c.url(), name + " died");
+  }
+  // The target; and a command that dies with it and is rolled back.
+  LogicalCluster& source = is_at_b ? b : c;
+  LogicalCluster& target = is_at_b ? c : b;
+  const auto mover = command({"--to", is_at_b ? "c" : "b"});
+  ASSERT_TRUE(eventually([&] { return says(*mover, "copied 1") || !mover->is_running(); }));
+  target.crash();
+  kill(*mover);
+  target.start();
+  const auto abort = command({"--abort"});
+  EXPECT_EQ(abort->wait(std::chrono::seconds(120)), 0) << abort->out() << abort->err();
+  expect_all_at(source.url(), "rolled back after the target died");
+  EXPECT_EQ(text_of(target.url(), "SELECT count(*) FROM tocsin.job_live WHERE shard = 4"), "0");
+}
+
+TEST(MoveTrouble, IsRefusedWhileANodeWasNotGivenTheTarget) {
+  LogicalCluster server;
+  execute(server.url(), "CREATE DATABASE second");
+  const Two two{server.url(), url_of(server.url(), "second")};
+  ASSERT_EQ(run_tocsin({"migrate", "--database", "a=" + two.a, "--shards", "4"}).exit_code, 0);
+  ASSERT_EQ(run_tocsin(two.command({"migrate"})).exit_code, 0);
+  auto lacking = std::make_unique<NodeProcess>("a=" + two.a, std::vector<std::string>{"--node-name", "poor"});
+  const NodeProcess having("a=" + two.a, std::vector<std::string>{"--node-name", "rich", "--database", "b=" + two.b});
+  const Ran refused = two.move(0, "b");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.err.find("database b (poor)"), std::string::npos) << refused.err;
+  EXPECT_EQ(two.leftovers(), 0U) << "nothing has begun";
+  EXPECT_EQ(lacking->stop(), 0);
+  const Ran moved = two.move(0, "b");
+  EXPECT_EQ(moved.exit_code, 0) << moved.out << moved.err;
+}
+
+}  // namespace
+}  // namespace tocsin
