@@ -54,6 +54,8 @@ class Heartbeat final : public Stage {
   std::map<NodeId, Seen> seen_;
   MonoTime next_{};
   bool is_leave_told_ = false;
+  bool is_map_doubted_ = false;   // the one that is known may not be the one of its number
+  std::uint64_t connection_ = 0;  // of the last reply
   std::atomic<bool> is_requested_{true};
   std::atomic<bool> is_draining_{false};
 };

@@ -41,6 +41,7 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
     pqxx::nontransaction tx(connection);
     const Statement& statement = session_.prepared("beat", beat_statement);
     BeatReply reply;
+    reply.connection = session_.connections();
     reply.asked = clock_.now();
     const auto scan_age = beat.scan_age ? std::optional(beat.scan_age->count()) : std::nullopt;
     const auto rows = exec(tx, statement, beat.id, beat.name, beat.is_draining ? "draining" : "active", beat.version,
