@@ -53,6 +53,7 @@ struct ScanReply {
   std::vector<std::vector<Row>> rows;  // one list per range asked, in the order asked
   WallTime db_now{};                   // the database's clock, read between `asked` and `answered`
   MonoTime asked{}, answered{};        // the local clock before the request and after the reply
+  std::uint64_t connection = 0;        // another than before: maybe to another server, that lacks the last commits
   // What the scan could not see: changes of transactions numbered oldest_writer or above. By `began`, of the database's
   // clock, none numbered next_writer or above had changed anything.
   WallTime began{};

@@ -60,6 +60,7 @@ struct BeatReply {
   std::vector<Member> members;   // this node's own row included, by id
   std::optional<ShardMap> map;   // when it is another than the known one
   MonoTime asked{}, answered{};  // the local clock before the request and after the reply
+  std::uint64_t connection = 0;  // another than before: maybe to another server, that lacks the last commits
 };
 
 // Thread: owner only (each thread has its own).

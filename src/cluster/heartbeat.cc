@@ -22,7 +22,8 @@ MonoTime Heartbeat::step(MonoTime now) {
   const bool is_draining = is_draining_;
   // Told once: every node hears it, this one too.
   auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scanned(now),
-                            known ? known->map.version : -1, hooks_.used_map(), is_draining && !is_leave_told_});
+                            known && !is_map_doubted_ ? known->map.version : -1, hooks_.used_map(),
+                            is_draining && !is_leave_told_});
   if (!reply) {
     events_.failed(name(), reply.error());
     was_deaf_ = true;
@@ -32,6 +33,10 @@ MonoTime Heartbeat::step(MonoTime now) {
   was_answered_ = true;
   next_ = reply->answered + config_.interval();  // take() may want it earlier
   is_leave_told_ = is_draining;
+  // A standby that took over and lacks the last commits gives a number again that another map has had.
+  is_map_doubted_ = std::exchange(connection_, reply->connection) != reply->connection && !reply->map;
+  // Before it is read again nobody may act on it.
+  if (is_map_doubted_) return next_ = reply->answered;
   const MonoTime asked = reply->asked;
   view_.set(std::make_shared<const ClusterView>(take(*std::move(reply))));
   hooks_.trusted_until(asked + config_.trust());

@@ -1,6 +1,7 @@
 #include "pipeline/scanner.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tocsin {
 
@@ -56,6 +57,8 @@ MonoTime Scanner::step(MonoTime now) {
   }
   const bool is_first = !db_now;
   if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();
+  // A standby that took over and lacks the last commits has rows again behind every mark.
+  if (std::exchange(connection_, reply->connection) != reply->connection) request_sweep();
 
   mark(*reply);
   has_more_ = false;

@@ -90,6 +90,7 @@ class Scanner final : public Stage {
   std::vector<JobId> expired_;
   MonoTime next_scan_{};
   std::size_t scans_ = 0;
+  std::uint64_t connection_ = 0;  // of the last reply
   bool has_more_ = false;
   std::atomic<bool> is_sweep_requested_{false};
   std::atomic<bool> is_scan_requested_{false};

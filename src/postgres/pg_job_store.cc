@@ -84,6 +84,7 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
     pqxx::nontransaction tx(connection);
     const Statement& name = session_.prepared("scan", sql::scan);
     ScanReply reply;
+    reply.connection = session_.connections();
     reply.asked = clock_.now();
     const auto rows =
         exec(tx, name, shards.take(), types.take(), after.take(), after_id.take(), before.take(), limits.take());

@@ -60,6 +60,7 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
     pqxx::nontransaction tx(connection);
     const Statement& statement = session_.prepared("beat", beat_statement);
     BeatReply reply;
+    reply.connection = session_.connections();
     reply.asked = clock_.now();
     PgArray places, ages;
     for (const ScannedPlace& each : beat.scanned) {

@@ -165,6 +165,7 @@ std::optional<Error> Session::connect() {
     Connected opened = open_connection(config_);
     connection_ = std::move(opened.connection);
     is_pooled_ = opened.is_pooled;
+    ++connections_;
     return {};
   } catch (const std::exception& e) {
     connection_.reset();

@@ -86,6 +86,9 @@ class Session {
 
   const SessionConfig& config() const { return config_; }
   void disconnect();
+  // How often it has connected: a connection that is lost while it is idle is made again without a word, maybe to a
+  // standby that has taken over and lacks the last commits.
+  std::uint64_t connections() const { return connections_; }
 
  private:
   template <class T>
@@ -106,6 +109,7 @@ class Session {
   std::unique_ptr<pqxx::connection> connection_;
   bool is_pooled_ = false;
   std::unordered_map<std::string, Statement> prepared_;
+  std::uint64_t connections_ = 0;
 };
 
 // Runs a statement of the session that `tx` belongs to.

@@ -38,6 +38,13 @@ TEST_P(StoreContract, EveryHeartbeatMovesTheRowsTimeAndSilenceDoesNot) {
   EXPECT_EQ(must(db->other_members().beat(beat_of(2))).members.size(), 2U) << "one row per node";
 }
 
+TEST_P(StoreContract, AHeartbeatTellsOfANewConnection) {
+  const auto connection = must(db->members().beat(beat_of(1))).connection;
+  EXPECT_EQ(must(db->members().beat(beat_of(1))).connection, connection);
+  db->end_members_session(1);
+  EXPECT_NE(must(db->members().beat(beat_of(1))).connection, connection);
+}
+
 TEST_P(StoreContract, TheAgesOfTheLastScansAreToldByDatabaseAndGrow) {
   Beat told = beat_of(1);
   EXPECT_TRUE(find_in(must(db->members().beat(told)), 1)->scanned.empty());

@@ -1,6 +1,7 @@
 #include "simulation/callers.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tocsin {
 namespace {
@@ -12,6 +13,8 @@ Duration up_to(Random& random, Duration most) {
   return Duration(random.below(static_cast<std::uint64_t>(most.count()) + 1));
 }
 
+Candidate candidate(const Job& job) { return {job.job_id, job.type_id, job.fire_at}; }
+
 }  // namespace
 
 Callers::Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<TypeId> types, std::vector<TypeId> prompt,
@@ -22,12 +25,25 @@ Callers::Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<Typ
       prompt_(std::move(prompt)),
       lookahead_(lookahead) {}
 
+template <class Work>
+auto Callers::ask(Place place, int session, Work work) {
+  SimDatabase& database = world_.databases.at(place);
+  const auto generation = database.data.generation();
+  FakeJobDesk desk(database.data, &world_.scheduler, &database.faults, session);
+  auto reply = work(desk);
+  if (generation != database.data.generation()) reply = Error{ErrorCode::in_doubt, "of another server", ""};
+  return reply;
+}
+
+SimDatabase& Callers::database_of(const NewJob& job) {
+  return world_.databases.at(world_.databases.place_of(shard_of(job.biz_id, world_.databases.shards())));
+}
+
 void Callers::begin(int n, MonoTime end) {
   for (int i = 0; i < n; ++i) {
     world_.scheduler.spawn([this, i, end] {
-      FakeJobDesk desk(world_.database, &world_.scheduler, &world_.faults, 100 + i);
       while (world_.scheduler.now() < end) {
-        act(desk);
+        act(100 + i);
         // Now a burst, now a pause.
         world_.scheduler.sleep(world_.random.below(3) == 0 ? up_to(world_.random, 4 * kSecond)
                                                            : up_to(world_.random, 20 * kMillisecond));
@@ -36,22 +52,22 @@ void Callers::begin(int n, MonoTime end) {
   }
 }
 
-void Callers::act(FakeJobDesk& desk) {
+void Callers::act(int session) {
   const auto dice = known_.empty() ? 0 : world_.random.below(20);
-  if (dice < 12) return create(desk);
-  if (dice < 15) return cancel(desk);
-  if (dice < 18) return change(desk);
-  return repair(desk);
+  if (dice < 12) return create(session);
+  if (dice < 15) return cancel(session);
+  if (dice < 18) return change(session);
+  return repair(session);
 }
 
-When Callers::any_time() {
+When Callers::any_time(const SimDatabase& database) {
   const auto dice = world_.random.below(10);
   const Duration in = dice < 3   ? Duration(0)
                       : dice < 7 ? up_to(world_.random, 6 * kSecond)
                                  : up_to(world_.random, 30 * kSecond);
   if (world_.random.below(2) == 0) return {{}, in};
   // An instant that the caller read off a clock some time ago: it may have passed.
-  return {world_.database.now() + in - up_to(world_.random, 2 * kSecond), {}};
+  return {database.data.now() + in - up_to(world_.random, 2 * kSecond), {}};
 }
 
 NewJob Callers::any_job() {
@@ -59,7 +75,6 @@ NewJob Callers::any_job() {
   job.type_id = types_[world_.random.below(types_.size())];
   job.biz_id = "order-" + std::to_string(world_.random.below(8) == 0 ? world_.random.below(20)
                                                                      : static_cast<std::uint64_t>(100 + ++last_biz_));
-  job.when = any_time();
   job.max_attempts = static_cast<int>(1 + world_.random.below(4));
   if (world_.random.below(4) == 0) {
     job.biz_id = "keyed-" + std::to_string(world_.random.below(5));
@@ -67,37 +82,48 @@ NewJob Callers::any_job() {
     job.on_conflict = static_cast<OnConflict>(world_.random.below(5));
     job.has_own_max_attempts = true;
   }
+  job.when = any_time(database_of(job));
   return job;
 }
 
-NewJob Callers::any_prompt_job() {
+NewJob Callers::any_job_in(std::optional<Place> place, std::optional<Place> away) {
   NewJob job = any_job();
   job.idempotency_key.reset();
+  while ((place && database_of(job).place != *place) || (away && database_of(job).place == *away))
+    job.biz_id = "order-" + std::to_string(100 + ++last_biz_);
+  return job;
+}
+
+NewJob Callers::any_prompt_job(std::optional<Place> away) {
+  NewJob job = any_job_in({}, away);
   job.type_id = prompt_[world_.random.below(prompt_.size())];
   return job;
 }
 
-void Callers::create(FakeJobDesk& desk) {
-  std::vector<NewJob> jobs;
+// A batch is one transaction per database.
+void Callers::create(int session) {
+  std::map<Place, std::vector<NewJob>> batches;
   const auto n = world_.random.below(10) == 0 ? 20 : 1 + world_.random.below(3);
-  for (std::uint64_t i = 0; i < n; ++i) jobs.push_back(any_job());
-  const auto mode = world_.random.below(2) == 0 ? CreateMode::all_or_nothing : CreateMode::each_by_itself;
-  const auto replies = desk.create(jobs, mode);
-  if (!replies) return;
-  if (mode == CreateMode::all_or_nothing && std::ranges::any_of(*replies, &CreateReply::is_refused)) return;
-  const bool is_rest = world_.random.below(3) != 0;
-  for (std::size_t i = 0; i < replies->size(); ++i) {
-    const CreateReply& reply = (*replies)[i];
-    if (reply.is_refused()) continue;
-    world_.checker.on_created(reply.job_id);
-    known_.push_back(reply.job_id);
-    Job job;
-    job.job_id = reply.job_id;
-    job.type_id = jobs[i].type_id;
-    job.fire_at = reply.fire_at;
-    if (is_rest && reply.kind != CreateReply::Kind::existing) hint(job);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const NewJob job = any_job();
+    batches[database_of(job).place].push_back(job);
   }
-  if (!is_rest && world_.random.below(2) == 0) notify();
+  const auto mode = world_.random.below(2) == 0 ? CreateMode::all_or_nothing : CreateMode::each_by_itself;
+  const bool is_rest = world_.random.below(3) != 0;
+  for (const auto& [place, jobs] : batches) {
+    const auto replies = ask(place, session, [&](FakeJobDesk& desk) { return desk.create(jobs, mode); });
+    if (!replies) continue;
+    if (mode == CreateMode::all_or_nothing && std::ranges::any_of(*replies, &CreateReply::is_refused)) continue;
+    for (std::size_t i = 0; i < replies->size(); ++i) note_created(jobs[i], (*replies)[i], is_rest);
+    if (!is_rest && world_.random.below(2) == 0) notify(place);
+  }
+}
+
+void Callers::note_created(const NewJob& asked, const CreateReply& reply, bool is_rest) {
+  if (reply.is_refused()) return;
+  world_.checker.on_created(reply.job_id);
+  known_.push_back(reply.job_id);
+  if (is_rest && reply.kind != CreateReply::Kind::existing) hint({reply.job_id, asked.type_id, reply.fire_at});
 }
 
 JobId Callers::any_known() {
@@ -106,14 +132,25 @@ JobId Callers::any_known() {
   return known_[known_.size() - 1 - world_.random.below(recent)];
 }
 
-void Callers::cancel(FakeJobDesk& desk) {
+void Callers::cancel(int session) {
   std::vector<JobId> jobs;
   for (std::uint64_t i = 0; i <= world_.random.below(3); ++i) jobs.push_back(any_known());
   std::ranges::sort(jobs);
   jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
-  const bool is_by_key = world_.random.below(5) == 0;
-  const auto replies =
-      is_by_key ? desk.cancel_all("keyed-" + std::to_string(world_.random.below(5)), std::nullopt) : desk.cancel(jobs);
+  if (world_.random.below(5) > 0) return cancel_these(jobs, session);
+  const std::string biz_id = "keyed-" + std::to_string(world_.random.below(5));
+  const Place place = world_.databases.place_of(shard_of(biz_id, world_.databases.shards()));
+  note_cancelled(ask(place, session, [&](FakeJobDesk& desk) { return desk.cancel_all(biz_id, std::nullopt); }));
+}
+
+void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {
+  std::map<Place, std::vector<JobId>> batches;
+  for (const JobId job : jobs) batches[world_.databases.of(job).place].push_back(job);
+  for (const auto& [place, batch] : batches)
+    note_cancelled(ask(place, session, [&](FakeJobDesk& desk) { return desk.cancel(batch); }));
+}
+
+void Callers::note_cancelled(const Result<std::vector<CancelReply>>& replies) {
   if (!replies) return;
   for (const CancelReply& reply : *replies) world_.checker.on_cancel_reply(reply);
 }
@@ -122,55 +159,54 @@ void Callers::cancel_later(std::vector<JobId> jobs, Duration in) {
   if (jobs.empty()) return;
   world_.scheduler.spawn([this, jobs = std::move(jobs), in] {
     world_.scheduler.sleep(in);
-    FakeJobDesk desk(world_.database, &world_.scheduler, &world_.faults, 99);
-    const auto replies = desk.cancel(jobs);
-    if (!replies) return;
-    for (const CancelReply& reply : *replies) world_.checker.on_cancel_reply(reply);
+    cancel_these(jobs, 99);
   });
 }
 
-void Callers::change(FakeJobDesk& desk) {
-  const auto reply = world_.random.below(2) == 0 ? desk.reschedule(any_known(), any_time()) : desk.run_now(any_known());
-  if (reply && reply->kind == ChangeReply::Kind::changed) hint(*reply->job);
+void Callers::change(int session) {
+  const JobId job = any_known();
+  SimDatabase& database = world_.databases.of(job);
+  const bool is_move = world_.random.below(2) == 0;
+  const When when = any_time(database);
+  const auto reply = ask(database.place, session,
+                         [&](FakeJobDesk& desk) { return is_move ? desk.reschedule(job, when) : desk.run_now(job); });
+  if (reply && reply->kind == ChangeReply::Kind::changed) hint(candidate(*reply->job));
 }
 
-void Callers::repair(FakeJobDesk& desk) {
+void Callers::repair(int session) {
+  const JobId job = any_known();
+  const Place place = world_.databases.of(job).place;
   if (world_.random.below(3) == 0) {
     JobDesk::RetryMany request;
     request.type_id = types_[world_.random.below(types_.size())];
     request.limit = 3;
     request.rate_per_s = 2;
-    static_cast<void>(desk.retry_many(request));
+    static_cast<void>(ask(place, session, [&](FakeJobDesk& desk) { return desk.retry_many(request); }));
     return;
   }
-  const auto reply = desk.retry(any_known());
-  if (reply && reply->kind == ChangeReply::Kind::changed) hint(*reply->job);
+  const auto reply = ask(place, session, [&](FakeJobDesk& desk) { return desk.retry(job); });
+  if (reply && reply->kind == ChangeReply::Kind::changed) hint(candidate(*reply->job));
 }
 
-void Callers::hint(const Job& job) {
+void Callers::hint(const Candidate& job) {
   if (world_.random.below(10) == 0 && !world_.checker.is_calm()) return;  // lost on the way
-  if (job.fire_at > world_.database.now() + lookahead_) return;
-  for (SimNode* node : nodes_) {
-    if (!node->is_up() || !std::ranges::binary_search(node->shards(), shard_of(job.job_id))) continue;
-    const bool is_taken = node->engine()->hint({job.job_id, job.type_id, job.fire_at});
-    world_.trace.line(world_.scheduler.now(), node->name() + (is_taken ? " takes" : " refuses") + " the hint of job " +
-                                                  std::to_string(job.job_id));
-  }
+  if (job.fire_at > world_.databases.of(job.job_id).data.now() + lookahead_) return;
+  for (SimNode* node : nodes_) node->hint(job);
 }
 
-void Callers::notify() {
-  for (SimNode* node : nodes_)
-    if (node->is_up()) node->engine()->request_sweep();
+void Callers::notify(Place place) {
+  for (SimNode* node : nodes_) node->sweep(place);
 }
 
-void Callers::probe(int n, Duration on_time, Duration scan_interval) {
+void Callers::probe(int n, Duration on_time, Duration scan_interval, std::optional<Place> away) {
   for (int i = 0; i < n; ++i) {
-    world_.scheduler.spawn([this, on_time, scan_interval] {
-      FakeJobDesk desk(world_.database, &world_.scheduler, &world_.faults, 99);
+    world_.scheduler.spawn([this, on_time, scan_interval, away] {
       world_.scheduler.sleep(up_to(world_.random, 4 * kSecond));
-      NewJob job = any_prompt_job();
+      NewJob job = any_prompt_job(away);
       job.when = {{}, up_to(world_.random, 10 * kSecond)};
-      const auto replies = desk.create({&job, 1}, CreateMode::all_or_nothing);
+      const auto replies = ask(database_of(job).place, 99, [&](FakeJobDesk& desk) {
+        return desk.create({&job, 1}, CreateMode::all_or_nothing);
+      });
       if (!replies) return world_.checker.fail("calm", "a create failed without any fault: " + replies.error().message);
       const CreateReply& reply = replies->front();
       world_.checker.on_created(reply.job_id);
@@ -178,42 +214,48 @@ void Callers::probe(int n, Duration on_time, Duration scan_interval) {
       // Nearer ones appear behind the scanner's cursor: the first scan after their time finds them.
       const bool is_seen_by_a_scan = *job.when.in > lookahead_ + scan_interval + on_time;
       world_.checker.expect_within(reply.job_id, is_hinted || is_seen_by_a_scan ? on_time : scan_interval + on_time);
-      Job created;
-      created.job_id = reply.job_id;
-      created.type_id = job.type_id;
-      created.fire_at = reply.fire_at;
-      if (is_hinted) hint(created);
+      if (is_hinted) hint({reply.job_id, job.type_id, reply.fire_at});
     });
   }
+}
+
+// Nothing on the way: it is there.
+CreateReply Callers::commit(const NewJob& job, Duration age) {
+  FakeDatabase& data = database_of(job).data;
+  return data.create({job}, CreateMode::all_or_nothing, data.now() - age)->front();
 }
 
 void Callers::commit_late(Duration age, Duration bound) {
   NewJob job = any_prompt_job();
   job.when = {{}, Duration(0)};
-  const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now() - age);
-  world_.checker.expect_within(replies->front().job_id, age + bound);
+  world_.checker.expect_within(commit(job, age).job_id, age + bound);
 }
 
 void Callers::commit_ahead(Duration in, Duration on_time) {
   NewJob job = any_prompt_job();
   job.when = {{}, in};
-  const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now());
-  world_.checker.expect_within(replies->front().job_id, on_time);
+  world_.checker.expect_within(commit(job, Duration(0)).job_id, on_time);
 }
 
-void Callers::rush(int n, std::optional<TypeId> type) {
-  for (int i = 0; i < n; ++i) {
-    NewJob job = any_job();
-    job.idempotency_key.reset();
-    job.type_id = type.value_or(job.type_id);
-    job.when = {{}, Duration(0)};
-    const auto replies = world_.database.create({job}, CreateMode::all_or_nothing, world_.database.now());
-    Job created;
-    created.job_id = replies->front().job_id;
-    created.type_id = job.type_id;
-    created.fire_at = replies->front().fire_at;
-    hint(created);
-  }
+void Callers::rush(int n, std::optional<TypeId> type, std::optional<Place> place) {
+  for (int i = 0; i < n; ++i) create_now(type, place);
+}
+
+void Callers::create_overdue(Duration age, Place place) {
+  NewJob job = any_job_in(place, {});
+  job.type_id = prompt_[world_.random.below(prompt_.size())];
+  job.when = {{}, Duration(0)};
+  const CreateReply reply = commit(job, age);
+  hint({reply.job_id, job.type_id, reply.fire_at});
+}
+
+JobId Callers::create_now(std::optional<TypeId> type, std::optional<Place> place) {
+  NewJob job = any_job_in(place, {});
+  job.type_id = type.value_or(job.type_id);
+  job.when = {{}, Duration(0)};
+  const CreateReply reply = commit(job, Duration(0));
+  hint({reply.job_id, job.type_id, reply.fire_at});
+  return reply.job_id;
 }
 
 }  // namespace tocsin

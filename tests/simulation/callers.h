@@ -21,27 +21,39 @@ class Callers {
   void begin(int n, MonoTime end);
   // Somebody cancels these jobs, `in` from now.
   void cancel_later(std::vector<JobId> jobs, Duration in);
-  // In the calm: jobs that must fire on time.
-  void probe(int n, Duration on_time, Duration scan_interval);
+  // In the calm: jobs that must fire on time, in any database but `away`.
+  void probe(int n, Duration on_time, Duration scan_interval, std::optional<Place> away = {});
   // A transaction that has been open for `age` commits now and tells nobody: its job must fire within `bound` from now.
   void commit_late(Duration age, Duration bound);
   // Likewise, in good time: the scanner finds it before it is due.
   void commit_ahead(Duration in, Duration on_time);
-  // Many jobs that are due now; of one type, or of all.
-  void rush(int n, std::optional<TypeId> type = {});
+  // Many jobs that are due now; of one type, or of all; in one database, or in all.
+  void rush(int n, std::optional<TypeId> type = {}, std::optional<Place> place = {});
+  // Jobs that were due so long ago, of types that nothing holds back; their nodes hear of them.
+  void create_overdue(Duration age, Place place);
+  JobId create_now(std::optional<TypeId> type, std::optional<Place> place);
 
  private:
-  void act(FakeJobDesk& desk);
-  void create(FakeJobDesk& desk);
-  void cancel(FakeJobDesk& desk);
-  void change(FakeJobDesk& desk);
-  void repair(FakeJobDesk& desk);
+  void act(int session);
+  void create(int session);
+  void cancel(int session);
+  void change(int session);
+  void repair(int session);
+  // Calls `work` with a session to that database; its answer is nobody's when a standby has taken over meanwhile.
+  template <class Work>
+  auto ask(Place place, int session, Work work);
+  SimDatabase& database_of(const NewJob& job);
   NewJob any_job();
-  NewJob any_prompt_job();
-  When any_time();
+  NewJob any_prompt_job(std::optional<Place> away = {});
+  NewJob any_job_in(std::optional<Place> place, std::optional<Place> away);  // without a key
+  When any_time(const SimDatabase& database);
+  CreateReply commit(const NewJob& job, Duration age);
+  void note_created(const NewJob& asked, const CreateReply& reply, bool is_rest);
+  void note_cancelled(const Result<std::vector<CancelReply>>& replies);
+  void cancel_these(const std::vector<JobId>& jobs, int session);
   JobId any_known();
-  void hint(const Job& job);
-  void notify();
+  void hint(const Candidate& job);
+  void notify(Place place);
 
   SimContext& world_;
   std::vector<SimNode*> nodes_;

@@ -8,7 +8,6 @@ namespace {
 constexpr std::size_t kKeptFailures = 5;
 // What came together while nothing could run, at the slowest rate.
 constexpr Duration kHeldBack = std::chrono::seconds(60);
-constexpr Duration kLookahead = std::chrono::seconds(5);
 
 std::string ms(Duration time) { return std::to_string(static_cast<double>(time.count()) / 1000) + " ms"; }
 
@@ -29,13 +28,17 @@ void Checker::fail(const std::string& promise, const std::string& what) {
 
 // Commits -------------------------------------------------------------------------------------------------------------
 
-void Checker::on_change(const FakeDatabase::Change& change) {
+void Checker::on_change(Place place, const FakeDatabase::Change& change) {
   const Job& job = change.job;
   trace_.line(scheduler_.now(), std::string("db ") + to_string(change.kind) + " job " + std::to_string(job.job_id) +
                                     " attempts " + std::to_string(job.attempts) + '/' +
                                     std::to_string(job.max_attempts) + " token " + std::to_string(change.token) +
                                     " fire_at " + ms(job.fire_at - change.db_now));
-  db_high_ = std::max(db_high_, change.db_now);
+  ++changes_;
+  Watched& its = watched_[static_cast<std::size_t>(place)];
+  its.high = std::max(its.high, change.db_now);
+  if (databases_.of(job.job_id).place != place)
+    return fail("I10", "job " + std::to_string(job.job_id) + " does not live where it was written");
   const auto found = records_.find(job.job_id);
   if ((change.kind == Kind::created) != (found == records_.end()))
     return fail("I10", "created twice, or out of nothing: job " + std::to_string(job.job_id));
@@ -67,9 +70,13 @@ void Checker::on_change(const FakeDatabase::Change& change) {
   attempt.life = record.life;
   attempt.node = job.node.value_or("");
   attempt.lease_end = scheduler_.now() + (job.fire_at - change.db_now);
-  attempt.clock_steps = clock_steps_;
+  attempt.clock_steps = its.clock_steps;
+  attempt.home_shocks = home_shocks_;
+  attempt.change = changes_;
+  attempt.is_durable = change.is_durable;
+  attempt.is_hastened = record.is_hastened;
   attempt.claimed = scheduler_.now();
-  attempt.is_orphan = faults_.is_late();
+  attempt.is_orphan = databases_.of(job.job_id).faults.is_late();
   if (!attempts_.emplace(change.token, attempt).second)
     fail("I4", "a token was used twice: job " + std::to_string(job.job_id));
 }
@@ -172,70 +179,6 @@ void Checker::check_calm(const FakeDatabase::Change& change, const Record& befor
     fail("calm", "job " + std::to_string(change.job.job_id) + " was claimed " + ms(late) + " after its time");
 }
 
-// Limits --------------------------------------------------------------------------------------------------------------
-
-void Checker::on_types(const std::vector<BizType>& types, Duration hold) {
-  hold_ = hold;
-  for (const BizType& type : types) {
-    if (type.paused && !types_[type.type_id].paused) paused_at_[type.type_id] = scheduler_.now();
-    types_[type.type_id] = type;
-  }
-}
-
-// A job runs from its start to its answer, or to the end of its lease: then another node may run it anyway.
-void Checker::check_running(const BizType& type) {
-  auto& running = running_[type.type_id];
-  std::erase_if(running, [&](ClaimToken token) {
-    const Attempt& attempt = attempts_.at(token);
-    return attempt.answer || scheduler_.now() >= attempt.ends || attempt.clock_steps != clock_steps_;
-  });
-  // A step of the database's clock ends grants before their time, as it does leases.
-  if (clock_steps_ > 0 && scheduler_.now() < clock_stepped_ + hold_) return;
-  if (running.size() > static_cast<std::size_t>(*type.max_running))
-    fail("limit", std::to_string(running.size()) + " jobs of " + type.name + " run, max_running is " +
-                      std::to_string(*type.max_running));
-}
-
-void Checker::check_rate(const BizType& type, double rate, std::deque<MonoTime>& starts, const char* what) {
-  constexpr double kNodes = 3, kSlack_s = 0.1;
-  constexpr Duration kWindow = std::chrono::seconds(10);
-  starts.push_back(scheduler_.now());
-  while (starts.front() < scheduler_.now() - kWindow) starts.pop_front();
-  // In any span of time: what the rate brings, and what had come together before: a second's worth, or one per node.
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const double span = std::chrono::duration<double>(scheduler_.now() - starts[i]).count();
-    const double n = static_cast<double>(starts.size() - i);
-    if (n > rate * (span + kSlack_s + 1) + kNodes)
-      return fail("limit", std::to_string(n) + " starts of " + type.name + " in " + std::to_string(span) + " s, " +
-                               what + " is " + std::to_string(rate));
-  }
-}
-
-void Checker::check_flow(const FakeDatabase::Change& change, const Record& before) {
-  constexpr Duration kSoon = std::chrono::seconds(3);
-  constexpr Duration kLongestDelay = std::chrono::seconds(45);  // of a call
-  const auto known = types_.find(change.job.type_id);
-  if (known == types_.end()) return;
-  const BizType& type = known->second;
-  const std::string name = "job " + std::to_string(change.job.job_id) + " of " + type.name;
-  const Duration late = change.db_now - before.row.fire_at;
-  // A node's estimate may be of before the clock was set back; the real store asks its own clock.
-  const bool is_steady = clock_steps_ == 0 || scheduler_.now() > clock_stepped_ + kLongestDelay;
-  if (change.kind == Kind::dropped && is_steady && !type.is_too_late(before.row.fire_at, change.db_now))
-    fail("late", name + " was dropped although it is only " + ms(late) + " late");
-  if (!faults_ended_ || (change.kind != Kind::claimed && change.kind != Kind::fired)) return;
-  // What was let go before the faults ended counts when its call arrives, however long that was on its way; and a node
-  // learns that the database's clock was set from the answer to a scan that was sent afterwards.
-  const bool is_settled = scheduler_.now() > *faults_ended_ + kSoon;
-  if (!is_settled) return;
-  if (type.drop_older_than && late > *type.drop_older_than + kSoon) fail("late", name + " runs, " + ms(late) + " late");
-  if (type.rate_per_s) check_rate(type, *type.rate_per_s, paced_[type.type_id], "rate_per_s");
-  if (type.catch_up_rate_per_s && late > kLookahead + 4 * kSoon)
-    check_rate(type, *type.catch_up_rate_per_s, caught_up_[type.type_id], "catch_up.rate_per_s");
-  if (is_calm_ && type.is_paused(change.db_now) && scheduler_.now() > paused_at_[type.type_id] + kSoon / 10)
-    fail("pause", name + " starts while its type is paused");
-}
-
 // Handlers ------------------------------------------------------------------------------------------------------------
 
 void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
@@ -243,12 +186,13 @@ void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
   const std::string name = "job " + std::to_string(job.job_id) + " attempt " + std::to_string(job.attempts);
   trace_.line(scheduler_.now(), node + " starts " + name);
   ++starts_;
-  db_high_ = std::max(db_high_, database_.now());
+  Watched& its = watched(job.job_id);
+  its.high = std::max(its.high, databases_.of(job.job_id).data.now());
   const auto found = attempts_.find(claimed.token);
   if (found == attempts_.end()) return fail("I4", name + " started without a claim");
   Attempt& attempt = found->second;
-  Record& record = records_.at(job.job_id);
-  const bool is_again = !attempt.is_lost && !record.started.emplace(attempt.life, attempt.number).second;
+  const auto record = records_.find(job.job_id);  // none: the job itself is lost
+  const bool is_again = !attempt.is_lost && !record->second.started.emplace(attempt.life, attempt.number).second;
   if (attempt.is_started || is_again) fail("I4", name + " started twice");
   attempt.is_started = true;
   attempt.ends = claimed.lease_deadline;
@@ -256,12 +200,13 @@ void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
     running_[job.type_id].insert(claimed.token);
     check_running(type->second);
   }
-  if (!record.is_hastened && db_high_ < job.action_time)
-    fail("I2", name + " started " + ms(job.action_time - db_high_) + " early");
+  if (!attempt.is_hastened && its.high < job.action_time)
+    fail("I2", name + " started " + ms(job.action_time - its.high) + " early");
   if (scheduler_.now() >= attempt.lease_end) fail("I4", name + " started after the end of its lease");
   // A step of the database's clock ends leases before their time; no node can know while the answer to its claim is
-  // under way.
-  if (record.is_cancel_acknowledged && attempt.clock_steps == clock_steps_)
+  // under way. And a claim that a standby has lost was to outlast a crash.
+  const bool is_excused = attempt.clock_steps != its.clock_steps || (attempt.is_lost_to_standby && attempt.is_durable);
+  if (record != records_.end() && record->second.is_cancel_acknowledged && !is_excused)
     fail("I3", name + " started after its cancel was acknowledged");
 }
 
@@ -322,17 +267,20 @@ void Checker::faults_ended(Duration bound) {
 }
 
 void Checker::check_overdue() {
-  for (const auto& [id, row] : database_.live()) {
-    if (!records_.contains(id)) return fail("I10", "out of nothing: job " + std::to_string(id));
-    const Duration late = std::min<Duration>(database_.now() - row.job.fire_at, scheduler_.now() - *faults_ended_);
-    const auto type = types_.find(row.job.type_id);
-    const bool is_limited = type != types_.end() && type->second.is_limited();
-    if (late > *overdue_bound_ + (is_limited ? kHeldBack : Duration(0)))
-      return fail("live", "job " + std::to_string(id) + " (" + std::string(to_string(row.job.status)) +
-                              ") is overdue by " + ms(late) + " without any fault");
-    const auto claim = attempts_.find(records_.at(id).token);
-    if (claim != attempts_.end() && !claim->second.is_orphan)
-      check_claim_is_held("job " + std::to_string(id), claim->second);
+  for (const SimDatabase& database : databases_) {
+    for (const auto& [id, row] : database.data.live()) {
+      if (!records_.contains(id)) return fail("I10", "out of nothing: job " + std::to_string(id));
+      const Duration late =
+          std::min<Duration>(database.data.now() - row.job.fire_at, scheduler_.now() - *faults_ended_);
+      const auto type = types_.find(row.job.type_id);
+      const bool is_limited = type != types_.end() && type->second.is_limited();
+      if (late > *overdue_bound_ + (is_limited ? kHeldBack : Duration(0)))
+        return fail("live", "job " + std::to_string(id) + " (" + std::string(to_string(row.job.status)) +
+                                ") is overdue by " + ms(late) + " without any fault");
+      const auto claim = attempts_.find(records_.at(id).token);
+      if (claim != attempts_.end() && !claim->second.is_orphan)
+        check_claim_is_held("job " + std::to_string(id), claim->second);
+    }
   }
 }
 
@@ -343,7 +291,8 @@ void Checker::check_claim_is_held(const std::string& name, const Attempt& attemp
   const auto waits_since = [&](MonoTime time) { return scheduler_.now() - std::max(time, *faults_ended_); };
   if (attempt.answer && waits_since(attempt.answered) > kLong)
     fail("live", name + ": its handler has answered and nobody wrote it down");
-  const bool is_trusted = scheduler_.now() < attempt.lease_end - kLong && attempt.clock_steps == clock_steps_;
+  const bool is_trusted =
+      scheduler_.now() < attempt.lease_end - kLong && attempt.clock_steps == watched(attempt.job).clock_steps;
   if (!attempt.is_started && is_trusted && waits_since(attempt.claimed) > kLong)
     fail("live", name + " was claimed and never started");
 }
@@ -351,7 +300,7 @@ void Checker::check_claim_is_held(const std::string& name, const Attempt& attemp
 void Checker::check_end() {
   for (const auto& [id, record] : records_) {
     const std::string name = "job " + std::to_string(id);
-    const auto row = database_.find(id);
+    const auto row = databases_.of(id).data.find(id);
     if (!row) {
       fail("I1", name + " is gone");
     } else if (!is_final(row->status)) {
@@ -363,7 +312,8 @@ void Checker::check_end() {
     }
   }
   std::int64_t total = 0;
-  for (const TypeCount& count : database_.counts()) total += count.n;
+  for (const SimDatabase& database : databases_)
+    for (const TypeCount& count : database.data.counts()) total += count.n;
   if (total != static_cast<std::int64_t>(records_.size()))
     fail("I1", "jobs created: " + std::to_string(records_.size()) + ", jobs there: " + std::to_string(total));
 }

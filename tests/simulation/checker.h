@@ -7,8 +7,12 @@
 //   I4  an attempt starts once; tokens are unique               I10 only the drawn edges of the state machine
 //   live  what is due fires within the stated bound             calm  without faults, on time
 //   handover  a node that drained keeps no claim                key   a key names one job while it is kept
+//   wake  a permit that one engine of a node lets go is taken at once by another
 //   limit     never more of a type run in the cluster than max_running, nor start faster than its rates
 //   pause     nothing of a paused type starts                   late  what is too late by its type never runs
+//
+// Where a standby that lacks the last commits takes over, the record goes back as well, and what callers had been told
+// and is gone is counted as a loss. Everything else holds on, for what is left.
 #pragma once
 
 #include <deque>
@@ -19,30 +23,40 @@
 #include <tuple>
 #include <vector>
 
-#include "simulation/faults.h"
-#include "simulation/scheduler.h"
-#include "simulation/trace.h"
-#include "support/fake_database.h"
+#include "simulation/sim_database.h"
 #include "tocsin/biz_type.h"
 #include "tocsin/job.h"
 
 namespace tocsin {
 
+// What standbys that lagged did not have when they took over.
+struct Losses {
+  std::int64_t created = 0;    // acknowledged jobs that are gone
+  std::int64_t cancelled = 0;  // jobs that are there again, although their cancel was acknowledged
+  std::int64_t outcomes = 0;   // jobs that had ended, and will run again
+  std::int64_t claims = 0;     // jobs that were running, and are free again
+};
+
 // Thread: owner only.
 class Checker {
  public:
-  Checker(Scheduler& scheduler, Trace& trace, const FakeDatabase& database, const Faults& faults)
-      : scheduler_(scheduler), trace_(trace), database_(database), faults_(faults) {}
+  // `may_lose`: a standby that takes over may lack what was acknowledged.
+  Checker(Scheduler& scheduler, Trace& trace, const SimDatabases& databases, bool may_lose)
+      : scheduler_(scheduler), trace_(trace), databases_(databases), may_lose_(may_lose), watched_(databases.size()) {}
 
   // What happened.
-  void on_change(const FakeDatabase::Change& change);                 // committed
+  void on_change(Place place, const FakeDatabase::Change& change);    // committed
   void on_start(const std::string& node, const ClaimedJob& claimed);  // a handler began
   void on_answer(const ClaimedJob& claimed, const Outcome& outcome);  // and gave its outcome
   void on_crash(const std::string& node);                             // what it had in memory is lost
   void on_drained(const std::string& node);                           // it had time to hand over, without faults
   void on_created(JobId job);                                         // a caller was told so
   void on_cancel_reply(const CancelReply& reply);                     // likewise
-  void on_clock_step() { ++clock_steps_, clock_stepped_ = scheduler_.now(); }
+  void on_clock_step(Place place);
+  // The standby of a database hears no more.
+  void on_standby_lags(Place place);
+  // And takes over. Returns the jobs whose claims are gone with what it had not heard.
+  std::vector<JobId> on_failover(Place place);
   // The limits that hold from now on; `hold`: what a dead node had is kept for it so long.
   void on_types(const std::vector<BizType>& types, Duration hold);
 
@@ -59,6 +73,7 @@ class Checker {
   void fail(const std::string& promise, const std::string& what);
   const std::vector<std::string>& failures() const { return failures_; }
   bool is_calm() const { return is_calm_; }
+  const Losses& losses() const { return losses_; }
   std::size_t created() const { return records_.size(); }
   std::size_t starts() const { return starts_; }
 
@@ -71,7 +86,11 @@ class Checker {
     int life = 0;
     std::string node;
     MonoTime lease_end{};  // by a clock that does not step
-    int clock_steps = 0;   // of the database before the claim
+    int clock_steps = 0;   // of its database before the claim
+    int home_shocks = 0;
+    std::uint64_t change = 0;  // the number of the claim among all changes
+    bool is_durable = false;
+    bool is_hastened = false;
     bool is_started = false;
     MonoTime ends{};  // the handler's own deadline
     std::optional<Outcome> answer;
@@ -79,6 +98,7 @@ class Checker {
     MonoTime claimed{};
     bool is_orphan = false;  // the process that held it is gone, or never heard of it
     bool is_lost = false;    // the database came back without the claim
+    bool is_lost_to_standby = false;
   };
   struct Record {
     Job row;  // after the last committed change
@@ -90,6 +110,20 @@ class Checker {
     std::set<std::pair<int, int>> started;  // (life, attempt)
   };
 
+  // One database.
+  struct Watched {
+    WallTime high = WallTime::min();  // the latest its clock has ever shown a statement
+    int clock_steps = 0;
+    MonoTime clock_stepped{};
+    std::map<JobId, Record> standby;  // as of change number standby_at
+    std::uint64_t standby_at = 0;
+  };
+
+  Watched& watched(JobId job) { return watched_[static_cast<std::size_t>(databases_.of(job).place)]; }
+  void shake_home() { ++home_shocks_, home_shaken_ = scheduler_.now(); }
+  void go_back(Record& now, const Record& then);
+  void lose_job(const Record& record);
+  void lose(std::int64_t& count, const char* promise, const std::string& what);
   void forget_claim(Record& record, ClaimToken lost);
   void check_edge(const FakeDatabase::Change& change, const Record& before);
   void check_claim(const FakeDatabase::Change& change, const Record& before);
@@ -102,8 +136,10 @@ class Checker {
 
   Scheduler& scheduler_;
   Trace& trace_;
-  const FakeDatabase& database_;
-  const Faults& faults_;
+  const SimDatabases& databases_;
+  const bool may_lose_;
+  std::vector<Watched> watched_;  // by place
+  std::uint64_t changes_ = 0;
   std::map<JobId, Record> records_;
   std::map<ClaimToken, Attempt> attempts_;
   std::set<std::tuple<std::string, TypeId, std::string>> keys_;
@@ -111,9 +147,10 @@ class Checker {
   std::optional<MonoTime> faults_ended_;
   std::optional<Duration> overdue_bound_;
   bool is_calm_ = false;
-  WallTime db_high_ = WallTime::min();  // the latest the database's clock has ever shown a statement
-  int clock_steps_ = 0;
-  MonoTime clock_stepped_{};
+  // Steps of home's clock and failovers there: they end permits before their time, or bring back old ones.
+  int home_shocks_ = 0;
+  MonoTime home_shaken_{};
+  Losses losses_;
   std::map<TypeId, BizType> types_;
   std::map<TypeId, MonoTime> paused_at_;
   Duration hold_{0};

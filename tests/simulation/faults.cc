@@ -31,10 +31,8 @@ void Faults::travel(Duration typical) {
 FaultPoint::Fate Faults::before(const FakeCall& call) {
   travel(Duration(100));
   if (call.verb == "scan" && scheduler_.now() < scans_held_until_) scheduler_.wait_until(scans_held_until_);
-  if (is_down_) {
-    // Until the connect gives up.
-    scheduler_.sleep(
-        std::min(Duration(random_.below(2'000'000)), std::max<Duration>(end_ - scheduler_.now(), Duration(0))));
+  if (is_down()) {
+    hang(down_until_);
     return Fate::unavailable;
   }
   if (happens(rates.unavailable)) return tell(call, "unavailable"), Fate::unavailable;
@@ -47,8 +45,14 @@ void Faults::working(const FakeCall&) { travel(Duration(100)); }
 
 bool Faults::after(const FakeCall& call) {
   travel(Duration(100));
-  if (is_down_ || happens(rates.lost)) return tell(call, "answer lost"), false;
+  if (is_down() || happens(rates.lost)) return tell(call, "answer lost"), false;
   return true;
+}
+
+void Faults::hang(MonoTime end) {
+  const Duration patience(random_.below(2'000'000));
+  if (scheduler_.now() <= end_) end = std::min(end, end_);
+  scheduler_.sleep(std::min<Duration>(patience, std::max<Duration>(end - scheduler_.now(), Duration(0))));
 }
 
 void Faults::before_step() {

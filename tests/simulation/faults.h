@@ -29,7 +29,9 @@ class Faults final : public FaultPoint {
 
   // After `end` nothing goes wrong any more, and what was under way has arrived.
   void end_at(MonoTime end) { end_ = end; }
-  void set_down(bool is_down) { is_down_ = is_down; }
+  void set_down_until(MonoTime time) { down_until_ = std::max(down_until_, time); }
+  void come_back() { down_until_ = scheduler_.now(); }
+  bool is_down() const { return scheduler_.now() < down_until_; }
   // Scans that begin before then end then: a node that knows nothing yet, while callers go on.
   void hold_scans_until(MonoTime time) { scans_held_until_ = std::min(time, end_); }
   std::uint64_t injected() const { return injected_; }
@@ -43,6 +45,8 @@ class Faults final : public FaultPoint {
 
   // Called before every step of a stage; may sleep.
   void before_step();
+  // A call that nobody answers: until its caller gives up, or until `end`.
+  void hang(MonoTime end);
 
  private:
   bool happens(double rate) { return scheduler_.now() < end_ && rate > 0 && random_.unit() < rate; }
@@ -54,7 +58,7 @@ class Faults final : public FaultPoint {
   Random& random_;
   Trace& trace_;
   MonoTime end_ = MonoTime::max();
-  bool is_down_ = false;
+  MonoTime down_until_{};
   bool is_late_ = false;
   MonoTime scans_held_until_{};
   std::uint64_t injected_ = 0;

@@ -19,7 +19,8 @@ const char* name_of(Counter counter) {
 // Runs one stage, as node/loop_thread does on a thread of its own.
 class SimNode::Loop final : public Waker {
  public:
-  Loop(SimNode& node, Stage& stage) : node_(node), stage_(stage) {
+  // `part`: whose bounds are looked at after every step; nullptr: nobody's.
+  Loop(SimNode& node, const Part* part, Stage& stage) : node_(node), part_(part), stage_(stage) {
     fiber_ = node.world_.scheduler.spawn([this] { run(); });
   }
   ~Loop() override { node_.world_.scheduler.kill(fiber_); }
@@ -35,10 +36,10 @@ class SimNode::Loop final : public Waker {
     Scheduler& scheduler = node_.world_.scheduler;
     while (true) {
       if (node_.frozen_until_ > scheduler.now()) scheduler.wait_until(node_.frozen_until_);
-      node_.world_.faults.before_step();
+      node_.world_.databases.home().faults.before_step();
       is_woken_ = false;
       const MonoTime next = stage_.step(scheduler.now());
-      node_.check_bounds();
+      if (part_) node_.check_bounds(*part_);
       // A step costs time: what never rests moves the clock and is noticed.
       if (next <= scheduler.now() || is_woken_) {
         scheduler.sleep(Duration(1 + node_.world_.random.below(40)));
@@ -51,6 +52,7 @@ class SimNode::Loop final : public Waker {
   }
 
   SimNode& node_;
+  const Part* const part_;
   Stage& stage_;
   Scheduler::FiberId fiber_ = 0;
   bool is_woken_ = false;
@@ -69,15 +71,19 @@ class SimNode::SimHandler final : public Handler {
 struct SimNode::Cluster {
   Cluster(SimContext& world, const ClusterConfig& c, SimNode& node)
       : config(c),
-        heartbeat_store(world.database, &world.scheduler, &world.faults, 20),
-        owner_store(world.database, &world.scheduler, &world.faults, 21),
+        heartbeat_store(world.databases.home().data, &world.scheduler, &node.parts_.front().wire, 20),
+        owner_store(world.databases.home().data, &world.scheduler, &node.parts_.front().wire, 21),
         heartbeat(config, heartbeat_store, view, node,
                   {[&node](MonoTime now) {
-                     return std::vector{ScannedPlace{0, node.engine_->shared().scan_age(now)}};
+                     std::vector<ScannedPlace> scanned;
+                     for (const Part& part : node.parts_)
+                       scanned.push_back({static_cast<Place>(scanned.size()), part.engine->shared().scan_age(now)});
+                     return scanned;
                    },
-                   [&node](MonoTime until) { node.engine_->trust_until(until); }, [this] { return owner.used_map(); }}),
+                   [&node](MonoTime until) { node.parts_.front().engine->trust_until(until); },
+                   [this] { return owner.used_map(); }}),
         owner(config, owner_store, view, node,
-              {[&node](const std::vector<Shard>& shards, const ShardMap&) { node.engine_->set_shards(shards); },
+              {[&node](const std::vector<Shard>& mine, const ShardMap& map) { node.take_shards(mine, map); },
                [this] { heartbeat.request(); }}) {}
 
   const ClusterConfig config;
@@ -87,78 +93,131 @@ struct SimNode::Cluster {
   ShardOwner owner;
 };
 
+SimNode::Part::Part(SimDatabase& its, SimContext& world, int claimers) : database(its), wire(its, world.scheduler) {
+  for (int i = 0; i < claimers + 3; ++i)
+    stores.push_back(std::make_unique<FakeJobStore>(its.data, &world.scheduler, &wire, i));
+}
+
 SimNode::SimNode(SimContext& world, std::string name, EngineConfig config, Ownership ownership, int claimers)
     : world_(world),
       name_(std::move(name)),
       config_(std::move(config)),
       ownership_(ownership),
       handler_(std::make_unique<SimHandler>(*this)),
-      permit_store_(world.database, &world.scheduler, &world.faults, 22) {
-  for (int i = 0; i < claimers + 3; ++i)
-    stores_.push_back(std::make_unique<FakeJobStore>(world_.database, &world_.scheduler, &world_.faults, i));
-}
+      parts_([&] {
+        std::deque<Part> parts;
+        for (SimDatabase& database : world.databases) parts.emplace_back(database, world, claimers);
+        return parts;
+      }()),
+      permit_store_(world.databases.home().data, &world.scheduler, &parts_.front().wire, 22) {}
 
 SimNode::~SimNode() {
   if (is_up()) crash();
 }
 
+// As node/node.cc wires it: what a type may start, and the consumers that wait, are of the whole node.
 void SimNode::start(std::shared_ptr<const TypeCatalog> catalog) {
   TOCSIN_ASSERT(!is_up());
   ++process_;
   world_.trace.line(world_.scheduler.now(), name_ + " starts");
-  EngineStores stores{*stores_[0], {}, *stores_[1], *stores_[2]};
-  for (std::size_t i = 3; i < stores_.size(); ++i) stores.claimers.push_back(stores_[i].get());
-  const auto find_handler = [this](const BizType& type) {
-    return type.handler_kind == "sim" ? handler_.get() : nullptr;
-  };
-  std::vector<Shard> shards;
-  for (int shard = 0; ownership_ == Ownership::everything && shard < world_.database.shards(); ++shard)
-    shards.push_back(static_cast<Shard>(shard));
   id_ = 1 + static_cast<NodeId>(world_.random.below(1'000'000'000));
   flow_ = std::make_shared<FlowControl>();
-  keeper_ = std::make_unique<PermitKeeper>(PermitConfig{id_}, *flow_, permit_store_, *this,
-                                           [this](TypeId type) { return engine_->waiting(type); });
-  EngineConfig config = config_;
-  config.flow = flow_;
-  engine_ = std::make_unique<Engine>(config, shards, stores, find_handler, *this,
-                                     static_cast<std::uint64_t>(world_.random.int64()));
-  std::vector<Waker*> wakers;
-  for (Stage* stage : engine_->stages())
-    wakers.push_back(loops_.emplace_back(std::make_unique<Loop>(*this, *stage)).get());
-  engine_->set_wakers(wakers);
-  keeper_->set_waker(loops_.emplace_back(std::make_unique<Loop>(*this, *keeper_)).get());
+  polls_ = std::make_shared<PollQueue>(config_.max_polls);
+  keeper_ = std::make_unique<PermitKeeper>(PermitConfig{id_}, *flow_, permit_store_, *this, [this](TypeId type) {
+    Waiting all;
+    for (const Part& part : parts_) {
+      const Waiting here = part.engine->waiting(type);
+      all.fresh += here.fresh, all.late += here.late;
+    }
+    return all;
+  });
+  for (Part& part : parts_) start_engine(part);
+  keeper_->set_waker(loops_.emplace_back(std::make_unique<Loop>(*this, nullptr, *keeper_)).get());
   set_catalog(std::move(catalog));
   if (ownership_ == Ownership::shared) join();
 }
 
+void SimNode::start_engine(Part& part) {
+  EngineStores stores{*part.stores[0], {}, *part.stores[1], *part.stores[2]};
+  for (std::size_t i = 3; i < part.stores.size(); ++i) stores.claimers.push_back(part.stores[i].get());
+  const auto find_handler = [this](const BizType& type) {
+    return type.handler_kind == "sim" ? handler_.get() : nullptr;
+  };
+  std::vector<Shard> shards;
+  for (Shard shard = 0; ownership_ == Ownership::everything && shard < world_.databases.shards(); ++shard)
+    if (world_.databases.place_of(shard) == part.database.place) shards.push_back(shard);
+  EngineConfig config = config_;
+  config.flow = flow_;
+  part.engine = std::make_unique<Engine>(config, shards, stores, find_handler, *this,
+                                         static_cast<std::uint64_t>(world_.random.int64()), polls_);
+  std::vector<Waker*> wakers;
+  for (Stage* stage : part.engine->stages())
+    wakers.push_back(loops_.emplace_back(std::make_unique<Loop>(*this, &part, *stage)).get());
+  part.engine->set_wakers(wakers);
+}
+
 void SimNode::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
   keeper_->set_catalog(catalog);
-  engine_->set_catalog(std::move(catalog));
+  for (Part& part : parts_) part.engine->set_catalog(catalog);
 }
 
 void SimNode::join() {
   ClusterConfig config;
   config.id = id_;
   config.name = name_;
-  config.shards = world_.database.shards();
+  config.shards = world_.databases.shards();
   cluster_ = std::make_unique<Cluster>(world_, config, *this);
-  Waker* const heartbeat = loops_.emplace_back(std::make_unique<Loop>(*this, cluster_->heartbeat)).get();
-  Waker* const owner = loops_.emplace_back(std::make_unique<Loop>(*this, cluster_->owner)).get();
+  Waker* const heartbeat = loops_.emplace_back(std::make_unique<Loop>(*this, nullptr, cluster_->heartbeat)).get();
+  Waker* const owner = loops_.emplace_back(std::make_unique<Loop>(*this, nullptr, cluster_->owner)).get();
   cluster_->heartbeat.set_wakers(heartbeat, owner);
 }
 
+void SimNode::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
+  for (Part& part : parts_) {
+    std::vector<Shard> here;
+    for (const Shard shard : mine)
+      if (map.place_of(shard) == part.database.place) here.push_back(shard);
+    part.engine->set_shards(here);
+  }
+}
+
+std::vector<Shard> SimNode::shards() const {
+  std::vector<Shard> all;
+  for (const Part& part : parts_) {
+    if (!part.engine) continue;
+    const auto here = part.engine->shared().shards.get();
+    all.insert(all.end(), here->begin(), here->end());
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
 void SimNode::members_changed() {
-  if (cluster_) cluster_->heartbeat.request();
+  if (cluster_ && !parts_.front().wire.is_cut()) cluster_->heartbeat.request();
+}
+
+void SimNode::hint(const Candidate& job) {
+  Part& part = part_of(job.job_id);
+  if (!is_up() || part.wire.is_cut()) return;
+  if (!std::ranges::binary_search(*part.engine->shared().shards.get(), shard_of(job.job_id))) return;
+  const bool is_taken = part.engine->hint(job);
+  world_.trace.line(world_.scheduler.now(),
+                    name_ + (is_taken ? " takes" : " refuses") + " the hint of job " + std::to_string(job.job_id));
+}
+
+void SimNode::sweep(Place place) {
+  Part& part = parts_[static_cast<std::size_t>(place)];
+  if (is_up() && !part.wire.is_cut()) part.engine->request_sweep();
 }
 
 void SimNode::crash() {
   world_.trace.line(world_.scheduler.now(), name_ + " is gone");
   world_.checker.on_crash(name_);
-  runs_.clear();
+  for (Part& part : parts_) part.runs.clear();
   loops_.clear();
-  if (cluster_) world_.database.members.end_session(cluster_->config.id);
+  if (cluster_) world_.databases.home().data.members.end_session(cluster_->config.id);
   cluster_.reset();
-  engine_.reset();
+  for (Part& part : parts_) part.engine.reset();
   keeper_.reset();
   frozen_until_ = {};
 }
@@ -167,20 +226,25 @@ void SimNode::drain(Duration grace) {
   world_.trace.line(world_.scheduler.now(), name_ + " drains");
   if (cluster_) cluster_->heartbeat.drain();
   keeper_->drain();
-  engine_->begin_drain();
+  for (Part& part : parts_) part.engine->begin_drain();
   poll_drain(process_, world_.scheduler.now() + grace);
+}
+
+bool SimNode::is_drained() const {
+  return std::ranges::all_of(parts_, [](const Part& part) { return part.engine->is_drained(); });
 }
 
 void SimNode::poll_drain(std::uint64_t process, MonoTime give_up) {
   if (!is_up() || process_ != process) return;
-  if (engine_->is_drained() && world_.checker.is_calm()) world_.checker.on_drained(name_);
-  if (engine_->is_drained() || world_.scheduler.now() >= give_up) {
+  if (is_drained() && world_.checker.is_calm()) world_.checker.on_drained(name_);
+  if (is_drained() || world_.scheduler.now() >= give_up) {
     // It leaves last; that may be lost on the way like everything else.
+    FakeDatabase& home = world_.databases.home().data;
     const NodeId left = cluster_ ? id_ : 0;
-    const bool gives_back = engine_->is_drained() && (world_.checker.is_calm() || world_.random.below(4) > 0);
+    const bool gives_back = is_drained() && (world_.checker.is_calm() || world_.random.below(4) > 0);
     crash();
-    if (gives_back) world_.database.permits.give_back_all(id_);
-    if (left != 0 && (world_.checker.is_calm() || world_.random.below(4) > 0)) world_.database.members.leave(left);
+    if (gives_back) home.permits.give_back_all(id_);
+    if (left != 0 && (world_.checker.is_calm() || world_.random.below(4) > 0)) home.members.leave(left);
     return;
   }
   world_.scheduler.after(std::chrono::milliseconds(20), [this, process, give_up] { poll_drain(process, give_up); });
@@ -196,8 +260,10 @@ void SimNode::begin(const ClaimedJob& job, Handler::Finish finish) {
     return finish(outcome);
   }
   const std::uint64_t id = ++last_run_;
-  runs_.emplace(id, Run{job, outcome, std::move(finish)});
-  world_.scheduler.after(any_run_time(job), [this, id] { answer(id); });
+  Part& part = part_of(job.job.job_id);
+  part.runs.emplace(id, Run{job, outcome, std::move(finish)});
+  check_running_together();
+  world_.scheduler.after(any_run_time(job), [this, &part, id] { answer(part, id); });
 }
 
 Outcome SimNode::any_outcome() {
@@ -220,8 +286,8 @@ Duration SimNode::any_run_time(const ClaimedJob& job) {
   return Duration(static_cast<std::int64_t>(1'000 * std::pow(most / 1'000, world_.random.unit())));
 }
 
-void SimNode::answer(std::uint64_t id) {
-  const auto node = runs_.extract(id);
+void SimNode::answer(Part& part, std::uint64_t id) {
+  const auto node = part.runs.extract(id);
   if (node.empty()) return;  // the process is gone, or it answered already
   Run& run = node.mapped();
   world_.checker.on_answer(run.claimed, run.outcome);
@@ -229,9 +295,10 @@ void SimNode::answer(std::uint64_t id) {
 }
 
 void SimNode::hurry_handlers(Duration time) {
-  for (const auto& [id, run] : runs_)
-    world_.scheduler.after(Duration(world_.random.below(static_cast<std::uint64_t>(time.count()))),
-                           [this, id] { answer(id); });
+  for (Part& part : parts_)
+    for (const auto& [id, run] : part.runs)
+      world_.scheduler.after(Duration(world_.random.below(static_cast<std::uint64_t>(time.count()))),
+                             [this, &part, id = id] { answer(part, id); });
 }
 
 void SimNode::count(Counter what, std::int64_t n) {
@@ -246,8 +313,8 @@ void SimNode::failed(std::string_view stage, const Error& error) {
 
 // Bounds --------------------------------------------------------------------------------------------------------------
 
-void SimNode::check_bounds() {
-  const EngineShared& shared = engine_->shared();
+void SimNode::check_bounds(const Part& part) {
+  const EngineShared& shared = part.engine->shared();
   const auto expect = [&](std::size_t size, std::size_t most, const char* what) {
     if (size > most)
       world_.checker.fail("I7",
@@ -259,26 +326,38 @@ void SimNode::check_bounds() {
   expect(shared.due.size(), config_.capacity, "due jobs");
   expect(shared.expired.size(), shared.expired.capacity(), "expired jobs");
   expect(running, config_.max_running, "claimed jobs");
-  expect(shared.claimed.size() + runs_.size() + shared.outcomes.size(), running, "jobs between claim and finish");
+  expect(shared.claimed.size() + part.runs.size() + shared.outcomes.size(), running, "jobs between claim and finish");
   std::map<TypeId, std::size_t> per_type;
-  for (const auto& [id, run] : runs_) ++per_type[run.claimed.job.type_id];
-  const auto catalog = shared.catalog.get();
+  for (const auto& [id, run] : part.runs) ++per_type[run.claimed.job.type_id];
+  for (const auto& [type, n] : per_type) expect(n, config_.max_running_per_type, "handlers of one type");
+}
+
+// Permits are of the whole node, whatever database a job lives in.
+void SimNode::check_running_together() {
+  std::map<TypeId, int> per_type;
+  for (const Part& part : parts_)
+    for (const auto& [id, run] : part.runs) ++per_type[run.claimed.job.type_id];
+  const auto catalog = parts_.front().engine->shared().catalog.get();
   for (const auto& [type, n] : per_type) {
-    expect(n, config_.max_running_per_type, "handlers of one type");
-    if (const BizType* known = catalog->find(type); known && known->max_running)
-      expect(n, static_cast<std::size_t>(*known->max_running), "handlers of a limited type");
+    const BizType* known = catalog->find(type);
+    if (known && known->max_running && n > *known->max_running)
+      world_.checker.fail("limit", name_ + " runs " + std::to_string(n) + " jobs of " + known->name);
   }
 }
 
 void SimNode::check_at_rest() {
-  const EngineShared& shared = engine_->shared();
-  const auto expect_none = [&](std::size_t size, const char* what) {
-    if (size > 0) world_.checker.fail("I7", name_ + " is at rest and keeps " + std::to_string(size) + ' ' + what);
-  };
-  expect_none(shared.gate.running(), "slots of the gate");
-  expect_none(shared.known.size(), "known jobs");
-  expect_none(shared.due.size(), "due jobs");
-  expect_none(shared.claimed.size() + shared.outcomes.size() + shared.candidates.size(), "jobs in queues");
+  for (const Part& part : parts_) {
+    const EngineShared& shared = part.engine->shared();
+    const auto expect_none = [&](std::size_t size, const char* what) {
+      if (size > 0)
+        world_.checker.fail(
+            "I7", name_ + " is at rest and keeps " + std::to_string(size) + ' ' + what + " of " + part.database.name());
+    };
+    expect_none(shared.gate.running(), "slots of the gate");
+    expect_none(shared.known.size(), "known jobs");
+    expect_none(shared.due.size(), "due jobs");
+    expect_none(shared.claimed.size() + shared.outcomes.size() + shared.candidates.size(), "jobs in queues");
+  }
 }
 
 }  // namespace tocsin

@@ -1,8 +1,9 @@
-// One node of a simulated cluster: the real engine and membership, a fiber per stage, and handlers that answer when
-// chance says.
+// One node of a simulated cluster: the real engines, one per database, with what a node shares between them; the real
+// membership and permit keeper; a fiber per stage, and handlers that answer when chance says.
 #pragma once
 
 #include <array>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,7 +14,7 @@
 #include "pipeline/engine.h"
 #include "pipeline/permit_keeper.h"
 #include "simulation/checker.h"
-#include "simulation/faults.h"
+#include "simulation/sim_database.h"
 
 namespace tocsin {
 
@@ -22,8 +23,7 @@ struct SimContext {
   Scheduler& scheduler;
   Random& random;
   Trace& trace;
-  FakeDatabase& database;
-  Faults& faults;
+  SimDatabases& databases;
   Checker& checker;
 };
 
@@ -58,13 +58,17 @@ class SimNode final : public EventSink {
   // Runs no stage until then: a stopped virtual machine.
   void freeze_until(MonoTime time) { frozen_until_ = time; }
 
-  bool is_up() const { return engine_ != nullptr; }
-  bool is_draining() const { return is_up() && engine_->shared().is_draining; }
-  Engine* engine() { return engine_.get(); }
-  std::vector<Shard> shards() const { return is_up() ? *engine_->shared().shards.get() : std::vector<Shard>{}; }
+  // It reaches this database no more until then.
+  void cut_off(Place place, MonoTime until) { parts_[static_cast<std::size_t>(place)].wire.cut_until(until); }
+
+  bool is_up() const { return keeper_ != nullptr; }
+  bool is_draining() const { return is_up() && parts_.front().engine->shared().is_draining; }
+  std::vector<Shard> shards() const;  // that it scans, in order
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
-  // What it hears of NOTIFY tocsin_member.
+  // What it hears of the NOTIFYs tocsin_member, tocsin_due, and of one that a transaction sent for its jobs.
   void members_changed();
+  void hint(const Candidate& job);
+  void sweep(Place place);
   const std::string& name() const { return name_; }
 
   void set_habits(const HandlerHabits& habits) { habits_ = habits; }
@@ -90,30 +94,42 @@ class SimNode final : public EventSink {
     Outcome outcome;
     Handler::Finish finish;
   };
+  struct Part {  // for one database
+    Part(SimDatabase& its, SimContext& world, int claimers);
+    SimDatabase& database;
+    Wire wire;
+    std::vector<std::unique_ptr<FakeJobStore>> stores;
+    std::unique_ptr<Engine> engine;
+    std::map<std::uint64_t, Run> runs;  // handlers at work
+  };
 
+  void start_engine(Part& part);
+  void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
+  Part& part_of(JobId job) { return parts_[static_cast<std::size_t>(world_.databases.of(job).place)]; }
   void begin(const ClaimedJob& job, Handler::Finish finish);
-  void answer(std::uint64_t run);
+  void answer(Part& part, std::uint64_t run);
   Outcome any_outcome();
   Duration any_run_time(const ClaimedJob& job);
   void poll_drain(std::uint64_t process, MonoTime give_up);
   void join();
-  void check_bounds();
+  bool is_drained() const;
+  void check_bounds(const Part& part);
+  void check_running_together();
 
   SimContext& world_;
   const std::string name_;
   const EngineConfig config_;
   const Ownership ownership_;
   HandlerHabits habits_;
-  std::vector<std::unique_ptr<FakeJobStore>> stores_;
   std::unique_ptr<SimHandler> handler_;
   NodeId id_ = 0;  // of the process
   std::shared_ptr<FlowControl> flow_;
+  std::shared_ptr<PollQueue> polls_;
+  std::deque<Part> parts_;  // by place
   FakePermitStore permit_store_;
   std::unique_ptr<PermitKeeper> keeper_;
-  std::unique_ptr<Engine> engine_;
   std::unique_ptr<Cluster> cluster_;
   std::vector<std::unique_ptr<Loop>> loops_;
-  std::map<std::uint64_t, Run> runs_;
   std::uint64_t last_run_ = 0;
   std::uint64_t process_ = 0;  // grows with every start
   MonoTime frozen_until_{};

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "simulation/world.h"
+#include "simulation/life.h"
 
 namespace tocsin {
 namespace {
@@ -25,7 +25,7 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return text && *text ? std::strtoull(text, nullptr, 0) : otherwise;
 }
 
-std::string told(std::uint64_t seed, const WorldReport& report) {
+std::string told(std::uint64_t seed, const LifeReport& report) {
   std::string text = "seed " + std::to_string(seed) + " broke a promise; see it again with: scripts/dev sim --seed " +
                      std::to_string(seed) + " -v\n";
   for (const std::string& failure : report.failures) text += "  " + failure + '\n';
@@ -36,11 +36,15 @@ TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
   const std::uint64_t only = number_from("TOCSIN_SIM_SEED", 0);
   const std::uint64_t n = only ? 1 : number_from("TOCSIN_SIM_SEEDS", kSeeds);
   const bool is_printed = number_from("TOCSIN_SIM_TRACE", 0) != 0;
-  WorldReport sum;
+  LifeReport sum;
   for (std::uint64_t i = 0; i < n; ++i) {
     const std::uint64_t seed = only ? only : i + 1;
-    const WorldReport report = run_world(seed, {{}, is_printed});
+    LifeOptions options;
+    options.is_printed = is_printed;
+    const LifeReport report = run_life(seed, options);
     sum.jobs += report.jobs, sum.starts += report.starts, sum.faults += report.faults, sum.events += report.events;
+    sum.losses.created += report.losses.created, sum.losses.cancelled += report.losses.cancelled;
+    sum.losses.outcomes += report.losses.outcomes, sum.losses.claims += report.losses.claims;
     for (std::size_t c = 0; c < sum.counters.size(); ++c) sum.counters[c] += report.counters[c];
     if (!report.failures.empty()) {
       ADD_FAILURE() << told(seed, report);
@@ -49,6 +53,16 @@ TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
   }
   std::printf("%zu jobs, %zu starts, %llu faults, %llu events\n", sum.jobs, sum.starts,
               static_cast<unsigned long long>(sum.faults), static_cast<unsigned long long>(sum.events));
+  const auto print_loss = [&](const char* of, std::int64_t count) {
+    std::printf("  lost %-11s %lld\n", of, static_cast<long long>(count));
+    if (n >= 200 && !HasFailure()) {
+      EXPECT_GT(count, 0) << "no standby lacked " << of;
+    }
+  };
+  print_loss("jobs", sum.losses.created);
+  print_loss("cancels", sum.losses.cancelled);
+  print_loss("outcomes", sum.losses.outcomes);
+  print_loss("claims", sum.losses.claims);
   for (int c = 0; c < kCounters; ++c) {
     std::printf("  %-16s %lld\n", name_of(static_cast<Counter>(c)),
                 static_cast<long long>(sum.counters[static_cast<std::size_t>(c)]));
@@ -61,11 +75,26 @@ TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
 
 TEST(Simulation, RepeatsItselfFromTheSameSeed) {
   for (std::uint64_t seed = 1; seed <= kRepeatedSeeds; ++seed) {
-    const WorldReport first = run_world(seed), second = run_world(seed);
+    const LifeReport first = run_life(seed), second = run_life(seed);
     EXPECT_EQ(first.trace_hash, second.trace_hash) << "seed " << seed;
     EXPECT_EQ(first.events, second.events);
   }
-  EXPECT_NE(run_world(1).trace_hash, run_world(2).trace_hash);
+  EXPECT_NE(run_life(1).trace_hash, run_life(2).trace_hash);
+}
+
+// The control: where it counts as a loss, the checker finds what a lagging standby has lost.
+TEST(Simulation, FindsWhatALaggingStandbyLoses) {
+  LifeOptions options;
+  options.may_lose = false;
+  bool has_lost_job = false, has_lost_cancel = false;
+  for (std::uint64_t seed = 1; seed <= 300 && !(has_lost_job && has_lost_cancel); ++seed) {
+    for (const std::string& failure : run_life(seed, options).failures) {
+      has_lost_job = has_lost_job || failure.starts_with("I1");
+      has_lost_cancel = has_lost_cancel || failure.starts_with("I3");
+    }
+  }
+  EXPECT_TRUE(has_lost_job);
+  EXPECT_TRUE(has_lost_cancel);
 }
 
 // Mistakes of the store that show at run time; the contract suite notices all of them.
@@ -76,11 +105,11 @@ TEST(Simulation, NoticesEveryMistakePlantedInTheStore) {
   const std::set<std::string> of_the_contract_alone = {"ignores_limit", "ignores_locks", "lease_outlives_its_end"};
   for (const auto& [name, bug] : kFakeBugs) {
     if (of_the_contract_alone.contains(name)) continue;
-    WorldOptions options;
+    LifeOptions options;
     options.bugs.*bug = true;
     std::uint64_t seed = 1;
-    WorldReport report = run_world(seed, options);
-    while (report.failures.empty() && seed < kMostSeeds) report = run_world(++seed, options);
+    LifeReport report = run_life(seed, options);
+    while (report.failures.empty() && seed < kMostSeeds) report = run_life(++seed, options);
     EXPECT_FALSE(report.failures.empty()) << name << " went unnoticed";
     if (!report.failures.empty())
       std::printf("  %-22s seed %3llu  %s\n", name, static_cast<unsigned long long>(seed), report.failures[0].c_str());

@@ -1,29 +1,50 @@
-// One simulated life of a cluster: everything in it follows from one seed.
+// Who lives in one simulated world: databases, nodes, callers and the checker, as a seed draws them.
 #pragma once
 
-#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "simulation/sim_node.h"
+#include "simulation/callers.h"
+#include "simulation/life.h"
 
 namespace tocsin {
 
-struct WorldOptions {
-  FakeBugs bugs;
-  bool is_printed = false;
-};
+// Thread: owner only.
+class World {
+ public:
+  World(std::uint64_t seed, const LifeOptions& options);
+  ~World() { scheduler.kill_all(); }  // before what they stand on goes
 
-struct WorldReport {
-  std::vector<std::string> failures;  // empty: every promise was kept
-  std::uint64_t trace_hash = 0;
-  std::uint64_t events = 0;
-  std::uint64_t faults = 0;
-  std::size_t jobs = 0;
-  std::size_t starts = 0;
-  Counters counters{};
-};
+  Duration up_to(Duration most) { return Duration(random.below(static_cast<std::uint64_t>(most.count()) + 1)); }
+  bool chance(double p) { return random.unit() < p; }
+  SimDatabase& any_database() { return databases.at(static_cast<Place>(random.below(databases.size()))); }
+  SimNode& any_node() { return *nodes[random.below(nodes.size())]; }
+  void pass(Duration time) { scheduler.run_until(scheduler.now() + time); }
+  bool is_sound() const { return checker.failures().empty(); }
+  // Tells everybody what the types are now.
+  void publish_types();
 
-WorldReport run_world(std::uint64_t seed, const WorldOptions& options = {});
+  Random random;
+  Scheduler scheduler;
+  Trace trace;
+  SimDatabases databases;
+  Checker checker;
+  SimContext context{scheduler, random, trace, databases, checker};
+  EngineConfig config;
+  std::vector<BizType> types;
+  std::shared_ptr<const TypeCatalog> catalog;
+  std::vector<std::unique_ptr<SimNode>> nodes;
+  bool is_shared = false;  // the shard map says who scans what; otherwise each node believes that it owns every shard
+  std::unique_ptr<Callers> callers;
+
+ private:
+  std::vector<Place> draw_places();
+  void draw_config();
+  void draw_types();
+  BizType& add_type(const std::string& name, const std::string& kind, Duration ttr);
+  void draw_nodes();
+};
 
 }  // namespace tocsin

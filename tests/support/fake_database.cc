@@ -99,10 +99,24 @@ void FakeDatabase::revive(JobId id, WallTime fire_at, WallTime now) {
   tell(Kind::revived, live_.at(id), now);
 }
 
-void FakeDatabase::tell(Kind kind, const Row& row, WallTime now, ClaimToken token) {
+void FakeDatabase::tell(Kind kind, const Row& row, WallTime now, ClaimToken token, bool is_durable) {
   // Only claims, as a rule, do not wait for the disk; what does takes all before it along.
   if (kind != Kind::claimed && kind != Kind::claim_lost) unflushed_.clear();
-  if (on_change) on_change({kind, row.job, token, now});
+  if (on_change) on_change({kind, row.job, token, now, is_durable});
+}
+
+// Failover ------------------------------------------------------------------------------------------------------------
+
+FakeDatabase::Snapshot FakeDatabase::snapshot() const { return {live_, history_, types_, members, permits}; }
+
+void FakeDatabase::restore(const Snapshot& standby) {
+  ++generation_;
+  live_.clear(), due_.clear(), keys_.clear(), locked_.clear(), unflushed_.clear();
+  history_ = standby.history, types_ = standby.types;
+  members = standby.members, permits = standby.permits;
+  for (const auto& [id, row] : history_)
+    if (row.job.idempotency_key) keys_[{row.job.biz_id, row.job.type_id, *row.job.idempotency_key}] = id;
+  for (const auto& [id, row] : standby.live) insert_live(row);
 }
 
 // JobStore ------------------------------------------------------------------------------------------------------------
@@ -110,6 +124,7 @@ void FakeDatabase::tell(Kind kind, const Row& row, WallTime now, ClaimToken toke
 ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, WallTime now) const {
   ScanReply reply;
   reply.db_now = now;
+  reply.connection = generation_;
   // Transactions are numbered by the microsecond in which they begin, and any of the last while may still be open.
   reply.began = now;
   reply.next_writer = now.time_since_epoch().count();
@@ -159,7 +174,7 @@ ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ti
     r.job.fire_at = now + ttr;
   });
   unflushed_.emplace_back(row->second.token, before);
-  tell(Kind::claimed, row->second, now, row->second.token);
+  tell(Kind::claimed, row->second, now, row->second.token, ticket.is_durable);
   if (ticket.is_durable) unflushed_.clear();
   return {row->second.job, row->second.token, {}};
 }

@@ -102,6 +102,7 @@ class FakeDatabase {
     const Job& job;
     ClaimToken token;
     WallTime db_now;
+    bool is_durable = true;  // claims: they waited for the disk
   };
   std::function<void(const Change&)> on_change;
   FakeBugs bugs;
@@ -131,6 +132,20 @@ class FakeDatabase {
   std::vector<FinishReply> finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now);
   int bury(const std::vector<JobId>& jobs, WallTime now);
   int drop_late(Lane lane, WallTime before, int limit, const std::string& node, WallTime now);
+
+  // A standby's state: what it has of everything up to a moment. Ids that are lost are not drawn again: a sequence
+  // writes down more than it has given out.
+  struct Snapshot {
+    std::map<JobId, Row> live, history;
+    std::map<std::string, BizType> types;
+    FakeMembers members;
+    FakePermits permits;
+  };
+  Snapshot snapshot() const;
+  // The standby takes over: nothing of what came since is there, no transaction is open, and nobody is connected.
+  void restore(const Snapshot& standby);
+  // Grows with every restore(): calls that began before it can have no effect any more.
+  std::uint64_t generation() const { return generation_; }
 
   // What a crash does to claims that committed after the last change that waited for the disk: they never were. Returns
   // whose.
@@ -172,7 +187,7 @@ class FakeDatabase {
   void edit_live(Live row, const std::function<void(Row&)>& edit);
   void to_history(Live row, JobStatus status, Change::Kind kind, ClaimToken token, WallTime now);
   void revive(JobId job, WallTime fire_at, WallTime now);
-  void tell(Change::Kind kind, const Row& row, WallTime now, ClaimToken token = 0);
+  void tell(Change::Kind kind, const Row& row, WallTime now, ClaimToken token = 0, bool is_durable = true);
 
   bool is_claimable(const Row& row, WallTime now) const;
   ClaimToken token_of(JobId job, const ClaimTicket& ticket) const;
@@ -201,6 +216,7 @@ class FakeDatabase {
   std::set<JobId> locked_;
   std::vector<std::pair<ClaimToken, Row>> unflushed_;  // claims, each with the row as it was before
   std::map<std::string, BizType> types_;
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace tocsin

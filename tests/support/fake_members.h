@@ -16,8 +16,9 @@ class FakeMembers {
 
   BeatReply beat(const Beat& beat, WallTime now) {
     Row& own = rows_[beat.id];
-    own = {{beat.id, beat.name, beat.version, beat.is_draining, now, Duration(0), beat.scanned, true}};
+    own.member = {beat.id, beat.name, beat.version, beat.is_draining, now, Duration(0), beat.scanned, true};
     BeatReply reply;
+    reply.connection = own.connections;
     for (const auto& [id, row] : rows_) {
       Member& member = reply.members.emplace_back(row.member);
       member.heartbeat_age = std::max(Duration(0), now - member.heartbeat_at);
@@ -41,7 +42,10 @@ class FakeMembers {
 
   // The session that wrote the last heartbeat of this node is gone.
   void end_session(NodeId id) {
-    if (const auto row = rows_.find(id); row != rows_.end()) row->second.member.is_connected = false;
+    const auto row = rows_.find(id);
+    if (row == rows_.end()) return;
+    row->second.member.is_connected = false;
+    ++row->second.connections;
   }
   void place(std::vector<Place> places) {
     map_ = {map_.version + 1, map_.owners, std::move(places)};
@@ -52,6 +56,7 @@ class FakeMembers {
  private:
   struct Row {
     Member member;
+    std::uint64_t connections = 0;
   };
   void notify() const {
     if (on_notify) on_notify();

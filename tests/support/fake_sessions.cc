@@ -20,6 +20,7 @@ template <class T, class Effect>
 Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect) {
   if (!faults_) return effect(database_.now());
   const FakeCall call{verb, is_write, session_};
+  const Error lost{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, "the answer was lost", ""};
   switch (faults_->before(call)) {
     case FaultPoint::Fate::happens:
       break;
@@ -28,15 +29,18 @@ Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect)
     case FaultPoint::Fate::conflict:
       return Error{ErrorCode::conflict, "a deadlock", ""};
     case FaultPoint::Fate::late:
-      faults_->keep([effect, &database = database_]() mutable { static_cast<void>(effect(database.now())); });
+      faults_->keep([effect, &database = database_, generation = database_.generation()]() mutable {
+        if (generation == database.generation()) static_cast<void>(effect(database.now()));
+      });
       static_cast<void>(faults_->after(call));
-      return Error{ErrorCode::in_doubt, "the answer was lost", ""};
+      return lost;
   }
   const WallTime now = database_.now();
+  const auto generation = database_.generation();
   faults_->working(call);
+  if (generation != database_.generation()) return lost;  // it was at work on a server that is no more
   Result<T> reply = effect(now);
-  if (!faults_->after(call))
-    return Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, "the answer was lost", ""};
+  if (!faults_->after(call)) return lost;
   return reply;
 }
 
@@ -244,8 +248,11 @@ Status FakeTypeStore::mirror(std::span<const BizType> types) {
 
 Result<BeatReply> FakeMemberStore::beat(const Beat& beat) {
   const MonoTime asked = local_now();
-  auto reply =
-      call<BeatReply>("beat", true, [&db = database_, beat](WallTime now) { return db.members.beat(beat, now); });
+  auto reply = call<BeatReply>("beat", true, [&db = database_, beat](WallTime now) {
+    BeatReply answer = db.members.beat(beat, now);
+    answer.connection += db.generation() << 32;
+    return answer;
+  });
   if (reply) reply->asked = asked, reply->answered = local_now();
   return reply;
 }

@@ -17,7 +17,7 @@ struct FakeCall {
 
 // Stands between a session and the database. before, working and after may suspend their caller (the simulator switches
 // fibers). The order of a call is: before, the database reads its clock, working, the effect (all of it in one
-// instant), after. Thread: that of the sessions.
+// instant), after. A call that was at work when a standby took over is lost. Thread: that of the sessions.
 class FaultPoint {
  public:
   enum class Fate {

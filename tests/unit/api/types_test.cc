@@ -254,7 +254,7 @@ TEST_F(Operations, HealthAnswersWithoutADatabase) {
 
 TEST_F(Operations, ReadinessNamesWhatIsWrong) {
   EXPECT_EQ(get("/readyz").status, 200);
-  backend.state = {false, false, {{"database", "ok"}, {"schema", "version 1, needs 2"}}};
+  backend.state = {false, false, {{"database", "ok"}, {"schema", "version 1, needs 2"}}, {}};
   const Answer answer = get("/readyz");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.body.at("checks").at("schema"), "version 1, needs 2");

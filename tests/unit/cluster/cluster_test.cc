@@ -242,6 +242,24 @@ TEST_F(Cluster, AnOutageOfTheDatabaseReassignsNothingHoweverLongAndWhoeverComesB
   EXPECT_EQ(database.members.map().version, version);
 }
 
+TEST_F(Cluster, AStandbyThatTookOverMayHaveAnotherMapUnderTheSameNumber) {
+  add(1), add(2);
+  pass(10s);
+  const auto standby = database.snapshot();
+  add(3);
+  pass(8s);
+  const auto lost = database.members.map().version;
+  frozen.insert(1);
+  kill(3);
+  database.restore(standby);
+  pass(6s);
+  ASSERT_EQ(database.members.map().version, lost);
+  ASSERT_EQ(loads(), (Loads{{2, 60}}));
+  frozen.clear();
+  pass(200ms);
+  EXPECT_TRUE(node(1).owned.empty()) << "it believes in the map that is lost";
+}
+
 TEST_F(Cluster, AStepOfTheDatabasesClockReassignsNothing) {
   add(1), add(2), add(3);
   pass(10s);

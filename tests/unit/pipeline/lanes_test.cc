@@ -30,7 +30,7 @@ class LanesTest : public StageBench {
   void scan_table(std::vector<Candidate> table) {
     store.on_scan = [this, table = std::move(table)](std::span<const ScanRange> ranges) -> Result<ScanReply> {
       asked.assign(ranges.begin(), ranges.end());
-      ScanReply reply{{}, db_now(), now, now, db_now(), 0, 0};
+      ScanReply reply{{}, db_now(), now, now, 0, db_now(), 0, 0};
       for (const ScanRange& range : ranges) {
         auto& rows = reply.rows.emplace_back();
         for (const Candidate& job : table)

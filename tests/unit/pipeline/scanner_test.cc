@@ -32,6 +32,7 @@ class ScannerTest : public StageBench {
     reply.began = reply.db_now;
     reply.oldest_writer = oldest_writer;
     reply.next_writer = next_writer;
+    reply.connection = connection;
     now += round_trip;
     reply.answered = now;
     if (fails) return unavailable();
@@ -90,6 +91,7 @@ class ScannerTest : public StageBench {
     return out;
   }
 
+  std::uint64_t connection = 0;
   std::int64_t oldest_writer = 0, next_writer = std::numeric_limits<std::int64_t>::max();
   std::vector<Row> table;
   std::vector<ScanRange> asked;
@@ -380,6 +382,16 @@ TEST_F(ScannerTest, SweepsAgainWhenTheClockWasSetBack) {
   step_database_clock(-1h);
   scan_until_it_rests();  // learns of it
   insert(kStart - 1h + 2s);
+  scan_until_it_rests();
+  EXPECT_EQ(asked_overdue().at(0).after, WallTime::min());
+  EXPECT_EQ(found().size(), 1U);
+}
+
+TEST_F(ScannerTest, SweepsAgainWhenAnotherServerMayHaveAnswered) {
+  for (int i = 0; i < 8; ++i) scan_until_it_rests();
+  connection = 1;         // a standby took over that had heard nothing for a while:
+  insert(kStart - 500s);  // what was finished is pending again
+  scan_until_it_rests();  // learns of it
   scan_until_it_rests();
   EXPECT_EQ(asked_overdue().at(0).after, WallTime::min());
   EXPECT_EQ(found().size(), 1U);

@@ -1,0 +1,252 @@
+#include "simulation/ending.h"
+
+#include <algorithm>
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+// More than any world needs; a stage that never rests reaches it.
+constexpr std::uint64_t kMostEvents = 4'000'000;
+// Without faults, from the time of a job to its claim. Most of it is room for jobs that come together.
+constexpr Duration kOnTime = 100ms;
+// From the death of a node to the first scan of its shards by another; and until all that stay have their part.
+constexpr Duration kTakeover = ClusterConfig{}.timeout + 2s;
+constexpr Duration kBalanced = 2 * ClusterConfig{}.timeout + 2s;
+
+}  // namespace
+
+void Ending::run() {
+  using Phase = void (Ending::*)();
+  constexpr Phase kPhases[] = {&Ending::live_on,     &Ending::calm_down,         &Ending::lose_one_database,
+                               &Ending::cut_one_off, &Ending::fail_over_quickly, &Ending::pause_one,
+                               &Ending::limit_all,   &Ending::pass_permits_on,   &Ending::hand_over_one,
+                               &Ending::hand_over};
+  for (const Phase phase : kPhases) {
+    (this->*phase)();
+    if (!world_.is_sound()) return;
+  }
+  world_.checker.check_end();
+}
+
+// Everything that was left behind must come to its end.
+void Ending::live_on() {
+  // Rows that landed behind a low-water mark wait for the sweep; all others for a scan. The rest is the time the work
+  // itself takes.
+  const EngineConfig& config = world_.config;
+  world_.checker.faults_ended(config.sweep_interval + 2 * config.scan_interval + 5s +
+                              (world_.is_shared ? kTakeover : 0s));
+  const MonoTime give_up = world_.scheduler.now() + 5min;
+  while (world_.databases.live() > 0 && world_.scheduler.now() < give_up && world_.is_sound()) {
+    world_.pass(500ms);
+    world_.checker.check_overdue();
+    if (world_.scheduler.events() > kMostEvents) world_.checker.fail("live", "a stage never rests");
+  }
+}
+
+// Every shard is scanned by one node, and each node has its part.
+void Ending::check_owners(const char* when) {
+  if (!world_.is_shared) return;
+  std::vector<int> scanned(static_cast<std::size_t>(world_.databases.shards()));
+  std::size_t least = scanned.size(), most = 0;
+  for (const auto& node : world_.nodes) {
+    if (!node->is_up()) continue;
+    const auto shards = node->shards();
+    least = std::min(least, shards.size()), most = std::max(most, shards.size());
+    for (const Shard shard : shards) ++scanned[static_cast<std::size_t>(shard)];
+  }
+  for (std::size_t shard = 0; shard < scanned.size(); ++shard)
+    if (scanned[shard] != 1)
+      world_.checker.fail("owner", std::string(when) + ", " + std::to_string(scanned[shard]) + " nodes scan shard " +
+                                       std::to_string(shard));
+  if (most - least > 1) world_.checker.fail("owner", std::string(when) + ", the shards are not balanced");
+}
+
+void Ending::check_at_rest() {
+  for (const auto& node : world_.nodes) node->check_at_rest();
+}
+
+// Until every node has its part of the shards.
+void Ending::settle() {
+  if (world_.is_shared) world_.pass(kBalanced);
+}
+
+void Ending::calm_down() {
+  Callers& callers = *world_.callers;
+  const EngineConfig& config = world_.config;
+  settle();
+  check_owners("without faults");
+  const auto& members = world_.databases.home().data.members;
+  const auto map = members.map().version;
+  world_.checker.calm_begins();
+  callers.probe(10, kOnTime, config.scan_interval);
+  for (int i = 0; i < 3; ++i)
+    world_.scheduler.after(world_.up_to(4s), [&] {
+      callers.commit_late(world_.up_to(config.late_commit_margin / 2), config.scan_interval + kOnTime);
+    });
+  world_.scheduler.after(world_.up_to(4s), [&] {  // behind the low-water mark: the sweep finds it
+    callers.commit_late(config.late_commit_margin + world_.up_to(5s),
+                        config.sweep_interval + 2 * config.scan_interval + kOnTime);
+  });
+  // And some after a lull, in which the wheel stood still.
+  for (int i = 0; i < 5; ++i)
+    world_.scheduler.after(20s + i * 300ms,
+                           [&] { callers.commit_ahead(config.lookahead + config.scan_interval + kOnTime, kOnTime); });
+  // To the end of the last lease too: a scan may have seen it while the job ran.
+  world_.pass(28s + config.lookahead + 2s);
+  if (!world_.is_sound()) return;
+  check_at_rest();
+  if (members.map().version != map) world_.checker.fail("owner", "shards move although nobody comes or goes");
+}
+
+// One of several databases is away for longer than any time-out: jobs of the others fire on time, no shard moves, and
+// its own jobs fire when it is back.
+void Ending::lose_one_database() {
+  if (world_.databases.size() == 1) return;
+  SimDatabase& lost = world_.any_database();
+  const auto& members = world_.databases.home().data.members;
+  const auto map = members.map().version;
+  world_.callers->rush(6, {}, lost.place);
+  world_.pass(world_.up_to(20ms));
+  world_.trace.line(world_.scheduler.now(), lost.name() + " is away");
+  lost.faults.set_down_until(world_.scheduler.now() + 16s);
+  world_.callers->probe(8, kOnTime, world_.config.scan_interval, lost.place);
+  world_.pass(17s);
+  world_.pass(world_.config.sweep_interval + 5s);
+  if (!world_.is_sound()) return;
+  if (world_.databases.live() > 0)
+    world_.checker.fail("live",
+                        std::to_string(world_.databases.live()) + " jobs wait after " + lost.name() + " has come back");
+  check_at_rest();
+  if (members.map().version != map) world_.checker.fail("owner", "shards move although only a database was away");
+  check_owners("after a database was away");
+}
+
+// One node alone does not reach home: others scan its shards, and all there is fires within a takeover. Where it still
+// reaches a database, both scan.
+void Ending::cut_one_off() {
+  if (!world_.is_shared || world_.nodes.size() == 1) return;
+  world_.any_node().cut_off(0, world_.scheduler.now() + 16s);
+  world_.pass(kTakeover);
+  world_.callers->probe(8, kOnTime, world_.config.scan_interval);
+  world_.pass(20s);
+  settle();
+  check_owners("after a node was cut off");
+  check_at_rest();
+}
+
+// A standby that lags takes over so quickly that nobody sees an error: jobs long overdue that had just ended are
+// pending again, behind every mark, and must run.
+void Ending::fail_over_quickly() {
+  SimDatabase& database = world_.any_database();
+  for (int i = 0; i < 6; ++i) world_.callers->create_overdue(15s, database.place);
+  world_.checker.on_standby_lags(database.place);
+  const auto standby = database.data.snapshot();
+  world_.pass(3s);
+  world_.trace.line(world_.scheduler.now(), database.name() + "'s standby takes over in no time");
+  world_.checker.on_failover(database.place);
+  database.data.restore(standby);
+  world_.pass(world_.config.sweep_interval + 4s);
+  if (world_.is_sound() && world_.databases.live() > 0)
+    world_.checker.fail("live", std::to_string(world_.databases.live()) + " jobs are forgotten after a failover");
+  check_at_rest();
+  settle();
+  check_owners("after a failover");
+}
+
+// A permit that the engine of one database lets go is taken by that of another in no time.
+void Ending::pass_permits_on() {
+  constexpr Duration kAtOnce = 15ms;
+  if (world_.databases.size() == 1 || world_.nodes.size() > 1) return;
+  BizType& hasty = world_.types[2];
+  hasty.max_running = 1;
+  world_.publish_types();
+  world_.pass(2s);
+  for (int i = 0; i < 8 && world_.is_sound(); ++i) {
+    SimDatabase& first = world_.any_database();
+    SimDatabase& second = world_.databases.at((first.place + 1) % static_cast<Place>(world_.databases.size()));
+    world_.callers->create_now(hasty.type_id, first.place);
+    world_.pass(3ms);
+    const JobId next = world_.callers->create_now(hasty.type_id, second.place);
+    const auto waits = [&] { return second.data.find(next)->status == JobStatus::pending; };
+    for (int ms = 0; ms < 2000 && !first.data.live().empty(); ++ms) world_.pass(1ms);
+    world_.pass(kAtOnce);
+    if (waits()) world_.checker.fail("wake", "job " + std::to_string(next) + " waits although a permit is free");
+    world_.pass(3s);
+  }
+}
+
+// Nothing of a paused type starts or fills the memory, others are on time, and it goes on by itself.
+void Ending::pause_one() {
+  BizType& type = world_.types[0];
+  type.paused = true;
+  // By the clock of each database, and they do not agree.
+  WallTime first = world_.databases.home().wall.now(), last = first;
+  for (const SimDatabase& database : world_.databases) {
+    first = std::min(first, database.wall.now());
+    last = std::max(last, database.wall.now());
+  }
+  type.paused_until = last + 8s;
+  world_.publish_types();
+  world_.pass(500ms);
+  world_.callers->rush(static_cast<int>(2 * world_.config.capacity), type.type_id);
+  world_.pass(3s);
+  check_at_rest();
+  world_.pass(20s + (last - first));
+  for (const SimDatabase& database : world_.databases)
+    for (const auto& [id, row] : database.data.live())
+      if (row.job.type_id == type.type_id) world_.checker.fail("pause", "job " + std::to_string(id) + " still waits");
+  type.paused = false;
+  type.paused_until.reset();
+  world_.publish_types();
+}
+
+// Many jobs of all types at once; where a rate and an age limit meet, more than can run in time.
+void Ending::limit_all() {
+  for (const BizType& type : world_.types) {
+    if (!type.is_limited()) continue;
+    const double rate = type.rate_per_s.value_or(0);
+    const double life = type.drop_older_than ? std::chrono::duration<double>(*type.drop_older_than).count() + 3 : 0;
+    world_.callers->rush(std::max(30, static_cast<int>(rate * life)), type.type_id);
+  }
+  world_.pass(40s);
+  if (world_.is_sound() && world_.databases.live() > 0)
+    world_.checker.fail("live", std::to_string(world_.databases.live()) + " jobs of limited types still wait");
+  check_at_rest();
+}
+
+// One of several leaves in the middle of its work: the others have its shards at once.
+void Ending::hand_over_one() {
+  if (world_.nodes.size() == 1) return;
+  SimNode& leaver = world_.any_node();
+  world_.callers->rush(12);
+  world_.pass(world_.up_to(2ms));
+  leaver.drain(5s);
+  world_.pass(1s);
+  if (leaver.is_up()) return world_.checker.fail("handover", leaver.name() + " does not come to an end");
+  check_owners("one second after a node left");
+  world_.callers->rush(12);
+  world_.pass(3s);
+  leaver.start(world_.catalog);
+  settle();
+  check_owners("after it came back");
+}
+
+// A node leaves in the middle of its work; the next one finds everything.
+void Ending::hand_over() {
+  for (int i = 0; i < 3; ++i) {
+    world_.callers->rush(12);
+    world_.pass(world_.up_to(2ms));
+    for (const auto& node : world_.nodes) node->drain(5s);
+    world_.pass(1s);
+    for (const auto& node : world_.nodes) {
+      if (node->is_up()) return world_.checker.fail("handover", node->name() + " does not come to an end");
+      node->start(world_.catalog);
+    }
+    world_.pass(4s);
+  }
+  world_.pass(20s);  // the rates take their time
+}
+
+}  // namespace tocsin

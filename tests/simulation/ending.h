@@ -1,0 +1,33 @@
+// How every life ends: the faults are over, what was left behind must come to its end, and then promises are tried that
+// hold only in a calm, one after the other.
+#pragma once
+
+#include "simulation/world.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class Ending {
+ public:
+  explicit Ending(World& world) : world_(world) {}
+  void run();
+
+ private:
+  void live_on();
+  void calm_down();
+  void lose_one_database();
+  void cut_one_off();
+  void fail_over_quickly();
+  void pass_permits_on();
+  void pause_one();
+  void limit_all();
+  void hand_over_one();
+  void hand_over();
+  void check_owners(const char* when);
+  void check_at_rest();
+  void settle();
+
+  World& world_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,115 @@
+// The databases of a simulated installation: each has rows, a clock and troubles of its own.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "simulation/faults.h"
+#include "simulation/scheduler.h"
+#include "simulation/trace.h"
+#include "support/fake_database.h"
+
+namespace tocsin {
+
+// The wall clock of a database's host: runs a little fast or slow, and is set now and then.
+class WallClock {
+ public:
+  explicit WallClock(const Scheduler& scheduler) : scheduler_(scheduler) {}
+  WallTime now() const {
+    const Duration passed = scheduler_.now() - since_;
+    return at_ + passed + Duration(static_cast<std::int64_t>(static_cast<double>(passed.count()) * drift_));
+  }
+  void step(Duration by) {
+    at_ = now() + by;
+    since_ = scheduler_.now();
+  }
+  void set_drift(double drift) {
+    step(Duration(0));
+    drift_ = drift;
+  }
+
+ private:
+  const Scheduler& scheduler_;
+  MonoTime since_{};
+  WallTime at_{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
+  double drift_ = 0;
+};
+
+// Thread: owner only.
+struct SimDatabase {
+  SimDatabase(Place number, int shards, Scheduler& scheduler, Random& random, Trace& trace)
+      : place(number), wall(scheduler), data([this] { return wall.now(); }, shards), faults(scheduler, random, trace) {}
+
+  std::string name() const { return place == 0 ? "home" : "database " + std::to_string(place); }
+
+  const Place place;
+  WallClock wall;
+  FakeDatabase data;
+  Faults faults;
+};
+
+// What one node has to one database: it may be cut while others still reach it.
+// Thread: owner only.
+class Wire final : public FaultPoint {
+ public:
+  Wire(SimDatabase& database, const Scheduler& scheduler) : faults_(database.faults), scheduler_(scheduler) {}
+
+  void cut_until(MonoTime time) { cut_until_ = time; }
+  bool is_cut() const { return scheduler_.now() < cut_until_; }
+
+  Fate before(const FakeCall& call) override {
+    const Fate fate = faults_.before(call);
+    if (!is_cut()) return fate;
+    faults_.hang(cut_until_);
+    return Fate::unavailable;
+  }
+  void working(const FakeCall& call) override { faults_.working(call); }
+  bool after(const FakeCall& call) override { return faults_.after(call) && !is_cut(); }
+  void keep(std::function<void()> effect) override { faults_.keep(std::move(effect)); }
+
+ private:
+  Faults& faults_;
+  const Scheduler& scheduler_;
+  MonoTime cut_until_{};
+};
+
+// Thread: owner only.
+class SimDatabases {
+ public:
+  // `places`: by shard, where it lives; every database has at least one.
+  SimDatabases(std::vector<Place> places, Scheduler& scheduler, Random& random, Trace& trace)
+      : places_(std::move(places)) {
+    const int n = 1 + *std::ranges::max_element(places_);
+    for (Place place = 0; place < n; ++place)
+      all_.emplace_back(place, static_cast<int>(places_.size()), scheduler, random, trace);
+    all_.front().data.members.place(places_);
+  }
+
+  SimDatabase& home() { return all_.front(); }
+  SimDatabase& at(Place place) { return all_.at(static_cast<std::size_t>(place)); }
+  SimDatabase& of(JobId job) { return at(place_of(shard_of(job))); }
+  const SimDatabase& of(JobId job) const { return all_.at(static_cast<std::size_t>(place_of(shard_of(job)))); }
+  Place place_of(Shard shard) const { return places_.at(static_cast<std::size_t>(shard)); }
+  int shards() const { return static_cast<int>(places_.size()); }
+  std::size_t size() const { return all_.size(); }
+  auto begin() { return all_.begin(); }
+  auto end() { return all_.end(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+  // Jobs that have not ended.
+  std::size_t live() const {
+    std::size_t n = 0;
+    for (const SimDatabase& each : all_) n += each.data.live().size();
+    return n;
+  }
+
+ private:
+  const std::vector<Place> places_;
+  std::deque<SimDatabase> all_;
+};
+
+}  // namespace tocsin

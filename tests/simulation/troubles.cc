@@ -1,0 +1,177 @@
+#include "simulation/troubles.h"
+
+#include <algorithm>
+
+namespace tocsin {
+
+using namespace std::chrono_literals;
+
+void Troubles::begin() {
+  const auto rate = [&](double most) { return world_.chance(0.5) ? 0 : most * world_.random.unit(); };
+  for (SimDatabase& database : world_.databases) {
+    database.faults.rates = {rate(0.1), rate(0.05), rate(0.05), rate(0.1), rate(0.05), rate(0.02)};
+    database.data.on_change = [this, &database](const FakeDatabase::Change& change) {
+      world_.checker.on_change(database.place, change);
+      if (crash_armed_ == &database && change.kind == FakeDatabase::Change::Kind::claimed) crash_after_claim(database);
+    };
+  }
+  crashes_ = rate(0.4), clock_steps_ = rate(0.4), outages_ = rate(0.3), failovers_ = rate(0.2), cuts_ = rate(0.3),
+  locks_ = rate(1), pauses_ = rate(0.3), freezes_ = rate(0.3), slow_starts_ = rate(1);
+  end_ = MonoTime(20s + world_.up_to(40s));
+  for (SimDatabase& database : world_.databases) database.faults.end_at(end_);
+  plan();
+}
+
+MonoTime Troubles::until(Duration most) {
+  return std::min<MonoTime>(end_, world_.scheduler.now() + world_.up_to(most));
+}
+
+void Troubles::boot(SimNode& node) {
+  if (world_.chance(slow_starts_)) {
+    SimDatabase& slow = world_.any_database();
+    slow.faults.hold_scans_until(world_.scheduler.now() + world_.up_to(15s));
+    // More hints than fit, before the node knows the time.
+    if (world_.chance(0.2)) {
+      world_.scheduler.after(world_.up_to(1s), [this, &slow] {
+        world_.callers->rush(static_cast<int>(2 * world_.config.capacity), {}, slow.place);
+      });
+    }
+  }
+  node.start(world_.catalog);
+}
+
+void Troubles::plan() {
+  world_.scheduler.after(world_.up_to(4s), [this] {
+    if (world_.scheduler.now() >= end_) return;
+    strike();
+    plan();
+  });
+}
+
+void Troubles::strike() {
+  SimNode& node = world_.any_node();
+  SimDatabase& database = world_.any_database();
+  if (world_.chance(crashes_)) stop_node(node);
+  if (world_.chance(freezes_) && node.is_up()) node.freeze_until(until(10s));
+  if (world_.chance(cuts_)) cut_off(node, world_.any_database());
+  if (world_.chance(clock_steps_)) step_clock(database);
+  if (world_.chance(locks_)) lock_some_row(database);
+  if (world_.chance(pauses_)) toggle_pause();
+  if (world_.chance(failovers_)) fail_over(database);
+  if (world_.chance(outages_)) outage(database);
+}
+
+void Troubles::stop_node(SimNode& node) {
+  if (!node.is_up()) return;
+  if (world_.chance(0.3)) {
+    node.drain(world_.up_to(8s));
+  } else {
+    node.crash();
+  }
+  world_.scheduler.after(world_.up_to(8s), [this, &node] {
+    if (!node.is_up() && world_.scheduler.now() < end_) boot(node);
+  });
+}
+
+void Troubles::cut_off(SimNode& node, SimDatabase& database) {
+  world_.trace.line(world_.scheduler.now(), node.name() + " is cut off from " + database.name());
+  node.cut_off(database.place, until(12s));
+}
+
+// Databases -----------------------------------------------------------------------------------------------------------
+
+void Troubles::down(SimDatabase& database, Duration length, const char* what) {
+  world_.trace.line(world_.scheduler.now(), database.name() + what);
+  database.faults.set_down_until(world_.scheduler.now() + length);
+}
+
+void Troubles::outage(SimDatabase& database) {
+  const auto dice = world_.random.below(4);
+  if (dice < 2) {
+    down(database, world_.up_to(6s), " is down");
+  } else if (dice == 2) {
+    crash(database);
+  } else {
+    crash_armed_ = &database;
+  }
+}
+
+void Troubles::crash(SimDatabase& database) {
+  if (world_.scheduler.now() >= end_) return;
+  // Whose claims are lost could be cancelled now, however far their first claimers have come.
+  world_.callers->cancel_later(database.data.lose_unflushed_claims(database.wall.now()),
+                               world_.config.start_window + world_.up_to(8s));
+  down(database, world_.config.start_window + world_.up_to(2s), " crashes");
+}
+
+// The worst moment: the answer to the claim has arrived, its handler has not begun, and the node stands still.
+void Troubles::crash_after_claim(SimDatabase& database) {
+  crash_armed_ = nullptr;
+  for (const auto& node : world_.nodes)
+    if (node->is_up()) node->freeze_until(until(10s));
+  world_.scheduler.after(1ms, [this, &database] { crash(database); });
+}
+
+// The primary dies, and its standby takes over. One that is synchronous has everything; another may have heard nothing
+// for a while.
+void Troubles::fail_over(SimDatabase& database) {
+  if (!lagging_.insert(database.place).second) return;
+  const Duration lag = world_.chance(0.3) ? 0ms : world_.chance(0.7) ? world_.up_to(500ms) : world_.up_to(5s);
+  world_.trace.line(world_.scheduler.now(), "the standby of " + database.name() + " hears no more");
+  world_.checker.on_standby_lags(database.place);
+  world_.scheduler.after(lag, [this, &database, standby = database.data.snapshot()] { promote(database, standby); });
+}
+
+void Troubles::promote(SimDatabase& database, const FakeDatabase::Snapshot& standby) {
+  if (world_.scheduler.now() >= end_) return;
+  lagging_.erase(database.place);
+  down(database, world_.config.start_window + world_.up_to(2s), "'s standby takes over");
+  const auto unclaimed = world_.checker.on_failover(database.place);
+  database.data.restore(standby);
+  world_.callers->cancel_later(unclaimed, world_.config.start_window + world_.up_to(8s));
+  if (world_.chance(0.3)) step_clock(database);  // another host
+}
+
+void Troubles::step_clock(SimDatabase& database) {
+  const Duration size = world_.chance(0.5) ? world_.up_to(50ms) : world_.up_to(15s);
+  const Duration by = world_.chance(0.5) ? size : -size;
+  world_.trace.line(world_.scheduler.now(),
+                    "the clock of " + database.name() + " is set by " + std::to_string(by.count()) + " us");
+  database.wall.step(by);
+  world_.checker.on_clock_step(database.place);
+}
+
+void Troubles::lock_some_row(SimDatabase& database) {
+  const auto& live = database.data.live();
+  if (live.empty()) return;
+  auto row = live.begin();
+  std::advance(row, world_.random.below(live.size()));
+  const JobId job = row->first;
+  world_.trace.line(world_.scheduler.now(), "somebody locks job " + std::to_string(job));
+  database.data.lock(job);
+  world_.scheduler.at(until(8s), [&database, job] { database.data.unlock(job); });
+}
+
+void Troubles::toggle_pause() {
+  BizType& type = world_.types[world_.random.below(world_.types.size())];
+  type.paused = !type.paused;
+  world_.trace.line(world_.scheduler.now(), type.name + (type.paused ? " is paused" : " goes on"));
+  world_.publish_types();
+}
+
+void Troubles::end_all() {
+  world_.trace.line(world_.scheduler.now(), "the faults end");
+  slow_starts_ = 0;
+  for (SimDatabase& database : world_.databases) database.faults.come_back();
+  for (BizType& type : world_.types) type.paused = false;
+  world_.publish_types();
+  constexpr HandlerHabits kGood{0, 0, 0, 0.1, 0, 0};
+  for (const auto& node : world_.nodes) {
+    if (node->is_draining()) node->crash();
+    if (!node->is_up()) boot(*node);
+    node->set_habits(kGood);
+    node->hurry_handlers(3s);
+  }
+}
+
+}  // namespace tocsin

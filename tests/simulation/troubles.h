@@ -1,0 +1,47 @@
+// What goes wrong in one life, beyond single calls: which kinds, and how often, is drawn from its seed.
+#pragma once
+
+#include <set>
+
+#include "simulation/world.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class Troubles {
+ public:
+  explicit Troubles(World& world) : world_(world) {}
+
+  void begin();
+  MonoTime end() const { return end_; }
+  // From now on nothing is wrong any more.
+  void end_all();
+  // Starts a node, now and then in a bad moment.
+  void boot(SimNode& node);
+
+ private:
+  void plan();
+  void strike();
+  void stop_node(SimNode& node);
+  void outage(SimDatabase& database);
+  void crash(SimDatabase& database);
+  void crash_after_claim(SimDatabase& database);
+  void fail_over(SimDatabase& database);
+  void promote(SimDatabase& database, const FakeDatabase::Snapshot& standby);
+  void down(SimDatabase& database, Duration length, const char* what);
+  void step_clock(SimDatabase& database);
+  void lock_some_row(SimDatabase& database);
+  void cut_off(SimNode& node, SimDatabase& database);
+  void toggle_pause();
+  MonoTime until(Duration most);  // so long from now, but not beyond the end
+
+  World& world_;
+  MonoTime end_{};
+  // Chances.
+  double crashes_ = 0, clock_steps_ = 0, outages_ = 0, failovers_ = 0, cuts_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0,
+         slow_starts_ = 0;
+  SimDatabase* crash_armed_ = nullptr;
+  std::set<Place> lagging_;  // their standbys hear nothing
+};
+
+}  // namespace tocsin
