@@ -320,6 +320,7 @@ Status ShardMover::complete(ShardMove& move) {
   const auto counts = at(move.source).take_counts(move);
   if (!counts) return about(name(move.source), counts.error());
   if (auto done = at(move.target).add_counts(move, *counts); !done) return about(name(move.target), done.error());
+  if (auto done = at(move.source).empty_counts(move); !done) return about(name(move.source), done.error());
   // Who has the old map would look for the shard's jobs here.
   if (auto done = wait_for_nodes(); !done) return done;
   if (auto done = clear(move, move.source); !done) return done;

@@ -338,6 +338,12 @@ Result<std::string> PgMoveStore::take_counts(const ShardMove& move) {
   return counts;
 }
 
+Status PgMoveStore::empty_counts(const ShardMove& move) {
+  return as_driver(session_, move, [&](pqxx::work& tx) {
+    tx.exec_params0("UPDATE tocsin.move SET counts = '[]' WHERE shard = $1", static_cast<int>(move.shard));
+  });
+}
+
 // ---- target
 
 Status PgMoveStore::open(const ShardMove& move) {

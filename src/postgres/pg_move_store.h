@@ -86,6 +86,8 @@ class PgMoveStore {
   // After the last row is gone.
   Status thaw(const ShardMove& move);
   Result<std::string> take_counts(const ShardMove& move);  // as JSON, for add_counts
+  // They were added at the target: there is nothing to add any more, also when the target forgets that it has.
+  Status empty_counts(const ShardMove& move);
 
   // ---- target
 

@@ -140,6 +140,8 @@ TEST_F(MoveStore, CountsAreTakenOnceAndAddedOnce) {
   EXPECT_EQ(counted(), all - here);
   for (int i = 0; i < 2; ++i) must(store.add_counts(move, counts));
   EXPECT_EQ(counted(), all);
+  must(store.empty_counts(move));
+  EXPECT_EQ(must(store.take_counts(move)), "[]") << "the target has forgotten the move, and it is driven on";
 }
 
 TEST_F(MoveStore, RowsAreDeletedOnlyWhereTheShardDoesNotLive) {
