@@ -136,6 +136,10 @@ BEGIN
     FROM tocsin.place p WHERE coalesce(target = ANY (p.shards), true)
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
+    PERFORM FROM tocsin.job_live j WHERE j.shard = target AND j.job_id = id;
+    IF FOUND THEN
+      RAISE EXCEPTION 'job_id: % was drawn twice', id USING ERRCODE = 'serialization_failure';
+    END IF;
     IF idempotency_key IS NULL OR NOT tocsin.lives_here(target) THEN
       RETURN tocsin.put_in_outbox(id, kind, biz_id, action_time, now_, attribute, idempotency_key, hash);
     END IF;
@@ -482,8 +486,13 @@ BEGIN
     existing_job_id := NULL;
     error := NULL;
     shard_ := (job_id & 1023)::smallint;
-    INSERT INTO tocsin.relayed (job_id, source, relayed_at) VALUES (job_id, source, now_) ON CONFLICT DO NOTHING;
+    INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (job_id, source, entry.gmt_create, now_) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
+      -- A standby that took over without the last commits draws numbers again.
+      PERFORM FROM tocsin.relayed r WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
+      IF NOT FOUND THEN
+        error := 'its job_id is that of another job';
+      END IF;
       RETURN NEXT;
       CONTINUE;
     END IF;
@@ -514,7 +523,12 @@ BEGIN
         CONTINUE;
       END IF;
     END IF;
-    IF NOT is_new THEN
+    IF NOT is_new AND entry.key IS NULL THEN
+      DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;
+      error := 'its job_id is that of another job';
+      RETURN NEXT;
+      CONTINUE;
+    ELSIF NOT is_new THEN
       RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
     END IF;
     INSERT INTO tocsin.job_count_delta VALUES (entry.type_id, 0, 1);
@@ -1082,6 +1096,7 @@ CREATE TABLE tocsin.place (
 CREATE TABLE tocsin.relayed (
     job_id bigint NOT NULL,
     source smallint NOT NULL,
+    gmt_create timestamp with time zone NOT NULL,
     relayed_at timestamp with time zone NOT NULL,
     gone_at timestamp with time zone
 )

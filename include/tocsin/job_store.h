@@ -115,7 +115,8 @@ class JobStore {
   // Claims those of `jobs` that are due by the database's clock: live, fire_at passed, attempts left (a running row
   // whose lease has ended is due again; that expiry joins its errors). Sets status running, attempts + 1, a fresh
   // token, fire_at = now + ttr. Rows locked by others are skipped. Returns the jobs won, in any order, without biz_type
-  // and lease_deadline. REQUIRES: ttr.size() == jobs.size(), at most 10,000 jobs.
+  // and lease_deadline; each once, though `jobs` may name it twice. REQUIRES: ttr.size() == jobs.size(), at most 10,000
+  // jobs.
   virtual Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
                                                 const ClaimTicket& ticket) = 0;
 
@@ -124,7 +125,8 @@ class JobStore {
   virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                     const ClaimTicket& ticket) = 0;
 
-  // What a claim with this ticket really won, after its answer was lost. `lane` asks for claim_due's, else `jobs` for
+  // What a claim with this ticket really won, after its answer was lost; each job once, though `jobs` may name it twice
+  // (it was moved, or its shard went and came back). `lane` asks for claim_due's, else `jobs` for
   // claim's.
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) = 0;
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) = 0;

@@ -152,7 +152,7 @@ class OutboxRelay::Outbox {
         shared_(shared),
         intakes_(intakes),
         session_(impatient(database.session)),
-        next_look_(shared.clock.now() + std::chrono::minutes(1)) {}
+        next_forgetting_(shared.clock.now() + std::chrono::minutes(1)) {}
 
   void start() {
     thread_ = std::thread([this] { or_abort("outbox", [this] { run(); }); });
@@ -199,7 +199,8 @@ class OutboxRelay::Outbox {
   Session session_;
   PgOutbox store_{session_};
   Latest<OutboxSize> size_{std::make_shared<const OutboxSize>()};
-  MonoTime next_size_{}, next_look_;
+  MonoTime next_size_{}, next_forgetting_;
+  std::map<Place, MonoTime> next_looks_;
   std::vector<TakenOver> unsettled_;
 
   std::mutex mutex_;
@@ -230,9 +231,9 @@ void OutboxRelay::Outbox::run() {
 
 void OutboxRelay::Outbox::step() {
   if (!settle()) return;
+  look_after();  // first: hand_over() keeps its pairs of databases busy
   hand_over();
   measure();
-  look_after();
 }
 
 // What is not settled stays, and nothing more is handed over meanwhile.
@@ -269,7 +270,7 @@ void OutboxRelay::Outbox::hand_over() {
     // Before the entries are read: what they are worth over there counts from here.
     const auto now = shared_.hooks.time_at_least(to);
     if (!now) continue;
-    auto entries = store_.claim(there, shared_.id, kBatch);
+    auto entries = store_.claim(there.mine, there.others, shared_.id, kBatch);
     if (!entries) return failed(entries.error());
     if (!entries->empty()) hand_over(to, std::move(*entries), *now + PgIntake::kHandOver);
   }
@@ -310,16 +311,19 @@ void OutboxRelay::Outbox::look_after() {
   }
   for (const auto& there : remembered) look_for(there);
   const MonoTime now = shared_.clock.now();
-  if (now < next_look_) return;
-  next_look_ = now + kLookEvery;
-  if (auto done = store_.forget_existing(); !done) failed(done.error());
+  if (now >= next_forgetting_) {
+    next_forgetting_ = now + kLookEvery;
+    if (auto done = store_.forget_existing(); !done) failed(done.error());
+  }
   const auto shards = shared_.shards.get();
   for (const auto& [to, there] : *shards) {
-    if (!intakes_.contains(to) || is_busy(to)) continue;
+    MonoTime& next = next_looks_.try_emplace(to, next_forgetting_).first->second;
+    if (there.mine.empty() || !intakes_.contains(to) || now < next || is_busy(to)) continue;
+    next = now + kLookEvery;
     std::lock_guard lock(mutex_);
     busy_.insert(to);
-    intakes_.at(to)->push([this, to = to, there = there](Intake& intake) {
-      auto jobs = intake.store().remembered(place_, there, kLookBatch);
+    intakes_.at(to)->push([this, to = to, mine = there.mine](Intake& intake) {
+      auto jobs = intake.store().remembered(place_, mine, kLookBatch);
       if (!jobs) intake.failed(jobs.error());
       std::lock_guard done(mutex_);
       busy_.erase(to);
@@ -334,7 +338,7 @@ void OutboxRelay::Outbox::look_for(const std::pair<Place, std::vector<JobId>>& r
   const auto& [to, jobs] = remembered;
   auto gone = store_.gone(jobs);
   if (!gone) return failed(gone.error());
-  if (jobs.size() == kLookBatch) next_look_ = shared_.clock.now();
+  if (jobs.size() == kLookBatch) next_looks_[to] = shared_.clock.now();
   if (gone->empty()) return;
   intakes_.at(to)->push([gone = std::move(*gone)](Intake& intake) {
     if (auto done = intake.store().note_gone(gone); !done) intake.failed(done.error());
@@ -364,7 +368,10 @@ void OutboxRelay::stop() {
 
 void OutboxRelay::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
   auto shards = std::make_shared<ShardsAt>();
-  for (const Shard shard : mine) (*shards)[map.place_of(shard)].push_back(shard);
+  for (Shard shard = 0; shard < static_cast<Shard>(map.owners.size()); ++shard) {
+    Shards& there = (*shards)[map.place_of(shard)];
+    (std::ranges::binary_search(mine, shard) ? there.mine : there.others).push_back(shard);
+  }
   shared_->shards.set(std::move(shards));
 }
 

@@ -1,6 +1,7 @@
 // Hands over what SQL callers created in a database where its shard does not live: from that database's outbox to the
 // shard's database. Every node does it for the shards that it owns, so that what it hands over goes straight to its own
-// wheel; that two nodes own one for a moment costs work and nothing else (postgres/pg_outbox.h).
+// wheel; that two nodes own one for a moment costs work and nothing else (postgres/pg_outbox.h). What an owner has left
+// lying for ten seconds, perhaps because it cannot reach the outbox, any node hands over.
 //
 // Each database has two threads: one reads its outbox, one takes over what comes from others. One batch at a time is on
 // its way between two databases, so one that hangs holds up nothing that does not concern it. With a single database
@@ -56,7 +57,10 @@ class OutboxRelay {
   void wake(Place source);
 
  private:
-  using ShardsAt = std::map<Place, std::vector<Shard>>;
+  struct Shards {
+    std::vector<Shard> mine, others;
+  };
+  using ShardsAt = std::map<Place, Shards>;
   class Intake;
   class Outbox;
   class Shared;

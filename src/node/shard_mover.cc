@@ -16,7 +16,6 @@ constexpr auto kCloseLook = std::chrono::milliseconds(5);
 constexpr std::int64_t kClose = 1 << 20;  // bytes of log that a target applies in a moment
 constexpr int kSwitchTries = 100;
 constexpr auto kMostTrouble = std::chrono::minutes(1);
-constexpr auto kProgress = std::chrono::seconds(10);   // what ran for so long has not just failed again
 constexpr auto kNodesHear = std::chrono::seconds(30);  // many heartbeats
 constexpr auto kSign = kThawLease / 4;
 constexpr auto kStalled = std::chrono::seconds(10);  // PostgreSQL tries again every five
@@ -56,7 +55,7 @@ Status ShardMover::patiently(const std::function<Status()>& step, bool is_whole)
     const auto began = Timer::now();
     Status done = step();
     const auto now = Timer::now();
-    if (now - began > kProgress) trouble = now;
+    if (progress_at_ >= began) trouble = now;
     if (done || now - trouble > kMostTrouble) return done;
     const bool is_final = done.error().code == ErrorCode::invalid;
     if (is_final && !(is_whole && is_taken_over(done.error()))) return done;
@@ -99,7 +98,7 @@ Status ShardMover::continue_move(Shard shard, Place target) {
   auto taken = take(shard, target);
   if (!taken) return taken.error();
   if (!*taken) {
-    on_step_("shard " + std::to_string(shard) + " lives in " + name(target));
+    say("shard " + std::to_string(shard) + " lives in " + name(target));
     return Unit{};
   }
   ShardMove move = **taken;
@@ -109,7 +108,7 @@ Status ShardMover::continue_move(Shard shard, Place target) {
   if (move.state == State::copying) {
     // A pause that nobody ended.
     if (auto done = goes_on_at_source(move); !done) return done;
-    on_step_(shard_text(move) + ": from " + name(move.source) + " to " + name(move.target));
+    say(shard_text(move) + ": from " + name(move.source) + " to " + name(move.target));
     if (auto done = copy(move); !done) return done;
   }
   if (move.state != State::switched)
@@ -184,7 +183,7 @@ Status ShardMover::mend_copy(const ShardMove& move) {
   const auto is_well = copy_at(move.source).has_slots(*slots);
   if (!is_well) return about(name(move.source), is_well.error());
   if (*is_well) return Unit{};
-  on_step_("a table cannot catch up, for " + name(move.source) + " has lost its slot: copying anew");
+  say("a table cannot catch up, for " + name(move.source) + " has lost its slot: copying anew");
   if (auto done = unlink(move); !done) return done;
   if (auto done = clear(move, move.target); !done) return done;
   return prepare_copy(move);
@@ -197,7 +196,7 @@ Status ShardMover::copy(const ShardMove& move) {
     const auto copied = copy_at(move.target).copied(move);
     if (!copied) return copied.error();
     if (copied->first != last) {
-      on_step_("copied " + std::to_string(copied->first) + " of " + std::to_string(copied->second) + " tables");
+      say("copied " + std::to_string(copied->first) + " of " + std::to_string(copied->second) + " tables");
       progress = Timer::now();
     }
     last = copied->first;
@@ -217,7 +216,7 @@ Status ShardMover::wait_until_close(const ShardMove& move) {
     if (!behind) return about(name(move.source), behind.error());
     if (*behind < kClose) return Unit{};
     if (last < 0 || *behind > last * 2 || *behind < last / 2) {
-      on_step_("the target is " + std::to_string(*behind >> 20) + " MiB of log behind");
+      say("the target is " + std::to_string(*behind >> 20) + " MiB of log behind");
       last = *behind;
     }
     std::this_thread::sleep_for(kLook);
@@ -260,18 +259,28 @@ Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
   return false;
 }
 
+// Where somebody reads for hours, a backup or a report, the shard could live nowhere for as long.
+bool ShardMover::can_open_target(const ShardMove& move) {
+  const Status done = at(move.target).can_open(move);
+  if (!done) say("a transaction in " + name(move.target) + " stands in the way: " + done.error().message);
+  return static_cast<bool>(done);
+}
+
 // False: it did not work out, and the shard goes on where it was.
 Result<bool> ShardMover::try_switch(ShardMove& move) {
   if (auto done = refuse_nodes_without(move.target); !done) return done.error();
+  if (!can_open_target(move)) return false;
   if (auto done = home().set_state(move, State::switching); !done) return done.error();
   const Status frozen = at(move.source).freeze(move);
   if (!frozen && frozen.error().code != ErrorCode::conflict) return about(name(move.source), frozen.error());
   const auto began = Timer::now();
-  const Result<bool> is_same = frozen ? wait_until_same(move) : Result<bool>(false);
+  Result<bool> is_same = frozen ? wait_until_same(move) : Result<bool>(false);
   if (!is_same) return is_same.error();
+  const bool is_in_time = *is_same || !frozen;
+  if (*is_same) is_same = can_open_target(move);  // still: the flip is for good
   if (!*is_same) {
-    on_step_(frozen ? "the target did not catch up in time: the shard goes on in " + name(move.source)
-                    : "an open transaction stands in the way: " + frozen.error().message);
+    if (!frozen) say("an open transaction stands in the way: " + frozen.error().message);
+    if (!is_in_time) say("the target did not catch up in time: the shard goes on in " + name(move.source));
     // First the state: nobody may flip what is about to move again.
     if (auto back = home().set_state(move, State::copying); !back) return back.error();
     if (auto back = goes_on_at_source(move); !back) return back.error();
@@ -279,7 +288,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   }
   if (auto flipped = home().flip(move); !flipped) return flipped.error();
   if (auto opened = patiently([&] { return at(move.target).open(move); }); !opened) return opened.error();
-  on_step_("switched: it stood still for " + milliseconds(Timer::now() - began));
+  say("switched: it stood still for " + milliseconds(Timer::now() - began));
   return true;
 }
 
@@ -302,7 +311,7 @@ Status ShardMover::clear(const ShardMove& move, Place place) {
     if (!deleted) return about(name(place), deleted.error());
     n += *deleted;
   }
-  on_step_("deleted " + std::to_string(n) + " rows from " + name(place));
+  say("deleted " + std::to_string(n) + " rows from " + name(place));
   return Unit{};
 }
 
@@ -326,7 +335,7 @@ Status ShardMover::complete(ShardMove& move) {
   if (auto done = clear(move, move.source); !done) return done;
   if (auto done = patiently([&] { return at(move.source).thaw(move); }); !done) return done;
   if (auto done = end(move); !done) return done;
-  on_step_(shard_text(move) + " lives in " + name(move.target));
+  say(shard_text(move) + " lives in " + name(move.target));
   return Unit{};
 }
 
@@ -337,7 +346,7 @@ Status ShardMover::abort(Shard shard) {
         auto taken = take(shard, {});
         if (!taken) return taken.error();
         if (!*taken) {
-          on_step_("shard " + std::to_string(shard) + " is not on its way");
+          say("shard " + std::to_string(shard) + " is not on its way");
           return Unit{};
         }
         ShardMove move = **taken;
@@ -356,12 +365,12 @@ Status ShardMover::roll_back(ShardMove& move) {
   if (auto done = note(move); !done) return done;
   if (move.state != State::aborting)
     if (auto done = home().set_state(move, State::aborting); !done) return done;
-  on_step_("rolling back");
+  say("rolling back");
   if (auto done = goes_on_at_source(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
   if (auto done = clear(move, move.target); !done) return done;
   if (auto done = end(move); !done) return done;
-  on_step_(shard_text(move) + " stays in " + name(move.source));
+  say(shard_text(move) + " stays in " + name(move.source));
   return Unit{};
 }
 
@@ -392,7 +401,7 @@ Status ShardMover::rebalance(const std::vector<Place>& places) {
     most->second.pop_back();
     least->second.push_back(shard);
   }
-  for (const auto& [place, list] : shards) on_step_(name(place) + " has " + std::to_string(list.size()) + " shards");
+  for (const auto& [place, list] : shards) say(name(place) + " has " + std::to_string(list.size()) + " shards");
   return Unit{};
 }
 

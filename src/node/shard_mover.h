@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "node/open_databases.h"
 #include "postgres/pg_move_store.h"
@@ -54,6 +55,11 @@ class ShardMover {
   Status begin(Shard shard);
   // Becomes the driver, or stays it.
   Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target);
+  // Tells of something that was reached. What was told before is no progress.
+  void say(const std::string& step) {
+    if (told_.insert(step).second) progress_at_ = std::chrono::steady_clock::now();
+    on_step_(step);
+  }
   // Runs it until it succeeds, or fails for good, or it has failed for a minute. `is_whole`: it takes the move first,
   // so that one that a node took from it does not fail for good.
   Status patiently(const std::function<Status()>& step, bool is_whole = false);
@@ -68,6 +74,7 @@ class ShardMover {
   Status mend_copy(const ShardMove& move);
   Status wait_until_close(const ShardMove& move);
   Status switch_over(ShardMove& move);
+  bool can_open_target(const ShardMove& move);
   Result<bool> try_switch(ShardMove& move);
   Result<bool> wait_until_same(const ShardMove& move);
   Status complete(ShardMove& move);
@@ -79,6 +86,8 @@ class ShardMover {
   const MoveOptions options_;
   const OnStep on_step_;
   const std::vector<OpenDatabase> databases_;
+  std::set<std::string> told_;
+  std::chrono::steady_clock::time_point progress_at_{};
   std::map<Place, End> ends_;
   std::optional<std::int64_t> driver_;  // this command's number; of the shard that is moved now
 };

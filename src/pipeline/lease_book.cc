@@ -65,6 +65,8 @@ void LeaseBook::extend(TypeId type, const Lease& lease, MonoTime ends) {
       entry->second.ends = ends;
       return;
     }
+    // Leased here again since: that one counts.
+    if (entry != entries_.end() && !entry->second.is_guest) return;
     was_held = put(lease.job_id, {lease.token, type, ends, /*is_guest=*/true}, is_first);
   }
   if (was_held) flow_.end_lease(type);
@@ -98,6 +100,7 @@ std::size_t LeaseBook::count(TypeId type) const {
 MonoTime LeaseBook::last_end(TypeId type) const {
   MonoTime last = MonoTime::min();
   std::lock_guard lock(mutex_);
+  if (const auto tally = tallies_.find(type); tally == tallies_.end() || tally->second.held == 0) return last;
   for (const auto& [job, entry] : entries_)
     if (entry.type == type && !entry.is_guest) last = std::max(last, entry.ends);
   return last;

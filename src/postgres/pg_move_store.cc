@@ -346,6 +346,13 @@ Status PgMoveStore::empty_counts(const ShardMove& move) {
 
 // ---- target
 
+Status PgMoveStore::can_open(const ShardMove& move) {
+  return as_driver(session_, move, [&](pqxx::work& tx) {
+    wait_briefly(tx);
+    tx.exec0("LOCK TABLE tocsin.job_live IN ACCESS EXCLUSIVE MODE");
+  });
+}
+
 Status PgMoveStore::open(const ShardMove& move) {
   return as_driver(session_, move, [&](pqxx::work& tx) {
     wait_briefly(tx);

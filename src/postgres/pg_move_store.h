@@ -91,6 +91,8 @@ class PgMoveStore {
 
   // ---- target
 
+  // Whether open() would get its lock now. Error conflict: somebody reads or writes jobs, and has for a while.
+  Status can_open(const ShardMove& move);
   Status open(const ShardMove& move);
   Status add_counts(const ShardMove& move, const std::string& counts);
 

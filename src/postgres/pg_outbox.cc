@@ -56,10 +56,14 @@ std::string claim_statement() {
       "o.settled_at IS NULL AND (o.claimed_by IS NULL OR o.claimed_at > clock_timestamp() OR o.claimed_at < "
       "clock_timestamp() - CASE WHEN o.claimed_by = $2::bigint THEN interval '1 second' ELSE interval '10 seconds' "
       "END)";
-  return "WITH c AS MATERIALIZED (SELECT o.job_id FROM unnest($1::smallint[]) s (shard) CROSS JOIN LATERAL (SELECT "
-         "o.job_id, o.action_time FROM tocsin.outbox o WHERE o.shard = s.shard AND " +
+  // What was tried before comes last: a shard that cannot take over holds up no other.
+  return "WITH c AS MATERIALIZED (SELECT o.job_id FROM (SELECT shard, true AS is_mine FROM unnest($1::smallint[]) m "
+         "(shard) UNION ALL SELECT shard, false FROM unnest($4::smallint[]) f (shard)) s CROSS JOIN LATERAL (SELECT "
+         "o.job_id, o.action_time, o.claimed_by FROM tocsin.outbox o WHERE o.shard = s.shard AND (s.is_mine OR "
+         "o.gmt_create < clock_timestamp() - interval '10 seconds') AND " +
          is_free +
-         " ORDER BY o.action_time, o.job_id LIMIT $3::integer) o ORDER BY o.action_time, o.job_id LIMIT $3::integer),"
+         " ORDER BY o.action_time, o.job_id LIMIT $3::integer) o ORDER BY o.claimed_by IS NOT NULL, o.action_time, "
+         "o.job_id LIMIT $3::integer),"
          " l AS MATERIALIZED (SELECT o.job_id FROM c JOIN tocsin.outbox o ON o.job_id = c.job_id WHERE " +
          is_free +
          " FOR UPDATE OF o SKIP LOCKED)"
@@ -79,12 +83,14 @@ Result<bool> PgOutbox::is_empty() {
   });
 }
 
-Result<std::vector<OutboxEntry>> PgOutbox::claim(std::span<const Shard> shards, std::int64_t relay, int limit) {
+Result<std::vector<OutboxEntry>> PgOutbox::claim(std::span<const Shard> mine, std::span<const Shard> others,
+                                                 std::int64_t relay, int limit) {
   return session_.write<std::vector<OutboxEntry>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     std::vector<OutboxEntry> entries;
     const auto& name = session_.prepared("outbox_claim", claim_statement);
-    for (const auto& row : exec(tx, name, array_of(shards), relay, limit)) entries.push_back(entry_from(row));
+    for (const auto& row : exec(tx, name, array_of(mine), relay, limit, array_of(others)))
+      entries.push_back(entry_from(row));
     return entries;
   });
 }

@@ -52,10 +52,12 @@ class PgOutbox {
   explicit PgOutbox(Session& session) : session_(session) {}
 
   Result<bool> is_empty();
-  // Up to `limit` entries of these shards, those due soonest first, for `relay` to hand over. Entries that another
-  // relay has claimed within 10 s are left to it; what `relay` itself has claimed comes again after a second. Entries
-  // that somebody holds locked are left out.
-  Result<std::vector<OutboxEntry>> claim(std::span<const Shard> shards, std::int64_t relay, int limit);
+  // Up to `limit` entries for `relay` to hand over: of the shards that are `mine`, and of `others` what nobody has
+  // handed over for 10 s, whoever owns them; those due soonest first, those that were tried before last. Entries that
+  // another relay has claimed within 10 s are left to it; what `relay` itself has claimed comes again after a second.
+  // Entries that somebody holds locked are left out.
+  Result<std::vector<OutboxEntry>> claim(std::span<const Shard> mine, std::span<const Shard> others, std::int64_t relay,
+                                         int limit);
   // Deletes what became a job; keeps the rest, with the reason. Repeating it changes nothing.
   Status settle(std::span<const TakenOver> entries);
   // Which of these are in the outbox no more.

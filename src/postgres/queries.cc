@@ -92,7 +92,9 @@ std::string live_table(int table) {
 std::string has_live_jobs(const std::string& type_id) {
   return "EXISTS (SELECT FROM generate_series(0, tocsin.shard_count() - 1) s CROSS JOIN LATERAL (SELECT FROM "
          "tocsin.job_live j WHERE j.shard = s::smallint AND j.shard + 0 = s AND j.type_id = " +
-         type_id + " LIMIT 1) x)";
+         type_id +
+         " LIMIT 1) x) OR EXISTS (SELECT FROM tocsin.outbox o WHERE o.settled_at IS NULL AND o.type_id = " + type_id +
+         ")";
 }
 
 std::string scan() {
@@ -127,7 +129,8 @@ std::string claim_due(const std::string& table) {
 
 std::string claimed_with(const std::string& table) {
   return "SELECT " + std::string(kLiveColumns) +
-         ", j.claim_token FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) JOIN " + table +
+         ", j.claim_token FROM (SELECT DISTINCT * FROM unnest($1::smallint[], $2::bigint[])) k (shard, job_id) JOIN " +
+         table +
          " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = "
          "hashint8extended(j.job_id, $3::bigint)";
 }

@@ -33,7 +33,8 @@ class PgArray {
       add_null();
     }
   }
-  std::string take() { return std::move(text_) + "}"; }
+  // May be asked for again: a read is repeated when its connection was lost.
+  std::string take() const { return text_ + "}"; }
 
  private:
   void comma();

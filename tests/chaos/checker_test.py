@@ -112,6 +112,11 @@ class AnHonestHistory(OneJob):
                            fault(10.15, 11, "crash", loses_claims=True)], [row("1")])
 
 
+    def test_of_a_request_that_was_handled_when_its_sender_had_given_up(self):
+        late = {**start("1", 14.5, 1), "sent": 10}
+        self.assertHonest([create("k", "1"), late, start("1", 13.1, 2)], [row("1", attempts=2)])
+
+
 class TheCheckerFinds(OneJob):
     def test_a_lost_job(self):
         self.assertFinds("I1", "acknowledged job lost", [create("k", "1")], [])

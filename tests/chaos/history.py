@@ -10,7 +10,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   create   b, t, answer, type, keys (biz_ids, each asked for once), at (asked action_times), ids (when ok)
   cancel   b, t, answer, id, result (when ok: cancelled, running, finished, not_found)
   move     b, t, answer, id, at: reschedule; `run` sets at = b
-  start    t, id, attempt, answer (what the handler will say: done, fail, dead)      a webhook came
+  start    t, id, attempt, answer (what the handler will say: done, fail, dead),     a webhook came
+           sent (whole seconds, by the node's clock)
   lease    b, t, type, items [[id, token, until, attempt]]                           jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          somebody looked

@@ -39,7 +39,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         job = json.loads(self.rfile.read(int(self.headers["content-length"])))["data"]
         attempt = int(self.headers["tocsin-attempt"])
         answer, takes = answer_to(job["biz_id"], attempt)
-        self.history.write("start", t=started, id=self.headers["webhook-id"], attempt=attempt, answer=answer)
+        self.history.write("start", t=started, id=self.headers["webhook-id"], attempt=attempt, answer=answer,
+                           sent=int(self.headers["webhook-timestamp"]))
         if takes:
             threading.Event().wait(takes)
         self.send_response(CODES[answer])

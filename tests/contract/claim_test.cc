@@ -245,6 +245,18 @@ TEST_P(StoreContract, ClaimDueSetsTheSameAsClaim) {
 
 // claimed_with -------------------------------------------------------------------------------------------------------
 
+TEST_P(StoreContract, AJobThatIsNamedTwiceIsWonAndToldOnce) {
+  const JobId job = create(due());
+  const Ids twice = {job, job};
+  const ClaimTicket mine = ticket();
+  const auto won = must(db->store().claim(twice, std::vector<Duration>(2, kLong), mine));
+  ASSERT_EQ(ids_of(won), Ids{job});
+  EXPECT_EQ(won[0].job.attempts, 1);
+  EXPECT_EQ(ids_of(must(db->store().claimed_with(mine, twice))), Ids{job});
+  const JobId instant = create(due());
+  EXPECT_EQ(must(db->store().fire(Ids{instant, instant}, "n")).size(), 1U);
+}
+
 TEST_P(StoreContract, ClaimedWithTellsWhatAClaimWon) {
   const Ids jobs = create({due("a"), due("b"), later("c")});
   const ClaimTicket mine = ticket();

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <optional>
+
 #include "integration/load.h"
 #include "integration/moves.h"
 
@@ -32,8 +34,7 @@ TEST(MoveTrouble, ARollbackEndsThoughACopyHasJustBegunToMakeItsSlot) {
                     "'transactionid'")
                 .empty();
   })) << "a slot waits for the writer";
-  const int apply = std::stoi(text_of(two.b, "SELECT pid FROM pg_stat_subscription WHERE relid IS NULL"));
-  ::kill(apply, SIGSTOP);
+  std::optional<StoppedApply> apply(std::in_place, two.b);
   kill(*mover);
   const auto abort = two.begin({"1", "--abort"});
   ASSERT_TRUE(eventually([&] { return !text_of(two.b, "SELECT 1 FROM pg_subscription WHERE NOT subenabled").empty(); }))
@@ -47,7 +48,7 @@ TEST(MoveTrouble, ARollbackEndsThoughACopyHasJustBegunToMakeItsSlot) {
                "ON a.pid = b WHERE a.application_name LIKE 'tocsin move%')")
         .empty();
   })) << "the slots go on, or wait for the command";
-  ::kill(apply, SIGCONT);
+  apply.reset();
   EXPECT_EQ(abort->wait(), 0) << abort->out() << abort->err();
   EXPECT_EQ(two.leftovers(), 0U);
 }
@@ -126,6 +127,25 @@ TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackAndNothingIsLostOrDon
   EXPECT_EQ(totals["cancelled"], cancelled.size());
 }
 
+// The map is flipped for good, and the target opens the shard afterwards: what keeps it from that must come before.
+TEST(MoveTrouble, WhoReadsForHoursAtTheTargetDelaysTheMoveAndNothingElse) {
+  LogicalCluster a, b;
+  const Two two{a.url(), b.url()};
+  two.install();
+  const auto node = two.node();
+  put(node->rest(), "noop");
+  auto reader = std::make_unique<Open>(two.b, "SELECT count(*) FROM tocsin.job");
+  const auto mover = two.begin({"0", "--to", "b"});
+  ASSERT_TRUE(eventually([&] { return says(*mover, "a transaction in b stands in the way"); })) << mover->err();
+  EXPECT_EQ(database_of(node->rest(), 0), "a");
+  const std::string id = create(node->rest(), "noop", key_of(0, 1), 1);
+  EXPECT_TRUE(eventually([&] { return node->rest().get("/v1/jobs/" + id).body["status"] == "done"; }));
+  reader.reset();
+  EXPECT_EQ(mover->wait(), 0) << mover->err();
+  EXPECT_EQ(database_of(node->rest(), 0), "b");
+  EXPECT_EQ(two.leftovers(), 0U);
+}
+
 TEST(MoveTrouble, AShardWhoseDriverDiedWhileItStoodStillGoesOnByItself) {
   LogicalCluster a, b;
   const Two two{a.url(), b.url()};
@@ -144,7 +164,7 @@ TEST(MoveTrouble, AShardWhoseDriverDiedWhileItStoodStillGoesOnByItself) {
   EXPECT_NE(listed.out.find(" to b"), std::string::npos) << listed.out;
   {
     // What is to be applied waits; then the writer ends, the shard stands still, and the target does not catch up.
-    const Open reader(two.b, "LOCK TABLE tocsin.job_live IN SHARE MODE");
+    const StoppedApply apply(two.b);
     create(rest, "noop", key_of(0, 2), 3'600'000);
     writer.reset();
     ASSERT_TRUE(
@@ -180,7 +200,7 @@ TEST(MoveTrouble, ADriverThatWakesAfterItsPauseWasEndedTakesTheMoveAgain) {
   const auto mover = two.begin({"0", "--to", "b", "--longest-pause", "30s"});
   ASSERT_TRUE(eventually([&] { return says(*mover, "stands in the way"); })) << mover->err();
   {
-    const Open reader(two.b, "LOCK TABLE tocsin.job_live IN SHARE MODE");
+    const StoppedApply apply(two.b);
     create(rest, "noop", key_of(0, 2), 3'600'000);
     writer.reset();
     ASSERT_TRUE(

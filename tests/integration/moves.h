@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <map>
 #include <memory>
@@ -51,6 +52,21 @@ inline std::string text_of(const std::string& url, const std::string& sql) {
   const auto rows = pqxx::nontransaction(connection).exec(sql);
   return rows.empty() || rows[0][0].is_null() ? "" : rows[0][0].c_str();
 }
+
+// The worker that applies what comes from a source stands still.
+class StoppedApply {
+ public:
+  explicit StoppedApply(const std::string& target)
+      : pid_(std::stoi(text_of(target, "SELECT pid FROM pg_stat_subscription WHERE relid IS NULL"))) {
+    ::kill(pid_, SIGSTOP);
+  }
+  ~StoppedApply() { ::kill(pid_, SIGCONT); }
+  StoppedApply(const StoppedApply&) = delete;
+  StoppedApply& operator=(const StoppedApply&) = delete;
+
+ private:
+  const int pid_;
+};
 
 struct Two {
   std::string a, b;

@@ -407,6 +407,20 @@ TEST(Outbox, AShardThatMovesMeanwhileTakesWhatIsRememberedAlong) {
   EXPECT_TRUE(both.ids(0, "pending").empty());
 }
 
+TEST(Outbox, WhatItsOwnerLeavesLyingIsAnybodys) {
+  TestDatabase a(0), b(0);
+  const Databases both({a.url(), b.url()});
+  both.put_noop(*both.node());
+  both.number(0, create(key_of(4), "'2040-01-01'"));
+  Session at_a({a.url()});
+  PgOutbox outbox(at_a);
+  const std::vector<Shard> shards{4};
+  const auto claim_of_others = [&] { return outbox.claim({}, shards, 1, 10)->size(); };
+  EXPECT_EQ(claim_of_others(), 0U);
+  both.query(0, "UPDATE tocsin.outbox SET gmt_create = gmt_create - interval '11 s'");
+  EXPECT_EQ(claim_of_others(), 1U);
+}
+
 // The two sides by themselves, for what takes minutes otherwise.
 TEST(Outbox, WhatIsRememberedIsForgottenOnlyWhenNobodyCanHandItOverAnyMore) {
   TestDatabase a(0), b(0);
@@ -417,7 +431,7 @@ TEST(Outbox, WhatIsRememberedIsForgottenOnlyWhenNobodyCanHandItOverAnyMore) {
   PgOutbox outbox(at_a);
   PgIntake intake(at_b);
   const std::vector<Shard> shards{4};
-  const auto claim = [&](std::int64_t relay) { return *outbox.claim(shards, relay, 10); };
+  const auto claim = [&](std::int64_t relay) { return *outbox.claim(shards, {}, relay, 10); };
   const WallTime now(Duration(both.number(1, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")));
   const auto entries = claim(1);
   ASSERT_EQ(entries.size(), 1U);
@@ -432,6 +446,10 @@ TEST(Outbox, WhatIsRememberedIsForgottenOnlyWhenNobodyCanHandItOverAnyMore) {
   const auto again = intake.take_over(0, now + PgIntake::kHandOver, entries);
   ASSERT_TRUE(again);
   EXPECT_FALSE((*again)[0].fire_at) << "it was made before";
+  EXPECT_EQ((*again)[0].error, "");
+  auto another = entries;
+  another[0].gmt_create += std::chrono::microseconds(1);
+  EXPECT_EQ((*intake.take_over(0, now + PgIntake::kHandOver, another))[0].error, "its job_id is that of another job");
   EXPECT_EQ(both.ids(1, "pending"), (Ids{id}));
 
   const auto remembered = [&] { return *intake.remembered(0, shards, 10); };
