@@ -30,6 +30,8 @@ class Callers {
   // Many jobs that are due now; of one type, or of all; in one database, or in all.
   void rush(int n, std::optional<TypeId> type = {}, std::optional<Place> place = {});
   // Jobs that were due so long ago, of types that nothing holds back; their nodes hear of them.
+  // Due so long from now.
+  void rush_at(Duration from_now, int n, TypeId type);
   void create_overdue(Duration age, Place place);
   JobId create_now(std::optional<TypeId> type, std::optional<Place> place);
 

@@ -188,9 +188,12 @@ void Ending::pause_one() {
     last = std::max(last, database.wall.now());
   }
   type.paused_until = last + 8s;
+  world_.callers->rush_at(1500ms, 6, type.type_id);  // in memory when the pause begins
+  world_.pass(500ms);
   world_.publish_types();
   world_.pass(500ms);
-  world_.callers->rush(static_cast<int>(2 * world_.config.capacity), type.type_id);
+  world_.callers->rush(static_cast<int>(world_.config.capacity), type.type_id);
+  world_.callers->rush_at(4s, static_cast<int>(world_.config.capacity), type.type_id);
   world_.pass(3s);
   check_at_rest();
   world_.pass(20s + (last - first));
@@ -202,8 +205,23 @@ void Ending::pause_one() {
   world_.publish_types();
 }
 
+// Jobs of types that catch up slowly wait for so long.
+void Ending::let_wait(Duration time) {
+  const auto pause = [&](bool is_paused) {
+    for (BizType& type : world_.types)
+      if (type.catch_up_rate_per_s && !type.drop_older_than) type.paused = is_paused;
+    world_.publish_types();
+  };
+  pause(true);
+  for (const BizType& type : world_.types)
+    if (type.paused) world_.callers->rush(60, type.type_id);
+  world_.pass(time);
+  pause(false);
+}
+
 // Many jobs of all types at once; where a rate and an age limit meet, more than can run in time.
 void Ending::limit_all() {
+  let_wait(20s);
   for (const BizType& type : world_.types) {
     if (!type.is_limited()) continue;
     const double rate = type.rate_per_s.value_or(0);

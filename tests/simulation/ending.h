@@ -20,6 +20,7 @@ class Ending {
   void fail_over_quickly();
   void pass_permits_on();
   void pause_one();
+  void let_wait(Duration time);
   void limit_all();
   void hand_over_one();
   void hand_over();
