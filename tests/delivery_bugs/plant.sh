@@ -69,7 +69,7 @@ unnoticed=0 n=0
 for patch in "${chosen[@]}"; do
   name=$(basename "$patch" .patch)
   IFS=': ' read -r rung filter <"$patch"
-  patch -s -d "$copy" -p1 <"$patch"
+  patch -s -f -d "$copy" -p1 <"$patch"
   # shellcheck disable=SC2046 # words
   build $(targets_of "$rung")
   n=$((n + 1))
@@ -80,6 +80,6 @@ for patch in "${chosen[@]}"; do
     failed=$(grep -oP -m1 '^\[  FAILED  \] \K[\w./]+' "$work/out" || tail -1 "$work/out")
     printf '%d/%d %-45s %s %s\n' "$n" "${#chosen[@]}" "$name" "$rung" "$failed"
   fi
-  patch -s -R -d "$copy" -p1 <"$patch"
+  patch -s -f -R -d "$copy" -p1 <"$patch"
 done
 exit "$unnoticed"

@@ -44,7 +44,7 @@ simulate() {
 # One bug: builds, looks for the promise that breaks, and takes it out again.
 plant() {
   local name=$1 seed broken promise
-  patch -s -d "$copy" -p1 <"$root/tests/simulation/bugs/$name.patch"
+  patch -s -f -d "$copy" -p1 <"$root/tests/simulation/bugs/$name.patch"
   build
   if simulate; then
     seed=$TOCSIN_SIM_SEEDS promise='not noticed' broken='NOT NOTICED'
@@ -55,7 +55,7 @@ plant() {
     # An assertion of the engine ends the process before it can tell the seed.
     [[ -n $seed ]] || { seed=- promise=assertion; }
   fi
-  patch -s -R -d "$copy" -p1 <"$root/tests/simulation/bugs/$name.patch"
+  patch -s -f -R -d "$copy" -p1 <"$root/tests/simulation/bugs/$name.patch"
   printf '%-45s seed %-4s %s\n' "$name" "${seed:--}" "$broken"
   sed -i "/^$name\t/d" "$results"
   printf '%s\t%s\t%s\n' "$name" "$promise" "$seed" >>"$results"
