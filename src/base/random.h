@@ -1,10 +1,16 @@
-// The one source of chance: seeded, so that a run can be repeated.
+// The one source of chance: seeded, so that a run can be repeated; and true_random(), of which the seeds are made.
 #pragma once
 
 #include <cstdint>
 #include <random>
 
 namespace tocsin {
+
+// From the operating system; another one each time. Thread: any.
+inline std::uint64_t true_random() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
 
 // Thread: owner only.
 class Random {

@@ -56,7 +56,7 @@ class Heartbeat final : public Stage {
   MonoTime next_{};
   bool is_leave_told_ = false;
   bool was_answered_ = true;
-  bool was_deaf_ = false;  // since the last view: a heartbeat failed
+  bool was_deaf_ = false;         // since the last view: a heartbeat failed
   bool is_map_doubted_ = false;   // the one that is known may not be the one of its number
   std::uint64_t connection_ = 0;  // of the last reply
   std::atomic<bool> is_requested_{true};

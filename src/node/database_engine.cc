@@ -3,17 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <random>
 
+#include "base/random.h"
 #include "node/thread_guard.h"
 
 namespace tocsin {
 namespace {
-
-std::uint64_t true_random() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
-}
 
 constexpr Duration kListenSlice = std::chrono::milliseconds(500);
 

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <random>
 #include <utility>
 
 #include "api/api.h"
 #include "api/job_json.h"
+#include "base/random.h"
 #include "delivery/cpp_handler.h"
 #include "delivery/handlers.h"
 #include "delivery/plain_kinds.h"
@@ -43,10 +43,7 @@ std::string host_name() {
   return name;
 }
 
-NodeId random_id() {
-  std::random_device device;
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(((std::uint64_t{device()} << 32) | device()) >> 1));
-}
+NodeId random_id() { return std::max<std::int64_t>(1, static_cast<std::int64_t>(true_random() >> 1)); }
 
 // For as long as the process: handlers that overrun may outlive their node.
 const SystemClock process_clock;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <deque>
-#include <random>
 
+#include "base/random.h"
 #include "node/thread_guard.h"
 #include "postgres/pg_type_store.h"
 
@@ -19,11 +19,6 @@ constexpr Duration kSizeEvery = std::chrono::seconds(10);
 constexpr Duration kLookEvery = std::chrono::minutes(10);
 constexpr int kLookBatch = 2000;
 constexpr auto kLastWait = std::chrono::seconds(2);
-
-std::int64_t random_id() {
-  std::random_device device;
-  return static_cast<std::int64_t>(((std::uint64_t{device()} << 32) | device()) >> 1);
-}
 
 // What hangs holds up one pair of databases for so long.
 SessionConfig impatient(SessionConfig session) {
@@ -41,7 +36,7 @@ class OutboxRelay::Shared {
   const Clock& clock;
   Metrics& metrics;
   const RelayHooks hooks;
-  const std::int64_t id = random_id();
+  const std::int64_t id = static_cast<std::int64_t>(true_random() >> 1);
   Latest<ShardsAt> shards{std::make_shared<const ShardsAt>()};
   std::atomic<std::int64_t> relayed{0};
 };

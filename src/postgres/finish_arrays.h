@@ -26,14 +26,14 @@ class FinishArrays {
 
   // The ordinals (1..) of those that were applied.
   pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, const std::string& node) {
-    return tocsin::exec(tx, statement, shards_.take(), jobs_.take(), tokens_.take(), kinds_.take(), delays_.take(),
-                        messages_.take(), node);
+    return tocsin::exec(tx, statement, shards_.literal(), jobs_.literal(), tokens_.literal(), kinds_.literal(),
+                        delays_.literal(), messages_.literal(), node);
   }
 
   // The same in a session whose prepared statements may be somebody else's.
   pqxx::result exec_unprepared(pqxx::transaction_base& tx, const std::string& sql, const std::string& node) {
-    return tx.exec_params(sql, shards_.take(), jobs_.take(), tokens_.take(), kinds_.take(), delays_.take(),
-                          messages_.take(), node);
+    return tx.exec_params(sql, shards_.literal(), jobs_.literal(), tokens_.literal(), kinds_.literal(),
+                          delays_.literal(), messages_.literal(), node);
   }
 
  private:

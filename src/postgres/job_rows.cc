@@ -12,7 +12,7 @@ std::unordered_map<JobId, Job> find_jobs(Session& session, pqxx::transaction_bas
     jobs.add(id);
   }
   std::unordered_map<JobId, Job> found;
-  for (const auto& row : exec(tx, session.prepared("find", sql::find), shards.take(), jobs.take())) {
+  for (const auto& row : exec(tx, session.prepared("find", sql::find), shards.literal(), jobs.literal())) {
     Job job = job_from_row(row);
     found.insert_or_assign(job.job_id, std::move(job));
   }

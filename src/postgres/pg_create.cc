@@ -105,11 +105,12 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
   }
   if (index.empty()) return;
   const auto rows =
-      keyed ? exec(tx, session_.prepared("create_keyed", sql::create_keyed), ids.take(), shards.take(), types.take(),
-                   at.take(), in.take(), max_attempts.take(), biz_ids.take(), traceparents.take(), attributes.take(),
-                   keys.take(), times.take(), own_max.take())
-            : exec(tx, session_.prepared("create", sql::create), ids.take(), shards.take(), types.take(), at.take(),
-                   in.take(), max_attempts.take(), biz_ids.take(), traceparents.take(), attributes.take());
+      keyed ? exec(tx, session_.prepared("create_keyed", sql::create_keyed), ids.literal(), shards.literal(),
+                   types.literal(), at.literal(), in.literal(), max_attempts.literal(), biz_ids.literal(),
+                   traceparents.literal(), attributes.literal(), keys.literal(), times.literal(), own_max.literal())
+            : exec(tx, session_.prepared("create", sql::create), ids.literal(), shards.literal(), types.literal(),
+                   at.literal(), in.literal(), max_attempts.literal(), biz_ids.literal(), traceparents.literal(),
+                   attributes.literal());
   const auto created = [&](std::size_t i, WallTime now) {
     const When& when = jobs_[i].when;
     const WallTime due = when.at ? *when.at : now + *when.in;  // as the statement computes it
@@ -145,8 +146,9 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
       own_max.add_null();
   }
   // A statement of its own: its snapshot sees a job that went to history while the insert waited for it.
-  const auto rows = exec(tx, session_.prepared("find_by_key", sql::find_by_key), ids.take(), shards.take(),
-                         types.take(), biz_ids.take(), keys.take(), times.take(), attributes.take(), own_max.take());
+  const auto rows =
+      exec(tx, session_.prepared("find_by_key", sql::find_by_key), ids.literal(), shards.literal(), types.literal(),
+           biz_ids.literal(), keys.literal(), times.literal(), attributes.literal(), own_max.literal());
   std::vector<std::size_t> to_undo;
   for (const auto& row : rows) {
     const std::size_t item = items[row["ord"].as<std::size_t>() - 1];
@@ -167,7 +169,7 @@ void PgCreate::undo(pqxx::transaction_base& tx, const std::vector<std::size_t>& 
     shards.add(shard_of(ids_[item]));
     ids.add(ids_[item]);
   }
-  exec(tx, session_.prepared("undo_create", sql::undo_create), shards.take(), ids.take());
+  exec(tx, session_.prepared("undo_create", sql::undo_create), shards.literal(), ids.literal());
 }
 
 void PgCreate::settle_existing(pqxx::transaction_base& tx, std::size_t item, Job existing, bool is_same_body) {

@@ -142,8 +142,8 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   }
   const MonoTime began = clock_.now();
   const auto answers = guarded([&] {
-    return tx.exec_params(sql::call_function(table), shards.take(), jobs.take(), tokens.take(), function.schema,
-                          function.name);
+    return tx.exec_params(sql::call_function(table), shards.literal(), jobs.literal(), tokens.literal(),
+                          function.schema, function.name);
   });
   // Whatever the function has set ends here: a search_path would decide what the next statement means,
   // synchronous_commit whether the commit holds.

@@ -106,7 +106,8 @@ Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::CancelPass pass,
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const std::string name = "cancel_" + std::to_string(static_cast<int>(pass));
-    const auto rows = exec(tx, session_.prepared(name, [=] { return sql::cancel(pass); }), shards.take(), ids.take());
+    const auto rows =
+        exec(tx, session_.prepared(name, [=] { return sql::cancel(pass); }), shards.literal(), ids.literal());
     for (const auto& row : rows) {
       CancelReply reply = cancelled(job_from_row(row));
       replies.insert_or_assign(reply.job_id, std::move(reply));

@@ -22,7 +22,7 @@ Keys keys_of(std::span<const JobId> ids) {
     shards.add(shard_of(id));
     jobs.add(id);
   }
-  return {shards.take(), jobs.take()};
+  return {shards.literal(), jobs.literal()};
 }
 
 // The statement for a batch: over one table when all its jobs lie there, else over the parent.
@@ -86,8 +86,8 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
     ScanReply reply;
     reply.connection = session_.connections();
     reply.asked = clock_.now();
-    const auto rows =
-        exec(tx, name, shards.take(), types.take(), after.take(), after_id.take(), before.take(), limits.take());
+    const auto rows = exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(),
+                           before.literal(), limits.literal());
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());
     for (const auto& row : rows) {
@@ -113,7 +113,7 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const JobId> jobs, s
   const Keys keys = keys_of(jobs);
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = exec(tx, statement(session_, "claim", sql::claim, jobs), keys.shards, keys.jobs, ttrs.take(),
+    const auto rows = exec(tx, statement(session_, "claim", sql::claim, jobs), keys.shards, keys.jobs, ttrs.literal(),
                            ticket.seed, ticket.node, commit_of(ticket));
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return claimed_from(rows);
@@ -188,8 +188,8 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
       jobs.add(requests[i].job_id);
       tokens.add(requests[i].token);
     }
-    const auto busy =
-        exec(tx, session_.prepared("still_claimed", sql::still_claimed), shards.take(), jobs.take(), tokens.take());
+    const auto busy = exec(tx, session_.prepared("still_claimed", sql::still_claimed), shards.literal(), jobs.literal(),
+                           tokens.literal());
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
   });
@@ -205,8 +205,8 @@ Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<c
   return session_.read<std::vector<std::optional<Duration>>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     std::vector<std::optional<Duration>> left(leases.size());
-    for (const auto& row :
-         exec(tx, session_.prepared("leases_left", sql::leases_left), shards.take(), jobs.take(), tokens.take()))
+    for (const auto& row : exec(tx, session_.prepared("leases_left", sql::leases_left), shards.literal(),
+                                jobs.literal(), tokens.literal()))
       left[row[0].as<std::size_t>() - 1] = Duration(std::max<std::int64_t>(0, row[1].as<std::int64_t>()));
     return left;
   });

@@ -28,8 +28,8 @@ Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const 
     pqxx::nontransaction tx(connection);
     LeaseArrays keys(leases);
     Reply reply(leases.size());
-    for (const auto& row :
-         exec(tx, session_.prepared("leased", sql::leased), keys.shards.take(), keys.jobs.take(), keys.tokens.take())) {
+    for (const auto& row : exec(tx, session_.prepared("leased", sql::leased), keys.shards.literal(),
+                                keys.jobs.literal(), keys.tokens.literal())) {
       reply[row[0].as<std::size_t>() - 1] = LeasedJob{row[1].as<TypeId>(), row[2].as<int>(), row[3].as<int>()};
     }
     return reply;
@@ -80,8 +80,8 @@ Result<std::vector<LeaseReply>> PgJobDesk::extend(std::span<const Lease> leases,
     pqxx::nontransaction tx(connection);
     LeaseArrays keys(leases);
     std::vector<LeaseReply> replies(leases.size(), LeaseReply::stale);
-    for (const auto& row : exec(tx, session_.prepared("extend", sql::extend), keys.shards.take(), keys.jobs.take(),
-                                keys.tokens.take(), ttr.count())) {
+    for (const auto& row : exec(tx, session_.prepared("extend", sql::extend), keys.shards.literal(),
+                                keys.jobs.literal(), keys.tokens.literal(), ttr.count())) {
       replies[row[0].as<std::size_t>() - 1] = LeaseReply::applied;
     }
     return replies;

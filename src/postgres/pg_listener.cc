@@ -105,7 +105,7 @@ void PgListener::look_up_due() {
   const auto rows = tx.exec_params(
       "SELECT j.job_id, j.type_id, j.fire_at FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id)"
       " JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id",
-      shards.take(), jobs.take());
+      shards.literal(), jobs.literal());
   for (const auto& row : rows) {
     const WallTime fire_at = wall_time_from_pg({row[2].c_str(), row[2].size()});
     heard_.due.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), fire_at});

@@ -68,7 +68,7 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
       ages.add(each.age ? std::optional(each.age->count()) : std::nullopt);
     }
     const auto rows = exec(tx, statement, beat.id, beat.name, beat.is_draining ? "draining" : "active", beat.version,
-                           places.take(), ages.take(), beat.used_map, beat.known_map);
+                           places.literal(), ages.literal(), beat.used_map, beat.known_map);
     for (const auto& row : rows) {
       Member& member = reply.members.emplace_back();
       member.id = row[0].as<NodeId>();
@@ -96,7 +96,7 @@ Result<bool> PgMemberStore::replace_map(std::int64_t known, const std::vector<No
   return session_.write<bool>([&](pqxx::connection& connection) {
     const Statement& replace = session_.prepared("replace_map", replace_statement);
     pqxx::work tx(connection);
-    const bool is_replaced = exec(tx, replace, known, array.take()).affected_rows() == 1;
+    const bool is_replaced = exec(tx, replace, known, array.literal()).affected_rows() == 1;
     if (is_replaced) tx.exec0("NOTIFY tocsin_member");
     tx.commit();
     return is_replaced;

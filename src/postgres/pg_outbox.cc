@@ -17,13 +17,13 @@ std::optional<T> optional_of(const pqxx::field& field) {
 std::string array_of(std::span<const JobId> jobs) {
   PgArray array;
   for (const JobId job : jobs) array.add(job);
-  return array.take();
+  return array.literal();
 }
 
 std::string array_of(std::span<const Shard> shards) {
   PgArray array;
   for (const Shard shard : shards) array.add(static_cast<std::int64_t>(shard));
-  return array.take();
+  return array.literal();
 }
 
 OutboxEntry entry_from(const pqxx::row& row) {
@@ -117,7 +117,7 @@ Status PgOutbox::settle(std::span<const TakenOver> entries) {
           " FROM unnest($2::bigint[], $3::bigint[], $4::text[]) e (job_id, existing, error) WHERE o.job_id = e.job_id "
           "AND o.claimed_by IS NOT NULL AND o.settled_at IS NULL");
     });
-    exec0(tx, name, made.take(), ended.take(), existing.take(), errors.take());
+    exec0(tx, name, made.literal(), ended.literal(), existing.literal(), errors.literal());
     return Unit{};
   });
 }
@@ -177,9 +177,9 @@ Result<std::vector<TakenOver>> PgIntake::take_over(Place source, WallTime valid_
           "SELECT * FROM tocsin.take_over($1::smallint, $2::timestamptz, $3::bigint[], $4::integer[], $5::smallint[], "
           "$6::boolean[], $7::timestamptz[], $8::timestamptz[], $9::text[], $10::text[], $11::bigint[], $12::text[])");
     });
-    const auto rows =
-        exec(tx, name, source, to_pg(valid_until), jobs.take(), types.take(), max_attempts.take(), cancelled.take(),
-             action_times.take(), created.take(), biz_ids.take(), keys.take(), hashes.take(), attributes.take());
+    const auto rows = exec(tx, name, source, to_pg(valid_until), jobs.literal(), types.literal(),
+                           max_attempts.literal(), cancelled.literal(), action_times.literal(), created.literal(),
+                           biz_ids.literal(), keys.literal(), hashes.literal(), attributes.literal());
     TOCSIN_ASSERT(rows.size() == entries.size());
     std::vector<TakenOver> taken;
     for (const auto& row : rows) {

@@ -23,8 +23,8 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
     });
     PermitReply reply;
     reply.asked = clock_.now();
-    const auto rows = exec(tx, name, beat.node, beat.number, beat.ttl.count(), types.take(), kinds.take(), helds.take(),
-                           wanteds.take(), needs.take(), useds.take(), leases.take());
+    const auto rows = exec(tx, name, beat.node, beat.number, beat.ttl.count(), types.literal(), kinds.literal(),
+                           helds.literal(), wanteds.literal(), needs.literal(), useds.literal(), leases.literal());
     reply.answered = clock_.now();
     reply.items.resize(beat.requests.size());
     for (const auto& row : rows) {

@@ -101,7 +101,7 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
              " LIMIT $3::integer) y) FROM unnest($1::smallint[]) WITH ORDINALITY s (shard, n) ORDER BY s.n";
     });
     std::vector<std::int64_t> counts;
-    for (const auto& row : exec(tx, name, array.take(), within.count(), at_most))
+    for (const auto& row : exec(tx, name, array.literal(), within.count(), at_most))
       counts.push_back(row[0].as<std::int64_t>());
     return counts;
   });

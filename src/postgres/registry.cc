@@ -79,7 +79,7 @@ void refuse_unless_home(const Local& local) {
 std::string shard_array(const std::optional<std::vector<Shard>>& shards) {
   PgArray array;
   for (const Shard shard : *shards) array.add(static_cast<std::int64_t>(shard));
-  return array.take();
+  return array.literal();
 }
 
 void set_shards_here(pqxx::transaction_base& tx, const std::optional<std::vector<Shard>>& here) {
@@ -242,8 +242,9 @@ void HomeStep::place_shards(int shards, const std::vector<Place>& places) {
     registry_.map.places.push_back(place);
     array.add(static_cast<std::int64_t>(place));
   }
-  const auto done = tx_.exec_params(
-      "UPDATE tocsin.shard_map SET version = version + 1, places = $1::smallint[] WHERE places = '{}'", array.take());
+  const auto done =
+      tx_.exec_params("UPDATE tocsin.shard_map SET version = version + 1, places = $1::smallint[] WHERE places = '{}'",
+                      array.literal());
   TOCSIN_ASSERT(done.affected_rows() == 1);
   tx_.exec0("NOTIFY tocsin_member");
 }

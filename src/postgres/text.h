@@ -34,7 +34,7 @@ class PgArray {
     }
   }
   // May be asked for again: a read is repeated when its connection was lost.
-  std::string take() const { return text_ + "}"; }
+  std::string literal() const { return text_ + "}"; }
 
  private:
   void comma();

@@ -31,7 +31,7 @@ template <class Range, class Value>
 std::string array_of(const Range& range, Value value) {
   PgArray array;
   for (const auto& item : range) array.add(value(item));
-  return array.take();
+  return array.literal();
 }
 
 std::string shards_of(std::span<const JobId> ids) {
@@ -46,7 +46,7 @@ std::string array_of(std::span<const JobId> ids) {
 std::string repeated(std::size_t n, std::int64_t value) {
   PgArray array;
   for (std::size_t i = 0; i < n; ++i) array.add(value);
-  return array.take();
+  return array.literal();
 }
 
 }  // namespace
@@ -100,9 +100,10 @@ void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) 
     attributes.add_text(attribute_of(job));
   }
   pqxx::nontransaction tx(connection_);
-  const auto rows = tx.exec_prepared(prepared("create", sql::create), array_of(ids), shards_of(ids), repeated(n, type_),
-                                     array_of(jobs, [](const BenchJob& job) { return job.due; }), in.take(),
-                                     repeated(n, kMaxAttempts), biz_ids.take(), traceparents.take(), attributes.take());
+  const auto rows =
+      tx.exec_prepared(prepared("create", sql::create), array_of(ids), shards_of(ids), repeated(n, type_),
+                       array_of(jobs, [](const BenchJob& job) { return job.due; }), in.literal(),
+                       repeated(n, kMaxAttempts), biz_ids.literal(), traceparents.literal(), attributes.literal());
   require(rows[0][1].as<std::size_t>(), n, "create");
 }
 
@@ -138,9 +139,9 @@ void ByHand::claim_and_finish(std::span<const JobId> ids) {
   }
   constexpr std::int64_t kDone = 2;
   pqxx::nontransaction tx(connection_);
-  const auto rows =
-      tx.exec_prepared(prepared("finish", [] { return sql::finish(sql::kLive); }), shards_of(claimed),
-                       array_of(claimed), tokens.take(), repeated(n, kDone), repeated(n, 0), messages.take(), kNode);
+  const auto rows = tx.exec_prepared(prepared("finish", [] { return sql::finish(sql::kLive); }), shards_of(claimed),
+                                     array_of(claimed), tokens.literal(), repeated(n, kDone), repeated(n, 0),
+                                     messages.literal(), kNode);
   require(rows.size(), n, "finish");
 }
 

@@ -79,7 +79,7 @@ class PlainTable {
             attributes.add_text(attribute_of(job));
           }
           pqxx::nontransaction(connection)
-              .exec_prepared("floor", ids.take(), due.take(), biz_ids.take(), attributes.take());
+              .exec_prepared("floor", ids.literal(), due.literal(), biz_ids.literal(), attributes.literal());
         });
     report("floor.insert_500", Subject::kBatchesInFlight, insert);
     execute(database_, "VACUUM ANALYZE floor");
@@ -90,7 +90,7 @@ class PlainTable {
                         [this](pqxx::connection& connection, std::size_t chunk) {
                           PgArray ids;
                           for (const BenchJob& job : chunk_of(chunk)) ids.add(job.number);
-                          pqxx::nontransaction(connection).exec_prepared("floor", ids.take());
+                          pqxx::nontransaction(connection).exec_prepared("floor", ids.literal());
                         });
     report("floor.update_500", 1, update);
   }

@@ -61,20 +61,20 @@ TEST(PgText, ArraysQuoteWhatNeedsIt) {
   for (const auto& [value, wanted] : table) {
     PgArray array;
     array.add_text(value);
-    EXPECT_EQ(array.take(), wanted);
+    EXPECT_EQ(array.literal(), wanted);
   }
 }
 
 TEST(PgText, ArraysSeparateTheirElements) {
   PgArray empty, numbers, mixed;
-  EXPECT_EQ(empty.take(), "{}");
+  EXPECT_EQ(empty.literal(), "{}");
   for (const std::int64_t n : {std::int64_t{0}, std::int64_t{-7}, INT64_MAX, INT64_MIN}) numbers.add(n);
-  EXPECT_EQ(numbers.take(), "{0,-7,9223372036854775807,-9223372036854775808}");
+  EXPECT_EQ(numbers.literal(), "{0,-7,9223372036854775807,-9223372036854775808}");
   mixed.add_null();
   mixed.add(WallTime(0us));
   mixed.add(std::optional<WallTime>());
   mixed.add_text("x");
-  EXPECT_EQ(mixed.take(), R"({NULL,"1970-01-01 00:00:00.000000+00",NULL,"x"})");
+  EXPECT_EQ(mixed.literal(), R"({NULL,"1970-01-01 00:00:00.000000+00",NULL,"x"})");
 }
 
 TEST(Notification, ReadsWhatCreatorsSend) {
