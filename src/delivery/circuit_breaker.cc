@@ -1,6 +1,8 @@
 #include "delivery/circuit_breaker.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace tocsin {
 
@@ -13,7 +15,8 @@ std::optional<CircuitBreaker::Permit> CircuitBreaker::admit(MonoTime now) {
 
 bool CircuitBreaker::answered() {
   failures_ = 0;
-  if (is_closed_) return false;
+  if (is_closed_) return !std::exchange(is_tried_, true);
+  is_tried_ = true;
   is_closed_ = true;
   is_probing_ = false;
   ++epoch_;
@@ -45,6 +48,18 @@ void CircuitBreaker::open(MonoTime now) {
 
 CircuitBreaker::State CircuitBreaker::state(MonoTime now) const {
   return is_closed_ ? State::closed : now < pause_end_ ? State::open : State::half_open;
+}
+
+std::size_t CircuitBreaker::room(MonoTime now) const {
+  switch (state(now)) {
+    case State::open:
+      return 0;
+    case State::half_open:
+      return 1;
+    case State::closed:
+      break;
+  }
+  return is_tried_ ? std::numeric_limits<std::size_t>::max() : options_.untried_room;
 }
 
 Duration CircuitBreaker::pause_left(MonoTime now) const {

@@ -33,6 +33,11 @@ Endpoint::State Endpoint::state() const {
   return breaker_.state(clock_.now());
 }
 
+std::size_t Endpoint::room() const {
+  std::lock_guard lock(mutex_);
+  return breaker_.room(clock_.now());
+}
+
 Duration Endpoint::pause_left() const {
   std::lock_guard lock(mutex_);
   return breaker_.pause_left(clock_.now());

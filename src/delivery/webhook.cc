@@ -58,16 +58,8 @@ class WebhookKind::TypeHandler final : public Handler {
   }
 
   std::size_t room() const override {
-    switch (endpoint->state()) {
-      case Endpoint::State::open:
-        return 0;
-      case Endpoint::State::half_open:
-        return 1;
-      case Endpoint::State::closed:
-        break;
-    }
     // As many waiting as on their way: what ends is followed at once.
-    return 2 * static_cast<std::size_t>(client_.options_.http.max_connections);
+    return std::min(endpoint->room(), 2 * static_cast<std::size_t>(client_.options_.http.max_connections));
   }
 
   std::string hold_reason() const override {

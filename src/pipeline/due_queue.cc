@@ -105,7 +105,8 @@ void DueQueue::drop_held(const RunRules& rules, DueBatch& batch) {
 }
 
 std::size_t DueQueue::keep_in_memory(TypeQueue& queue, const BizType& type, WallTime now) {
-  if (!type.is_pull()) return type.max_running || type.rate_per_s ? most_held_back_ : queue.jobs.size();
+  const bool is_held_back = type.max_running || type.rate_per_s || type.room == 0;
+  if (!type.is_pull()) return is_held_back ? most_held_back_ : queue.jobs.size();
   if (queue.asked_at == WallTime{} || !is_unasked(type) || now < queue.asked_at) queue.asked_at = now;
   return now - queue.asked_at > kUnaskedStay ? 0 : most_held_back_;
 }

@@ -72,7 +72,7 @@ void compare(Bench& bench, const std::string& name, const DeadEndpoint* dead) {
   bench.results.add("endpoints." + name + "_p50", quantile(calm.lateness_ms, 0.5));
   bench.results.add("endpoints." + name + "_p99", quantile(calm.lateness_ms, 0.99));
   bench.results.add("endpoints." + name + "_burst",
-                    deliver(bench, bench.sizes.burst_jobs, seconds(0), dead).per_second);
+                    deliver(bench, bench.sizes.endpoint_burst_jobs, seconds(0), dead).per_second);
 }
 
 }  // namespace

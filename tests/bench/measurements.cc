@@ -4,10 +4,10 @@ namespace tocsin::bench {
 
 Sizes quick_sizes() {
   Sizes sizes;
-  for (std::size_t* n :
-       {&sizes.lateness_jobs, &sizes.foreign_jobs, &sizes.drain_jobs, &sizes.batch_jobs, &sizes.cancel_jobs,
-        &sizes.backlog_jobs, &sizes.burst_jobs, &sizes.life_jobs, &sizes.handler_jobs, &sizes.broker_jobs,
-        &sizes.floor_rows, &sizes.floor_commits, &sizes.storm_jobs, &sizes.storm_other_jobs, &sizes.idle_jobs})
+  for (std::size_t* n : {&sizes.lateness_jobs, &sizes.foreign_jobs, &sizes.drain_jobs, &sizes.batch_jobs,
+                         &sizes.cancel_jobs, &sizes.backlog_jobs, &sizes.burst_jobs, &sizes.endpoint_burst_jobs,
+                         &sizes.life_jobs, &sizes.handler_jobs, &sizes.broker_jobs, &sizes.floor_rows,
+                         &sizes.floor_commits, &sizes.storm_jobs, &sizes.storm_other_jobs, &sizes.idle_jobs})
     *n /= 10;
   sizes.webhook_jobs /= 2;
   sizes.endpoint_jobs /= 5;

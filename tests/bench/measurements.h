@@ -25,6 +25,7 @@ struct Sizes {
   int webhook_s = 2;
   std::size_t burst_jobs = 10'000;
   std::size_t endpoint_jobs = 5'000;
+  std::size_t endpoint_burst_jobs = 40'000;  // long beside the moment in which the dead endpoint is found out
   std::size_t handler_jobs = 30'000;
   std::size_t broker_jobs = 30'000;
   int endpoint_s = 5;

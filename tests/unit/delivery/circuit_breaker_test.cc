@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace tocsin {
 namespace {
 
@@ -25,6 +27,7 @@ class Breaker : public testing::Test {
 };
 
 TEST_F(Breaker, OpensAfterARowOfFailures) {
+  breaker_.answered();
   fail(2);
   EXPECT_EQ(breaker_.state(now_), State::closed);
   EXPECT_FALSE(breaker_.answered()) << "nothing changed";
@@ -47,6 +50,21 @@ TEST_F(Breaker, TriesOneAtATimeAfterThePause) {
   EXPECT_EQ(breaker_.state(now_), State::closed);
   EXPECT_TRUE(breaker_.admit(now_));
   EXPECT_TRUE(breaker_.admit(now_));
+}
+
+TEST_F(Breaker, GivesWhatHasAnsweredNothingYetAFewAttemptsAtOnce) {
+  constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+  EXPECT_EQ(breaker_.room(now_), 128U);
+  EXPECT_TRUE(breaker_.answered()) << "there is more room";
+  EXPECT_EQ(breaker_.room(now_), kAny);
+  EXPECT_FALSE(breaker_.answered());
+  fail(3);
+  EXPECT_EQ(breaker_.room(now_), 0U);
+  now_ += 1s;
+  EXPECT_EQ(breaker_.room(now_), 1U);
+  breaker_.admit(now_);
+  EXPECT_TRUE(breaker_.answered());
+  EXPECT_EQ(breaker_.room(now_), kAny);
 }
 
 TEST_F(Breaker, PausesLongerAndLongerWhileItStaysSilent) {

@@ -65,6 +65,22 @@ TEST_F(LanesTest, JobsThatMayNotStartYetLeaveTheMemoryToOthers) {
   EXPECT_TRUE(pop().empty());
 }
 
+TEST_F(LanesTest, JobsWhoseHandlerTakesNoneLeaveTheMemoryToOthers) {
+  BizType dead = biz_type(1);
+  dead.room = 0;
+  set_types({dead, biz_type(2)});
+  shared().due.push(jobs(1, 1000, kStart));
+  shared().due.push(jobs(2, 1, kStart));
+  const DueBatch batch = pop();
+  EXPECT_EQ(batch.dropped.size(), 1000U - 101U);
+  EXPECT_EQ(batch.jobs.size(), 1U);
+  EXPECT_TRUE(pop().empty());
+  dead.room = 2'000;
+  set_types({dead, biz_type(2)});
+  EXPECT_EQ(pop(200).jobs.size(), 101U);
+  EXPECT_TRUE(pop(200).backlog) << "the rest from the table";
+}
+
 TEST_F(LanesTest, JobsOfOtherTypesStayInMemoryHoweverManyTheyAre) {
   set_types({biz_type(1)});
   shared().due.push(jobs(1, 1000, kStart));
