@@ -163,10 +163,16 @@ class Server:
     def fill_disk(self):
         """No page more fits. Where nothing may be mounted: no file may grow beyond 8 MB, which fails many."""
         if not self.is_mounted:
-            return self.limit_files(str(8 << 20))
-        space = os.statvfs(self.folder)
-        used = (space.f_blocks - space.f_bfree) * space.f_frsize
-        subprocess.run(["mount", "-o", f"remount,size={used // 1024 + 64}k", self.folder], check=True)
+            self.limit_files(str(8 << 20))
+            return
+        for _ in range(50):  # a size below what is in use by then is refused
+            space = os.statvfs(self.folder)
+            used = (space.f_blocks - space.f_bfree) * space.f_frsize
+            done = subprocess.run(["mount", "-o", f"remount,size={used // 1024 + 64}k", self.folder], check=False,
+                                  text=True, capture_output=True)
+            if done.returncode == 0:
+                return
+        raise RuntimeError(f"the disk cannot be filled: {done.stderr.strip()}")
 
     def free_disk(self):
         if self.is_mounted:
