@@ -17,7 +17,7 @@ namespace tocsin {
 // What to do when a job with the same (biz_type, biz_id, idempotency_key) exists.
 enum class OnConflict {
   keep,      // same body: the existing job is the answer; another body: refused
-  replace,   // new time and attribute for the pending job
+  replace,   // new time, attribute and attempts for the pending job, of which none is used up
   earliest,  // replace if the new time is earlier
   latest,    // replace if the new time is later
   reject,    // refused
@@ -63,6 +63,7 @@ struct CreateReply {
 enum class CreateMode {
   all_or_nothing,  // one refusal undoes the whole call; the replies say which
   each_by_itself,  // refusals undo nothing else
+  each_if_free,    // each_by_itself, and where somebody holds a key or a job of it: error conflict soon, for all
 };
 
 struct CancelReply {
@@ -107,10 +108,13 @@ class JobDesk {
   virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
 
   // Pending jobs become cancelled; one reply per id, in order. Durable when it returns. Rows that others hold locked
-  // are waited for after all others are done, a few seconds at most.
+  // are waited for after all others are done, a few seconds at most; those whose turn did not come before the database
+  // went away are said to be locked.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) = 0;
 
-  // All jobs of a business key, of one type or of every type; at most 10,000.
+  // All jobs of a business key, of one type or of every type: first the live ones, oldest first, then those that have
+  // ended, newest first. At most kMostOfOneKey in one call: the rest is for the next.
+  static constexpr std::size_t kMostOfOneKey = 10'000;
   virtual Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
 
   // Pending only: a new deadline (action_time and fire_at).

@@ -178,7 +178,13 @@ void cancel_key(const ApiContext& context, const CallPtr& call, const std::strin
   context.on_database(call, context.place_of(biz_id), [&context, call, biz_id, type](Stores& stores) {
     const auto replies = stores.desk.cancel_all(biz_id, type);
     if (!replies) return call->refuse(context.problem_of(replies.error(), stores.place));
-    call->reply(200, cancelled_text(*replies));
+    // A full answer without any that has ended: more live ones may be there.
+    const bool has_more =
+        replies->size() >= JobDesk::kMostOfOneKey &&
+        std::ranges::none_of(*replies, [](const auto& r) { return r.kind == CancelReply::Kind::finished; });
+    std::string text = cancelled_text(*replies);
+    if (has_more) text.replace(text.size() - 1, 1, ",\"more\":true}");
+    call->reply(200, std::move(text));
   });
 }
 

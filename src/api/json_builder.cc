@@ -1,10 +1,24 @@
 #include "api/json_builder.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace tocsin {
 namespace {
 
 constexpr std::size_t kLongestNumber =
     400;  // no double has more digits before the point; PostgreSQL's numeric takes it too
+
+// What the numbers of one verbatim field may take beyond their text when they are written in full, as PostgreSQL gives
+// them back: 1e308 has 309 digits.
+constexpr std::size_t kMostExpansion = 64 << 10;
+
+std::size_t expansion_of(const std::string& number) {
+  const std::size_t e = number.find_first_of("eE");
+  if (e == number.npos) return 0;
+  // A double's exponent has few digits, but for leading zeros.
+  return static_cast<std::size_t>(std::abs(std::strtol(number.c_str() + e + 1, nullptr, 10)));
+}
 
 bool has_nonzero_digit(const std::string& number) {
   const std::string mantissa = number.substr(0, number.find_first_of("eE"));
@@ -16,7 +30,10 @@ bool has_nonzero_digit(const std::string& number) {
 bool JsonBuilder::number_float(double value, const std::string& written) {
   if (written.size() > kLongestNumber || (value == 0 && has_nonzero_digit(written)))
     return fail("The number is out of range.");
-  return is_verbatim() ? wrote(text_.raw(written)) : add(value);
+  if (!is_verbatim()) return add(value);
+  expansion_ += expansion_of(written);
+  if (expansion_ > kMostExpansion) return fail("Its numbers are too long when they are written in full.");
+  return wrote(text_.raw(written));
 }
 
 bool JsonBuilder::string(std::string& value) {
@@ -61,6 +78,7 @@ bool JsonBuilder::wrote(JsonWriter&) {
   if (verbatim_depth_ > 0) return true;
   *levels_.back().slot = std::move(verbatim_);
   verbatim_.clear();
+  expansion_ = 0;
   text_ = JsonWriter(verbatim_);
   return true;
 }

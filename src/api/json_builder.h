@@ -59,6 +59,7 @@ class JsonBuilder {
   std::string verbatim_;
   JsonWriter text_{verbatim_};
   std::size_t verbatim_depth_ = 0;
+  std::size_t expansion_ = 0;  // of the numbers in the verbatim text so far
   std::size_t values_ = 0;
 };
 

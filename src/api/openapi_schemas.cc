@@ -60,6 +60,8 @@ std::string_view openapi_schemas() {
 "CancelledJobs":{"type":"object","required":["cancelled","running","finished","not_found"],"properties":{
   "cancelled":{"$ref":"#/components/schemas/JobIds"},"running":{"$ref":"#/components/schemas/JobIds"},
   "finished":{"$ref":"#/components/schemas/JobIds"},"not_found":{"$ref":"#/components/schemas/JobIds"},
+  "locked":{"$ref":"#/components/schemas/JobIds","description":"Somebody else holds them: not cancelled, ask again; absent when there is none"},
+  "more":{"const":true,"description":"With biz_id: it has more jobs than one call takes, ask again; absent otherwise"},
   "unavailable":{"$ref":"#/components/schemas/JobIds","description":"Their database did not answer: not cancelled; absent when there is none"},
   "in_doubt":{"$ref":"#/components/schemas/JobIds","description":"The answer of their database was lost; absent when there is none"}}},
 "RetryJobs":{"type":"object","additionalProperties":false,"required":["biz_type"],"properties":{

@@ -13,6 +13,9 @@ using std::chrono::microseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+constexpr WallTime kFirstTime = std::chrono::sys_days(std::chrono::year(0) / 1 / 1);
+constexpr WallTime kEndOfTime = std::chrono::sys_days(std::chrono::year(10'000) / 1 / 1);
+
 // Takes one piece after the other off the front; after the first miss everything else misses too.
 class Cursor {
  public:
@@ -97,7 +100,11 @@ std::optional<WallTime> time_from_text(std::string_view text) {
   }
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
   if (!in.at_end() || !date.ok() || hour > 23 || minute > 59 || second > 59) return {};
-  return std::chrono::sys_days(date) + hours(hour) + minutes(minute) + seconds(second) + fraction - offset;
+  const WallTime time =
+      std::chrono::sys_days(date) + hours(hour) + minutes(minute) + seconds(second) + fraction - offset;
+  // Offset and rounding may lead out of the years that can be written.
+  if (time < kFirstTime || time >= kEndOfTime) return {};
+  return time;
 }
 
 void append_time_text(std::string& out, WallTime time) {

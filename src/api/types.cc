@@ -1,5 +1,6 @@
 // /v1/types: the registry of kinds of timeout.
 #include "api/handler_password.h"
+#include "api/job_json.h"
 #include "api/resources.h"
 #include "api/scatter.h"
 #include "api/time_text.h"
@@ -144,7 +145,8 @@ void pause(ApiContext& context, const CallPtr& call) {
     JsonDocument document(call->request.body);
     JsonObject in = document.root();
     until = in.time("until");
-    if (until && *until <= context.backend.now()) in.fail("until", "Must lie ahead.");
+    const WallTime now = context.backend.now();
+    if (until && (*until <= now || *until > now + kHorizon)) in.fail("until", "Must lie ahead, at most 50 years.");
     in.end();
     if (document.problem()) return call->refuse(*document.problem());
   }

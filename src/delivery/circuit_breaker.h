@@ -37,8 +37,8 @@ class CircuitBreaker {
   // Empty: not now.
   std::optional<Permit> admit(MonoTime now);
 
-  // Each is true when the state, or the room, changed. An answer closes it whenever its attempt began. A failure of an attempt that
-  // began before the last change of state says nothing new.
+  // Each is true when the state, or the room, changed. An answer closes it whenever its attempt began. A failure of an
+  // attempt that began before the last change of state says nothing new.
   bool answered();
   bool failed(Permit permit, MonoTime now);
   bool abandoned(Permit permit);  // the attempt ended without telling anything of the endpoint

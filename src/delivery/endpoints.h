@@ -18,7 +18,8 @@ class Endpoint {
  public:
   using Permit = CircuitBreaker::Permit;
   using State = CircuitBreaker::State;
-  // Called after every change of state or room, outside the lock; `again_at`: when it changes by itself, or the maximum.
+  // Called after every change of state or room, outside the lock; `again_at`: when it changes by itself, or the
+  // maximum.
   using OnChange = std::function<void(State now, MonoTime again_at)>;
 
   Endpoint(std::string origin, BreakerOptions options, const Clock& clock, OnChange on_change)

@@ -271,6 +271,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
                    : request->kind == FinishRequest::Kind::dead ? Outcome::Kind::dead
                                                                 : Outcome::Kind::retry;
     outcome.message = request->message;
+    outcome.retry_after = request->delay;
     outcome.is_written = true;
     return outcome;
   }

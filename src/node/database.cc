@@ -11,10 +11,10 @@ constexpr std::size_t kQueue = 20'000;  // requests waiting for a database threa
 constexpr std::size_t kBatch = 500;     // requests that share a transaction
 constexpr Duration kSilence = std::chrono::seconds(5);
 
-// Answers every request of a batch. When the batch as a whole was refused for its values, each request is tried alone,
-// so that one bad request cannot fail its neighbours.
-template <class Item, class Reply, class Call>
-void flush(std::vector<Item>& items, const Call& call) {
+// Answers every request of a batch. When the batch as a whole was refused for its values or for what somebody holds,
+// each request is tried alone, so that one cannot fail its neighbours. What then fails alone is left to `last`.
+template <class Item, class Reply, class Call, class Last>
+void flush(std::vector<Item>& items, const Call& call, const Last& last) {
   Result<std::vector<Reply>> replies = call(items);
   if (replies) {
     for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
@@ -24,12 +24,12 @@ void flush(std::vector<Item>& items, const Call& call) {
   const bool is_final = items.size() == 1 || error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable;
   for (Item& item : items) {
     if (is_final) {
-      item.done(error);
+      last(item, error);
       continue;
     }
     std::vector<Item> alone;
     alone.push_back(std::move(item));
-    flush<Item, Reply>(alone, call);
+    flush<Item, Reply>(alone, call, last);
   }
 }
 
@@ -41,20 +41,34 @@ SessionConfig named(SessionConfig session, const std::string& role) {
 }  // namespace
 
 void Database::write_creates(PgJobDesk& desk, std::vector<Create> items) {
-  flush<Create, CreateReply>(items, [&](const std::vector<Create>& batch) {
+  const auto create = [&](const std::vector<Create>& batch) {
     std::vector<NewJob> jobs;
     jobs.reserve(batch.size());
     for (const Create& item : batch) jobs.push_back(item.job);
-    return desk.create(jobs, CreateMode::each_by_itself);
+    return desk.create(jobs, CreateMode::each_if_free);
+  };
+  flush<Create, CreateReply>(items, create, [this](Create& item, const Error& error) {
+    // Waiting for somebody's lock is for threads that hold up nobody else.
+    const bool is_held = error.code == ErrorCode::conflict && error.field != kElsewhere;
+    const auto patient = std::make_shared<Create>(std::move(item));
+    if (is_held && post([patient](Stores& stores) {
+          auto replies = stores.desk.create({&patient->job, 1}, CreateMode::each_by_itself);
+          patient->done(replies ? Result<CreateReply>(std::move(replies->front())) : replies.error());
+        }))
+      return;
+    patient->done(error);
   });
 }
 
 void Database::write_cancels(PgJobDesk& desk, std::vector<Cancel> items) {
-  flush<Cancel, CancelReply>(items, [&](const std::vector<Cancel>& batch) {
-    std::vector<JobId> ids;
-    for (const Cancel& item : batch) ids.push_back(item.job);
-    return desk.cancel(ids);
-  });
+  flush<Cancel, CancelReply>(
+      items,
+      [&](const std::vector<Cancel>& batch) {
+        std::vector<JobId> ids;
+        for (const Cancel& item : batch) ids.push_back(item.job);
+        return desk.cancel(ids);
+      },
+      [](Cancel& item, const Error& error) { item.done(error); });
 }
 
 Housekeeping::Callbacks Database::callbacks(Hooks hooks) {
@@ -79,7 +93,8 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
             if (is_home()) changed();
           }),
       pool_(config_.place, named(config_.session, "api"), config_.shards, config_.db_pool, kQueue),
-      creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch, write_creates),
+      creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
+               [this](PgJobDesk& desk, std::vector<Create> items) { write_creates(desk, std::move(items)); }),
       cancels_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch, write_cancels),
       hints_(named(config_.session, "api"), [this](const Error& error) { events_.failed("hints", error); }) {}
 

@@ -108,7 +108,7 @@ class Database {
   };
   using Versions = std::map<TypeId, WallTime>;
 
-  static void write_creates(PgJobDesk& desk, std::vector<Create> items);
+  void write_creates(PgJobDesk& desk, std::vector<Create> items);
   static void write_cancels(PgJobDesk& desk, std::vector<Cancel> items);
   Housekeeping::Callbacks callbacks(Hooks hooks);
   void note_failure(const Error& error);

@@ -113,7 +113,7 @@ MonoTime PermitKeeper::step(MonoTime now) {
     is_unsettled = apply(beat.requests[i], reply->items[i], *reply) || is_unsettled;
   was_repeated_ = is_unsettled && !was_repeated_;
   if (was_repeated_ || !orphaned_.empty()) return now;
-  return reply->answered + (is_hungry_ ? config_.hungry_interval : config_.interval);
+  return reply->answered + (is_hungry_ ? std::min(config_.hungry_interval, config_.interval()) : config_.interval());
 }
 
 bool PermitKeeper::apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply) {

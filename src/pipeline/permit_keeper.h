@@ -19,11 +19,13 @@ namespace tocsin {
 
 struct PermitConfig {
   NodeId node = 0;
-  Duration ttl = std::chrono::seconds(5);                     // what is granted holds so long
-  Duration interval = std::chrono::milliseconds(500);         // between renewals
+  Duration ttl = std::chrono::seconds(5);  // what is granted holds so long
+  Duration longest_interval = std::chrono::milliseconds(500);
   Duration hungry_interval = std::chrono::milliseconds(200);  // while others hold what this node lacks
   Duration retry_pause = std::chrono::milliseconds(200);
 
+  // Between renewals; a few of them while what is granted holds.
+  Duration interval() const { return std::min(longest_interval, ttl / 5); }
   // What was extended elsewhere just before its node died is adopted by then.
   Duration adoption() const { return ttl / 2; }
   // Trust ends a little before the store's does.

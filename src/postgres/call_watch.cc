@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 
@@ -11,17 +10,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook(500);
 
-// One thread for all calls of the process; it starts with the first call and ends with the process.
+// One thread for all calls of the process, which starts with the first call. Neither it nor this ever ends: calls that
+// overran the stop of their threads may come back while the process exits.
 class CallWatch {
  public:
-  CallWatch() : thread_([this] { run(); }) {}
-  ~CallWatch() {
-    {
-      std::lock_guard lock(mutex_);
-      is_over_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
+  CallWatch() {
+    std::thread([this] { run(); }).detach();
   }
 
   std::list<WatchedCall::Entry>::iterator add(WatchedCall::Entry entry) {
@@ -35,8 +29,9 @@ class CallWatch {
 
  private:
   void run() {
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, kLook, [this] { return is_over_; })) {
+    while (true) {
+      std::this_thread::sleep_for(kLook);
+      std::lock_guard lock(mutex_);
       const auto now = std::chrono::steady_clock::now();
       for (WatchedCall::Entry& call : calls_) {
         if (call.deadline > now) continue;
@@ -47,14 +42,11 @@ class CallWatch {
   }
 
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::list<WatchedCall::Entry> calls_;
-  bool is_over_ = false;
-  std::thread thread_;
 };
 
 CallWatch& watch() {
-  static CallWatch instance;
+  static CallWatch& instance = *new CallWatch;
   return instance;
 }
 

@@ -10,6 +10,8 @@
 namespace tocsin {
 namespace {
 
+constexpr const char* kShortWait = "50ms";
+
 // The caller's words for the time; the same text as in tocsin.create_job. DO NOT CHANGE: hashed and stored.
 std::string time_asked(const When& when) {
   if (when.at) return "at " + std::to_string(when.at->time_since_epoch().count());
@@ -107,7 +109,8 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
   const auto rows =
       keyed ? exec(tx, session_.prepared("create_keyed", sql::create_keyed), ids.literal(), shards.literal(),
                    types.literal(), at.literal(), in.literal(), max_attempts.literal(), biz_ids.literal(),
-                   traceparents.literal(), attributes.literal(), keys.literal(), times.literal(), own_max.literal())
+                   traceparents.literal(), attributes.literal(), keys.literal(), times.literal(), own_max.literal(),
+                   mode_ == CreateMode::each_if_free ? kShortWait : nullptr)
             : exec(tx, session_.prepared("create", sql::create), ids.literal(), shards.literal(), types.literal(),
                    at.literal(), in.literal(), max_attempts.literal(), biz_ids.literal(), traceparents.literal(),
                    attributes.literal());
@@ -201,7 +204,8 @@ CreateReply::Kind PgCreate::update_existing(pqxx::transaction_base& tx, std::siz
            "microsecond') AS at)"
            " UPDATE tocsin.job_live j SET action_time = t.at, fire_at = greatest(t.at, clock_timestamp()), "
            "gmt_modified = clock_timestamp(),"
-           " attribute = $5::jsonb, max_attempts = $6::smallint, body_hash = tocsin.body_hash($7::text, $5::jsonb, "
+           " attribute = $5::jsonb, attempts = 0, max_attempts = $6::smallint, body_hash = tocsin.body_hash($7::text, "
+           "$5::jsonb, "
            "$8::integer) FROM t"
            " WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0 AND CASE $9::text WHEN 'earliest' "
            "THEN t.at < j.action_time"

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kIdBlock = 4096;
 constexpr int kCreateTries = 3;
-constexpr int kMostOfOneKey = 10'000;
 
 // Why a job could not be changed: the state it has now.
 ChangeReply unchanged(Session& session, pqxx::transaction_base& tx, JobId job) {
@@ -85,7 +84,7 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
     Status done = create.run();
     if (done) return create.take_replies();
     const Error& error = done.error();
-    if (error.code == ErrorCode::conflict && tries < kCreateTries)
+    if (error.code == ErrorCode::conflict && tries < kCreateTries && mode != CreateMode::each_if_free)
       continue;  // undone; a concurrent holder of a key may be gone now
     if (error.code != ErrorCode::in_doubt) return error;
     const auto created = create.created_ids();
@@ -139,9 +138,11 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
     std::ranges::copy_if(all, std::back_inserter(open), [&](JobId id) { return !replies.contains(id); });
     if (open.empty()) break;
     const Status done = cancel_open(open, pass, replies);
+    if (done) continue;
+    const ErrorCode why = done.error().code;
     // What an earlier pass did stands, whatever becomes of this one.
-    const bool is_locked = !done && done.error().code == ErrorCode::conflict && pass != sql::CancelPass::skipping;
-    if (!done && !is_locked) return done.error();
+    if (why == ErrorCode::unavailable && !replies.empty()) break;
+    if (why != ErrorCode::conflict || pass == sql::CancelPass::skipping) return done.error();
   }
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {
@@ -155,16 +156,15 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id
   auto ids = session_.read<std::vector<JobId>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("ids_of", [] {
-      return "SELECT job_id, type_id FROM tocsin.job_live WHERE shard = $2::smallint AND biz_id = $1::text UNION ALL"
-             " SELECT job_id, type_id FROM tocsin.job_history WHERE biz_id = $1::text ORDER BY 1 DESC LIMIT "
-             "$3::integer";
+      const std::string of_type = " AND ($3::integer IS NULL OR type_id = $3::integer) ORDER BY job_id ";
+      return "(SELECT job_id FROM tocsin.job_live WHERE shard = $2::smallint AND biz_id = $1::text" + of_type +
+             "LIMIT $4::integer) UNION ALL (SELECT job_id FROM tocsin.job_history WHERE biz_id = $1::text" + of_type +
+             "DESC LIMIT $4::integer) LIMIT $4::integer";
     });
     std::vector<JobId> found;
     const int shard = shard_of(biz_id, shards_);
-    for (const auto& row : exec(tx, name, biz_id, shard, kMostOfOneKey)) {
-      if (!type || row[1].as<TypeId>() == *type) found.push_back(row[0].as<JobId>());
-    }
-    std::sort(found.begin(), found.end());
+    for (const auto& row : exec(tx, name, biz_id, shard, type, static_cast<int>(kMostOfOneKey)))
+      found.push_back(row[0].as<JobId>());
     return found;
   });
   if (!ids) return ids.error();

@@ -272,9 +272,9 @@ namespace {
 
 // One clock reading for the whole call; fire_at never lies before the creation, so rows never land below a low-water
 // mark.
+const std::string kInsertNow = "WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now";
 const std::string kInsertSelect =
-    "WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now), ins AS (INSERT INTO tocsin.job_live AS j (job_id, "
-    "action_time, fire_at, gmt_create,"
+    "), ins AS (INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create,"
     " gmt_modified, type_id, shard, max_attempts, biz_id, traceparent, attribute";
 const std::string kInsertValues =
     ") SELECT k.job_id, coalesce(k.at, t.now + k.in_us * interval '1 microsecond'), greatest(coalesce(k.at, t.now + "
@@ -291,13 +291,14 @@ const std::string kCountCreated =
 
 std::string create() {
   // Answers with one row: a row per job would cost a fifth more, and all but the clock is known to the caller.
-  return kInsertSelect + kInsertValues + kInsertFrom +
+  return kInsertNow + kInsertSelect + kInsertValues + kInsertFrom +
          ") k (job_id, shard, type_id, at, in_us, max_attempts, biz_id, traceparent, attribute) RETURNING type_id" +
          kCountCreated + "SELECT now, (SELECT count(*) FROM ins) FROM t";
 }
 
 std::string create_keyed() {
-  return kInsertSelect + ", idempotency_key, body_hash" + kInsertValues +
+  return kInsertNow + ", set_config('lock_timeout', coalesce($13::text, current_setting('lock_timeout')), true)" +
+         kInsertSelect + ", idempotency_key, body_hash" + kInsertValues +
          ", k.key, tocsin.body_hash(k.time_asked, k.attribute, k.own_max_attempts)" + kInsertFrom +
          ", $10::text[], $11::text[], $12::integer[]) k (job_id, shard, type_id, at, in_us, max_attempts, biz_id, "
          "traceparent, attribute, key,"

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "base/assert.h"
 
@@ -33,18 +34,25 @@ std::string to_pg(WallTime time) {
 
 namespace {
 
+// Tables can be written by others: what this cannot read is an error of the call, not a mistake of the program.
+void check_time(bool is_right, std::string_view text) {
+  if (!is_right) throw std::range_error("the time \"" + std::string(text) + "\" is out of range");
+}
+
 int digits(std::string_view text, std::size_t at, std::size_t n) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data() + at, text.data() + at + n, value);
-  TOCSIN_ASSERT(error == std::errc() && end == text.data() + at + n);
+  check_time(error == std::errc() && end == text.data() + at + n, text);
   return value;
 }
 
 }  // namespace
 
 WallTime wall_time_from_pg(std::string_view text) {
+  if (text == "infinity") return WallTime::max();
+  if (text == "-infinity") return WallTime::min();
   // 2026-11-21 09:05:35[.123456]+00
-  TOCSIN_ASSERT(text.size() >= 22 && text.substr(text.size() - 3) == "+00");
+  check_time(text.size() >= 22 && text[4] == '-' && text.ends_with("+00"), text);
   using namespace std::chrono;
   const sys_days day{year(digits(text, 0, 4)) / digits(text, 5, 2) / digits(text, 8, 2)};
   Duration rest = hours(digits(text, 11, 2)) + minutes(digits(text, 14, 2)) + seconds(digits(text, 17, 2));

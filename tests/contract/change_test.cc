@@ -142,6 +142,23 @@ TEST_P(StoreContract, CancelAllTakesTheJobsOfOneBusinessKey) {
   EXPECT_TRUE(must(db->desk().cancel_all("nobody", std::nullopt)).empty());
 }
 
+TEST_P(StoreContract, CancelAllBeginsWithTheLiveJobsHoweverManyHaveEnded) {
+  const JobId oldest = create(later("same"));
+  NewJob foreign = later("same");
+  foreign.type_id = other_type_id;
+  const std::vector<NewJob> many(JobDesk::kMostOfOneKey, foreign);
+  create(many);
+  EXPECT_EQ(must(db->desk().cancel_all("same", type_id)).size(), 1u) << "others hide nothing";
+  EXPECT_EQ(find(oldest).status, JobStatus::cancelled);
+  EXPECT_EQ(must(db->desk().cancel_all("same", other_type_id)).size(), JobDesk::kMostOfOneKey);
+  const JobId last = create(later("same"));
+  const auto replies = must(db->desk().cancel_all("same", std::nullopt));
+  EXPECT_EQ(replies.size(), JobDesk::kMostOfOneKey);
+  EXPECT_EQ(replies.front().job_id, last);
+  EXPECT_EQ(replies.front().kind, CancelReply::Kind::cancelled);
+  EXPECT_EQ(replies.back().kind, CancelReply::Kind::finished);
+}
+
 // reschedule ---------------------------------------------------------------------------------------------------------
 
 TEST_P(StoreContract, RescheduleGivesAPendingJobANewDeadline) {

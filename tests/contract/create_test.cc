@@ -329,6 +329,22 @@ TEST_P(StoreContract, OnConflictReplaceGivesThePendingJobANewTimeAndAttribute) {
   EXPECT_EQ(create_reply(keyed("k", in(kLong), R"("old")")).kind, Kind::key_reused);
 }
 
+TEST_P(StoreContract, OnConflictReplaceBeginsItsAttemptsAnew) {
+  NewJob job = keyed("k", in(Duration(0)));
+  job.max_attempts = 5;
+  const JobId id = create(job);
+  for (int i = 0; i < 3; ++i) {
+    const auto claimed = claim_one(id);
+    EXPECT_EQ(finish({id, claimed.token, FinishRequest::Kind::retry, Duration(0), "no"}), FinishReply::applied);
+  }
+  job.max_attempts = 2;  // fewer than have been made
+  job.on_conflict = OnConflict::replace;
+  EXPECT_EQ(create_reply(job).kind, Kind::updated);
+  EXPECT_EQ(find(id).attempts, 0);
+  EXPECT_EQ(find(id).max_attempts, 2);
+  EXPECT_EQ(claim_one(id).job.attempts, 1);
+}
+
 TEST_P(StoreContract, OnConflictReplaceWithAPastTimeIsDueAtOnce) {
   const JobId id = create(keyed("k", in(kLong)));
   NewJob now = keyed("k", at(db->now() - kLong));
@@ -377,10 +393,13 @@ TEST_P(StoreContract, OnConflictWaitsForNobody) {
   NewJob replacing = keyed("k", in(kLong * 2));
   replacing.on_conflict = OnConflict::replace;
   db->lock(id);
-  const auto reply = db->desk().create({&replacing, 1}, CreateMode::all_or_nothing);
+  for (const CreateMode mode : {CreateMode::all_or_nothing, CreateMode::each_by_itself, CreateMode::each_if_free}) {
+    const auto reply = db->desk().create({&replacing, 1}, mode);
+    ASSERT_FALSE(reply.ok());
+    EXPECT_EQ(reply.error().code, ErrorCode::conflict);
+  }
   db->unlock();
-  ASSERT_FALSE(reply.ok());
-  EXPECT_EQ(reply.error().code, ErrorCode::conflict);
+  EXPECT_EQ(must(db->desk().create({&replacing, 1}, CreateMode::each_if_free))[0].kind, Kind::updated);
 }
 
 // Batches ------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
 // SQL as an interface: jobs created and cancelled inside a business's own transactions.
+#include <atomic>
+#include <thread>
+
 #include "integration/live_node.h"
 
 namespace tocsin {
@@ -78,6 +81,25 @@ TEST_F(Sql, RestAndSqlAgreeOnKeys) {
   EXPECT_EQ(tx.exec1("SELECT tocsin.create_job('noop', 'o-1', '2040-01-01 00:00:00+00', '{\"a\": 1}', 'key-1')")[0]
                 .as<std::string>(),
             made.body["job_id"].get<std::string>());
+}
+
+TEST_F(Sql, AKeyHeldByAnOpenTransactionDelaysNoOtherCreate) {
+  pqxx::work open(*shop);
+  create_job(open, "held", "1 hour", "'key-1'");
+  const auto with_key = [](const std::string& biz_id) {
+    return Json{{"biz_type", "noop"}, {"biz_id", biz_id}, {"delay_ms", 3'600'000}, {"idempotency_key", "key-1"}};
+  };
+  std::atomic<int> answered{0};
+  std::vector<std::thread> callers;  // more than there are writers
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      EXPECT_EQ(rest().post("/v1/jobs", with_key("held")).status, 503);
+      ++answered;
+    });
+  }
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(rest().post("/v1/jobs", with_key("free-" + std::to_string(i))).status, 201);
+  EXPECT_EQ(answered, 0) << "they wait for the holder";
+  for (std::thread& caller : callers) caller.join();
 }
 
 TEST_F(Sql, WrongInputIsRefusedByName) {

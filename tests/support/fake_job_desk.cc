@@ -57,6 +57,8 @@ CreateReply FakeDatabase::answer_with_existing(const NewJob& job, Live row, Undo
     r.job.action_time = asked;
     r.job.fire_at = std::max(asked, now);
     r.job.attribute_json = normal(job.attribute_json);
+    r.job.attempts = 0;
+    r.job.max_attempts = job.max_attempts;
     r.job.gmt_modified = now;
     r.body = body_of(job);
   });
@@ -140,10 +142,17 @@ Result<std::vector<CancelReply>> FakeDatabase::cancel(const std::vector<JobId>& 
 
 Result<std::vector<CancelReply>> FakeDatabase::cancel_all(const std::string& biz_id, std::optional<TypeId> type,
                                                           WallTime now) {
+  const auto is_meant = [&](const Row& row) { return row.job.biz_id == biz_id && (!type || row.job.type_id == *type); };
   std::vector<JobId> jobs;
-  for (const auto* table : {&live_, &history_})
-    for (const auto& [id, row] : *table)
-      if (row.job.biz_id == biz_id && (!type || row.job.type_id == *type) && jobs.size() < 10'000) jobs.push_back(id);
+  for (const auto& [id, row] : live_)
+    if (is_meant(row)) jobs.push_back(id);
+  std::ranges::sort(jobs);
+  std::vector<JobId> ended;
+  for (const auto& [id, row] : history_)
+    if (is_meant(row)) ended.push_back(id);
+  std::ranges::sort(ended, std::greater());
+  jobs.insert(jobs.end(), ended.begin(), ended.end());
+  if (jobs.size() > JobDesk::kMostOfOneKey) jobs.resize(JobDesk::kMostOfOneKey);
   return cancel(jobs, now);
 }
 

@@ -61,6 +61,19 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"LongNumber", R"({"a":0.)" + std::string(500, '1') + "}", "a"}, Bad{"TooDeep", nested(33), deep_path(31)}),
     [](const auto& test) { return test.param.name; });
 
+// PostgreSQL gives numbers back in full: a few bytes would be hundreds in every reply.
+TEST(StrictJson, BoundsHowLongVerbatimNumbersAreInFull) {
+  const auto problem = [](int numbers) {
+    std::string text = R"({"attribute":[1)";
+    for (int i = 0; i < numbers; ++i) text += i % 2 ? ",1e308" : ",-2.5E-300";
+    JsonDocument document(text + R"(],"other":1e308})", "attribute");
+    return document.problem();
+  };
+  EXPECT_FALSE(problem(200));
+  ASSERT_TRUE(problem(300));
+  EXPECT_EQ(problem(300)->field, "attribute");
+}
+
 TEST(StrictJson, TakesNestingUpToTheLimit) {
   JsonDocument document(nested(32));
   EXPECT_TRUE(document.root().ok());

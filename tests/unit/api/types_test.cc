@@ -237,6 +237,7 @@ TEST_F(Types, PauseAndResume) {
   EXPECT_EQ(resumed.body.at("paused"), false);
   EXPECT_EQ(resumed.body.at("paused_until"), nullptr);
   EXPECT_EQ(post("/v1/types/order.unpaid/pause", R"({"until":"2020-01-01T00:00:00Z"})").field(), "until");
+  EXPECT_EQ(post("/v1/types/order.unpaid/pause", R"({"until":"9999-01-01T00:00:00Z"})").field(), "until");
   EXPECT_EQ(post("/v1/types/order.unpaid/pause", R"({"x":1})").field(), "x");
   EXPECT_EQ(post("/v1/types/nope/pause").status, 404);
   EXPECT_EQ(post("/v1/types/nope/resume").status, 404);

@@ -123,6 +123,13 @@ TEST_F(SqlHandlerTest, TellsThatItHasWrittenTheOutcome) {
   EXPECT_EQ(database_.history().size(), 3U);
 }
 
+TEST_F(SqlHandlerTest, TellsWhenItsRetriesAreDue) {
+  business_.functions["done"] = [](const Job&, auto&) -> std::optional<std::string> { return R"({"retry_ms": 20})"; };
+  const Outcome outcome = run("done", claimed({"a"}))["a"];
+  EXPECT_EQ(outcome.kind, Kind::retry);
+  EXPECT_EQ(outcome.retry_after, Duration(20ms));
+}
+
 TEST_F(SqlHandlerTest, FindsTheFailingOneAndFinishesTheRest) {
   std::vector<std::string> names;
   for (int i = 0; i < 40; ++i) names.push_back((i == 13 || i == 14 ? "bad" : "good") + std::to_string(i));

@@ -32,6 +32,14 @@ TEST(PgText, ReadsTimesWithAndWithoutFraction) {
   EXPECT_EQ(wall_time_from_pg("2026-11-21 09:05:35.120300+00"), second + 120300us);
 }
 
+TEST(PgText, WhatOthersWroteIsReadOrIsAnError) {
+  EXPECT_EQ(wall_time_from_pg("infinity"), WallTime::max());
+  EXPECT_EQ(wall_time_from_pg("-infinity"), WallTime::min());
+  for (const char* text : {"10000-01-01 00:00:00+00", "294276-12-31 23:59:59.999999+00", "0044-03-15 12:00:00+00 BC",
+                           "2026-11-21 09:05:35+01", "2026-11-21", ""})
+    EXPECT_THROW(wall_time_from_pg(text), std::range_error) << text;
+}
+
 TEST(PgText, EveryTimeOfTheContractComesBackAsItWent) {
   const WallTime first = sys_days(2000y / 1 / 1), last = sys_days(2077y / 1 / 1);
   std::mt19937_64 random(1);
