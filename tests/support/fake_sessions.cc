@@ -227,9 +227,9 @@ Result<PermitReply> FakePermitStore::renew(const PermitBeat& beat) {
   return reply;
 }
 
-Result<int> FakePermitStore::adopt(NodeId node, TypeId type, int n) {
+Result<int> FakePermitStore::adopt(NodeId node, std::int64_t number, TypeId type, int n) {
   return call<int>("adopt_permits", true,
-                   [=, &db = database_](WallTime now) { return db.permits.adopt(node, type, n, now); });
+                   [=, &db = database_](WallTime now) { return db.permits.adopt(node, number, type, n, now); });
 }
 
 Status FakePermitStore::give_back_all(NodeId node) {

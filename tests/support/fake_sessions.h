@@ -117,7 +117,7 @@ class FakePermitStore final : public PermitStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<PermitReply> renew(const PermitBeat& beat) override;
-  Result<int> adopt(NodeId node, TypeId type, int n) override;
+  Result<int> adopt(NodeId node, std::int64_t number, TypeId type, int n) override;
   Status give_back_all(NodeId node) override;
 };
 
