@@ -146,8 +146,8 @@ class JobDesk {
   virtual Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
                                                         const std::string& node) = 0;
 
-  // The leases end `ttr` from now.
-  virtual Result<std::vector<LeaseReply>> extend(std::span<const Lease> leases, Duration ttr) = 0;
+  // The leases end `ttr` from now. The types of their jobs; nullopt: stale.
+  virtual Result<std::vector<std::optional<TypeId>>> extend(std::span<const Lease> leases, Duration ttr) = 0;
 };
 
 }  // namespace tocsin

@@ -73,8 +73,9 @@ class PermitStore {
   // Gives back what is not held any more, and grants up to what is wanted of what is free.
   virtual Result<PermitReply> renew(const PermitBeat& beat) = 0;
   // A node has taken over up to `n` jobs that nodes had started whose permits have expired: as many permits of theirs
-  // as there are are its own from now on. Returns how many. REQUIRES: the node has renewed.
-  virtual Result<int> adopt(NodeId node, TypeId type, int n) = 0;
+  // as there are are its own from now on. Returns how many. Changes nothing if `number` is not that of the node's last
+  // renewal: so one in doubt has happened before the next renewal or never does.
+  virtual Result<int> adopt(NodeId node, std::int64_t number, TypeId type, int n) = 0;
   // The node leaves and runs nothing any more. Safe to repeat.
   virtual Status give_back_all(NodeId node) = 0;
 };

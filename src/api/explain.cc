@@ -41,6 +41,12 @@ std::string pause_reason(const BizType& type) {
          ".";
 }
 
+// Why what is due does not run, or that it is about to.
+std::string due_reason(const BizType* type, WallTime now, const std::string& hold, const std::string& otherwise) {
+  if (type != nullptr && type->is_paused(now)) return pause_reason(*type);
+  return hold.empty() ? otherwise : "It waits: " + hold + ".";
+}
+
 std::string pending_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold) {
   const std::string after = job.attempts > 0 ? " Attempt " + std::to_string(job.attempts) + " of " +
                                                    std::to_string(job.max_attempts) + " failed." + last_error(job)
@@ -51,22 +57,22 @@ std::string pending_reason(const Job& job, const BizType* type, WallTime now, co
     return what + time_text(job.fire_at) + ", in " + duration_text(job.fire_at - now) + "." + after +
            (is_paused ? " " + pause_reason(*type) : "");
   }
-  const std::string overdue = "Overdue by " + duration_text(now - job.fire_at) + ". ";
-  if (is_paused) return overdue + pause_reason(*type) + after;
-  if (!hold.empty()) return overdue + "It waits: " + hold + "." + after;
-  return overdue + "It is about to be claimed by the node that owns its shard." + after;
+  return "Overdue by " + duration_text(now - job.fire_at) + ". " +
+         due_reason(type, now, hold, "It is about to be claimed by the node that owns its shard.") + after;
 }
 
-std::string running_reason(const Job& job, WallTime now) {
+std::string running_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold) {
   const std::string where = job.node ? " on node " + *job.node : "";
   const std::string attempt = "Attempt " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts);
   if (job.fire_at > now)
     return attempt + " is running" + where + "; its lease lasts until " + time_text(job.fire_at) + ", another " +
            duration_text(job.fire_at - now) + ".";
-  const std::string next = job.attempts < job.max_attempts ? "the next attempt starts soon."
-                                                           : "it was the last attempt, so the job is about to be dead.";
+  const std::string next = job.attempts >= job.max_attempts
+                               ? "It was the last attempt, so the job is about to be dead."
+                               : "The job is due again, and counts as running until it is claimed. " +
+                                     due_reason(type, now, hold, "The next attempt starts soon.");
   return attempt + " started" + where + ", and its lease ended " + duration_text(now - job.fire_at) +
-         " ago without a result: " + next;
+         " ago without a result. " + next;
 }
 
 void write_limits(JsonWriter& out, const BizType* type, std::optional<int> running, WallTime now) {
@@ -135,7 +141,7 @@ void explain(ApiContext& context, const CallPtr& call) {
 
 std::string explain_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold) {
   if (is_final(job.status)) return finished_reason(job);
-  return job.status == JobStatus::running ? running_reason(job, now) : pending_reason(job, type, now, hold);
+  return job.status == JobStatus::running ? running_reason(job, type, now, hold) : pending_reason(job, type, now, hold);
 }
 
 std::vector<Route> explain_routes(ApiContext& context) {

@@ -24,9 +24,12 @@ std::string result_members(std::string_view result, const std::optional<Job>& jo
 }
 
 // The job is in no state for this; the answer says in which, and shows it.
-Problem wrong_state(std::string_view result, const std::optional<Job>& job, const TypeCatalog& catalog) {
-  const std::string state(job ? to_string(job->status) : result);
-  return {409, "The job is " + state + ".", "", 0, result_members(result, job, catalog)};
+Problem wrong_state(const ApiContext& context, std::string_view result, const std::optional<Job>& job) {
+  std::string state(job ? to_string(job->status) : result);
+  // What was claimed stays running until it is claimed again or dead.
+  if (job && job->status == JobStatus::running && job->fire_at <= context.backend.now())
+    state += ": its lease has ended without a result, and its next attempt is due";
+  return {409, "The job is " + state + ".", "", 0, result_members(result, job, *context.backend.types())};
 }
 
 Error locked_job(JobId id) {
@@ -42,9 +45,9 @@ void answer_cancel(const ApiContext& context, const CallPtr& call, Place place, 
     case CancelReply::Kind::cancelled:
       return call->reply(200, '{' + result_members("cancelled", result->job, *catalog) + '}');
     case CancelReply::Kind::running:
-      return call->refuse(wrong_state("running", result->job, *catalog));
+      return call->refuse(wrong_state(context, "running", result->job));
     case CancelReply::Kind::finished:
-      return call->refuse(wrong_state("finished", result->job, *catalog));
+      return call->refuse(wrong_state(context, "finished", result->job));
     case CancelReply::Kind::not_found:
       return call->refuse(ApiContext::no_such_job());
     case CancelReply::Kind::locked:
@@ -69,11 +72,11 @@ void answer_change(const ApiContext& context, const CallPtr& call, Place place, 
       context.hint_if_soon(result->job->job_id, result->job->type_id, result->job->fire_at);
       return call->reply(200, job_text(*result->job, *catalog));
     case ChangeReply::Kind::pending:
-      return call->refuse(wrong_state("pending", result->job, *catalog));
+      return call->refuse(wrong_state(context, "pending", result->job));
     case ChangeReply::Kind::running:
-      return call->refuse(wrong_state("running", result->job, *catalog));
+      return call->refuse(wrong_state(context, "running", result->job));
     case ChangeReply::Kind::finished:
-      return call->refuse(wrong_state("finished", result->job, *catalog));
+      return call->refuse(wrong_state(context, "finished", result->job));
     case ChangeReply::Kind::not_found:
       return call->refuse(ApiContext::no_such_job());
   }
@@ -244,6 +247,8 @@ void retry_next(const ApiContext& context, const CallPtr& call, const std::share
         if (const auto& n = answers.front().result) {
           round->retried += *n;
           round->request.limit -= *n;
+        } else if (n.error().code == ErrorCode::in_doubt) {
+          round->request.limit = 0;  // nobody knows how much of it is left
         }
         round->answers.push_back(std::move(answers.front()));
         retry_next(context, call, round);

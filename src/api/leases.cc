@@ -204,34 +204,24 @@ Settled nack(const ApiContext& context, Stores& stores, const Items& items) {
   return settled;
 }
 
-// Of a type with max_running this node must know who works on its jobs, should another have leased them and die.
-Status note_extended(const ApiContext& context, Stores& stores, const std::vector<Lease>& extended, Duration ttr) {
+Settled extend(const ApiContext& context, Stores& stores, const Items& items, Duration ttr) {
+  const Asked asked = asked_of(items);
+  const auto types = stores.desk.extend(asked.leases, ttr);
+  if (!types) return types.error();
+  std::vector<bool> is_ok(items.size());
+  std::map<TypeId, std::vector<Lease>> extended;
+  for (std::size_t i = 0; i < asked.places.size(); ++i) {
+    if (const auto type = (*types)[i]) {
+      is_ok[asked.places[i]] = true;
+      extended[*type].push_back(asked.leases[i]);
+    }
+  }
+  // Of a type with max_running this node must know who works on its jobs, should another have leased them and die.
   const auto catalog = context.backend.types();
-  const auto is_limited = [](const auto& type) { return type->max_running.has_value(); };
-  if (extended.empty() || std::ranges::none_of(catalog->types, is_limited)) return Unit{};
-  const auto jobs = stores.desk.leased(extended);
-  if (!jobs) return jobs.error();
-  std::map<TypeId, std::vector<Lease>> by_type;
-  for (std::size_t i = 0; i < extended.size(); ++i)
-    if ((*jobs)[i]) by_type[(*jobs)[i]->type_id].push_back(extended[i]);
-  for (const auto& [id, leases] : by_type) {
+  for (const auto& [id, leases] : extended) {
     const BizType* type = catalog->find(id);
     if (type && type->max_running) context.backend.extend_leases(id, leases, ttr);
   }
-  return Unit{};
-}
-
-Settled extend(const ApiContext& context, Stores& stores, const Items& items, Duration ttr) {
-  const Asked asked = asked_of(items);
-  const auto replies = stores.desk.extend(asked.leases, ttr);
-  if (!replies) return replies.error();
-  std::vector<bool> is_ok(items.size());
-  std::vector<Lease> extended;
-  for (std::size_t i = 0; i < asked.places.size(); ++i) {
-    is_ok[asked.places[i]] = (*replies)[i] == LeaseReply::applied;
-    if (is_ok[asked.places[i]]) extended.push_back(asked.leases[i]);
-  }
-  if (auto done = note_extended(context, stores, extended, ttr); !done) return done.error();
   return is_ok;
 }
 

@@ -69,7 +69,8 @@ std::string_view openapi_schemas() {
   "to":{"$ref":"#/components/schemas/MaybeTime","description":"Died before"},
   "limit":{"type":["integer","null"],"minimum":1,"maximum":10000,"default":1000},
   "rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000,"description":"At most so many become due each second"}}},
-"RetriedJobs":{"type":"object","required":["retried"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},"retried":{"type":"integer"}}},
+"RetriedJobs":{"type":"object","required":["retried"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},"retried":{"type":"integer"},
+  "in_doubt":{"type":"array","items":{"type":"string"},"description":"Databases whose answer was lost, which may have retried as many as were left of the limit: those after them were not asked; absent when there is none"}}},
 "Limits":{"type":["object","null"],"required":["max_attempts","max_running","running","rate_per_s","catch_up","paused","paused_until","ttr_ms"],"properties":{
   "max_attempts":{"type":"integer"},"max_running":{"type":["integer","null"]},
   "running":{"type":["integer","null"],"description":"Jobs that run in the cluster now, as far as this node knows; of types with max_running"},

@@ -79,14 +79,20 @@ bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::v
   return true;
 }
 
-// "missing": the names of those that did not answer; nothing when all did.
+// "missing": the names of those that did not answer, and "in_doubt" of those that may have done it all the same;
+// nothing when all did.
 template <class T>
 void write_missing(JsonWriter& out, const Backend& backend, const std::vector<DatabaseAnswer<T>>& answers) {
-  if (std::ranges::all_of(answers, [](const DatabaseAnswer<T>& answer) { return answer.result.ok(); })) return;
-  out.key("missing").begin_array();
-  for (const auto& [place, result] : answers)
-    if (!result) out.value(backend.database_name(place));
-  out.end_array();
+  for (const bool is_in_doubt : {false, true}) {
+    const auto is_named = [&](const DatabaseAnswer<T>& answer) {
+      return !answer.result && (answer.result.error().code == ErrorCode::in_doubt) == is_in_doubt;
+    };
+    if (std::ranges::none_of(answers, is_named)) continue;
+    out.key(is_in_doubt ? "in_doubt" : "missing").begin_array();
+    for (const auto& answer : answers)
+      if (is_named(answer)) out.value(backend.database_name(answer.place));
+    out.end_array();
+  }
 }
 
 }  // namespace tocsin

@@ -33,6 +33,9 @@ class Link {
   // Why the broker takes no messages right now; empty when it does.
   virtual std::string hold() const { return {}; }
 
+  // What stands in the way of messages that have no verdict, as far as it is known; empty when it is not.
+  virtual std::string trouble() const { return {}; }
+
   // Hands one message over without waiting for the broker. Error: the connection is of no use any more.
   virtual Status send(std::uint64_t ticket, const BrokerMessage& message) = 0;
 

@@ -205,6 +205,8 @@ void Publisher::lose(const Error& error) {
 void Publisher::expire(MonoTime now) {
   if (now < next_expiry_) return;
   next_expiry_ = MonoTime::max();
+  const std::string trouble = link_ ? link_->trouble() : "";
+  const std::string why = trouble.empty() ? "" : ": " + trouble;
   bool is_silent = false;
   for (auto it = in_flight_.begin(); it != in_flight_.end();) {
     if (now < it->second.deadline) {
@@ -214,11 +216,11 @@ void Publisher::expire(MonoTime now) {
     }
     const auto finish = std::move(it->second.finish);
     it = in_flight_.erase(it);
-    refuse(finish, target_ + ": not confirmed in time");
+    refuse(finish, target_ + ": not confirmed in time" + why);
     is_silent = true;
   }
   // What the link still remembers of it would pile up, and a link that confirms nothing for so long is of no use.
-  if (is_silent && link_) lose({ErrorCode::unavailable, "confirms nothing", {}});
+  if (is_silent && link_) lose({ErrorCode::unavailable, "confirms nothing" + why, {}});
 }
 
 void Publisher::refuse(const Handler::Finish& finish, const std::string& why) {

@@ -299,6 +299,7 @@ int retry(RetryOptions& options) {
   if (options.limit > 0) body["limit"] = options.limit;
   if (options.rate_per_s > 0) body["rate_per_s"] = options.rate_per_s;
   const Json reply = RestClient(options.connection).send("POST", "/v1/jobs/retry", body);
+  note_missing(std::cerr, reply);
   options.json ? print_json(std::cout, reply) : print_record(std::cout, reply, screen_width());
   return 0;
 }

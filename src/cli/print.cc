@@ -111,11 +111,15 @@ void print_messages(std::ostream& out, const Json& items, std::size_t width) {
 }  // namespace
 
 void note_missing(std::ostream& out, const Json& reply) {
-  const auto missing = reply.find("missing");
-  if (missing == reply.end() || !missing->is_array() || missing->empty()) return;
-  out << "Not whole: these databases do not answer:";
-  for (const Json& name : *missing) out << ' ' << cell(name);
-  out << '\n';
+  for (const auto& [member, text] :
+       {std::pair{"missing", "Not whole: these databases do not answer:"},
+        std::pair{"in_doubt", "In doubt: these databases may have done it, but their answer was lost. Ask again:"}}) {
+    const auto names = reply.find(member);
+    if (names == reply.end() || !names->is_array() || names->empty()) continue;
+    out << text;
+    for (const Json& name : *names) out << ' ' << cell(name);
+    out << '\n';
+  }
 }
 
 void print_json(std::ostream& out, const Json& value) {

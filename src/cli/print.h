@@ -11,7 +11,7 @@ namespace tocsin {
 
 void print_json(std::ostream& out, const Json& value);
 
-// Tells when an answer is not whole because databases are away: its member "missing".
+// Tells when an answer is not whole because databases are away: its members "missing" and "in_doubt".
 void note_missing(std::ostream& out, const Json& reply);
 
 // A value as one cell: "-" for null, text without quotes, times without T, anything else as JSON.

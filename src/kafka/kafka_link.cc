@@ -14,6 +14,7 @@ namespace {
 
 constexpr Duration kShortestTimeout = std::chrono::seconds(1);
 constexpr std::uint64_t kWakeUp = 1;
+constexpr std::size_t kMostNamed = 8;  // in an error
 
 }  // namespace
 
@@ -49,8 +50,7 @@ Status KafkaLink::open(int wake) {
   if (!client) return client.error();
   client_ = std::move(*client);
   if (Status found = check_kafka_topic(client_.get(), topic_); !found) {
-    if (!was_forbidden_) return found;
-    return Error{found.error().code, found.error().message + ": " + kForbiddenPeer, {}};
+    return Error{found.error().code, found.error().message + with_trouble(), {}};
   }
   rd_kafka_queue_t* queue = rd_kafka_queue_get_main(client_.get());
   rd_kafka_queue_io_event_enable(queue, wake_, &kWakeUp, sizeof kWakeUp);
@@ -105,14 +105,28 @@ void KafkaLink::on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void
   auto* link = static_cast<KafkaLink*>(self);
   if (!link->verdicts_) return;  // purged at the end
   const auto ticket = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(message->_private));
-  link->verdicts_->push_back(
-      {ticket, message->err == RD_KAFKA_RESP_ERR_NO_ERROR ? "" : rd_kafka_err2str(message->err)});
+  link->verdicts_->push_back({ticket, message->err == RD_KAFKA_RESP_ERR_NO_ERROR
+                                          ? ""
+                                          : rd_kafka_err2str(message->err) + link->with_trouble()});
 }
 
-int KafkaLink::connect(int socket, const sockaddr* address, int size, const char*, void* self) {
+std::string KafkaLink::trouble() const {
+  std::lock_guard lock(mutex_);
+  std::string names;
+  for (const std::string& name : forbidden_) names += (names.empty() ? "" : ", ") + name;
+  return names.empty() ? "" : "broker " + names + ": " + kForbiddenPeer;
+}
+
+std::string KafkaLink::with_trouble() const {
+  const std::string what = trouble();
+  return what.empty() ? "" : ": " + what;
+}
+
+int KafkaLink::connect(int socket, const sockaddr* address, int size, const char* id, void* self) {
   auto* link = static_cast<KafkaLink*>(self);
   if (link->guard_ && !link->guard_->allows(*address)) {
-    link->was_forbidden_ = true;
+    std::lock_guard lock(link->mutex_);
+    if (link->forbidden_.size() < kMostNamed) link->forbidden_.insert(storable(id, 200));
     return EACCES;
   }
   return ::connect(socket, address, static_cast<socklen_t>(size)) == 0 || errno == EINPROGRESS ? 0 : errno;
@@ -121,7 +135,7 @@ int KafkaLink::connect(int socket, const sockaddr* address, int size, const char
 void KafkaLink::on_error(rd_kafka_t* client, int code, const char* why, void* self) {
   auto* link = static_cast<KafkaLink*>(self);
   if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
-    link->broken_ = "all brokers are down";
+    link->broken_ = "all brokers are down" + link->with_trouble();
   } else if (code == RD_KAFKA_RESP_ERR__FATAL) {
     char text[256] = "";
     rd_kafka_fatal_error(client, text, sizeof text);

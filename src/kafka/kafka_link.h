@@ -1,7 +1,8 @@
 // Publishes to one topic with the idempotent producer.
 #pragma once
 
-#include <atomic>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "broker/link.h"
@@ -20,9 +21,11 @@ class KafkaLink final : public Link {
   Status open(int wake) override;
   Status send(std::uint64_t ticket, const BrokerMessage& message) override;
   Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;
+  std::string trouble() const override;
   void interrupt() override {}  // nothing waits for longer than kConnectTimeout
 
  private:
+  std::string with_trouble() const;  // after an error; empty when there is none
   static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
   static void on_error(rd_kafka_t*, int code, const char* why, void* self);
   // Thread: any, the library's own.
@@ -32,7 +35,8 @@ class KafkaLink final : public Link {
   const std::string topic_;
   const GuardPtr guard_;  // null: any address
   const Duration message_timeout_;
-  std::atomic<bool> was_forbidden_{false};  // some address
+  mutable std::mutex mutex_;
+  std::set<std::string> forbidden_;  // brokers that the cluster names and the guard does not allow. Guarded by mutex_.
   int wake_ = -1;
   std::vector<Verdict>* verdicts_ = nullptr;  // during poll()
   std::vector<Verdict> refused_;              // by send(), told by the next poll()

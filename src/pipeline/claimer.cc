@@ -21,15 +21,25 @@ std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
 
 }  // namespace
 
+// The step follows at once on the claim before it: so long that claim took.
+void Claimer::note_pace(MonoTime now) {
+  if (claimed_at_) is_slow_ = now - *std::exchange(claimed_at_, std::nullopt) > shared_.config.start_window / 2;
+}
+
 MonoTime Claimer::step(MonoTime now) {
+  if (won_) {
+    note_pace(now);
+    Won won = *std::exchange(won_, std::nullopt);
+    hand_out(now, won.batch, std::move(won.jobs));
+    return unresolved_ ? now + shared_.config.retry_pause : now;
+  }
   if (unresolved_) return resolve(now);
   if (gathering_) return send(now, *std::exchange(gathering_, std::nullopt));
   if (shared_.is_draining || shared_.is_cut_off(now)) return kWhenWoken;
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();
-  // The step follows at once on the claim before it: so long that claim took.
-  if (claimed_at_) is_slow_ = now - *std::exchange(claimed_at_, std::nullopt) > shared_.config.start_window / 2;
+  note_pace(now);
   DueBatch batch =
       shared_.due.pop(shared_.config.claim_batch, {*catalog, *db_now, now, *shared_.flow}, shared_.gate, role_);
   shared_.known.remove(batch.dropped);
@@ -106,7 +116,7 @@ MonoTime Claimer::send(MonoTime now, Sent sent) {
   shared_.events.failed(name(), won.error());
   // Nobody waits for a database that is away longer than he wanted to.
   if (!sent.gathered.empty())
-    hand_out(sent.batch, std::exchange(sent.gathered, {}));
+    won_ = Won{sent.batch, std::exchange(sent.gathered, {})};
   else
     send_back(sent.batch.polls);
   sent.batch.polls.clear();
@@ -117,7 +127,7 @@ MonoTime Claimer::send(MonoTime now, Sent sent) {
     for (const auto& [type, n] : sent.slots) shared_.release_unused(type, n, sent.batch.pace());
     give_up(sent.batch);
   }
-  return now + shared_.config.retry_pause;
+  return won_ ? now : now + shared_.config.retry_pause;
 }
 
 MonoTime Claimer::resolve(MonoTime now) {
@@ -142,7 +152,8 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     // Trust in the lease is counted from before the request was sent. A lease shorter than the margin must leave time
     // to start.
     const Duration ttr = known ? known->ttr : BizType{}.ttr;
-    claimed.lease_deadline = sent.at + ttr - std::min(shared_.config.lease_margin, ttr / 4);
+    claimed.lease_deadline = sent.at;
+    if (!sent.batch.is_pull) add_lease(claimed, ttr);
     if (!sent.ticket.is_durable) claimed.start_by = asked + shared_.config.start_window;
     // Not of a job that came back from the dead: it is late by its own past.
     if (claimed.job.attempts == 1 && claimed.job.errors.empty() && claimed.job.started_at) {
@@ -152,16 +163,17 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     --unused[type];
   }
   after_batch(sent.batch, won.size());
+  const Pace pace = sent.batch.pace();
   if (sent.batch.is_pull) {
     if (gather(sent, asked, won)) return;
-    hand_out(sent.batch, std::move(sent.gathered));
+    won_ = Won{std::move(sent.batch), std::move(sent.gathered)};
   } else {
     for (ClaimedJob& claimed : won) {
       const bool has_room = shared_.claimed.try_push(std::move(claimed));
       TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
     }
   }
-  for (const auto& [type, n] : unused) shared_.release_unused(type, n, sent.batch.pace());
+  for (const auto& [type, n] : unused) shared_.release_unused(type, n, pace);
 }
 
 bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
@@ -187,8 +199,9 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
 
 // Which consumer gets a job was said before the claim, since it decides the length of the lease; of a backlog nobody
 // knew the jobs then. What was won for somebody who is gone, or whose claim stayed in doubt, was never handed out: it
-// goes back, and the attempt does not count.
-void Claimer::hand_out(const DueBatch& batch, std::vector<ClaimedJob> won) {
+// goes back, and the attempt does not count. So does what came too late: its lease may be over, and the job somebody
+// else's, or cancelled.
+void Claimer::hand_out(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won) {
   std::vector<std::vector<ClaimedJob>> answers(batch.polls.size());
   std::unordered_map<JobId, std::size_t> asker;
   std::vector<std::size_t> seats;  // of a batch's jobs, in order: whose each is
@@ -199,7 +212,12 @@ void Claimer::hand_out(const DueBatch& batch, std::vector<ClaimedJob> won) {
       give_back(std::move(won[i]));
       continue;
     }
-    answers[batch.backlog ? seats[i] : asker.at(won[i].job.job_id)].push_back(std::move(won[i]));
+    const std::size_t whose = batch.backlog ? seats[i] : asker.at(won[i].job.job_id);
+    add_lease(won[i], batch.polls[whose].poll->ttr);
+    if (won[i].lease_deadline <= now)
+      give_back(std::move(won[i]));
+    else
+      answers[whose].push_back(std::move(won[i]));
   }
   std::vector<PollPtr> unserved;
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -213,6 +231,10 @@ void Claimer::hand_out(const DueBatch& batch, std::vector<ClaimedJob> won) {
     }
   }
   shared_.polls.put_back(unserved);
+}
+
+void Claimer::add_lease(ClaimedJob& claimed, Duration ttr) const {
+  claimed.lease_deadline += ttr - std::min(shared_.config.lease_margin, ttr / 4);
 }
 
 void Claimer::hand_over(const Poll& poll, std::vector<ClaimedJob> jobs) {

@@ -28,6 +28,8 @@ class Claimer final : public Stage {
 
   // It holds a claim whose outcome it does not know yet.
   bool has_unresolved() const { return unresolved_.has_value(); }
+  // It holds jobs that its next step hands to their consumers.
+  bool has_answers() const { return won_.has_value(); }
 
  private:
   // A claim that was sent. Kept while its answer is in doubt: the rows may be ours.
@@ -41,8 +43,15 @@ class Claimer final : public Stage {
     std::vector<ClaimedJob> gathered;
   };
 
+  // Won for consumers: their leases go on while the claim's answer is on its way.
+  struct Won {
+    DueBatch batch;
+    std::vector<ClaimedJob> jobs;
+  };
+
   MonoTime fire(MonoTime now, DueBatch batch);
   void put_back_unfired(const DueBatch& batch, const std::vector<Fired>& fired);
+  void note_pace(MonoTime now);
   MonoTime claim(MonoTime now, DueBatch batch);
   MonoTime send(MonoTime now, Sent sent);
   MonoTime resolve(MonoTime now);
@@ -50,8 +59,9 @@ class Claimer final : public Stage {
   void accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won);
   // Goes on with another lane for consumers who want more than that one had. False: there is none, or no time.
   bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
-  void hand_out(const DueBatch& batch, std::vector<ClaimedJob> won);
+  void hand_out(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
   void hand_over(const Poll& poll, std::vector<ClaimedJob> jobs);
+  void add_lease(ClaimedJob& claimed, Duration ttr) const;
   void send_back(const std::vector<PollShare>& shares);
   void give_back(ClaimedJob claimed);
   void after_batch(const DueBatch& batch, std::size_t won);
@@ -63,6 +73,7 @@ class Claimer final : public Stage {
   const ClaimerRole role_;
   std::optional<Sent> unresolved_;
   std::optional<Sent> gathering_;
+  std::optional<Won> won_;
   std::optional<MonoTime> claimed_at_;  // the claim before this step was sent
   bool is_slow_ = false;                // it took long
 };

@@ -46,6 +46,12 @@ PermitRequest PermitKeeper::request_for(const BizType& type, Limit limit, MonoTi
     request.need = -1;
     request.wanted = 0;
   }
+  if (const auto doubt = in_doubt_.find(type.type_id); limit == Limit::running && doubt != in_doubt_.end()) {
+    // Nothing that came is given back, and nothing new comes: so the answer shows what was adopted. After this
+    // renewal the one in doubt does not happen any more.
+    request.held = doubt->second.granted + doubt->second.guests;
+    request.wanted = 0;
+  }
   return request;
 }
 
@@ -70,6 +76,9 @@ std::vector<PermitRequest> PermitKeeper::requests(MonoTime now) {
 
 Status PermitKeeper::leave(MonoTime now) {
   is_draining_ = true;
+  // Nothing is asked again: what may have been adopted counts as if it was.
+  for (const auto& [type, doubt] : in_doubt_) flow_.leases().adopt(type, static_cast<std::size_t>(doubt.guests));
+  in_doubt_.clear();
   PermitBeat beat{config_.node, ++number_, Duration(0), requests(now)};
   for (PermitRequest& request : beat.requests) {
     const std::size_t leased = request.limit == Limit::running ? flow_.leases().count(request.type_id) : 0;
@@ -84,16 +93,27 @@ Status PermitKeeper::leave(MonoTime now) {
 }
 
 MonoTime PermitKeeper::adopt(MonoTime now) {
-  const TypeId type = orphaned_.back();
+  Adoption adoption = orphaned_.back();
   orphaned_.pop_back();
-  const auto n = store_.adopt(config_.node, type, static_cast<int>(flow_.leases().guests(type)));
+  adoption.guests = static_cast<int>(flow_.leases().guests(adoption.type));
+  const auto n = store_.adopt(config_.node, number_, adoption.type, adoption.guests);
   if (!n) {
-    // The next reply says again whether there are any; should this have happened, the permits go back unused.
+    // If it did not happen, the next reply says again that there are permits to adopt.
     events_.failed(name(), n.error());
+    if (n.error().code == ErrorCode::in_doubt) in_doubt_[adoption.type] = adoption;
     return now + config_.retry_pause;
   }
-  flow_.leases().adopt(type, static_cast<std::size_t>(*n));
+  flow_.leases().adopt(adoption.type, static_cast<std::size_t>(*n));
   return now;
+}
+
+void PermitKeeper::settle_doubt(TypeId type, int granted) {
+  const auto doubt = in_doubt_.find(type);
+  if (doubt == in_doubt_.end()) return;
+  // Before they are granted: no job may start under a permit that a lease has. Of leases that ended meanwhile the
+  // permits are this node's like any other.
+  if (const int n = granted - doubt->second.granted; n > 0) flow_.leases().adopt(type, static_cast<std::size_t>(n));
+  in_doubt_.erase(doubt);
 }
 
 MonoTime PermitKeeper::step(MonoTime now) {
@@ -134,8 +154,10 @@ bool PermitKeeper::apply(const PermitRequest& request, const PermitReply::Item& 
     if (share.node == config_.node) self = needs.size();
     needs.push_back(std::max(share.need, 0));
   }
-  if (has_orphans && request.limit == Limit::running && flow_.leases().guests(request.type_id) > 0)
-    orphaned_.push_back(request.type_id);
+  if (request.limit == Limit::running) {
+    settle_doubt(request.type_id, granted);
+    if (has_orphans && flow_.leases().guests(request.type_id) > 0) orphaned_.push_back({request.type_id, granted});
+  }
   nodes_ = std::max<std::size_t>(1, needs.size());
   const auto turn = static_cast<std::uint64_t>(reply.db_now.time_since_epoch() / kTurn);
   const int target = is_draining_ || needs.empty() ? 0 : fair_share(std::max(left, 0), needs, self, turn);

@@ -53,6 +53,12 @@ class PermitKeeper final : public Stage {
 
  private:
   using Key = std::pair<TypeId, Limit>;
+  // Permits of dead nodes that are asked for, for leases of theirs that go on here.
+  struct Adoption {
+    TypeId type = 0;
+    int granted = 0;  // what this node had before
+    int guests = 0;   // asked for
+  };
 
   std::vector<PermitRequest> requests(MonoTime now);
   PermitRequest request_for(const BizType& type, Limit limit, MonoTime now);
@@ -61,6 +67,8 @@ class PermitKeeper final : public Stage {
   // How long what was started under a permit may go on after it.
   Duration lease_of(const BizType& type, MonoTime now) const;
   MonoTime adopt(MonoTime now);
+  // What came of an adoption in doubt, if there was one.
+  void settle_doubt(TypeId type, int granted);
 
   const PermitConfig config_;
   FlowControl& flow_;
@@ -70,8 +78,9 @@ class PermitKeeper final : public Stage {
   Waker* self_ = nullptr;
   Latest<TypeCatalog> catalog_{std::make_shared<const TypeCatalog>()};
   std::map<Key, int> targets_;
-  std::vector<TypeId> orphaned_;  // with permits of dead nodes, and leases of theirs that go on here
-  std::size_t nodes_ = 1;         // as last seen
+  std::vector<Adoption> orphaned_;       // to be asked for
+  std::map<TypeId, Adoption> in_doubt_;  // the answer was lost: the next renewal shows what came of it
+  std::size_t nodes_ = 1;                // as last seen
   std::int64_t number_ = 0;
   bool is_hungry_ = false;
   bool was_repeated_ = false;  // the last step followed at once on the one before

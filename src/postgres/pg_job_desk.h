@@ -30,7 +30,7 @@ class PgJobDesk final : public JobDesk {
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
   Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
                                                 const std::string& node) override;
-  Result<std::vector<LeaseReply>> extend(std::span<const Lease> leases, Duration ttr) override;
+  Result<std::vector<std::optional<TypeId>>> extend(std::span<const Lease> leases, Duration ttr) override;
 
  private:
   Status reserve_ids(std::size_t n);

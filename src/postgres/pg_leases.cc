@@ -75,16 +75,17 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
   return replies;
 }
 
-Result<std::vector<LeaseReply>> PgJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
-  return session_.write<std::vector<LeaseReply>>([&](pqxx::connection& connection) {
+Result<std::vector<std::optional<TypeId>>> PgJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
+  using Reply = std::vector<std::optional<TypeId>>;
+  return session_.write<Reply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     LeaseArrays keys(leases);
-    std::vector<LeaseReply> replies(leases.size(), LeaseReply::stale);
+    Reply types(leases.size());
     for (const auto& row : exec(tx, session_.prepared("extend", sql::extend), keys.shards.literal(),
                                 keys.jobs.literal(), keys.tokens.literal(), ttr.count())) {
-      replies[row[0].as<std::size_t>() - 1] = LeaseReply::applied;
+      types[row[0].as<std::size_t>() - 1] = row[1].as<TypeId>();
     }
-    return replies;
+    return types;
   });
 }
 

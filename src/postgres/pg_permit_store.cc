@@ -39,7 +39,7 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
   });
 }
 
-Result<int> PgPermitStore::adopt(NodeId node, TypeId type, int n) {
+Result<int> PgPermitStore::adopt(NodeId node, std::int64_t number, TypeId type, int n) {
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
     // As in renew_permits: what follows has a snapshot from after the lock.
@@ -48,11 +48,12 @@ Result<int> PgPermitStore::adopt(NodeId node, TypeId type, int n) {
         "WITH e AS MATERIALIZED (SELECT p.node_id, least(p.granted, greatest(0, $3 - (sum(p.granted) OVER (ORDER BY"
         " p.node_id) - p.granted)))::integer AS n FROM tocsin.permit p WHERE p.type_id = $1 AND p.limit_kind = 0 AND"
         " p.node_id <> $2 AND p.renewed_at + p.ttl < clock_timestamp() AND EXISTS (SELECT FROM tocsin.permit o WHERE"
-        " o.type_id = $1 AND o.limit_kind = 0 AND o.node_id = $2)), u AS (UPDATE tocsin.permit p SET granted ="
+        " o.type_id = $1 AND o.limit_kind = 0 AND o.node_id = $2 AND o.request_no = $4)), u AS (UPDATE tocsin.permit p "
+        "SET granted ="
         " p.granted + CASE WHEN p.node_id = $2 THEN m.n ELSE -m.n END FROM (SELECT e.node_id, e.n FROM e UNION ALL"
         " SELECT $2, sum(e.n)::integer FROM e HAVING sum(e.n) > 0) m WHERE p.type_id = $1 AND p.limit_kind = 0 AND"
         " p.node_id = m.node_id) SELECT coalesce(sum(e.n), 0) FROM e",
-        type, node, n);
+        type, node, n, number);
     tx.commit();
     return row[0].as<int>();
   });

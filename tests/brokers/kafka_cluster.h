@@ -26,6 +26,10 @@ class KafkaCluster {
   KafkaCluster& operator=(const KafkaCluster&) = delete;
 
   std::string servers() const { return rd_kafka_mock_cluster_bootstraps(cluster_); }
+  std::uint16_t port() const {
+    const std::string all = servers();
+    return static_cast<std::uint16_t>(std::stoi(all.substr(all.rfind(':') + 1)));
+  }
   void create(const std::string& topic) { rd_kafka_mock_topic_create(cluster_, topic.c_str(), 2, 1); }
   void go_down() { rd_kafka_mock_broker_set_down(cluster_, 1); }
   void come_up() { rd_kafka_mock_broker_set_up(cluster_, 1); }

@@ -1,5 +1,6 @@
 // Kafka against the mock cluster of librdkafka.
 #include "brokers/broker_node.h"
+#include "brokers/forwarder.h"
 #include "brokers/kafka_cluster.h"
 
 namespace tocsin {
@@ -58,6 +59,25 @@ TEST_F(Kafka, AClusterThatIsAwayAtFirstIsTheReason) {
 TEST_F(Kafka, CallsNoAddressOfTheInsideUnlessTold) {
   kafka.create("inside");
   may_be_refused_its_address(exit_to("inside"));
+}
+
+// Its list leads to an allowed address, and there the cluster names its broker at another.
+TEST_F(Kafka, ABrokerThatMayNotBeCalledIsTheReason) {
+  kafka.create("partly");
+  const Forwarder way("127.0.0.2", kafka.port());
+  Json type = exit_to("partly");
+  type["handler"]["bootstrap_servers"] = "127.0.0.2:" + std::to_string(way.port());
+  type["ttr_ms"] = 2000;
+  const std::string token = "broker-test-token-0123456789", path = testing::TempDir() + "tocsin_kafka_tokens.toml";
+  std::ofstream(path) << "[[token]]\nname = \"a\"\nrole = \"admin\"\ntoken = \"" << token << "\"\n";
+  NodeProcess shy(database.url(), {"--token-file", path, "--allow-webhook", "127.0.0.2/32"}, token);
+  Rest its(shy.port(), token);
+  ASSERT_EQ(its.put("/v1/types/partly", type).status, 201);
+  const Reply created = its.post("/v1/jobs", {{"biz_type", "partly"}, {"biz_id", "1"}, {"delay_ms", 0}});
+  const std::string job = "/v1/jobs/" + created.body["job_id"].get<std::string>();
+  const auto errors = [&] { return its.get(job).body["errors"].dump(); };
+  EXPECT_TRUE(eventually([&] { return errors().find("broker 127.0.0.1:") != std::string::npos; })) << errors();
+  EXPECT_NE(errors().find("--allow-webhook"), std::string::npos) << errors();
 }
 
 TEST_F(Kafka, ATypeThatIsRemovedOrChangedKeepsNoConnection) {

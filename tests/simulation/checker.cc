@@ -14,9 +14,9 @@ std::string ms(Duration time) { return std::to_string(static_cast<double>(time.c
 }  // namespace
 
 const char* to_string(FakeDatabase::Change::Kind kind) {
-  constexpr const char* kNames[] = {"created",    "replaced", "rescheduled", "hastened", "revived",
-                                    "claimed",    "fired",    "done",        "dead",     "retried",
-                                    "given_back", "buried",   "cancelled",   "dropped",  "claim_lost"};
+  constexpr const char* kNames[] = {"created",   "replaced", "rescheduled", "hastened",  "revived",    "claimed",
+                                    "fired",     "done",     "dead",        "retried",   "given_back", "buried",
+                                    "cancelled", "dropped",  "extended",    "claim_lost"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -47,6 +47,7 @@ void Checker::on_change(Place place, const FakeDatabase::Change& change) {
     check_edge(change, before);
     if (change.kind == Kind::claimed || change.kind == Kind::fired) check_claim(change, before);
     check_result(change, before);
+    check_lease(change, before);
     check_calm(change, before);
     check_flow(change, before);
   }
@@ -113,6 +114,7 @@ void Checker::check_edge(const FakeDatabase::Change& change, const Record& befor
       case Kind::retried:
       case Kind::given_back:
       case Kind::buried:
+      case Kind::extended:
       case Kind::claim_lost:
         return from == JobStatus::running;
     }
@@ -150,13 +152,14 @@ void Checker::check_result(const FakeDatabase::Change& change, const Record& bef
   if (change.token != before.token) return fail("I5", name + ": the result of a lost claim was written");
   const auto found = attempts_.find(change.token);
   if (found == attempts_.end()) return fail("I5", name + ": the result of a claim that never was");
-  const Attempt& attempt = found->second;
+  Attempt& attempt = found->second;
   const bool gives_back = change.kind == Kind::given_back;
   const bool said_not_started = attempt.answer && attempt.answer->kind == Outcome::Kind::not_started;
   if (gives_back && attempt.is_started && !said_not_started) fail("I6", name + ": given back although it started");
   if (gives_back && change.job.attempts != before.row.attempts - 1)
     fail("I6", name + ": given back, but the attempt stays counted");
   if (gives_back) return;
+  attempt.is_written = true;
   if (!attempt.answer) return fail("I5", name + ": a result before the handler gave one");
   using O = Outcome::Kind;
   const O said = attempt.answer->kind;
@@ -181,7 +184,9 @@ void Checker::check_calm(const FakeDatabase::Change& change, const Record& befor
 
 // Handlers ------------------------------------------------------------------------------------------------------------
 
-void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
+void Checker::on_start(const std::string& node, const ClaimedJob& claimed) { begin(node, claimed, false); }
+
+void Checker::begin(const std::string& node, const ClaimedJob& claimed, bool is_leased) {
   const Job& job = claimed.job;
   const std::string name = "job " + std::to_string(job.job_id) + " attempt " + std::to_string(job.attempts);
   trace_.line(scheduler_.now(), node + " starts " + name);
@@ -195,6 +200,7 @@ void Checker::on_start(const std::string& node, const ClaimedJob& claimed) {
   const bool is_again = !attempt.is_lost && !record->second.started.emplace(attempt.life, attempt.number).second;
   if (attempt.is_started || is_again) fail("I4", name + " started twice");
   attempt.is_started = true;
+  attempt.is_leased = is_leased;
   attempt.ends = claimed.lease_deadline;
   if (const auto type = types_.find(job.type_id); type != types_.end() && type->second.max_running) {
     running_[job.type_id].insert(claimed.token);
@@ -231,7 +237,7 @@ void Checker::on_drained(const std::string& node) {
   for (const auto& [id, record] : records_) {
     if (record.row.status != JobStatus::running || record.row.node != node) continue;
     const auto claim = attempts_.find(record.token);
-    if (claim != attempts_.end() && claim->second.is_orphan) continue;
+    if (claim != attempts_.end() && (claim->second.is_orphan || claim->second.is_leased)) continue;
     fail("handover", node + " left and kept the claim of job " + std::to_string(id));
   }
 }
@@ -273,10 +279,12 @@ void Checker::check_overdue() {
       const Duration late =
           std::min<Duration>(database.data.now() - row.job.fire_at, scheduler_.now() - *faults_ended_);
       const auto type = types_.find(row.job.type_id);
-      const bool is_limited = type != types_.end() && type->second.is_limited();
+      const bool is_known = type != types_.end();
+      const bool is_limited = is_known && type->second.is_limited();
       if (late > *overdue_bound_ + (is_limited ? kHeldBack : Duration(0)))
-        return fail("live", "job " + std::to_string(id) + " (" + std::string(to_string(row.job.status)) +
-                                ") is overdue by " + ms(late) + " without any fault");
+        return fail("live", "job " + std::to_string(id) + " of " + (is_known ? type->second.name : "") + " (" +
+                                std::string(to_string(row.job.status)) + ") is overdue by " + ms(late) +
+                                " without any fault");
       const auto claim = attempts_.find(records_.at(id).token);
       if (claim != attempts_.end() && !claim->second.is_orphan)
         check_claim_is_held("job " + std::to_string(id), claim->second);

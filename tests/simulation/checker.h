@@ -10,6 +10,7 @@
 //   wake  a permit that one engine of a node lets go is taken at once by another
 //   limit     never more of a type run in the cluster than max_running, nor start faster than its rates
 //   pause     nothing of a paused type starts                   late  what is too late by its type never runs
+//   lease     an ack, nack or extension counts while its lease holds, and then only; its answer says which
 //
 // Where a standby that lacks the last commits takes over, the record goes back as well, and what callers had been told
 // and is gone is counted as a loss. Everything else holds on, for what is left.
@@ -26,6 +27,7 @@
 #include "simulation/sim_database.h"
 #include "tocsin/biz_type.h"
 #include "tocsin/job.h"
+#include "tocsin/job_desk.h"
 
 namespace tocsin {
 
@@ -47,11 +49,15 @@ class Checker {
   // What happened.
   void on_change(Place place, const FakeDatabase::Change& change);    // committed
   void on_start(const std::string& node, const ClaimedJob& claimed);  // a handler began
+  void on_lease(const std::string& node, const ClaimedJob& claimed);  // a consumer was handed it, and began
   void on_answer(const ClaimedJob& claimed, const Outcome& outcome);  // and gave its outcome
-  void on_crash(const std::string& node);                             // what it had in memory is lost
-  void on_drained(const std::string& node);                           // it had time to hand over, without faults
-  void on_created(JobId job);                                         // a caller was told so
-  void on_cancel_reply(const CancelReply& reply);                     // likewise
+  // A consumer that had given its answer heard of its ack or nack.
+  void on_lease_reply(const ClaimedJob& claimed, LeaseReply reply);
+  void on_lease_left(const ClaimedJob& claimed);   // it gives up: nobody speaks for the attempt any more
+  void on_crash(const std::string& node);          // what it had in memory is lost
+  void on_drained(const std::string& node);        // it had time to hand over, without faults
+  void on_created(JobId job);                      // a caller was told so
+  void on_cancel_reply(const CancelReply& reply);  // likewise
   void on_clock_step(Place place);
   // The standby of a database hears no more.
   void on_standby_lags(Place place);
@@ -92,7 +98,9 @@ class Checker {
     bool is_durable = false;
     bool is_hastened = false;
     bool is_started = false;
-    MonoTime ends{};  // the handler's own deadline
+    bool is_leased = false;   // by a consumer
+    bool is_written = false;  // its outcome
+    MonoTime ends{};          // the handler's own deadline
     std::optional<Outcome> answer;
     MonoTime answered{};
     MonoTime claimed{};
@@ -121,6 +129,8 @@ class Checker {
 
   Watched& watched(JobId job) { return watched_[static_cast<std::size_t>(databases_.of(job).place)]; }
   void shake_home() { ++home_shocks_, home_shaken_ = scheduler_.now(); }
+  void begin(const std::string& node, const ClaimedJob& claimed, bool is_leased);
+  void check_lease(const FakeDatabase::Change& change, const Record& before);
   void go_back(Record& now, const Record& then);
   void lose_job(const Record& record);
   void lose(std::int64_t& count, const char* promise, const std::string& what);

@@ -39,6 +39,8 @@ std::vector<JobId> Checker::on_failover(Place place) {
   }
   // Attempts whose claims are gone: their numbers will be given again. Their handlers may go on, or start yet.
   for (auto& [token, attempt] : attempts_) {
+    if (databases_.of(attempt.job).place == place && attempt.is_leased)
+      attempt.clock_steps = -1;  // extensions are gone
     if (databases_.of(attempt.job).place != place || attempt.change <= its.standby_at || attempt.is_lost) continue;
     attempt.is_lost = attempt.is_lost_to_standby = true;
     const auto record = records_.find(attempt.job);

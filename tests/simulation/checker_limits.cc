@@ -18,12 +18,16 @@ void Checker::on_types(const std::vector<BizType>& types, Duration hold) {
   }
 }
 
-// A job runs from its start to its answer, or to the end of its lease: then another node may run it anyway.
+// A job runs from its start to its answer, or to the end of its lease: then another node may run it anyway. An
+// extension is not counted: consumers of types with a limit may be unlucky in their nodes (docs/adr/0023).
 void Checker::check_running(const BizType& type) {
   auto& running = running_[type.type_id];
   std::erase_if(running, [&](ClaimToken token) {
     const Attempt& attempt = attempts_.at(token);
-    return attempt.answer || scheduler_.now() >= attempt.ends || attempt.home_shocks != home_shocks_;
+    // A lease is over when its database says so, whatever its clock did, and whatever a standby has not heard of.
+    const bool is_shaken =
+        attempt.is_leased && (attempt.is_lost || attempt.clock_steps != watched(attempt.job).clock_steps);
+    return attempt.answer || scheduler_.now() >= attempt.ends || attempt.home_shocks != home_shocks_ || is_shaken;
   });
   // A step of home's clock ends grants before their time, as it does leases; a standby may have those of before.
   if (home_shocks_ > 0 && scheduler_.now() < home_shaken_ + hold_) return;

@@ -60,20 +60,27 @@ class Wire final : public FaultPoint {
   void cut_until(MonoTime time) { cut_until_ = time; }
   bool is_cut() const { return scheduler_.now() < cut_until_; }
 
+  // What is asked meanwhile happens at once: outside any fiber.
+  void set_direct(bool is_direct) { is_direct_ = is_direct; }
+
   Fate before(const FakeCall& call) override {
+    if (is_direct_) return Fate::happens;
     const Fate fate = faults_.before(call);
     if (!is_cut()) return fate;
     faults_.hang(cut_until_);
     return Fate::unavailable;
   }
-  void working(const FakeCall& call) override { faults_.working(call); }
-  bool after(const FakeCall& call) override { return faults_.after(call) && !is_cut(); }
+  void working(const FakeCall& call) override {
+    if (!is_direct_) faults_.working(call);
+  }
+  bool after(const FakeCall& call) override { return is_direct_ || (faults_.after(call) && !is_cut()); }
   void keep(std::function<void()> effect) override { faults_.keep(std::move(effect)); }
 
  private:
   Faults& faults_;
   const Scheduler& scheduler_;
   MonoTime cut_until_{};
+  bool is_direct_ = false;
 };
 
 // Thread: owner only.

@@ -69,6 +69,11 @@ class SimNode final : public EventSink {
   void members_changed();
   void hint(const Candidate& job);
   void sweep(Place place);
+  // What its consumers ask. False: it takes nobody.
+  bool lease(Poll poll);
+  // What it hears of them, as its API does: a lease is over, or goes on.
+  void end_lease(const Lease& lease);
+  void extend_lease(TypeId type, const Lease& lease, Duration ttr);
   const std::string& name() const { return name_; }
 
   void set_habits(const HandlerHabits& habits) { habits_ = habits; }
@@ -111,6 +116,7 @@ class SimNode final : public EventSink {
   Outcome any_outcome();
   Duration any_run_time(const ClaimedJob& job);
   void poll_drain(std::uint64_t process, MonoTime give_up);
+  void give_back_permits();
   void join();
   bool is_drained() const;
   void check_bounds(const Part& part);

@@ -71,6 +71,10 @@ void World::draw_types() {
     perishable.drop_older_than = 2s + up_to(10s);
     if (chance(0.5)) perishable.rate_per_s = 4 + static_cast<double>(random.below(4));
   }
+  if (chance(0.6)) {
+    BizType& pulled = add_type("pulled", "pull", 300ms + up_to(6s));
+    if (chance(0.5)) pulled.max_running = 1 + static_cast<int>(random.below(5));
+  }
   databases.home().data.permits.total_of = [this](TypeId id, Limit limit) {
     return permits_of(types[static_cast<std::size_t>(id - 1)], limit);
   };
@@ -95,9 +99,13 @@ void World::draw_nodes() {
   std::vector<TypeId> ids, prompt;
   for (const BizType& type : types) {
     ids.push_back(type.type_id);
-    if (!type.is_limited()) prompt.push_back(type.type_id);
+    if (!type.is_limited() && !type.is_pull()) prompt.push_back(type.type_id);
   }
   callers = std::make_unique<Callers>(context, all, ids, prompt, config.lookahead);
+  std::vector<const BizType*> pulled;
+  for (const BizType& type : types)
+    if (type.is_pull()) pulled.push_back(&type);
+  if (!pulled.empty()) consumers = std::make_unique<Consumers>(context, all, pulled);
 }
 
 void World::publish_types() {

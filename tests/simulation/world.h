@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulation/callers.h"
+#include "simulation/consumers.h"
 #include "simulation/life.h"
 
 namespace tocsin {
@@ -38,6 +39,7 @@ class World {
   std::vector<std::unique_ptr<SimNode>> nodes;
   bool is_shared = false;  // the shard map says who scans what; otherwise each node believes that it owns every shard
   std::unique_ptr<Callers> callers;
+  std::unique_ptr<Consumers> consumers;  // null: no type is pulled
 
  private:
   std::vector<Place> draw_places();

@@ -17,7 +17,8 @@ std::optional<ErrorCode> FakeBackend::failure() const {
   return here == fails_at.end() ? fails : here->second;
 }
 
-FaultPoint::Fate FakeBackend::before(const FakeCall&) {
+FaultPoint::Fate FakeBackend::before(const FakeCall& call) {
+  verbs.emplace_back(call.verb);
   if (failure() == ErrorCode::unavailable) return Fate::unavailable;
   return failure() == ErrorCode::conflict ? Fate::conflict : Fate::happens;
 }

@@ -52,8 +52,9 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<LeaseCall> leases;  // as they were asked for; answered at once with what is due
   std::vector<JobId> ended_leases;
   std::vector<std::pair<TypeId, JobId>> extended_leases;
-  int posted = 0;         // pieces of work for database threads
-  FakeDatabase database;  // home
+  std::vector<std::string> verbs;  // asked of the stores, in order
+  int posted = 0;                  // pieces of work for database threads
+  FakeDatabase database;           // home
   FakeDatabase& database_at(Place place) {
     return place == 0 ? database : *others_.at(static_cast<std::size_t>(place - 1));
   }

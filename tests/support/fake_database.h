@@ -96,6 +96,7 @@ class FakeDatabase {
       buried,
       cancelled,
       dropped,
+      extended,   // a consumer keeps its lease longer
       claim_lost  // a crash took the claim back; `token` is that of the claim before it, if the row was running
     };
     Kind kind;
@@ -113,6 +114,19 @@ class FakeDatabase {
   int shards() const { return shards_; }
   const std::map<JobId, Row>& live() const { return live_; }
   const std::map<JobId, Row>& history() const { return history_; }
+
+  // A statement that writes and has read its clock: scans know that its rows are still to come.
+  class Writer {
+   public:
+    Writer(FakeDatabase& database, WallTime began) : open_(database.writers_), at_(open_.insert(began)) {}
+    ~Writer() { open_.erase(at_); }
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+
+   private:
+    std::multiset<WallTime>& open_;
+    std::multiset<WallTime>::iterator at_;
+  };
 
   // A row held by somebody's open transaction: claims skip it, finishes are busy, everything else is a conflict.
   void lock(JobId job) { locked_.insert(job); }
@@ -162,7 +176,7 @@ class FakeDatabase {
   std::vector<std::optional<LeasedJob>> leased(const std::vector<Lease>& leases, WallTime now) const;
   Result<std::vector<LeaseReply>> finish_leased(const std::vector<FinishRequest>& requests, const std::string& node,
                                                 WallTime now);
-  Result<std::vector<LeaseReply>> extend(const std::vector<Lease>& leases, Duration ttr, WallTime now);
+  Result<std::vector<std::optional<TypeId>>> extend(const std::vector<Lease>& leases, Duration ttr, WallTime now);
   int retry_many(const JobDesk::RetryMany& request, WallTime now);
 
   // ReportStore
@@ -212,7 +226,8 @@ class FakeDatabase {
   std::map<JobId, Row> live_;
   std::map<JobId, Row> history_;
   std::set<std::tuple<Lane, WallTime, JobId>> due_;  // of live_
-  std::map<Key, JobId> keys_;                        // of live_ and history_
+  std::multiset<WallTime> writers_;
+  std::map<Key, JobId> keys_;  // of live_ and history_
   std::set<JobId> locked_;
   std::vector<std::pair<ClaimToken, Row>> unflushed_;  // claims, each with the row as it was before
   std::map<std::string, BizType> types_;

@@ -253,21 +253,23 @@ Result<std::vector<LeaseReply>> FakeDatabase::finish_leased(const std::vector<Fi
   return replies;
 }
 
-Result<std::vector<LeaseReply>> FakeDatabase::extend(const std::vector<Lease>& leases, Duration ttr, WallTime now) {
+Result<std::vector<std::optional<TypeId>>> FakeDatabase::extend(const std::vector<Lease>& leases, Duration ttr,
+                                                                WallTime now) {
   for (const Lease& lease : leases)
     if (holds(lease, now) && is_locked(lease.job_id)) return locked_row(lease.job_id);
-  std::vector<LeaseReply> replies;
+  std::vector<std::optional<TypeId>> types;
   for (const Lease& lease : leases) {
-    replies.push_back(LeaseReply::stale);
+    types.emplace_back();
     if (!holds(lease, now)) continue;
-    edit_live(live_.find(lease.job_id), [&](Row& row) {
-      row.job.fire_at = now + ttr;
-      row.job.gmt_modified = now;
+    const auto row = live_.find(lease.job_id);
+    types.back() = row->second.job.type_id;
+    edit_live(row, [&](Row& r) {
+      r.job.fire_at = now + ttr;
+      r.job.gmt_modified = now;
     });
-    unflushed_.clear();  // it waits for the disk and takes all before it along
-    replies.back() = LeaseReply::applied;
+    tell(Kind::extended, row->second, now, lease.token);
   }
-  return replies;
+  return types;
 }
 
 }  // namespace tocsin

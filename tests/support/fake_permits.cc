@@ -40,10 +40,10 @@ PermitReply FakePermits::renew(const PermitBeat& beat, WallTime now) {
   return reply;
 }
 
-int FakePermits::adopt(NodeId node, TypeId type, int n, WallTime now) {
+int FakePermits::adopt(NodeId node, std::int64_t number, TypeId type, int n, WallTime now) {
   Rows& rows = rows_[{type, Limit::running}];
   const auto own = rows.find(node);
-  if (own == rows.end()) return 0;
+  if (own == rows.end() || own->second.number != number) return 0;
   int moved = 0;
   for (auto& [other, row] : rows) {
     if (other == node || row.renewed_at + row.ttl >= now) continue;

@@ -15,7 +15,7 @@ class FakePermits {
   std::function<int(TypeId, Limit)> total_of;
 
   PermitReply renew(const PermitBeat& beat, WallTime now);
-  int adopt(NodeId node, TypeId type, int n, WallTime now);
+  int adopt(NodeId node, std::int64_t number, TypeId type, int n, WallTime now);
   void give_back_all(NodeId node);
 
  private:

@@ -2,6 +2,7 @@
 #include "support/fake_sessions.h"
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 
 namespace tocsin {
@@ -37,6 +38,8 @@ Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect)
   }
   const WallTime now = database_.now();
   const auto generation = database_.generation();
+  std::optional<FakeDatabase::Writer> writer;
+  if (is_write) writer.emplace(database_, now);
   faults_->working(call);
   if (generation != database_.generation()) return lost;  // it was at work on a server that is no more
   Result<T> reply = effect(now);
@@ -152,8 +155,8 @@ Result<std::vector<LeaseReply>> FakeJobDesk::finish_leased(std::span<const Finis
       [&db = database_, r = copied(requests), node](WallTime now) { return db.finish_leased(r, node, now); });
 }
 
-Result<std::vector<LeaseReply>> FakeJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
-  return call<std::vector<LeaseReply>>(
+Result<std::vector<std::optional<TypeId>>> FakeJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
+  return call<std::vector<std::optional<TypeId>>>(
       "extend", true, [&db = database_, l = copied(leases), ttr](WallTime now) { return db.extend(l, ttr, now); });
 }
 
@@ -227,9 +230,9 @@ Result<PermitReply> FakePermitStore::renew(const PermitBeat& beat) {
   return reply;
 }
 
-Result<int> FakePermitStore::adopt(NodeId node, TypeId type, int n) {
+Result<int> FakePermitStore::adopt(NodeId node, std::int64_t number, TypeId type, int n) {
   return call<int>("adopt_permits", true,
-                   [=, &db = database_](WallTime now) { return db.permits.adopt(node, type, n, now); });
+                   [=, &db = database_](WallTime now) { return db.permits.adopt(node, number, type, n, now); });
 }
 
 Status FakePermitStore::give_back_all(NodeId node) {

@@ -87,7 +87,7 @@ class FakeJobDesk final : public JobDesk, private FakeSession {
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
   Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
                                                 const std::string& node) override;
-  Result<std::vector<LeaseReply>> extend(std::span<const Lease> leases, Duration ttr) override;
+  Result<std::vector<std::optional<TypeId>>> extend(std::span<const Lease> leases, Duration ttr) override;
 };
 
 class FakeReportStore final : public ReportStore, private FakeSession {
@@ -117,7 +117,7 @@ class FakePermitStore final : public PermitStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<PermitReply> renew(const PermitBeat& beat) override;
-  Result<int> adopt(NodeId node, TypeId type, int n) override;
+  Result<int> adopt(NodeId node, std::int64_t number, TypeId type, int n) override;
   Status give_back_all(NodeId node) override;
 };
 

@@ -245,6 +245,16 @@ TEST_F(DatabasesApi, BulkRetriesKeepTheirLimitOverAllDatabases) {
   EXPECT_EQ(rest.body.at("retried"), 2);
 }
 
+TEST_F(DatabasesApi, ABulkRetryWhoseAnswerIsLostIsInDoubtNotMissing) {
+  for (Place place = 0; place < 3; ++place) backend.database_at(place).mirror_types(backend.database.list_types());
+  backend.fails_at[1] = ErrorCode::in_doubt;
+  const Answer answer = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
+  EXPECT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("in_doubt"), Json::parse(R"(["db1"])"));
+  EXPECT_FALSE(answer.body.contains("missing")) << "it is not known to have done nothing";
+  EXPECT_EQ(answer.body.at("retried"), 0);
+}
+
 TEST_F(DatabasesApi, ABulkRetryTellsWhatItDidWhenALaterQueueIsFull) {
   for (Place place = 0; place < 3; ++place) backend.database_at(place).mirror_types(backend.database.list_types());
   backend.full_at = {1, 2};

@@ -211,5 +211,14 @@ TEST_F(Leases, WhatIsExtendedIsToldOfTypesWithALimit) {
   EXPECT_EQ(backend.extended_leases[0].second, std::stoll(id));
 }
 
+TEST_F(Leases, AnExtensionIsOneStatementWhateverTheTypes) {
+  ASSERT_EQ(call("PUT", "/v1/types/ticket", R"({"handler":{"kind":"pull"},"max_running":5})").status, 200);
+  due_job("a");
+  const Json item = named(lease()[0]);
+  backend.verbs.clear();
+  EXPECT_EQ(result("extend", item, {{"ttr_ms", 1000}}), "ok");
+  EXPECT_EQ(backend.verbs, std::vector<std::string>{"extend"});
+}
+
 }  // namespace
 }  // namespace tocsin

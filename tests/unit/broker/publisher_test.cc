@@ -33,6 +33,7 @@ struct FakeBroker {
   bool is_down = false, is_cut = false, confirms_at_once = true;
   int connects = 0;
   std::string hold;
+  std::string trouble;
 
   std::size_t waiting() {
     std::lock_guard lock(mutex);
@@ -55,6 +56,10 @@ class FakeLink final : public Link {
   std::string hold() const override {
     std::lock_guard lock(broker_.mutex);
     return broker_.hold;
+  }
+  std::string trouble() const override {
+    std::lock_guard lock(broker_.mutex);
+    return broker_.trouble;
   }
   Status send(std::uint64_t ticket, const BrokerMessage& message) override {
     std::lock_guard lock(broker_.mutex);
@@ -138,10 +143,16 @@ TEST_F(PublisherTest, IsDoneOnlyWhenConfirmed) {
   EXPECT_EQ(counts_->refused, 1);
 }
 
-TEST_F(PublisherTest, WhatIsNotConfirmedInTheLeaseIsRetried) {
+TEST_F(PublisherTest, WhatIsNotConfirmedInTheLeaseIsRetriedWithTheReasonIfItIsKnown) {
   broker_.confirms_at_once = false;
   publish("a", 50ms);
   EXPECT_TRUE(has("a", Kind::retry, "not confirmed in time"));
+  {
+    std::lock_guard lock(broker_.mutex);
+    broker_.trouble = "one of its servers may not be called";
+  }
+  publish("b", 50ms);
+  EXPECT_TRUE(has("b", Kind::retry, "not confirmed in time: one of its servers may not be called"));
 }
 
 TEST_F(PublisherTest, WhatCannotBeSentInTimeHasNotStarted) {

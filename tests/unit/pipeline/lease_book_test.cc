@@ -259,6 +259,76 @@ TEST_F(LeasesInACluster, LeasesOfADeadNodeKeepTheirPermitsAsLongAsSomebodyExtend
   EXPECT_EQ(leased.size(), 6U) << "and what was given up leaks nothing";
 }
 
+// Node 1 leases all there is and dies; node 2 asks for the permits of those that are extended there, with a fault.
+class AdoptionInDoubt : public LeasesInACluster {
+ protected:
+  void SetUp() override {
+    LeasesInACluster::SetUp();
+    node(1).waiting = 6;
+    node(2).faulty_verb = "adopt_permits";
+    pass(2s);
+    lease(1, 6);
+    ASSERT_EQ(leased.size(), 6U);
+    extend_all();
+    nodes.erase(1);
+  }
+  void extend_all() {
+    for (std::size_t each = 0; each < leased.size(); ++each)
+      if (leased[each].lease.job_id <= 4) extend(each, 2);
+  }
+  // Others want what is free all the time.
+  void outlive() {
+    node(2).waiting = node(3).waiting = 6;
+    for (int i = 0; i < 100; ++i) {
+      if (i % 10 == 0) extend_all();
+      pass_and_look(500ms);
+      lease(3, 6);
+      lease(2, 6);
+      ASSERT_LE(leased.size(), 6U) << i;
+    }
+    EXPECT_EQ(leased.size(), 6U) << "and nothing leaks";
+    EXPECT_EQ(running(), 6U);
+    EXPECT_EQ(node(2).flow.leases().guests(1), 0U);
+  }
+};
+
+TEST_F(AdoptionInDoubt, WhatHappenedUnheardIsKept) {
+  node(2).loses_answers = true;
+  outlive();
+}
+
+TEST_F(AdoptionInDoubt, WhatDidNotHappenIsAskedForAgain) {
+  node(2).is_late = true;
+  for (int i = 0; i < 200 && !node(2).late; ++i) pass(50ms);
+  ASSERT_TRUE(node(2).late);
+  node(2).is_late = false;
+  outlive();
+}
+
+TEST_F(AdoptionInDoubt, AfterTheNextRenewalItHappensNoMore) {
+  node(2).is_late = true;
+  for (int i = 0; i < 200 && !node(2).late; ++i) pass(50ms);
+  ASSERT_TRUE(node(2).late);
+  node(2).is_late = false;
+  pass(300ms);
+  node(2).late();
+  outlive();
+}
+
+TEST_F(AdoptionInDoubt, WhoLeavesBeforeItIsSettledKeepsWhatMayHaveCome) {
+  node(2).loses_answers = true;
+  for (int i = 0; i < 200 && node(2).events.failures() == 0; ++i) pass(50ms);
+  ASSERT_GT(node(2).events.failures(), 0);
+  ASSERT_TRUE(node(2).keeper.leave(now));
+  nodes.erase(2);
+  node(3).waiting = 6;
+  for (int i = 0; i < 20; ++i) {
+    pass_and_look(500ms);
+    lease(3, 6);
+    ASSERT_LE(leased.size(), 6U) << i;
+  }
+}
+
 TEST_F(LeasesInACluster, ANodeThatLeavesKeepsPermitsForItsLeasesOnly) {
   node(1).waiting = 6;
   pass(2s);

@@ -34,11 +34,13 @@ class PermitsTest : public ::testing::Test {
       keeper.set_catalog(test.catalog());
     }
     MonoTime now() const override { return test.now; }
-    Fate before(const FakeCall&) override {
+    bool is_hit(const FakeCall& call) const { return faulty_verb.empty() || call.verb == faulty_verb; }
+    Fate before(const FakeCall& call) override {
+      if (!is_hit(call)) return Fate::happens;
       return is_cut_off ? Fate::unavailable : is_late ? Fate::late : Fate::happens;
     }
     void working(const FakeCall&) override {}
-    bool after(const FakeCall&) override { return !loses_answers; }
+    bool after(const FakeCall& call) override { return !loses_answers || !is_hit(call); }
     void keep(std::function<void()> effect) override { late = std::move(effect); }
     std::size_t take(std::size_t n) { return flow.take(test.type, n, Pace::fresh, test.now).n; }
     std::size_t used() { return flow.used(test.type.type_id); }
@@ -49,6 +51,7 @@ class PermitsTest : public ::testing::Test {
     } waker;
     PermitsTest& test;
     std::size_t waiting = 0;
+    std::string_view faulty_verb;  // that is hit; empty: all are
     bool is_cut_off = false, is_late = false, loses_answers = false;
     std::function<void()> late;
     EventLog events;

@@ -17,7 +17,11 @@ class Pull : public StageBench {
     know_time();
     claimer_.emplace(shared(), store, 42);
   }
-  MonoTime step() { return claimer_->step(now); }
+  // To the answers of the consumers for whom it claims something.
+  MonoTime step() {
+    const MonoTime next = claimer_->step(now);
+    return claimer_->has_answers() ? claimer_->step(now) : next;
+  }
   std::size_t running() { return shared().gate.running(); }
 
   void ask(int consumer, TypeId type, std::size_t max, Duration wait = 10s, Duration ttr = 30s) {
@@ -119,6 +123,22 @@ TEST_F(Pull, WhatWasWonForSomebodyWhoIsGoneGoesBack) {
   step();
   EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{8, {2}}}));
   EXPECT_EQ(running(), 1U) << "until it is written";
+  EXPECT_EQ(given_back(), 1U);
+}
+
+TEST_F(Pull, WhatWasWonTooLateGoesBackAndItsConsumerWaitsOn) {
+  push_due({{1, 1, kStart}, {2, 1, kStart}});
+  ask(7, 1, 1, 10s, /*ttr=*/2s);
+  ask(8, 1, 1, 10s, /*ttr=*/60s);
+  store.on_claim = [this](auto jobs, auto, auto&) {
+    now += 3s;  // so long was the answer on its way
+    std::vector<ClaimedJob> out;
+    for (const JobId id : jobs) out.push_back(claimed(id, 1));
+    return out;
+  };
+  step();
+  EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{8, {2}}}));
+  EXPECT_EQ(shared().polls.demand(1), 1U);
   EXPECT_EQ(given_back(), 1U);
 }
 

@@ -1,0 +1,57 @@
+// The consumers of pull types in a simulated cluster: they lease, take their time, acknowledge, extend, give back,
+// forget and come too late.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulation/sim_node.h"
+
+namespace tocsin {
+
+struct ConsumerHabits {
+  double forgets = 0.1;   // never answers
+  double is_late = 0.15;  // answers after the end of the lease
+  double fails = 0.2;     // nack
+  double extends = 0.3;   // half way
+  double hangs_up = 0.1;  // before its answer comes
+  double wanders = 0.2;   // speaks to another node than before
+  Duration longest_work = std::chrono::seconds(3);
+};
+
+// Thread: owner only.
+class Consumers {
+ public:
+  // `types`: pull types; there is at least one.
+  Consumers(SimContext& world, std::vector<SimNode*> nodes, std::vector<const BizType*> types)
+      : world_(world), nodes_(std::move(nodes)), types_(std::move(types)) {}
+
+  // `n` consumers, to the end of the world.
+  void begin(int n);
+  void set_habits(const ConsumerHabits& habits) { habits_ = habits; }
+
+ private:
+  struct Request;
+
+  void live(std::size_t number);
+  std::shared_ptr<Request> ask(Scheduler::FiberId asker, SimNode& node, const BizType& type);
+  void work(int session, SimNode& node, const ClaimedJob& claimed);
+  void extend(int session, SimNode& node, const ClaimedJob& claimed);
+  void settle(int session, SimNode& node, const ClaimedJob& claimed, const Outcome& outcome);
+  // Calls `work` with a session to the job's database; its answer is nobody's when a standby has taken over meanwhile.
+  template <class Work>
+  auto call(int session, JobId job, Work work);
+  SimNode* any_node();
+  bool chance(double p) { return world_.random.unit() < p; }
+  Duration up_to(Duration most) { return Duration(world_.random.below(static_cast<std::uint64_t>(most.count()) + 1)); }
+
+  SimContext& world_;
+  const std::vector<SimNode*> nodes_;
+  const std::vector<const BizType*> types_;
+  ConsumerHabits habits_;
+  std::vector<Scheduler::FiberId> fibers_;
+};
+
+}  // namespace tocsin
