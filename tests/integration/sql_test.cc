@@ -93,7 +93,7 @@ TEST_F(Sql, AKeyHeldByAnOpenTransactionDelaysNoOtherCreate) {
   std::vector<std::thread> callers;  // more than there are writers
   for (int i = 0; i < 3; ++i) {
     callers.emplace_back([&] {
-      EXPECT_EQ(rest().post("/v1/jobs", with_key("held")).status, 503);
+      EXPECT_EQ(Rest(node().port()).post("/v1/jobs", with_key("held")).status, 503);
       ++answered;
     });
   }
