@@ -20,10 +20,8 @@ constexpr auto kNodesHear = std::chrono::seconds(30);  // many heartbeats
 constexpr auto kSign = kThawLease / 4;
 constexpr auto kStalled = std::chrono::seconds(10);  // PostgreSQL tries again every five
 
-SessionConfig session_of(const OpenDatabase& database, std::optional<Shard> shard) {
-  SessionConfig session;
-  session.url = database.url;
-  session.application = "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : "");
+SessionConfig move_session(const OpenDatabase& database, std::optional<Shard> shard) {
+  SessionConfig session = session_of(database, "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : ""));
   session.has_pinned_plans = false;
   session.statement_timeout_ms = 60'000;  // what may take longer says so itself
   return session;
@@ -42,7 +40,7 @@ Error about(const std::string& database, const Error& error) {
 }  // namespace
 
 ShardMover::End::End(const OpenDatabase& of, std::optional<Shard> shard)
-    : database(of), session(session_of(of, shard)), store(session), copy(session) {}
+    : database(of), session(move_session(of, shard)), store(session), copy(session) {}
 
 ShardMover::ShardMover(const std::vector<OpenDatabase>& databases, MoveOptions options, OnStep on_step)
     : options_(std::move(options)), on_step_(std::move(on_step)), databases_(databases) {
