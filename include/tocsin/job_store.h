@@ -112,12 +112,13 @@ class JobStore {
   // Reads; locks and changes nothing.
   virtual Result<ScanReply> scan(std::span<const ScanRange> ranges) = 0;
 
-  // Claims those of `jobs` that are due by the database's clock: live, fire_at passed, attempts left (a running row
-  // whose lease has ended is due again; that expiry joins its errors). Sets status running, attempts + 1, a fresh
-  // token, fire_at = now + ttr. Rows locked by others are skipped. Returns the jobs won, in any order, without biz_type
-  // and lease_deadline; each once, though `jobs` may name it twice. REQUIRES: ttr.size() == jobs.size(), at most 10,000
-  // jobs.
-  virtual Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+  // Claims those of `jobs` that are due by the database's clock: live, of that type, fire_at passed, attempts left (a
+  // running row whose lease has ended is due again; that expiry joins its errors). Of another type is another job: ids
+  // are drawn again after a failover that lost more than a sequence writes ahead. Sets status running, attempts + 1, a
+  // fresh token, fire_at = now + ttr. Rows locked by others are skipped. Returns the jobs won, in any order, without
+  // biz_type and lease_deadline; each once, though `jobs` may name it twice. REQUIRES: ttr.size() == jobs.size(), at
+  // most 10,000 jobs.
+  virtual Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                                 const ClaimTicket& ticket) = 0;
 
   // The same for the oldest due rows of a lane with fire_at in the span: the backlog, claimed straight from the table.
@@ -133,7 +134,7 @@ class JobStore {
 
   // Claims, counts the attempt and finishes as done in one statement: for types whose handler does nothing. Same
   // conditions as claim.
-  virtual Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) = 0;
+  virtual Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) = 0;
   virtual Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) = 0;
 
   // Writes outcomes, guarded by (job_id, token); one reply per request, in order. Safe to repeat: what was applied is

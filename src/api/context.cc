@@ -61,7 +61,11 @@ Problem ApiContext::problem_of(const Error& error, Place place) const {
     case ErrorCode::invalid:
       return {400, error.message, error.field};
     case ErrorCode::conflict:
-      if (error.field == kElsewhere) return {503, "The shard is moving to another database: " + error.message, "", 1};
+      if (error.field == kElsewhere)
+        return {
+            503,
+            "The job's shard is moving to another database: repeat the request after a second (" + error.message + ").",
+            "", 1};
       return {503, "Somebody else holds what this needs: " + error.message, "", 1};
     case ErrorCode::unavailable:
       return {503, "The database " + backend.database_title(place) + " is not available: " + error.message, "", 1};

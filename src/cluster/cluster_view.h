@@ -1,11 +1,14 @@
 // What this node knows of its cluster: written by the heartbeat, read by everybody.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/latest.h"
+#include "core/shard_assignment.h"
 #include "tocsin/member_store.h"
 
 namespace tocsin {
@@ -32,17 +35,29 @@ struct ClusterConfig {
   Duration long_silence() const { return timeout / 2; }
   // So long without a heartbeat it has missed one: it keeps its shards and is given none.
   Duration hesitation() const { return timeout * 3 / 10; }
+  // Who has scanned a database so lately reaches it: every second a scan, and with the next heartbeat the others know.
+  Duration reached_lately() const { return interval() + 2 * kScanInterval; }
+  // So long without a scan, and its shards there are for others. When nobody reaches it the last ones to scan it are
+  // not taken for the only ones who do: they are no longer "lately" by then.
+  Duration out_of_reach() const { return std::max(timeout, reached_lately() + 2 * kScanInterval); }
+  // So long it reaches a database before it gets shards there: the second after it did not, that a wire which comes and
+  // goes moves nothing to and fro.
+  Duration steady() const { return 3 * interval(); }
+  Duration steady_again() const { return 2 * timeout; }
   // It stops by itself a little before the others act on its silence.
   Duration trust() const { return patience() - timeout / 10; }
+
+  static constexpr Duration kScanInterval = std::chrono::seconds(1);  // as EngineConfig's
 };
 
 // A member as this node has watched it, by its own monotonic clock: a step of the database's clock kills nobody, and
 // silence counts only while this node could hear.
 struct SeenMember {
   Member member;
-  Duration silent_for{0};  // since its heartbeat was seen to change
-  Duration steady_for{0};  // since it joined, or was last silent for long
-  bool is_heard = false;   // its heartbeat was seen to change: before that it may have been dead for an hour
+  Duration silent_for{0};           // since its heartbeat was seen to change
+  Duration steady_for{0};           // since it joined, or was last silent for long
+  bool is_heard = false;            // its heartbeat was seen to change: before that it may have been dead for an hour
+  std::map<Place, Reach> troubles;  // as Peer's
 };
 
 struct ClusterView {

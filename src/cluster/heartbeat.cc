@@ -52,11 +52,14 @@ ClusterView Heartbeat::take(BeatReply reply) {
   ClusterView view;
   view.answered = reply.answered;
   view.map = reply.map ? *std::move(reply.map) : known ? known->map : ShardMap{};
+  std::vector<Place> places = view.map.places;
+  std::ranges::sort(places);
+  places.erase(std::unique(places.begin(), places.end()), places.end());
   std::map<NodeId, Seen> seen;
   for (Member& member : reply.members) {
     Seen& now = seen[member.id];
     const auto before = seen_.find(member.id);
-    now = before == seen_.end() ? Seen{member.heartbeat_at, reply.answered, reply.answered, member.id == config_.id}
+    now = before == seen_.end() ? Seen{member.heartbeat_at, reply.answered, reply.answered, member.id == config_.id, {}}
                                 : before->second;
     if (now.heartbeat_at != member.heartbeat_at) {
       // Who comes back from a long silence is as good as new.
@@ -69,11 +72,37 @@ ClusterView Heartbeat::take(BeatReply reply) {
     // Look again as soon as the silence of this one is long enough.
     const MonoTime dead_at = now.changed + config_.patience_with(member.is_connected, now.is_heard);
     if (dead_at > reply.answered) next_ = std::min(next_, dead_at);
-    view.members.push_back(
-        {std::move(member), reply.answered - now.changed, reply.answered - now.steady_since, now.is_heard});
+    auto troubles = troubles_of(member, places, reply.answered, now.reach);
+    view.members.push_back({std::move(member), reply.answered - now.changed, reply.answered - now.steady_since,
+                            now.is_heard, std::move(troubles)});
   }
   seen_ = std::move(seen);
   return view;
+}
+
+// By what it told of its scans. Home is reached by who is heard at all.
+std::map<Place, Reach> Heartbeat::troubles_of(const Member& member, const std::vector<Place>& places, MonoTime now,
+                                              std::map<Place, SeenReach>& seen) const {
+  std::map<Place, Reach> troubles;
+  if (member.scanned.empty()) return troubles;  // an older version tells nothing
+  for (const Place place : places) {
+    if (place == 0) continue;
+    const auto told = std::ranges::find(member.scanned, place, &ScannedPlace::place);
+    const auto age = told == member.scanned.end() ? std::nullopt : told->age;
+    const bool is_reached = age && *age < config_.reached_lately();
+    const auto [known, is_new] = seen.try_emplace(place, SeenReach{is_reached, false, now});
+    SeenReach& reach = known->second;
+    if (reach.is_reached != is_reached) reach = {is_reached, reach.was_lost, now};
+    // Its silence is another matter. One that was never scanned was perhaps not met yet.
+    const Duration unscanned = age ? *age - member.heartbeat_age : now - reach.since;
+    if (!is_reached && unscanned >= config_.out_of_reach()) {
+      reach.was_lost = true;
+      troubles[place] = Reach::out_of_reach;
+    } else if (!is_reached || now - reach.since < (reach.was_lost ? config_.steady_again() : config_.steady())) {
+      troubles[place] = Reach::unsteady;
+    }
+  }
+  return troubles;
 }
 
 }  // namespace tocsin

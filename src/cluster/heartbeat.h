@@ -36,14 +36,22 @@ class Heartbeat final : public Stage {
   void drain();
 
  private:
+  struct SeenReach {
+    bool is_reached = false;  // lately
+    bool was_lost = false;
+    MonoTime since{};
+  };
   struct Seen {
     WallTime heartbeat_at{};
     MonoTime changed{};  // when it was seen to change
     MonoTime steady_since{};
     bool is_heard = false;
+    std::map<Place, SeenReach> reach;
   };
 
   ClusterView take(BeatReply reply);
+  std::map<Place, Reach> troubles_of(const Member& member, const std::vector<Place>& places, MonoTime now,
+                                     std::map<Place, SeenReach>& seen) const;
 
   const ClusterConfig config_;
   MemberStore& store_;

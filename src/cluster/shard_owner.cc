@@ -19,7 +19,7 @@ MonoTime ShardOwner::step(MonoTime) {
 
   std::vector<NodeId> before = view->map.owners;
   before.resize(static_cast<std::size_t>(config_.shards));
-  const auto after = assign_shards(before, peers(*view));
+  const auto after = assign_shards(before, peers(*view), view->map.places);
   if (after == view->map.owners) return kWhenWoken;
   const auto replaced = store_.replace_map(view->map.version, after);
   // Refused, or in doubt: the next heartbeat reads what became of it.
@@ -32,13 +32,13 @@ MonoTime ShardOwner::step(MonoTime) {
 
 std::vector<Peer> ShardOwner::peers(const ClusterView& view) const {
   std::vector<Peer> peers;
-  for (const auto& [member, silent_for, steady_for, is_heard] : view.members) {
+  for (const auto& [member, silent_for, steady_for, is_heard, troubles] : view.members) {
     if (member.is_draining) continue;
     if (silent_for >= config_.patience_with(member.is_connected, is_heard)) continue;
     const Standing standing = !is_heard || silent_for >= config_.hesitation() ? Standing::keeps
                               : steady_for < config_.timeout                  ? Standing::newcomer
                                                                               : Standing::shares;
-    peers.push_back({member.id, standing});
+    peers.push_back({member.id, standing, troubles});
   }
   return peers;
 }

@@ -8,44 +8,120 @@ namespace {
 
 // A peer and what it has; the order of shards decides which one moves.
 struct Holding {
-  NodeId id = 0;
-  Standing standing = Standing::shares;
+  const Peer* peer = nullptr;
   std::vector<std::size_t> shards;
+
+  bool reaches(Place place) const {
+    const auto trouble = peer->troubles.find(place);
+    return trouble == peer->troubles.end() || trouble->second != Reach::out_of_reach;
+  }
+  bool may_get(Place place) const { return !peer->troubles.contains(place); }
 };
+
+using Holdings = std::vector<Holding*>;
 
 bool has_fewer(const Holding* a, const Holding* b) { return a->shards.size() < b->shards.size(); }
 
+class Assignment {
+ public:
+  Assignment(std::vector<NodeId> owners, const std::vector<Peer>& peers, const std::vector<Place>& places)
+      : owners_(std::move(owners)), places_{0, {}, places} {
+    for (const Peer& peer : peers) {
+      Holding& holding = holdings_[peer.id];
+      holding.peer = &peer;
+    }
+    for (auto& [id, holding] : holdings_) {
+      if (holding.peer->standing != Standing::keeps) gaining_.push_back(&holding);
+      if (holding.peer->standing == Standing::shares) sharing_.push_back(&holding);
+    }
+  }
+
+  std::vector<NodeId> run() {
+    if (gaining_.empty()) return owners_;
+    for (const std::size_t shard : take_orphans()) {
+      const Holdings some = takers(shard);
+      give(shard, **std::ranges::min_element(some, has_fewer));
+    }
+    while (balance_one()) {
+    }
+    return std::move(owners_);
+  }
+
+ private:
+  Place place_of(std::size_t shard) const { return places_.place_of(static_cast<Shard>(shard)); }
+
+  void give(std::size_t shard, Holding& to) {
+    owners_[shard] = to.peer->id;
+    to.shards.push_back(shard);
+  }
+
+  // Who may get a shard of this database; empty where nobody reaches it steadily.
+  const Holdings& reaching(Place place) {
+    auto [known, is_new] = reaching_.try_emplace(place);
+    if (is_new)
+      std::ranges::copy_if(gaining_, std::back_inserter(known->second), [&](auto* h) { return h->may_get(place); });
+    return known->second;
+  }
+  // Never empty: where nobody does, those that may soon, or else all.
+  Holdings takers(std::size_t shard) {
+    const Place place = place_of(shard);
+    if (const Holdings& steady = reaching(place); !steady.empty()) return steady;
+    Holdings some;
+    std::ranges::copy_if(gaining_, std::back_inserter(some), [&](auto* h) { return h->reaches(place); });
+    return some.empty() ? gaining_ : some;
+  }
+
+  // In the order of shards: those that nobody scans, and those that others could scan and their owner cannot.
+  std::vector<std::size_t> take_orphans() {
+    std::vector<std::size_t> orphans;
+    for (std::size_t shard = 0; shard < owners_.size(); ++shard) {
+      const auto holder = holdings_.find(owners_[shard]);
+      const bool is_kept =
+          holder != holdings_.end() && (holder->second.reaches(place_of(shard)) || reaching(place_of(shard)).empty());
+      (is_kept ? holder->second.shards : orphans).push_back(shard);
+    }
+    return orphans;
+  }
+
+  bool balance_one() {
+    if (sharing_.size() < 2) return false;
+    const auto [least, most] = std::ranges::minmax_element(sharing_, has_fewer);
+    if ((*most)->shards.size() - (*least)->shards.size() <= 1) return false;
+    if (move_one(**most, **least)) return true;
+    // What the fullest has is out of the emptiest one's reach: others, in the order of what they have.
+    Holdings by_size = sharing_;
+    std::ranges::stable_sort(by_size, has_fewer);
+    for (auto from = by_size.rbegin(); from != by_size.rend(); ++from)
+      for (Holding* const to : by_size) {
+        if ((*from)->shards.size() < to->shards.size() + 2) break;
+        if (move_one(**from, *to)) return true;
+      }
+    return false;
+  }
+
+  // The last one that may move.
+  bool move_one(Holding& from, Holding& to) {
+    const auto last = std::find_if(from.shards.rbegin(), from.shards.rend(),
+                                   [&](std::size_t shard) { return to.may_get(place_of(shard)); });
+    if (last == from.shards.rend()) return false;
+    const std::size_t shard = *last;
+    from.shards.erase(std::next(last).base());
+    give(shard, to);
+    return true;
+  }
+
+  std::vector<NodeId> owners_;
+  const ShardMap places_;
+  std::map<NodeId, Holding> holdings_;  // by id: equals are told apart by it
+  Holdings gaining_, sharing_;
+  std::map<Place, Holdings> reaching_;
+};
+
 }  // namespace
 
-std::vector<NodeId> assign_shards(std::vector<NodeId> owners, const std::vector<Peer>& peers) {
-  std::map<NodeId, Holding> holdings;  // by id: equals are told apart by it
-  for (const Peer& peer : peers) holdings[peer.id] = {peer.id, peer.standing, {}};
-  std::vector<Holding*> gaining, sharing;
-  for (auto& [id, holding] : holdings) {
-    if (holding.standing != Standing::keeps) gaining.push_back(&holding);
-    if (holding.standing == Standing::shares) sharing.push_back(&holding);
-  }
-  if (gaining.empty()) return owners;
-
-  std::vector<std::size_t> orphans;
-  for (std::size_t shard = 0; shard < owners.size(); ++shard) {
-    const auto holder = holdings.find(owners[shard]);
-    (holder == holdings.end() ? orphans : holder->second.shards).push_back(shard);
-  }
-  const auto give = [&](std::size_t shard, Holding& to) {
-    owners[shard] = to.id;
-    to.shards.push_back(shard);
-  };
-  for (const std::size_t shard : orphans) give(shard, **std::ranges::min_element(gaining, has_fewer));
-
-  while (sharing.size() > 1) {
-    const auto [least, most] = std::ranges::minmax_element(sharing, has_fewer);
-    if ((*most)->shards.size() - (*least)->shards.size() <= 1) break;
-    const std::size_t shard = (*most)->shards.back();
-    (*most)->shards.pop_back();
-    give(shard, **least);
-  }
-  return owners;
+std::vector<NodeId> assign_shards(std::vector<NodeId> owners, const std::vector<Peer>& peers,
+                                  const std::vector<Place>& places) {
+  return Assignment(std::move(owners), peers, places).run();
 }
 
 }  // namespace tocsin

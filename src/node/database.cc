@@ -72,7 +72,9 @@ void Database::write_cancels(PgJobDesk& desk, std::vector<Cancel> items) {
 }
 
 Housekeeping::Callbacks Database::callbacks(Hooks hooks) {
-  return {std::move(hooks.check), [this] { open(); },
+  return {std::move(hooks.check),
+          [this] { open(); },
+          [this](const Error& why) { close(why); },
           [this, reload = std::move(hooks.reload_types)](TypeStore& store) { return reload(*this, store); },
           [this] { last_answer_ = clock_.now().time_since_epoch().count(); },
           [this](const Error& error) { note_failure(error); }};
@@ -122,11 +124,22 @@ void Database::stop() {
 
 void Database::open() {
   std::lock_guard lock(mutex_);
-  is_open_ = true;
+  mirrored_.clear();  // an older state of it may have come back
+  if (std::exchange(is_open_, true)) return;
   engine_.engine().set_all_shards(all_);
   engine_.engine().set_shards(mine_);
-  if (!config_.is_answering)
+  if (!config_.is_answering || is_refused_)
     spdlog::info("database {}: answers; this node scans {} shards there", title(), mine_.size());
+  is_refused_ = false;
+}
+
+// Sessions refuse it by themselves, but for those that a pooler keeps.
+void Database::close(const Error& why) {
+  std::lock_guard lock(mutex_);
+  if (!std::exchange(is_refused_, true)) spdlog::error("database {}: {}", title(), why.message);
+  is_open_ = false;
+  engine_.engine().set_all_shards({});
+  engine_.engine().set_shards({});
 }
 
 void Database::note_failure(const Error& error) {

@@ -1,7 +1,7 @@
 // One database of this node: its engine, the threads that serve requests with it, and its housekeeping.
 //
-// A database other than home may be away when the node starts, or be the wrong one: until it has answered and was found
-// to be the right one, it scans nothing and takes no job, and why() says what is the matter.
+// A database other than home may be away when the node starts, and any may be the wrong one, also later: until it has
+// answered and was found to be the right one, it scans nothing and takes no job, and why() says what is the matter.
 #pragma once
 
 #include <atomic>
@@ -55,7 +55,7 @@ class Database {
  public:
   struct Hooks {
     HandlerFinder find_handler;
-    std::function<Status(Session&)> check;  // as Housekeeping's
+    std::function<Status()> check;  // as Housekeeping's
     std::function<Status(Database&, TypeStore&)> reload_types;
     std::function<void()> members_changed;
   };
@@ -113,6 +113,7 @@ class Database {
   Housekeeping::Callbacks callbacks(Hooks hooks);
   void note_failure(const Error& error);
   void open();
+  void close(const Error& why);
 
   const DatabaseConfig config_;
   const Clock& clock_;
@@ -121,6 +122,7 @@ class Database {
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   bool is_open_ = false;
+  bool is_refused_ = false;  // another one answers at its address
   Error trouble_{ErrorCode::unavailable, "has not answered yet", ""};
   std::vector<Shard> mine_, all_;
   Versions mirrored_;

@@ -12,6 +12,8 @@ namespace {
 constexpr auto kRound = std::chrono::seconds(1);
 constexpr auto kSlowRound = std::chrono::minutes(10);
 constexpr auto kSlowRetry = std::chrono::minutes(1);
+constexpr auto kCheck = std::chrono::seconds(30);       // settings change without a new connection
+constexpr auto kPooledCheck = std::chrono::seconds(3);  // and behind a pooler the server does
 
 }  // namespace
 
@@ -27,11 +29,25 @@ Status Housekeeping::start() {
 
 // Only what the first finish needs may keep a node from starting; the rest can wait for a better moment.
 Status Housekeeping::prepare() {
-  if (auto done = callbacks_.check(session_); !done) return done;
+  if (auto done = callbacks_.check(); !done) {
+    is_prepared_ = false;
+    if (done.error().code == ErrorCode::invalid) callbacks_.refused(done.error());
+    return done;
+  }
+  is_check_wanted_ = false;
+  checked_at_ = clock_.now();
+  if (is_prepared_ && session_.connections() == prepared_connection_) return Unit{};
   if (auto done = PgMaintenance(session_).prepare_history(); !done) return done;
   is_prepared_ = true;
+  prepared_connection_ = session_.connections();
   callbacks_.checked();
   return Unit{};
+}
+
+// A new connection: another server may have taken its place, with other settings, and an older state.
+bool Housekeeping::is_check_due() const {
+  return is_check_wanted_ || session_.connections() != prepared_connection_ ||
+         clock_.now() - checked_at_ >= (session_.is_pooled() ? kPooledCheck : kCheck);
 }
 
 void Housekeeping::start_later() {
@@ -65,10 +81,13 @@ void Housekeeping::run() {
     // Without a word from the registry it is read every few seconds all the same: notifications can be lost.
     const bool reload = std::exchange(is_reload_wanted_, false) || ++rounds % 3 == 0;
     lock.unlock();
-    Status done = is_prepared_ ? Unit{} : prepare();
+    Status done = is_check_due() ? prepare() : Unit{};
     if (done) done = round(reload);
     if (done && clock_.now() >= next_slow_round_) done = slow_round();
-    if (!done) callbacks_.failed(done.error());
+    if (!done) {
+      is_check_wanted_ = true;
+      callbacks_.failed(done.error());
+    }
     lock.lock();
   }
 }

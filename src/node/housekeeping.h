@@ -1,4 +1,5 @@
-// What a node does beside firing jobs: types, counts, history tables, retention.
+// What a node does beside firing jobs: types, counts, history tables, retention; and whether the database is the right
+// one, at the first meeting and whenever it may have changed.
 #pragma once
 
 #include <condition_variable>
@@ -24,8 +25,9 @@ struct HousekeepingConfig {
 class Housekeeping {
  public:
   struct Callbacks {
-    std::function<Status(Session&)> check;           // whether this is the right database; asked until it is
-    std::function<void()> checked;                   // it is, and ready for the first finish
+    std::function<Status()> check;                   // Error invalid: it is not the right database
+    std::function<void()> checked;                   // it is, and ready for the first finish; also when it was before
+    std::function<void(const Error&)> refused;       // it is not, or not any more
     std::function<Status(TypeStore&)> reload_types;  // to read the registry with, or to mirror it
     std::function<void()> answered;                  // the database answered
     std::function<void(const Error&)> failed;
@@ -43,6 +45,7 @@ class Housekeeping {
  private:
   void run();
   Status prepare();
+  bool is_check_due() const;
   Status round(bool reload);
   Status slow_round();
 
@@ -56,6 +59,9 @@ class Housekeeping {
   bool is_stopping_ = false;
   bool is_folding_ = true;  // the last round found counts to fold
   bool is_prepared_ = false;
+  bool is_check_wanted_ = true;
+  MonoTime checked_at_{};
+  std::uint64_t prepared_connection_ = 0;
   MonoTime next_slow_round_{};
   std::thread thread_;
 };

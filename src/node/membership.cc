@@ -3,10 +3,8 @@
 namespace tocsin {
 namespace {
 
-SessionConfig session_of(const OpenDatabase& home) {
-  SessionConfig session;
-  session.url = home.url;
-  session.application = "tocsin membership";
+SessionConfig membership_session(const OpenDatabase& home) {
+  SessionConfig session = session_of(home, "tocsin membership");
   session.has_pinned_plans = false;  // tiny tables
   return session;
 }
@@ -17,8 +15,8 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
                        EventSink& events, Hooks hooks)
     : config_(config),
       events_(events),
-      heartbeat_session_(session_of(databases.front())),
-      owner_session_(session_of(databases.front())),
+      heartbeat_session_(membership_session(databases.front())),
+      owner_session_(membership_session(databases.front())),
       heartbeat_store_(heartbeat_session_, clock),
       owner_store_(owner_session_, clock),
       heartbeat_(config, heartbeat_store_, view_, events,

@@ -7,10 +7,8 @@ namespace {
 
 constexpr Duration kLook = std::chrono::seconds(1);
 
-SessionConfig session_of(const OpenDatabase& database) {
-  SessionConfig session;
-  session.url = database.url;
-  session.application = "tocsin moves";
+SessionConfig watch_session(const OpenDatabase& database) {
+  SessionConfig session = session_of(database, "tocsin moves");
   session.has_pinned_plans = false;  // tiny tables
   return session;
 }
@@ -19,7 +17,7 @@ SessionConfig session_of(const OpenDatabase& database) {
 
 MoveWatch::MoveWatch(const std::vector<OpenDatabase>& databases, const Clock& clock, EventSink& events)
     : clock_(clock), events_(events) {
-  for (const OpenDatabase& each : databases) sessions_.try_emplace(each.place, session_of(each));
+  for (const OpenDatabase& each : databases) sessions_.try_emplace(each.place, watch_session(each));
 }
 
 MonoTime MoveWatch::step(MonoTime now) {

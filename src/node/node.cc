@@ -20,6 +20,7 @@
 #include "delivery/webhook.h"
 #include "node/brokers.h"
 #include "node/database.h"
+#include "node/database_check.h"
 #include "node/entry_consumer.h"
 #include "node/gauges.h"
 #include "node/log.h"
@@ -218,20 +219,16 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.address = open.address;
   config.is_alone = n == 1;
   config.is_answering = open.is_answering;
-  config.session.url = open.url;
+  config.session = session_of(open, "tocsin");
   config.shards = open_.shards;
   config.db_pool = part(config_.db_pool, 1);
   config.retain_days = config_.retain_days;
-  config.engine.session = config.session;
-  config.engine.session.application = "tocsin engine";
+  config.engine.session = session_of(open, "tocsin engine");
   config.engine.claimers = part(config_.claimers, 1);
   config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
   config.engine.others = {open.place, {}, [this](Shard shard) { return backend_->place_of(shard); }};
   for (const OpenDatabase& other : open_.databases) {
-    if (other.place == open.place) continue;
-    SessionConfig& session = config.engine.others.sessions[other.place];
-    session = config.engine.session;
-    session.url = other.url;
+    if (other.place != open.place) config.engine.others.sessions[other.place] = session_of(other, "tocsin engine");
   }
   if (n > 1) config.engine.on_outbox = [this, place = open.place] { relay_->wake(place); };
   EngineConfig& engine = config.engine.engine;
@@ -240,28 +237,17 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.capacity = part(config_.queue_capacity, std::size_t{1});
   engine.max_running = part(engine.max_running, std::size_t{64});
   engine.max_running_per_type = part(engine.max_running_per_type, std::size_t{32});
-  const auto check = [this, place = open.place](Session& session) -> Status {
-    if (place != 0) {
-      // Shards may have moved since the start.
-      SessionConfig home_config = session.config();
-      home_config.url = open_.databases.front().url;
-      Session home(home_config);
-      const auto registry = read_registry(home);
-      auto fits = check_database(session, registry ? *registry : open_.registry, place, open_.shards);
-      if (!fits) return fits;
-    }
-    if (const auto warnings = server_warnings(session.config())) backend_->warn_of(place, *warnings);
-    return Unit{};
-  };
+  const auto check = std::make_shared<DatabaseCheck>(
+      open_, open, [this, place = open.place](const auto& warnings) { backend_->warn_of(place, warnings); });
   const auto reload = [this](Database& database, TypeStore& store) {
     return database.is_home() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
   };
   const auto members_changed = [this] {
     if (membership_) membership_->request();
   };
-  return std::make_unique<Database>(
-      std::move(config), process_clock, metrics_, polls_,
-      Database::Hooks{[this](const BizType& type) { return handlers_->find(type); }, check, reload, members_changed});
+  return std::make_unique<Database>(std::move(config), process_clock, metrics_, polls_,
+                                    Database::Hooks{[this](const BizType& type) { return handlers_->find(type); },
+                                                    [check] { return check->run(); }, reload, members_changed});
 }
 
 void Node::Impl::make_handlers(const AddressGuard& guard) {
@@ -288,9 +274,7 @@ FunctionDatabases Node::Impl::function_databases() const {
   std::map<Place, int> numbers;
   for (const OpenDatabase& each : open_.databases) {
     numbers.emplace(each.place, static_cast<int>(sessions.size()));
-    SessionConfig& session = sessions.emplace_back();
-    session.url = each.url;
-    session.application = "tocsin functions";
+    sessions.push_back(session_of(each, "tocsin functions"));
   }
   FunctionDatabases functions;
   functions.count = static_cast<int>(sessions.size());
@@ -352,8 +336,7 @@ void Node::Impl::make_relay() {
   for (std::size_t i = 0; i < databases_.size(); ++i) {
     Database& database = *databases_[i];
     at[database.place()] = &database;
-    RelayDatabase& each = databases.emplace_back(RelayDatabase{database.place(), database.name(), {}});
-    each.session.url = open_.databases[i].url;
+    databases.push_back({database.place(), database.name(), session_of(open_.databases[i], "tocsin")});
   }
   RelayHooks hooks;
   hooks.time_at_least = [at](Place place) -> std::optional<WallTime> {
@@ -374,9 +357,7 @@ void Node::Impl::make_permits() {
   config.node = id_;
   config.ttl = config_.heartbeat_timeout;
   const auto waiting = [this](TypeId type) { return backend_->waiting(type); };
-  SessionConfig session;  // home
-  session.url = open_.databases.front().url;
-  session.application = "tocsin permits";
+  const SessionConfig session = session_of(open_.databases.front(), "tocsin permits");
   permits_ = std::make_unique<Permits>(config, session, process_clock, metrics_, waiting,
                                        [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
 }

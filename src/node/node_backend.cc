@@ -287,12 +287,14 @@ void NodeBackend::check_map(Readiness& out) const {
 
 void NodeBackend::warn_of(Place place, const std::vector<std::string>& warnings) {
   std::lock_guard lock(warnings_mutex_);
-  for (const std::string& warning : warnings) {
-    const std::string text = "database " + database_name(place) + ": " + warning;
-    if (std::ranges::find(warnings_, text) != warnings_.end()) continue;
-    spdlog::warn("{}", text);
-    warnings_.push_back(text);
-  }
+  auto& known = warnings_[place];
+  for (const std::string& warning : warnings)
+    if (std::ranges::find(known, warning) == known.end())
+      spdlog::warn("database {}: {}", database_name(place), warning);
+  for (const std::string& warning : known)
+    if (std::ranges::find(warnings, warning) == warnings.end())
+      spdlog::info("database {}: no longer true: {}", database_name(place), warning);
+  known = warnings;
 }
 
 Readiness NodeBackend::readiness() const {
@@ -320,7 +322,9 @@ Readiness NodeBackend::readiness() const {
   out.checks.emplace_back("notifications",
                           is_listening ? "ok" : "not listening: jobs created elsewhere may be up to a second late");
   std::lock_guard lock(warnings_mutex_);
-  out.warnings = warnings_;
+  for (const auto& [place, warnings] : warnings_)
+    for (const std::string& warning : warnings)
+      out.warnings.push_back("database " + database_name(place) + ": " + warning);
   return out;
 }
 

@@ -48,7 +48,7 @@ class NodeBackend final : public Backend {
   // A handler has use for more jobs than before, or for fewer.
   void reread_room();
   void start_draining() { is_draining_ = true; }
-  // What an operator should know of this database: into the log, and to be seen in /readyz.
+  // All that an operator should know of this database now: into the log what is new, and to be seen in /readyz.
   void warn_of(Place place, const std::vector<std::string>& warnings);
   // Before the databases stop: what waits for a moving shard is tried once more.
   void stop_second_tries() {
@@ -117,7 +117,7 @@ class NodeBackend final : public Backend {
   std::mutex types_mutex_;
   std::uint64_t types_shown_ = 0;  // guarded by types_mutex_
   mutable std::mutex warnings_mutex_;
-  std::vector<std::string> warnings_;  // guarded by warnings_mutex_
+  std::map<Place, std::vector<std::string>> warnings_;  // guarded by warnings_mutex_
   Latest<ShardPlaces> places_;
   std::atomic<bool> is_draining_{false};
   std::optional<SecondTries> second_tries_;  // where shards may move

@@ -22,7 +22,7 @@ struct Named {
 
 enum class Patience { usual, without_end };  // a migration takes as long as it takes
 
-SessionConfig session_of(const std::string& url, Patience patience = Patience::usual) {
+SessionConfig setup_session(const std::string& url, Patience patience) {
   SessionConfig session;
   session.url = url;
   session.application = "tocsin setup";
@@ -48,7 +48,7 @@ Result<std::vector<Named>> read_names(const NodeConfig& config) {
 // Asks each what it is. Error: a standby, or the same database twice under whatever spelling.
 Status identify_all(std::vector<Named>& all, std::deque<Session>& sessions, Patience patience) {
   for (Named& named : all) {
-    auto identity = identify(sessions.emplace_back(session_of(named.given.url, patience)));
+    auto identity = identify(sessions.emplace_back(setup_session(named.given.url, patience)));
     if (!identity) {
       named.silence = identity.error();
       continue;
@@ -121,18 +121,29 @@ Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Sess
     const Place place = (*known)->place;
     if (auto done = check_database(sessions[i + 1], open.registry, place, open.shards); !done)
       return about(named.address, done.error());
-    open.databases.push_back({place, (*known)->name, named.address, named.given.url});
+    open.databases.push_back({place, (*known)->name, named.address, named.given.url, true,
+                              std::make_shared<ExpectedDatabase>((*known)->name, *named.identity), ""});
   }
   for (const Named* named : silent) {
     const auto known = guess(open.registry, *named, open.databases, silent.size() == 1);
     if (!known) return about(named->address, known.error());
-    open.databases.push_back({(*known)->place, (*known)->name, named->address, named->given.url, false});
+    open.databases.push_back({(*known)->place, (*known)->name, named->address, named->given.url, false,
+                              std::make_shared<ExpectedDatabase>((*known)->name, (*known)->identity),
+                              named->silence->message});
     open.notices.push_back("database " + (*known)->name + ": does not answer at the start: " + named->silence->message);
   }
   return Unit{};
 }
 
 }  // namespace
+
+SessionConfig session_of(const OpenDatabase& database, const std::string& application) {
+  SessionConfig session;
+  session.url = database.url;
+  session.application = application;
+  session.expected = database.expected;
+  return session;
+}
 
 Status check_database(Session& session, const Registry& registry, Place place, int shards) {
   auto installed = check_installation(session, {});
@@ -189,7 +200,8 @@ Result<OpenDatabases> open_databases(const NodeConfig& config) {
   const RegisteredDatabase* known = open.registry.at(0);
   // A lone home need not be registered.
   std::string name = known ? known->name : home.address.substr(home.address.rfind('/') + 1);
-  open.databases.push_back({0, name, home.address, home.given.url});
+  open.databases.push_back(
+      {0, name, home.address, home.given.url, true, std::make_shared<ExpectedDatabase>(name, *home.identity), ""});
   if (auto done = open_others(open, std::span(*all).subspan(1), sessions); !done) return done.error();
   if (auto done = refuse_missing(open); !done) return done.error();
   return open;

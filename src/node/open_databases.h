@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,12 @@ struct OpenDatabase {
   std::string address;
   std::string url;
   bool is_answering = true;
+  std::shared_ptr<ExpectedDatabase> expected;
+  std::string silence;  // why it does not answer
 };
+
+// Of a node with this database, and with no other one that answers at its address.
+SessionConfig session_of(const OpenDatabase& database, const std::string& application);
 
 struct OpenDatabases {
   int shards = 0;

@@ -15,7 +15,9 @@ namespace {
 
 constexpr auto kPoll = std::chrono::seconds(1);  // without a notification
 constexpr int kBatch = 200;                      // of up to 64 KiB each
-constexpr Duration kSizeEvery = std::chrono::seconds(10);
+// Counting reads every entry: where there are few, with every look.
+constexpr std::int64_t kFew = 10'000;
+constexpr Duration kSizeOfManyEvery = std::chrono::seconds(10);
 constexpr Duration kLookEvery = std::chrono::minutes(10);
 constexpr int kLookBatch = 2000;
 constexpr auto kLastWait = std::chrono::seconds(2);
@@ -290,11 +292,11 @@ void OutboxRelay::Outbox::hand_over(Place to, std::vector<OutboxEntry> entries, 
 void OutboxRelay::Outbox::measure() {
   const MonoTime now = shared_.clock.now();
   if (now < next_size_) return;
-  next_size_ = now + kSizeEvery;
-  if (const auto size = store_.size())
-    size_.set(std::make_shared<const OutboxSize>(*size));
-  else
-    failed(size.error());
+  next_size_ = now + kPoll;
+  const auto size = store_.size();
+  if (!size) return failed(size.error());
+  if (size->waiting + size->refused > kFew) next_size_ = now + kSizeOfManyEvery;
+  size_.set(std::make_shared<const OutboxSize>(*size));
 }
 
 // Lets the other databases forget what has been handed over for good.

@@ -48,7 +48,7 @@ int run_shard(const ShardCommand& command) {
   if (!open) return fail(open.error());
   for (const OpenDatabase& each : open->databases)
     if (!each.is_answering)
-      return fail({ErrorCode::unavailable, "database " + each.name + " (" + each.address + ") does not answer", ""});
+      return fail({ErrorCode::unavailable, "database " + each.name + " (" + each.address + "): " + each.silence, ""});
   ShardMover mover(open->databases, {command.source_url, command.longest_pause}, [](const std::string& step) {
     std::printf("%s\n", step.c_str());
     std::fflush(stdout);

@@ -18,12 +18,11 @@ constexpr int kSwitchTries = 100;
 constexpr auto kMostTrouble = std::chrono::minutes(1);
 constexpr auto kNodesHear = std::chrono::seconds(30);  // many heartbeats
 constexpr auto kSign = kThawLease / 4;
+constexpr auto kNoWorker = std::chrono::seconds(1);  // within it a worker begins
 constexpr auto kStalled = std::chrono::seconds(10);  // PostgreSQL tries again every five
 
-SessionConfig session_of(const OpenDatabase& database, std::optional<Shard> shard) {
-  SessionConfig session;
-  session.url = database.url;
-  session.application = "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : "");
+SessionConfig move_session(const OpenDatabase& database, std::optional<Shard> shard) {
+  SessionConfig session = session_of(database, "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : ""));
   session.has_pinned_plans = false;
   session.statement_timeout_ms = 60'000;  // what may take longer says so itself
   return session;
@@ -42,7 +41,7 @@ Error about(const std::string& database, const Error& error) {
 }  // namespace
 
 ShardMover::End::End(const OpenDatabase& of, std::optional<Shard> shard)
-    : database(of), session(session_of(of, shard)), store(session), copy(session) {}
+    : database(of), session(move_session(of, shard)), store(session), copy(session) {}
 
 ShardMover::ShardMover(const std::vector<OpenDatabase>& databases, MoveOptions options, OnStep on_step)
     : options_(std::move(options)), on_step_(std::move(on_step)), databases_(databases) {
@@ -74,7 +73,28 @@ Status ShardMover::begin(Shard shard) {
   return Unit{};
 }
 
+Status ShardMover::recall(Shard shard) {
+  const auto moves = under_way();
+  if (!moves) return moves.error();
+  is_begun_here_ = std::ranges::find(*moves, shard, &ShardMove::shard) == moves->end();
+  if (!is_begun_here_) return Unit{};
+  std::optional<ShardMove> lost;
+  for (auto& [place, end] : ends_) {
+    if (place == 0) continue;
+    const auto noted = end.store.noted(shard);
+    if (!noted) return about(name(place), noted.error());
+    if (*noted && (!lost || (*noted)->driver > lost->driver)) lost = **noted;
+  }
+  if (!lost) return Unit{};
+  is_begun_here_ = false;
+  if (auto done = home().recall(*lost); !done) return done;
+  say("home has lost that " + shard_text(*lost) + " was on its way, other databases know");
+  return Unit{};
+}
+
 Result<std::optional<ShardMove>> ShardMover::take(Shard shard, std::optional<Place> target) {
+  if (!driver_)
+    if (auto done = recall(shard); !done) return done.error();
   auto taken = home().take(shard, target, driver_);
   if (taken && *taken)
     driver_ = (*taken)->driver;
@@ -85,7 +105,17 @@ Result<std::optional<ShardMove>> ShardMover::take(Shard shard, std::optional<Pla
 
 Status ShardMover::move(Shard shard, Place target) {
   if (auto done = begin(shard); !done) return done;
-  return patiently([&] { return continue_move(shard, target); }, /*is_whole=*/true);
+  is_refused_ = false;
+  Status done = patiently([&] { return continue_move(shard, target); }, /*is_whole=*/true);
+  if (!done && is_refused_) take_back(shard);
+  return done;
+}
+
+void ShardMover::take_back(Shard shard) {
+  auto taken = take(shard, {});
+  if (!taken || !*taken) return;
+  if (auto done = roll_back(**taken); !done)
+    say("the move stays recorded, for it could not be rolled back: " + done.error().message);
 }
 
 Status ShardMover::continue_move(Shard shard, Place target) {
@@ -171,7 +201,10 @@ Status ShardMover::prepare_copy(const ShardMove& move) {
   if (!tables) return tables.error();
   if (auto done = copy_at(move.target).make_history(*tables); !done) return about(name(move.target), done.error());
   const std::string source = options_.source_url.empty() ? ends_.at(move.source).database.url : options_.source_url;
-  if (auto done = copy_at(move.target).subscribe(move, source); !done) return about(name(move.target), done.error());
+  const auto slot = copy_at(move.source).slot(move);
+  if (!slot) return about(name(move.source), slot.error());
+  if (auto done = copy_at(move.target).subscribe(move, source, *slot); !done)
+    return about(name(move.target), done.error());
   return Unit{};
 }
 
@@ -189,8 +222,20 @@ Status ShardMover::mend_copy(const ShardMove& move) {
   return prepare_copy(move);
 }
 
+Status ShardMover::tell_worker_trouble(const ShardMove& move) {
+  const auto trouble = copy_at(move.target).why_no_worker(move);
+  if (!trouble) return about(name(move.target), trouble.error());
+  if (std::exchange(worker_trouble_, *trouble) != *trouble && !trouble->empty())
+    say("waiting: database " + name(move.target) + ": " + *trouble);
+  return Unit{};
+}
+
 Status ShardMover::copy(const ShardMove& move) {
-  if (auto done = prepare_copy(move); !done) return done;
+  if (auto done = prepare_copy(move); !done) {
+    is_refused_ = is_begun_here_ && done.error().code == ErrorCode::invalid && !is_taken_over(done.error());
+    return done;
+  }
+  is_begun_here_ = false;
   auto progress = Timer::now();
   for (int last = -1;;) {
     const auto copied = copy_at(move.target).copied(move);
@@ -202,6 +247,8 @@ Status ShardMover::copy(const ShardMove& move) {
     last = copied->first;
     if (copied->first == copied->second) return wait_until_close(move);
     std::this_thread::sleep_for(kLook);
+    if (Timer::now() - progress < kNoWorker) continue;
+    if (auto done = tell_worker_trouble(move); !done) return done;
     if (Timer::now() - progress < kStalled) continue;
     if (auto done = mend_copy(move); !done) return done;
     progress = Timer::now();

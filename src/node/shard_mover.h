@@ -53,6 +53,8 @@ class ShardMover {
   const std::string& name(Place place) { return ends_.at(place).database.name; }
   // Sessions for this shard; whoever drove its move before is ended.
   Status begin(Shard shard);
+  // Where home has lost a move that others remember.
+  Status recall(Shard shard);
   // Becomes the driver, or stays it.
   Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target);
   // Tells of something that was reached. What was told before is no progress.
@@ -70,6 +72,7 @@ class ShardMover {
   Status note(const ShardMove& move);
   Status mirror_types(const ShardMove& move);
   Status copy(const ShardMove& move);
+  Status tell_worker_trouble(const ShardMove& move);
   Status prepare_copy(const ShardMove& move);
   Status mend_copy(const ShardMove& move);
   Status wait_until_close(const ShardMove& move);
@@ -82,6 +85,8 @@ class ShardMover {
   Status unlink(const ShardMove& move);
   Status clear(const ShardMove& move, Place place);
   Status end(const ShardMove& move);
+  // After a refusal of what this command has begun: nothing of it stays.
+  void take_back(Shard shard);
 
   const MoveOptions options_;
   const OnStep on_step_;
@@ -90,6 +95,9 @@ class ShardMover {
   std::chrono::steady_clock::time_point progress_at_{};
   std::map<Place, End> ends_;
   std::optional<std::int64_t> driver_;  // this command's number; of the shard that is moved now
+  bool is_begun_here_ = false;          // the move was not under way before
+  bool is_refused_ = false;             // its copy could not even begin
+  std::string worker_trouble_;          // that was told last
 };
 
 }  // namespace tocsin

@@ -55,7 +55,7 @@ MonoTime Claimer::step(MonoTime now) {
 MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
   const auto fired = batch.backlog ? store_.fire_due(batch.backlog->lane, batch.backlog->span,
                                                      static_cast<int>(batch.limit), shared_.config.node)
-                                   : store_.fire(ids_of(batch.jobs), shared_.config.node);
+                                   : store_.fire(batch.jobs, shared_.config.node);
   if (!fired) {
     // In doubt or not: what happened is finished, what did not is still pending and will be scanned again.
     shared_.events.failed(name(), fired.error());
@@ -106,7 +106,7 @@ MonoTime Claimer::send(MonoTime now, Sent sent) {
     if (!sent.batch.is_pull)
       for (const Candidate& job : sent.batch.jobs) ttr.push_back(ttr_of(job.type_id));
     for (const PollShare& share : sent.batch.polls) ttr.insert(ttr.end(), share.n, share.poll->ttr);
-    won = store_.claim(ids_of(sent.batch.jobs), ttr, sent.ticket);
+    won = store_.claim(sent.batch.jobs, ttr, sent.ticket);
   }
   if (won) {
     accept(std::move(sent), now, std::move(*won));

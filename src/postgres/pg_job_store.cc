@@ -11,7 +11,7 @@ namespace tocsin {
 namespace {
 
 struct Keys {
-  std::string shards, jobs;
+  std::string shards, jobs, types;
 };
 
 Keys keys_of(std::span<const JobId> ids) {
@@ -22,7 +22,23 @@ Keys keys_of(std::span<const JobId> ids) {
     shards.add(shard_of(id));
     jobs.add(id);
   }
-  return {shards.literal(), jobs.literal()};
+  return {shards.literal(), jobs.literal(), ""};
+}
+
+std::vector<JobId> ids_of(std::span<const Candidate> candidates) {
+  std::vector<JobId> ids;
+  ids.reserve(candidates.size());
+  for (const Candidate& each : candidates) ids.push_back(each.job_id);
+  return ids;
+}
+
+Keys keys_of(std::span<const JobId> ids, std::span<const Candidate> candidates) {
+  Keys keys = keys_of(ids);
+  PgArray types;
+  types.reserve(candidates.size() * 4);
+  for (const Candidate& each : candidates) types.add(each.type_id);
+  keys.types = types.literal();
+  return keys;
 }
 
 // The statement for a batch: over one table when all its jobs lie there, else over the parent.
@@ -105,16 +121,17 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
   });
 }
 
-Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                                   const ClaimTicket& ticket) {
   TOCSIN_ASSERT(jobs.size() == ttr.size());
   PgArray ttrs;
   for (Duration length : ttr) ttrs.add(length.count());
-  const Keys keys = keys_of(jobs);
+  const auto ids = ids_of(jobs);
+  const Keys keys = keys_of(ids, jobs);
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = exec(tx, statement(session_, "claim", sql::claim, jobs), keys.shards, keys.jobs, ttrs.literal(),
-                           ticket.seed, ticket.node, commit_of(ticket));
+    const auto rows = exec(tx, statement(session_, "claim", sql::claim, ids), keys.shards, keys.jobs, ttrs.literal(),
+                           ticket.seed, ticket.node, commit_of(ticket), keys.types);
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return claimed_from(rows);
   });
@@ -149,11 +166,12 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
   });
 }
 
-Result<std::vector<Fired>> PgJobStore::fire(std::span<const JobId> jobs, const std::string& node) {
-  const Keys keys = keys_of(jobs);
+Result<std::vector<Fired>> PgJobStore::fire(std::span<const Candidate> jobs, const std::string& node) {
+  const auto ids = ids_of(jobs);
+  const Keys keys = keys_of(ids, jobs);
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = exec(tx, statement(session_, "fire", sql::fire, jobs), keys.shards, keys.jobs, node);
+    const auto rows = exec(tx, statement(session_, "fire", sql::fire, ids), keys.shards, keys.jobs, node, keys.types);
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return fired_from(rows);
   });
@@ -232,8 +250,8 @@ Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, const s
 Status PgJobStore::warm_up() {
   const std::vector<JobId> none;
   if (auto reply = scan({}); !reply) return reply.error();
-  if (auto reply = fire(none, ""); !reply) return reply.error();
-  if (auto reply = claim(none, {}, {}); !reply) return reply.error();
+  if (auto reply = fire({}, ""); !reply) return reply.error();
+  if (auto reply = claim({}, {}, {}); !reply) return reply.error();
   if (auto reply = finish({}, ""); !reply) return reply.error();
   return Unit{};
 }

@@ -13,13 +13,13 @@ class PgJobStore : public JobStore {
   PgJobStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
-  Result<std::vector<ClaimedJob>> claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+  Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                             const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
-  Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;
+  Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) override;
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;

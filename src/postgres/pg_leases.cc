@@ -71,7 +71,7 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
   const auto held = leased(unchanged);
   if (!held) return held.error();
   if (std::ranges::any_of(*held, [](const auto& lease) { return lease.has_value(); }))
-    return Error{ErrorCode::conflict, "try again in a moment", kElsewhere};
+    return Error{ErrorCode::conflict, "it stands still", kElsewhere};
   return replies;
 }
 

@@ -234,7 +234,39 @@ Status PgMoveStore::end(const ShardMove& move) {
   });
 }
 
+// Whoever drove it has a smaller number. The shard may stand still.
+Status PgMoveStore::recall(const ShardMove& lost) {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::work tx(connection);
+    const int number = lost.shard;
+    const auto made = tx.exec_params(
+        "INSERT INTO tocsin.move (shard, source, target, driver, state, thaw_at) SELECT $1::integer, $2::smallint, "
+        "$3::smallint, $4::bigint + 1, CASE p.places[$1::integer + 1] WHEN $2::smallint THEN 'copying' ELSE 'switched' "
+        "END, " +
+            thaw_lease() +
+            " FROM tocsin.shard_map p WHERE p.places[$1::integer + 1] IN ($2::smallint, $3::smallint) ON CONFLICT DO "
+            "NOTHING",
+        number, lost.source, lost.target, lost.driver);
+    if (made.affected_rows() == 0 && tx.exec_params("SELECT FROM tocsin.move WHERE shard = $1", number).empty())
+      throw Refused("databases remember a move of shard " + std::to_string(number) +
+                    " between others than the one it lives in: delete what they have of it in tocsin.move, in "
+                    "pg_publication and in pg_subscription");
+    tx.commit();
+    return Unit{};
+  });
+}
+
 // ---- source and target
+
+Result<std::optional<ShardMove>> PgMoveStore::noted(Shard shard) {
+  using Noted = std::optional<ShardMove>;
+  return session_.read<Noted>([&](pqxx::connection& connection) -> Noted {
+    pqxx::nontransaction tx(connection);
+    const auto rows = tx.exec_params("SELECT " + std::string(kColumns) + " FROM tocsin.move WHERE shard = $1",
+                                     static_cast<int>(shard));
+    return rows.empty() ? Noted() : Noted(move_from(rows[0]));
+  });
+}
 
 Status PgMoveStore::end_others() {
   return session_.write<Unit>([&](pqxx::connection& connection) {

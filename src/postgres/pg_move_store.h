@@ -61,8 +61,14 @@ class PgMoveStore {
   // Names of the live nodes that may work with an older map.
   Result<std::vector<std::string>> nodes_behind(std::int64_t version);
   Status end(const ShardMove& move);
+  // Records a move anew that home has lost in a failover, as another database remembers it. Its state is what the shard
+  // map says. Error invalid: the shard lives in neither of the two.
+  Status recall(const ShardMove& lost);
 
   // ---- source and target
+
+  // What a database other than home remembers of a move of this shard.
+  Result<std::optional<ShardMove>> noted(Shard shard);
 
   // Ends the sessions of whoever drove the move before: nothing of theirs is on its way any more. REQUIRES: all drivers
   // of the move have sessions of this name.

@@ -82,6 +82,13 @@ Status PgShardCopy::unpublish(const ShardMove& move) {
                    [&](pqxx::work& tx) { tx.exec0("DROP PUBLICATION IF EXISTS " + link_name(move.shard)); });
 }
 
+Result<std::string> PgShardCopy::slot(const ShardMove& move) {
+  return session_.read<std::string>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    return slot_name(tx, move);
+  });
+}
+
 // A slot that is being made waits for every transaction that has written, the one that drops the subscription included;
 // and that would wait for the slot. So what makes or reads them is ended first, and no transaction is open meanwhile.
 Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copies) {
@@ -146,26 +153,51 @@ Status PgShardCopy::make_history(const std::vector<std::string>& tables) {
   });
 }
 
-Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source) {
+Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source, const std::string& slot) {
   const std::string name = link_name(move.shard);
   bool is_known = false;
   auto made = as_driver(session_, move, [&](pqxx::work& tx) {
-    is_known = !tx.exec("SELECT FROM pg_subscription" + is_here(name)).empty();
-    if (is_known) return;
-    // The slot's name has the source's database in it.
-    pqxx::connection at_source(source);
-    const std::string slot = [&] {
-      pqxx::nontransaction there(at_source);
-      return slot_name(there, move);
-    }();
-    // What it has confirmed must be on its disk: the source's rows will be deleted.
-    tx.exec("CREATE SUBSCRIPTION " + name + " CONNECTION " + tx.quote(source) + " PUBLICATION " + name +
-            " WITH (create_slot = false, slot_name = '" + slot + "', synchronous_commit = 'on')");
+    const auto known = tx.exec("SELECT subconninfo FROM pg_subscription" + is_here(name));
+    is_known = !known.empty();
+    try {
+      // What it has confirmed must be on its disk: the source's rows will be deleted.
+      if (!is_known)
+        tx.exec("CREATE SUBSCRIPTION " + name + " CONNECTION " + tx.quote(source) + " PUBLICATION " + name +
+                " WITH (create_slot = false, slot_name = '" + slot + "', synchronous_commit = 'on')");
+      else if (source != known[0][0].c_str())
+        tx.exec("ALTER SUBSCRIPTION " + name + " CONNECTION " + tx.quote(source));
+    } catch (const pqxx::failure& error) {
+      const std::string why = error.what();
+      if (why.find("connect to the publisher") == std::string::npos) throw;
+      throw Refused("its server does not reach the source: " + why + "; --source-url says how it does");
+    }
+    // Without a publication of that name the server only warns.
+    if (!is_known &&
+        tx.exec("SELECT FROM pg_subscription_rel r JOIN pg_subscription s ON s.oid = r.srsubid" + is_here(name))
+            .empty())
+      throw Refused("the URL by which its server reaches the source leads to another database: see --source-url");
   });
   if (!made || !is_known) return made;
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction(connection).exec0("ALTER SUBSCRIPTION " + name + " REFRESH PUBLICATION");
     return Unit{};
+  });
+}
+
+Result<std::string> PgShardCopy::why_no_worker(const ShardMove& move) {
+  return session_.read<std::string>([&](pqxx::connection& connection) -> std::string {
+    pqxx::nontransaction tx(connection);
+    // One applies what comes, and while tables are copied there is one more at least.
+    const auto row = tx.exec1(
+        "SELECT current_setting('max_logical_replication_workers'), count(s.pid) >= "
+        "current_setting('max_logical_replication_workers')::integer, count(s.pid) FILTER (WHERE s.subid = (SELECT oid "
+        "FROM pg_subscription" +
+        is_here(link_name(move.shard)) +
+        ")), string_agg(DISTINCT s.subname, ', ') FILTER (WHERE s.pid IS NOT NULL) FROM pg_stat_subscription s");
+    if (!row[1].as<bool>() || row[2].as<int>() > 1) return "";
+    return std::string("no worker is free on its server: max_logical_replication_workers is ") + row[0].c_str() +
+           ", and these subscriptions have them all: " + (row[3].is_null() ? "none" : row[3].c_str()) +
+           ". Raise it and restart the server, or end the moves that were interrupted";
   });
 }
 

@@ -25,6 +25,7 @@ class PgShardCopy {
   // Whether every table that there is, is published.
   Result<bool> publishes_all(const ShardMove& move);
   Status unpublish(const ShardMove& move);
+  Result<std::string> slot(const ShardMove& move);  // its name
   // With all that uses them. `of_copies`: from stop_workers(). Error conflict: they are in use.
   Status drop_slots(const ShardMove& move, const std::string& of_copies);
   // Whether all these slots are there.
@@ -37,8 +38,11 @@ class PgShardCopy {
 
   // History tables for every table of the source.
   Status make_history(const std::vector<std::string>& tables);
-  // `source`: its connection string, as this server reaches it.
-  Status subscribe(const ShardMove& move, const std::string& source);
+  // `source`: its connection string, as this server reaches it; also of a subscription that is there. Error invalid:
+  // it does not reach it, or another database.
+  Status subscribe(const ShardMove& move, const std::string& source, const std::string& slot);
+  // What keeps the subscription from working that an operator has to mend; empty: nothing.
+  Result<std::string> why_no_worker(const ShardMove& move);
   // Tables of which the copy is complete, and all.
   Result<std::pair<int, int>> copied(const ShardMove& move);
   // The slots that tables need which are copied, but have not caught up. A source that died in a certain moment has

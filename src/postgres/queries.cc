@@ -31,8 +31,10 @@ std::string history_select(const std::string& status, const std::string& started
 const std::string kIsDue = "j.attempts < j.max_attempts AND j.fire_at <= clock_timestamp()";
 
 std::string lock_by_id(const std::string& table) {
-  return "SELECT j.shard, j.job_id FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) JOIN " + table +
-         " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE " + kIsDue + " FOR UPDATE OF j SKIP LOCKED";
+  return "SELECT j.shard, j.job_id FROM unnest($1::smallint[], $2::bigint[], $4::integer[]) k (shard, job_id, type_id) "
+         "JOIN " +
+         table + " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.type_id + 0 = k.type_id AND " + kIsDue +
+         " FOR UPDATE OF j SKIP LOCKED";
 }
 
 std::string lock_due(const std::string& table) {
@@ -114,10 +116,11 @@ std::string scan() {
 std::string claim(const std::string& table) {
   return claim_locked(table,
                       "SELECT j.shard, j.job_id, j.status AS was, k.ttr_us FROM unnest($1::smallint[], $2::bigint[], "
-                      "$3::bigint[]) k (shard, job_id,"
-                      " ttr_us) JOIN " +
-                          table + " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE " + kIsDue +
-                          " FOR UPDATE OF j SKIP LOCKED",
+                      "$3::bigint[], $7::integer[]) k (shard, job_id,"
+                      " ttr_us, type_id) JOIN " +
+                          table +
+                          " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.type_id + 0 = k.type_id AND " +
+                          kIsDue + " FOR UPDATE OF j SKIP LOCKED",
                       "c.ttr_us", "$4", "$5::text", "$6");
 }
 

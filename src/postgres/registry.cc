@@ -28,9 +28,7 @@ struct Local {
   int registered = 0;                        // databases that it is the home of
 };
 
-constexpr const char* kIdentity =
-    "SELECT (SELECT system_identifier FROM pg_control_system()), (SELECT oid::bigint FROM pg_database WHERE datname = "
-    "current_database())";
+const std::string kIdentity = std::string("SELECT ") + kIdentityColumns;
 
 DatabaseIdentity identity_from(const pqxx::row& row) { return {row[0].as<std::int64_t>(), row[1].as<std::int64_t>()}; }
 
@@ -344,8 +342,8 @@ Status check_place(Session& session, const Registry& registry, const RegisteredD
     pqxx::nontransaction tx(connection);
     const Local local = read_local(tx);
     if (local.identity != wanted.identity)
-      throw Refused("it is not the database that is registered as '" + wanted.name +
-                    "': if it was restored or copied, run `tocsin migrate` with all databases");
+      throw Refused("it calls itself '" + local.name + "' and is not the database that is registered as '" +
+                    wanted.name + "': if it was restored or copied, run `tocsin migrate` with all databases");
     if (local.installation != registry.installation || local.place != wanted.place)
       throw Refused("it does not know that it is the database '" + wanted.name +
                     "' of this installation: run `tocsin migrate` with all databases");
@@ -367,6 +365,8 @@ Result<std::vector<std::string>> server_warnings(const SessionConfig& config) {
   return probe.read<std::vector<std::string>>([&](pqxx::connection& connection) {
     std::vector<std::string> warnings;
     pqxx::nontransaction tx(connection);
+    if (tx.exec1("SHOW fsync")[0].as<std::string>() == "off")
+      warnings.push_back("fsync is off: a crash of its machine may lose jobs that were acknowledged, or all of it");
     if (tx.exec1("SHOW synchronous_commit")[0].as<std::string>() == "off") {
       warnings.push_back(probe.is_pooled()
                              ? "synchronous_commit is off: a crash may lose jobs that were acknowledged"

@@ -2,7 +2,6 @@
 // none is taken for another or counted twice.
 #pragma once
 
-#include <compare>
 #include <functional>
 #include <optional>
 #include <span>
@@ -22,12 +21,6 @@ struct DatabaseUrl {
 // Error invalid: the name is no name (letters, digits, '_', '.', '-'; at most 63), or the rest no connection string.
 Result<DatabaseUrl> parse_database(const std::string& text);
 
-// Stays the same when a standby is promoted; a restored dump is another database.
-struct DatabaseIdentity {
-  std::int64_t server = 0;  // system identifier of the cluster
-  std::int64_t oid = 0;
-  auto operator<=>(const DatabaseIdentity&) const = default;
-};
 // Works without a schema. Error invalid: it is a standby.
 Result<DatabaseIdentity> identify(Session& session);
 

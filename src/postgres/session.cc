@@ -73,6 +73,20 @@ bool has_something_to_say(int socket) {
   return poll(&waiting, 1, 0) > 0;
 }
 
+// libpqxx would connect again in the middle of something, without a word and to whoever answers.
+void stay_as_you_are(pqxx::connection& connection) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  connection.inhibit_reactivation(true);
+#pragma GCC diagnostic pop
+}
+
+void refuse_another(const ExpectedDatabase& expected, const DatabaseIdentity& found) {
+  if (found == expected.identity()) return;
+  throw pqxx::broken_connection("another database answers at the address of '" + expected.name() +
+                                "': " + to_string(found) + ", instead of " + to_string(expected.identity()));
+}
+
 }  // namespace
 
 bool is_demoted(const pqxx::connection& connection) {
@@ -137,8 +151,12 @@ Connected open_connection(const SessionConfig& config) {
     opened.connection = connect(false);
   }
   WatchedCall call(opened.connection->sock(), patience(config));
+  stay_as_you_are(*opened.connection);
   pqxx::nontransaction tx(*opened.connection);
-  opened.is_pooled = tx.exec1("SELECT current_setting('tocsin.session', true)")[0].is_null();
+  const auto row = tx.exec1(std::string("SELECT current_setting('tocsin.session', true)") +
+                            (config.expected ? std::string(", ") + kIdentityColumns : ""));
+  if (config.expected) refuse_another(*config.expected, {row[1].as<std::int64_t>(), row[2].as<std::int64_t>()});
+  opened.is_pooled = row[0].is_null();
   // Times are read as text. Poolers keep these two for each client.
   if (opened.is_pooled) tx.exec0("SET timezone = 'UTC'; SET datestyle = 'ISO'");
   return opened;

@@ -17,6 +17,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "postgres/identity.h"
 #include "tocsin/clock.h"
 #include "tocsin/error.h"
 
@@ -30,6 +31,8 @@ struct SessionConfig {
   // A look at a server as others see it: a standby too, and with the server's own synchronous_commit.
   bool is_any_server = false;
   bool has_pinned_plans = true;  // false for reports and migrations: the planner chooses
+  // Another one that answers is refused. nullptr: whichever answers.
+  std::shared_ptr<const ExpectedDatabase> expected = nullptr;
 };
 
 // A statement that a session may use many times; see exec().
@@ -49,7 +52,8 @@ struct Connected {
   bool is_pooled = false;  // by one that shares sessions: it keeps nothing from one transaction to the next
 };
 
-// Throws what libpqxx throws.
+// Asks what answers, in one request. Throws what libpqxx throws, also where another database answers than is expected.
+// The connection never connects again by itself.
 Connected open_connection(const SessionConfig& config);
 
 // Whether the server has told, with its last answer, that it takes no writes any more: a primary that was demoted and

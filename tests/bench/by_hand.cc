@@ -110,7 +110,8 @@ void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) 
 void ByHand::fire(std::span<const JobId> ids) {
   pqxx::nontransaction tx(connection_);
   const auto& name = prepared("fire", [] { return sql::fire(sql::kLive); });
-  require(tx.exec_prepared(name, shards_of(ids), array_of(ids), kNode).size(), ids.size(), "fire");
+  require(tx.exec_prepared(name, shards_of(ids), array_of(ids), kNode, repeated(ids.size(), type_)).size(), ids.size(),
+          "fire");
 }
 
 std::size_t ByHand::fire_due(Shard shard, int limit) {
@@ -129,7 +130,8 @@ void ByHand::claim_and_finish(std::span<const JobId> ids) {
   {
     pqxx::nontransaction tx(connection_);
     const auto& name = prepared("claim", [] { return sql::claim(sql::kLive); });
-    const auto rows = tx.exec_prepared(name, shards, array_of(ids), repeated(n, 30'000'000), kSeed, kNode, "off");
+    const auto rows =
+        tx.exec_prepared(name, shards, array_of(ids), repeated(n, 30'000'000), kSeed, kNode, "off", repeated(n, type_));
     require(rows.size(), n, "claim");
     for (const auto& row : rows) {
       claimed.push_back(row["job_id"].as<JobId>());

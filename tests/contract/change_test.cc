@@ -36,7 +36,7 @@ TEST_P(StoreContract, CancelSaysWhatItFoundInOrder) {
   const Ids jobs = create({later("a"), due("b"), due("c"), due("d"), later("e")});
   const JobId unknown = make_job_id(777'777, 0), no_shard = make_job_id(777'777, 1000);
   claim_one(jobs[1]);
-  must(db->store().fire(Ids{jobs[2]}, "node-a"));
+  must(db->store().fire(seen(Ids{jobs[2]}), "node-a"));
   kill(jobs[3]);
   cancel(jobs[4]);
   const Ids asked = {unknown, jobs[3], jobs[2], jobs[1], jobs[0], jobs[4], no_shard};
@@ -193,7 +193,7 @@ TEST_P(StoreContract, RescheduleIntoThePastIsDueAtOnce) {
 TEST_P(StoreContract, RescheduleRunNowAndRetrySayWhyTheyRefuse) {
   const Ids jobs = create({due("a"), due("b"), later("c"), later("d")});
   claim_one(jobs[0]);
-  must(db->store().fire(Ids{jobs[1]}, "node-a"));
+  must(db->store().fire(seen(Ids{jobs[1]}), "node-a"));
   cancel(jobs[2]);
   const std::vector<std::pair<JobId, ChangeReply::Kind>> refused = {
       {jobs[0], ChangeReply::Kind::running},

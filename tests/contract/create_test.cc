@@ -258,7 +258,7 @@ TEST_P(StoreContract, KeysHoldOverTheWholeLifeOfAJob) {
     const NewJob wanted = keyed("k-" + end, in(Duration(0)));
     const JobId id = create(wanted);
     if (end == "running") claim_one(id);
-    if (end == "done") must(db->store().fire(Ids{id}, "node-a"));
+    if (end == "done") must(db->store().fire(seen(Ids{id}), "node-a"));
     if (end == "cancelled") cancel(id);
     if (end == "dead") kill(id);
     const CreateReply same = create_reply(wanted);

@@ -264,7 +264,7 @@ TEST_P(StoreContract, BuryLeavesEverybodyElseAlone) {
   claim_one(held, kLong);
   claim_and_expire(retried);  // attempts are left
   claim_and_expire(locked);
-  must(db->store().fire(Ids{done}, "node-a"));
+  must(db->store().fire(seen(Ids{done}), "node-a"));
   db->lock(locked);
   EXPECT_EQ(must(db->store().bury(Ids{held, pending, retried, locked, done, make_job_id(9'999, 0)})), 0);
   db->unlock();

@@ -54,6 +54,25 @@ TEST_F(MoveStore, TheLastWhoTookItDrivesIt) {
   EXPECT_FALSE(must(store.take(3, Place{0}, {}))) << "it is there already";
 }
 
+TEST_F(MoveStore, WhatHomeHasLostGoesOnAsTheMapSaysUnderAHigherNumber) {
+  EXPECT_FALSE(must(store.noted(3)));
+  const ShardMove lost{3, Place{0}, Place{1}, 7, State::copying, false, false};
+  must(store.recall(lost));
+  const ShardMove recalled = must(store.take(3, {}, {})).value();
+  EXPECT_GT(recalled.driver, lost.driver);
+  EXPECT_EQ(recalled.state, State::copying);
+  EXPECT_TRUE(recalled.may_stand_still) << "somebody has to look";
+  must(store.recall(lost));
+  EXPECT_EQ(must(store.noted(3))->driver, recalled.driver) << "once";
+  must(store.end(recalled));
+  database.query("UPDATE tocsin.shard_map SET places = array_fill(1::smallint, ARRAY[8])");
+  must(store.recall(lost));
+  EXPECT_EQ(must(store.list()).front().state, State::switched);
+  database.query("DELETE FROM tocsin.move");
+  database.query("UPDATE tocsin.shard_map SET places = array_fill(2::smallint, ARRAY[8])");
+  EXPECT_EQ(store.recall(lost).error().code, ErrorCode::invalid);
+}
+
 TEST_F(MoveStore, FrozenNothingChangesAndUnfrozenItDoes) {
   ShardMove move = taken();
   must(store.set_state(move, State::switching));

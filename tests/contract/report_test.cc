@@ -44,7 +44,7 @@ TEST_P(StoreContract, ListIsNewestFirstAndPagesByTheLastIdSeen) {
   for (int i = 0; i < 25; ++i)
     wanted.push_back(i % 2 ? later("order-" + std::to_string(i)) : due("order-" + std::to_string(i)));
   const Ids jobs = create(wanted);
-  must(db->store().fire(Ids(jobs.begin(), jobs.begin() + 10), "node-a"));
+  must(db->store().fire(seen(Ids(jobs.begin(), jobs.begin() + 10)), "node-a"));
   JobFilter filter;
   filter.limit = 10;
   Ids seen;
@@ -63,7 +63,7 @@ TEST_P(StoreContract, ListFiltersByEveryField) {
   NewJob foreign = later("a");
   foreign.type_id = other_type_id;
   const Ids jobs = create({later("a"), due("a"), foreign, later("b"), due("b")});
-  must(db->store().fire(Ids{jobs[1]}, "node-a"));
+  must(db->store().fire(seen(Ids{jobs[1]}), "node-a"));
   cancel(jobs[3]);
   const auto list = [&](auto set) {
     JobFilter filter;
@@ -100,7 +100,7 @@ TEST_P(StoreContract, CountsFollowEveryChange) {
   expect({{S::pending, 5}});
   const ClaimedJob first = claim_one(jobs[0]);
   expect({{S::pending, 4}, {S::running, 1}});
-  must(db->store().fire(Ids{jobs[1]}, "node-a"));
+  must(db->store().fire(seen(Ids{jobs[1]}), "node-a"));
   expect({{S::pending, 3}, {S::running, 1}, {S::done, 1}});
   cancel(jobs[2]);
   expect({{S::pending, 2}, {S::running, 1}, {S::done, 1}, {S::cancelled, 1}});
@@ -137,7 +137,7 @@ TEST_P(StoreContract, CountsFollowEveryChange) {
 TEST_P(StoreContract, OverdueCountsLiveJobsWhoseTimeHasPassed) {
   EXPECT_EQ(must(db->reports().overdue(10)), 0);
   const Ids jobs = create({due("a"), due("b"), due("c"), later("d"), due("e")});
-  must(db->store().fire(Ids{jobs[4]}, "node-a"));
+  must(db->store().fire(seen(Ids{jobs[4]}), "node-a"));
   EXPECT_EQ(must(db->reports().overdue(10)), 3);
   EXPECT_EQ(must(db->reports().overdue(2)), 2);
   claim_one(jobs[0], kLong);

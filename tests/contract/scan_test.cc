@@ -123,7 +123,7 @@ TEST_P(StoreContract, ScanChangesAndLocksNothing) {
   EXPECT_EQ(after.gmt_modified, before.gmt_modified);
   EXPECT_EQ(after.attempts, 0);
   const std::vector<Duration> ttr{kLong};
-  EXPECT_EQ(must(db->other_store().claim(Ids{id}, ttr, ticket())).size(), 1u);
+  EXPECT_EQ(must(db->other_store().claim(seen(Ids{id}), ttr, ticket())).size(), 1u);
 }
 
 TEST_P(StoreContract, ScanShowsRunningJobsAtTheEndOfTheirLease) {
@@ -151,7 +151,7 @@ TEST_P(StoreContract, ScanMarksAJobOnItsLastAttemptAsExhausted) {
 TEST_P(StoreContract, ScanNoLongerShowsFinishedJobs) {
   const Ids jobs = create({due("same"), due("same"), due("same")});
   cancel(jobs[0]);
-  must(db->store().fire(Ids{jobs[1]}, "node-a"));
+  must(db->store().fire(seen(Ids{jobs[1]}), "node-a"));
   kill(jobs[2]);
   const ScanRange range{lane_of(jobs[0]), WallTime{}, 0, db->now() + 2 * kLong, 10};
   EXPECT_TRUE(must(db->store().scan({&range, 1})).rows[0].empty());

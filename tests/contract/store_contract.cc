@@ -43,6 +43,7 @@ CreateReply StoreContract::create_reply(const NewJob& job) {
   const auto replies = must(db->desk().create({&job, 1}, CreateMode::each_by_itself));
   if (replies.size() != 1) throw std::runtime_error("one reply per job");
   created_ += replies[0].kind == CreateReply::Kind::created;
+  types_[replies[0].job_id] = job.type_id;
   return replies[0];
 }
 
@@ -56,6 +57,7 @@ std::vector<JobId> StoreContract::create(const std::vector<NewJob>& jobs) {
   std::vector<JobId> ids;
   for (const CreateReply& reply : must(db->desk().create(jobs, CreateMode::all_or_nothing))) {
     EXPECT_EQ(reply.kind, CreateReply::Kind::created);
+    types_[reply.job_id] = jobs[ids.size()].type_id;
     ids.push_back(reply.job_id);
   }
   created_ += static_cast<std::int64_t>(ids.size());
@@ -70,7 +72,16 @@ Job StoreContract::find(JobId job) {
 
 std::vector<ClaimedJob> StoreContract::claim(const std::vector<JobId>& jobs, Duration ttr) {
   const std::vector<Duration> ttrs(jobs.size(), ttr);
-  return must(db->store().claim(jobs, ttrs, ticket()));
+  return must(db->store().claim(seen(jobs), ttrs, ticket()));
+}
+
+std::vector<Candidate> StoreContract::seen(const std::vector<JobId>& jobs) const {
+  std::vector<Candidate> candidates;
+  for (const JobId job : jobs) {
+    const auto made = types_.find(job);
+    candidates.push_back({job, made == types_.end() ? type_id : made->second, {}});
+  }
+  return candidates;
 }
 
 ClaimedJob StoreContract::claim_one(JobId job, Duration ttr) {

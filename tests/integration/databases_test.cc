@@ -368,6 +368,89 @@ TEST(Databases, AServerThatLosesWhatSqlCallersWriteIsWarnedOf) {
   ASSERT_EQ(warnings.size(), 1U) << warnings;
   EXPECT_NE(warnings[0].get<std::string>().find("synchronous_commit is off"), std::string::npos);
   EXPECT_NE(node.process().log().find("synchronous_commit is off"), std::string::npos);
+
+  // What is said is what is true with the next connection.
+  const auto has_warnings = [&](bool wanted) {
+    a.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tocsin housekeeping'"
+        " AND datname = current_database()");
+    return eventually([&] { return node.rest().get("/readyz").body["warnings"].empty() != wanted; });
+  };
+  a.query("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET synchronous_commit', current_database()); END $$");
+  EXPECT_TRUE(has_warnings(false)) << node.rest().get("/readyz").text;
+  a.query("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$");
+  EXPECT_TRUE(has_warnings(true)) << node.rest().get("/readyz").text;
+}
+
+// Each answers at the other's address from now on, with all sessions ended: what a promoted copy of the wrong database
+// looks like to a node.
+void swap_addresses(const std::string& one, const std::string& other) {
+  const auto name = [](const std::string& url) { return url.substr(url.rfind('/') + 1); };
+  const std::string server = required_env("TOCSIN_TEST_DATABASE"), a = name(one), b = name(other);
+  for (const std::string& each : {a, b}) {
+    execute(server, "ALTER DATABASE " + each + " ALLOW_CONNECTIONS false");
+    execute(server, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '" + each + "'");
+  }
+  execute(server, "ALTER DATABASE " + a + " RENAME TO " + a + "_away");
+  execute(server, "ALTER DATABASE " + b + " RENAME TO " + a);
+  execute(server, "ALTER DATABASE " + a + "_away RENAME TO " + b);
+  for (const std::string& each : {a, b}) execute(server, "ALTER DATABASE " + each + " ALLOW_CONNECTIONS true");
+}
+
+std::int64_t pending_in(const std::string& url) {
+  return number(url, "SELECT count(*) FROM tocsin.job_live WHERE status = 0");
+}
+
+TEST(Databases, AnotherOneOfTheInstallationAtTheAddressOfOneIsLeftAlone) {
+  TestDatabase a(0), b(0), c(0);
+  const Urls urls{"a=" + a.url(), "b=" + b.url(), "c=" + c.url()};
+  ASSERT_EQ(migrate(urls, {"--shards", "9"}).exit_code, 0);
+  NodeOn node(urls);
+  node.put_noop();
+  const auto at_a = node.keys_at("a", 1), at_b = node.keys_at("b", 2);
+  ASSERT_EQ(node.create(at_b[0], 3'600'000).status, 201);
+  swap_addresses(b.url(), c.url());
+  EXPECT_TRUE(eventually([&] { return node.check_of("b").find("another database answers") != std::string::npos; }))
+      << node.check_of("b");
+  EXPECT_NE(node.check_of("b").find("'c'"), std::string::npos) << node.check_of("b");
+  EXPECT_TRUE(eventually([&] { return node.check_of("c").find("another database answers") != std::string::npos; }));
+  EXPECT_NE(node.process().log().find("another database answers"), std::string::npos);
+  // Nothing is read, written or fired there.
+  const Reply refused = node.create(at_b[1], 1);
+  EXPECT_EQ(refused.status, 503) << refused.text;
+  EXPECT_NE(refused.text.find("another database answers"), std::string::npos) << refused.text;
+  execute(c.url(),
+          "UPDATE tocsin.job_live SET fire_at = action_time - interval '1 h', action_time = action_time - "
+          "interval '1 h'");
+  ASSERT_EQ(node.create(at_a[0], 1).status, 201);
+  EXPECT_TRUE(eventually([&] { return done_in(a.url()) == 1; }));
+  EXPECT_EQ(pending_in(c.url()), 1);
+
+  swap_addresses(b.url(), c.url());
+  EXPECT_TRUE(eventually([&] { return node.is_whole() && done_in(b.url()) == 1; })) << node.check_of("b");
+  EXPECT_EQ(node.create(at_b[1], 1).status, 201);
+}
+
+TEST(Databases, AnotherInstallationAtTheAddressOfALoneHomeIsLeftAlone) {
+  TestDatabase a(8), b(0);
+  ASSERT_EQ(migrate({b.url()}, {"--shards", "8"}).exit_code, 0);
+  execute(b.url(),
+          "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES"
+          " ('noop', '{\"kind\":\"noop\"}', 60000, 3, '{}', '{}')");
+  execute(b.url(), "SELECT tocsin.create_job('noop', 'stranger', clock_timestamp())");
+  NodeOn node({a.url()});
+  node.put_noop();
+  const std::string name = node.rest().get("/v1/databases").text;
+  swap_addresses(a.url(), b.url());
+  EXPECT_TRUE(eventually([&] {
+    return node.rest().get("/readyz").text.find("it belongs to another installation") != std::string::npos;
+  })) << node.rest().get("/readyz").text;
+  EXPECT_EQ(pending_in(a.url()), 1) << "at this address now";
+  swap_addresses(a.url(), b.url());
+  EXPECT_TRUE(eventually([&] { return node.is_whole(); }));
+  EXPECT_EQ(node.create("k", 1).status, 201);
+  EXPECT_TRUE(eventually([&] { return done_in(a.url()) == 1; }));
+  EXPECT_EQ(pending_in(b.url()), 1);
 }
 
 }  // namespace

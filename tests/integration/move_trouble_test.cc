@@ -286,5 +286,64 @@ TEST(MoveTrouble, IsRefusedWhileANodeWasNotGivenTheTarget) {
   EXPECT_EQ(moved.exit_code, 0) << moved.out << moved.err;
 }
 
+// A failover of home that lost the last commits.
+TEST(MoveTrouble, AMoveThatHomeHasForgottenIsResumedOrRolledBackFromWhatTheOthersKnow) {
+  LogicalCluster server;
+  execute(server.url(), "CREATE DATABASE second");
+  const Two two{server.url(), url_of(server.url(), "second")};
+  two.install();
+  const auto node = two.node();
+  put(node->rest(), "noop");
+  create(node->rest(), "noop", key_of(1, 1), 3'600'000);
+  for (const bool is_abort : {true, false}) {
+    const auto mover = two.begin({"1", "--to", "b"});
+    ASSERT_TRUE(eventually([&] { return says(*mover, "copied 1"); })) << mover->err();
+    kill(*mover);
+    execute(two.a, "DELETE FROM tocsin.move");
+    execute(two.b, "UPDATE tocsin.move SET driver = 5");
+    const Ran after = is_abort ? two.abort(1) : two.move(1, "b");
+    EXPECT_EQ(after.exit_code, 0) << after.out << after.err;
+    EXPECT_EQ(two.leftovers(), 0U);
+    EXPECT_EQ(two.rows_of(is_abort ? two.a : two.b, 1), 1U);
+    EXPECT_EQ(two.rows_of(is_abort ? two.b : two.a, 1), 0U);
+  }
+}
+
+TEST(MoveTrouble, WhatIsRefusedSaysWhyAtOnceAndLeavesNothing) {
+  LogicalCluster a, b;
+  const Two two{a.url(), b.url()};
+  two.install();
+  const auto move = [&](const std::string& source_url) {
+    return run_tocsin(two.command({"shard", "move", "1", "--to", "b", "--source-url", source_url}));
+  };
+  const Ran nowhere = move("postgresql://postgres@127.0.0.1:1/nowhere");
+  EXPECT_EQ(nowhere.exit_code, 1);
+  EXPECT_NE(nowhere.err.find("does not reach the source"), std::string::npos) << nowhere.err;
+  EXPECT_NE(nowhere.err.find("--source-url"), std::string::npos) << nowhere.err;
+  EXPECT_EQ(nowhere.out.find("trying again"), std::string::npos) << nowhere.out;
+  EXPECT_EQ(two.leftovers(), 0U);
+  const Ran elsewhere = move(two.b);
+  EXPECT_EQ(elsewhere.exit_code, 1);
+  EXPECT_NE(elsewhere.err.find("another database"), std::string::npos) << elsewhere.err;
+  EXPECT_EQ(two.leftovers(), 0U);
+  EXPECT_EQ(two.move(1, "b").exit_code, 0);
+}
+
+TEST(MoveTrouble, AServerWithoutAFreeWorkerIsNamedWithItsSetting) {
+  LogicalCluster server;
+  execute(server.url(), "CREATE DATABASE second");
+  const Two two{server.url(), url_of(server.url(), "second")};
+  two.install();
+  execute(server.url(), "ALTER SYSTEM SET max_logical_replication_workers = 1");
+  server.crash();
+  server.start();
+  const auto mover = two.begin({"1", "--to", "b"});
+  EXPECT_TRUE(eventually([&] { return says(*mover, "max_logical_replication_workers is 1"); })) << mover->out();
+  EXPECT_TRUE(says(*mover, "tocsin_move_1"));
+  kill(*mover);
+  EXPECT_EQ(two.abort(1).exit_code, 0);
+  EXPECT_EQ(two.leftovers(), 0U);
+}
+
 }  // namespace
 }  // namespace tocsin

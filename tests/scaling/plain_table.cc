@@ -59,15 +59,15 @@ Result<ScanReply> PlainStore::scan(std::span<const ScanRange> ranges) {
   return reply;
 }
 
-Result<std::vector<Fired>> PlainStore::fire(std::span<const JobId> jobs, const std::string&) {
+Result<std::vector<Fired>> PlainStore::fire(std::span<const Candidate> jobs, const std::string&) {
   ++statements_.fires;
   std::vector<Fired> all;
   Fired fired;
   const WallTime now = db_now();
-  for (const JobId job : jobs) {
-    if (!table_.fire(job, now, fired)) continue;
+  for (const Candidate& job : jobs) {
+    if (!table_.fire(job.job_id, now, fired)) continue;
     all.push_back(fired);
-    on_fired_(shard_of(job), now - fired.due_at);
+    on_fired_(shard_of(job.job_id), now - fired.due_at);
   }
   statements_.fired += std::ssize(all);
   work(all.size());
@@ -75,9 +75,9 @@ Result<std::vector<Fired>> PlainStore::fire(std::span<const JobId> jobs, const s
 }
 
 Result<std::vector<Fired>> PlainStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
-  std::vector<JobId> jobs;
+  std::vector<Candidate> jobs;
   for (const auto& row : table_.read({lane, span.from, 0, std::min(db_now(), span.to), limit}))
-    jobs.push_back(row.candidate.job_id);
+    jobs.push_back(row.candidate);
   return fire(jobs, node);
 }
 
@@ -88,7 +88,7 @@ namespace {
 }
 }  // namespace
 
-Result<std::vector<ClaimedJob>> PlainStore::claim(std::span<const JobId>, std::span<const Duration>,
+Result<std::vector<ClaimedJob>> PlainStore::claim(std::span<const Candidate>, std::span<const Duration>,
                                                   const ClaimTicket&) {
   unused();
 }

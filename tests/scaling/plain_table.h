@@ -47,11 +47,12 @@ class PlainStore final : public JobStore {
       : table_(table), scheduler_(scheduler), statements_(statements), on_fired_(std::move(on_fired)) {}
 
   Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
-  Result<std::vector<Fired>> fire(std::span<const JobId> jobs, const std::string& node) override;
+  Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) override;
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
 
   // The one type of these clusters is instant: nothing else is asked.
-  Result<std::vector<ClaimedJob>> claim(std::span<const JobId>, std::span<const Duration>, const ClaimTicket&) override;
+  Result<std::vector<ClaimedJob>> claim(std::span<const Candidate>, std::span<const Duration>,
+                                        const ClaimTicket&) override;
   Result<std::vector<ClaimedJob>> claim_due(Lane, DueSpan, int, Duration, const ClaimTicket&) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket&, std::span<const JobId>) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket&, Lane) override;

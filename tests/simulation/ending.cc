@@ -14,14 +14,23 @@ constexpr Duration kOnTime = 100ms;
 // From the death of a node to the first scan of its shards by another; and until all that stay have their part.
 constexpr Duration kTakeover = ClusterConfig{}.timeout + 2s;
 constexpr Duration kBalanced = 2 * ClusterConfig{}.timeout + 2s;
+// From the moment that a node reaches a database no more to the first scan of its shards there by another.
+const Duration kUnreached = ClusterConfig{}.out_of_reach() + 3s;
 
 }  // namespace
 
 void Ending::run() {
   using Phase = void (Ending::*)();
-  constexpr Phase kPhases[] = {&Ending::live_on,     &Ending::calm_down,         &Ending::lose_one_database,
-                               &Ending::cut_one_off, &Ending::fail_over_quickly, &Ending::pause_one,
-                               &Ending::limit_all,   &Ending::pass_permits_on,   &Ending::hand_over_one,
+  constexpr Phase kPhases[] = {&Ending::live_on,
+                               &Ending::calm_down,
+                               &Ending::lose_one_database,
+                               &Ending::cut_one_off,
+                               &Ending::cut_one_off_elsewhere,
+                               &Ending::fail_over_quickly,
+                               &Ending::pause_one,
+                               &Ending::limit_all,
+                               &Ending::pass_permits_on,
+                               &Ending::hand_over_one,
                                &Ending::hand_over};
   for (const Phase phase : kPhases) {
     (this->*phase)();
@@ -133,6 +142,25 @@ void Ending::cut_one_off() {
   world_.pass(20s);
   settle();
   check_owners("after a node was cut off");
+  check_at_rest();
+}
+
+// One node alone does not reach a database other than home: others scan its shards there, all jobs are on time again,
+// and when it reaches it again there is nothing to mend.
+void Ending::cut_one_off_elsewhere() {
+  if (!world_.is_shared || world_.nodes.size() == 1 || world_.databases.size() == 1) return;
+  SimNode& node = world_.any_node();
+  const auto place = static_cast<Place>(1 + world_.random.below(world_.databases.size() - 1));
+  world_.trace.line(world_.scheduler.now(), node.name() + " reaches " + world_.databases.at(place).name() + " no more");
+  node.cut_off(place, world_.scheduler.now() + 30s);
+  world_.pass(kUnreached);
+  for (const Shard shard : node.shards())
+    if (world_.databases.place_of(shard) == place)
+      world_.checker.fail("owner", node.name() + " has shard " + std::to_string(shard) + ", which it does not reach");
+  world_.callers->probe(8, kOnTime, world_.config.scan_interval);
+  world_.pass(35s);
+  settle();
+  check_owners("after a node did not reach a database");
   check_at_rest();
 }
 

@@ -17,6 +17,7 @@ class Ending {
   void calm_down();
   void lose_one_database();
   void cut_one_off();
+  void cut_one_off_elsewhere();
   void fail_over_quickly();
   void pass_permits_on();
   void pause_one();

@@ -38,7 +38,7 @@ BizType FakeBackend::add_type(const std::string& name, const std::string& handle
 }
 
 ClaimToken FakeBackend::claim(JobId job) {
-  const std::array ids{job};
+  const std::array ids{Candidate{job, database.find(job)->type_id, {}}};
   const std::array ttr{Duration(std::chrono::seconds(30))};
   const auto claimed = store_.claim(ids, ttr, {.seed = 7, .node = node_name()});
   TOCSIN_ASSERT(claimed && claimed->size() == 1);

@@ -194,13 +194,19 @@ std::vector<JobId> FakeDatabase::lose_unflushed_claims(WallTime now) {
   return jobs;
 }
 
-std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr,
+FakeDatabase::Live FakeDatabase::find_candidate(const Candidate& job) {
+  const auto row = live_.find(job.job_id);
+  const bool is_another = row != live_.end() && row->second.job.type_id != job.type_id;
+  return is_another ? live_.end() : row;
+}
+
+std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
                                             const ClaimTicket& ticket, WallTime now) {
   TOCSIN_ASSERT(jobs.size() == ttr.size() && jobs.size() <= 10'000);
   std::vector<ClaimedJob> won;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const auto row = live_.find(jobs[i]);
-    if (row == live_.end() || is_locked(jobs[i]) || !is_claimable(row->second, now)) continue;
+    const auto row = find_candidate(jobs[i]);
+    if (row == live_.end() || is_locked(row->first) || !is_claimable(row->second, now)) continue;
     won.push_back(claim_row(row, ttr[i], ticket, now));
   }
   return won;
@@ -250,11 +256,11 @@ Fired FakeDatabase::fire_row(Live row, const std::string& node, WallTime now) {
   return fired;
 }
 
-std::vector<Fired> FakeDatabase::fire(const std::vector<JobId>& jobs, const std::string& node, WallTime now) {
+std::vector<Fired> FakeDatabase::fire(const std::vector<Candidate>& jobs, const std::string& node, WallTime now) {
   std::vector<Fired> fired;
-  for (const JobId id : jobs) {
-    const auto row = live_.find(id);
-    if (row == live_.end() || is_locked(id) || !is_claimable(row->second, now)) continue;
+  for (const Candidate& job : jobs) {
+    const auto row = find_candidate(job);
+    if (row == live_.end() || is_locked(row->first) || !is_claimable(row->second, now)) continue;
     fired.push_back(fire_row(row, node, now));
   }
   return fired;

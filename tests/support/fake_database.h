@@ -135,13 +135,13 @@ class FakeDatabase {
 
   // JobStore
   ScanReply scan(const std::vector<ScanRange>& ranges, WallTime now) const;
-  std::vector<ClaimedJob> claim(const std::vector<JobId>& jobs, const std::vector<Duration>& ttr,
+  std::vector<ClaimedJob> claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
                                 const ClaimTicket& ticket, WallTime now);
   std::vector<ClaimedJob> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket,
                                     WallTime now);
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, const std::vector<JobId>& jobs) const;
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, Lane lane) const;
-  std::vector<Fired> fire(const std::vector<JobId>& jobs, const std::string& node, WallTime now);
+  std::vector<Fired> fire(const std::vector<Candidate>& jobs, const std::string& node, WallTime now);
   std::vector<Fired> fire_due(Lane lane, DueSpan span, int limit, const std::string& node, WallTime now);
   std::vector<FinishReply> finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now);
   int bury(const std::vector<JobId>& jobs, WallTime now);
@@ -194,6 +194,7 @@ class FakeDatabase {
 
  private:
   using Live = std::map<JobId, Row>::iterator;
+  Live find_candidate(const Candidate& job);  // end(): there is none of this id and type
   using Key = std::tuple<std::string, TypeId, std::string>;
 
   void insert_live(Row row);

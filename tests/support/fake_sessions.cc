@@ -55,7 +55,7 @@ Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges) {
   return reply;
 }
 
-Result<std::vector<ClaimedJob>> FakeJobStore::claim(std::span<const JobId> jobs, std::span<const Duration> ttr,
+Result<std::vector<ClaimedJob>> FakeJobStore::claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                                     const ClaimTicket& ticket) {
   return call<std::vector<ClaimedJob>>("claim", true,
                                        [&db = database_, j = copied(jobs), t = copied(ttr), ticket](WallTime now) {
@@ -81,7 +81,7 @@ Result<std::vector<ClaimedJob>> FakeJobStore::claimed_with(const ClaimTicket& ti
                                        [=, &db = database_](WallTime) { return db.claimed_with(ticket, lane); });
 }
 
-Result<std::vector<Fired>> FakeJobStore::fire(std::span<const JobId> jobs, const std::string& node) {
+Result<std::vector<Fired>> FakeJobStore::fire(std::span<const Candidate> jobs, const std::string& node) {
   return call<std::vector<Fired>>(
       "fire", true, [&db = database_, j = copied(jobs), node](WallTime now) { return db.fire(j, node, now); });
 }

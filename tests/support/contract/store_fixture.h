@@ -85,6 +85,8 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   // A fresh ticket for every call.
   ClaimTicket ticket(const std::string& node = "node-a") { return {++last_seed_ * 7919, node}; }
   std::vector<ClaimedJob> claim(const std::vector<JobId>& jobs, Duration ttr = kLong);
+  // As a scan has seen them; those that this test did not make as of `type_id`.
+  std::vector<Candidate> seen(const std::vector<JobId>& jobs) const;
   ClaimedJob claim_one(JobId job, Duration ttr = kLong);
   // Claimed, and its lease has ended.
   ClaimedJob claim_and_expire(JobId job);
@@ -105,6 +107,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
 
  private:
   std::int64_t last_seed_ = 0;
+  std::map<JobId, TypeId> types_;  // of the jobs that were made
 };
 
 }  // namespace tocsin

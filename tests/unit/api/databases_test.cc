@@ -229,12 +229,12 @@ TEST_F(DatabasesApi, BulkRetriesKeepTheirLimitOverAllDatabases) {
       const std::string id = make_job(key_at(place, i));
       FakeJobStore store(database);
       backend.time += std::chrono::minutes(2);
-      const std::array jobs{JobId{std::stoll(id)}};
+      const JobId job = std::stoll(id);
+      const std::array jobs{Candidate{job, database.find(job)->type_id, {}}};
       const std::array ttr{Duration(std::chrono::seconds(30))};
       const auto claimed = store.claim(jobs, ttr, {.seed = i + 1, .node = "n"});
       ASSERT_TRUE(claimed && claimed->size() == 1);
-      const std::array outcome{
-          FinishRequest{jobs[0], claimed->front().token, FinishRequest::Kind::dead, Duration(0), "x"}};
+      const std::array outcome{FinishRequest{job, claimed->front().token, FinishRequest::Kind::dead, Duration(0), "x"}};
       ASSERT_TRUE(store.finish(outcome, "n"));
     }
   }

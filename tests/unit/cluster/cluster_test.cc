@@ -49,14 +49,23 @@ struct TestNode final : Waker {
       : config{id, "node", "1", kShards},
         store(database, &clock, &line),
         heartbeat(config, store, view, events,
-                  {[](MonoTime) { return std::vector<ScannedPlace>(); },
-                   [this](MonoTime until) { trusted_until = until; }, [this] { return owner.used_map(); }}),
+                  {[this](MonoTime now) { return scanned(now); }, [this](MonoTime until) { trusted_until = until; },
+                   [this] { return owner.used_map(); }}),
         owner(config, store, view, events,
               {[this](const std::vector<Shard>& shards, const ShardMap& map) { owned = shards, places = map.places; },
                [this] { heartbeat.request(); }}) {
     heartbeat.set_wakers(this, this);
   }
   void wake() override { is_woken = true; }
+  // Once a second each database that it reaches.
+  std::vector<ScannedPlace> scanned(MonoTime now) {
+    std::vector<ScannedPlace> all;
+    for (auto& [place, at] : scanned_at) {
+      if (!unreached.contains(place) && (!at || now - *at >= 1s)) at = now;
+      all.push_back({place, at ? std::optional(now - *at) : std::nullopt});
+    }
+    return all;
+  }
   void step(MonoTime now) {
     do {
       is_woken = false;
@@ -76,6 +85,8 @@ struct TestNode final : Waker {
   std::vector<Shard> owned;
   std::vector<Place> places;
   MonoTime trusted_until{};
+  std::map<Place, std::optional<MonoTime>> scanned_at;  // empty: it tells nothing
+  std::set<Place> unreached;
 };
 
 class Cluster : public testing::Test {
@@ -300,6 +311,95 @@ TEST_F(Cluster, APlaceThatChangesIsHeardOfAndOutlivesEveryNewMapOfOwners) {
   pass(4s);
   EXPECT_EQ(loads(), (Loads{{1, 60}}));
   EXPECT_EQ(node(1).places, places);
+}
+
+// Home, and a database that has half of the shards.
+class TwoDatabases : public Cluster {
+ protected:
+  void SetUp() override {
+    std::vector<Place> places(kShards, 0);
+    std::fill(places.begin() + kShards / 2, places.end(), Place{1});
+    database.members.place(places);
+    for (NodeId id = 1; id <= 3; ++id) scanning(add(id));
+    pass(12s);
+    ASSERT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {3, 20}}));
+  }
+  static void scanning(TestNode& node) { node.scanned_at = {{0, {}}, {1, {}}}; }
+  int at_the_second(NodeId id) const {
+    const auto& owners = database.members.map().owners;
+    return static_cast<int>(std::count(owners.begin() + kShards / 2, owners.end(), id));
+  }
+  std::int64_t version() const { return database.members.map().version; }
+};
+
+TEST_F(TwoDatabases, WhoAloneDoesNotReachOneLosesItsShardsThere) {
+  ASSERT_GT(at_the_second(3), 0);
+  node(3).unreached = {1};
+  pass(8s);
+  EXPECT_EQ(at_the_second(3), 0);
+  EXPECT_EQ(at_the_second(1) + at_the_second(2), kShards / 2);
+  EXPECT_GE(loads()[3], 19) << "it has others instead";
+  const auto moved = version();
+  node(3).unreached = {};
+  pass(60s);
+  EXPECT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {3, 20}}));
+  EXPECT_LE(version(), moved + 1) << "what it lost is not given back for its own sake";
+}
+
+TEST_F(TwoDatabases, AWireThatComesAndGoesMovesNothingToAndFro) {
+  node(3).unreached = {1};
+  pass(8s);
+  kill(2), nodes.erase(2);
+  pass(8s);
+  ASSERT_EQ(at_the_second(1), kShards / 2);
+  const auto moved = version();
+  for (int i = 0; i < 10; ++i) {
+    node(3).unreached = {};
+    pass(7s);
+    EXPECT_EQ(at_the_second(3), 0);
+    node(3).unreached = {1};
+    pass(8s);
+  }
+  EXPECT_EQ(version(), moved);
+}
+
+TEST_F(TwoDatabases, ADatabaseThatNobodyReachesMovesNothingWhoeverReachesItFirstAgain) {
+  const auto before = version();
+  for (const Duration outage : {2s, 4s, 5s, 6s, 30s}) {
+    for (auto& [id, each] : nodes) {
+      pass(300ms);
+      each->unreached = {1};
+    }
+    pass(outage);
+    for (auto& [id, each] : nodes) {
+      each->unreached = {};
+      pass(700ms);
+    }
+    pass(20s);
+    EXPECT_EQ(version(), before) << outage.count();
+  }
+}
+
+TEST_F(TwoDatabases, WhoTellsNothingOrHasNotMetItYetLosesNothing) {
+  node(1).scanned_at.clear();  // as an older version does
+  pass(20s);
+  EXPECT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {3, 20}}));
+  const auto before = version();
+  TestNode& fresh = add(4);
+  scanning(fresh);
+  fresh.unreached = {1};
+  pass(3s);
+  EXPECT_EQ(version(), before);
+  fresh.unreached = {};
+  pass(15s);
+  EXPECT_EQ(loads(), (Loads{{1, 15}, {2, 15}, {3, 15}, {4, 15}}));
+}
+
+TEST_F(TwoDatabases, WhoWasNotGivenItGetsNothingThere) {
+  add(4).scanned_at = {{0, {}}};
+  pass(30s);
+  EXPECT_EQ(at_the_second(4), 0);
+  EXPECT_GE(loads()[4], 14) << "others instead, one by one: no chain of exchanges is looked for";
 }
 
 TEST_F(Cluster, ARestartUnderAnyNameFindsTheShardsOfWhoLeftOrDied) {

@@ -15,7 +15,7 @@ using Owners = std::vector<NodeId>;
 
 std::vector<Peer> sharing(const std::vector<NodeId>& ids) {
   std::vector<Peer> peers;
-  for (const NodeId id : ids) peers.push_back({id, Standing::shares});
+  for (const NodeId id : ids) peers.push_back({id, Standing::shares, {}});
   return peers;
 }
 
@@ -114,7 +114,7 @@ TEST(ShardAssignment, DoesNotDependOnTheOrderOfThePeers) {
     for (NodeId& owner : owners) owner = static_cast<NodeId>(random.below(12));
     std::vector<Peer> peers;
     for (NodeId id = 1; id <= 9; ++id)
-      if (random.below(4) > 0) peers.push_back({id, static_cast<Standing>(random.below(3))});
+      if (random.below(4) > 0) peers.push_back({id, static_cast<Standing>(random.below(3)), {}});
     const Owners expected = assign_shards(owners, peers);
     for (int i = 0; i < 5; ++i) {
       for (std::size_t k = peers.size(); k > 1; --k) std::swap(peers[k - 1], peers[random.below(k)]);
@@ -136,22 +136,117 @@ TEST(ShardAssignment, ANodeThatKnowsFewerSharingPeersHasNothingToCorrect) {
 
 TEST(ShardAssignment, ANewcomerTakesOnlyWhatNobodyScans) {
   const Owners before{1, 1, 1, 1, 2, 2, 2, 2};
-  EXPECT_EQ(assign_shards(before, {{1}, {2}, {3, Standing::newcomer}}), before);
-  const Owners after = assign_shards(before, {{1}, {3, Standing::newcomer}});
+  EXPECT_EQ(assign_shards(before, {{1}, {2}, {3, Standing::newcomer, {}}}), before);
+  const Owners after = assign_shards(before, {{1}, {3, Standing::newcomer, {}}});
   EXPECT_EQ(loads(after)[3], 4);
   EXPECT_EQ(moved(before, after), 4);
 }
 
 TEST(ShardAssignment, WhoIsSilentForAMomentKeepsWhatItHasAndGetsNothing) {
   const Owners before{1, 1, 2, 2, 3, 3};
-  const Owners after = assign_shards(before, {{1}, {2, Standing::keeps}});
+  const Owners after = assign_shards(before, {{1}, {2, Standing::keeps, {}}});
   EXPECT_EQ(after, (Owners{1, 1, 2, 2, 1, 1}));
 }
 
 TEST(ShardAssignment, WithoutAnybodyToGiveToNothingMoves) {
   const Owners before{1, 2, 1, 0};
   EXPECT_EQ(assign_shards(before, {}), before);
-  EXPECT_EQ(assign_shards(before, {{2, Standing::keeps}}), before);
+  EXPECT_EQ(assign_shards(before, {{2, Standing::keeps, {}}}), before);
+}
+
+// ---- databases that not everybody reaches
+
+const Peer* peer_of(const std::vector<Peer>& peers, NodeId id) {
+  const auto found = std::ranges::find(peers, id, &Peer::id);
+  return found == peers.end() ? nullptr : &*found;
+}
+
+bool may_get(const Peer& peer, Place place) {
+  return peer.standing != Standing::keeps && !peer.troubles.contains(place);
+}
+
+bool reaches(const Peer& peer, Place place) {
+  const auto trouble = peer.troubles.find(place);
+  return trouble == peer.troubles.end() || trouble->second != Reach::out_of_reach;
+}
+
+struct Scene {
+  Owners owners;
+  std::vector<Place> places;
+  std::vector<Peer> peers;
+
+  bool is_anybodys(Place place) const {
+    return std::ranges::any_of(peers, [&](const Peer& peer) { return may_get(peer, place); });
+  }
+};
+
+Scene any_scene(Random& random) {
+  Scene scene;
+  const auto nodes = 1 + random.below(12), places = 1 + random.below(5);
+  scene.owners.resize(1 + random.below(200));
+  for (NodeId& owner : scene.owners) owner = static_cast<NodeId>(random.below(nodes + 2));
+  for (std::size_t i = 0; i < scene.owners.size(); ++i)
+    scene.places.push_back(static_cast<Place>(random.below(places)));
+  for (NodeId id = 1; id <= static_cast<NodeId>(nodes); ++id) {
+    Peer peer{id, static_cast<Standing>(random.below(3)), {}};
+    for (Place place = 1; place < static_cast<Place>(places); ++place)
+      if (random.below(3) == 0) peer.troubles[place] = static_cast<Reach>(random.below(2));
+    if (random.below(5) > 0) scene.peers.push_back(peer);
+  }
+  return scene;
+}
+
+TEST(ShardAssignment, WhoDoesNotReachADatabaseLosesItsShardsThereToThoseWhoDoAndNothingElseIsLost) {
+  Random random(17);
+  for (int round = 0; round < 2000; ++round) {
+    const Scene scene = any_scene(random);
+    const Owners after = assign_shards(scene.owners, scene.peers, scene.places);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      const Place place = scene.places[i];
+      const Peer* const owner = peer_of(scene.peers, after[i]);
+      const Peer* const before = peer_of(scene.peers, scene.owners[i]);
+      if (scene.is_anybodys(place)) {
+        ASSERT_TRUE(owner && reaches(*owner, place)) << "shard " << i << " is out of reach of " << after[i];
+        ASSERT_TRUE(after[i] == scene.owners[i] || may_get(*owner, place));
+      } else if (before) {
+        ASSERT_EQ(after[i], scene.owners[i]) << "nobody reaches it: it stays";
+      }
+    }
+  }
+}
+
+TEST(ShardAssignment, IsBalancedAsFarAsReachAllowsAndStaysSo) {
+  Random random(19);
+  for (int round = 0; round < 500; ++round) {
+    Scene scene = any_scene(random);
+    const Owners after = assign_shards(scene.owners, scene.peers, scene.places);
+    ASSERT_EQ(assign_shards(after, scene.peers, scene.places), after);
+    const auto load = loads(after);
+    const auto n = [&](NodeId id) { return load.contains(id) ? load.at(id) : 0; };
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      const Peer* const owner = peer_of(scene.peers, after[i]);
+      if (!owner || owner->standing != Standing::shares) continue;
+      for (const Peer& other : scene.peers) {
+        if (other.standing != Standing::shares || !may_get(other, scene.places[i])) continue;
+        ASSERT_LE(n(owner->id) - n(other.id), 1) << owner->id << " has more than " << other.id;
+      }
+    }
+    // Nor has anybody something to correct who has not watched for as long.
+    for (Peer& peer : scene.peers)
+      for (const Place place : scene.places)
+        if (place != 0 && random.below(3) == 0) peer.troubles.try_emplace(place, Reach::unsteady);
+    ASSERT_EQ(assign_shards(after, scene.peers, scene.places), after);
+  }
+}
+
+TEST(ShardAssignment, ADatabaseOutOfEverybodysReachMovesNothing) {
+  const std::vector<Place> places{0, 0, 1, 1, 1, 1};
+  const Owners before{1, 2, 1, 1, 2, 2};
+  const std::map<Place, Reach> lost{{1, Reach::out_of_reach}}, unsteady{{1, Reach::unsteady}};
+  using enum Standing;
+  EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, lost}}, places), before);
+  EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, unsteady}}, places), before);
+  EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, {}}}, places), (Owners{1, 1, 2, 2, 2, 2}));
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ class SqlHandlerTest : public testing::Test {
       job.when.in = Duration(0);
     }
     const auto created = database_.create(jobs, CreateMode::each_by_itself, now_);
-    std::vector<JobId> ids;
-    for (const CreateReply& reply : *created) ids.push_back(reply.job_id);
+    std::vector<Candidate> ids;
+    for (const CreateReply& reply : *created) ids.push_back({reply.job_id, type_id_, {}});
     auto won = database_.claim(ids, std::vector<Duration>(ids.size(), 30s), {77, "node-a"}, now_);
     for (ClaimedJob& job : won) job.lease_deadline = clock_.now() + 30s;
     return won;

@@ -62,8 +62,8 @@ class ScriptedStore final : public JobStore {
   int calls = 0;
 
   Result<ScanReply> scan(std::span<const ScanRange> ranges) override { return call(on_scan, ranges); }
-  Claimed claim(std::span<const JobId> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override {
-    return call(on_claim, jobs, ttr, ticket);
+  Claimed claim(std::span<const Candidate> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override {
+    return call(on_claim, ids_of(jobs), ttr, ticket);
   }
   Claimed claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) override {
     return call(on_claim_due, lane, span, limit, ttr, ticket);
@@ -74,7 +74,7 @@ class ScriptedStore final : public JobStore {
   Claimed claimed_with(const ClaimTicket& ticket, Lane lane) override {
     return call(on_claimed_with_lane, ticket, lane);
   }
-  FiredJobs fire(std::span<const JobId> jobs, const std::string&) override { return call(on_fire, jobs); }
+  FiredJobs fire(std::span<const Candidate> jobs, const std::string&) override { return call(on_fire, ids_of(jobs)); }
   FiredJobs fire_due(Lane lane, DueSpan span, int limit, const std::string&) override {
     return call(on_fire_due, lane, span, limit);
   }
@@ -90,6 +90,11 @@ class ScriptedStore final : public JobStore {
   }
 
  private:
+  static std::vector<JobId> ids_of(std::span<const Candidate> jobs) {
+    std::vector<JobId> ids;
+    for (const Candidate& each : jobs) ids.push_back(each.job_id);
+    return ids;
+  }
   template <class Reply, class... Params, class... Args>
   Reply call(const std::function<Reply(Params...)>& verb, Args&&... args) {
     ++calls;

@@ -1,0 +1,36 @@
+// Whether what answers at a database's address is that database: at the first meeting, and later again, for addresses
+// change hands: a copy of another database may be promoted there, or one may be restored.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "node/open_databases.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class DatabaseCheck {
+ public:
+  using OnWarnings = std::function<void(const std::vector<std::string>&)>;
+  // `open` outlives it. `on_warnings`: hears each time what callers should know about the server, if anything.
+  DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnWarnings on_warnings);
+
+  // One that was restored and is recorded anew by `migrate` becomes the expected one. Error invalid: it is another one;
+  // unavailable: it does not answer, or takes no writes.
+  Status run();
+
+ private:
+  Status check(Session& session, const DatabaseIdentity& found);
+  Status check_home(Session& session, const DatabaseIdentity& found);
+
+  const OpenDatabases& open_;
+  const Place place_;
+  const std::shared_ptr<ExpectedDatabase> expected_;
+  const SessionConfig session_;
+  const OnWarnings on_warnings_;
+  bool is_met_ = false;
+};
+
+}  // namespace tocsin

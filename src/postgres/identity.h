@@ -1,0 +1,46 @@
+// What a database is known by, whatever answers at its address.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/latest.h"
+
+namespace tocsin {
+
+// Stays the same when a standby is promoted; a restored dump is another database.
+struct DatabaseIdentity {
+  std::int64_t server = 0;  // system identifier of the cluster
+  std::int64_t oid = 0;
+  auto operator<=>(const DatabaseIdentity&) const = default;
+};
+
+// The two of them, of the database that is asked.
+inline constexpr const char* kIdentityColumns =
+    "(SELECT system_identifier FROM pg_control_system()), (SELECT oid::bigint FROM pg_database WHERE datname = "
+    "current_database())";
+
+// "server 7012345678901234567, database 16384"
+inline std::string to_string(const DatabaseIdentity& identity) {
+  return "server " + std::to_string(identity.server) + ", database " + std::to_string(identity.oid);
+}
+
+// Which database all sessions with an address are meant for: addresses change hands, and a session connects again
+// without a word. Thread: any.
+class ExpectedDatabase {
+ public:
+  ExpectedDatabase(std::string name, const DatabaseIdentity& identity)
+      : name_(std::move(name)), identity_(std::make_shared<const DatabaseIdentity>(identity)) {}
+  const std::string& name() const { return name_; }
+  DatabaseIdentity identity() const { return *identity_.get(); }
+  // It was restored, and recorded anew.
+  void set(const DatabaseIdentity& identity) { identity_.set(std::make_shared<const DatabaseIdentity>(identity)); }
+
+ private:
+  const std::string name_;
+  Latest<DatabaseIdentity> identity_;
+};
+
+}  // namespace tocsin
