@@ -57,7 +57,8 @@ void Checker::on_change(Place place, const FakeDatabase::Change& change) {
   record.row = job;
   record.token = job.status == JobStatus::running ? change.token : 0;
   if (change.kind == Kind::claim_lost) forget_claim(record, token_before);
-  if (change.kind == Kind::revived) ++record.life;
+  // Its attempts are counted anew.
+  if (change.kind == Kind::revived || (change.kind == Kind::replaced && job.attempts == 0)) ++record.life;
   if (change.kind == Kind::hastened) record.is_hastened = true;
   if (change.kind == Kind::rescheduled || change.kind == Kind::replaced) record.is_hastened = false;
   if (change.kind == Kind::fired) ++starts_;

@@ -111,7 +111,7 @@ class Checker {
   struct Record {
     Job row;  // after the last committed change
     ClaimToken token = 0;
-    int life = 0;              // grows with every retry of the dead job
+    int life = 0;              // grows with whatever counts its attempts anew
     bool is_hastened = false;  // run now: may start before its action_time
     bool is_acknowledged = false;
     bool is_cancel_acknowledged = false;
