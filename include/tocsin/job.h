@@ -15,6 +15,8 @@ namespace tocsin {
 using TypeId = std::int32_t;
 using ClaimToken = std::int64_t;
 
+inline constexpr std::size_t kLongestJobError = 1000;  // bytes of a message that are kept
+
 // One failed attempt.
 struct JobError {
   std::string at;  // RFC 3339, database clock

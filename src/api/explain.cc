@@ -6,6 +6,7 @@
 #include "api/job_json.h"
 #include "api/resources.h"
 #include "api/time_text.h"
+#include "core/rfc3339.h"
 
 namespace tocsin {
 namespace {
@@ -16,7 +17,7 @@ std::string last_error(const Job& job) {
 }
 
 std::string finished_reason(const Job& job) {
-  const std::string when = job.finished_at ? " at " + time_text(*job.finished_at) : "";
+  const std::string when = job.finished_at ? " at " + rfc3339(*job.finished_at) : "";
   switch (job.status) {
     case JobStatus::done: {
       const std::string late =
@@ -37,7 +38,7 @@ std::string finished_reason(const Job& job) {
 }
 
 std::string pause_reason(const BizType& type) {
-  return "Its type " + type.name + " is paused" + (type.paused_until ? " until " + time_text(*type.paused_until) : "") +
+  return "Its type " + type.name + " is paused" + (type.paused_until ? " until " + rfc3339(*type.paused_until) : "") +
          ".";
 }
 
@@ -54,7 +55,7 @@ std::string pending_reason(const Job& job, const BizType* type, WallTime now, co
   const bool is_paused = type != nullptr && type->is_paused(now);
   if (job.fire_at > now) {
     const std::string what = job.attempts > 0 ? "Waits for its next attempt at " : "Not due yet: due at ";
-    return what + time_text(job.fire_at) + ", in " + duration_text(job.fire_at - now) + "." + after +
+    return what + rfc3339(job.fire_at) + ", in " + duration_text(job.fire_at - now) + "." + after +
            (is_paused ? " " + pause_reason(*type) : "");
   }
   return "Overdue by " + duration_text(now - job.fire_at) + ". " +
@@ -65,7 +66,7 @@ std::string running_reason(const Job& job, const BizType* type, WallTime now, co
   const std::string where = job.node ? " on node " + *job.node : "";
   const std::string attempt = "Attempt " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts);
   if (job.fire_at > now)
-    return attempt + " is running" + where + "; its lease lasts until " + time_text(job.fire_at) + ", another " +
+    return attempt + " is running" + where + "; its lease lasts until " + rfc3339(job.fire_at) + ", another " +
            duration_text(job.fire_at - now) + ".";
   const std::string next = job.attempts >= job.max_attempts
                                ? "It was the last attempt, so the job is about to be dead."
@@ -91,7 +92,7 @@ void write_limits(JsonWriter& out, const BizType* type, std::optional<int> runni
   out.field("rate_per_s", type->catch_up_rate_per_s).end_object();
   const bool is_paused = type->is_paused(now);
   out.field("paused", is_paused).key("paused_until");
-  is_paused && type->paused_until ? out.value(time_text(*type->paused_until)) : out.null();
+  is_paused && type->paused_until ? out.value(rfc3339(*type->paused_until)) : out.null();
   out.field("ttr_ms", type->ttr.count() / 1000).end_object();
 }
 
@@ -108,7 +109,7 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
       .field("database", backend.database_name(backend.place_of(job.shard())));
   out.key("next_attempt_at");
   // A running job is tried again when its lease ends without a result.
-  is_final(job.status) ? out.null() : out.value(time_text(job.fire_at));
+  is_final(job.status) ? out.null() : out.value(rfc3339(job.fire_at));
   out.field("attempts_left", is_final(job.status) ? 0 : std::max(job.max_attempts - job.attempts, 0));
   write_limits(out, type, backend.running(job.type_id), now);
   out.key("errors").begin_array();

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "api/time_text.h"
+#include "core/rfc3339.h"
 
 namespace tocsin {
 namespace {
@@ -26,7 +27,7 @@ void write_time(JsonWriter& out, std::string_view name, const std::optional<Wall
     return;
   }
   std::string text = "\"";
-  append_time_text(text, *time);
+  append_rfc3339(text, *time);
   out.raw(text += '"');
 }
 
@@ -51,7 +52,7 @@ void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog, std:
   out.field("job_id", std::to_string(job.job_id)).field("biz_id", job.biz_id);
   const std::string& name = type != nullptr ? type->name : job.biz_type;
   out.key("biz_type");
-  name.empty() ? out.null() : out.value(name);  // null: of a type that has been deleted
+  name.empty() ? out.null() : out.value(name);  // null: of a type that this node does not know yet
   out.field("status", to_string(job.status));
   write_time(out, "action_time", job.action_time);
   write_time(out, "fire_at", job.fire_at);

@@ -6,11 +6,11 @@
 #include "api/job_json.h"
 #include "api/resources.h"
 #include "api/scatter.h"
-#include "api/time_text.h"
 #include "api/type_json.h"
 #include "base/utf8.h"
 #include "core/lease_token.h"
 #include "core/retry_policy.h"
+#include "core/rfc3339.h"
 
 namespace tocsin {
 namespace {
@@ -22,7 +22,6 @@ constexpr std::int64_t kLongestWaitMs = 60'000;
 constexpr milliseconds kTimeToAnswer(10'000);  // beyond the wait: a claim that is on its way is waited for
 constexpr std::size_t kSettleBody = 8 << 20;   // as many items as there may be, with their errors
 constexpr std::size_t kLongestError = 4096;
-constexpr std::size_t kKeptError = 1000;  // as of every other handler
 
 // ---- lease
 
@@ -35,7 +34,7 @@ std::string leased_text(const std::vector<ClaimedJob>& jobs, const TypeCatalog& 
     lease.clear();
     JsonWriter(lease)
         .field("lease_token", lease_token_text(claimed.token))
-        .field("lease_until", time_text(claimed.job.fire_at));
+        .field("lease_until", rfc3339(claimed.job.fire_at));
     write_job(out, claimed.job, catalog, lease);
   }
   out.end_array().end_object();
@@ -106,7 +105,7 @@ std::vector<LeaseItem> read_items(ApiContext& context, JsonObject& in, Fields fi
     if (fields == Fields::with_outcome) {
       constexpr auto kLongestDelay = std::chrono::duration_cast<milliseconds>(kLongestBackoff);
       if (const auto ms = object.integer("delay_ms", {0, kLongestDelay.count()})) item.delay = milliseconds(*ms);
-      item.error = storable(object.string("error", 0, kLongestError).value_or(""), kKeptError);
+      item.error = storable(object.string("error", 0, kLongestError).value_or(""), kLongestJobError);
     }
     object.end();
     if (!id || !token) continue;

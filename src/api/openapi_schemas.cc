@@ -23,7 +23,7 @@ std::string_view openapi_schemas() {
 "Job":{"type":"object","required":["job_id","biz_id","biz_type","status","action_time","fire_at","attempts","max_attempts","attribute",
   "idempotency_key","shard","node","gmt_create","gmt_modified","started_at","finished_at","lateness_ms","errors"],"properties":{
   "job_id":{"$ref":"#/components/schemas/JobId"},"biz_id":{"$ref":"#/components/schemas/BizId"},
-  "biz_type":{"type":["string","null"],"description":"null once the type is deleted"},
+  "biz_type":{"type":["string","null"],"description":"null while this node does not know the type"},
   "status":{"$ref":"#/components/schemas/JobStatus"},
   "action_time":{"$ref":"#/components/schemas/Time","description":"The deadline the business asked for"},
   "fire_at":{"$ref":"#/components/schemas/Time","description":"When the job next wants attention: deadline, retry time or end of the lease"},

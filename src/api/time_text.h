@@ -13,10 +13,6 @@ namespace tocsin {
 // that nothing fires before the time that was asked for. nullopt: not such a time (second 60 is not).
 std::optional<WallTime> time_from_text(std::string_view text);
 
-// "2026-03-01T12:00:00.250000Z"
-std::string time_text(WallTime time);
-void append_time_text(std::string& out, WallTime time);
-
 // For sentences: "350 ms", "12.5 s", "15 min", "3 h 20 min", "4 d 2 h".
 std::string duration_text(Duration length);
 

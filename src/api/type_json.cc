@@ -5,7 +5,7 @@
 
 #include "api/handler_password.h"
 #include "api/job_json.h"
-#include "api/time_text.h"
+#include "core/rfc3339.h"
 
 namespace tocsin {
 namespace {
@@ -110,8 +110,8 @@ void write_type(JsonWriter& out, const BizType& type, WallTime now, Reader reade
   out.field("rate_per_s", type.catch_up_rate_per_s).end_object();
   const bool is_paused = type.is_paused(now);
   out.field("paused", is_paused).key("paused_until");
-  is_paused&& type.paused_until ? out.value(time_text(*type.paused_until)) : out.null();
-  out.field("gmt_create", time_text(type.gmt_create)).field("gmt_modified", time_text(type.gmt_modified)).end_object();
+  is_paused&& type.paused_until ? out.value(rfc3339(*type.paused_until)) : out.null();
+  out.field("gmt_create", rfc3339(type.gmt_create)).field("gmt_modified", rfc3339(type.gmt_modified)).end_object();
 }
 
 std::string type_text(const BizType& type, WallTime now, Reader reader) {

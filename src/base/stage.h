@@ -8,8 +8,9 @@ namespace tocsin {
 // Returned by step(): call again only when woken.
 inline constexpr MonoTime kWhenWoken = MonoTime::max();
 
-// step() makes at most one store call, never waits and reads no clock: loops and waits live in node/loop_thread
-// (threads) and in the simulator (fibers), so the same stages run under a virtual clock. Thread: owner only.
+// In the pipeline and the cluster step() makes at most one store call, never waits and reads no clock: loops and waits
+// live in node/loop_thread (threads) and in the simulator (fibers), so the same stages run under a virtual clock. One
+// that is not simulated may do more, and says so. Thread: owner only.
 class Stage {
  public:
   virtual ~Stage() = default;

@@ -7,8 +7,6 @@
 
 namespace tocsin {
 
-std::string rfc3339(WallTime time);  // with microseconds, in UTC
-
 // `type_json`: the name of the type as a JSON string; `job_json`: the job as a JSON object.
 std::string event_body(const std::string& type_json, const Job& job, const std::string& job_json);
 

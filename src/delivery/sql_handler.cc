@@ -21,7 +21,6 @@ constexpr Duration kBatchTime = std::chrono::milliseconds(50);  // a batch holds
 constexpr std::size_t kMostInBatch = 256;                       // so many share the cost of a commit
 constexpr Duration kAhead = std::chrono::milliseconds(200);     // claimed ahead of the threads: so much work
 constexpr std::size_t kMostAhead = 512;                         // jobs per thread
-constexpr std::size_t kLongestMessage = 1000;                   // bytes, as the finisher keeps
 constexpr Duration kDatabasePause = std::chrono::seconds(1);
 
 Result<FunctionName> function_of(const BizType& type) {
@@ -253,7 +252,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     const auto outcome = outcome_of(answer);
     if (!outcome) return outcome.error();
     FinishRequest request{attempt.call.job_id, attempt.call.token, FinishRequest::Kind::done, Duration(0),
-                          storable(outcome->message, kLongestMessage)};
+                          storable(outcome->message, kLongestJobError)};
     if (outcome->kind == Outcome::Kind::dead) {
       request.kind = FinishRequest::Kind::dead;
     } else if (outcome->kind == Outcome::Kind::retry) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/lease_token.h"
+#include "core/rfc3339.h"
 #include "delivery/event_body.h"
 #include "delivery/retry_after.h"
 #include "delivery/signature.h"

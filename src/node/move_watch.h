@@ -1,6 +1,7 @@
 // Which shards are moving; and the end of a pause whose driver is gone, whatever became of it: where the map still says
 // the source, the shard goes on there, else in the target. The rest of the move is left to the next command.
 //
+// A step takes several calls, in home and in the database where a pause ends; it is not simulated.
 // Thread: owner only, except under_way() (any).
 #pragma once
 

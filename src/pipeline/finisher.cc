@@ -8,11 +8,7 @@
 #include "core/retry_policy.h"
 
 namespace tocsin {
-namespace {
-
-constexpr std::size_t kLongestMessage = 1000;  // bytes; sixteen of them are kept with the job
-
-}  // namespace
+namespace {}  // namespace
 
 MonoTime Finisher::step(MonoTime now) {
   hint_retries(now);
@@ -62,7 +58,7 @@ FinishRequest Finisher::request_for(const FinishedRun& run) {
   FinishRequest request{
       claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0),
       // A handler may say anything; text that the store refuses would hold up every other outcome for ever.
-      storable(run.outcome.message, kLongestMessage)};
+      storable(run.outcome.message, kLongestJobError)};
   if (run.is_given_back || run.outcome.kind == Outcome::Kind::not_started) {
     request.kind = FinishRequest::Kind::give_back;
     request.delay = run.outcome.retry_after.value_or(Duration(0));

@@ -6,12 +6,6 @@
 namespace tocsin {
 namespace {
 
-// Thrown inside the transaction to leave it; becomes Error invalid.
-class Refused : public pqxx::data_exception {
- public:
-  explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
-};
-
 int newest() { return migrations().empty() ? 0 : migrations().back().version; }
 
 void refuse_if_newer(int installed) {

@@ -26,12 +26,6 @@ void add_text_or_null(PgArray& array, const std::string& text) {
   }
 }
 
-// Thrown to leave the transaction when a key vanished between two statements; becomes Error conflict.
-class KeyMoved : public pqxx::sql_error {
- public:
-  KeyMoved() : pqxx::sql_error("the holder of an idempotency key changed", "", "40001") {}
-};
-
 }  // namespace
 
 PgCreate::PgCreate(Session& session, std::span<const NewJob> jobs, const std::vector<JobId>& ids, CreateMode mode)
@@ -161,7 +155,8 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
   }
   undo(tx, to_undo);
   for (bool settled : is_settled_) {
-    if (!settled) throw KeyMoved();
+    // It vanished between two statements.
+    if (!settled) throw Busy("the holder of an idempotency key changed");
   }
 }
 

@@ -275,7 +275,7 @@ Status PgMoveStore::end_others() {
         "SELECT count(*) FILTER (WHERE NOT pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE "
         "application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()",
         session_.config().application);
-    if (ended[0][0].as<int>() > 0) throw pqxx::sql_error("a session of the command before does not end", "", "40001");
+    if (ended[0][0].as<int>() > 0) throw Busy("a session of the command before does not end");
     return Unit{};
   });
 }

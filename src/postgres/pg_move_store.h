@@ -111,12 +111,6 @@ enum class Statements { usual, long_ones };
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
                  Statements length = Statements::usual);
 
-// Thrown inside a transaction to leave it; becomes Error invalid.
-class Refused : public pqxx::data_exception {
- public:
-  explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
-};
-
 // The tables of jobs, live ones of the shard and history.
 std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard);
 

@@ -106,7 +106,7 @@ Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copi
       tx.exec("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active AND (" + ours +
               ")");
     if (!tx.exec("SELECT FROM pg_replication_slots WHERE " + ours).empty())
-      throw pqxx::sql_error("a replication slot of the move is still in use", "", "40001");
+      throw Busy("a replication slot of the move is still in use");
     return Unit{};
   });
 }
@@ -242,7 +242,7 @@ Result<std::string> PgShardCopy::stop_workers(const ShardMove& move) {
           "(SELECT oid FROM pg_subscription" +
           is_here(name) + ")");
       if (workers.empty()) break;
-      if (tries == 10) throw pqxx::sql_error("the workers of the subscription do not end", "", "40001");
+      if (tries == 10) throw Busy("the workers of the subscription do not end");
     }
     // As PostgreSQL names them.
     const auto slots = tx.exec(

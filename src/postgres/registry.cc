@@ -10,12 +10,6 @@
 namespace tocsin {
 namespace {
 
-// Thrown inside a transaction to leave it; becomes Error invalid.
-class Refused : public pqxx::data_exception {
- public:
-  explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
-};
-
 // What a database knows of itself.
 struct Local {
   DatabaseIdentity identity;

@@ -23,6 +23,18 @@
 
 namespace tocsin {
 
+// Thrown inside a transaction to leave it; becomes Error invalid.
+class Refused : public pqxx::data_exception {
+ public:
+  explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
+};
+
+// The same for what somebody else is about to be done with; becomes Error conflict.
+class Busy : public pqxx::sql_error {
+ public:
+  explicit Busy(const std::string& why) : pqxx::sql_error(why, "", "40001") {}
+};
+
 struct SessionConfig {
   std::string url;  // postgresql://... or keyword=value
   std::string application = "tocsin";

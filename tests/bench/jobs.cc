@@ -1,7 +1,7 @@
 #include "bench/jobs.h"
 
-#include "api/time_text.h"
 #include "base/random.h"
+#include "core/rfc3339.h"
 
 namespace tocsin::bench {
 namespace {
@@ -19,7 +19,7 @@ std::string attribute_of(const BenchJob& job) {
 
 std::string job_body(const BenchJob& job) {
   return std::string(R"({"biz_type":")") + job.type + R"(","biz_id":")" + biz_id_of(job) + R"(","action_time":")" +
-         time_text(job.due) + R"(","attribute":)" + attribute_of(job) + "}";
+         rfc3339(job.due) + R"(","attribute":)" + attribute_of(job) + "}";
 }
 
 std::string batch_body(std::span<const BenchJob> jobs) {

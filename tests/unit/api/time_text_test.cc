@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/url.h"
+#include "core/rfc3339.h"
 
 namespace tocsin {
 namespace {
@@ -25,7 +26,7 @@ TEST(TimeText, ReadsAndWritesTheSameInstant) {
   for (const auto& [text, normal] : table) {
     const auto time = time_from_text(text);
     ASSERT_TRUE(time) << text;
-    EXPECT_EQ(time_text(*time), normal);
+    EXPECT_EQ(rfc3339(*time), normal);
     EXPECT_EQ(time_from_text(normal), time);
   }
 }
