@@ -235,6 +235,18 @@ TEST_F(Cluster, ADrainingNodeIsReplacedAtOnce) {
   EXPECT_TRUE(node(3).owned.empty());
 }
 
+// It may have been dead for an hour: who has just come knows no better than what the rows say.
+TEST_F(Cluster, WhoWasNeverHeardGetsNothing) {
+  add(1), add(2);
+  pass(10s);
+  node(1).heartbeat.drain();
+  node(1).heartbeat.step(clock.time);
+  frozen = {1};
+  kill(2);
+  add(3).step(clock.time);
+  EXPECT_EQ(loads(), (Loads{{2, 30}, {3, 30}}));
+}
+
 TEST_F(Cluster, AnOutageOfTheDatabaseReassignsNothingHoweverLongAndWhoeverComesBackFirst) {
   add(1), add(2), add(3);
   pass(10s);
