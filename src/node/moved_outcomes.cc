@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace tocsin {
+namespace {
+
+constexpr Duration kLeftAlone = std::chrono::seconds(2);  // one that refuses at once
+
+}  // namespace
+
+Result<std::vector<FinishReply>> MovedOutcomes::finish_at(Place place, std::span<const FinishRequest> requests,
+                                                          const std::string& node) {
+  return open_.try_emplace(place, others_.sessions.at(place), clock_).first->second.store.finish(requests, node);
+}
 
 Result<std::vector<FinishReply>> MovedOutcomes::finish(std::span<const FinishRequest> requests,
                                                        const std::string& node) {
@@ -10,22 +20,36 @@ Result<std::vector<FinishReply>> MovedOutcomes::finish(std::span<const FinishReq
     const Place place = others_.place_of(shard_of(request.job_id));
     return others_.sessions.contains(place) ? place : others_.own;
   };
-  if (std::ranges::all_of(requests, [&](const auto& request) { return place_of(request) == others_.own; }))
-    return PgJobStore::finish(requests, node);
+  std::vector<Place> places(requests.size());
+  std::ranges::transform(requests, places.begin(), place_of);
+  if (std::ranges::all_of(places, [&](Place place) { return place == others_.own; }))
+    return finish_here(requests, node);
 
   std::map<Place, std::vector<std::size_t>> parts;
-  for (std::size_t i = 0; i < requests.size(); ++i) parts[place_of(requests[i])].push_back(i);
+  for (std::size_t i = 0; i < requests.size(); ++i) parts[places[i]].push_back(i);
   std::vector<FinishReply> replies(requests.size(), FinishReply::busy);
-  for (const auto& [place, part] : parts) {
+  const auto finish_part = [&](const std::vector<std::size_t>& part, const auto& ask) -> Status {
     std::vector<FinishRequest> some;
     for (const std::size_t i : part) some.push_back(requests[i]);
-    const auto done =
-        place == others_.own
-            ? PgJobStore::finish(some, node)
-            : open_.try_emplace(place, others_.sessions.at(place), clock_).first->second.store.finish(some, node);
-    if (!done && place == others_.own) return done.error();
-    if (!done) continue;
+    const auto done = ask(some);
+    if (!done) return done.error();
     for (std::size_t i = 0; i < part.size(); ++i) replies[part[i]] = (*done)[i];
+    return Unit{};
+  };
+  if (const auto own = parts.extract(others_.own)) {
+    const auto here = [&](const auto& some) { return finish_here(some, node); };
+    if (auto done = finish_part(own.mapped(), here); !done) return done.error();
+  }
+  for (const auto& [place, part] : parts) {
+    const auto asked_at = clock_.now();
+    if (const auto alone = left_alone_until_.find(place); alone != left_alone_until_.end() && asked_at < alone->second)
+      continue;
+    if (finish_part(part, [&, place = place](const auto& some) { return finish_at(place, some, node); })) {
+      left_alone_until_.erase(place);
+    } else {
+      const auto now = clock_.now();
+      left_alone_until_[place] = now + std::max(kLeftAlone, 2 * (now - asked_at));
+    }
   }
   return replies;
 }
