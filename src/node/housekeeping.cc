@@ -118,9 +118,13 @@ Status Housekeeping::slow_round() {
   };
   if (auto done = maintenance.prepare_history(); !has_answered(done)) return done;
   if (auto done = maintenance.forget_dead_nodes(); !has_answered(done)) return done;
-  auto dropped = maintenance.drop_history(config_.retain_days);
-  if (!has_answered(dropped)) return dropped.error();
-  for (const std::string& table : *dropped) spdlog::info("retention: dropped {}", table);
+  const auto old = maintenance.old_history(config_.retain_days);
+  if (!has_answered(old)) return old.error();
+  for (const PgMaintenance::OldDay& day : *old) {
+    const auto is_dropped = maintenance.drop_history(day);
+    if (!has_answered(is_dropped)) return is_dropped.error();
+    if (*is_dropped) spdlog::info("retention: dropped {}", day.table);
+  }
   next_slow_round_ = clock_.now() + kSlowRound;
   return Unit{};
 }

@@ -40,17 +40,11 @@ Status PgMaintenance::prepare_history() {
   });
 }
 
-Result<std::vector<std::string>> PgMaintenance::drop_history(const std::map<std::string, int>& days) {
-  struct OldDay {
-    std::string table;
-    bool is_attached;
-    bool is_half_detached;  // an earlier attempt was interrupted
-  };
-  std::vector<std::string> dropped;
-  for (const auto& [status, keep] : days) {
-    auto old = session_.read<std::vector<OldDay>>([&](pqxx::connection& connection) {
-      pqxx::nontransaction tx(connection);
-      std::vector<OldDay> found;
+Result<std::vector<PgMaintenance::OldDay>> PgMaintenance::old_history(const std::map<std::string, int>& days) {
+  return session_.read<std::vector<OldDay>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    std::vector<OldDay> found;
+    for (const auto& [status, keep] : days) {
       const auto rows = tx.exec_params(
           "SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false) FROM pg_class c JOIN "
           "pg_namespace n ON n.oid = c.relnamespace"
@@ -59,26 +53,29 @@ Result<std::vector<std::string>> PgMaintenance::drop_history(const std::map<std:
           " AND to_date(right(c.relname, 8), 'YYYYMMDD') < (statement_timestamp() AT TIME ZONE 'UTC')::date - "
           "$2::integer ORDER BY 1",
           status, keep);
-      for (const auto& row : rows) found.push_back({row[0].c_str(), row[1].as<bool>(), row[2].as<bool>()});
-      return found;
-    });
-    if (!old) return old.error();
-    for (const OldDay& day : *old) {
-      auto done = session_.write<Unit>([&](pqxx::connection& connection) {
-        pqxx::nontransaction tx(connection);
-        // Detached first, without the lock that would stop every finish; then nobody reads the table any more.
-        if (day.is_attached) {
-          tx.exec0("ALTER TABLE tocsin.job_history_" + status + " DETACH PARTITION tocsin." + day.table +
-                   (day.is_half_detached ? " FINALIZE" : " CONCURRENTLY"));
-        }
-        tx.exec0("DROP TABLE IF EXISTS tocsin." + day.table);
-        return Unit{};
-      });
-      if (!done) return done.error();
-      dropped.push_back(day.table);
+      for (const auto& row : rows) found.push_back({status, row[0].c_str(), row[1].as<bool>(), row[2].as<bool>()});
     }
-  }
-  return dropped;
+    return found;
+  });
+}
+
+Result<bool> PgMaintenance::drop_history(const OldDay& day) {
+  return session_.write<bool>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    try {
+      // Detached first, without the lock that would stop every finish; then nobody reads the table any more.
+      if (day.is_attached) {
+        tx.exec0("ALTER TABLE tocsin.job_history_" + day.status + " DETACH PARTITION tocsin." + day.table +
+                 (day.is_half_detached ? " FINALIZE" : " CONCURRENTLY"));
+      }
+      tx.exec0("DROP TABLE tocsin." + day.table);
+    } catch (const pqxx::sql_error& error) {
+      // Gone or detached since it was found, or somebody detaches it right now.
+      if (error.sqlstate() != "42P01" && error.sqlstate() != "55000") throw;
+      return false;
+    }
+    return true;
+  });
 }
 
 }  // namespace tocsin

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "postgres/session.h"
 
@@ -22,9 +23,17 @@ class PgMaintenance {
 
   // History tables for today and the week ahead.
   Status prepare_history();
-  // Drops whole days of history older than `days` of each final status ("done", "cancelled", "dead"); returns the
-  // tables dropped.
-  Result<std::vector<std::string>> drop_history(const std::map<std::string, int>& days);
+
+  struct OldDay {
+    std::string status;
+    std::string table;
+    bool is_attached = false;
+    bool is_half_detached = false;  // an earlier attempt was interrupted
+  };
+  // Whole days of history older than `days` of each final status ("done", "cancelled", "dead").
+  Result<std::vector<OldDay>> old_history(const std::map<std::string, int>& days);
+  // Waits for those who read the table. False: another node has dropped it, or is about to.
+  Result<bool> drop_history(const OldDay& day);
 
  private:
   Session& session_;

@@ -1,0 +1,76 @@
+// PgMaintenance: retention by several nodes that keep step. On PostgreSQL alone: a fake would have no partitions.
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "postgres/pg_maintenance.h"
+#include "support/process.h"
+#include "support/test_database.h"
+
+namespace tocsin {
+namespace {
+
+class Retention : public testing::Test {
+ protected:
+  Retention() { database.query("SELECT tocsin.ensure_history('2020-01-01', '2020-01-02')"); }
+
+  std::vector<PgMaintenance::OldDay> old_days() {
+    auto found = maintenance.old_history({{"done", 7}, {"dead", 30}});
+    if (!found) throw std::runtime_error(found.error().message);
+    return *found;
+  }
+  // Whether it was this one that dropped it.
+  static bool drop(PgMaintenance& node, const PgMaintenance::OldDay& day) {
+    const auto dropped = node.drop_history(day);
+    if (!dropped) throw std::runtime_error(dropped.error().message);
+    return *dropped;
+  }
+
+  TestDatabase database;
+  Session session{SessionConfig{database.url()}}, other_session{SessionConfig{database.url()}};
+  PgMaintenance maintenance{session}, other{other_session};
+};
+
+TEST_F(Retention, DropsWhatIsOldAndNothingElse) {
+  const auto history = [&] {
+    return database.number("SELECT count(*) FROM pg_class WHERE relname ~ '^job_history_[a-z]+_[0-9]{8}$'");
+  };
+  const auto before = history();
+  const auto days = old_days();
+  ASSERT_EQ(days.size(), 4U);
+  for (const auto& day : days) EXPECT_TRUE(drop(maintenance, day)) << day.table;
+  EXPECT_TRUE(old_days().empty());
+  EXPECT_EQ(history(), before - 4) << "cancelled jobs are kept for ever, and what is new";
+}
+
+TEST_F(Retention, WhatAnotherNodeHasDroppedMeanwhileIsNoError) {
+  for (const auto& day : old_days()) {
+    EXPECT_TRUE(drop(other, day));
+    EXPECT_FALSE(drop(maintenance, day)) << day.table;
+  }
+}
+
+TEST_F(Retention, WhatAnotherNodeHasDetachedIsDroppedTheNextTime) {
+  const auto seen = old_days();
+  database.query("ALTER TABLE tocsin.job_history_done DETACH PARTITION tocsin.job_history_done_20200101");
+  for (const auto& day : seen) EXPECT_EQ(drop(maintenance, day), day.table != "job_history_done_20200101");
+  const auto left = old_days();
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_TRUE(drop(maintenance, left.front()));
+}
+
+TEST_F(Retention, WhatAnotherNodeDetachesRightNowIsLeftToIt) {
+  const auto day = old_days().back();
+  pqxx::connection connection(database.url());
+  auto reader = std::make_unique<pqxx::work>(connection);
+  reader->exec("SELECT FROM tocsin.job_history_" + day.status);
+  auto detaching = std::async(std::launch::async, [&] { return drop(other, day); });
+  EXPECT_TRUE(
+      eventually([&] { return database.number("SELECT count(*) FROM pg_inherits WHERE inhdetachpending") == 1; }));
+  EXPECT_FALSE(drop(maintenance, day));
+  reader.reset();
+  EXPECT_TRUE(detaching.get());
+}
+
+}  // namespace
+}  // namespace tocsin
