@@ -17,6 +17,8 @@ int run(ShardOptions& options) {
   if (options.kind == ShardCommand::Kind::move) {
     if (options.is_abort == !options.target.empty()) throw BadUsage("give either --to NAME or --abort");
     if (options.is_abort) options.kind = ShardCommand::Kind::abort;
+  } else if (!options.source_url.empty()) {
+    throw BadUsage("--source-url is the URL of one source, and shards may leave several: use 'tocsin shard move'");
   }
   return run_shard(options);
 }
@@ -32,8 +34,10 @@ std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* 
     command->add_flag("--abort", options->is_abort, "Roll back a move that is under way");
   }
   if (kind == ShardCommand::Kind::move || kind == ShardCommand::Kind::rebalance) {
-    command->add_option("--source-url", options->source_url, "The shard's database, as the other reaches it")
-        ->option_text("URL");
+    CLI::Option* source_url =
+        command->add_option("--source-url", options->source_url, "The shard's database, as the other reaches it")
+            ->option_text("URL");
+    if (kind == ShardCommand::Kind::rebalance) source_url->group("");  // known, so that it is refused with the reason
     command
         ->add_option_function<std::string>(
             "--longest-pause",

@@ -67,6 +67,16 @@ TEST(Cli, BadUsageIsTwoAndSaysWhatIsWrongOnStandardError) {
   }
 }
 
+// Shards may leave several databases, and each would have a URL of its own.
+TEST(Cli, RebalanceRefusesTheUrlOfOneSource) {
+  const Ran ran = run({"shard", "rebalance", "--database", "a=postgresql://x/y", "--database", "b=postgresql://x/z",
+                       "--source-url", "postgresql://x/y"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--source-url is the URL of one source"), std::string::npos) << ran.err;
+  EXPECT_EQ(run({"shard", "rebalance", "--help"}).out.find("--source-url"), std::string::npos);
+  EXPECT_NE(run({"shard", "move", "--help"}).out.find("--source-url"), std::string::npos);
+}
+
 TEST(Cli, ABadUrlIsNamedWithItsOption) {
   EXPECT_EQ(run({"nodes", "--url", "foo"}).err.rfind("error: --url: 'foo' is no URL", 0), 0u);
   EXPECT_EQ(run({"nodes", "--url", "127.0.0.1:1"}).code, 1) << "host and port will do";
