@@ -147,7 +147,15 @@ TEST_F(Sql, CancelAnswersDefinitely) {
   EXPECT_EQ(status(id), "cancelled");
   EXPECT_EQ(cancel(id), "finished");
   EXPECT_EQ(cancel("1024"), "not found");
-  EXPECT_EQ(cancel("-1"), "not found");
+  for (const char* no_id : {"-1", "0"}) {
+    try {
+      cancel(no_id);
+      ADD_FAILURE() << no_id;
+    } catch (const pqxx::sql_error& error) {
+      EXPECT_EQ(error.sqlstate(), "22023");
+      EXPECT_NE(std::string(error.what()).find("job_id must be positive"), std::string::npos) << error.what();
+    }
+  }
 
   receiver.hold();
   put_type("held", {{"handler", receiver.handler()}});
