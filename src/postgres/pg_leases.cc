@@ -1,5 +1,6 @@
 // What consumers say of the jobs they leased, on PostgreSQL.
 #include <algorithm>
+#include <numeric>
 
 #include "base/assert.h"
 #include "postgres/finish_arrays.h"
@@ -77,13 +78,19 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
 
 Result<std::vector<std::optional<TypeId>>> PgJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
   using Reply = std::vector<std::optional<TypeId>>;
+  // In one order for all, or two could wait for each other's rows.
+  std::vector<std::size_t> order(leases.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return leases[i].job_id; });
+  std::vector<Lease> sorted;
+  for (const std::size_t i : order) sorted.push_back(leases[i]);
   return session_.write<Reply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    LeaseArrays keys(leases);
+    LeaseArrays keys(sorted);
     Reply types(leases.size());
     for (const auto& row : exec(tx, session_.prepared("extend", sql::extend), keys.shards.literal(),
                                 keys.jobs.literal(), keys.tokens.literal(), ttr.count())) {
-      types[row[0].as<std::size_t>() - 1] = row[1].as<TypeId>();
+      types[order[row[0].as<std::size_t>() - 1]] = row[1].as<TypeId>();
     }
     return types;
   });

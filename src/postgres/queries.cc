@@ -211,8 +211,7 @@ std::string leases_left() {
 
 std::string extend() {
   return "WITH c AS MATERIALIZED (" + of_leases("k.ord, j.shard, j.job_id, j.type_id") +
-         // In one order for all, or two could wait for each other's rows.
-         " ORDER BY j.job_id FOR UPDATE OF j), u AS (UPDATE tocsin.job_live j SET fire_at = clock_timestamp() + "
+         " FOR UPDATE OF j), u AS (UPDATE tocsin.job_live j SET fire_at = clock_timestamp() + "
          "$4::bigint * interval"
          " '1 microsecond', gmt_modified = clock_timestamp() FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id)"
          " SELECT ord, type_id FROM c";

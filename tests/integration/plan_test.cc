@@ -73,7 +73,7 @@ std::vector<Statement> hot_statements() {
       {"still_claimed", sql::still_claimed(), shards + ", " + jobs + ", " + numbers, {"_id"}},
       {"bury", sql::bury(), shards + ", " + jobs, {"_id"}},
       {"create", sql::create(), created, {}},
-      {"create_keyed", sql::create_keyed(), created + ", '{k,k}', '{\"in 1\",\"in 1\"}', '{NULL,NULL}'", {}},
+      {"create_keyed", sql::create_keyed(), created + ", '{k,k}', '{\"in 1\",\"in 1\"}', '{NULL,NULL}', NULL", {}},
       {"find_by_key",
        sql::find_by_key(),
        "'{1027,1029}', '{3,5}', '{1,1}', '{a,b}', '{k,k}', '{x,x}', '{NULL,NULL}', '{NULL,NULL}'",
