@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "api/http_connection.h"
+#include "base/thread_guard.h"
 
 namespace tocsin {
 namespace {
@@ -153,7 +154,7 @@ Status HttpServer::start() {
   impl_->accept();
   for (const auto& loop : impl_->loops) {
     loop->sweep();
-    impl_->threads.emplace_back([loop] { loop->loop.run(); });
+    impl_->threads.emplace_back([loop] { or_abort("http server", [&] { loop->loop.run(); }); });
   }
   return Unit{};
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/thread_guard.h"
 
 namespace tocsin {
 
@@ -54,7 +55,7 @@ WorkerPool::~WorkerPool() { stop(Duration{0}); }
 std::size_t WorkerPool::threads() const { return state_->regular; }
 
 void WorkerPool::start_thread(const std::shared_ptr<State>& state) {
-  state->threads.emplace_back([state] { work(state); });
+  state->threads.emplace_back([state] { or_abort("worker", [&] { work(state); }); });
 }
 
 void WorkerPool::call_help(const std::shared_ptr<State>& state) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/thread_guard.h"
 
 namespace tocsin {
 namespace {
@@ -62,7 +63,7 @@ void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime
 
 bool Publisher::start_thread() {
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] { or_abort("publisher", [this] { run(); }); });
   } catch (const std::system_error&) {  // the machine has no more threads
     return false;
   }

@@ -4,6 +4,7 @@
 #include <boost/asio.hpp>
 
 #include "base/assert.h"
+#include "base/thread_guard.h"
 
 namespace tocsin {
 namespace {
@@ -32,7 +33,7 @@ Status SenderLoop::start() {
     if (ec) return Error{ErrorCode::invalid, options_.ca_file + ": " + ec.message(), {}};
   }
   sweep();
-  thread_ = std::thread([this] { io_->run(); });
+  thread_ = std::thread([this] { or_abort("http sender", [this] { io_->run(); }); });
   return Unit{};
 }
 

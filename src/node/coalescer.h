@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "node/thread_guard.h"
+#include "base/thread_guard.h"
 #include "postgres/pg_job_desk.h"
 #include "tocsin/clock.h"
 

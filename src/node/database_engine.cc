@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "node/thread_guard.h"
+#include "base/thread_guard.h"
 
 namespace tocsin {
 namespace {

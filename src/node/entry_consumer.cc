@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/thread_guard.h"
 #include "base/utf8.h"
-#include "node/thread_guard.h"
 
 namespace tocsin {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "node/thread_guard.h"
+#include "base/thread_guard.h"
 #include "postgres/pg_listener.h"
 
 namespace tocsin {

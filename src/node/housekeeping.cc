@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "node/thread_guard.h"
+#include "base/thread_guard.h"
 #include "postgres/pg_maintenance.h"
 #include "postgres/pg_type_store.h"
 

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "node/thread_guard.h"
+#include "base/thread_guard.h"
 
 namespace tocsin {
 

@@ -13,6 +13,7 @@
 #include "api/api.h"
 #include "api/job_json.h"
 #include "base/random.h"
+#include "base/thread_guard.h"
 #include "delivery/cpp_handler.h"
 #include "delivery/handlers.h"
 #include "delivery/plain_kinds.h"
@@ -434,7 +435,9 @@ bool Node::Impl::stop_engines() {
   return is_clean;
 }
 
-Node::Node(NodeConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
+Node::Node(NodeConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {
+  set_last_words([](const char* thread, const char* why) { spdlog::critical("thread {} ends: {}", thread, why); });
+}
 Node::~Node() = default;
 
 void Node::handle(const std::string& biz_type, CppHandler handler) {

@@ -7,7 +7,7 @@
 #include <deque>
 
 #include "base/random.h"
-#include "node/thread_guard.h"
+#include "base/thread_guard.h"
 #include "postgres/pg_type_store.h"
 
 namespace tocsin {

@@ -1,6 +1,8 @@
 #include "node/second_tries.h"
 
-#include "node/thread_guard.h"
+#include <utility>
+
+#include "base/thread_guard.h"
 
 namespace tocsin {
 namespace {

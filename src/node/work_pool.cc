@@ -1,6 +1,6 @@
 #include "node/work_pool.h"
 
-#include "node/thread_guard.h"
+#include "base/thread_guard.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_report_store.h"
 #include "postgres/pg_type_store.h"

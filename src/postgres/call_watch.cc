@@ -5,6 +5,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/thread_guard.h"
+
 namespace tocsin {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr std::chrono::milliseconds kLook(500);
 class CallWatch {
  public:
   CallWatch() {
-    std::thread([this] { run(); }).detach();
+    std::thread([this] { or_abort("call watch", [this] { run(); }); }).detach();
   }
 
   std::list<WatchedCall::Entry>::iterator add(WatchedCall::Entry entry) {

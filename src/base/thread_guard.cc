@@ -1,0 +1,25 @@
+#include "base/thread_guard.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+namespace tocsin {
+namespace {
+
+void say_on_standard_error(const char* thread, const char* why) {
+  std::fprintf(stderr, "tocsin: thread %s ends: %s\n", thread, why);
+}
+
+std::atomic<LastWords> last_words{say_on_standard_error};
+
+}  // namespace
+
+void set_last_words(LastWords say) { last_words = say; }
+
+void end_with_last_words(const char* thread, const char* why) {
+  last_words.load()(thread, why);
+  std::abort();
+}
+
+}  // namespace tocsin

@@ -1,0 +1,32 @@
+#include "base/thread_guard.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+namespace tocsin {
+namespace {
+
+TEST(ThreadGuardDeathTest, AnExceptionEndsTheProcessWithTheNameOfTheThread) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(or_abort("letters", [] { throw std::runtime_error("no stamps"); }),
+               "tocsin: thread letters ends: no stamps");
+  EXPECT_DEATH(or_abort("letters", [] { throw 7; }), "thread letters ends: unknown exception");
+}
+
+TEST(ThreadGuardDeathTest, TheLogHasTheLastWordsOfAProgramThatHasOne) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto say = [](const char* thread, const char* why) { std::fprintf(stderr, "log: %s: %s", thread, why); };
+  EXPECT_DEATH((set_last_words(say), or_abort("letters", [] { throw std::runtime_error("no stamps"); })),
+               "log: letters: no stamps");
+}
+
+TEST(ThreadGuard, WorkThatEndsIsLeftAlone) {
+  bool has_run = false;
+  or_abort("letters", [&] { has_run = true; });
+  EXPECT_TRUE(has_run);
+}
+
+}  // namespace
+}  // namespace tocsin
