@@ -2,8 +2,6 @@
 
 #include <amqp_framing.h>
 #include <amqp_tcp_socket.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "base/utf8.h"
@@ -13,9 +11,6 @@ namespace tocsin {
 namespace {
 
 constexpr int kMostFrameBytes = 131072;
-constexpr int kSilenceMs = 15'000;
-
-void set(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
 
 std::string words(unsigned code, const amqp_bytes_t& text) {
   return std::to_string(code) + " " + storable(text_of(text), 300);
@@ -69,13 +64,10 @@ Status AmqpConnection::open(const AmqpServer& server, int heartbeat_s) {
     const int done = amqp_socket_open_noblock(socket, address.c_str(), server.peer.port, &wait);
     return done == AMQP_STATUS_OK ? Status(Unit{}) : Status(failure(done));
   };
-  if (Status done = connect_to(server.peer, kConnectTimeout, connect); !done) return done;
-  set(fd(), SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(fd(), IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(fd(), IPPROTO_TCP, TCP_KEEPINTVL, 3);
-  set(fd(), IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, kSilenceMs);  // also ends a write to a peer that takes nothing
+  if (Status done = dialer_.dial(server.peer, kConnectTimeout, connect); !done) return done;
+  give_up_when_silent(fd());
   shut_fd_ = fd();
+  if (Status done = dialer_.interruption(); !done) return done;  // it came before there was anything to shut
 
   // The broker tells publishers that it is short of memory or disk, instead of just not reading from them.
   amqp_table_entry_t capability{amqp_bytes("connection.blocked"), {}};
@@ -110,6 +102,7 @@ Error AmqpConnection::failure(int library_status) {
 }
 
 void AmqpConnection::interrupt() {
+  dialer_.interrupt();
   if (const int fd = shut_fd_; fd >= 0) ::shutdown(fd, SHUT_RDWR);
 }
 

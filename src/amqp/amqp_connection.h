@@ -52,6 +52,7 @@ class AmqpConnection {
 
  private:
   const amqp_connection_state_t state_;
+  Dialer dialer_;
   std::atomic<int> shut_fd_{-1};
 };
 

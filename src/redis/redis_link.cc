@@ -1,8 +1,6 @@
 #include "redis/redis_link.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -10,13 +8,6 @@
 #include "base/utf8.h"
 
 namespace tocsin {
-namespace {
-
-constexpr int kSilenceMs = 15'000;  // a peer that acknowledges no data for so long is given up
-
-void set(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
-
-}  // namespace
 
 Error RedisLink::failure() const {
   return {ErrorCode::unavailable, context_ && context_->err ? storable(context_->errstr, 200) : "out of memory", {}};
@@ -30,15 +21,12 @@ Status RedisLink::open(int wake) {
     context_.reset(redisConnectWithTimeout(address.c_str(), server_.peer.port, wait));
     return context_ && !context_->err ? Status(Unit{}) : Status(failure());
   };
-  if (Status done = connect_to(server_.peer, kConnectTimeout, connect); !done) return done;
+  if (Status done = dialer_.dial(server_.peer, kConnectTimeout, connect); !done) return done;
   const int fd = context_->fd;
   redisSetTimeout(context_.get(), timeout);
-  set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 3);
-  set(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kSilenceMs);
+  give_up_when_silent(fd);
   shut_fd_ = fd;
+  if (Status done = dialer_.interruption(); !done) return done;  // it came before there was anything to shut
   if (!server_.password.empty()) {
     const Status done =
         server_.user.empty() ? ask({"AUTH", server_.password}) : ask({"AUTH", server_.user, server_.password});
@@ -107,6 +95,7 @@ Status RedisLink::poll(Duration timeout, std::vector<Verdict>& verdicts) {
 }
 
 void RedisLink::interrupt() {
+  dialer_.interrupt();
   if (const int fd = shut_fd_; fd >= 0) ::shutdown(fd, SHUT_RDWR);
 }
 

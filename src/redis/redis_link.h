@@ -51,6 +51,7 @@ class RedisLink final : public Link {
   const RedisStream stream_;
   int wake_ = -1;
   std::unique_ptr<redisContext, Free> context_;
+  Dialer dialer_;
   std::atomic<int> shut_fd_{-1};
   std::deque<std::uint64_t> sent_;  // tickets in the order of the answers
 };

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
+#include <thread>
+#include <utility>
 #include <vector>
+
+#include "support/process.h"
 
 namespace tocsin {
 namespace {
@@ -14,7 +19,7 @@ class Peer : public testing::Test {
   // Notes where it would connect to; fails but for `good`.
   Status connect(const std::string& host, const GuardPtr& guard, const std::string& good = "") {
     tried.clear();
-    return connect_to({host, 5672, guard}, 4s, [&](const std::string& address, std::chrono::milliseconds timeout) {
+    return Dialer().dial({host, 5672, guard}, 4s, [&](const std::string& address, std::chrono::milliseconds timeout) {
       EXPECT_GT(timeout, 0ms);
       tried.push_back(address);
       return address == good ? Status(Unit{}) : Status(Error{ErrorCode::unavailable, "nobody is there", {}});
@@ -53,6 +58,74 @@ TEST_F(Peer, ANameThatDoesNotResolveIsTheReason) {
   const Status done = connect(std::string(70, 'a'), guard());  // no label is that long
   ASSERT_FALSE(done.ok());
   EXPECT_NE(done.error().message.find("resolving the name"), std::string::npos) << done.error().message;
+}
+
+// Keeps every question to itself until it is told the answer.
+class SlowResolver final : public Resolver {
+ public:
+  void resolve(const std::string&, Done done) override {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(done));
+  }
+  std::size_t asked() {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+  }
+  void answer(const std::string& address) {
+    const std::lock_guard lock(mutex_);
+    for (const Done& done : std::exchange(waiting_, {})) done({}, {boost::asio::ip::make_address(address)});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Done> waiting_;
+};
+
+class SlowPeer : public testing::Test {
+ protected:
+  Status dial(Dialer& dialer, std::chrono::milliseconds timeout) {
+    return dialer.dial({"broker.example", 5672, {}}, timeout, [&](const std::string& address, auto) {
+      tried.push_back(address);
+      return Status(Unit{});
+    });
+  }
+
+  std::vector<std::string> tried;
+  const std::shared_ptr<SlowResolver> resolver = std::make_shared<SlowResolver>();
+  const std::shared_ptr<PeerNames> names = std::make_shared<PeerNames>(resolver);
+};
+
+TEST_F(SlowPeer, ANameThatIsNotAnsweredForEndsAStopNoLater) {
+  Dialer dialer(names);
+  std::thread stop([&] {
+    EXPECT_TRUE(eventually([&] { return resolver->asked() == 1; }));
+    dialer.interrupt();
+  });
+  EXPECT_EQ(dial(dialer, 1h).error().message, "resolving the name: interrupted");
+  stop.join();
+  EXPECT_FALSE(dialer.interruption());
+  EXPECT_FALSE(dial(dialer, 1h)) << "for good";
+  resolver->answer("127.0.0.1");
+  EXPECT_TRUE(tried.empty());
+}
+
+TEST_F(SlowPeer, ANameHasAtMostItsTimeAndIsAskedForOnce) {
+  for (int i = 0; i < 3; ++i) {
+    Dialer dialer(names);
+    EXPECT_EQ(dial(dialer, 1ms).error().message, "resolving the name: no answer in time");
+  }
+  EXPECT_EQ(resolver->asked(), 1U);
+  resolver->answer("127.0.0.1");
+  EXPECT_TRUE(tried.empty()) << "nobody waits for it any more";
+
+  Dialer dialer(names);
+  std::thread answer([&] {
+    EXPECT_TRUE(eventually([&] { return resolver->asked() == 1; }));
+    resolver->answer("127.0.0.2");
+  });
+  EXPECT_TRUE(dial(dialer, 1h));
+  answer.join();
+  EXPECT_EQ(tried, std::vector<std::string>{"127.0.0.2"});
 }
 
 }  // namespace
