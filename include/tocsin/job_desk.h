@@ -94,7 +94,16 @@ struct LeasedJob {
 
 enum class LeaseReply {
   applied,
-  stale,  // not this consumer's any more: the lease has ended, or the job is finished; nothing was changed
+  stale,     // not this consumer's any more: the lease has ended, or the job is finished; nothing was changed
+  busy,      // nothing was changed, and it may hold: another transaction has the row, its shard is moving, or the
+             // database went away before its turn; ask again
+  in_doubt,  // the answer was lost; ask again: what was finished is stale then
+};
+
+// Answer to extend.
+struct ExtendReply {
+  LeaseReply kind = LeaseReply::stale;
+  TypeId type_id = 0;  // of what was applied
 };
 
 // Jobs carry no biz_type name in replies: type_id is the catalog's business.
@@ -138,16 +147,18 @@ class JobDesk {
 
   // Leases, on whichever node they were taken. All three answer one by one, in order, and take a lease for what it
   // says: once it has ended it is stale, whether or not somebody else has claimed the job. At most 10,000 each.
+  // Finish and extend write those that they can, and wait a few seconds at most for rows that others hold locked; what
+  // is written is answered as written, whatever becomes of the rest. Error: of none is anything known.
 
   // The jobs behind leases; nullopt: stale. Changes nothing.
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
 
-  // As JobStore::finish. Rows that others hold locked are waited for after all others are done, a few seconds at most.
+  // As JobStore::finish.
   virtual Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
                                                         const std::string& node) = 0;
 
-  // The leases end `ttr` from now. The types of their jobs; nullopt: stale.
-  virtual Result<std::vector<std::optional<TypeId>>> extend(std::span<const Lease> leases, Duration ttr) = 0;
+  // The leases end `ttr` from now.
+  virtual Result<std::vector<ExtendReply>> extend(std::span<const Lease> leases, Duration ttr) = 0;
 };
 
 }  // namespace tocsin

@@ -135,31 +135,43 @@ Asked asked_of(const std::vector<LeaseItem>& items) {
 }
 
 using Items = std::vector<LeaseItem>;
-// What became of the items of one database; by their places among them.
-using Settled = Result<std::vector<bool>>;
+// What became of the items of one database, in their order.
+using Replies = std::vector<LeaseReply>;
+using Settled = Result<Replies>;
 using Settle = std::function<Settled(const ApiContext&, Stores&, const Items&)>;
+
+// What is written is answered as written, even if this node fails to take note of it.
+template <class Note>
+void take_note(const Note& note) {
+  try {
+    note();
+  } catch (const std::exception&) {  // no memory: what ends leases finds out by itself
+  }
+}
 
 // Whatever the requests say of the items at `places`.
 Settled finish(const ApiContext& context, Stores& stores, const Items& items,
                const std::vector<FinishRequest>& requests, const std::vector<std::size_t>& places) {
   const auto replies = stores.desk.finish_leased(requests, context.backend.node_name());
   if (!replies) return replies.error();
-  std::vector<bool> is_ok(items.size());
-  std::int64_t done = 0, dead = 0, retried = 0;
-  std::vector<Lease> ended;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if ((*replies)[i] == LeaseReply::stale) continue;
-    is_ok[places[i]] = true;
-    ended.push_back({requests[i].job_id, requests[i].token});
-    done += requests[i].kind == FinishRequest::Kind::done;
-    dead += requests[i].kind == FinishRequest::Kind::dead;
-    retried += requests[i].kind == FinishRequest::Kind::retry;
-  }
-  context.backend.end_leases(ended);
-  context.backend.count(Counter::finished_done, done);
-  context.backend.count(Counter::finished_dead, dead);
-  context.backend.count(Counter::finished_retry, retried);
-  return is_ok;
+  Replies settled(items.size(), LeaseReply::stale);
+  for (std::size_t i = 0; i < places.size(); ++i) settled[places[i]] = (*replies)[i];
+  take_note([&] {
+    std::int64_t done = 0, dead = 0, retried = 0;
+    std::vector<Lease> ended;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if ((*replies)[i] != LeaseReply::applied) continue;
+      ended.push_back({requests[i].job_id, requests[i].token});
+      done += requests[i].kind == FinishRequest::Kind::done;
+      dead += requests[i].kind == FinishRequest::Kind::dead;
+      retried += requests[i].kind == FinishRequest::Kind::retry;
+    }
+    context.backend.count(Counter::finished_done, done);
+    context.backend.count(Counter::finished_dead, dead);
+    context.backend.count(Counter::finished_retry, retried);
+    context.backend.end_leases(ended);
+  });
+  return settled;
 }
 
 Settled ack(const ApiContext& context, Stores& stores, const Items& items) {
@@ -196,32 +208,33 @@ Settled nack(const ApiContext& context, Stores& stores, const Items& items) {
   if (!settled) return settled;
   // A retry is due before the next scan, perhaps. Not before the database's clock says so, or the hint would be lost.
   constexpr Duration kSafely = milliseconds(2);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (requests[i].kind == FinishRequest::Kind::retry)
-      context.hint_if_soon(requests[i].job_id, types[i], context.backend.now() + requests[i].delay + kSafely);
-  }
+  take_note([&] {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (requests[i].kind == FinishRequest::Kind::retry)
+        context.hint_if_soon(requests[i].job_id, types[i], context.backend.now() + requests[i].delay + kSafely);
+    }
+  });
   return settled;
 }
 
 Settled extend(const ApiContext& context, Stores& stores, const Items& items, Duration ttr) {
   const Asked asked = asked_of(items);
-  const auto types = stores.desk.extend(asked.leases, ttr);
-  if (!types) return types.error();
-  std::vector<bool> is_ok(items.size());
-  std::map<TypeId, std::vector<Lease>> extended;
-  for (std::size_t i = 0; i < asked.places.size(); ++i) {
-    if (const auto type = (*types)[i]) {
-      is_ok[asked.places[i]] = true;
-      extended[*type].push_back(asked.leases[i]);
+  const auto replies = stores.desk.extend(asked.leases, ttr);
+  if (!replies) return replies.error();
+  Replies settled(items.size(), LeaseReply::stale);
+  for (std::size_t i = 0; i < asked.places.size(); ++i) settled[asked.places[i]] = (*replies)[i].kind;
+  take_note([&] {
+    std::map<TypeId, std::vector<Lease>> extended;
+    for (std::size_t i = 0; i < asked.places.size(); ++i)
+      if ((*replies)[i].kind == LeaseReply::applied) extended[(*replies)[i].type_id].push_back(asked.leases[i]);
+    // Of a type with max_running this node must know who works on its jobs, should another have leased them and die.
+    const auto catalog = context.backend.types();
+    for (const auto& [id, leases] : extended) {
+      const BizType* type = catalog->find(id);
+      if (type && type->max_running) context.backend.extend_leases(id, leases, ttr);
     }
-  }
-  // Of a type with max_running this node must know who works on its jobs, should another have leased them and die.
-  const auto catalog = context.backend.types();
-  for (const auto& [id, leases] : extended) {
-    const BizType* type = catalog->find(id);
-    if (type && type->max_running) context.backend.extend_leases(id, leases, ttr);
-  }
-  return is_ok;
+  });
+  return settled;
 }
 
 // The items of one database, and where each stands in the call.
@@ -246,20 +259,34 @@ Parts parts_of(const ApiContext& context, Items items) {
   return parts;
 }
 
-// "ok" or "stale"; of a database that did not answer "unavailable", and of one whose answer was lost "in_doubt": ask
-// again, what was written answers "stale" then.
+const char* result_of(LeaseReply reply) {
+  switch (reply) {
+    case LeaseReply::applied:
+      return "ok";
+    case LeaseReply::stale:
+      return "stale";
+    case LeaseReply::busy:
+      return "busy";
+    case LeaseReply::in_doubt:
+      return "in_doubt";
+  }
+  return "";
+}
+
+// "ok" or "stale"; "busy" where somebody else holds the row; of a database that did not answer "unavailable", and of
+// one whose answer was lost "in_doubt": ask again, what was finished answers "stale" then.
 void answer(const ApiContext& context, const CallPtr& call, const Parts& parts,
-            const std::vector<DatabaseAnswer<std::vector<bool>>>& answers) {
+            const std::vector<DatabaseAnswer<Replies>>& answers) {
   if (refused_by_all(context, call, answers)) return;
   std::map<std::size_t, std::pair<const LeaseItem*, const char*>> results;
   std::int64_t stale = 0;
   for (const auto& [place, settled] : answers) {
     const Part& part = parts.at(place);
     for (std::size_t i = 0; i < part.items.size(); ++i) {
-      const char* result = settled                                       ? ((*settled)[i] ? "ok" : "stale")
+      const char* result = settled                                       ? result_of((*settled)[i])
                            : settled.error().code == ErrorCode::in_doubt ? "in_doubt"
                                                                          : "unavailable";
-      stale += settled && !(*settled)[i];
+      stale += settled && (*settled)[i] == LeaseReply::stale;
       results[part.at[i]] = {&part.items[i], result};
     }
   }
@@ -277,10 +304,10 @@ void settle(const ApiContext& context, const CallPtr& call, Items items, const S
   const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(items)));
   std::vector<Place> places;
   for (const auto& [place, part] : *parts) places.push_back(place);
-  scatter<std::vector<bool>>(
+  scatter<Replies>(
       context, call, places,
       [&context, parts, how](Place place, Stores& stores) { return how(context, stores, parts->at(place).items); },
-      [&context, call, parts](const std::vector<DatabaseAnswer<std::vector<bool>>>& answers) {
+      [&context, call, parts](const std::vector<DatabaseAnswer<Replies>>& answers) {
         answer(context, call, *parts, answers);
       });
 }

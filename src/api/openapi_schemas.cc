@@ -137,8 +137,8 @@ std::string_view openapi_schemas() {
   "ttr_ms":{"type":"integer","minimum":1,"maximum":604800000,"description":"The leases end so long from now"}}},
 "LeaseResults":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{
   "type":"object","required":["job_id","result"],"properties":{"job_id":{"$ref":"#/components/schemas/JobId"},
-    "result":{"enum":["ok","stale","unavailable","in_doubt"],
-      "description":"stale: not yours any more; nothing was changed. The last two where one of several databases did not answer: ask again"}}}}}},
+    "result":{"enum":["ok","stale","busy","unavailable","in_doubt"],
+      "description":"stale: not yours any more; nothing was changed. busy: another transaction has the job, or its shard is moving; nothing was changed, ask again. The last two where a database did not answer: ask again"}}}}}},
 "NodePage":{"type":"object","required":["items","next_cursor"],"properties":{
   "items":{"type":"array","items":{"type":"object","required":["node","id","state","heartbeat_age_ms","shards","version"],"properties":{
     "node":{"type":"string","description":"Its name"},"id":{"type":"string","pattern":"^[0-9]+$","description":"Drawn at its start"},

@@ -30,7 +30,7 @@ class PgJobDesk final : public JobDesk {
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
   Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
                                                 const std::string& node) override;
-  Result<std::vector<std::optional<TypeId>>> extend(std::span<const Lease> leases, Duration ttr) override;
+  Result<std::vector<ExtendReply>> extend(std::span<const Lease> leases, Duration ttr) override;
 
  private:
   Status reserve_ids(std::size_t n);
@@ -40,6 +40,8 @@ class PgJobDesk final : public JobDesk {
   using CancelReplies = std::unordered_map<JobId, CancelReply>;
   // One pass over those not answered yet; adds the answers it has. REQUIRES: `open` is sorted.
   Status cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies);
+  // pg_leases.cc
+  class LeaseWrite;
   Result<ChangeReply> change_pending(JobId job, const char* name, const char* assignments,
                                      const std::vector<std::string>& values);
 

@@ -1,6 +1,7 @@
 // What consumers say of the jobs they leased, on PostgreSQL.
 #include <algorithm>
-#include <numeric>
+#include <functional>
+#include <utility>
 
 #include "base/assert.h"
 #include "postgres/finish_arrays.h"
@@ -37,63 +38,130 @@ Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const 
   });
 }
 
+// A call that writes many leases, each as far as it can be.
+class PgJobDesk::LeaseWrite {
+ public:
+  using Places = std::span<const std::size_t>;  // in the call
+  // One statement for the leases at `places`, which waits for locked rows or passes them by. True: the lease at
+  // `places[i]` is written.
+  using Statement = std::function<Result<std::vector<bool>>(Places places, bool wait)>;
+
+  LeaseWrite(PgJobDesk& desk, std::vector<Lease> leases, Statement statement)
+      : desk_(desk), leases_(std::move(leases)), statement_(std::move(statement)) {}
+
+  Result<std::vector<LeaseReply>> run() {
+    replies_.assign(leases_.size(), LeaseReply::busy);
+    // First without waiting, so that one locked row does not hold up the rest; then patiently for those that were left:
+    // what is stale by then matches nothing and waits for nobody.
+    bool is_reachable = true;
+    for (const bool wait : {false, true}) {
+      const std::vector<std::size_t> open = busy();
+      if (open.empty() || !is_reachable) break;
+      is_reachable = write(open, wait);
+    }
+    if (is_reachable) tell_stale();
+    const bool is_any_settled = std::ranges::any_of(
+        replies_, [](LeaseReply reply) { return reply == LeaseReply::applied || reply == LeaseReply::stale; });
+    if (trouble_ && !is_any_settled) return *trouble_;
+    return std::move(replies_);
+  }
+
+ private:
+  std::vector<std::size_t> busy() const {
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < replies_.size(); ++i)
+      if (replies_[i] == LeaseReply::busy) open.push_back(i);
+    // In one order for all: two that wait for each other's rows must not. Those of a shard stand together.
+    std::ranges::sort(open, {}, [&](std::size_t i) { return std::pair(shard(i), leases_[i].job_id); });
+    return open;
+  }
+
+  // False: the database is away.
+  bool write(Places places, bool wait) {
+    const auto written = statement_(places, wait);
+    if (written) {
+      for (std::size_t i = 0; i < places.size(); ++i)
+        if ((*written)[i]) replies_[places[i]] = LeaseReply::applied;
+      return true;
+    }
+    trouble_ = written.error();
+    if (trouble_->field == kElsewhere && shard(places.front()) != shard(places.back())) {
+      // One shard stands still: the others go on without it.
+      const std::size_t half = places.size() / 2;
+      return write(places.first(half), wait) && write(places.subspan(half), wait);
+    }
+    if (trouble_->code == ErrorCode::in_doubt)
+      for (const std::size_t i : places) replies_[i] = LeaseReply::in_doubt;
+    return trouble_->code == ErrorCode::conflict;
+  }
+
+  // Those unchanged that are not held; what is held, and yet unchanged, is locked or stands still.
+  void tell_stale() {
+    const std::vector<std::size_t> open = busy();
+    if (open.empty()) return;
+    std::vector<Lease> unchanged;
+    for (const std::size_t i : open) unchanged.push_back(leases_[i]);
+    const auto held = desk_.leased(unchanged);
+    if (!held) {
+      trouble_ = held.error();
+      return;
+    }
+    for (std::size_t i = 0; i < open.size(); ++i)
+      if (!(*held)[i]) replies_[open[i]] = LeaseReply::stale;
+    if (!trouble_) trouble_ = Error{ErrorCode::conflict, "it stands still", kElsewhere};
+  }
+
+  int shard(std::size_t i) const { return shard_of(leases_[i].job_id); }
+
+  PgJobDesk& desk_;
+  const std::vector<Lease> leases_;
+  const Statement statement_;
+  std::vector<LeaseReply> replies_;
+  std::optional<Error> trouble_;  // the last
+};
+
 Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishRequest> requests,
                                                          const std::string& node) {
-  std::vector<LeaseReply> replies(requests.size(), LeaseReply::stale);
-  // First without waiting, so that one locked row does not hold up the rest; then patiently for those that were left:
-  // what is stale by then matches nothing and waits for nobody.
-  for (const bool wait : {false, true}) {
-    std::vector<std::size_t> open;
-    std::vector<FinishRequest> left;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      if (replies[i] == LeaseReply::applied) continue;
-      open.push_back(i);
-    }
-    if (open.empty()) break;
-    // In one order for all: two that wait for each other's rows must not.
-    std::ranges::sort(open, {}, [&](std::size_t i) { return requests[i].job_id; });
-    for (const std::size_t i : open) left.push_back(requests[i]);
-    auto done = session_.write<Unit>([&](pqxx::connection& connection) {
+  std::vector<Lease> leases;
+  for (const FinishRequest& request : requests) leases.push_back({request.job_id, request.token});
+  const auto statement = [&](LeaseWrite::Places places, bool wait) {
+    std::vector<FinishRequest> some;
+    for (const std::size_t i : places) some.push_back(requests[i]);
+    return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
       pqxx::nontransaction tx(connection);
       const auto& name =
           session_.prepared(wait ? "finish_leased_wait" : "finish_leased", [=] { return sql::finish_leased(wait); });
-      for (const auto& row : FinishArrays(left).exec(tx, name, node)) {
-        replies[open[row[0].as<std::size_t>() - 1]] = LeaseReply::applied;
-      }
-      return Unit{};
+      std::vector<bool> written(places.size());
+      for (const auto& row : FinishArrays(some).exec(tx, name, node)) written[row[0].as<std::size_t>() - 1] = true;
+      return written;
     });
-    if (!done) return done.error();
-  }
-  // Held, and yet unchanged: the shard stands still, for a moment.
-  std::vector<Lease> unchanged;
-  for (std::size_t i = 0; i < requests.size(); ++i)
-    if (replies[i] == LeaseReply::stale) unchanged.push_back({requests[i].job_id, requests[i].token});
-  if (unchanged.empty()) return replies;
-  const auto held = leased(unchanged);
-  if (!held) return held.error();
-  if (std::ranges::any_of(*held, [](const auto& lease) { return lease.has_value(); }))
-    return Error{ErrorCode::conflict, "it stands still", kElsewhere};
-  return replies;
+  };
+  return LeaseWrite(*this, std::move(leases), statement).run();
 }
 
-Result<std::vector<std::optional<TypeId>>> PgJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
-  using Reply = std::vector<std::optional<TypeId>>;
-  // In one order for all, or two could wait for each other's rows.
-  std::vector<std::size_t> order(leases.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return leases[i].job_id; });
-  std::vector<Lease> sorted;
-  for (const std::size_t i : order) sorted.push_back(leases[i]);
-  return session_.write<Reply>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    LeaseArrays keys(sorted);
-    Reply types(leases.size());
-    for (const auto& row : exec(tx, session_.prepared("extend", sql::extend), keys.shards.literal(),
-                                keys.jobs.literal(), keys.tokens.literal(), ttr.count())) {
-      types[order[row[0].as<std::size_t>() - 1]] = row[1].as<TypeId>();
-    }
-    return types;
-  });
+Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
+  std::vector<ExtendReply> replies(leases.size());
+  const auto statement = [&](LeaseWrite::Places places, bool wait) {
+    std::vector<Lease> some;
+    for (const std::size_t i : places) some.push_back(leases[i]);
+    return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
+      pqxx::nontransaction tx(connection);
+      const auto& name = session_.prepared(wait ? "extend_wait" : "extend", [=] { return sql::extend(wait); });
+      const LeaseArrays keys(some);
+      std::vector<bool> written(places.size());
+      for (const auto& row :
+           exec(tx, name, keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal(), ttr.count())) {
+        const std::size_t i = row[0].as<std::size_t>() - 1;
+        written[i] = true;
+        replies[places[i]].type_id = row[1].as<TypeId>();
+      }
+      return written;
+    });
+  };
+  const auto kinds = LeaseWrite(*this, {leases.begin(), leases.end()}, statement).run();
+  if (!kinds) return kinds.error();
+  for (std::size_t i = 0; i < replies.size(); ++i) replies[i].kind = (*kinds)[i];
+  return replies;
 }
 
 }  // namespace tocsin

@@ -209,9 +209,10 @@ std::string leases_left() {
          kLeaseHolds + ") j ON true WHERE j.fire_at IS NOT NULL OR NOT tocsin.lives_here(k.shard)";
 }
 
-std::string extend() {
-  return "WITH c AS MATERIALIZED (" + of_leases("k.ord, j.shard, j.job_id, j.type_id") +
-         " FOR UPDATE OF j), u AS (UPDATE tocsin.job_live j SET fire_at = clock_timestamp() + "
+std::string extend(bool wait) {
+  return "WITH c AS MATERIALIZED (" + of_leases("k.ord, j.shard, j.job_id, j.type_id") + " FOR UPDATE OF j" +
+         (wait ? "" : " SKIP LOCKED") +
+         "), u AS (UPDATE tocsin.job_live j SET fire_at = clock_timestamp() + "
          "$4::bigint * interval"
          " '1 microsecond', gmt_modified = clock_timestamp() FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id)"
          " SELECT ord, type_id FROM c";

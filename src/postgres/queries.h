@@ -53,7 +53,7 @@ std::string still_claimed();
 std::string finish_leased(bool wait);
 // What a consumer may still finish, and its lease made longer. Index _id. Answer the ordinals.
 std::string leased();
-std::string extend();
+std::string extend(bool wait);
 std::string leases_left();
 
 // running, lease ended, attempts spent -> dead.

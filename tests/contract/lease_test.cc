@@ -15,7 +15,8 @@ LeaseReply finish(StoreFixture& db, const FinishRequest& request) {
 std::optional<TypeId> extend(StoreFixture& db, const Lease& lease, Duration ttr) {
   const auto replies = db.desk().extend({&lease, 1}, ttr);
   if (!replies || replies->size() != 1) throw std::runtime_error("one reply per lease");
-  return (*replies)[0];
+  const ExtendReply& reply = (*replies)[0];
+  return reply.kind == LeaseReply::applied ? std::optional(reply.type_id) : std::nullopt;
 }
 
 TEST_P(StoreContract, LeasedTellsWhoHoldsAndHowManyAttemptsWereMade) {
@@ -104,13 +105,34 @@ TEST_P(StoreContract, LeasesOfLockedRowsDelayNoOthers) {
   const std::vector<FinishRequest> requests{{locked, claim_one(locked).token, Kind::done, {}, ""},
                                             {open, claim_one(open).token, Kind::done, {}, ""}};
   db->lock(locked);
-  const auto replies = db->desk().finish_leased(requests, "node-b");
-  ASSERT_FALSE(replies);
-  EXPECT_EQ(replies.error().code, ErrorCode::conflict);
+  EXPECT_EQ(must(db->desk().finish_leased(requests, "node-b")), (std::vector{LeaseReply::busy, LeaseReply::applied}));
   EXPECT_EQ(find(open).status, JobStatus::done);
   EXPECT_EQ(find(locked).status, JobStatus::running);
+  const auto alone = db->desk().finish_leased({requests.data(), 1}, "node-b");
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, ErrorCode::conflict);
   db->unlock();
   EXPECT_EQ(tocsin::finish(*db, requests[0]), LeaseReply::applied);
+}
+
+TEST_P(StoreContract, ExtensionsOfLockedRowsSpoilNoOthers) {
+  const JobId locked = create(due("a")), open = create(due("b")), over = create(due("c"));
+  const ClaimedJob held = claim_one(locked), other = claim_one(open);
+  const std::vector<Lease> leases{{locked, held.token}, {open, other.token}, {over, 7}};
+  db->lock(locked);
+  const auto replies = must(db->desk().extend(leases, 2 * kLong));
+  ASSERT_EQ(replies.size(), 3U);
+  EXPECT_EQ(replies[0].kind, LeaseReply::busy);
+  EXPECT_EQ(replies[1].kind, LeaseReply::applied);
+  EXPECT_EQ(replies[1].type_id, type_id);
+  EXPECT_EQ(replies[2].kind, LeaseReply::stale);
+  EXPECT_EQ(find(locked).fire_at, held.job.fire_at);
+  EXPECT_GT(find(open).fire_at, other.job.fire_at);
+  const auto alone = db->desk().extend({leases.data(), 1}, kLong);
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, ErrorCode::conflict);
+  db->unlock();
+  EXPECT_EQ(tocsin::extend(*db, leases[0], kLong), type_id);
 }
 
 TEST_P(StoreContract, LeasesLeftTellsHowLongEachHolds) {

@@ -1,6 +1,7 @@
 // PgMoveStore: who drives a move, and what its verbs leave behind. On PostgreSQL alone: a fake would have no fence.
 #include <gtest/gtest.h>
 
+#include "postgres/pg_job_desk.h"
 #include "postgres/pg_move_store.h"
 #include "support/test_database.h"
 
@@ -84,6 +85,42 @@ TEST_F(MoveStore, FrozenNothingChangesAndUnfrozenItDoes) {
   must(store.goes_on(move));
   EXPECT_FALSE(move.may_stand_still);
   EXPECT_FALSE(must(store.list()).front().may_stand_still);
+}
+
+TEST_F(MoveStore, AShardThatStandsStillRefusesItsOwnLeasesAndNoOthers) {
+  database.query(
+      "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('t', '{}', 1000, "
+      "3, '{}', '{}')");
+  std::vector<Lease> leases, still;
+  std::vector<FinishRequest> requests;
+  for (int i = 0; i < 60; ++i) {
+    const JobId id =
+        database.number("SELECT tocsin.create_job('t', 'k-" + std::to_string(i) + "', now() + interval '1 hour')");
+    leases.push_back({id, 7});
+    requests.push_back({id, 7, FinishRequest::Kind::done, {}, ""});
+    if (shard_of(id) == 3) still.push_back(leases.back());
+  }
+  ASSERT_GE(still.size(), 2U);
+  database.query(
+      "UPDATE tocsin.job_live SET status = 1, attempts = 1, claim_token = 7, node = 'n', started_at = now()");
+  ShardMove move = taken();
+  must(store.set_state(move, State::switching));
+  must(store.freeze(move));
+
+  Session other(SessionConfig{database.url(), "tocsin test"});
+  PgJobDesk desk(other, 8);
+  const auto extended = must(desk.extend(leases, std::chrono::hours(2)));
+  for (std::size_t i = 0; i < leases.size(); ++i)
+    EXPECT_EQ(extended[i].kind, shard_of(leases[i].job_id) == 3 ? LeaseReply::busy : LeaseReply::applied) << i;
+  const auto alone = desk.extend(still, std::chrono::hours(2));
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().field, kElsewhere);
+  const auto finished = must(desk.finish_leased(requests, "n"));
+  for (std::size_t i = 0; i < leases.size(); ++i)
+    EXPECT_EQ(finished[i], shard_of(leases[i].job_id) == 3 ? LeaseReply::busy : LeaseReply::applied) << i;
+  must(store.unfreeze(move));
+  for (const ExtendReply& reply : must(desk.extend(still, std::chrono::hours(2))))
+    EXPECT_EQ(reply.kind, LeaseReply::applied);
 }
 
 TEST_F(MoveStore, AnOpenWriterIsAConflictAndLeavesTheShardAsItWas) {

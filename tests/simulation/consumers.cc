@@ -102,7 +102,8 @@ void Consumers::extend(int session, SimNode& node, const ClaimedJob& claimed) {
   const auto type = std::ranges::find(types_, claimed.job.type_id, &BizType::type_id);
   const Duration ttr = (*type)->ttr;
   const auto replies = call(session, lease.job_id, [&](FakeJobDesk& desk) { return desk.extend({&lease, 1}, ttr); });
-  if (replies && replies->front() && (*type)->max_running) node.extend_lease(*replies->front(), lease, ttr);
+  if (replies && replies->front().kind == LeaseReply::applied && (*type)->max_running)
+    node.extend_lease(replies->front().type_id, lease, ttr);
 }
 
 // Asks again until it knows, or somebody else may know better.

@@ -51,6 +51,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::map<Counter, std::int64_t> counted;
   std::vector<LeaseCall> leases;  // as they were asked for; answered at once with what is due
   std::vector<JobId> ended_leases;
+  bool forgets_leases = false;  // what it is told of leases fails
   std::vector<std::pair<TypeId, JobId>> extended_leases;
   std::vector<std::string> verbs;  // asked of the stores, in order
   int posted = 0;                  // pieces of work for database threads
@@ -63,9 +64,11 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
   bool lease(LeaseCall call) override;
   void end_leases(std::span<const Lease> ended) override {
+    if (forgets_leases) throw std::bad_alloc();
     for (const Lease& lease : ended) ended_leases.push_back(lease.job_id);
   }
   void extend_leases(TypeId type, std::span<const Lease> extended, Duration) override {
+    if (forgets_leases) throw std::bad_alloc();
     for (const Lease& lease : extended) extended_leases.emplace_back(type, lease.job_id);
   }
   void count(Counter what, std::int64_t n) override { counted[what] += n; }

@@ -176,7 +176,7 @@ class FakeDatabase {
   std::vector<std::optional<LeasedJob>> leased(const std::vector<Lease>& leases, WallTime now) const;
   Result<std::vector<LeaseReply>> finish_leased(const std::vector<FinishRequest>& requests, const std::string& node,
                                                 WallTime now);
-  Result<std::vector<std::optional<TypeId>>> extend(const std::vector<Lease>& leases, Duration ttr, WallTime now);
+  Result<std::vector<ExtendReply>> extend(const std::vector<Lease>& leases, Duration ttr, WallTime now);
   int retry_many(const JobDesk::RetryMany& request, WallTime now);
 
   // ReportStore

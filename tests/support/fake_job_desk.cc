@@ -241,35 +241,38 @@ std::vector<std::optional<LeasedJob>> FakeDatabase::leased(const std::vector<Lea
 Result<std::vector<LeaseReply>> FakeDatabase::finish_leased(const std::vector<FinishRequest>& requests,
                                                             const std::string& node, WallTime now) {
   std::vector<LeaseReply> replies;
-  JobId locked = 0;
   for (const FinishRequest& request : requests) {
     replies.push_back(LeaseReply::stale);
     if (!holds({request.job_id, request.token}, now)) continue;
     const FinishReply reply = finish_one(request, node, now);
     if (reply == FinishReply::applied) replies.back() = LeaseReply::applied;
-    if (reply == FinishReply::busy) locked = request.job_id;
+    if (reply == FinishReply::busy) replies.back() = LeaseReply::busy;
   }
-  if (locked != 0) return locked_row(locked);
+  if (!replies.empty() && std::ranges::count(replies, LeaseReply::busy) == std::ssize(replies))
+    return locked_row(requests.front().job_id);
   return replies;
 }
 
-Result<std::vector<std::optional<TypeId>>> FakeDatabase::extend(const std::vector<Lease>& leases, Duration ttr,
-                                                                WallTime now) {
-  for (const Lease& lease : leases)
-    if (holds(lease, now) && is_locked(lease.job_id)) return locked_row(lease.job_id);
-  std::vector<std::optional<TypeId>> types;
+Result<std::vector<ExtendReply>> FakeDatabase::extend(const std::vector<Lease>& leases, Duration ttr, WallTime now) {
+  std::vector<ExtendReply> replies;
   for (const Lease& lease : leases) {
-    types.emplace_back();
+    ExtendReply& reply = replies.emplace_back();
     if (!holds(lease, now)) continue;
+    if (is_locked(lease.job_id)) {
+      reply.kind = LeaseReply::busy;
+      continue;
+    }
     const auto row = live_.find(lease.job_id);
-    types.back() = row->second.job.type_id;
+    reply = {LeaseReply::applied, row->second.job.type_id};
     edit_live(row, [&](Row& r) {
       r.job.fire_at = now + ttr;
       r.job.gmt_modified = now;
     });
     tell(Kind::extended, row->second, now, lease.token);
   }
-  return types;
+  if (!replies.empty() && std::ranges::count(replies, LeaseReply::busy, &ExtendReply::kind) == std::ssize(replies))
+    return locked_row(leases.front().job_id);
+  return replies;
 }
 
 }  // namespace tocsin

@@ -155,8 +155,8 @@ Result<std::vector<LeaseReply>> FakeJobDesk::finish_leased(std::span<const Finis
       [&db = database_, r = copied(requests), node](WallTime now) { return db.finish_leased(r, node, now); });
 }
 
-Result<std::vector<std::optional<TypeId>>> FakeJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
-  return call<std::vector<std::optional<TypeId>>>(
+Result<std::vector<ExtendReply>> FakeJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
+  return call<std::vector<ExtendReply>>(
       "extend", true, [&db = database_, l = copied(leases), ttr](WallTime now) { return db.extend(l, ttr, now); });
 }
 

@@ -87,7 +87,7 @@ class FakeJobDesk final : public JobDesk, private FakeSession {
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
   Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
                                                 const std::string& node) override;
-  Result<std::vector<std::optional<TypeId>>> extend(std::span<const Lease> leases, Duration ttr) override;
+  Result<std::vector<ExtendReply>> extend(std::span<const Lease> leases, Duration ttr) override;
 };
 
 class FakeReportStore final : public ReportStore, private FakeSession {

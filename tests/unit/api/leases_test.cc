@@ -131,6 +131,40 @@ TEST_F(Leases, AnswersStandInTheOrderOfTheQuestions) {
   }
 }
 
+TEST_F(Leases, OfLockedRowsAreBusyAndTheOthersAreDone) {
+  due_job("a");
+  due_job("b");
+  const Json items = lease();
+  ASSERT_EQ(items.size(), 2u);
+  const Json asked = Json::array({named(items[0]), named(items[1])});
+  const JobId locked = std::stoll(items[0].value("job_id", ""));
+  backend.database.lock(locked);
+  const auto results = [&](const std::string& verb, Json more = Json::object()) {
+    more["items"] = asked;
+    const Answer answer = post("/v1/leases/" + verb, more.dump());
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    return std::vector<std::string>{answer.body["items"][0]["result"], answer.body["items"][1]["result"]};
+  };
+  EXPECT_EQ(results("extend", {{"ttr_ms", 60000}}), (std::vector<std::string>{"busy", "ok"}));
+  EXPECT_EQ(results("ack"), (std::vector<std::string>{"busy", "ok"}));
+  EXPECT_EQ(backend.ended_leases, std::vector<JobId>{std::stoll(items[1].value("job_id", ""))});
+  EXPECT_EQ(backend.counted[Counter::finished_done], 1);
+  EXPECT_EQ(backend.counted[Counter::stale_finishes], 0);
+  EXPECT_EQ(post("/v1/leases/ack", Json{{"items", Json::array({asked[0]})}}.dump()).status, 503) << "nothing was done";
+  backend.database.unlock(locked);
+  EXPECT_EQ(results("ack"), (std::vector<std::string>{"ok", "stale"}));
+}
+
+TEST_F(Leases, ThatAreWrittenAreOkWhateverBecomesOfTheNotes) {
+  ASSERT_EQ(call("PUT", "/v1/types/ticket", R"({"handler":{"kind":"pull"},"max_running":5})").status, 200);
+  due_job("a");
+  const Json item = named(lease()[0]);
+  backend.forgets_leases = true;
+  EXPECT_EQ(result("extend", item, {{"ttr_ms", 60000}}), "ok");
+  EXPECT_EQ(result("ack", item), "ok");
+  EXPECT_EQ(backend.counted[Counter::finished_done], 1);
+}
+
 TEST_F(Leases, NameTheFieldAtFault) {
   const std::vector<std::array<std::string, 3>> bad{
       {"types/ticket/lease", R"({})", "max"},
