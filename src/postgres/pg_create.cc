@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/assert.h"
 #include "postgres/queries.h"
@@ -23,6 +24,14 @@ void add_text_or_null(PgArray& array, const std::string& text) {
     array.add_null();
   } else {
     array.add_text(text);
+  }
+}
+
+void add_or_null(PgArray& array, bool is_given, std::int64_t value) {
+  if (is_given) {
+    array.add(value);
+  } else {
+    array.add_null();
   }
 }
 
@@ -83,10 +92,7 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
     shards.add(shard_of(ids_[i]));
     types.add(job.type_id);
     at.add(job.when.at);
-    if (job.when.in)
-      in.add(job.when.in->count());
-    else
-      in.add_null();
+    add_or_null(in, job.when.in.has_value(), job.when.in.value_or(Duration(0)).count());
     max_attempts.add(job.max_attempts);
     biz_ids.add_text(job.biz_id);
     add_text_or_null(traceparents, job.traceparent.value_or(""));
@@ -94,10 +100,7 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
     if (!keyed) continue;
     keys.add_text(*job.idempotency_key);
     times.add_text(time_asked(job.when));
-    if (job.has_own_max_attempts)
-      own_max.add(job.max_attempts);
-    else
-      own_max.add_null();
+    add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
   }
   if (index.empty()) return;
   const auto rows =
@@ -137,22 +140,31 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
     keys.add_text(*job.idempotency_key);
     times.add_text(time_asked(job.when));
     add_text_or_null(attributes, job.attribute_json);
-    if (job.has_own_max_attempts)
-      own_max.add(job.max_attempts);
-    else
-      own_max.add_null();
+    add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
   }
   // A statement of its own: its snapshot sees a job that went to history while the insert waited for it.
   const auto rows =
       exec(tx, session_.prepared("find_by_key", sql::find_by_key), ids.literal(), shards.literal(), types.literal(),
            biz_ids.literal(), keys.literal(), times.literal(), attributes.literal(), own_max.literal());
+  using Kind = CreateReply::Kind;
   std::vector<std::size_t> to_undo;
+  std::vector<Update> updates;
   for (const auto& row : rows) {
     const std::size_t item = items[row["ord"].as<std::size_t>() - 1];
     if (is_settled_[item]) to_undo.push_back(item);
-    settle_existing(tx, item, job_from_row(row), row["is_same"].as<bool>(false));
     is_settled_[item] = true;
+    Job existing = job_from_row(row);
+    const OnConflict rule = jobs_[item].on_conflict;
+    if (rule == OnConflict::keep)
+      settle(item, row["is_same"].as<bool>(false) ? Kind::existing : Kind::key_reused, std::move(existing));
+    else if (rule == OnConflict::reject)
+      settle(item, Kind::rejected, std::move(existing));
+    else if (existing.status != JobStatus::pending)
+      settle(item, Kind::not_pending, std::move(existing));
+    else
+      updates.push_back({item, std::move(existing)});
   }
+  update_existing(tx, std::move(updates));
   undo(tx, to_undo);
   for (bool settled : is_settled_) {
     // It vanished between two statements.
@@ -170,66 +182,64 @@ void PgCreate::undo(pqxx::transaction_base& tx, const std::vector<std::size_t>& 
   exec(tx, session_.prepared("undo_create", sql::undo_create), shards.literal(), ids.literal());
 }
 
-void PgCreate::settle_existing(pqxx::transaction_base& tx, std::size_t item, Job existing, bool is_same_body) {
-  using Kind = CreateReply::Kind;
-  Kind kind = Kind::existing;
-  switch (jobs_[item].on_conflict) {
-    case OnConflict::keep:
-      kind = is_same_body ? Kind::existing : Kind::key_reused;
-      break;
-    case OnConflict::reject:
-      kind = Kind::rejected;
-      break;
-    case OnConflict::replace:
-    case OnConflict::earliest:
-    case OnConflict::latest:
-      kind = update_existing(tx, item, existing);
-      break;
-  }
+void PgCreate::settle(std::size_t item, CreateReply::Kind kind, Job existing) {
   replies_[item] = {
       kind, existing.job_id, existing.action_time, existing.fire_at, existing.gmt_create, std::move(existing)};
 }
 
-CreateReply::Kind PgCreate::update_existing(pqxx::transaction_base& tx, std::size_t item, Job& existing) {
+void PgCreate::update_existing(pqxx::transaction_base& tx, std::vector<Update> updates) {
   using Kind = CreateReply::Kind;
-  if (existing.status != JobStatus::pending) return Kind::not_pending;
-  const NewJob& job = jobs_[item];
-  const auto& name = session_.prepared("update_existing", [] {
-    return "WITH t AS MATERIALIZED (SELECT coalesce($3::timestamptz, clock_timestamp() + $4::bigint * interval '1 "
-           "microsecond') AS at)"
-           " UPDATE tocsin.job_live j SET action_time = t.at, fire_at = greatest(t.at, clock_timestamp()), "
-           "gmt_modified = clock_timestamp(),"
-           " attribute = $5::jsonb, attempts = 0, max_attempts = $6::smallint, body_hash = tocsin.body_hash($7::text, "
-           "$5::jsonb, "
-           "$8::integer) FROM t"
-           " WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0 AND CASE $9::text WHEN 'earliest' "
-           "THEN t.at < j.action_time"
-           " WHEN 'latest' THEN t.at > j.action_time ELSE true END RETURNING " +
-           std::string(kLiveColumns);
-  });
-  const auto null_or = [](bool given, std::string text) {
-    return given ? std::optional<std::string>(std::move(text)) : std::nullopt;
-  };
-  const char* rule = job.on_conflict == OnConflict::earliest ? "earliest"
-                     : job.on_conflict == OnConflict::latest ? "latest"
-                                                             : "replace";
-  const auto at = null_or(job.when.at.has_value(), job.when.at ? to_pg(*job.when.at) : "");
-  const auto in = null_or(job.when.in.has_value(), job.when.in ? std::to_string(job.when.in->count()) : "");
-  const auto attribute = null_or(!job.attribute_json.empty(), job.attribute_json);
-  const auto own_max = null_or(job.has_own_max_attempts, std::to_string(job.max_attempts));
-  const auto c_str = [](const std::optional<std::string>& text) { return text ? text->c_str() : nullptr; };
-  const auto rows = exec(tx, name, static_cast<int>(shard_of(existing.job_id)), existing.job_id, c_str(at), c_str(in),
-                         c_str(attribute), job.max_attempts, time_asked(job.when), c_str(own_max), rule);
-  if (!rows.empty()) {
-    existing = job_from_row(rows[0]);
-    return Kind::updated;
+  std::ranges::sort(updates, {}, &Update::item);
+  while (!updates.empty()) {
+    // One statement changes a row once: of several items with one key each waits for its turn.
+    std::map<JobId, Update> turn;
+    std::vector<Update> rest;
+    for (Update& update : updates) {
+      const JobId id = update.existing.job_id;
+      if (const auto [it, is_first] = turn.try_emplace(id, std::move(update)); !is_first)
+        rest.push_back(std::move(update));  // not moved from: it was not put in
+    }
+    for (const auto& row : update_all(tx, turn)) {
+      Job job = job_from_row(row);
+      const auto done = turn.extract(job.job_id);
+      settle(done.mapped().item, Kind::updated, std::move(job));
+    }
+    // Of the others the time already wins, or they stopped being pending since they were read.
+    PgArray shards, ids;
+    for (const auto& [id, update] : turn) {
+      shards.add(shard_of(id));
+      ids.add(id);
+    }
+    std::unordered_set<JobId> pending;
+    if (!turn.empty()) {
+      const auto& still = session_.prepared("still_pending", sql::still_pending);
+      for (const auto& row : exec(tx, still, shards.literal(), ids.literal())) pending.insert(row[0].as<JobId>());
+    }
+    for (auto& [id, update] : turn)
+      settle(update.item, pending.contains(id) ? Kind::existing : Kind::not_pending, std::move(update.existing));
+    updates = std::move(rest);
   }
-  // Either its time already wins, or it stopped being pending since it was read.
-  const auto& still = session_.prepared("is_pending", [] {
-    return "SELECT 1 FROM tocsin.job_live j WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0";
-  });
-  const bool is_pending = !exec(tx, still, static_cast<int>(shard_of(existing.job_id)), existing.job_id).empty();
-  return is_pending ? Kind::existing : Kind::not_pending;
+}
+
+pqxx::result PgCreate::update_all(pqxx::transaction_base& tx, const std::map<JobId, Update>& updates) {
+  PgArray shards, ids, at, in, attributes, max_attempts, times, own_max, rules;
+  for (const auto& [id, update] : updates) {
+    const NewJob& job = jobs_[update.item];
+    shards.add(shard_of(id));
+    ids.add(id);
+    at.add(job.when.at);
+    add_or_null(in, job.when.in.has_value(), job.when.in.value_or(Duration(0)).count());
+    add_text_or_null(attributes, job.attribute_json);
+    max_attempts.add(job.max_attempts);
+    times.add_text(time_asked(job.when));
+    add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
+    rules.add_text(job.on_conflict == OnConflict::earliest ? "earliest"
+                   : job.on_conflict == OnConflict::latest ? "latest"
+                                                           : "replace");
+  }
+  return exec(tx, session_.prepared("update_existing", sql::update_existing), shards.literal(), ids.literal(),
+              at.literal(), in.literal(), attributes.literal(), max_attempts.literal(), times.literal(),
+              own_max.literal(), rules.literal());
 }
 
 }  // namespace tocsin

@@ -2,6 +2,7 @@
 // Thread: owner only.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -26,8 +27,15 @@ class PgCreate {
   void insert(pqxx::transaction_base& tx, bool keyed);
   void settle_keys(pqxx::transaction_base& tx);
   void undo(pqxx::transaction_base& tx, const std::vector<std::size_t>& items);
-  void settle_existing(pqxx::transaction_base& tx, std::size_t item, Job existing, bool is_same_body);
-  CreateReply::Kind update_existing(pqxx::transaction_base& tx, std::size_t item, Job& existing);
+  // A pending job with the key of an item that may change it.
+  struct Update {
+    std::size_t item;
+    Job existing;
+  };
+  void update_existing(pqxx::transaction_base& tx, std::vector<Update> updates);
+  // REQUIRES: each of another job.
+  pqxx::result update_all(pqxx::transaction_base& tx, const std::map<JobId, Update>& updates);
+  void settle(std::size_t item, CreateReply::Kind kind, Job existing);
 
   Session& session_;
   std::span<const NewJob> jobs_;

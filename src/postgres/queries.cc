@@ -323,6 +323,27 @@ std::string find_by_key() {
               ", k.ord, j.body_hash = tocsin.body_hash(k.time_asked, k.attribute, k.own_max_attempts) AS is_same");
 }
 
+std::string update_existing() {
+  return "WITH k AS MATERIALIZED (SELECT k.*, coalesce(k.given_at, clock_timestamp() + k.in_us * interval '1 "
+         "microsecond') AS at FROM unnest($1::smallint[], $2::bigint[], $3::timestamptz[], $4::bigint[], $5::jsonb[], "
+         "$6::smallint[], $7::text[], $8::integer[], $9::text[]) k (shard, job_id, given_at, in_us, attribute, "
+         "max_attempts, time_asked, own_max_attempts, rule)),"
+         // Lateral: a plain join may read all that is pending, and lock in an order of its own.
+         " c AS MATERIALIZED (SELECT k.* FROM k CROSS JOIN LATERAL (SELECT FROM tocsin.job_live j WHERE j.shard = "
+         "k.shard AND j.job_id = k.job_id AND j.status = 0 AND CASE k.rule WHEN 'earliest' THEN k.at < j.action_time "
+         "WHEN 'latest' THEN k.at > j.action_time ELSE true END FOR UPDATE OF j) j) UPDATE tocsin.job_live j SET "
+         "action_time = c.at, fire_at = greatest(c.at, clock_timestamp()), gmt_modified = clock_timestamp(), attribute "
+         "= c.attribute, attempts = 0, max_attempts = c.max_attempts, body_hash = tocsin.body_hash(c.time_asked, "
+         "c.attribute, c.own_max_attempts) FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0 "
+         "RETURNING " +
+         std::string(kLiveColumns);
+}
+
+std::string still_pending() {
+  return "SELECT j.job_id FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) CROSS JOIN LATERAL (SELECT "
+         "j.job_id FROM tocsin.job_live j WHERE j.shard = k.shard AND j.job_id = k.job_id AND j.status = 0 LIMIT 1) j";
+}
+
 std::string undo_create() {
   return "WITH d AS (DELETE FROM tocsin.job_live j USING unnest($1::smallint[], $2::bigint[]) k (shard, job_id) WHERE "
          "j.shard = k.shard"

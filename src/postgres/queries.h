@@ -66,6 +66,10 @@ std::string drop_late(const std::string& table);
 std::string create();        // answers (clock, number of jobs)
 std::string create_keyed();  // ON CONFLICT DO NOTHING on the index _key; answers (job_id, clock) of those created
 std::string find_by_key();   // live and history; run after create_keyed, with a snapshot of its own
+// Pending jobs that their keys' new creates change, for each the rule of its own: where the time wins. Each job once,
+// in one order for all, or two calls could wait for each other's rows.
+std::string update_existing();
+std::string still_pending();
 std::string undo_create();
 
 // pending -> cancelled. REQUIRES: a transaction of its own, as every claim: `together` shortens the lock time-out for

@@ -79,6 +79,13 @@ std::vector<Statement> hot_statements() {
        sql::find_by_key(),
        "'{1027,1029}', '{3,5}', '{1,1}', '{a,b}', '{k,k}', '{x,x}', '{NULL,NULL}', '{NULL,NULL}'",
        {"_key", "_biz"}},
+      {"update_existing",
+       sql::update_existing(),
+       shards + ", " + jobs +
+           ", '{NULL,NULL,NULL}', '{1000,1000,1000}', '{NULL,NULL,NULL}', '{3,3,3}', '{x,x,x}', '{NULL,NULL,NULL}', "
+           "'{replace,earliest,latest}'",
+       {"_id"}},
+      {"still_pending", sql::still_pending(), shards + ", " + jobs, {"_id"}},
       {"undo_create", sql::undo_create(), shards + ", " + jobs, {"_id"}},
       {"cancel together", sql::cancel(sql::CancelPass::together), shards + ", " + jobs, {"_id"}},
       {"cancel that skips", sql::cancel(sql::CancelPass::skipping), shards + ", " + jobs, {"_id"}},
