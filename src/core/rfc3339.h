@@ -7,7 +7,7 @@
 
 namespace tocsin {
 
-// In UTC, with microseconds. REQUIRES: a year from 0 to 9999.
+// In UTC, with microseconds. What lies outside the years 0 to 9999, as infinity does, is written as the nearest inside.
 std::string rfc3339(WallTime time);
 void append_rfc3339(std::string& out, WallTime time);
 
