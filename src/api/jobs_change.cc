@@ -116,7 +116,8 @@ void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids)
   out.end_array();
 }
 
-std::string cancelled_text(const std::vector<CancelReply>& replies, const Unanswered& unanswered = {}) {
+std::string cancelled_text(const std::vector<CancelReply>& replies, const Unanswered& unanswered = {},
+                           bool has_more = false) {
   constexpr std::array kNames{
       std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
       std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"},
@@ -135,6 +136,7 @@ std::string cancelled_text(const std::vector<CancelReply>& replies, const Unansw
   }
   write_ids(out, "unavailable", unanswered.unavailable);
   write_ids(out, "in_doubt", unanswered.in_doubt);
+  if (has_more) out.field("more", true);
   out.end_object();
   return text;
 }
@@ -185,9 +187,7 @@ void cancel_key(const ApiContext& context, const CallPtr& call, const std::strin
     const bool has_more =
         replies->size() >= JobDesk::kMostOfOneKey &&
         std::ranges::none_of(*replies, [](const auto& r) { return r.kind == CancelReply::Kind::finished; });
-    std::string text = cancelled_text(*replies);
-    if (has_more) text.replace(text.size() - 1, 1, ",\"more\":true}");
-    call->reply(200, std::move(text));
+    call->reply(200, cancelled_text(*replies, {}, has_more));
   });
 }
 

@@ -8,8 +8,6 @@
 #include "core/retry_policy.h"
 
 namespace tocsin {
-namespace {}  // namespace
-
 MonoTime Finisher::step(MonoTime now) {
   hint_retries(now);
   // Next to what is kept, so that rows which somebody holds locked delay no others. The gate bounds both.

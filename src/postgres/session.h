@@ -1,6 +1,6 @@
 // One database connection with settings that survive a reconnect, and the one place where libpqxx's exceptions end.
 //
-// Session settings travel in the connection string, because libpqxx reconnects silently: time-outs on everything
+// Session settings travel in the connection string, because a session connects again by itself: time-outs on everything
 // (connect, statement, lock, idle transaction, TCP), UTC, synchronous_commit = on, and plans pinned to index scans and
 // nested loops, which fit every statement of Tocsin (small batches against big tables) whatever the statistics say.
 //
