@@ -23,6 +23,21 @@ int run(ShardOptions& options) {
   return run_shard(options);
 }
 
+void add_time(CLI::App& command, const std::string& name, std::chrono::milliseconds& time, const std::string& shortest,
+              const std::string& longest, const std::string& summary) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [name, &time, shortest, longest](const std::string& text) {
+            const auto length = parse_duration(text);
+            if (!length || *length < *parse_duration(shortest) || *length > *parse_duration(longest))
+              throw CLI::ValidationError(name, "'" + text + "' is no duration from " + shortest + " to " + longest);
+            time = std::chrono::duration_cast<std::chrono::milliseconds>(*length);
+          },
+          summary)
+      ->option_text("TIME");
+}
+
 std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* name, const char* summary,
                                   const char* footer, ShardCommand::Kind kind) {
   auto options = std::make_shared<ShardOptions>();
@@ -38,17 +53,9 @@ std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* 
         command->add_option("--source-url", options->source_url, "The shard's database, as the other reaches it")
             ->option_text("URL");
     if (kind == ShardCommand::Kind::rebalance) source_url->group("");  // known, so that it is refused with the reason
-    command
-        ->add_option_function<std::string>(
-            "--longest-pause",
-            [options](const std::string& text) {
-              const auto length = parse_duration(text);
-              if (!length || *length < std::chrono::milliseconds(50) || *length > std::chrono::seconds(30))
-                throw CLI::ValidationError("--longest-pause", "'" + text + "' is no duration from 50ms to 30s");
-              options->longest_pause = std::chrono::duration_cast<std::chrono::milliseconds>(*length);
-            },
-            "The shard stands still no longer than this (1s)")
-        ->option_text("TIME");
+    add_time(*command, "--longest-pause", options->longest_pause, "50ms", "30s",
+             "The shard stands still no longer than this (1s)");
+    add_time(*command, "--patience", options->patience, "1s", "1d", "What fails is tried again for so long (1m)");
   }
   add_database_options(*command, options->config);
   on_run(command, chosen, options, run);

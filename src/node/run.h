@@ -18,7 +18,7 @@ struct ShardCommand {
   int shard = 0;
   std::string target;  // name of a database
   std::string source_url;
-  std::chrono::milliseconds longest_pause{1000};
+  std::chrono::milliseconds longest_pause{1000}, patience{60'000};
 };
 int run_shard(const ShardCommand& command);
 

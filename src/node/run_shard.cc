@@ -49,10 +49,11 @@ int run_shard(const ShardCommand& command) {
   for (const OpenDatabase& each : open->databases)
     if (!each.is_answering)
       return fail({ErrorCode::unavailable, "database " + each.name + " (" + each.address + "): " + each.silence, ""});
-  ShardMover mover(open->databases, {command.source_url, command.longest_pause}, [](const std::string& step) {
-    std::printf("%s\n", step.c_str());
-    std::fflush(stdout);
-  });
+  ShardMover mover(open->databases, {command.source_url, command.longest_pause, command.patience},
+                   [](const std::string& step) {
+                     std::printf("%s\n", step.c_str());
+                     std::fflush(stdout);
+                   });
   const Status done = command.kind == ShardCommand::Kind::rebalance ? mover.rebalance(open->registry.map.places)
                       : command.kind == ShardCommand::Kind::show    ? show_moves(*open, mover)
                                                                     : move(*open, mover, command);

@@ -15,11 +15,11 @@ constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kCloseLook = std::chrono::milliseconds(5);
 constexpr std::int64_t kClose = 1 << 20;  // bytes of log that a target applies in a moment
 constexpr int kSwitchTries = 100;
-constexpr auto kMostTrouble = std::chrono::minutes(1);
 constexpr auto kNodesHear = std::chrono::seconds(30);  // many heartbeats
 constexpr auto kSign = kThawLease / 4;
 constexpr auto kNoWorker = std::chrono::seconds(1);  // within it a worker begins
 constexpr auto kStalled = std::chrono::seconds(10);  // PostgreSQL tries again every five
+constexpr auto kCalm = 3 * kStalled / 2;             // without a failure: it works again
 
 SessionConfig move_session(const OpenDatabase& database, std::optional<Shard> shard) {
   SessionConfig session = session_of(database, "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : ""));
@@ -55,7 +55,7 @@ Status ShardMover::patiently(const std::function<Status()>& step, bool is_whole)
     Status done = step();
     const auto now = Timer::now();
     if (progress_at_ >= began) trouble = now;
-    if (done || now - trouble > kMostTrouble) return done;
+    if (done || now - trouble > options_.patience) return done;
     const bool is_final = done.error().code == ErrorCode::invalid;
     if (is_final && !(is_whole && is_taken_over(done.error()))) return done;
     if (said != done.error().message) on_step_("trying again: " + done.error().message);
@@ -222,12 +222,31 @@ Status ShardMover::mend_copy(const ShardMove& move) {
   return prepare_copy(move);
 }
 
-Status ShardMover::tell_worker_trouble(const ShardMove& move) {
+Status ShardMover::check_workers(const ShardMove& move) {
   const auto trouble = copy_at(move.target).why_no_worker(move);
   if (!trouble) return about(name(move.target), trouble.error());
   if (std::exchange(worker_trouble_, *trouble) != *trouble && !trouble->empty())
     say("waiting: database " + name(move.target) + ": " + *trouble);
-  return Unit{};
+  return count_failures(move);
+}
+
+Status ShardMover::count_failures(const ShardMove& move) {
+  const auto count = copy_at(move.target).failures(move);
+  if (!count) return about(name(move.target), count.error());
+  const auto now = Timer::now();
+  const auto before = std::exchange(failures_.count, *count);
+  // A server that crashed counts from 0 again.
+  if (!before || *count <= *before) return Unit{};
+  if (now - std::exchange(failures_.last, now) > kCalm) {
+    failures_.first = now;
+    say("waiting: a worker of the subscription fails in " + name(move.target) + "; the log of its server says why");
+  }
+  if (now - failures_.first < options_.patience) return Unit{};
+  return Error{ErrorCode::invalid,
+               "the workers of the subscription fail in " + name(move.target) +
+                   " over and over; the log of its server says why. Run this again when that is mended, or roll back "
+                   "with --abort",
+               "shard"};
 }
 
 Status ShardMover::copy(const ShardMove& move) {
@@ -248,7 +267,7 @@ Status ShardMover::copy(const ShardMove& move) {
     if (copied->first == copied->second) return wait_until_close(move);
     std::this_thread::sleep_for(kLook);
     if (Timer::now() - progress < kNoWorker) continue;
-    if (auto done = tell_worker_trouble(move); !done) return done;
+    if (auto done = check_workers(move); !done) return done;
     if (Timer::now() - progress < kStalled) continue;
     if (auto done = mend_copy(move); !done) return done;
     progress = Timer::now();
@@ -257,6 +276,7 @@ Status ShardMover::copy(const ShardMove& move) {
 
 Status ShardMover::wait_until_close(const ShardMove& move) {
   for (std::int64_t last = -1;;) {
+    if (auto done = count_failures(move); !done) return done;
     const auto position = copy_at(move.source).position();
     if (!position) return position.error();
     const auto behind = copy_at(move.source).behind(move, *position);

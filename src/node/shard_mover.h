@@ -19,6 +19,8 @@ struct MoveOptions {
   // The shard stands still for no longer than this while the target catches up; then it goes on where it was, and the
   // move tries again.
   std::chrono::milliseconds longest_pause{1000};
+  // For so long without progress what fails is tried again.
+  std::chrono::milliseconds patience{60'000};
 };
 
 // Thread: owner only.
@@ -62,7 +64,7 @@ class ShardMover {
     if (told_.insert(step).second) progress_at_ = std::chrono::steady_clock::now();
     on_step_(step);
   }
-  // Runs it until it succeeds, or fails for good, or it has failed for a minute. `is_whole`: it takes the move first,
+  // Runs it until it succeeds, or fails for good, or it has failed for too long. `is_whole`: it takes the move first,
   // so that one that a node took from it does not fail for good.
   Status patiently(const std::function<Status()>& step, bool is_whole = false);
   Status continue_move(Shard shard, Place target);
@@ -72,7 +74,9 @@ class ShardMover {
   Status note(const ShardMove& move);
   Status mirror_types(const ShardMove& move);
   Status copy(const ShardMove& move);
-  Status tell_worker_trouble(const ShardMove& move);
+  // Tells what keeps the target's workers from copying and applying. Error invalid: they have failed for too long.
+  Status check_workers(const ShardMove& move);
+  Status count_failures(const ShardMove& move);
   Status prepare_copy(const ShardMove& move);
   Status mend_copy(const ShardMove& move);
   Status wait_until_close(const ShardMove& move);
@@ -98,6 +102,10 @@ class ShardMover {
   bool is_begun_here_ = false;          // the move was not under way before
   bool is_refused_ = false;             // its copy could not even begin
   std::string worker_trouble_;          // that was told last
+  struct {
+    std::optional<std::int64_t> count;  // as it was seen last
+    std::chrono::steady_clock::time_point first, last;
+  } failures_;  // of the target's workers, one after the other
 };
 
 }  // namespace tocsin

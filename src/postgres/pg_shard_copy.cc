@@ -201,6 +201,17 @@ Result<std::string> PgShardCopy::why_no_worker(const ShardMove& move) {
   });
 }
 
+Result<std::int64_t> PgShardCopy::failures(const ShardMove& move) {
+  return session_.read<std::int64_t>([&](pqxx::connection& connection) {
+    return pqxx::nontransaction(connection)
+        .exec1(
+            "SELECT coalesce(sum(apply_error_count + sync_error_count), 0)::bigint FROM pg_stat_subscription_stats "
+            "WHERE subid = (SELECT oid FROM pg_subscription" +
+            is_here(link_name(move.shard)) + ")")[0]
+        .as<std::int64_t>();
+  });
+}
+
 Result<std::pair<int, int>> PgShardCopy::copied(const ShardMove& move) {
   return session_.read<std::pair<int, int>>([&](pqxx::connection& connection) {
     const auto row = pqxx::nontransaction(connection)

@@ -43,6 +43,8 @@ class PgShardCopy {
   Status subscribe(const ShardMove& move, const std::string& source, const std::string& slot);
   // What keeps the subscription from working that an operator has to mend; empty: nothing.
   Result<std::string> why_no_worker(const ShardMove& move);
+  // How often its workers have failed; never decreases but when the server crashes.
+  Result<std::int64_t> failures(const ShardMove& move);
   // Tables of which the copy is complete, and all.
   Result<std::pair<int, int>> copied(const ShardMove& move);
   // The slots that tables need which are copied, but have not caught up. A source that died in a certain moment has

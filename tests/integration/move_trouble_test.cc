@@ -345,5 +345,29 @@ TEST(MoveTrouble, AServerWithoutAFreeWorkerIsNamedWithItsSetting) {
   EXPECT_EQ(two.leftovers(), 0U);
 }
 
+// PostgreSQL starts a worker that fails anew, for ever.
+TEST(MoveTrouble, AWorkerThatFailsOverAndOverIsToldAndEndsTheCommandWhenPatienceDoes) {
+  LogicalCluster server;
+  execute(server.url(), "CREATE DATABASE second");
+  const Two two{server.url(), url_of(server.url(), "second")};
+  two.install();
+  {
+    const auto node = two.node();
+    put(node->rest(), "noop");
+    create(node->rest(), "noop", key_of(1, 1), 3'600'000);
+  }
+  execute(two.b, "ALTER TABLE tocsin.job_live_0001 ADD CONSTRAINT nothing CHECK (false) NOT VALID");
+  const auto impatient = two.begin({"1", "--to", "b", "--patience", "1s"});
+  EXPECT_EQ(impatient->wait(std::chrono::seconds(60)), 1) << impatient->out();
+  EXPECT_NE(impatient->err().find("over and over"), std::string::npos) << impatient->err();
+
+  const auto mover = two.begin({"1", "--to", "b"});
+  EXPECT_TRUE(eventually([&] { return says(*mover, "a worker of the subscription fails in b"); })) << mover->out();
+  execute(two.b, "ALTER TABLE tocsin.job_live_0001 DROP CONSTRAINT nothing");
+  EXPECT_EQ(mover->wait(std::chrono::seconds(60)), 0) << mover->out() << mover->err();
+  EXPECT_EQ(two.rows_of(two.b, 1), 1U);
+  EXPECT_EQ(two.leftovers(), 0U);
+}
+
 }  // namespace
 }  // namespace tocsin
