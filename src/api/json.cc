@@ -1,6 +1,10 @@
 #include "api/json.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "api/json_builder.h"
+#include "api/json_writer.h"
 #include "api/time_text.h"
 
 namespace tocsin {
@@ -195,10 +199,7 @@ void JsonObject::refuse(Problem problem) {
 }
 
 JsonDocument::JsonDocument(std::string_view text, std::string_view verbatim) : value_(std::make_unique<json>()) {
-  JsonBuilder builder(*value_, problem_, verbatim);
-  const bool is_whole =
-      json::sax_parse(text.begin(), text.end(), &builder, json::input_format_t::json, /*strict=*/true);
-  if (!is_whole && !problem_) problem_ = Problem{400, "The body is not JSON."};
+  problem_ = build_json(text, verbatim, *value_);
 }
 
 JsonDocument::~JsonDocument() = default;

@@ -1,56 +1,154 @@
 #include "api/json_builder.h"
 
 #include <algorithm>
+#include <boost/json/basic_parser_impl.hpp>
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "api/json.h"
+#include "api/json_writer.h"
 
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kLongestNumber =
-    400;  // no double has more digits before the point; PostgreSQL's numeric takes it too
+using nlohmann::json;
+
+// No double has more digits before the point; PostgreSQL's numeric takes it too.
+constexpr std::size_t kLongestNumber = 400;
 
 // What the numbers of one verbatim field may take beyond their text when they are written in full, as PostgreSQL gives
 // them back: 1e308 has 309 digits.
 constexpr std::size_t kMostExpansion = 64 << 10;
 
-std::size_t expansion_of(const std::string& number) {
+std::size_t expansion_of(std::string_view number) {
   const std::size_t e = number.find_first_of("eE");
   if (e == number.npos) return 0;
   // A double's exponent has few digits, but for leading zeros.
-  return static_cast<std::size_t>(std::abs(std::strtol(number.c_str() + e + 1, nullptr, 10)));
+  return static_cast<std::size_t>(std::abs(std::strtol(std::string(number.substr(e + 1)).c_str(), nullptr, 10)));
 }
 
-bool has_nonzero_digit(const std::string& number) {
-  const std::string mantissa = number.substr(0, number.find_first_of("eE"));
-  return mantissa.find_first_of("123456789") != mantissa.npos;
-}
+// The events of Boost.JSON's parser. Every one answers whether parsing should go on.
+class JsonBuilder {
+ public:
+  using Ec = boost::system::error_code;
+  using Text = boost::json::string_view;
 
-}  // namespace
+  // Boost's own limits are not asked.
+  static constexpr std::size_t max_array_size = SIZE_MAX, max_object_size = SIZE_MAX, max_string_size = SIZE_MAX,
+                               max_key_size = SIZE_MAX;
 
-bool JsonBuilder::number_float(double value, const std::string& written) {
-  if (written.size() > kLongestNumber || (value == 0 && has_nonzero_digit(written)))
-    return fail("The number is out of range.");
+  JsonBuilder(json& root, std::string_view verbatim) : root_(root), verbatim_name_(verbatim) {}
+
+  bool on_document_begin(Ec&) { return true; }
+  bool on_document_end(Ec&) { return true; }
+  bool on_object_begin(Ec& ec) { return stop_if_failed(start(json::value_t::object), ec); }
+  bool on_array_begin(Ec& ec) { return stop_if_failed(start(json::value_t::array), ec); }
+  bool on_object_end(std::size_t, Ec& ec) { return stop_if_failed(end(true), ec); }
+  bool on_array_end(std::size_t, Ec& ec) { return stop_if_failed(end(false), ec); }
+  bool on_key_part(Text part, std::size_t, Ec&) { return keep(part); }
+  bool on_key(Text rest, std::size_t, Ec& ec) { return stop_if_failed(key(whole(rest)), ec); }
+  bool on_string_part(Text part, std::size_t, Ec&) { return keep(part); }
+  bool on_string(Text rest, std::size_t, Ec& ec) { return stop_if_failed(string(whole(rest)), ec); }
+  bool on_number_part(Text part, Ec&) { return keep(part); }
+  bool on_int64(std::int64_t value, Text rest, Ec& ec) { return stop_if_failed(integer(value, whole(rest)), ec); }
+  bool on_uint64(std::uint64_t value, Text rest, Ec& ec) { return stop_if_failed(integer(value, whole(rest)), ec); }
+  bool on_double(double, Text rest, Ec& ec) { return stop_if_failed(real(whole(rest)), ec); }
+  bool on_bool(bool value, Ec& ec) {
+    return stop_if_failed(is_verbatim() ? wrote(text_.value(value)) : add(value), ec);
+  }
+  bool on_null(Ec& ec) { return stop_if_failed(is_verbatim() ? wrote(text_.null()) : add(nullptr), ec); }
+  bool on_comment_part(Text, Ec&) { return true; }
+  bool on_comment(Text, Ec&) { return true; }
+
+  bool out_of_range() { return fail("The number is out of range."); }
+  std::optional<Problem> take_problem() { return std::move(problem_); }
+
+ private:
+  struct Level {
+    json* container = nullptr;      // null inside verbatim text
+    json* slot = nullptr;           // objects: where the value of the current key goes
+    std::string key;                // objects: the current key
+    std::vector<std::string> keys;  // objects inside verbatim text: all keys so far
+  };
+
+  // The parser wants a reason of its own to stop.
+  static bool stop_if_failed(bool is_well, Ec& ec) {
+    if (!is_well) ec = make_error_code(boost::system::errc::operation_canceled);
+    return is_well;
+  }
+
+  // Text comes in parts where something in it is escaped.
+  bool keep(Text part) {
+    if (is_whole_) parts_.clear();
+    is_whole_ = false;
+    parts_.append(part.data(), part.size());
+    return true;
+  }
+  std::string_view whole(Text rest) {
+    if (is_whole_) return {rest.data(), rest.size()};
+    keep(rest);
+    is_whole_ = true;
+    return parts_;
+  }
+
+  bool key(std::string_view name);
+  bool string(std::string_view value);
+  bool real(std::string_view written);
+  template <class Int>
+  bool integer(Int value, std::string_view written) {
+    if (is_verbatim()) return wrote(text_.raw(written));
+    return value < 0 ? add(value) : add(static_cast<std::uint64_t>(value));
+  }
+  bool start(json::value_t kind);
+  bool end(bool is_object);
+  bool is_verbatim() const;
+  bool add(json value);
+  bool wrote(JsonWriter&);
+  bool fail(std::string detail);
+  std::string path() const;
+
+  json& root_;
+  std::optional<Problem> problem_;
+  std::vector<Level> levels_;
+  std::string parts_;
+  bool is_whole_ = true;  // nothing is in parts_ that something follows
+  const std::string_view verbatim_name_;
+  std::string verbatim_;
+  JsonWriter text_{verbatim_};
+  std::size_t verbatim_depth_ = 0;
+  std::size_t expansion_ = 0;  // of the numbers in the verbatim text so far
+  std::size_t values_ = 0;
+};
+
+bool JsonBuilder::real(std::string_view written) {
+  double value = 0;
+  const auto read = std::from_chars(written.data(), written.data() + written.size(), value);
+  if (written.size() > kLongestNumber || read.ec != std::errc{}) return out_of_range();
   if (!is_verbatim()) return add(value);
   expansion_ += expansion_of(written);
   if (expansion_ > kMostExpansion) return fail("Its numbers are too long when they are written in full.");
   return wrote(text_.raw(written));
 }
 
-bool JsonBuilder::string(std::string& value) {
+bool JsonBuilder::string(std::string_view value) {
   if (value.find('\0') != value.npos) return fail("The text holds a NUL character.");
-  return is_verbatim() ? wrote(text_.value(value)) : add(std::move(value));
+  return is_verbatim() ? wrote(text_.value(value)) : add(value);
 }
 
-bool JsonBuilder::key(std::string& name) {
+bool JsonBuilder::key(std::string_view name) {
   Level& level = levels_.back();
   level.key = name;
   if (name.find('\0') != name.npos) return fail("The name of a field holds a NUL character.");
   if (level.container == nullptr) {
     text_.key(name);
-    level.keys.push_back(std::move(name));
+    level.keys.emplace_back(name);
     return true;
   }
-  const auto [place, is_new] = level.container->get_ref<json::object_t&>().emplace(std::move(name), nullptr);
+  const auto [place, is_new] = level.container->get_ref<json::object_t&>().emplace(name, nullptr);
   level.slot = &place->second;
   return is_new || fail("The field is given twice.");
 }
@@ -118,18 +216,6 @@ bool JsonBuilder::end(bool is_object) {
   return wrote(is_object ? text_.end_object() : text_.end_array());
 }
 
-bool JsonBuilder::parse_error(std::size_t position, const std::string&, const json::exception& error) {
-  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ...": what comes before is no news
-  // to a caller.
-  std::string_view detail = error.what();
-  if (const std::size_t colon = detail.find("column "); colon != detail.npos)
-    detail.remove_prefix(std::min(detail.find(": ", colon) + 2, detail.size()));
-  if (error.id == 406) return fail("The number is out of range.");
-  problem_ = Problem{400, "The body is not JSON: at byte " + std::to_string(position) + ": " +
-                              std::string(detail.substr(0, 200)) + "."};
-  return false;
-}
-
 bool JsonBuilder::fail(std::string detail) {
   problem_ = Problem{400, std::move(detail), path()};
   return false;
@@ -148,6 +234,21 @@ std::string JsonBuilder::path() const {
     }
   }
   return path;
+}
+
+}  // namespace
+
+std::optional<Problem> build_json(std::string_view text, std::string_view verbatim, json& root) {
+  boost::json::parse_options options;
+  options.max_depth = kMaxJsonDepth + 1;  // the builder refuses what is too deep before
+  boost::json::basic_parser<JsonBuilder> parser(options, root, verbatim);
+  boost::system::error_code ec;
+  const std::size_t read = parser.write_some(/*more=*/false, text.data(), text.size(), ec);
+  if (ec == boost::json::error::exponent_overflow) parser.handler().out_of_range();
+  if (auto problem = parser.handler().take_problem()) return problem;
+  if (!ec && read < text.size()) ec = boost::json::error::extra_data;
+  if (!ec) return {};
+  return Problem{400, "The body is not JSON: at byte " + std::to_string(read) + ": " + ec.message() + "."};
 }
 
 }  // namespace tocsin

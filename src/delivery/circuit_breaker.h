@@ -44,7 +44,7 @@ class CircuitBreaker {
   bool abandoned(Permit permit);  // the attempt ended without telling anything of the endpoint
 
   State state(MonoTime now) const;
-  std::size_t room(MonoTime now) const;  // attempts that it may have at once; the maximum: any number
+  std::size_t room(MonoTime now) const;     // attempts that it may have at once; the maximum: any number
   Duration pause_left(MonoTime now) const;  // 0 unless open
   MonoTime pause_end() const { return pause_end_; }
 

@@ -47,19 +47,22 @@ class CppRunner::FunctionHandler final : public Handler {
 
   void start(const ClaimedJob& job, Finish finish) override {
     const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;
-    const std::uint64_t attempt = in_flight->add(finish);
+    // By half of the lease at the latest, so that it can be given back while the lease lasts.
+    const MonoTime now = runner_.clock_.now();
+    const MonoTime begin_by = std::min(job.start_by, now + (job.lease_deadline - now) / 2);
+    const std::uint64_t attempt = in_flight->add(finish, begin_by);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
     // A task may be left behind by stop(): the clock must live as long as the process.
-    const bool is_queued = runner_.workers_.try_run(job.job.type_id, [in_flight, attempt, job, function = function_,
-                                                                      pace = attempt_time_, &clock = runner_.clock_] {
-      const MonoTime begun = clock.now();
-      if (begun >= std::min(job.lease_deadline, job.start_by))
-        return in_flight->end(attempt, Outcome::not_started(Duration(0)));
-      if (!in_flight->begin(attempt)) return;
-      Outcome outcome = call(*function, job.job);
-      pace->took(clock.now() - begun);
-      in_flight->end(attempt, std::move(outcome));
-    });
+    const bool is_queued = runner_.workers_.try_run(
+        job.job.type_id,
+        [in_flight, attempt, begin_by, job, function = function_, pace = attempt_time_, &clock = runner_.clock_] {
+          const MonoTime begun = clock.now();
+          if (begun >= begin_by) return in_flight->end(attempt, Outcome::not_started(Duration(0)));
+          if (!in_flight->begin(attempt)) return;
+          Outcome outcome = call(*function, job.job);
+          pace->took(clock.now() - begun);
+          in_flight->end(attempt, std::move(outcome));
+        });
     if (!is_queued) in_flight->end(attempt, Outcome::not_started(kFullQueuePause));
   }
 
@@ -73,7 +76,7 @@ class CppRunner::FunctionHandler final : public Handler {
 };
 
 CppRunner::CppRunner(WorkerPool& workers, const Clock& clock)
-    : workers_(workers), clock_(clock), in_flight_(std::make_shared<InFlight>()) {}
+    : workers_(workers), clock_(clock), in_flight_(std::make_shared<InFlight>(clock)) {}
 CppRunner::~CppRunner() { stop(); }
 void CppRunner::stop() { in_flight_->close(); }
 

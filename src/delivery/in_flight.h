@@ -1,70 +1,60 @@
 // Attempts that were handed to threads which may outlive the node.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <set>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "tocsin/clock.h"
 #include "tocsin/handler.h"
 
 namespace tocsin {
 
 // Every attempt that was handed over and has not ended; whoever takes an attempt out calls its finish, so it is called
-// once.
-// Thread: any.
+// once. What no thread has begun by its time ends as not started, so that waiting for those that overrun costs a job
+// nothing of its lease. REQUIRES: `clock` outlives it.
+// Thread: close and destructor owner only; the rest any.
 class InFlight {
  public:
+  explicit InFlight(const Clock& clock) : clock_(clock) {}
+  ~InFlight() { close(); }
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
   // 0: closed, `finish` is untouched.
-  std::uint64_t add(Handler::Finish& finish) {
-    std::lock_guard lock(mutex_);
-    if (is_closed_) return 0;
-    attempts_.emplace(++last_, Attempt{std::move(finish)});
-    return last_;
-  }
-
-  // False: it was ended by close(), and must not begin.
-  bool begin(std::uint64_t attempt) {
-    std::lock_guard lock(mutex_);
-    const auto it = attempts_.find(attempt);
-    if (it == attempts_.end()) return false;
-    it->second.has_begun = true;
-    return true;
-  }
-
-  void end(std::uint64_t attempt, Outcome outcome) {
-    Handler::Finish finish;
-    {
-      std::lock_guard lock(mutex_);
-      const auto it = attempts_.find(attempt);
-      if (it == attempts_.end()) return;  // ended by close()
-      finish = std::move(it->second.finish);
-      attempts_.erase(it);
-    }
-    finish(std::move(outcome));
-  }
-
-  void close() {
-    std::unordered_map<std::uint64_t, Attempt> left;
-    {
-      std::lock_guard lock(mutex_);
-      is_closed_ = true;
-      left.swap(attempts_);
-    }
-    for (const auto& [number, attempt] : left)
-      attempt.finish(attempt.has_begun ? Outcome::retry("shutting down") : Outcome::not_started(Duration(0)));
-  }
+  std::uint64_t add(Handler::Finish& finish, MonoTime begin_by);
+  // False: it has ended, and must not begin.
+  bool begin(std::uint64_t attempt);
+  // It has not begun after all, and waits again.
+  void wait_again(std::uint64_t attempt, MonoTime begin_by);
+  void end(std::uint64_t attempt, Outcome outcome);
+  void close();
 
  private:
   struct Attempt {
     Handler::Finish finish;
+    MonoTime begin_by{};
     bool has_begun = false;
   };
+  using Attempts = std::unordered_map<std::uint64_t, Attempt>;
 
+  // REQUIRES: mutex_ held, for all of them.
+  void watch(std::uint64_t number, MonoTime begin_by);
+  Handler::Finish take(Attempts::iterator attempt);
+  void give_back_late(std::unique_lock<std::mutex>& lock);
+
+  const Clock& clock_;
   std::mutex mutex_;
-  std::unordered_map<std::uint64_t, Attempt> attempts_;
+  std::condition_variable has_waiting_;
+  Attempts attempts_;
+  std::set<std::pair<MonoTime, std::uint64_t>> waiting_;  // those that have not begun, by their time
   std::uint64_t last_ = 0;
   bool is_closed_ = false;
+  std::thread watch_;  // from the first attempt on
 };
 
 }  // namespace tocsin

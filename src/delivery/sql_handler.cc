@@ -23,6 +23,12 @@ constexpr Duration kAhead = std::chrono::milliseconds(200);     // claimed ahead
 constexpr std::size_t kMostAhead = 512;                         // jobs per thread
 constexpr Duration kDatabasePause = std::chrono::seconds(1);
 
+// What a function may count on: what waits for longer than a tenth of its lease, or has less than four fifths left
+// after a batch that was too slow, is given back. A batch gets a tenth: it is made to take far less.
+Duration longest_wait(Duration lease) { return lease / 10; }
+Duration batch_time(Duration left) { return left / 10; }
+Duration least_time(Duration lease) { return lease * 4 / 5; }
+
 Result<FunctionName> function_of(const BizType& type) {
   const auto wrong = [](const std::string& what, const std::string& field) {
     return Error{ErrorCode::invalid, what, field};
@@ -72,6 +78,7 @@ class SqlKind::Calls {
   Calls(FunctionDatabases databases, int threads, std::string node_name, const Clock& clock_of_process)
       : node(std::move(node_name)),
         clock(clock_of_process),
+        in_flight(clock_of_process),
         workers(threads, kQueue, kSpareThreads),
         databases_(std::move(databases)) {
     idle_.resize(static_cast<std::size_t>(databases_.count));
@@ -122,14 +129,22 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
         database_(database),
         attempt_time_(std::move(attempt_time)) {}
 
-  void push(const ClaimedJob& claimed, std::uint64_t in_flight) {
+  void start(const ClaimedJob& claimed, Handler::Finish& finish) {
+    const MonoTime now = calls_->clock.now();
+    const Duration lease = claimed.lease_deadline - now;
+    const MonoTime begin_by = now + longest_wait(lease);
+    const std::uint64_t in_flight = calls_->in_flight.add(finish, begin_by);
+    if (in_flight == 0) return finish(Outcome::not_started(Duration(0)));
     {
       std::lock_guard lock(mutex_);
       waiting_.push_back({in_flight,
                           {claimed.job.job_id, claimed.token},
+                          lease,
                           claimed.lease_deadline,
+                          begin_by,
                           claimed.job.attempts,
-                          claimed.job.max_attempts});
+                          claimed.job.max_attempts,
+                          claimed.job.attempts > 1});
     }
     ask_for_a_turn();
   }
@@ -138,9 +153,11 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   struct Attempt {
     std::uint64_t in_flight = 0;
     FunctionCall call;
-    MonoTime lease_deadline{};
+    Duration lease{0};  // that was left when it came
+    MonoTime lease_deadline{}, begin_by{};
     int number = 1;
     int most = 1;
+    bool is_alone = false;  // in no batch
   };
 
   // When the lane is full, or the threads are stopped, those before it take this one along, or stop() ends it.
@@ -168,9 +185,9 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     std::lock_guard lock(mutex_);
     if (waiting_.empty()) return {};
     std::size_t n = std::min(limit_, attempt_time_->fitting(kBatchTime, kMostInBatch));
-    if (n > 1 && waiting_.front().number == 1) {
+    if (n > 1 && !waiting_.front().is_alone) {
       if (is_batching_) return {};  // who runs that batch asks for another turn
-      const auto alone = std::ranges::find_if(waiting_, [](const Attempt& attempt) { return attempt.number > 1; });
+      const auto alone = std::ranges::find_if(waiting_, &Attempt::is_alone);
       n = std::min(n, static_cast<std::size_t>(alone - waiting_.begin()));
     } else {
       n = 1;
@@ -186,7 +203,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   // the row and looks at the token in the transaction that does the work.
   bool begin(const Attempt& attempt) {
     if (!calls_->in_flight.begin(attempt.in_flight)) return false;
-    if (calls_->clock.now() < attempt.lease_deadline) return true;
+    if (calls_->clock.now() < attempt.begin_by) return true;
     end(attempt, Outcome::not_started(Duration(0)));
     return false;
   }
@@ -197,15 +214,16 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   bool run(std::span<const Attempt> batch) {
     if (batch.empty()) return true;
     const MonoTime began = calls_->clock.now();
-    const Duration left = std::ranges::min(batch, {}, &Attempt::lease_deadline).lease_deadline - began;
-    if (left <= Duration(0)) {
+    const Attempt& tightest = std::ranges::min(batch, {}, &Attempt::lease_deadline);
+    const Duration left = tightest.lease_deadline - began;
+    if (left < least_time(tightest.lease)) {
       for (const Attempt& attempt : batch) end(attempt, Outcome::not_started(Duration(0)));
       return true;
     }
     std::vector<FunctionCall> calls;
     for (const Attempt& attempt : batch) calls.push_back(attempt.call);
     // One that hangs must leave its neighbours time.
-    const Duration timeout = batch.size() > 1 ? left / 4 : left;
+    const Duration timeout = batch.size() > 1 ? batch_time(left) : left;
     const auto reply = calls_->with_session(database_, [&](FunctionStore& store) {
       return store.run(
           function_, calls, timeout,
@@ -229,9 +247,23 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
 
   void run_apart(std::span<const Attempt> batch, const FunctionReply& reply) {
     if (batch.size() == 1) return end(batch.front(), Outcome::retry(reply.failure));
-    // Halves find the one that failed with few transactions; after a time-out there is no time for that.
-    const std::size_t step = reply.is_too_slow ? 1 : (batch.size() + 1) / 2;
-    for (std::size_t at = 0; at < batch.size(); at += step) run(batch.subspan(at, std::min(step, batch.size() - at)));
+    if (reply.is_too_slow) return queue_apart(batch);
+    // Halves find the one that failed with few transactions.
+    const std::size_t half = (batch.size() + 1) / 2;
+    run(batch.first(half));
+    run(batch.subspan(half));
+  }
+
+  // One of them may take its whole lease: the others must not wait for that.
+  void queue_apart(std::span<const Attempt> batch) {
+    std::lock_guard lock(mutex_);
+    for (Attempt attempt : batch) {
+      attempt.is_alone = true;
+      attempt.begin_by = attempt.lease_deadline - least_time(attempt.lease);
+      calls_->in_flight.wait_again(attempt.in_flight, attempt.begin_by);
+      waiting_.push_back(attempt);
+      ask_for_a_turn();
+    }
   }
 
   Outcome outcome_of_error(const Error& error) const {
@@ -294,12 +326,10 @@ class SqlKind::TypeHandler final : public Handler {
   }
 
   void start(const ClaimedJob& claimed, Finish finish) override {
-    const std::uint64_t attempt = calls_->in_flight.add(finish);
-    if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
     const int database = calls_->database_of(claimed.job.shard());
     // Its shard has moved on since the claim, to where this node cannot go.
-    if (database < 0) return calls_->in_flight.end(attempt, Outcome::not_started(kDatabasePause));
-    lanes_[static_cast<std::size_t>(database)]->push(claimed, attempt);
+    if (database < 0) return finish(Outcome::not_started(kDatabasePause));
+    lanes_[static_cast<std::size_t>(database)]->start(claimed, finish);
   }
 
   std::size_t room() const override { return attempt_time_->fitting(kAhead, kMostAhead) * calls_->workers.threads(); }

@@ -27,6 +27,7 @@ Result<FunctionReply> FakeFunctionStore::run(const FunctionName& function, std::
     if (row->second.token != calls[n].token && !business_.bugs.ignores_token) continue;
     if (database_.is_locked(calls[n].job_id)) continue;
     std::string failure;
+    bool is_too_slow = false;
     try {
       const auto request = judge(n, found->second(row->second.job, business_.effects));
       if (request) {
@@ -35,12 +36,15 @@ Result<FunctionReply> FakeFunctionStore::run(const FunctionName& function, std::
       } else {
         failure = request.error().message;
       }
+    } catch (const TookTooLong& slow) {
+      failure = slow.what();
+      is_too_slow = true;
     } catch (const std::runtime_error& raised) {
       failure = raised.what();
     }
     if (failure.empty()) continue;
     if (!business_.bugs.keeps_effects) business_.effects = before;
-    return FunctionReply{{}, failure};
+    return FunctionReply{{}, failure, is_too_slow};
   }
   database_.finish(requests, node, database_.now());
   if (lose_answers > 0) {

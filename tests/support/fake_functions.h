@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "support/fake_sessions.h"
@@ -15,6 +16,11 @@ namespace tocsin {
 struct FakeFunctionBugs {
   bool ignores_token = false;  // a function is called whoever holds the job
   bool keeps_effects = false;  // a failed call leaves its neighbours' work behind
+};
+
+// What a function throws that did not end in time.
+struct TookTooLong : std::runtime_error {
+  explicit TookTooLong(int call) : std::runtime_error("took too long at call " + std::to_string(call)) {}
 };
 
 // Thread: owner only.

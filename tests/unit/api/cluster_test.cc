@@ -1,5 +1,5 @@
 // /v1/nodes and /v1/shards.
-#include "unit/api/api_fixture.h"
+#include "support/api_fixture.h"
 
 namespace tocsin {
 namespace {

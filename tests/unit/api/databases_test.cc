@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "unit/api/api_fixture.h"
+#include "support/api_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -2,7 +2,7 @@
 // is for an event.
 #include <algorithm>
 
-#include "unit/api/http_server_fixture.h"
+#include "support/http_server_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -1,5 +1,5 @@
 #include "api/time_text.h"
-#include "api_fixture.h"
+#include "support/api_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "api/time_text.h"
-#include "api_fixture.h"
+#include "support/api_fixture.h"
 
 namespace tocsin {
 namespace {

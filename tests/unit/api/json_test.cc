@@ -57,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"LoneHighSurrogate", R"({"a":"\ud800"})", ""}, Bad{"LoneLowSurrogate", R"({"a":"\udc00"})", ""},
         Bad{"InvalidUtf8", "{\"a\":\"\xC3\x28\"}", ""}, Bad{"OverlongUtf8", "{\"a\":\"\xC0\xAF\"}", ""},
         Bad{"SurrogateInUtf8", "{\"a\":\"\xED\xA0\x80\"}", ""}, Bad{"HugeNumber", R"({"a":1e400})", "a"},
-        Bad{"HugeNegative", R"({"a":[0,-1e999]})", "a[1]"}, Bad{"TinyNumber", R"({"a":1e-400})", "a"},
+        Bad{"HugeNegative", R"({"a":[0,-1e999]})", "a[1]"},
+        Bad{"HugeExponent", R"({"a":[1e99999999999999999999]})", "a[0]"}, Bad{"TinyNumber", R"({"a":1e-400})", "a"},
         Bad{"LongNumber", R"({"a":0.)" + std::string(500, '1') + "}", "a"}, Bad{"TooDeep", nested(33), deep_path(31)}),
     [](const auto& test) { return test.param.name; });
 

@@ -1,5 +1,5 @@
 // Lease, ack, nack and extend, as requests.
-#include "unit/api/api_fixture.h"
+#include "support/api_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <set>
 
-#include "api_fixture.h"
+#include "support/api_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -1,4 +1,4 @@
-#include "api_fixture.h"
+#include "support/api_fixture.h"
 
 namespace tocsin {
 namespace {

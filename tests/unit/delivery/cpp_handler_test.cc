@@ -6,20 +6,13 @@
 #include <future>
 #include <stdexcept>
 
+#include "support/manual_clock.h"
+
 namespace tocsin {
 namespace {
 
 using namespace std::chrono_literals;
 using Kind = Outcome::Kind;
-
-class ManualClock final : public Clock {
- public:
-  MonoTime now() const override { return MonoTime(Duration(us_)); }
-  void advance(Duration by) { us_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> us_{1'000'000'000};
-};
 
 class CppHandlerTest : public testing::Test {
  protected:
@@ -43,6 +36,27 @@ class CppHandlerTest : public testing::Test {
 TEST_F(CppHandlerTest, TakesTheOutcomeOfTheFunction) {
   EXPECT_EQ(begin([](const Job& job) { return Outcome::dead(std::to_string(job.job_id)); }).get().message, "7");
   EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::done);
+}
+
+TEST_F(CppHandlerTest, WhatWaitsForOneThatBlocksIsGivenBackWhileItsLeaseLasts) {
+  std::promise<void> begun, unblock;
+  auto blocking = begin([&](const Job&) {
+    begun.set_value();
+    unblock.get_future().wait();
+    return Outcome::done();
+  });
+  begun.get_future().wait();
+  std::atomic<bool> is_called = false;
+  auto waiting = begin([&](const Job&) {
+    is_called = true;
+    return Outcome::done();
+  });
+  clock_.advance(15s);
+  EXPECT_EQ(waiting.get().kind, Kind::not_started);
+  unblock.set_value();
+  EXPECT_EQ(blocking.get().kind, Kind::done);
+  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::done);
+  EXPECT_FALSE(is_called);
 }
 
 TEST_F(CppHandlerTest, RetriesWhatThrows) {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "support/fake_functions.h"
+#include "support/manual_clock.h"
 
 namespace tocsin {
 namespace {
@@ -33,11 +34,6 @@ TEST(SqlAnswer, AnythingElseIsAnErrorThatShowsIt) {
     EXPECT_NE(outcome.error().message.find(answer), std::string::npos) << outcome.error().message;
   }
 }
-
-class SteadyClock final : public Clock {
- public:
-  MonoTime now() const override { return MonoTime(Duration(1'000'000'000)); }
-};
 
 // One thread, so that the fake database, which has one owner, is safe.
 class SqlHandlerTest : public testing::Test {
@@ -99,7 +95,7 @@ class SqlHandlerTest : public testing::Test {
   }
 
   WallTime now_{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
-  SteadyClock clock_;
+  ManualClock clock_;
   FakeDatabase database_{[this] { return now_; }, 4};
   FakeBusiness business_;
   int lose_answers_ = 0;  // of the next session
@@ -140,6 +136,57 @@ TEST_F(SqlHandlerTest, FindsTheFailingOneAndFinishesTheRest) {
     EXPECT_EQ(outcome.message, is_bad ? "not " + biz_id : "");
     EXPECT_EQ(business_.effects[biz_id], is_bad ? 0 : 1) << biz_id;
   }
+}
+
+TEST_F(SqlHandlerTest, OneThatHangsInABatchCostsTheOthersNothing) {
+  int calls_of_the_bad = 0;
+  business_.functions["picky"] = [&](const Job& job, auto& effects) -> std::optional<std::string> {
+    ++effects[job.biz_id];
+    if (job.biz_id == "bad") throw TookTooLong(++calls_of_the_bad);
+    return {};
+  };
+  std::vector<std::string> names = {"bad"};
+  for (int i = 0; i < 20; ++i) names.push_back("good" + std::to_string(i));
+  for (const auto& [biz_id, outcome] : run("picky", claimed(names))) {
+    EXPECT_EQ(outcome.kind, biz_id == "bad" ? Kind::retry : Kind::done) << biz_id;
+    EXPECT_EQ(business_.effects[biz_id], biz_id == "bad" ? 0 : 1) << biz_id;
+  }
+  EXPECT_EQ(calls_of_the_bad, 2) << "in the batch, and alone";
+}
+
+TEST_F(SqlHandlerTest, WhatWaitsForOneThatHangsIsGivenBackWhileItsLeaseLasts) {
+  std::promise<void> begun, unblock;
+  business_.functions["picky"] = [&](const Job& job, auto& effects) -> std::optional<std::string> {
+    ++effects[job.biz_id];
+    if (job.biz_id == "slow") {
+      begun.set_value();
+      unblock.get_future().wait();
+    }
+    return {};
+  };
+  const auto handler = kind_->make(type_of("picky"));
+  std::vector<std::promise<Outcome>> outcomes(2);
+  auto jobs = claimed({"slow", "waits"});
+  for (std::size_t i = 0; i < 2; ++i) {
+    jobs[i].job.attempts = 2;  // alone
+    handler->start(jobs[i], [&, i](Outcome outcome) { outcomes[i].set_value(std::move(outcome)); });
+  }
+  begun.get_future().wait();
+  clock_.advance(4s);
+  EXPECT_EQ(outcomes[1].get_future().get().kind, Kind::not_started);
+  unblock.set_value();
+  EXPECT_EQ(outcomes[0].get_future().get().kind, Kind::done);
+  EXPECT_EQ(business_.effects["waits"], 0);
+}
+
+// It would have less than its time.
+TEST_F(SqlHandlerTest, WhatABatchLeftTooLittleOfItsLeaseIsGivenBack) {
+  business_.functions["picky"] = [&](const Job&, auto&) -> std::optional<std::string> {
+    clock_.advance(7s);
+    throw TookTooLong(1);
+  };
+  for (const auto& [biz_id, outcome] : run("picky", claimed({"a", "b", "c"})))
+    EXPECT_EQ(outcome.kind, Kind::not_started) << biz_id;
 }
 
 // The outcome is not known, so the handler asks for a retry; the token, which the commit has used up, refuses it.

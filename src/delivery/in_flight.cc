@@ -1,0 +1,104 @@
+#include "delivery/in_flight.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/thread_guard.h"
+
+namespace tocsin {
+namespace {
+
+constexpr Duration kLongestLook = std::chrono::milliseconds(50);  // between looks while something waits
+constexpr Duration kPause = std::chrono::milliseconds(250);       // before what found no thread is claimed again
+
+}  // namespace
+
+std::uint64_t InFlight::add(Handler::Finish& finish, MonoTime begin_by) {
+  std::lock_guard lock(mutex_);
+  if (is_closed_) return 0;
+  attempts_.emplace(++last_, Attempt{std::move(finish)});
+  watch(last_, begin_by);
+  return last_;
+}
+
+void InFlight::watch(std::uint64_t number, MonoTime begin_by) {
+  attempts_.at(number).begin_by = begin_by;
+  waiting_.emplace(begin_by, number);
+  if (!watch_.joinable()) {
+    try {
+      watch_ = std::thread([this] {
+        or_abort("give back", [this] {
+          std::unique_lock held(mutex_);
+          while (!is_closed_) give_back_late(held);
+        });
+      });
+    } catch (const std::system_error&) {  // the machine has no more threads: the next attempt tries again
+    }
+  } else if (waiting_.size() == 1) {
+    has_waiting_.notify_one();
+  }
+}
+
+void InFlight::give_back_late(std::unique_lock<std::mutex>& lock) {
+  if (waiting_.empty()) return has_waiting_.wait(lock);
+  const auto [begin_by, number] = *waiting_.begin();
+  if (const MonoTime now = clock_.now(); now < begin_by) {
+    has_waiting_.wait_for(lock, std::min(begin_by - now, kLongestLook));
+    return;
+  }
+  const auto finish = take(attempts_.find(number));
+  lock.unlock();
+  finish(Outcome::not_started(kPause));
+  lock.lock();
+}
+
+bool InFlight::begin(std::uint64_t attempt) {
+  std::lock_guard lock(mutex_);
+  const auto it = attempts_.find(attempt);
+  if (it == attempts_.end()) return false;
+  waiting_.erase({it->second.begin_by, attempt});
+  it->second.has_begun = true;
+  return true;
+}
+
+void InFlight::wait_again(std::uint64_t attempt, MonoTime begin_by) {
+  std::lock_guard lock(mutex_);
+  const auto it = attempts_.find(attempt);
+  if (it == attempts_.end()) return;  // ended by close()
+  it->second.has_begun = false;
+  watch(attempt, begin_by);
+}
+
+Handler::Finish InFlight::take(Attempts::iterator attempt) {
+  waiting_.erase({attempt->second.begin_by, attempt->first});
+  Handler::Finish finish = std::move(attempt->second.finish);
+  attempts_.erase(attempt);
+  return finish;
+}
+
+void InFlight::end(std::uint64_t attempt, Outcome outcome) {
+  Handler::Finish finish;
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = attempts_.find(attempt);
+    if (it == attempts_.end()) return;  // it has ended before
+    finish = take(it);
+  }
+  finish(std::move(outcome));
+}
+
+void InFlight::close() {
+  Attempts left;
+  {
+    std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    left.swap(attempts_);
+    waiting_.clear();
+    has_waiting_.notify_one();
+  }
+  if (watch_.joinable()) watch_.join();
+  for (const auto& [number, attempt] : left)
+    attempt.finish(attempt.has_begun ? Outcome::retry("shutting down") : Outcome::not_started(Duration(0)));
+}
+
+}  // namespace tocsin
