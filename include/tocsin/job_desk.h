@@ -27,6 +27,9 @@ enum class OnConflict {
 struct When {
   std::optional<WallTime> at;
   std::optional<Duration> in;  // exactly one of the two
+  // Of an `at` that was counted from an instant which the caller does not choose, so that it may be another when it
+  // asks for the same again: what it did ask for.
+  std::optional<Duration> asked_in{};
 };
 
 struct NewJob {

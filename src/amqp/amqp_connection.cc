@@ -53,18 +53,18 @@ AmqpConnection::~AmqpConnection() {
   amqp_destroy_connection(state_);
 }
 
-Status AmqpConnection::open(const AmqpServer& server, int heartbeat_s) {
-  timeval timeout{kConnectTimeout.count(), 0};
-  amqp_set_handshake_timeout(state_, &timeout);
-  amqp_set_rpc_timeout(state_, &timeout);
+Status AmqpConnection::open(const AmqpServer& server, int heartbeat_s, std::chrono::milliseconds timeout) {
+  const timeval each = timeval_of(timeout);
+  amqp_set_handshake_timeout(state_, &each);
+  amqp_set_rpc_timeout(state_, &each);
   amqp_socket_t* socket = amqp_tcp_socket_new(state_);
   if (!socket) throw std::bad_alloc();
   const auto connect = [&](const std::string& address, std::chrono::milliseconds part) -> Status {
-    const timeval wait{part.count() / 1000, part.count() % 1000 * 1000};
+    const timeval wait = timeval_of(part);
     const int done = amqp_socket_open_noblock(socket, address.c_str(), server.peer.port, &wait);
     return done == AMQP_STATUS_OK ? Status(Unit{}) : Status(failure(done));
   };
-  if (Status done = dialer_.dial(server.peer, kConnectTimeout, connect); !done) return done;
+  if (Status done = dialer_.dial(server.peer, timeout, connect); !done) return done;
   give_up_when_silent(fd());
   shut_fd_ = fd();
   if (Status done = dialer_.interruption(); !done) return done;  // it came before there was anything to shut

@@ -38,7 +38,7 @@ class AmqpConnection {
 
   // Connects, logs in and opens the channel. `heartbeat_s`: 0 is none; otherwise the owner must read at least that
   // often. A peer that acknowledges no data for kSilence is given up.
-  Status open(const AmqpServer& server, int heartbeat_s);
+  Status open(const AmqpServer& server, int heartbeat_s, std::chrono::milliseconds timeout);
 
   // Success, or what the last call that waits for an answer met.
   Status last_reply();

@@ -28,9 +28,9 @@ amqp_table_entry_t header(std::string_view name, std::string_view value) {
 
 }  // namespace
 
-Status AmqpLink::open(int wake) {
+Status AmqpLink::open(int wake, std::chrono::milliseconds timeout) {
   wake_ = wake;
-  if (Status done = connection_.open(server_, kHeartbeatS); !done) return done;
+  if (Status done = connection_.open(server_, kHeartbeatS, timeout); !done) return done;
   amqp_confirm_select(connection_, kAmqpChannel);
   return connection_.last_reply();
 }

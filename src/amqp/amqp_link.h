@@ -18,7 +18,7 @@ class AmqpLink final : public Link {
  public:
   AmqpLink(AmqpServer server, AmqpRoute route) : server_(std::move(server)), route_(std::move(route)) {}
 
-  Status open(int wake) override;
+  Status open(int wake, std::chrono::milliseconds timeout) override;
   std::string hold() const override { return hold_; }
   Status send(std::uint64_t ticket, const BrokerMessage& message) override;
   Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;

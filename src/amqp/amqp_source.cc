@@ -2,6 +2,7 @@
 
 #include <amqp_framing.h>
 
+#include "broker/peer.h"
 #include "core/digest.h"
 
 namespace tocsin {
@@ -33,7 +34,7 @@ std::string id_of(const amqp_envelope_t& envelope, std::string_view body) {
 }  // namespace
 
 Status AmqpSource::open() {
-  if (Status done = connection_.open(server_, kNoHeartbeat); !done) return done;
+  if (Status done = connection_.open(server_, kNoHeartbeat, kConnectTimeout); !done) return done;
   amqp_basic_qos(connection_, kAmqpChannel, 0, prefetch_, 0);
   if (Status done = connection_.last_reply(); !done) return done;
   amqp_basic_consume(connection_, kAmqpChannel, amqp_bytes(queue_), amqp_empty_bytes, /*no_local=*/0, /*no_ack=*/0,

@@ -35,7 +35,8 @@ When read_delay(JsonObject& in, const EntryMessage& message, WallTime now) {
   const WallTime due = at ? *at : *message.sent_at + delay;
   if (due < kEarliestActionTime || due > now + kHorizon)
     in.fail(at ? "action_time" : "delayTime", "Must lie between 2000-01-01 and 50 years ahead.");
-  return {.at = due, .in = {}};
+  // A producer that sends a message again sends it later.
+  return {.at = due, .in = {}, .asked_in = at ? std::nullopt : std::optional(delay)};
 }
 
 std::string sentence(const Problem& problem) {

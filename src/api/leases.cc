@@ -19,9 +19,9 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t kMostJobs = 1000;  // in one answer, and in one acknowledgement
 constexpr std::int64_t kLongestWaitMs = 60'000;
-constexpr milliseconds kTimeToAnswer(10'000);  // beyond the wait: a claim that is on its way is waited for
-constexpr std::size_t kSettleBody = 8 << 20;   // as many items as there may be, with their errors
-constexpr std::size_t kLongestError = 4096;
+constexpr milliseconds kTimeToAnswer(10'000);    // beyond the wait: a claim that is on its way is waited for
+constexpr std::size_t kSettleBody = 8 << 20;     // as many items as there may be, with their errors
+constexpr std::size_t kLongestError = 64 << 10;  // taken; less is kept
 
 // ---- lease
 

@@ -131,7 +131,7 @@ std::string_view openapi_schemas() {
   "items":{"type":"array","maxItems":1000,"items":{"type":"object","additionalProperties":false,"required":["job_id","lease_token"],"properties":{
     "job_id":{"$ref":"#/components/schemas/JobId"},"lease_token":{"$ref":"#/components/schemas/LeaseToken"},
     "delay_ms":{"type":["integer","null"],"minimum":0,"maximum":31536000000,"description":"Until the next attempt; otherwise the type's backoff decides"},
-    "error":{"type":["string","null"],"maxLength":4096,"description":"Why; its first 1000 bytes are kept with the job"}}}}}},
+    "error":{"type":["string","null"],"maxLength":65536,"description":"Why; its first 1000 bytes are kept with the job"}}}}}},
 "ExtendLeases":{"type":"object","additionalProperties":false,"required":["items","ttr_ms"],"properties":{
   "items":{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/Lease"}},
   "ttr_ms":{"type":"integer","minimum":1,"maximum":604800000,"description":"The leases end so long from now"}}},

@@ -14,8 +14,6 @@
 
 namespace tocsin {
 
-inline constexpr std::chrono::seconds kConnectTimeout{5};
-
 // What the broker says of a message.
 struct Verdict {
   std::uint64_t ticket = 0;  // of send()
@@ -27,8 +25,9 @@ class Link {
  public:
   virtual ~Link() = default;
 
-  // Connects, within about kConnectTimeout. `wake`: an eventfd that ends a poll() early. Called once, first.
-  virtual Status open(int wake) = 0;
+  // Connects. `wake`: an eventfd that ends a poll() early. `timeout`: of each step, the name, the connection and the
+  // greeting. Called once, first.
+  virtual Status open(int wake, std::chrono::milliseconds timeout) = 0;
 
   // Why the broker takes no messages right now; empty when it does.
   virtual std::string hold() const { return {}; }

@@ -1,6 +1,8 @@
 // Where a broker is, whether a node may connect there, and how it does.
 #pragma once
 
+#include <sys/time.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -44,6 +46,13 @@ class PeerNames {
   const std::shared_ptr<State> state_;
   const std::shared_ptr<Resolver> resolver_;
 };
+
+inline constexpr std::chrono::milliseconds kConnectTimeout{5000};
+
+// As the libraries of brokers take times.
+inline timeval timeval_of(std::chrono::milliseconds time) {
+  return {time.count() / 1000, static_cast<suseconds_t>(time.count() % 1000 * 1000)};
+}
 
 // Connects to a peer once. Thread: owner only, except interrupt() (any).
 class Dialer {

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/thread_guard.h"
+#include "broker/peer.h"
 
 namespace tocsin {
 namespace {
@@ -18,6 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr Duration kNoRoomPause = std::chrono::seconds(1);
 constexpr Duration kFirstPause = milliseconds(100), kLongestPause = std::chrono::seconds(5);
+constexpr milliseconds kShortestConnect{200};
 constexpr Duration kLongestPoll = std::chrono::seconds(1);
 
 Duration pause_after(int failures) {
@@ -133,7 +135,7 @@ bool Publisher::connect() {
     if (is_stopping_) return false;
     link_ = link;
   }
-  if (const Status opened = link->open(wake_fd_); !opened) {
+  if (const Status opened = link->open(wake_fd_, time_to_connect(clock_.now())); !opened) {
     lose(opened.error());
     refuse_waiting(last_failure_);
     return false;
@@ -141,6 +143,13 @@ bool Publisher::connect() {
   ++counts_->connections;
   is_open_ = true;
   return true;
+}
+
+// So that a broker that does not answer is an attempt with a reason: it must be written down while the lease lasts.
+milliseconds Publisher::time_to_connect(MonoTime now) const {
+  const MonoTime deadline = std::ranges::min(waiting_, {}, &Item::deadline).deadline;
+  const auto half = std::chrono::duration_cast<milliseconds>((deadline - now) / 2);  // a slow name, then a slow answer
+  return std::clamp(half, kShortestConnect, kConnectTimeout);
 }
 
 void Publisher::send() {

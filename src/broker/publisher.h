@@ -65,6 +65,7 @@ class Publisher {
   void run();
   bool take();  // false: the thread's work is over
   bool connect();
+  std::chrono::milliseconds time_to_connect(MonoTime now) const;  // REQUIRES: something waits
   void send();
   void poll();
   void settle(const std::vector<Verdict>& verdicts);

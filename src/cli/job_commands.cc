@@ -204,7 +204,7 @@ int list(ListOptions& options) {
 
 void add_list(CLI::App& jobs, Chosen& chosen) {
   auto options = std::make_shared<ListOptions>();
-  CLI::App* command = add_command(jobs, "list", "List jobs, newest first",
+  CLI::App* command = add_command(jobs, "list", "List jobs, by descending id",
                                   "Examples:\n"
                                   "  tocsin job list --status dead --type order.unpaid\n"
                                   "  tocsin job list --id 1234 --json");

@@ -231,7 +231,8 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
           calls_->node);
     });
     if (!reply) {
-      for (const Attempt& attempt : batch) end(attempt, outcome_of_error(reply.error()));
+      const bool is_overdue = calls_->clock.now() - began > timeout;
+      for (const Attempt& attempt : batch) end(attempt, outcome_of_error(reply.error(), is_overdue));
       return false;
     }
     // Of the calls alone: were the commit counted, a slow disk would make batches small, and small ones make it slower.
@@ -266,13 +267,15 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     }
   }
 
-  Outcome outcome_of_error(const Error& error) const {
+  static Outcome outcome_of_error(const Error& error, bool is_overdue) {
     switch (error.code) {
       case ErrorCode::unavailable:
         return Outcome::not_started(kDatabasePause);
       case ErrorCode::in_doubt:
         // Refused as stale by the token if the transaction was committed after all.
-        return Outcome::retry("the connection was lost while the function ran: " + error.message);
+        return Outcome::retry((is_overdue ? "the function went on when its time was over, so its session was ended: "
+                                          : "the connection was lost while the function ran: ") +
+                              error.message);
       case ErrorCode::conflict:
       case ErrorCode::invalid:
         break;

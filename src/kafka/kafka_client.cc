@@ -56,12 +56,11 @@ Result<KafkaPtr<rd_kafka_t>> make_kafka_client(rd_kafka_type_t type, KafkaPtr<rd
   return KafkaPtr<rd_kafka_t>(client);
 }
 
-Status check_kafka_topic(rd_kafka_t* client, const std::string& topic) {
+Status check_kafka_topic(rd_kafka_t* client, const std::string& topic, std::chrono::milliseconds timeout) {
   rd_kafka_topic_t* handle = rd_kafka_topic_new(client, topic.c_str(), nullptr);
   if (!handle) return kafka_error(rd_kafka_last_error());
   const struct rd_kafka_metadata* found = nullptr;
-  const auto timeout = std::chrono::milliseconds(kConnectTimeout).count();
-  rd_kafka_resp_err_t code = rd_kafka_metadata(client, 0, handle, &found, static_cast<int>(timeout));
+  rd_kafka_resp_err_t code = rd_kafka_metadata(client, 0, handle, &found, static_cast<int>(timeout.count()));
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR && found->topic_cnt == 1) code = found->topics[0].err;
   if (found) rd_kafka_metadata_destroy(found);
   rd_kafka_topic_destroy(handle);

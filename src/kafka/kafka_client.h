@@ -3,6 +3,7 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,8 +34,8 @@ using KafkaPtr = std::unique_ptr<T, KafkaDestroy>;
 Result<KafkaPtr<rd_kafka_conf_t>> make_kafka_conf(const KafkaProperties& properties);
 Result<KafkaPtr<rd_kafka_t>> make_kafka_client(rd_kafka_type_t type, KafkaPtr<rd_kafka_conf_t> conf);
 
-// Whether the cluster answers and has the topic, within kConnectTimeout.
-Status check_kafka_topic(rd_kafka_t* client, const std::string& topic);
+// Whether the cluster answers and has the topic, within `timeout`.
+Status check_kafka_topic(rd_kafka_t* client, const std::string& topic, std::chrono::milliseconds timeout);
 
 Error kafka_error(rd_kafka_resp_err_t code, const std::string& more = "");
 

@@ -29,7 +29,7 @@ KafkaLink::~KafkaLink() {
   if (client_) rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 }
 
-Status KafkaLink::open(int wake) {
+Status KafkaLink::open(int wake, std::chrono::milliseconds timeout) {
   wake_ = wake;
   auto conf = make_kafka_conf(cluster_);
   if (!conf) return conf.error();
@@ -49,7 +49,7 @@ Status KafkaLink::open(int wake) {
   auto client = make_kafka_client(RD_KAFKA_PRODUCER, std::move(*conf));
   if (!client) return client.error();
   client_ = std::move(*client);
-  if (Status found = check_kafka_topic(client_.get(), topic_); !found) {
+  if (Status found = check_kafka_topic(client_.get(), topic_, timeout); !found) {
     return Error{found.error().code, found.error().message + with_trouble(), {}};
   }
   rd_kafka_queue_t* queue = rd_kafka_queue_get_main(client_.get());
@@ -104,6 +104,9 @@ Status KafkaLink::poll(Duration timeout, std::vector<Verdict>& verdicts) {
 void KafkaLink::on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* self) {
   auto* link = static_cast<KafkaLink*>(self);
   if (!link->verdicts_) return;  // purged at the end
+  // It refuses all that follow from memory, also when the topic has been opened meanwhile.
+  if (message->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED && link->broken_.empty())
+    link->broken_ = rd_kafka_err2str(message->err);
   const auto ticket = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(message->_private));
   link->verdicts_->push_back({ticket, message->err == RD_KAFKA_RESP_ERR_NO_ERROR
                                           ? ""

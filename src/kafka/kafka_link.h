@@ -18,11 +18,11 @@ class KafkaLink final : public Link {
   KafkaLink(KafkaProperties cluster, std::string topic, GuardPtr guard, Duration message_timeout);
   ~KafkaLink() override;
 
-  Status open(int wake) override;
+  Status open(int wake, std::chrono::milliseconds timeout) override;
   Status send(std::uint64_t ticket, const BrokerMessage& message) override;
   Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;
   std::string trouble() const override;
-  void interrupt() override {}  // nothing waits for longer than kConnectTimeout
+  void interrupt() override {}  // nothing waits for longer than open() may
 
  private:
   std::string with_trouble() const;  // after an error; empty when there is none

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "broker/link.h"
+#include "broker/peer.h"
 
 namespace tocsin {
 namespace {
@@ -61,7 +61,7 @@ Status KafkaSource::open() {
   if (!client) return client.error();
   client_ = std::move(*client);
   rd_kafka_poll_set_consumer(client_.get());
-  if (Status found = check_kafka_topic(client_.get(), subscription_.topic); !found) return found;
+  if (Status found = check_kafka_topic(client_.get(), subscription_.topic, kConnectTimeout); !found) return found;
   KafkaPtr<rd_kafka_topic_partition_list_t> topics(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(topics.get(), subscription_.topic.c_str(), RD_KAFKA_PARTITION_UA);
   const auto code = rd_kafka_subscribe(client_.get(), topics.get());

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/assert.h"
+#include "core/time_asked.h"
 #include "postgres/queries.h"
 #include "postgres/text.h"
 
@@ -12,12 +13,6 @@ namespace tocsin {
 namespace {
 
 constexpr const char* kShortWait = "50ms";
-
-// The caller's words for the time; the same text as in tocsin.create_job. DO NOT CHANGE: hashed and stored.
-std::string time_asked(const When& when) {
-  if (when.at) return "at " + std::to_string(when.at->time_since_epoch().count());
-  return "in " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*when.in).count());
-}
 
 void add_text_or_null(PgArray& array, const std::string& text) {
   if (text.empty()) {

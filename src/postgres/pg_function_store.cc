@@ -26,6 +26,24 @@ constexpr const char* kFenceIdentity =
     "SELECT p.oid::text || '/' || p.xmin::text FROM pg_catalog.pg_proc p WHERE p.oid ="
     " to_regprocedure('pg_temp.tocsin_call(text,text,tocsin.job[])')";
 
+// What a function may leave in its session for those who come after it: whether a cursor, whether temporary objects
+// beside the fence, whose number is given.
+std::string left_behind(const std::string& fence_oid) {
+  return "SELECT EXISTS (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable), EXISTS (SELECT FROM"
+         " pg_catalog.pg_depend WHERE refclassid = 'pg_catalog.pg_namespace'::regclass AND refobjid ="
+         " pg_my_temp_schema() AND NOT (classid = 'pg_catalog.pg_proc'::regclass AND objid = " +
+         fence_oid + "))";
+}
+
+// Longer than it takes to learn that a statement was cancelled.
+constexpr int kOtherStatementsMs = 3'000;
+
+SessionConfig function_session(SessionConfig config) {
+  // A function that goes on when its time is over, for it caught that, is ended with its session as soon.
+  config.statement_timeout_ms = kOtherStatementsMs;
+  return config;
+}
+
 // The server ends the session, or is no place for writes: nothing that the function did.
 bool is_of_the_server(const pqxx::sql_error& error) {
   const std::string& state = error.sqlstate();
@@ -55,6 +73,9 @@ std::string table_of(std::span<const FunctionCall> calls) {
 }
 
 }  // namespace
+
+PgFunctionStore::PgFunctionStore(SessionConfig config, const Clock& clock)
+    : session_(function_session(std::move(config))), clock_(clock) {}
 
 struct PgFunctionStore::Failed {
   std::string why;
@@ -128,10 +149,11 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
     }
   };
   const auto milliseconds = std::max<std::int64_t>(1, timeout.count() / 1000);
-  // A function may wait for a lock as long as it may run.
-  const auto fence =
-      tx.exec("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = " + std::to_string(milliseconds) + "; " +
-              kFenceIdentity);
+  // A function may wait for a lock as long as it may run. A server whose client has gone ends the session.
+  const auto fence = tx.exec(
+      "SET LOCAL lock_timeout = 0; SET LOCAL client_connection_check_interval = 1000; SET LOCAL "
+      "statement_timeout = " +
+      std::to_string(milliseconds) + "; " + kFenceIdentity);
   if (fence.size() != 1 || fence[0][0].as<std::string>() != fence_) throw FenceChanged();
 
   PgArray shards, jobs, tokens;
@@ -159,9 +181,12 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
       throw Failed{"the end of the job took too long: " + message_of(error), true};
     }
   };
-  const auto cursors =
-      in_time([&] { return tx.exec("RESET ALL; SELECT FROM pg_catalog.pg_cursors WHERE is_holdable"); });
-  if (!cursors.empty()) throw Failed{"it left a cursor WITH HOLD open"};
+  const std::string look = left_behind(fence_.substr(0, fence_.find('/')));
+  const auto left =
+      in_time([&] { return tx.exec1("RESET ALL; UNLISTEN *; SELECT pg_catalog.pg_advisory_unlock_all(); " + look); });
+  if (left[0].as<bool>()) throw Failed{"it left a cursor WITH HOLD open"};
+  const bool is_temporary_left = left[1].as<bool>();
+  if (is_temporary_left && calls.size() > 1) throw Failed{"jobs of a batch would see each other's temporary objects"};
 
   FunctionReply reply;
   reply.took = clock_.now() - began;
@@ -184,6 +209,8 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
     tx.commit();
     return 0;
   });
+  // Unless they went with the commit.
+  if (is_temporary_left) is_littered_ = pqxx::nontransaction(connection).exec1(look)[1].as<bool>();
   return reply;
 }
 
@@ -210,10 +237,10 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
           }
         },
         timeout);
-    if (reply && !is_altered) return reply;
+    if (reply && !is_altered && !is_littered_) return reply;
     fence_.clear();
     session_.disconnect();
-    if (!reply) return reply;
+    if (!reply || std::exchange(is_littered_, false)) return reply;
   }
   return Error{ErrorCode::unavailable, "the fence around the function was altered", ""};
 }

@@ -17,7 +17,7 @@ namespace tocsin {
 class PgFunctionStore final : public FunctionStore {
  public:
   // REQUIRES: `clock` outlives the store.
-  PgFunctionStore(SessionConfig config, const Clock& clock) : session_(std::move(config)), clock_(clock) {}
+  PgFunctionStore(SessionConfig config, const Clock& clock);
 
   Status check(const FunctionName& function) override;
   Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
@@ -34,7 +34,8 @@ class PgFunctionStore final : public FunctionStore {
 
   Session session_;
   const Clock& clock_;
-  std::string fence_;  // identity of the fence in this session; empty: not built yet
+  std::string fence_;         // identity of the fence in this session; empty: not built yet
+  bool is_littered_ = false;  // temporary objects were left in this session
 };
 
 }  // namespace tocsin

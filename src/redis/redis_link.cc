@@ -13,17 +13,15 @@ Error RedisLink::failure() const {
   return {ErrorCode::unavailable, context_ && context_->err ? storable(context_->errstr, 200) : "out of memory", {}};
 }
 
-Status RedisLink::open(int wake) {
+Status RedisLink::open(int wake, std::chrono::milliseconds timeout) {
   wake_ = wake;
-  const timeval timeout{kConnectTimeout.count(), 0};
   const auto connect = [this](const std::string& address, std::chrono::milliseconds part) -> Status {
-    const timeval wait{part.count() / 1000, part.count() % 1000 * 1000};
-    context_.reset(redisConnectWithTimeout(address.c_str(), server_.peer.port, wait));
+    context_.reset(redisConnectWithTimeout(address.c_str(), server_.peer.port, timeval_of(part)));
     return context_ && !context_->err ? Status(Unit{}) : Status(failure());
   };
-  if (Status done = dialer_.dial(server_.peer, kConnectTimeout, connect); !done) return done;
+  if (Status done = dialer_.dial(server_.peer, timeout, connect); !done) return done;
   const int fd = context_->fd;
-  redisSetTimeout(context_.get(), timeout);
+  redisSetTimeout(context_.get(), timeval_of(timeout));
   give_up_when_silent(fd);
   shut_fd_ = fd;
   if (Status done = dialer_.interruption(); !done) return done;  // it came before there was anything to shut

@@ -31,7 +31,7 @@ class RedisLink final : public Link {
   RedisLink(RedisServer server, RedisStream stream) : server_(std::move(server)), stream_(std::move(stream)) {}
   ~RedisLink() override { shut_fd_ = -1; }
 
-  Status open(int wake) override;
+  Status open(int wake, std::chrono::milliseconds timeout) override;
   Status send(std::uint64_t ticket, const BrokerMessage& message) override;
   Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;
   void interrupt() override;

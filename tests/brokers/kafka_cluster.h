@@ -32,6 +32,8 @@ class KafkaCluster {
   }
   void create(const std::string& topic) { rd_kafka_mock_topic_create(cluster_, topic.c_str(), 2, 1); }
   void go_down() { rd_kafka_mock_broker_set_down(cluster_, 1); }
+  // The next request to store messages is answered so.
+  void refuse_once(rd_kafka_resp_err_t why) { rd_kafka_mock_push_request_errors(cluster_, kProduce, 1, why); }
   void come_up() { rd_kafka_mock_broker_set_up(cluster_, 1); }
 
   void publish(const std::string& topic, const std::string& body, const std::string& key = "",
@@ -42,6 +44,8 @@ class KafkaCluster {
   std::vector<Record> read(const std::string& topic, const std::function<bool(const std::vector<Record>&)>& is_enough);
 
  private:
+  static constexpr std::int16_t kProduce = 0;  // as the protocol numbers requests
+
   rd_kafka_t* client_;
   rd_kafka_t* producer_ = nullptr;
   rd_kafka_mock_cluster_t* cluster_;

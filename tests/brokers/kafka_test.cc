@@ -50,6 +50,17 @@ TEST_F(Kafka, AClusterThatGoesDownInMidRunLosesNothingAndRepeatsCarryTheSameId) 
   EXPECT_EQ(ids_of(kafka.read("crash", [&](const auto& all) { return ids_of(all) == ids; })), ids);
 }
 
+TEST_F(Kafka, WhatTheClusterRefusesIsAFailedAttemptWithItsWords) {
+  kafka.create("refused");
+  put_type("refused", exit_to("refused"));
+  kafka.refuse_once(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+  const std::string id = create("refused", 0);
+  EXPECT_TRUE(becomes(id, "done"));
+  const Json errors = job(id)["errors"];
+  ASSERT_EQ(errors.size(), 1U) << errors.dump();
+  EXPECT_NE(errors[0]["message"].get<std::string>().find("authorization"), std::string::npos) << errors.dump();
+}
+
 TEST_F(Kafka, AClusterThatIsAwayAtFirstIsTheReason) {
   kafka.create("early");
   kafka.go_down();
@@ -88,21 +99,22 @@ TEST_F(Kafka, ATypeThatIsRemovedOrChangedKeepsNoConnection) {
 TEST_F(Kafka, MessagesOfAnEntryBecomeJobsOnceWhateverIsRepeated) {
   kafka.create("in");
   kafka.create("dead");
+  // First: each partition ends with what would be told as existing if it came again.
+  kafka.publish("in", "this is no JSON", "", "bad-1");
+  kafka.publish("in", entry("unknown"), "", "bad-2");
   for (int i = 0; i < 200; ++i) {
     const std::string n = std::to_string(i);
     kafka.publish("in", entry("paid"), "order-" + n);
     if (i % 4 == 0) kafka.publish("in", entry("paid"), "order-" + n, "id-" + n);
     if (i % 4 == 0) kafka.publish("in", entry("paid"), "order-" + n, "id-" + n);
   }
-  kafka.publish("in", "this is no JSON", "", "bad-1");
-  kafka.publish("in", entry("unknown"), "", "bad-2");
   kafka.flush();
   start();
   put_noop("paid");
   start_with_entry("in", "dead");
   EXPECT_TRUE(eventually([&] { return count("done") == 250; }));
   const auto dead = kafka.read("dead", [](const auto& all) { return all.size() >= 2; });
-  EXPECT_EQ(ids_of(dead), (std::set<std::string>{"bad-1", "bad-2"}));
+  EXPECT_EQ(ids_of(dead), (std::set<std::string>{"bad-1", "bad-2"})) << dead.back().headers.at("tocsin-refusal");
   EXPECT_NE(dead.front().headers.at("tocsin-refusal"), "");
 
   // The next one goes on where this one has committed.

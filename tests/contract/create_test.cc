@@ -212,6 +212,16 @@ TEST_P(StoreContract, CreateWithTheSameKeyAndBodyAnswersTheFirstJob) {
   EXPECT_FALSE(again.is_refused());
 }
 
+TEST_P(StoreContract, CreateComparesWhatWasAskedForNotWhereItWasCountedFrom) {
+  NewJob job = keyed("k", at(db->now() + kLong));
+  job.when.asked_in = kLong;
+  create(job);
+  *job.when.at += std::chrono::milliseconds(7);
+  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  job.when.asked_in = kLong * 2;
+  EXPECT_EQ(create_reply(job).kind, Kind::key_reused);
+}
+
 TEST_P(StoreContract, CreateComparesTheBodyAsJson) {
   create(keyed("k", in(kLong), R"({"a":1,"b":[2]})"));
   EXPECT_EQ(create_reply(keyed("k", in(kLong), "{ \"b\" : [2],\n\"a\" : 1 }")).kind, Kind::existing);

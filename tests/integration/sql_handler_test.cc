@@ -248,6 +248,36 @@ TEST_F(SqlHandler, AFunctionThatKillsItsSessionDiesOfItAndTakesNobodyAlong) {
   EXPECT_EQ(database.number("SELECT count(*) FROM shop.seen"), 29);
 }
 
+TEST_F(SqlHandler, AFunctionThatGoesOnWhenItsTimeIsOverIsEndedWithItsSession) {
+  put("deaf", "BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; PERFORM pg_sleep(60);",
+      {{"ttr_ms", 1000}, {"max_attempts", 1}});
+  const Json ended = ends(create("deaf", 0), "dead");
+  EXPECT_EQ(ended["attempts"], 1);
+  EXPECT_TRUE(eventually([&] {
+    return database.number(
+               "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%tocsin_call%' AND state = "
+               "'active' AND pid <> pg_backend_pid()") == 0;
+  })) << "the server learns that nobody waits any more";
+}
+
+TEST_F(SqlHandler, WhatAFunctionLeavesInItsSessionIsGoneForTheNext) {
+  put("heap",
+      "CREATE TEMP TABLE heap (n int); INSERT INTO heap VALUES (1); IF (SELECT count(*) FROM heap) > 1 THEN "
+      "RAISE 'rows of another job'; END IF;",
+      {{"max_attempts", 1}});
+  put("kept",
+      "CREATE TEMP TABLE IF NOT EXISTS kept (n int); INSERT INTO kept VALUES (1); IF (SELECT count(*) FROM "
+      "kept) > 1 THEN RAISE 'rows of another job'; END IF;",
+      {{"max_attempts", 1}});
+  put("brief", "CREATE TEMP TABLE brief (n int) ON COMMIT DROP;", {{"max_attempts", 1}});
+  put("locks", "PERFORM pg_advisory_lock(4711);", {{"max_attempts", 1}});
+  std::vector<std::string> ids;
+  for (int i = 0; i < 12; ++i)
+    for (const char* type : {"heap", "kept", "brief", "locks"}) ids.push_back(create(type, 0));
+  for (const std::string& id : ids) EXPECT_EQ(last_error(ends(id, "done")), "");
+  EXPECT_EQ(database.number("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711"), 0);
+}
+
 TEST_F(SqlHandler, AFunctionMayCreateTheNextJob) {
   put_noop();
   put("chains", "PERFORM tocsin.create_job('noop', job.biz_id || '-next', clock_timestamp());");

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/assert.h"
+#include "core/time_asked.h"
 #include "support/fake_database.h"
 
 namespace tocsin {
@@ -20,9 +21,7 @@ WallTime instant(const When& when, WallTime now) {
 std::string normal(const std::string& json) { return json.empty() ? json : nlohmann::json::parse(json).dump(); }
 
 std::string body_of(const NewJob& job) {
-  std::string body = job.when.at ? "at " + std::to_string(job.when.at->time_since_epoch().count())
-                                 : "in " + std::to_string(job.when.in->count() / 1000);
-  body += '\n' + normal(job.attribute_json) + '\n';
+  const std::string body = time_asked(job.when) + '\n' + normal(job.attribute_json) + '\n';
   return job.has_own_max_attempts ? body + std::to_string(job.max_attempts) : body;
 }
 

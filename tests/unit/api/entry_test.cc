@@ -82,6 +82,14 @@ TEST_F(EntryTest, TheSameMessageAgainChangesNothing) {
   EXPECT_EQ(jobs().size(), 2U);
 }
 
+TEST_F(EntryTest, AMessageThatItsProducerSendsAgainIsTheSame) {
+  const WallTime sent = backend.time;
+  EXPECT_EQ(take(with(R"("delayTime":900000)"), "a", "", sent).kind, Kind::created);
+  EXPECT_EQ(take(with(R"("delayTime":900000)"), "a", "", sent + 5s).kind, Kind::existing);
+  EXPECT_EQ(only_job().action_time, sent + 15min);
+  EXPECT_EQ(take(with(R"("delayTime":800000)"), "a", "", sent + 5s).kind, Kind::refused);
+}
+
 TEST_F(EntryTest, WhatCanNeverBeAJobSaysWhy) {
   const std::pair<std::string, const char*> table[] = {
       {"", "JSON"},

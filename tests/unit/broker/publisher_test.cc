@@ -32,6 +32,7 @@ struct FakeBroker {
   std::set<std::string> seen;                               // ids, of all connections
   bool is_down = false, is_cut = false, confirms_at_once = true;
   int connects = 0;
+  std::chrono::milliseconds time_to_connect{0};
   std::string hold;
   std::string trouble;
 
@@ -45,10 +46,11 @@ class FakeLink final : public Link {
  public:
   explicit FakeLink(FakeBroker& broker) : broker_(broker) {}
 
-  Status open(int wake) override {
+  Status open(int wake, std::chrono::milliseconds timeout) override {
     std::lock_guard lock(broker_.mutex);
     wake_ = wake;
     ++broker_.connects;
+    broker_.time_to_connect = timeout;
     broker_.sent.clear();
     broker_.is_cut = false;
     return broker_.is_down ? Status(Error{ErrorCode::unavailable, "nobody is there", {}}) : Status(Unit{});
@@ -200,6 +202,15 @@ TEST_F(PublisherTest, ABrokerThatTakesNothingIsTheReason) {
   publish("a");
   EXPECT_TRUE(has("a", Kind::retry, "low on memory"));
   EXPECT_TRUE(broker_.seen.empty());
+}
+
+TEST_F(PublisherTest, ABrokerThatIsSilentLeavesTimeToWriteThatDown) {
+  broker_.is_down = true;
+  publish("a", 4s);
+  EXPECT_TRUE(has("a", Kind::retry, "nobody is there"));
+  std::lock_guard lock(broker_.mutex);
+  EXPECT_GT(broker_.time_to_connect, 0s);
+  EXPECT_LE(broker_.time_to_connect, 1800ms);
 }
 
 TEST_F(PublisherTest, NoMoreThanTheWindowIsOnItsWay) {
