@@ -58,7 +58,7 @@ def work_on(tocsin, jobs):
             handle(job)
             done.append(lease)
         except Exception as error:  # whatever it is: it is the job's, and the loop goes on
-            failed.append(lease | {"error": f"{type(error).__name__}: {error}"})
+            failed.append(lease | {"error": f"{type(error).__name__}: {error}"[:1000]})
     answers = (tocsin.ack(done) if done else []) + (tocsin.nack(failed) if failed else [])
     for answer in answers:
         if answer["result"] == "stale":  # it took longer than the lease: the job comes again, perhaps to somebody else
