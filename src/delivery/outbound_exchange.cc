@@ -126,7 +126,7 @@ void OutboundExchange::fail(const error_code& ec) {
   if (!interruption.empty()) return fail(interruption);
   const bool is_no_http = ec.category() == make_error_code(http::error::bad_version).category() &&
                           ec != http::error::end_of_stream && ec != http::error::partial_message;
-  fail(phase + (is_no_http ? ": this is not HTTP as it should be: " : ": ") + ec.message());
+  fail(phase + std::string(is_no_http ? ": this is not HTTP as it should be: " : ": ") + ec.message());
 }
 
 void OutboundExchange::interrupt(std::string why) {

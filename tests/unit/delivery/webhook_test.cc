@@ -166,7 +166,9 @@ TEST_F(Webhook, RetriesOnAnAnswerThatIsNotHttp) {
   for (const char* garbage : {"SSH-2.0-OpenSSH_9.2\r\n\r\n", "\r\n\r\n\r\n\r\n", "HTTP/1.1 abc\r\n\r\n",
                               "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"}) {
     ScriptedServer server([&](ScriptedServer::Peer& peer) { peer.read_request() && peer.write(garbage); });
-    EXPECT_EQ(deliver(url_of(server)).kind, Kind::retry) << garbage;
+    const Outcome outcome = deliver(url_of(server));
+    EXPECT_EQ(outcome.kind, Kind::retry) << garbage;
+    EXPECT_NE(outcome.message.find("not HTTP"), std::string::npos) << outcome.message;
     EXPECT_EQ(server.requests().size(), 1u);
   }
 }
