@@ -34,7 +34,9 @@ build() { "$copy/scripts/build" release "$@" >"$work/log" 2>&1; }
 
 # RUNG FILTER: whether these tests pass. A bug may make them wait for ever.
 pass() {
-  timeout 300 "$copy/build/release/tocsin_$1_tests" --gtest_filter="$2" >"$work/out" 2>&1
+  local limit=60 # of seconds
+  [[ $1 != @(integration|brokers) ]] || limit=300
+  timeout "$limit" "$copy/build/release/tocsin_$1_tests" --gtest_filter="$2" >"$work/out" 2>&1
 }
 
 url=$(TOCSIN_PG_OPTIONS='-c full_page_writes=off' "$TOCSIN_POSTGRES_SH" start "$work/postgres")
