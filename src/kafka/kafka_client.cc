@@ -1,9 +1,9 @@
 #include "kafka/kafka_client.h"
 
+#include <map>
 #include <set>
 
 #include "base/utf8.h"
-#include "broker/link.h"
 
 namespace tocsin {
 namespace {
@@ -24,6 +24,19 @@ void read_choice(Settings& settings, KafkaProperties& out, const std::string& na
   out.emplace_back(property, *value);
 }
 
+// A login that is not used, or lacks a part, would show only when a job fires.
+void check_login(Settings& settings, const KafkaProperties& read) {
+  const std::map<std::string, std::string> all(read.begin(), read.end());
+  const auto protocol = all.find("security.protocol");
+  const bool has_login = protocol != all.end() && protocol->second.starts_with("sasl");
+  for (const auto& [name, property] :
+       {std::pair("sasl_mechanism", "sasl.mechanism"), {"username", "sasl.username"}, {"password", "sasl.password"}}) {
+    if (all.contains(property) == has_login) continue;
+    settings.fail(name, has_login ? "is needed with security_protocol " + protocol->second
+                                  : "is for security_protocol sasl_plaintext and sasl_ssl");
+  }
+}
+
 }  // namespace
 
 KafkaProperties read_kafka_cluster(Settings& settings) {
@@ -34,6 +47,7 @@ KafkaProperties read_kafka_cluster(Settings& settings) {
   read_choice(settings, out, "sasl_mechanism", "sasl.mechanism", {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"});
   if (const auto user = settings.text("username")) out.emplace_back("sasl.username", *user);
   if (const auto password = settings.text("password", 1024)) out.emplace_back("sasl.password", *password);
+  check_login(settings, out);
   return out;
 }
 

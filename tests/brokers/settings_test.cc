@@ -96,6 +96,10 @@ TEST_F(BrokerSettings, KafkaNamesTheFieldAtFault) {
   EXPECT_EQ(fault("kafka", R"(,"bootstrap_servers":"a","topic":"no spaces")"), "handler.topic");
   EXPECT_EQ(fault("kafka", R"(,"bootstrap_servers":"a","topic":"t","security_protocol":"magic")"),
             "handler.security_protocol");
+  EXPECT_EQ(fault("kafka", R"(,"bootstrap_servers":"a","topic":"t","password":"sesame")"), "handler.password");
+  EXPECT_EQ(fault("kafka", R"(,"bootstrap_servers":"a","topic":"t","security_protocol":"sasl_ssl",)"
+                           R"("sasl_mechanism":"PLAIN","username":"u")"),
+            "handler.password");
   EXPECT_EQ(fault("kafka", R"(,"bootstrap_servers":"a","topic":"t","acks":"0")"), "handler.acks");
   EXPECT_EQ(entry_fault(R"({"kind":"kafka","bootstrap_servers":"a","topic":"t"})"), "");
   EXPECT_EQ(entry_fault(R"({"kind":"kafka","bootstrap_servers":"a","topic":"t","group":""})"), "entry[2].group");
