@@ -147,8 +147,9 @@ bool Publisher::connect() {
 
 // So that a broker that does not answer is an attempt with a reason: it must be written down while the lease lasts.
 milliseconds Publisher::time_to_connect(MonoTime now) const {
-  const MonoTime deadline = std::ranges::min(waiting_, {}, &Item::deadline).deadline;
-  const auto half = std::chrono::duration_cast<milliseconds>((deadline - now) / 2);  // a slow name, then a slow answer
+  const MonoTime deadline = std::ranges::min_element(waiting_, {}, &Item::deadline)->deadline;
+  const auto half =
+      std::chrono::duration_cast<milliseconds>((deadline - now) / 2);  // a name that is slow, then a silent peer
   return std::clamp(half, kShortestConnect, kConnectTimeout);
 }
 

@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kLongestLook = std::chrono::milliseconds(50);  // between looks while something waits
+constexpr Duration kLongestLook = std::chrono::milliseconds(50);  // so that a clock which jumps is noticed
 constexpr Duration kPause = std::chrono::milliseconds(250);       // before what found no thread is claimed again
 
 }  // namespace
@@ -34,7 +34,7 @@ void InFlight::watch(std::uint64_t number, MonoTime begin_by) {
       });
     } catch (const std::system_error&) {  // the machine has no more threads: the next attempt tries again
     }
-  } else if (waiting_.size() == 1) {
+  } else if (waiting_.begin()->second == number) {
     has_waiting_.notify_one();
   }
 }

@@ -125,7 +125,8 @@ void OutboundExchange::fail(const std::string& why, std::optional<ErrorCode> cod
 void OutboundExchange::fail(const error_code& ec) {
   if (!interruption.empty()) return fail(interruption);
   const bool is_no_http = ec.category() == make_error_code(http::error::bad_version).category() &&
-                          ec != http::error::end_of_stream && ec != http::error::partial_message;
+                          ec != http::error::end_of_stream && ec != http::error::partial_message &&
+                          ec != http::error::header_limit && ec != http::error::buffer_overflow;
   fail(phase + std::string(is_no_http ? ": this is not HTTP as it should be: " : ": ") + ec.message());
 }
 

@@ -168,33 +168,46 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   void take_turn() {
     std::vector<Attempt> batch = take();
     if (batch.empty()) return;
-    const bool was_batch = batch.size() > 1;
+    bool is_batch = batch.size() > 1;
     std::erase_if(batch, [this](const Attempt& attempt) { return !begin(attempt); });
+    // One that is left has all its time: no other batch must wait for that.
+    if (is_batch && batch.size() < 2) is_batch = leave_batch();
     const bool is_well = run(batch);
     bool is_more;
     {
       std::lock_guard lock(mutex_);
       limit_ = is_well ? std::min(limit_ + 1 + limit_ / 4, kMostInBatch) : std::max<std::size_t>(1, batch.size() / 2);
-      if (was_batch) is_batching_ = false;
+      if (is_batch) is_batching_ = false;
       is_more = !waiting_.empty();
     }
     if (is_more) ask_for_a_turn();  // turns that came while a batch was running found nothing that they might run
   }
 
+  bool leave_batch() {
+    {
+      std::lock_guard lock(mutex_);
+      is_batching_ = false;
+    }
+    ask_for_a_turn();
+    return false;
+  }
+
   std::vector<Attempt> take() {
     std::lock_guard lock(mutex_);
-    if (waiting_.empty()) return {};
     std::size_t n = std::min(limit_, attempt_time_->fitting(kBatchTime, kMostInBatch));
-    if (n > 1 && !waiting_.front().is_alone) {
-      if (is_batching_) return {};  // who runs that batch asks for another turn
+    // Those that run alone need not wait for a batch; who runs that asks for another turn for the rest.
+    const bool is_alone_only = is_batching_ && n > 1;
+    const auto first = is_alone_only ? std::ranges::find_if(waiting_, &Attempt::is_alone) : waiting_.begin();
+    if (first == waiting_.end()) return {};
+    if (n > 1 && !first->is_alone) {
       const auto alone = std::ranges::find_if(waiting_, &Attempt::is_alone);
-      n = std::min(n, static_cast<std::size_t>(alone - waiting_.begin()));
+      n = std::min(n, static_cast<std::size_t>(alone - first));
     } else {
       n = 1;
     }
-    const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(n);
-    std::vector<Attempt> batch(waiting_.begin(), end);
-    waiting_.erase(waiting_.begin(), end);
+    const auto end = first + static_cast<std::ptrdiff_t>(n);
+    std::vector<Attempt> batch(first, end);
+    waiting_.erase(first, end);
     is_batching_ = is_batching_ || n > 1;
     return batch;
   }
@@ -214,7 +227,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   bool run(std::span<const Attempt> batch) {
     if (batch.empty()) return true;
     const MonoTime began = calls_->clock.now();
-    const Attempt& tightest = std::ranges::min(batch, {}, &Attempt::lease_deadline);
+    const Attempt& tightest = *std::ranges::min_element(batch, {}, &Attempt::lease_deadline);
     const Duration left = tightest.lease_deadline - began;
     if (left < least_time(tightest.lease)) {
       for (const Attempt& attempt : batch) end(attempt, Outcome::not_started(Duration(0)));
@@ -251,8 +264,8 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     if (reply.is_too_slow) return queue_apart(batch);
     // Halves find the one that failed with few transactions.
     const std::size_t half = (batch.size() + 1) / 2;
-    run(batch.first(half));
-    run(batch.subspan(half));
+    for (const auto part : {batch.first(half), batch.subspan(half)})
+      part.size() > 1 ? void(run(part)) : queue_apart(part);
   }
 
   // One of them may take its whole lease: the others must not wait for that.

@@ -66,6 +66,8 @@ Status ShardMover::patiently(const std::function<Status()>& step, bool is_whole)
 
 Status ShardMover::begin(Shard shard) {
   driver_.reset();
+  failures_ = {};
+  worker_trouble_.clear();
   ends_.clear();
   for (const OpenDatabase& each : databases_) ends_.try_emplace(each.place, each, shard);
   for (auto& [place, end] : ends_)
@@ -236,12 +238,16 @@ Status ShardMover::count_failures(const ShardMove& move) {
   const auto now = Timer::now();
   const auto before = std::exchange(failures_.count, *count);
   // A server that crashed counts from 0 again.
-  if (!before || *count <= *before) return Unit{};
-  if (now - std::exchange(failures_.last, now) > kCalm) {
+  if (!before || *count <= *before) {
+    if (now - failures_.last > std::max<Timer::duration>(kCalm, options_.patience)) failures_.first.reset();
+    return Unit{};
+  }
+  failures_.last = now;
+  if (!failures_.first) {
     failures_.first = now;
     say("waiting: a worker of the subscription fails in " + name(move.target) + "; the log of its server says why");
   }
-  if (now - failures_.first < options_.patience) return Unit{};
+  if (now - *failures_.first < options_.patience) return Unit{};
   return Error{ErrorCode::invalid,
                "the workers of the subscription fail in " + name(move.target) +
                    " over and over; the log of its server says why. Run this again when that is mended, or roll back "

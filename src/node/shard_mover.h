@@ -102,10 +102,12 @@ class ShardMover {
   bool is_begun_here_ = false;          // the move was not under way before
   bool is_refused_ = false;             // its copy could not even begin
   std::string worker_trouble_;          // that was told last
-  struct {
-    std::optional<std::int64_t> count;  // as it was seen last
-    std::chrono::steady_clock::time_point first, last;
-  } failures_;  // of the target's workers, one after the other
+  struct Failures {
+    std::optional<std::int64_t> count;                           // as it was seen last
+    std::optional<std::chrono::steady_clock::time_point> first;  // since the workers were well
+    std::chrono::steady_clock::time_point last{};
+  };
+  Failures failures_;  // of the target's workers, in this move
 };
 
 }  // namespace tocsin

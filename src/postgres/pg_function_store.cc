@@ -35,6 +35,8 @@ std::string left_behind(const std::string& fence_oid) {
          fence_oid + "))";
 }
 
+constexpr const char* kUnlock = "SELECT pg_catalog.pg_advisory_unlock_all()";
+
 // Longer than it takes to learn that a statement was cancelled.
 constexpr int kOtherStatementsMs = 3'000;
 
@@ -182,8 +184,7 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
     }
   };
   const std::string look = left_behind(fence_.substr(0, fence_.find('/')));
-  const auto left =
-      in_time([&] { return tx.exec1("RESET ALL; UNLISTEN *; SELECT pg_catalog.pg_advisory_unlock_all(); " + look); });
+  const auto left = in_time([&] { return tx.exec1(std::string("RESET ALL; UNLISTEN *; ") + kUnlock + "; " + look); });
   if (left[0].as<bool>()) throw Failed{"it left a cursor WITH HOLD open"};
   const bool is_temporary_left = left[1].as<bool>();
   if (is_temporary_left && calls.size() > 1) throw Failed{"jobs of a batch would see each other's temporary objects"};
@@ -233,6 +234,7 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
             is_altered = true;
             return {};
           } catch (const Failed& failed) {
+            pqxx::nontransaction(connection).exec(kUnlock);  // these locks outlive the transaction
             return {{}, "function " + function.schema + "." + function.name + ": " + failed.why, failed.is_too_slow};
           }
         },

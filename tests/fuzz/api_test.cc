@@ -14,7 +14,7 @@ const std::vector<Asked> kRequests = {
     {"POST", "/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"o-1","delay_ms":60000,"attribute":{"n":1}})"},
     {"POST", "/v1/jobs",
      R"({"biz_type":"order.unpaid","biz_id":"o-2","action_time":"2026-03-01T12:00:00.250+01:00","idempotency_key":"k",)"
-     R"("on_duplicate":"replace","max_attempts":3})"},
+     R"("on_conflict":"replace","max_attempts":3})"},
     {"POST", "/v1/jobs/batch?partial=true",
      R"({"jobs":[{"biz_type":"order.unpaid","biz_id":"a","delay_ms":1},{"biz_type":"nothing","biz_id":"b","delay_ms":1}]})"},
     {"POST", "/v1/jobs/1/cancel", ""},
@@ -30,17 +30,23 @@ const std::vector<Asked> kRequests = {
     {"GET", "/v1/jobs?biz_type=order.unpaid&status=pending&limit=5&from=2026-03-01T12:00:00Z&biz_id=o-1", ""},
     {"PUT", "/v1/types/order.unpaid",
      R"({"handler":{"kind":"webhook","url":"https://example.com/x","timeout_ms":1000,"secrets":["whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0"]},)"
-     R"("max_attempts":3,"backoff_s":[1,2,3.5],"ttr_ms":30000,"rate_per_s":10.5,"max_running":5,)"
+     R"("max_attempts":3,"backoff":{"delays_ms":[1,2,3]},"ttr_ms":30000,"rate_per_s":10.5,"max_running":5,)"
      R"("catch_up":{"rate_per_s":5,"drop_older_than_ms":60000}})"},
     {"PUT", "/v1/types/x", R"({"handler":{"kind":"sql","function":"shop.cancel"}})"},
     {"PUT", "/v1/types/y", R"({"handler":{"kind":"amqp","url":"amqp://u:p@h/v","exchange":"e","routing_key":"r"}})"},
     {"GET", "/v1/types/order.unpaid", ""},
-    {"POST", "/v1/types/order.unpaid/pause", R"({"until":"2026-03-01T12:00:00Z"})"},
+    {"POST", "/v1/types/order.unpaid/pause", R"({"until":"2060-03-01T12:00:00Z"})"},
     {"POST", "/v1/types/order.unpaid/resume", ""},
     {"DELETE", "/v1/types/x", ""},
-    {"POST", "/v1/leases/ack", R"({"leases":[{"job_id":"1","lease":"abcd"}]})"},
-    {"POST", "/v1/leases/nack", R"({"leases":[{"job_id":"1","lease":"abcd"}],"retry_ms":100,"error":"no"})"},
-    {"POST", "/v1/leases/extend", R"({"leases":[{"job_id":"1","lease":"abcd"}],"ttr_ms":1000})"},
+    {"POST", "/v1/leases/ack", R"({"items":[{"job_id":"1","lease_token":"abcd"}]})"},
+    {"POST", "/v1/leases/nack", R"({"items":[{"job_id":"1","lease_token":"abcd","delay_ms":100,"error":"no"}]})"},
+    {"POST", "/v1/leases/extend", R"({"items":[{"job_id":"1","lease_token":"abcd"}],"ttr_ms":1000})"},
+    {"POST", "/v1/types/pulled/lease", R"({"max":10,"wait_ms":0})"},
+    {"PUT", "/v1/types/pulled",
+     R"({"handler":{"kind":"pull"},"backoff":{"base_ms":10,"factor":2,"max_ms":99,"jitter":0}})"},
+    {"GET", "/v1/types", ""},
+    {"GET", "/healthz", ""},
+    {"GET", "/metrics", ""},
     {"GET", "/v1/stats", ""},
     {"GET", "/v1/nodes", ""},
     {"GET", "/v1/shards", ""},
@@ -112,6 +118,14 @@ class ApiFuzz : public ApiTest {
     ASSERT_FALSE(answer.body.value("detail", std::string()).empty()) << what << '\n' << answer.text;
   }
 };
+
+// Or what is made of them would be refused at the first step.
+TEST_F(ApiFuzz, BeginsWithRequestsThatAreRight) {
+  for (const Asked& asked : kRequests) {
+    const Answer answer = call(asked.method, asked.target, asked.body);
+    EXPECT_NE(answer.status, 400) << asked.target << ' ' << answer.text;
+  }
+}
 
 TEST_F(ApiFuzz, AnswersWhateverItIsAsked) {
   const auto [first, last] = fuzz_seeds(50'000);

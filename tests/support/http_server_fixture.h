@@ -98,7 +98,10 @@ class RawClient {
   }
 
   void close() { socket_.close(); }
-  void finish_sending() { socket_.shutdown(tcp::socket::shutdown_send); }
+  void finish_sending() {
+    boost::system::error_code gone;  // the server may have closed it
+    socket_.shutdown(tcp::socket::shutdown_send, gone);
+  }
 
  private:
   bool read_some() {

@@ -154,6 +154,20 @@ TEST_F(SqlHandlerTest, OneThatHangsInABatchCostsTheOthersNothing) {
   EXPECT_EQ(calls_of_the_bad, 2) << "in the batch, and alone";
 }
 
+TEST_F(SqlHandlerTest, OneThatHangsBesideOneThatFailsCostsTheOthersNothing) {
+  business_.functions["picky"] = [&](const Job& job, auto& effects) -> std::optional<std::string> {
+    ++effects[job.biz_id];
+    if (job.biz_id == "fails") throw std::runtime_error("not this one");
+    if (job.biz_id == "hangs") {
+      if (effects.size() == 1) clock_.advance(25s);  // alone, it takes its time
+      throw TookTooLong(1);
+    }
+    return {};
+  };
+  for (const auto& [biz_id, outcome] : run("picky", claimed({"fails", "hangs", "good1", "good2"})))
+    EXPECT_EQ(outcome.kind, biz_id.starts_with("good") ? Kind::done : Kind::retry) << biz_id;
+}
+
 TEST_F(SqlHandlerTest, WhatWaitsForOneThatHangsIsGivenBackWhileItsLeaseLasts) {
   std::promise<void> begun, unblock;
   business_.functions["picky"] = [&](const Job& job, auto& effects) -> std::optional<std::string> {
