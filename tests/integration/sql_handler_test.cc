@@ -273,11 +273,15 @@ TEST_F(SqlHandler, WhatAFunctionLeavesInItsSessionIsGoneForTheNext) {
   put("locks", "PERFORM pg_advisory_lock(4711);", {{"max_attempts", 1}});
   put("fails", "PERFORM pg_advisory_lock(4711); RAISE 'after it has locked';", {{"max_attempts", 1}});
   EXPECT_EQ(last_error(ends(create("fails", 0), "dead")), "function shop.fails: after it has locked");
+  const auto locks = [&] {
+    return database.number("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711");
+  };
+  EXPECT_EQ(locks(), 0);
   for (int i = 0; i < 12; ++i)
     for (const char* type : {"heap", "kept", "brief", "locks"}) create(type, 0);
   EXPECT_TRUE(eventually([&] { return count("done") + count("dead") == 49; }));
   EXPECT_EQ(count("dead"), 1) << database.query("SELECT errors FROM tocsin.job WHERE status = 'dead'")[0][0];
-  EXPECT_EQ(database.number("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711"), 0);
+  EXPECT_EQ(locks(), 0);
 }
 
 TEST_F(SqlHandler, AFunctionMayCreateTheNextJob) {
