@@ -69,6 +69,7 @@ class History:
 
     def __init__(self, events):
         self.types, self.asked = {}, {}
+        self.keys = collections.defaultdict(set)  # of an id: several when a failover lost ids, which came again
         self.cancels, self.moves, self.seen = (collections.defaultdict(list) for _ in range(3))
         self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
         self.faults = []
@@ -93,6 +94,7 @@ class History:
             if event["answer"] == "ok":
                 if asked.job_id not in (None, job_id):
                     self.on_seen({"id": job_id, "status": "twin of " + asked.job_id, "b": event["b"], "t": event["t"]})
+                self.keys[job_id].add(key)
                 asked.job_id, asked.acknowledged = job_id, min(event["t"], asked.acknowledged or event["t"])
             elif event["answer"] == "unknown":
                 asked.is_unknown = True
@@ -187,7 +189,7 @@ class Checker:
         for row in self.rows.values():
             by_key[row.biz_id].append(row)
         for key, asked in self.history.asked.items():
-            if asked.job_id is not None and asked.job_id not in self.rows:
+            if asked.job_id is not None and self.key_of(asked.job_id) != key:
                 self.broken("I1", "acknowledged job lost", asked.job_id, f"acknowledged at {asked.acknowledged:.3f}")
             if len(by_key[key]) > 1:
                 self.broken("I10", "one key, two jobs", by_key[key][0].job_id, f"and {by_key[key][1].job_id}")
@@ -197,6 +199,9 @@ class Checker:
                 self.broken("I10", "a job that nobody asked for", rows[0].job_id, f"biz_id {key}")
             elif asked.job_id is None and not asked.is_unknown:
                 self.broken("I10", "a refused job is there", rows[0].job_id, f"biz_id {key}")
+
+    def key_of(self, job_id):
+        return self.rows[job_id].biz_id if job_id in self.rows else None
 
     def check_witnesses(self):
         """A job and its transaction are there both, or neither."""
@@ -235,11 +240,11 @@ class Checker:
     # ---- I2: never early
 
     def check_time(self, job_id, started, who):
-        row = self.rows.get(job_id)
-        asked = row and self.history.asked.get(row.biz_id)
-        if not asked:
+        all_asked = [self.history.asked[key] for key in self.history.keys[job_id] | {self.key_of(job_id)}
+                     if key in self.history.asked]
+        if job_id not in self.rows or not all_asked:
             return
-        earliest = earliest_time(asked, self.history.moves.get(job_id, ()), started)
+        earliest = min(earliest_time(asked, self.history.moves.get(job_id, ()), started) for asked in all_asked)
         if started < earliest:
             self.broken("I2", "early", job_id, f"{(earliest - started) * 1000:.1f} ms, {who}")
 

@@ -140,6 +140,12 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I1", "done, but no handler did it", [create("k", "1", "pull"), lease("1", "a", 10.1)],
                          [row("1", type="pull")])
 
+    def test_a_lost_job_whose_id_came_again(self):
+        events = [create("k", "1"), start("1", 10.1), create("l", "1", at=20.0, b=12.0), start("1", 20.1)]
+        found = self.judge(events, [row("1", "l", at=20.0, started=20.1)])
+        self.assertIn(("I1", "acknowledged job lost"), found)
+        self.assertNotIn(("I2", "early"), found)
+
     def test_an_early_handler(self):
         self.assertFinds("I2", "early", [create("k", "1"), start("1", 9.99)], [row("1")])
 

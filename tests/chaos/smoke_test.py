@@ -52,7 +52,8 @@ class Chaos(unittest.TestCase):
         found = collections.Counter(violation.what for violation in checker.violations)
         print(dict(found))
         self.assertGreater(found["acknowledged job lost"], 0)
-        self.assertFalse(found.keys() & {"has not ended", "early", "attempts beyond the limit"})
+        # A job whose acknowledged move to a later time was lost starts early: that is loss, too.
+        self.assertFalse(found.keys() & {"has not ended", "attempts beyond the limit"})
 
     def test_patroni_fails_over_and_switches_over_and_nothing_is_lost(self):
         with Run(folder(), SEED, rate=300, batch=50, spread_s=3, names=(), heartbeat_timeout=2,
