@@ -25,8 +25,8 @@ class Link {
  public:
   virtual ~Link() = default;
 
-  // Connects. `wake`: an eventfd that ends a poll() early. `timeout`: of each thing it waits for, the
-  // name, the connection and every answer. Called once, first.
+  // Connects. `wake`: an eventfd that ends a poll() early. `timeout`: of each thing it waits for,
+  // the name, the connection and every answer. Called once, first.
   virtual Status open(int wake, std::chrono::milliseconds timeout) = 0;
 
   // Why the broker takes no messages right now; empty when it does.

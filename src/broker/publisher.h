@@ -7,8 +7,9 @@
 //  - Nothing is sent after the start_by of its attempt. What could not be sent by then has not started and does not
 //    count, unless no connection could be made.
 //  - Bounds: kMostInFlight unconfirmed, kMostWaiting not sent yet; more is not started.
-//  - The connection is made when there is something to send. While it cannot be made, attempts fail at once with the
-//    reason, and new tries come 0.1 s to 5 s apart.
+//  - The connection is made when there is something to send. Making it takes no longer than leaves time to write the
+//    reason down. While it cannot be made, attempts fail at once with the reason, and new tries come 0.1 s to 5 s
+//    apart.
 #pragma once
 
 #include <atomic>

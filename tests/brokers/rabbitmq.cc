@@ -45,6 +45,7 @@ void RabbitMq::start() {
   const std::string port = std::to_string(port_);
   process_ = std::make_unique<Process>(
       std::vector<std::string>{"/usr/bin/env",
+                               "--chdir=" + folder_ + "/home",  // where it leaves its memory when it dies badly
                                "HOME=" + folder_ + "/home",
                                "RABBITMQ_NODENAME=tocsin_" + port + "@localhost",
                                "RABBITMQ_NODE_PORT=" + port,
