@@ -7,6 +7,7 @@
 #include <latch>
 
 #include "node/system_clock.h"
+#include "support/manual_clock.h"
 
 namespace tocsin {
 namespace {
@@ -23,20 +24,23 @@ std::vector<int> all_of(const Batches& batches) {
 }
 
 TEST(Coalescer, WhatArrivesDuringAFlushSharesTheNext) {
-  std::latch first_flush_begun(1), rest_pushed(1);
+  std::latch first_flush_begun(1), rest_pushed(1), all_flushed(61);
   Batches batches;
-  Coalescer<int> coalescer({}, 1, clock, 100, 50, [&](PgJobDesk&, std::vector<int> batch) {
+  const ManualClock still;  // the first flush is never so slow that the second writer helps
+  Coalescer<int> coalescer({}, 1, still, 100, 50, [&](PgJobDesk&, std::vector<int> batch) {
+    const auto n = static_cast<std::ptrdiff_t>(batch.size());
     batches.push_back(std::move(batch));
     if (batches.size() == 1) {
       first_flush_begun.count_down();
       rest_pushed.wait();
     }
+    all_flushed.count_down(n);
   });
   ASSERT_TRUE(coalescer.push(0));
   first_flush_begun.wait();
   for (int i = 1; i <= 60; ++i) ASSERT_TRUE(coalescer.push(i));
   rest_pushed.count_down();
-  coalescer.stop();
+  all_flushed.wait();  // once it stops, both writers write
   ASSERT_EQ(batches.size(), 3U);
   EXPECT_EQ(batches[0].size(), 1U);
   EXPECT_EQ(batches[1].size(), 50U) << "no more than a batch holds";
