@@ -10,6 +10,8 @@
 namespace tocsin {
 namespace {
 
+constexpr Duration kSkipsLockedFor = std::chrono::seconds(5);
+
 struct Keys {
   std::string shards, jobs, types;
 };
@@ -167,11 +169,22 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
 }
 
 Result<std::vector<Fired>> PgJobStore::fire(std::span<const Candidate> jobs, const std::string& node) {
+  if (clock_.now() >= skips_locked_until_) {
+    auto fired = fire_by(sql::fire, "fire", jobs, node);
+    if (fired || fired.error().code != ErrorCode::conflict) return fired;
+    // Whoever holds a row of these may hold it for long: the others do not wait for it again and again.
+    skips_locked_until_ = clock_.now() + kSkipsLockedFor;
+  }
+  return fire_by(sql::fire_skipping, "fire_skipping", jobs, node);
+}
+
+Result<std::vector<Fired>> PgJobStore::fire_by(SqlFor sql_for, const char* verb, std::span<const Candidate> jobs,
+                                               const std::string& node) {
   const auto ids = ids_of(jobs);
   const Keys keys = keys_of(ids, jobs);
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = exec(tx, statement(session_, "fire", sql::fire, ids), keys.shards, keys.jobs, node, keys.types);
+    const auto rows = exec(tx, statement(session_, verb, sql_for, ids), keys.shards, keys.jobs, node, keys.types);
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return fired_from(rows);
   });
@@ -250,7 +263,8 @@ Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, const s
 Status PgJobStore::warm_up() {
   const std::vector<JobId> none;
   if (auto reply = scan({}); !reply) return reply.error();
-  if (auto reply = fire({}, ""); !reply) return reply.error();
+  if (auto reply = fire_by(sql::fire, "fire", {}, ""); !reply) return reply.error();
+  if (auto reply = fire_by(sql::fire_skipping, "fire_skipping", {}, ""); !reply) return reply.error();
   if (auto reply = claim({}, {}, {}); !reply) return reply.error();
   if (auto reply = finish({}, ""); !reply) return reply.error();
   return Unit{};

@@ -30,11 +30,11 @@ std::string history_select(const std::string& status, const std::string& started
 
 const std::string kIsDue = "j.attempts < j.max_attempts AND j.fire_at <= clock_timestamp()";
 
-std::string lock_by_id(const std::string& table) {
-  return "SELECT j.shard, j.job_id FROM unnest($1::smallint[], $2::bigint[], $4::integer[]) k (shard, job_id, type_id) "
-         "JOIN " +
-         table + " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.type_id + 0 = k.type_id AND " + kIsDue +
-         " FOR UPDATE OF j SKIP LOCKED";
+const std::string kDueKeys = "unnest($1::smallint[], $2::bigint[], $4::integer[])";
+
+std::string is_named(const std::string& keys) {
+  return "j.shard = " + keys + ".shard AND j.job_id = " + keys + ".job_id AND j.type_id + 0 = " + keys +
+         ".type_id AND " + kIsDue;
 }
 
 std::string lock_due(const std::string& table) {
@@ -60,12 +60,10 @@ std::string claim_locked(const std::string& table, const std::string& lock, cons
          count_move("p", 0, 1) + ") SELECT " + kLiveColumns + ", j.claim_token FROM u j WHERE (SELECT is_set FROM s)";
 }
 
-std::string fire_locked(const std::string& table, const std::string& lock, const std::string& node) {
+// `rows`: common table expressions, the last of which, d, deletes the live rows and answers them.
+std::string fire_rows(const std::string& rows, const std::string& node) {
   // A row that was running had its lease end: its count moves from running, not from pending.
-  return "WITH c AS MATERIALIZED (" + lock + "), d AS (DELETE FROM " + table +
-         " j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*), h AS (INSERT INTO "
-         "tocsin.job_history_done " +
-         kHistoryInto + " " +
+  return "WITH " + rows + ", h AS (INSERT INTO tocsin.job_history_done " + kHistoryInto + " " +
          history_select("2", "coalesce(d.started_at, clock_timestamp())", "d.attempts + 1", node,
                         "CASE WHEN d.claim_token IS NULL THEN d.errors ELSE tocsin.append_error(d.errors, "
                         "clock_timestamp(), d.node,"
@@ -73,6 +71,12 @@ std::string fire_locked(const std::string& table, const std::string& lock, const
          " RETURNING job_id, type_id, greatest(action_time, gmt_create) AS due_at, started_at), n AS (INSERT INTO "
          "tocsin.job_count_delta SELECT d.type_id, d.status, -count(*)"
          " FROM d GROUP BY 1, 2 UNION ALL SELECT d.type_id, 2, count(*) FROM d GROUP BY 1) SELECT * FROM h";
+}
+
+std::string fire_locked(const std::string& table, const std::string& lock, const std::string& node) {
+  return fire_rows("c AS MATERIALIZED (" + lock + "), d AS (DELETE FROM " + table +
+                       " j USING c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*)",
+                   node);
 }
 
 // Rows of both homes by id, with the columns of a job.
@@ -144,7 +148,20 @@ std::string claimed_with_lane(const std::string& table) {
          "j.status = 1 AND j.claim_token = hashint8extended(j.job_id, $3::bigint)";
 }
 
-std::string fire(const std::string& table) { return fire_locked(table, lock_by_id(table), "$3::text"); }
+std::string fire(const std::string& table) {
+  return fire_rows(
+      "s AS MATERIALIZED (SELECT set_config('lock_timeout', '5ms', true)), c AS MATERIALIZED (SELECT k.* FROM s, " +
+          kDueKeys + " k (shard, job_id, type_id)), d AS (DELETE FROM " + table + " j USING c WHERE " + is_named("c") +
+          " RETURNING j.*)",
+      "$3::text");
+}
+
+std::string fire_skipping(const std::string& table) {
+  return fire_locked(table,
+                     "SELECT j.shard, j.job_id FROM " + kDueKeys + " k (shard, job_id, type_id) JOIN " + table +
+                         " j ON " + is_named("k") + " FOR UPDATE OF j SKIP LOCKED",
+                     "$3::text");
+}
 
 std::string fire_due(const std::string& table) { return fire_locked(table, lock_due(table), "$6::text"); }
 

@@ -359,6 +359,7 @@ TEST_P(StoreContract, FireHasTheConditionsOfClaim) {
   EXPECT_EQ(find(jobs[2]).status, JobStatus::cancelled);
   EXPECT_EQ(find(jobs[3]).status, JobStatus::running);
   EXPECT_EQ(find(jobs[4]).status, JobStatus::pending);
+  EXPECT_EQ(ids_of(must(db->store().fire(seen(jobs), "node-a"))), Ids{jobs[4]}) << "free now";
 }
 
 TEST_P(StoreContract, FireOfAnIdGivenTwiceHappensOnce) {
