@@ -1,6 +1,7 @@
 #include "postgres/queries.h"
 
 #include <cstdio>
+#include <vector>
 
 #include "postgres/text.h"
 
@@ -30,7 +31,23 @@ std::string history_select(const std::string& status, const std::string& started
 
 const std::string kIsDue = "j.attempts < j.max_attempts AND j.fire_at <= clock_timestamp()";
 
-const std::string kDueKeys = "unnest($1::smallint[], $2::bigint[], $4::integer[])";
+struct ArrayColumn {
+  const char* array;
+  const char* name;
+};
+
+// Arrays side by side, a row per element, as a table k. In the select list: a table function of many arrays puts each
+// into a store of its own first, which was a fifth of a create.
+std::string side_by_side(const std::vector<ArrayColumn>& columns) {
+  std::string sql;
+  for (const ArrayColumn& column : columns) {
+    sql += (sql.empty() ? "(SELECT unnest(" : ", unnest(") + std::string(column.array) + ") AS " + column.name;
+  }
+  return sql + ") k";
+}
+
+const std::string kDueKeys =
+    side_by_side({{"$1::smallint[]", "shard"}, {"$2::bigint[]", "job_id"}, {"$4::integer[]", "type_id"}});
 
 std::string is_named(const std::string& keys) {
   return "j.shard = " + keys + ".shard AND j.job_id = " + keys + ".job_id AND j.type_id + 0 = " + keys +
@@ -151,15 +168,14 @@ std::string claimed_with_lane(const std::string& table) {
 std::string fire(const std::string& table) {
   return fire_rows(
       "s AS MATERIALIZED (SELECT set_config('lock_timeout', '5ms', true)), c AS MATERIALIZED (SELECT k.* FROM s, " +
-          kDueKeys + " k (shard, job_id, type_id)), d AS (DELETE FROM " + table + " j USING c WHERE " + is_named("c") +
-          " RETURNING j.*)",
+          kDueKeys + "), d AS (DELETE FROM " + table + " j USING c WHERE " + is_named("c") + " RETURNING j.*)",
       "$3::text");
 }
 
 std::string fire_skipping(const std::string& table) {
   return fire_locked(table,
-                     "SELECT j.shard, j.job_id FROM " + kDueKeys + " k (shard, job_id, type_id) JOIN " + table +
-                         " j ON " + is_named("k") + " FOR UPDATE OF j SKIP LOCKED",
+                     "SELECT j.shard, j.job_id FROM " + kDueKeys + " JOIN " + table + " j ON " + is_named("k") +
+                         " FOR UPDATE OF j SKIP LOCKED",
                      "$3::text");
 }
 
@@ -302,10 +318,10 @@ const std::string kInsertValues =
     ") SELECT k.job_id, coalesce(k.at, t.now + k.in_us * interval '1 microsecond'), greatest(coalesce(k.at, t.now + "
     "k.in_us * interval"
     " '1 microsecond'), t.now), t.now, t.now, k.type_id, k.shard, k.max_attempts, k.biz_id, k.traceparent, k.attribute";
-const std::string kInsertFrom =
-    " FROM t, unnest($1::bigint[], $2::smallint[], $3::integer[], $4::timestamptz[], $5::bigint[], $6::smallint[], "
-    "$7::text[], $8::text[],"
-    " $9::jsonb[]";
+const std::vector<ArrayColumn> kNewJob = {
+    {"$1::bigint[]", "job_id"},  {"$2::smallint[]", "shard"},   {"$3::integer[]", "type_id"},
+    {"$4::timestamptz[]", "at"}, {"$5::bigint[]", "in_us"},     {"$6::smallint[]", "max_attempts"},
+    {"$7::text[]", "biz_id"},    {"$8::text[]", "traceparent"}, {"$9::jsonb[]", "attribute"}};
 const std::string kCountCreated =
     "), n AS (INSERT INTO tocsin.job_count_delta SELECT type_id, 0, count(*) FROM ins GROUP BY 1) ";
 
@@ -313,19 +329,19 @@ const std::string kCountCreated =
 
 std::string create() {
   // Answers with one row: a row per job would cost a fifth more, and all but the clock is known to the caller.
-  return kInsertNow + kInsertSelect + kInsertValues + kInsertFrom +
-         ") k (job_id, shard, type_id, at, in_us, max_attempts, biz_id, traceparent, attribute) RETURNING type_id" +
+  return kInsertNow + kInsertSelect + kInsertValues + " FROM t, " + side_by_side(kNewJob) + " RETURNING type_id" +
          kCountCreated + "SELECT now, (SELECT count(*) FROM ins) FROM t";
 }
 
 std::string create_keyed() {
+  std::vector<ArrayColumn> columns = kNewJob;
+  columns.insert(columns.end(),
+                 {{"$10::text[]", "key"}, {"$11::text[]", "time_asked"}, {"$12::integer[]", "own_max_attempts"}});
   return kInsertNow + ", set_config('lock_timeout', coalesce($13::text, current_setting('lock_timeout')), true)" +
          kInsertSelect + ", idempotency_key, body_hash" + kInsertValues +
-         ", k.key, tocsin.body_hash(k.time_asked, k.attribute, k.own_max_attempts)" + kInsertFrom +
-         ", $10::text[], $11::text[], $12::integer[]) k (job_id, shard, type_id, at, in_us, max_attempts, biz_id, "
-         "traceparent, attribute, key,"
-         " time_asked, own_max_attempts) ON CONFLICT DO NOTHING RETURNING job_id, type_id" +
-         kCountCreated + "SELECT job_id, (SELECT now FROM t) FROM ins";
+         ", k.key, tocsin.body_hash(k.time_asked, k.attribute, k.own_max_attempts) FROM t, " + side_by_side(columns) +
+         " ON CONFLICT DO NOTHING RETURNING job_id, type_id" + kCountCreated +
+         "SELECT job_id, (SELECT now FROM t) FROM ins";
 }
 
 std::string find_by_key() {
@@ -369,17 +385,18 @@ std::string undo_create() {
 }
 
 std::string cancel(CancelPass pass) {
-  const std::string keys = "unnest($1::smallint[], $2::bigint[])";
-  const std::string matches = "j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0";
+  const std::string keys = side_by_side({{"$1::smallint[]", "shard"}, {"$2::bigint[]", "job_id"}});
+  const auto matches = [](const std::string& key) {
+    return "j.shard = " + key + ".shard AND j.job_id = " + key + ".job_id AND j.status = 0";
+  };
   std::string rows =
       "s AS MATERIALIZED (SELECT set_config('lock_timeout', '50ms', true)), c AS MATERIALIZED (SELECT k.* FROM s, " +
-      keys + " k (shard, job_id))";
+      keys + ")";
   if (pass != CancelPass::together) {
-    rows = "c AS MATERIALIZED (SELECT j.shard, j.job_id FROM " + keys +
-           " c (shard, job_id) JOIN tocsin.job_live j ON " + matches + " FOR UPDATE OF j" +
-           (pass == CancelPass::skipping ? " SKIP LOCKED" : "") + ")";
+    rows = "c AS MATERIALIZED (SELECT j.shard, j.job_id FROM " + keys + " JOIN tocsin.job_live j ON " + matches("k") +
+           " FOR UPDATE OF j" + (pass == CancelPass::skipping ? " SKIP LOCKED" : "") + ")";
   }
-  return "WITH " + rows + ", d AS (DELETE FROM tocsin.job_live j USING c WHERE " + matches +
+  return "WITH " + rows + ", d AS (DELETE FROM tocsin.job_live j USING c WHERE " + matches("c") +
          " RETURNING j.*), j AS (INSERT INTO tocsin.job_history_cancelled " + kHistoryInto + " " +
          history_select("3", "d.started_at", "d.attempts", "d.node", "d.errors") + " RETURNING *), n AS (" +
          count_move("d", 0, 3) + ") SELECT " + kHistoryColumns + " FROM j";
