@@ -167,7 +167,7 @@ std::string claimed_with_lane(const std::string& table) {
 
 std::string fire(const std::string& table) {
   return fire_rows(
-      "s AS MATERIALIZED (SELECT set_config('lock_timeout', '5ms', true)), c AS MATERIALIZED (SELECT k.* FROM s, " +
+      "s AS MATERIALIZED (SELECT set_config('lock_timeout', '20ms', true)), c AS MATERIALIZED (SELECT k.* FROM s, " +
           kDueKeys + "), d AS (DELETE FROM " + table + " j USING c WHERE " + is_named("c") + " RETURNING j.*)",
       "$3::text");
 }

@@ -37,7 +37,8 @@ std::string claimed_with_lane(const std::string& table);
 
 // pending or expired -> done in one statement: the row goes from the live table to history. Index _id, and _due for
 // fire_due. REQUIRES: a transaction of its own.
-//   fire           all or none: gives up (55P03) when a row stays locked for 5 ms. One pass over the rows: the fast way
+//   fire           all or none: gives up (55P03) when it waits for a lock for 20 ms. One pass over the rows: the fast
+//                  way
 //   fire_skipping  leaves locked rows alone, as fire_due does
 std::string fire(const std::string& table);
 std::string fire_skipping(const std::string& table);

@@ -10,6 +10,7 @@ namespace tocsin::bench {
 namespace {
 
 constexpr const char* kNode = "by hand";
+constexpr const char* kLockTimeout = "55P03";
 constexpr std::int64_t kSeed = 1;
 constexpr int kMaxAttempts = 3;
 
@@ -108,10 +109,18 @@ void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) 
 }
 
 void ByHand::fire(std::span<const JobId> ids) {
-  pqxx::nontransaction tx(connection_);
-  const auto& name = prepared("fire", [] { return sql::fire(sql::kLive); });
-  require(tx.exec_prepared(name, shards_of(ids), array_of(ids), kNode, repeated(ids.size(), type_)).size(), ids.size(),
-          "fire");
+  const auto fire_by = [&](const std::string& verb, std::string (*sql_for)(const std::string&)) {
+    if (prepared_.insert(verb).second) connection_.prepare(verb, sql_for(sql::kLive));
+    pqxx::nontransaction tx(connection_);
+    require(tx.exec_prepared(verb, shards_of(ids), array_of(ids), kNode, repeated(ids.size(), type_)).size(),
+            ids.size(), "fire");
+  };
+  try {
+    fire_by("fire", sql::fire);
+  } catch (const pqxx::sql_error& error) {
+    if (error.sqlstate() != kLockTimeout) throw;
+    fire_by("fire_skipping", sql::fire_skipping);  // as a node does
+  }
 }
 
 std::size_t ByHand::fire_due(Shard shard, int limit) {
