@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "core/time_asked.h"
+#include "postgres/binary_array.h"
 #include "postgres/queries.h"
 #include "postgres/text.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 constexpr const char* kShortWait = "50ms";
 
-void add_text_or_null(PgArray& array, const std::string& text) {
+template <class Array>
+void add_text_or_null(Array& array, const std::string& text) {
   if (text.empty()) {
     array.add_null();
   } else {
@@ -22,7 +24,8 @@ void add_text_or_null(PgArray& array, const std::string& text) {
   }
 }
 
-void add_or_null(PgArray& array, bool is_given, std::int64_t value) {
+template <class Array>
+void add_or_null(Array& array, bool is_given, std::int64_t value) {
   if (is_given) {
     array.add(value);
   } else {
@@ -76,7 +79,10 @@ Status PgCreate::run() {
 }
 
 void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
-  PgArray ids, shards, types, at, in, max_attempts, biz_ids, traceparents, attributes, keys, times, own_max;
+  using Of = BinaryArray::Of;
+  BinaryArray ids(Of::int8), shards(Of::int2), types(Of::int4), at(Of::timestamptz), in(Of::int8),
+      max_attempts(Of::int2), biz_ids(Of::text), traceparents(Of::text), attributes(Of::jsonb), keys(Of::text),
+      times(Of::text), own_max(Of::int4);
   std::unordered_map<JobId, std::size_t> index;
   attributes.reserve(jobs_.size() * 256);
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
@@ -86,7 +92,7 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
     ids.add(ids_[i]);
     shards.add(shard_of(ids_[i]));
     types.add(job.type_id);
-    at.add(job.when.at);
+    job.when.at ? at.add(*job.when.at) : at.add_null();
     add_or_null(in, job.when.in.has_value(), job.when.in.value_or(Duration(0)).count());
     max_attempts.add(job.max_attempts);
     biz_ids.add_text(job.biz_id);
@@ -99,13 +105,13 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
   }
   if (index.empty()) return;
   const auto rows =
-      keyed ? exec(tx, session_.prepared("create_keyed", sql::create_keyed), ids.literal(), shards.literal(),
-                   types.literal(), at.literal(), in.literal(), max_attempts.literal(), biz_ids.literal(),
-                   traceparents.literal(), attributes.literal(), keys.literal(), times.literal(), own_max.literal(),
-                   mode_ == CreateMode::each_if_free ? kShortWait : nullptr)
-            : exec(tx, session_.prepared("create", sql::create), ids.literal(), shards.literal(), types.literal(),
-                   at.literal(), in.literal(), max_attempts.literal(), biz_ids.literal(), traceparents.literal(),
-                   attributes.literal());
+      keyed ? exec(tx, session_.prepared("create_keyed", sql::create_keyed), ids.parameter(), shards.parameter(),
+                   types.parameter(), at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
+                   traceparents.parameter(), attributes.parameter(), keys.parameter(), times.parameter(),
+                   own_max.parameter(), mode_ == CreateMode::each_if_free ? kShortWait : nullptr)
+            : exec(tx, session_.prepared("create", sql::create), ids.parameter(), shards.parameter(), types.parameter(),
+                   at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
+                   traceparents.parameter(), attributes.parameter());
   const auto created = [&](std::size_t i, WallTime now) {
     const When& when = jobs_[i].when;
     const WallTime due = when.at ? *when.at : now + *when.in;  // as the statement computes it

@@ -1,6 +1,7 @@
 #include "bench/by_hand.h"
 
 #include "cli/rest_client.h"
+#include "postgres/binary_array.h"
 #include "postgres/migrator.h"
 #include "postgres/queries.h"
 #include "postgres/session.h"
@@ -91,20 +92,26 @@ std::vector<JobId> ByHand::draw_ids(std::span<const BenchJob> jobs) {
 }
 
 void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) {
+  using Of = BinaryArray::Of;
   const std::size_t n = jobs.size();
-  PgArray in, biz_ids, traceparents, attributes;
+  BinaryArray job_ids(Of::int8), shards(Of::int2), types(Of::int4), due(Of::timestamptz), in(Of::int8),
+      max_attempts(Of::int2), biz_ids(Of::text), traceparents(Of::text), attributes(Of::jsonb);
   attributes.reserve(n * 256);
-  for (const BenchJob& job : jobs) {
+  for (std::size_t i = 0; i < n; ++i) {
+    job_ids.add(ids[i]);
+    shards.add(shard_of(ids[i]));
+    types.add(type_);
+    due.add(jobs[i].due);
     in.add_null();
-    biz_ids.add_text(biz_id_of(job));
+    max_attempts.add(kMaxAttempts);
+    biz_ids.add_text(biz_id_of(jobs[i]));
     traceparents.add_null();
-    attributes.add_text(attribute_of(job));
+    attributes.add_text(attribute_of(jobs[i]));
   }
   pqxx::nontransaction tx(connection_);
-  const auto rows =
-      tx.exec_prepared(prepared("create", sql::create), array_of(ids), shards_of(ids), repeated(n, type_),
-                       array_of(jobs, [](const BenchJob& job) { return job.due; }), in.literal(),
-                       repeated(n, kMaxAttempts), biz_ids.literal(), traceparents.literal(), attributes.literal());
+  const auto rows = tx.exec_prepared(prepared("create", sql::create), job_ids.parameter(), shards.parameter(),
+                                     types.parameter(), due.parameter(), in.parameter(), max_attempts.parameter(),
+                                     biz_ids.parameter(), traceparents.parameter(), attributes.parameter());
   require(rows[0][1].as<std::size_t>(), n, "create");
 }
 

@@ -23,7 +23,7 @@ constexpr const char* kAll = "3650";
 constexpr milliseconds kBetweenReports(50);
 constexpr milliseconds kLook(10);    // for days that are gone
 constexpr seconds kSpread(20);       // of the jobs that fire while days are dropped
-constexpr int kJobsPerSecond = 500;  // of these
+constexpr int kJobsPerSecond = 200;  // of these; all are created within kLead
 constexpr milliseconds kLead(300);   // retention begins a second after the node
 constexpr double kNear = 1;          // seconds: what is due so near to a drop may feel it
 

@@ -1,0 +1,39 @@
+// An array on its way to PostgreSQL in its binary format, which the server reads without taking a text apart: for
+// statements of many rows. The format: array_recv() in the server's arrayfuncs.c, and the receive function of each
+// type.
+#pragma once
+
+#include <pqxx/pqxx>
+#include <string>
+#include <string_view>
+
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+class BinaryArray {
+ public:
+  // The parameter must be an array of exactly this type. The values are the server's own numbers for its types.
+  enum class Of { int2 = 21, int4 = 23, int8 = 20, text = 25, jsonb = 3802, timestamptz = 1184 };
+
+  explicit BinaryArray(Of type);
+  void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
+  // Each REQUIRES the type it fits: a whole number in its range, a time, a text (of text or jsonb).
+  void add(std::int64_t value);
+  void add(WallTime value);
+  void add_text(std::string_view value);
+  void add_null();
+
+  // May be asked for again: a read is repeated when its connection was lost.
+  pqxx::binarystring parameter() const;
+
+ private:
+  void put(std::uint64_t value, int bytes);
+
+  const Of type_;
+  std::int32_t count_ = 0;
+  bool has_null_ = false;
+  std::string bytes_;  // the elements, each behind its length
+};
+
+}  // namespace tocsin
