@@ -3,6 +3,7 @@
 // type.
 #pragma once
 
+#include <optional>
 #include <pqxx/pqxx>
 #include <string>
 #include <string_view>
@@ -23,8 +24,15 @@ class BinaryArray {
   void add(WallTime value);
   void add_text(std::string_view value);
   void add_null();
+  template <class T>
+  void add(const std::optional<T>& value) {
+    if (value) {
+      add(*value);
+    } else {
+      add_null();
+    }
+  }
 
-  // May be asked for again: a read is repeated when its connection was lost.
   pqxx::binarystring parameter() const;
 
  private:

@@ -92,7 +92,7 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
     ids.add(ids_[i]);
     shards.add(shard_of(ids_[i]));
     types.add(job.type_id);
-    job.when.at ? at.add(*job.when.at) : at.add_null();
+    at.add(job.when.at);
     add_or_null(in, job.when.in.has_value(), job.when.in.value_or(Duration(0)).count());
     max_attempts.add(job.max_attempts);
     biz_ids.add_text(job.biz_id);
