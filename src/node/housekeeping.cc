@@ -12,13 +12,20 @@ namespace {
 constexpr auto kRound = std::chrono::seconds(1);
 constexpr auto kSlowRound = std::chrono::minutes(10);
 constexpr auto kSlowRetry = std::chrono::minutes(1);
+constexpr auto kSettled = std::chrono::seconds(10);  // a node that starts has other things to do than to tidy up
+// Deleting a file of half a gigabyte may keep the disk from flushing anything else for a tenth of a second.
+constexpr auto kBetweenDrops = std::chrono::seconds(30);
 constexpr auto kCheck = std::chrono::seconds(30);       // settings change without a new connection
 constexpr auto kPooledCheck = std::chrono::seconds(3);  // and behind a pooler the server does
 
 }  // namespace
 
 Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks)
-    : config_(std::move(config)), clock_(clock), callbacks_(std::move(callbacks)), session_(config_.session) {}
+    : config_(std::move(config)),
+      clock_(clock),
+      callbacks_(std::move(callbacks)),
+      session_(config_.session),
+      next_slow_round_(clock.now() + kSettled) {}
 
 Status Housekeeping::start() {
   if (auto done = prepare(); !done) return done;
@@ -120,12 +127,15 @@ Status Housekeeping::slow_round() {
   if (auto done = maintenance.forget_dead_nodes(); !has_answered(done)) return done;
   const auto old = maintenance.old_history(config_.retain_days);
   if (!has_answered(old)) return old.error();
+  // One, and the next one later. What another node is about to detach is left to it.
   for (const PgMaintenance::OldDay& day : *old) {
     const auto is_dropped = maintenance.drop_history(day);
     if (!has_answered(is_dropped)) return is_dropped.error();
-    if (*is_dropped) spdlog::info("retention: dropped {}", day.table);
+    if (!*is_dropped) continue;
+    spdlog::info("retention: dropped {}", day.table);
+    break;
   }
-  next_slow_round_ = clock_.now() + kSlowRound;
+  next_slow_round_ = clock_.now() + (old->size() > 1 ? Duration(kBetweenDrops) : Duration(kSlowRound));
   return Unit{};
 }
 

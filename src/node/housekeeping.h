@@ -62,7 +62,7 @@ class Housekeeping {
   bool is_check_wanted_ = true;
   MonoTime checked_at_{};
   std::uint64_t prepared_connection_ = 0;
-  MonoTime next_slow_round_{};
+  MonoTime next_slow_round_;
   std::thread thread_;
 };
 

@@ -219,11 +219,14 @@ std::vector<Section> catalog(const Variants& variants) {
             {"history.report_list", "  GET /v1/jobs?status=done, slowest", "ms", "< 100"},
             {"history.report_find", "  GET /v1/jobs?biz_id=, slowest", "ms", "< 100"},
             {"history.report_view", "  tocsin.job_stats, slowest", "ms", "< 100"},
-            {"history.report_biz", "  tocsin.job of one biz_id, slowest", "ms", "< 100"},
-            {"history.dropped", "old days dropped meanwhile", "tables"},
-            {"history.drop_s", "  from the first to the last", "s"},
-            {"history.drop_p99", "  lateness p99 then", "ms"},
-            {"history.drop_ratio", "  to the same before", "x", "<= 1.5"}}},
+            {"history.report_biz", "  tocsin.job of one biz_id, slowest", "ms", "< 100"}}},
+          {"retention",
+           "Retention: old days of a million jobs are dropped",
+           {{"retention.dropped", "tables dropped", "tables", "", "", Rounds::sum},
+            {"retention.p99", "  lateness p99 of the 50 s meanwhile", "ms"},
+            {"retention.ratio", "  to the same without", "x", "<= 1.5"},
+            {"retention.near_p99", "  lateness p99 within a second of a drop", "ms"},
+            {"retention.worst", "  the most late of these", "ms"}}},
           floor_section(claimers)};
 }
 

@@ -114,8 +114,11 @@ int bench(const Options& options) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-  std::vector<std::string> names;
-  for (const Measurement& measurement : measurements()) names.push_back(measurement.name);
+  std::vector<std::string> names, on_request;
+  for (const Measurement& measurement : measurements()) {
+    names.push_back(measurement.name);
+    if (measurement.is_long) on_request.push_back(measurement.name);
+  }
   app.add_option("--binary", options.binary, "The node's program (TOCSIN_BINARY, build/release/tocsin)")
       ->option_text("FILE");
   app.add_option("--database", options.database,
@@ -123,8 +126,8 @@ void add_options(CLI::App& app, Options& options) {
                  "without one it starts a private cluster below TMPDIR or /var/tmp")
       ->option_text("URL");
   app.add_option("--only", options.only,
-                 "Only these, separated by commas: " + CLI::detail::join(names, ", ") +
-                     ";\nbrokers, depth, snapshot and history run only when they are named")
+                 "Only these, separated by commas: " + CLI::detail::join(names, ", ") + ";\n" +
+                     CLI::detail::join(on_request, ", ") + "\nrun only when they are named")
       ->delimiter(',')
       ->check(CLI::IsMember(names))
       ->option_text("NAMES");

@@ -99,7 +99,10 @@ class Stream {
       if (tick < end_ * kTicks) create(tick);
       if (tick % kTicks != 0) continue;
       const int at = tick / kTicks - kAhead;
-      progress.show(tick, end_ + kAhead, at < held_at_ ? "s, before" : at < released_at_ ? "s, held" : "s, released");
+      progress.show(at + kAhead, end_ + kAhead,
+                    at < held_at_       ? "s, before"
+                    : at < released_at_ ? "s, held"
+                                        : "s, released");
       if (at == held_at_) snapshot.emplace(subject_.database());
       if (at == released_at_) snapshot.reset();
       if (at >= 0 && at % sizes_.snapshot_window_s == 0) edges_.push_back(edge_of(subject_));

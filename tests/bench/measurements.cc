@@ -35,7 +35,7 @@ const std::vector<Measurement>& measurements() {
       {"brokers", measure_brokers, true}, {"life", measure_life},
       {"storm", measure_storm},           {"peak", measure_peak},
       {"depth", measure_depth, true},     {"snapshot", measure_snapshot, true},
-      {"history", measure_history, true},
+      {"history", measure_history, true}, {"retention", measure_retention, true},
   };
   return all;
 }

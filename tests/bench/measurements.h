@@ -76,6 +76,7 @@ void measure_peak(Bench& bench);
 void measure_depth(Bench& bench);
 void measure_snapshot(Bench& bench);
 void measure_history(Bench& bench);
+void measure_retention(Bench& bench);
 
 struct Measurement {
   const char* name;

@@ -18,7 +18,7 @@
 // series "storm", one per round and shard: round, shard, jobs, done_25, done_50, done_75: how many of the shard's were
 // done when so many percent of all were.
 // series "history_reports", one per report read: stats_ms, list_ms, find_ms, view_ms or biz_ms.
-// series "history_days", one per day dropped: gone_s (from the first deadline of the lateness measured then).
+// series "retention_days", one per day dropped: round, gone_s (from the first deadline of the lateness measured then).
 // series "stage", one per round, kind (0 noop, 1 claimed) and stage: round, kind, stage (0 scanner, 1 timekeeper,
 // 2 claimer, 3 runner, 4 finisher), steps, seconds.
 #pragma once

@@ -11,6 +11,10 @@ namespace tocsin::bench {
 
 inline constexpr auto kFar = std::chrono::hours(24);  // never due within the run
 
+// Options of a node that keeps history for so many days.
+std::vector<std::string> retain(const std::string& days);
+inline constexpr const char* kAllDays = "3650";
+
 // Creates `n` jobs due at random milliseconds of `spread`, the first in `lead`, and waits for all. The lateness of each
 // in ms, sorted. Throws Failure unless each fired once, and was created before the first was due.
 std::vector<double> fire_over(Subject& subject, std::size_t n, Duration spread, std::uint64_t seed,

@@ -1,0 +1,36 @@
+// Work that goes on while something else is measured.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <thread>
+
+#include "cli/pause.h"
+
+namespace tocsin::bench {
+
+// Does something again and again on a thread of its own until it is stopped.
+class Beside {
+ public:
+  Beside(std::chrono::milliseconds pause, std::function<void()> work)
+      : thread_([pause, work = std::move(work), this](const std::stop_token& stop) {
+          try {
+            for (; !stop.stop_requested(); pause_for(pause)) work();
+          } catch (...) {
+            failure_ = std::current_exception();
+          }
+        }) {}
+  // Throws what stopped it.
+  void stop() {
+    thread_.request_stop();
+    thread_.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::exception_ptr failure_;
+  std::jthread thread_;
+};
+
+}  // namespace tocsin::bench
