@@ -31,7 +31,10 @@ void deal_by_lanes(std::vector<Candidate>& found) {
 
 MonoTime Scanner::step(MonoTime now) {
   if (shared_.is_draining) return kWhenWoken;
-  if (is_scan_requested_.exchange(false)) next_scan_ = now;
+  if (is_scan_requested_.exchange(false)) {
+    next_scan_ = now;
+    read_all_lanes();
+  }
   const bool is_continuation = has_more_ && now < next_scan_;
   if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return next_scan_;
 
@@ -39,7 +42,10 @@ MonoTime Scanner::step(MonoTime now) {
   asked_.clear();
   const bool is_cut_off = shared_.is_cut_off(now);
   // Others may have scanned meanwhile: later everything is read from the beginning.
-  if (is_cut_off) lanes_.clear();
+  if (is_cut_off) {
+    lanes_.clear();
+    read_all_lanes();
+  }
   // Before the first answer the database's clock is unknown: ask for nothing but the time.
   const auto db_now = shared_.db_clock.at_least(now);
   if (db_now && !is_cut_off) plan(now, *db_now, is_continuation);
@@ -66,6 +72,7 @@ MonoTime Scanner::step(MonoTime now) {
   expired_.clear();
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     take(asked_[i], ranges_[i], reply->rows[i], reply->db_now);
+    rows_ += reply->rows[i].size();
   }
   shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
   deal_by_lanes(found_);
@@ -75,11 +82,27 @@ MonoTime Scanner::step(MonoTime now) {
 
   if (is_first) return now;  // the clock is known now: scan
   if (!is_continuation) {
-    ++scans_;
-    next_scan_ = reply->answered + shared_.config.scan_interval;
+    next_scan_ = reply->answered + end_turn();
     if (!is_cut_off) shared_.scanned_at = reply->answered.time_since_epoch().count();
   }
   return has_more_ ? now : next_scan_;
+}
+
+void Scanner::read_all_lanes() {
+  slices_ = 1;
+  slice_ = 0;
+}
+
+// Returns how long until the next. No lane waits longer than the interval: after a read of all lanes the first slice
+// follows a slice of the interval later, and so does a read of all lanes after the last slice.
+Duration Scanner::end_turn() {
+  const std::size_t before = slices_;
+  if (++slice_ == slices_) {
+    ++cycles_;
+    slices_ = std::exchange(rows_, 0) < shared_.config.many_rows ? 1 : kSlices;
+    slice_ = 0;
+  }
+  return shared_.config.scan_interval / static_cast<Duration::rep>(std::max(before, slices_));
 }
 
 bool Scanner::reads_every_shard_of(const BizType& type, MonoTime now) const {
@@ -99,6 +122,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
     if (sweep_all) {  // the clock, or the database itself, may be another
       marks_.clear();
       settled_ = WallTime::min();
+      read_all_lanes();
     }
     std::erase_if(lanes_, [&](const auto& entry) {
       const Lane& lane = entry.first;
@@ -107,12 +131,14 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
              !(std::ranges::binary_search(*all_shards, lane.shard) &&
                reads_every_shard_of(*catalog->find(lane.type_id), now));
     });
-    plan_sweep(scans_);
+    if (slice_ == 0) plan_sweep(cycles_);
   }
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
     const bool has_room = shared_.known.room(type->type_id) > 0;
+    std::size_t position = 0;
     for (const Shard shard : reads_every_shard_of(*type, now) ? *all_shards : *shards) {
+      const bool has_turn = !is_continuation && position++ % slices_ == slice_;
       const Lane lane{shard, type->type_id};
       auto [it, is_new] = lanes_.try_emplace(lane);
       LaneState& state = it->second;
@@ -121,18 +147,18 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
         state.cursor = db_now;
         state.cursor_id = 0;
       }
-      const bool reads_window = has_room && state.cursor < horizon && (!is_continuation || state.is_page_full);
-      const bool reads_overdue = !is_continuation && (type->is_pull() || !shared_.due.has_backlog(lane));
+      const bool reads_window = has_room && state.cursor < horizon && (has_turn || state.is_page_full);
+      const bool reads_overdue = has_turn && (type->is_pull() || !shared_.due.has_backlog(lane));
       const bool is_all_alike = !type->drop_older_than && !type->catch_up_rate_per_s;
       if (reads_window && reads_overdue && is_all_alike && state.is_quiet) {
         ask({lane, state.low, 0, horizon, static_cast<int>(shared_.config.window_page)}, Part::both);
         continue;
       }
-      if (!is_continuation) state.is_quiet = reads_window && reads_overdue;
+      if (has_turn) state.is_quiet = reads_window && reads_overdue;
       if (reads_window) {
         ask({lane, state.cursor, state.cursor_id, horizon, static_cast<int>(shared_.config.window_page)}, Part::window);
       }
-      if (!is_continuation) plan_overdue(*type, lane, state, db_now);
+      if (has_turn) plan_overdue(*type, lane, state, db_now);
     }
   }
 }

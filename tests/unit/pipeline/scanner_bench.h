@@ -1,0 +1,108 @@
+// A scanner alone, on a small table that answers every range truthfully.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "pipeline/scanner.h"
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+
+class ScannerTest : public StageBench {
+ protected:
+  struct Row {
+    Candidate candidate;
+    bool is_exhausted = false;
+  };
+
+  void SetUp() override {
+    store.on_scan = [this](std::span<const ScanRange> ranges) { return answer(ranges); };
+  }
+
+  Result<ScanReply> answer(std::span<const ScanRange> ranges) {
+    asked.assign(ranges.begin(), ranges.end());
+    asked_at = db_now();
+    ScanReply reply;
+    reply.asked = now;
+    reply.db_now = db_now();
+    reply.began = reply.db_now;
+    reply.oldest_writer = oldest_writer;
+    reply.next_writer = next_writer;
+    reply.connection = connection;
+    now += round_trip;
+    reply.answered = now;
+    if (fails) return unavailable();
+    std::ranges::sort(table, {}, [](const Row& row) { return std::pair(row.candidate.fire_at, row.candidate.job_id); });
+    for (const ScanRange& range : ranges) {
+      auto& rows = reply.rows.emplace_back();
+      for (const auto& [job, is_exhausted] : table) {
+        const bool is_in_range = job.lane() == range.lane && job.fire_at < range.before &&
+                                 std::pair(job.fire_at, job.job_id) > std::pair(range.after, range.after_id);
+        if (is_in_range && std::ssize(rows) < range.limit) rows.push_back({job, is_exhausted});
+      }
+    }
+    return reply;
+  }
+
+  // A scanner that knows the time and the types, one step before its first scan.
+  Scanner& scanner() {
+    if (!scanner_) {
+      if (shared().catalog.get()->types.empty()) set_types({biz_type(1)});
+      know_time();
+      scanner_.emplace(shared(), store);
+    }
+    return *scanner_;
+  }
+  JobId insert(WallTime fire_at, TypeId type = 1, Shard shard = 0, bool is_exhausted = false) {
+    const JobId id = make_job_id(++last_sequence_, shard);
+    table.push_back({{id, type, fire_at}, is_exhausted});
+    return id;
+  }
+  // Steps once, at the instant the scanner asked for if that is later.
+  void scan() {
+    now = std::max(now, next_);
+    next_ = scanner().step(now);
+  }
+  void scan_until_it_rests() {
+    do scan();
+    while (next_ <= now);
+  }
+  std::vector<JobId> found() {
+    std::vector<JobId> ids;
+    for (const Candidate& job : shared().candidates.pop_some(1'000'000)) ids.push_back(job.job_id);
+    std::ranges::sort(ids);
+    return ids;
+  }
+  // A quiet lane's one read is both.
+  std::vector<ScanRange> asked_overdue() const {
+    std::vector<ScanRange> out;
+    std::ranges::copy_if(asked, std::back_inserter(out),
+                         [&](const ScanRange& range) { return range.after <= asked_at - config.late_commit_margin; });
+    return out;
+  }
+  std::vector<ScanRange> asked_window() const {
+    std::vector<ScanRange> out;
+    std::ranges::copy_if(asked, std::back_inserter(out),
+                         [&](const ScanRange& range) { return range.before > asked_at; });
+    return out;
+  }
+
+  std::uint64_t connection = 0;
+  std::int64_t oldest_writer = 0, next_writer = std::numeric_limits<std::int64_t>::max();
+  std::vector<Row> table;
+  std::vector<ScanRange> asked;
+  WallTime asked_at{};
+  Duration round_trip = 1ms;
+  bool fails = false;
+
+ private:
+  std::optional<Scanner> scanner_;
+  MonoTime next_{};
+  std::int64_t last_sequence_ = 0;
+};
+
+}  // namespace tocsin
