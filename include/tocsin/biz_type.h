@@ -21,6 +21,8 @@ struct Backoff {
   Duration max = std::chrono::hours(1);
   double jitter = 0.2;           // 0..1
   std::vector<Duration> delays;  // empty: exponential
+
+  bool operator==(const Backoff&) const = default;
 };
 
 struct BizType {
@@ -44,6 +46,7 @@ struct BizType {
   // Not of the registry: so many its handler can work on at once, on this node.
   std::size_t room = std::numeric_limits<std::size_t>::max();
 
+  bool operator==(const BizType&) const = default;
   bool is_instant() const { return handler_kind == "noop"; }  // claimed, run and finished in one statement
   bool is_pull() const { return handler_kind == "pull"; }     // claimed for consumers who ask
   bool is_paused(WallTime now) const { return paused && (!paused_until || now < *paused_until); }

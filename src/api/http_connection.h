@@ -43,7 +43,8 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
 
   // Deadlines are checked by a sweep, not by a timer each: most are never reached, and arming one costs more than the
   // request.
-  void sweep();
+  void sweep_later();  // and again, as long as there are connections
+  void add(const std::shared_ptr<HttpConnection>& connection);
   void forget(HttpConnection* connection);
   void drain();  // idle connections close now, others after their answer
   void close_all();
@@ -55,6 +56,7 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   std::shared_ptr<HttpShared> shared;
   std::unordered_map<HttpConnection*, std::shared_ptr<HttpConnection>> connections;
   bool is_draining = false;
+  bool is_sweeping = false;
 };
 
 // Thread: its loop's.

@@ -27,13 +27,20 @@ milliseconds sweep_interval(const HttpLimits& limits) {
 
 }  // namespace
 
-void HttpLoop::sweep() {
+void HttpLoop::add(const std::shared_ptr<HttpConnection>& connection) {
+  connections.emplace(connection.get(), connection);
+  if (!is_sweeping) sweep_later();
+}
+
+void HttpLoop::sweep_later() {
+  is_sweeping = true;
   sweep_timer.expires_after(sweep_interval(shared->limits));
   sweep_timer.async_wait([this](error_code error) {
     if (error) return;
     const SteadyTime now = std::chrono::steady_clock::now();
     for (const auto& connection : all()) connection->check_deadline(now);
-    sweep();
+    is_sweeping = false;
+    if (!connections.empty()) sweep_later();
   });
 }
 
@@ -115,7 +122,7 @@ void HttpServer::Impl::adopt(HttpLoop* loop, tcp::socket socket) {
   asio::dispatch(loop->loop, [this, loop, count, s = std::move(socket)]() mutable {
     const auto connection = std::make_shared<HttpConnection>(loop->shared_from_this(), std::move(s));
     const bool is_over = count > config.limits.connections && !loop->close_idlest();
-    loop->connections.emplace(connection.get(), connection);
+    loop->add(connection);
     if (is_over)
       connection->refuse({503, "Too many connections.", "", 1});
     else
@@ -153,7 +160,6 @@ Status HttpServer::start() {
   impl_->port = acceptor.local_endpoint().port();
   impl_->accept();
   for (const auto& loop : impl_->loops) {
-    loop->sweep();
     impl_->threads.emplace_back([loop] { or_abort("http server", [&] { loop->loop.run(); }); });
   }
   return Unit{};

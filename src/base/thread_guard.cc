@@ -1,5 +1,7 @@
 #include "base/thread_guard.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +18,8 @@ std::atomic<LastWords> last_words{say_on_standard_error};
 }  // namespace
 
 void set_last_words(LastWords say) { last_words = say; }
+
+void name_thread(const char* name) { pthread_setname_np(pthread_self(), name); }
 
 void end_with_last_words(const char* thread, const char* why) {
   last_words.load()(thread, why);

@@ -12,10 +12,14 @@ void set_last_words(LastWords say);
 
 [[noreturn]] void end_with_last_words(const char* thread, const char* why);
 
+// What `top` and a debugger call the calling thread; no more than 15 characters.
+void name_thread(const char* name);
+
 // An exception that got this far is a bug, and a thread that is missing is worse than a process that is: says so and
 // ends it. What was claimed comes back when its lease ends.
 template <class Work>
 void or_abort(const char* thread, const Work& work) {
+  name_thread(thread);
   try {
     work();
   } catch (const std::exception& e) {

@@ -32,7 +32,6 @@ Status SenderLoop::start() {
     tls_.load_verify_file(options_.ca_file, ec);
     if (ec) return Error{ErrorCode::invalid, options_.ca_file + ": " + ec.message(), {}};
   }
-  sweep();
   thread_ = std::thread([this] { or_abort("http sender", [this] { io_->run(); }); });
   return Unit{};
 }
@@ -85,6 +84,7 @@ void SenderLoop::add_to(HttpSenderStats& stats) const {
 }
 
 void SenderLoop::accept(const ExchangePtr& exchange) {
+  if (!is_sweeping_) sweep_later();
   Origin& origin = origins_[exchange->request.target.origin];
   if (origin.active.size() < static_cast<std::size_t>(options_.max_connections)) return begin(origin, exchange);
   origin.waiting.push_back(exchange);
@@ -147,15 +147,18 @@ void SenderLoop::interrupt_all() {
   }
 }
 
-void SenderLoop::sweep() {
-  const MonoTime idle_before = clock_.now() - options_.idle_timeout;
-  for (auto it = origins_.begin(); it != origins_.end();) {
-    std::erase_if(it->second.idle, [&](const auto& connection) { return connection->idle_since <= idle_before; });
-    it = it->second.is_unused() ? origins_.erase(it) : std::next(it);
-  }
+void SenderLoop::sweep_later() {
+  is_sweeping_ = true;
   sweep_timer_.expires_after(std::min(kSweepInterval, options_.idle_timeout));
   sweep_timer_.async_wait([this](const error_code& ec) {
-    if (!ec && !is_stopping_) sweep();
+    if (ec || is_stopping_) return;
+    const MonoTime idle_before = clock_.now() - options_.idle_timeout;
+    for (auto it = origins_.begin(); it != origins_.end();) {
+      std::erase_if(it->second.idle, [&](const auto& connection) { return connection->idle_since <= idle_before; });
+      it = it->second.is_unused() ? origins_.erase(it) : std::next(it);
+    }
+    is_sweeping_ = false;
+    if (!origins_.empty()) sweep_later();
   });
 }
 

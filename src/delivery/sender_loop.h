@@ -64,7 +64,7 @@ class SenderLoop {
   void end(Origin& origin, const ExchangePtr& exchange);
   void arm(const ExchangePtr& exchange, Duration timeout);
   void interrupt_all();
-  void sweep();
+  void sweep_later();  // and again, as long as there is anything to sweep
 
   awaitable<void> run(Origin& origin, ExchangePtr exchange);
   ConnectionPtr take_idle(Origin& origin);
@@ -83,6 +83,7 @@ class SenderLoop {
   std::unordered_map<std::string, Origin> origins_;
   std::unordered_set<std::shared_ptr<boost::asio::steady_timer>> calls_;  // of call_at
   bool is_stopping_ = false;
+  bool is_sweeping_ = false;
 
   std::atomic<std::int64_t> in_flight_{0}, waiting_{0}, connects_{0}, requests_{0};
 

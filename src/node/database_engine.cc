@@ -10,7 +10,8 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kListenSlice = std::chrono::milliseconds(500);
+constexpr Duration kListen = std::chrono::milliseconds(2500);
+constexpr Duration kListenAgain = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -39,7 +40,9 @@ DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, 
       on_types_changed_(std::move(on_types_changed)),
       on_members_changed_(std::move(on_members_changed)),
       engine_(config_.engine, {}, make_stores(config_.claimers + 1), std::move(find_handler), events, true_random(),
-              std::move(polls)) {
+              std::move(polls)),
+      notifications_(
+          config_.session, [this](Shard shard) { return owns(shard); }, config_.on_outbox != nullptr) {
   std::vector<Waker*> wakers;
   const auto on_step = [this](const char* stage, Duration took) {
     config_.on_step(stage, took);
@@ -88,6 +91,7 @@ bool DatabaseEngine::drained_by(MonoTime deadline) {
 bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) {
   if (is_stopping_.exchange(true)) return true;
   tell();
+  notifications_.interrupt();
   engine_.begin_drain();
   bool is_drained = drained_by(clock_.now() + grace);
   if (!is_drained) {
@@ -105,15 +109,13 @@ bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) 
 }
 
 void DatabaseEngine::listen() {
-  PgListener listener(
-      config_.session, [this](Shard shard) { return owns(shard); }, config_.on_outbox != nullptr);
   while (!is_stopping_) {
-    auto heard = listener.wait(kListenSlice);
+    auto heard = notifications_.wait(kListen);
     if (!heard) {
       is_listening_ = false;
       events_.failed("listener", heard.error());
       std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kListenSlice, [this] { return is_stopping_.load(); });
+      changed_.wait_for(lock, kListenAgain, [this] { return is_stopping_.load(); });
       continue;
     }
     if (heard->is_deaf) {

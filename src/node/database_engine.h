@@ -71,6 +71,7 @@ class DatabaseEngine {
   std::optional<MovedOutcomes> outcomes_;  // where there are others
   Engine engine_;
   std::vector<std::unique_ptr<LoopThread>> loops_;
+  PgListener notifications_;
   std::thread listener_;
   std::mutex mutex_;
   std::condition_variable changed_;  // while it stops: a stage has made a step; and that it stops

@@ -1,6 +1,5 @@
 #include "node/loop_thread.h"
 
-#include <pthread.h>
 #include <sys/prctl.h>
 
 #include <chrono>
@@ -11,7 +10,6 @@ namespace tocsin {
 
 void LoopThread::start() {
   thread_ = std::thread([this] { or_abort(stage_.name(), [this] { run(); }); });
-  pthread_setname_np(thread_.native_handle(), stage_.name());
 }
 
 void LoopThread::stop() {

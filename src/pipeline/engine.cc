@@ -1,5 +1,7 @@
 #include "pipeline/engine.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "base/random.h"
 
@@ -89,11 +91,16 @@ void Engine::set_shards(std::vector<Shard> owned) {
 
 void Engine::trust_until(MonoTime time) {
   shared_.trusted_until = time.time_since_epoch().count();
+  if (!shared_.was_cut_off.exchange(false)) return;
   // Who had stopped goes on.
   for (Waker* waker : wakers_) waker->wake();
 }
 
 void Engine::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
+  const auto before = shared_.catalog.get();
+  const bool is_same = std::ranges::equal(before->types, catalog->types,
+                                          [](const auto& one, const auto& other) { return *one == *other; });
+  if (is_same) return;  // it is read again every few seconds
   shared_.catalog.set(std::move(catalog));
   for (Waker* waker : wakers_) waker->wake();
 }

@@ -104,7 +104,8 @@ struct EngineShared {
   std::atomic<bool> is_draining{false};
   // Then this node has been silent for so long that others may scan its shards: it scans and claims no more.
   std::atomic<MonoTime::rep> trusted_until{MonoTime::max().time_since_epoch().count()};
-  std::atomic<MonoTime::rep> scanned_at{0};  // when the last scan of all its shards was answered; 0: none yet
+  mutable std::atomic<bool> was_cut_off{false};  // somebody was told so
+  std::atomic<MonoTime::rep> scanned_at{0};      // when the last scan was answered; 0: none yet
 
   std::optional<Duration> scan_age(MonoTime now) const {
     const auto at = scanned_at.load();
@@ -125,7 +126,12 @@ struct EngineShared {
   // limited how many there may be.
   void hand_over(TypeId type, const std::vector<std::pair<Lease, WallTime>>& leases);
   bool hint(const Candidate& job);  // as Engine::hint. Thread: any.
-  bool is_cut_off(MonoTime now) const { return now >= MonoTime(Duration(trusted_until.load())); }
+  bool is_cut_off(MonoTime now) const {
+    const auto is_over = [&] { return now >= MonoTime(Duration(trusted_until.load())); };
+    if (!is_over()) return false;
+    was_cut_off = true;  // then a second look: who prolongs the trust meanwhile either is seen or wakes this stage
+    return is_over();
+  }
 };
 
 }  // namespace tocsin

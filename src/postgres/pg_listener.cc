@@ -1,7 +1,12 @@
 #include "postgres/pg_listener.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 #include "postgres/call_watch.h"
 #include "postgres/text.h"
@@ -41,9 +46,19 @@ class PgListener::Receiver final : public pqxx::notification_receiver {
 };
 
 PgListener::PgListener(SessionConfig config, std::function<bool(Shard)> is_wanted, bool hears_outbox)
-    : config_(std::move(config)), is_wanted_(std::move(is_wanted)), hears_outbox_(hears_outbox) {}
+    : config_(std::move(config)),
+      is_wanted_(std::move(is_wanted)),
+      hears_outbox_(hears_outbox),
+      interrupt_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (interrupt_fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+}
 
-PgListener::~PgListener() { receivers_.clear(); }
+PgListener::~PgListener() {
+  receivers_.clear();
+  ::close(interrupt_fd_);
+}
+
+void PgListener::interrupt() { [[maybe_unused]] const int ignored = ::eventfd_write(interrupt_fd_, 1); }
 
 Result<Heard> PgListener::wait(Duration timeout) {
   heard_ = {};
@@ -64,8 +79,11 @@ Result<Heard> PgListener::wait(Duration timeout) {
       heard_.is_reconnected = true;
       return heard_;
     }
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
-    connection_->await_notification(seconds.count(), (timeout - seconds).count());
+    // What came with an answer is not on the socket any more.
+    if (connection_->get_notifs() == 0) {
+      wait_for_more(timeout);
+      connection_->get_notifs();
+    }
     // libpqxx reconnects without a word; what was sent meanwhile is lost.
     if (connection_->backendpid() != backend_) {
       backend_ = connection_->backendpid();
@@ -79,6 +97,14 @@ Result<Heard> PgListener::wait(Duration timeout) {
     connection_.reset();
     return Error{ErrorCode::unavailable, e.what(), ""};
   }
+}
+
+void PgListener::wait_for_more(Duration timeout) {
+  pollfd fds[] = {{connection_->sock(), POLLIN, 0}, {interrupt_fd_, POLLIN, 0}};
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(timeout);
+  ::poll(fds, std::size(fds), static_cast<int>(ms.count()));
+  eventfd_t ignored = 0;
+  ::eventfd_read(interrupt_fd_, &ignored);
 }
 
 void PgListener::ask_now_and_then() {

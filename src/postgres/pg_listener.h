@@ -1,5 +1,5 @@
 // Hears NOTIFY: jobs that are due soon, what came into the outbox, changes of the type registry and of the membership.
-// Thread: owner only.
+// Thread: owner only, except interrupt() (any).
 #pragma once
 
 #include <chrono>
@@ -29,15 +29,19 @@ class PgListener {
 
   // Waits up to `timeout` (rounded to milliseconds). Error unavailable: not connected; call again later.
   Result<Heard> wait(Duration timeout);
+  // The wait that is under way, or the next one, ends at once. Thread: any.
+  void interrupt();
 
  private:
   class Receiver;
+  void wait_for_more(Duration timeout);
   void look_up_due();
   void ask_now_and_then();
 
   const SessionConfig config_;
   const std::function<bool(Shard)> is_wanted_;
   const bool hears_outbox_;
+  const int interrupt_fd_;
   std::unique_ptr<pqxx::connection> connection_;
   std::vector<std::unique_ptr<Receiver>> receivers_;
   Heard heard_;

@@ -1,9 +1,12 @@
 #include "base/thread_guard.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <cstdio>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 namespace tocsin {
 namespace {
@@ -26,6 +29,14 @@ TEST(ThreadGuard, WorkThatEndsIsLeftAlone) {
   bool has_run = false;
   or_abort("letters", [&] { has_run = true; });
   EXPECT_TRUE(has_run);
+}
+
+TEST(ThreadGuard, NamesTheThread) {
+  std::string name(16, '\0');
+  std::thread thread(
+      [&] { or_abort("letters", [&] { pthread_getname_np(pthread_self(), name.data(), name.size()); }); });
+  thread.join();
+  EXPECT_STREQ(name.c_str(), "letters");
 }
 
 }  // namespace
