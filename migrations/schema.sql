@@ -866,7 +866,7 @@ CREATE TABLE tocsin.job_live_0000 (
     errors jsonb,
     CONSTRAINT state CHECK ((status = ((claim_token IS NOT NULL))::integer))
 )
-WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='10000', autovacuum_analyze_scale_factor='0.1');
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_insert_threshold='-1', autovacuum_analyze_threshold='50000');
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN job_id SET STATISTICS 10;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN action_time SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN fire_at SET STATISTICS 10;
@@ -911,7 +911,7 @@ CREATE TABLE tocsin.job_live_0001 (
     errors jsonb,
     CONSTRAINT state CHECK ((status = ((claim_token IS NOT NULL))::integer))
 )
-WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='10000', autovacuum_analyze_scale_factor='0.1');
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_insert_threshold='-1', autovacuum_analyze_threshold='50000');
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN job_id SET STATISTICS 10;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN action_time SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN fire_at SET STATISTICS 10;
