@@ -2,6 +2,7 @@
 // (src/postgres) and FakeMemberStore (tests/support); tests/contract runs one suite on both.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,6 +43,9 @@ struct ShardMap {
   Place place_of(Shard shard) const {
     const auto at = static_cast<std::size_t>(shard);
     return at < places.size() ? places[at] : 0;
+  }
+  bool is_all_at_home() const {
+    return std::ranges::all_of(places, [](Place place) { return place == 0; });
   }
 };
 

@@ -22,6 +22,7 @@ struct ClusterConfig {
   Duration retry_pause = std::chrono::milliseconds(200);
 
   Duration interval() const { return timeout / 5; }
+  Duration interval_alone() const { return 2 * interval(); }
   // So long silent, and a node counts as dead; a beat and what it leads to take their time.
   Duration patience() const { return timeout - interval(); }
   // When the session that wrote the last heartbeat is gone too. No less: who lives notices with the next heartbeat, at

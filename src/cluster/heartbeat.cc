@@ -38,8 +38,15 @@ MonoTime Heartbeat::step(MonoTime now) {
   // Before it is read again nobody may act on it.
   if (is_map_doubted_) return next_ = reply->answered;
   const MonoTime asked = reply->asked;
-  view_.set(std::make_shared<const ClusterView>(take(*std::move(reply))));
+  const MonoTime answered = reply->answered;
+  const auto view = std::make_shared<const ClusterView>(take(*std::move(reply)));
+  view_.set(view);
   hooks_.trusted_until(asked + config_.trust());
+  const bool is_alone = view->members.size() == 1;
+  if (hooks_.alone) hooks_.alone(is_alone);
+  // Nobody waits for the next one. Who comes says so when it gives itself shards. Of several databases the next one
+  // also tells which of them this node reaches.
+  if (is_alone && !is_draining && view->map.is_all_at_home()) next_ = answered + config_.interval_alone();
   if (shard_owner_) shard_owner_->wake();
   return next_;
 }

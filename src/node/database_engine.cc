@@ -112,7 +112,7 @@ void DatabaseEngine::listen() {
   while (!is_stopping_) {
     auto heard = notifications_.wait(kListen);
     if (!heard) {
-      is_listening_ = false;
+      engine_.set_listening(false);
       events_.failed("listener", heard.error());
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, kListenAgain, [this] { return is_stopping_.load(); });
@@ -122,7 +122,7 @@ void DatabaseEngine::listen() {
       spdlog::warn("the database is reached through a pooler that shares sessions: scans alone find what is due");
       return;
     }
-    is_listening_ = true;
+    engine_.set_listening(true);
     if (heard->is_reconnected) engine_.request_sweep();
     if (heard->is_types_changed || heard->is_reconnected) on_types_changed_();
     if (heard->is_members_changed || heard->is_reconnected) on_members_changed_();

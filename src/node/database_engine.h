@@ -50,7 +50,7 @@ class DatabaseEngine {
   bool owns(Shard shard) const;
   // The stage that has been inside one step the longest, and for how long.
   std::pair<const char*, Duration> most_stuck() const;
-  bool is_listening() const { return is_listening_; }
+  bool is_listening() const { return engine_.shared().is_listening; }
 
  private:
   PgJobStore& new_store();
@@ -76,7 +76,6 @@ class DatabaseEngine {
   std::mutex mutex_;
   std::condition_variable changed_;  // while it stops: a stage has made a step; and that it stops
   std::atomic<bool> is_stopping_{false};
-  std::atomic<bool> is_listening_{false};
 };
 
 }  // namespace tocsin

@@ -16,6 +16,7 @@ class Membership {
   struct Hooks {
     std::function<std::vector<ScannedPlace>(MonoTime now)> scanned;  // as Heartbeat's
     std::function<void(MonoTime)> trusted_until;
+    std::function<void(bool)> alone;
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
     LoopThread::OnStep on_step;
   };

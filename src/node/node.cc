@@ -323,6 +323,7 @@ void Node::Impl::make_membership() {
       cluster, open_.databases, process_clock, metrics_,
       Membership::Hooks{[this](MonoTime now) { return backend_->scanned(now); },
                         [&at_home](MonoTime until) { at_home.trust_until(until); },
+                        [&at_home](bool is_alone) { at_home.set_alone(is_alone); },
                         [this](const std::vector<Shard>& mine, const ShardMap& map) {
                           spdlog::info("scans {} shards", mine.size());
                           backend_->take_shards(mine, map);

@@ -85,8 +85,7 @@ void Engine::request_sweep() {
 
 void Engine::set_shards(std::vector<Shard> owned) {
   shared_.shards.set(std::make_shared<const std::vector<Shard>>(std::move(owned)));
-  scanner_.request_scan();
-  if (!wakers_.empty()) wakers_.front()->wake();
+  scan_soon();
 }
 
 void Engine::trust_until(MonoTime time) {
@@ -94,6 +93,19 @@ void Engine::trust_until(MonoTime time) {
   if (!shared_.was_cut_off.exchange(false)) return;
   // Who had stopped goes on.
   for (Waker* waker : wakers_) waker->wake();
+}
+
+void Engine::set_alone(bool is_alone) {
+  if (shared_.is_alone.exchange(is_alone) && !is_alone) scan_soon();
+}
+
+void Engine::set_listening(bool is_listening) {
+  if (shared_.is_listening.exchange(is_listening) && !is_listening) scan_soon();
+}
+
+void Engine::scan_soon() {
+  scanner_.request_scan();
+  if (!wakers_.empty()) wakers_.front()->wake();
 }
 
 void Engine::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {

@@ -62,6 +62,10 @@ class Engine {
   }
   // Scanning and claiming end then, unless a later time is told before. Thread: any.
   void trust_until(MonoTime time);
+  // Whether no other node works here, and whether notifications are heard. While both hold nothing comes unseen, and a
+  // node that has nothing to do scans half as often. Thread: any.
+  void set_alone(bool is_alone);
+  void set_listening(bool is_listening);
 
   // The database's clock as a scan told it. Thread: any.
   void note_time(const ScanReply& reply) { shared_.db_clock.sample(reply.asked, reply.answered, reply.db_now); }
@@ -79,6 +83,8 @@ class Engine {
   const EngineShared& shared() const { return shared_; }
 
  private:
+  void scan_soon();
+
   EngineShared shared_;
   Scanner scanner_;
   Timekeeper timekeeper_;

@@ -96,13 +96,18 @@ void Scanner::read_all_lanes() {
 // Returns how long until the next. No lane waits longer than the interval: after a read of all lanes the first slice
 // follows a slice of the interval later, and so does a read of all lanes after the last slice.
 Duration Scanner::end_turn() {
+  constexpr std::size_t kRest = 2;  // intervals
   const std::size_t before = slices_;
+  std::size_t intervals = 1;
   if (++slice_ == slices_) {
-    ++cycles_;
-    slices_ = std::exchange(rows_, 0) < shared_.config.many_rows ? 1 : kSlices;
+    const std::size_t rows = std::exchange(rows_, 0);
+    slices_ = rows < shared_.config.many_rows ? 1 : kSlices;
     slice_ = 0;
+    if (rows == 0 && before == 1 && shared_.is_alone && shared_.is_listening) intervals = kRest;
+    intervals_ += intervals;
   }
-  return shared_.config.scan_interval / static_cast<Duration::rep>(std::max(before, slices_));
+  return shared_.config.scan_interval * static_cast<Duration::rep>(intervals) /
+         static_cast<Duration::rep>(std::max(before, slices_));
 }
 
 bool Scanner::reads_every_shard_of(const BizType& type, MonoTime now) const {
@@ -131,7 +136,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
              !(std::ranges::binary_search(*all_shards, lane.shard) &&
                reads_every_shard_of(*catalog->find(lane.type_id), now));
     });
-    if (slice_ == 0) plan_sweep(cycles_);
+    if (slice_ == 0) plan_sweep();
   }
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
@@ -187,15 +192,18 @@ void Scanner::plan_overdue(const BizType& type, const Lane& lane, const LaneStat
     ask({lane, from, 0, db_now, static_cast<int>(shared_.config.overdue_page)}, Part::overdue);
 }
 
-void Scanner::plan_sweep(std::size_t interval_number) {
-  // A slice of the lanes per scan, so that no single scan pays for all dead entries at once.
+void Scanner::plan_sweep() {
+  // A slice of the lanes per interval, so that no single scan pays for all dead entries at once.
   const auto rounds =
       static_cast<std::size_t>(std::max<std::int64_t>(1, shared_.config.sweep_interval / shared_.config.scan_interval));
-  for (auto& [lane, state] : lanes_) {
-    if (static_cast<std::size_t>(lane.shard) % rounds != interval_number % rounds) continue;
-    state.low = state.floor;
-    state.cursor = WallTime::min();
-    state.cursor_id = 0;
+  while (swept_ < intervals_) {
+    const std::size_t turn = ++swept_ % rounds;
+    for (auto& [lane, state] : lanes_) {
+      if (static_cast<std::size_t>(lane.shard) % rounds != turn) continue;
+      state.low = state.floor;
+      state.cursor = WallTime::min();
+      state.cursor_id = 0;
+    }
   }
 }
 

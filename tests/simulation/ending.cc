@@ -44,7 +44,7 @@ void Ending::live_on() {
   // Rows that landed behind a low-water mark wait for the sweep; all others for a scan. The rest is the time the work
   // itself takes.
   const EngineConfig& config = world_.config;
-  world_.checker.faults_ended(config.sweep_interval + 2 * config.scan_interval + 5s +
+  world_.checker.faults_ended(config.sweep_interval + 2 * world_.longest_scan_interval() + 5s +
                               (world_.is_shared ? kTakeover : 0s));
   const MonoTime give_up = world_.scheduler.now() + 5min;
   while (world_.databases.live() > 0 && world_.scheduler.now() < give_up && world_.is_sound()) {
@@ -89,19 +89,20 @@ void Ending::calm_down() {
   const auto& members = world_.databases.home().data.members;
   const auto map = members.map().version;
   world_.checker.calm_begins();
-  callers.probe(10, kOnTime, config.scan_interval);
+  callers.probe(10, kOnTime, world_.longest_scan_interval());
   for (int i = 0; i < 3; ++i)
     world_.scheduler.after(world_.up_to(4s), [&] {
-      callers.commit_late(world_.up_to(config.late_commit_margin / 2), config.scan_interval + kOnTime);
+      callers.commit_late(world_.up_to(config.late_commit_margin / 2), world_.longest_scan_interval() + kOnTime);
     });
   world_.scheduler.after(world_.up_to(4s), [&] {  // behind the low-water mark: the sweep finds it
     callers.commit_late(config.late_commit_margin + world_.up_to(5s),
-                        config.sweep_interval + 2 * config.scan_interval + kOnTime);
+                        config.sweep_interval + 2 * world_.longest_scan_interval() + kOnTime);
   });
   // And some after a lull, in which the wheel stood still.
   for (int i = 0; i < 5; ++i)
-    world_.scheduler.after(20s + i * 300ms,
-                           [&] { callers.commit_ahead(config.lookahead + config.scan_interval + kOnTime, kOnTime); });
+    world_.scheduler.after(20s + i * 300ms, [&] {
+      callers.commit_ahead(config.lookahead + world_.longest_scan_interval() + kOnTime, kOnTime);
+    });
   // To the end of the last lease too: a scan may have seen it while the job ran.
   world_.pass(28s + config.lookahead + 2s);
   if (!world_.is_sound()) return;
@@ -120,7 +121,7 @@ void Ending::lose_one_database() {
   world_.pass(world_.up_to(20ms));
   world_.trace.line(world_.scheduler.now(), lost.name() + " is away");
   lost.faults.set_down_until(world_.scheduler.now() + 16s);
-  world_.callers->probe(8, kOnTime, world_.config.scan_interval, lost.place);
+  world_.callers->probe(8, kOnTime, world_.longest_scan_interval(), lost.place);
   world_.pass(17s);
   world_.pass(world_.config.sweep_interval + 5s);
   if (!world_.is_sound()) return;
@@ -138,7 +139,7 @@ void Ending::cut_one_off() {
   if (!world_.is_shared || world_.nodes.size() == 1) return;
   world_.any_node().cut_off(0, world_.scheduler.now() + 16s);
   world_.pass(kTakeover);
-  world_.callers->probe(8, kOnTime, world_.config.scan_interval);
+  world_.callers->probe(8, kOnTime, world_.longest_scan_interval());
   world_.pass(20s);
   settle();
   check_owners("after a node was cut off");
@@ -157,7 +158,7 @@ void Ending::cut_one_off_elsewhere() {
   for (const Shard shard : node.shards())
     if (world_.databases.place_of(shard) == place)
       world_.checker.fail("owner", node.name() + " has shard " + std::to_string(shard) + ", which it does not reach");
-  world_.callers->probe(8, kOnTime, world_.config.scan_interval);
+  world_.callers->probe(8, kOnTime, world_.longest_scan_interval());
   world_.pass(35s);
   settle();
   check_owners("after a node did not reach a database");

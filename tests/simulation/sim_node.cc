@@ -81,7 +81,8 @@ struct SimNode::Cluster {
                      return scanned;
                    },
                    [&node](MonoTime until) { node.parts_.front().engine->trust_until(until); },
-                   [this] { return owner.used_map(); }}),
+                   [this] { return owner.used_map(); },
+                   [&node](bool is_alone) { node.parts_.front().engine->set_alone(is_alone); }}),
         owner(config, owner_store, view, node,
               {[&node](const std::vector<Shard>& mine, const ShardMap& map) { node.take_shards(mine, map); },
                [this] { heartbeat.request(); }}) {}
@@ -154,6 +155,7 @@ void SimNode::start_engine(Part& part) {
   for (Stage* stage : part.engine->stages())
     wakers.push_back(loops_.emplace_back(std::make_unique<Loop>(*this, &part, *stage)).get());
   part.engine->set_wakers(wakers);
+  part.engine->set_listening(world_.hears_notifications);
   std::vector<Shard> all;
   for (Shard shard = 0; shard < world_.databases.shards(); ++shard)
     if (world_.databases.place_of(shard) == part.database.place) all.push_back(shard);

@@ -25,6 +25,7 @@ struct SimContext {
   Trace& trace;
   SimDatabases& databases;
   Checker& checker;
+  bool hears_notifications = false;
 };
 
 // How a node comes by its shards: by the shard map, or it believes that it owns them all.

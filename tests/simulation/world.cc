@@ -38,6 +38,7 @@ void World::draw_config() {
   config.window_page = 2 + random.below(12);
   config.overdue_page = 2 + random.below(8);
   config.many_rows = 1 + random.below(20);
+  context.hears_notifications = chance(0.5);
   config.claim_batch = 1 + random.below(10);
   config.crowd = 1 + random.below(6);
   config.finish_batch = 1 + random.below(10);

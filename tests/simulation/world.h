@@ -23,6 +23,8 @@ class World {
   SimDatabase& any_database() { return databases.at(static_cast<Place>(random.below(databases.size()))); }
   SimNode& any_node() { return *nodes[random.below(nodes.size())]; }
   void pass(Duration time) { scheduler.run_until(scheduler.now() + time); }
+  // Within which every lane is scanned: a lone node that hears notifications rests.
+  Duration longest_scan_interval() const { return (context.hears_notifications ? 2 : 1) * config.scan_interval; }
   bool is_sound() const { return checker.failures().empty(); }
   // Tells everybody what the types are now.
   void publish_types();

@@ -130,6 +130,33 @@ TEST_F(Cluster, TheFirstNodeOwnsEverythingAtOnce) {
   EXPECT_EQ(node(1).owned.size(), 60U);
 }
 
+TEST_F(Cluster, ALoneNodeTellsOfItselfHalfAsOftenUntilAnotherComes) {
+  const auto beats_in_ten_seconds = [&] {
+    int beats = 0;
+    for (int i = 0; i < 100; ++i) {
+      const MonoTime before = node(1).trusted_until;
+      pass(100ms);
+      beats += node(1).trusted_until != before;
+    }
+    return beats;
+  };
+  add(1).step(clock.time);
+  EXPECT_EQ(beats_in_ten_seconds(), 5);
+  EXPECT_GT(node(1).trusted_until, clock.time);
+  std::vector<Place> places(kShards, 0);
+  places[7] = 3;
+  database.members.place(places);
+  pass(3s);
+  EXPECT_EQ(beats_in_ten_seconds(), 10) << "it also tells which databases it reaches";
+  database.members.place(std::vector<Place>(kShards, 0));
+  pass(3s);
+  EXPECT_EQ(beats_in_ten_seconds(), 5);
+  add(2);
+  pass(8s);
+  EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}}));
+  EXPECT_EQ(beats_in_ten_seconds(), 10);
+}
+
 TEST_F(Cluster, NodesThatStayGetTheirPartAndEachScansWhatTheMapSays) {
   add(1), add(2), add(3);
   step();

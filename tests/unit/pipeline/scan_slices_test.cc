@@ -1,4 +1,5 @@
-// Where much is read, it is read in slices: no scan takes long, and no lane waits for longer.
+// How scans are spread over time. Where much is read, it is read in slices: no scan takes long, and no lane waits for
+// longer. Where nobody else works and nothing is found, scans are rare.
 #include <map>
 #include <set>
 
@@ -40,6 +41,37 @@ TEST_F(ScannerTest, ManyRowsAreReadInSlicesAndNoLaneLaterThanAnInterval) {
   EXPECT_GE(scans_of_so_many_lanes[8], 80);
   EXPECT_EQ(scans_of_so_many_lanes.size(), 2U);
   EXPECT_EQ(seen, inserted);
+}
+
+TEST_F(ScannerTest, ALoneNodeThatHearsNotificationsScansHalfAsOftenWhileItFindsNothing) {
+  shards.clear();
+  for (Shard shard = 0; shard < 20; ++shard) shards.push_back(shard);
+  config.sweep_interval = 10s;
+  scan_until_it_rests();
+  const auto next_scan_comes_after = [&] {
+    scan();  // as the state was before
+    const MonoTime last = now;
+    scan();
+    return now - last - round_trip;
+  };
+  EXPECT_EQ(next_scan_comes_after(), 1s);
+  shared().is_alone = true;
+  EXPECT_EQ(next_scan_comes_after(), 1s) << "it may miss a notification";
+  shared().is_listening = true;
+  EXPECT_EQ(next_scan_comes_after(), 2s);
+  std::map<Shard, int> swept;
+  for (int i = 0; i < 5; ++i) {
+    scan();
+    for (const ScanRange& range : asked_overdue())
+      if (range.after == WallTime::min()) ++swept[range.lane.shard];
+  }
+  EXPECT_EQ(swept.size(), 20U) << "sweeps come as often as ever";
+  insert(db_now() + 5s);
+  EXPECT_EQ(next_scan_comes_after(), 1s);
+  table.clear();
+  EXPECT_EQ(next_scan_comes_after(), 2s);
+  shared().is_alone = false;
+  EXPECT_EQ(next_scan_comes_after(), 1s);
 }
 
 }  // namespace
