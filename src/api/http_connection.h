@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -52,6 +53,8 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   std::vector<std::shared_ptr<HttpConnection>> all() const;  // a copy: closing changes the original
 
   boost::asio::io_context loop{1};
+  // It has nothing to do until its first connection comes.
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard{loop.get_executor()};
   boost::asio::steady_timer sweep_timer{loop};
   std::shared_ptr<HttpShared> shared;
   std::unordered_map<HttpConnection*, std::shared_ptr<HttpConnection>> connections;

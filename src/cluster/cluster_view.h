@@ -22,6 +22,8 @@ struct ClusterConfig {
   Duration retry_pause = std::chrono::milliseconds(200);
 
   Duration interval() const { return timeout / 5; }
+  // Without others to watch it. Less than the silence that anybody who comes grants one whom it never heard, and than
+  // its own trust; a connection that is lost is noticed by the listener, too, which asks for a beat.
   Duration interval_alone() const { return 2 * interval(); }
   // So long silent, and a node counts as dead; a beat and what it leads to take their time.
   Duration patience() const { return timeout - interval(); }
@@ -60,6 +62,10 @@ struct SeenMember {
   bool is_heard = false;            // its heartbeat was seen to change: before that it may have been dead for an hour
   std::map<Place, Reach> troubles;  // as Peer's
 };
+
+inline bool is_dead(const SeenMember& seen, const ClusterConfig& config) {
+  return seen.silent_for >= config.patience_with(seen.member.is_connected, seen.is_heard);
+}
 
 struct ClusterView {
   std::vector<SeenMember> members;  // by id, this node included

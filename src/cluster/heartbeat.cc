@@ -20,10 +20,10 @@ MonoTime Heartbeat::step(MonoTime now) {
   is_requested_ = false;
   const auto known = view_.get();
   const bool is_draining = is_draining_;
-  // Told once: every node hears it, this one too.
+  // That it comes and that it goes is told once: every node hears it, this one too.
   auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scanned(now),
                             known && !is_map_doubted_ ? known->map.version : -1, hooks_.used_map(),
-                            is_draining && !is_leave_told_});
+                            !known || (is_draining && !is_leave_told_)});
   if (!reply) {
     events_.failed(name(), reply.error());
     was_deaf_ = true;
@@ -42,10 +42,10 @@ MonoTime Heartbeat::step(MonoTime now) {
   const auto view = std::make_shared<const ClusterView>(take(*std::move(reply)));
   view_.set(view);
   hooks_.trusted_until(asked + config_.trust());
-  const bool is_alone = view->members.size() == 1;
-  if (hooks_.alone) hooks_.alone(is_alone);
-  // Nobody waits for the next one. Who comes says so when it gives itself shards. Of several databases the next one
-  // also tells which of them this node reaches.
+  const bool is_alone =
+      1 == std::ranges::count_if(view->members, [this](const SeenMember& member) { return !is_dead(member, config_); });
+  hooks_.alone(is_alone);
+  // Nobody waits for the next one, and who comes says so. Of several databases it tells which of them are reached, too.
   if (is_alone && !is_draining && view->map.is_all_at_home()) next_ = answered + config_.interval_alone();
   if (shard_owner_) shard_owner_->wake();
   return next_;

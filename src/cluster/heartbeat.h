@@ -20,7 +20,7 @@ class Heartbeat final : public Stage {
     std::function<std::vector<ScannedPlace>(MonoTime now)> scanned;  // of every database that this node was given
     std::function<void(MonoTime)> trusted_until;                     // the others leave this node its shards until then
     std::function<std::int64_t()> used_map;                          // version of the map that this node works with
-    std::function<void(bool)> alone = {};                            // whether there are no others
+    std::function<void(bool)> alone;                                 // whether there are no others
   };
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}

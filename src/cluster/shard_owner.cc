@@ -32,9 +32,9 @@ MonoTime ShardOwner::step(MonoTime) {
 
 std::vector<Peer> ShardOwner::peers(const ClusterView& view) const {
   std::vector<Peer> peers;
-  for (const auto& [member, silent_for, steady_for, is_heard, troubles] : view.members) {
-    if (member.is_draining) continue;
-    if (silent_for >= config_.patience_with(member.is_connected, is_heard)) continue;
+  for (const SeenMember& seen : view.members) {
+    const auto& [member, silent_for, steady_for, is_heard, troubles] = seen;
+    if (member.is_draining || is_dead(seen, config_)) continue;
     const Standing standing = !is_heard || silent_for >= config_.hesitation() ? Standing::keeps
                               : steady_for < config_.timeout                  ? Standing::newcomer
                                                                               : Standing::shares;

@@ -10,7 +10,7 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kListen = std::chrono::milliseconds(2500);
+constexpr Duration kListen = std::chrono::seconds(5);
 constexpr Duration kListenAgain = std::chrono::milliseconds(500);
 
 }  // namespace

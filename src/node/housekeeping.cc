@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/random.h"
 #include "base/thread_guard.h"
 #include "postgres/pg_maintenance.h"
 #include "postgres/pg_type_store.h"
@@ -127,13 +128,12 @@ Status Housekeeping::slow_round() {
   if (auto done = maintenance.forget_dead_nodes(); !has_answered(done)) return done;
   const auto old = maintenance.old_history(config_.retain_days);
   if (!has_answered(old)) return old.error();
-  // One, and the next one later. What another node is about to detach is left to it.
-  for (const PgMaintenance::OldDay& day : *old) {
+  // Any one, and the next one later: several nodes seldom take the same, and one that somebody holds keeps no other.
+  if (!old->empty()) {
+    const PgMaintenance::OldDay& day = (*old)[Random(true_random()).below(old->size())];
     const auto is_dropped = maintenance.drop_history(day);
     if (!has_answered(is_dropped)) return is_dropped.error();
-    if (!*is_dropped) continue;
-    spdlog::info("retention: dropped {}", day.table);
-    break;
+    if (*is_dropped) spdlog::info("retention: dropped {}", day.table);
   }
   next_slow_round_ = clock_.now() + (old->size() > 1 ? Duration(kBetweenDrops) : Duration(kSlowRound));
   return Unit{};

@@ -1,6 +1,5 @@
 #include "node/outbox_relay.h"
 
-#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -52,7 +51,6 @@ class OutboxRelay::Intake {
 
   void start() {
     thread_ = std::thread([this] { or_abort("intake", [this] { run(); }); });
-    pthread_setname_np(thread_.native_handle(), "intake");
   }
   void stop() {
     {
@@ -153,7 +151,6 @@ class OutboxRelay::Outbox {
 
   void start() {
     thread_ = std::thread([this] { or_abort("outbox", [this] { run(); }); });
-    pthread_setname_np(thread_.native_handle(), "outbox");
   }
   void stop() {
     {

@@ -90,9 +90,12 @@ void Engine::set_shards(std::vector<Shard> owned) {
 
 void Engine::trust_until(MonoTime time) {
   shared_.trusted_until = time.time_since_epoch().count();
-  if (!shared_.was_cut_off.exchange(false)) return;
-  // Who had stopped goes on.
-  for (Waker* waker : wakers_) waker->wake();
+  // Who had stopped goes on, the scanner at once.
+  if (shared_.was_cut_off.exchange(false))
+    scanner_.request_scan();
+  else if (shared_.is_idle())
+    return;
+  wake_all();
 }
 
 void Engine::set_alone(bool is_alone) {
@@ -101,6 +104,12 @@ void Engine::set_alone(bool is_alone) {
 
 void Engine::set_listening(bool is_listening) {
   if (shared_.is_listening.exchange(is_listening) && !is_listening) scan_soon();
+}
+
+// What a stage waits for may change without a word, such as the database's clock: with jobs in memory each looks again
+// when the cluster and the types are heard of.
+void Engine::wake_all() {
+  for (Waker* waker : wakers_) waker->wake();
 }
 
 void Engine::scan_soon() {
@@ -112,15 +121,16 @@ void Engine::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
   const auto before = shared_.catalog.get();
   const bool is_same = std::ranges::equal(before->types, catalog->types,
                                           [](const auto& one, const auto& other) { return *one == *other; });
-  if (is_same) return;  // it is read again every few seconds
+  if (is_same && shared_.is_idle()) return;  // it is read again every few seconds
   shared_.catalog.set(std::move(catalog));
-  for (Waker* waker : wakers_) waker->wake();
+  if (!is_same) scanner_.request_scan();  // a type may have resumed
+  wake_all();
 }
 
 void Engine::begin_drain() {
   shared_.is_draining = true;
   send_consumers_home();
-  for (Waker* waker : wakers_) waker->wake();
+  wake_all();
 }
 
 }  // namespace tocsin

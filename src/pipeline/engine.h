@@ -62,8 +62,8 @@ class Engine {
   }
   // Scanning and claiming end then, unless a later time is told before. Thread: any.
   void trust_until(MonoTime time);
-  // Whether no other node works here, and whether notifications are heard. While both hold nothing comes unseen, and a
-  // node that has nothing to do scans half as often. Thread: any.
+  // Whether no other node works here, and whether notifications are heard. While both hold next to nothing comes
+  // unseen, and a node that has nothing to do scans half as often. Thread: any.
   void set_alone(bool is_alone);
   void set_listening(bool is_listening);
 
@@ -84,6 +84,7 @@ class Engine {
 
  private:
   void scan_soon();
+  void wake_all();
 
   EngineShared shared_;
   Scanner scanner_;

@@ -104,10 +104,10 @@ struct EngineShared {
   std::atomic<bool> is_draining{false};
   // Then this node has been silent for so long that others may scan its shards: it scans and claims no more.
   std::atomic<MonoTime::rep> trusted_until{MonoTime::max().time_since_epoch().count()};
-  std::atomic<bool> is_alone{false};             // no other node works here
-  std::atomic<bool> is_listening{false};         // notifications are heard
-  mutable std::atomic<bool> was_cut_off{false};  // somebody was told so
-  std::atomic<MonoTime::rep> scanned_at{0};      // when the last scan was answered; 0: none yet
+  std::atomic<bool> is_alone{false};         // no other node works here
+  std::atomic<bool> is_listening{false};     // notifications are heard
+  std::atomic<bool> was_cut_off{false};      // somebody was told so
+  std::atomic<MonoTime::rep> scanned_at{0};  // when the last scan was answered; 0: none yet
 
   std::optional<Duration> scan_age(MonoTime now) const {
     const auto at = scanned_at.load();
@@ -128,11 +128,17 @@ struct EngineShared {
   // limited how many there may be.
   void hand_over(TypeId type, const std::vector<std::pair<Lease, WallTime>>& leases);
   bool hint(const Candidate& job);  // as Engine::hint. Thread: any.
-  bool is_cut_off(MonoTime now) const {
-    const auto is_over = [&] { return now >= MonoTime(Duration(trusted_until.load())); };
-    if (!is_over()) return false;
+  bool is_cut_off(MonoTime now) const { return now >= MonoTime(Duration(trusted_until.load())); }
+  // The same for a stage that then sleeps until it is trusted again.
+  bool stops_cut_off(MonoTime now) {
+    if (!is_cut_off(now)) return false;
     was_cut_off = true;  // then a second look: who prolongs the trust meanwhile either is seen or wakes this stage
-    return is_over();
+    return is_cut_off(now);
+  }
+  // Nothing is in memory and nothing runs.
+  bool is_idle() const {
+    return known.size() == 0 && candidates.size() == 0 && due.size() == 0 && due.backlog_lanes() == 0 &&
+           gate.running() == 0;
   }
 };
 

@@ -33,18 +33,18 @@ MonoTime Scanner::step(MonoTime now) {
   if (shared_.is_draining) return kWhenWoken;
   if (is_scan_requested_.exchange(false)) {
     next_scan_ = now;
-    read_all_lanes();
+    begin_whole_cycle();
   }
   const bool is_continuation = has_more_ && now < next_scan_;
   if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return next_scan_;
 
   ranges_.clear();
   asked_.clear();
-  const bool is_cut_off = shared_.is_cut_off(now);
+  const bool is_cut_off = shared_.stops_cut_off(now);
   // Others may have scanned meanwhile: later everything is read from the beginning.
   if (is_cut_off) {
     lanes_.clear();
-    read_all_lanes();
+    begin_whole_cycle();
   }
   // Before the first answer the database's clock is unknown: ask for nothing but the time.
   const auto db_now = shared_.db_clock.at_least(now);
@@ -82,13 +82,17 @@ MonoTime Scanner::step(MonoTime now) {
 
   if (is_first) return now;  // the clock is known now: scan
   if (!is_continuation) {
-    next_scan_ = reply->answered + end_turn();
-    if (!is_cut_off) shared_.scanned_at = reply->answered.time_since_epoch().count();
+    const bool was_sliced = slices_ > 1;
+    const Duration pause = end_turn();
+    next_scan_ = reply->answered + pause;
+    // What the slices of a cycle take must not make it longer; but the database has half of the time for others.
+    if (was_sliced) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
+    if (!is_cut_off && slice_ == 0) shared_.scanned_at = reply->answered.time_since_epoch().count();
   }
   return has_more_ ? now : next_scan_;
 }
 
-void Scanner::read_all_lanes() {
+void Scanner::begin_whole_cycle() {
   slices_ = 1;
   slice_ = 0;
 }
@@ -96,14 +100,15 @@ void Scanner::read_all_lanes() {
 // Returns how long until the next. No lane waits longer than the interval: after a read of all lanes the first slice
 // follows a slice of the interval later, and so does a read of all lanes after the last slice.
 Duration Scanner::end_turn() {
-  constexpr std::size_t kRest = 2;  // intervals
+  constexpr std::size_t kRest = 2;  // intervals: what enters the window then still has half of the lookahead
   const std::size_t before = slices_;
   std::size_t intervals = 1;
   if (++slice_ == slices_) {
     const std::size_t rows = std::exchange(rows_, 0);
     slices_ = rows < shared_.config.many_rows ? 1 : kSlices;
     slice_ = 0;
-    if (rows == 0 && before == 1 && shared_.is_alone && shared_.is_listening) intervals = kRest;
+    const bool finds_nothing = rows == 0 && before == 1 && shared_.is_idle() && !is_sweep_requested_;
+    if (finds_nothing && shared_.is_alone && shared_.is_listening) intervals = kRest;
     intervals_ += intervals;
   }
   return shared_.config.scan_interval * static_cast<Duration::rep>(intervals) /
@@ -127,7 +132,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
     if (sweep_all) {  // the clock, or the database itself, may be another
       marks_.clear();
       settled_ = WallTime::min();
-      read_all_lanes();
+      begin_whole_cycle();
     }
     std::erase_if(lanes_, [&](const auto& entry) {
       const Lane& lane = entry.first;
@@ -141,12 +146,12 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
     const bool has_room = shared_.known.room(type->type_id) > 0;
-    std::size_t position = 0;
     for (const Shard shard : reads_every_shard_of(*type, now) ? *all_shards : *shards) {
-      const bool has_turn = !is_continuation && position++ % slices_ == slice_;
       const Lane lane{shard, type->type_id};
       auto [it, is_new] = lanes_.try_emplace(lane);
       LaneState& state = it->second;
+      if (is_new) state.slice = last_slice_++ % kSlices;
+      const bool has_turn = !is_continuation && state.slice % slices_ == slice_;
       // What is overdue belongs to the other read.
       if (is_new || state.cursor < db_now) {
         state.cursor = db_now;
@@ -193,7 +198,7 @@ void Scanner::plan_overdue(const BizType& type, const Lane& lane, const LaneStat
 }
 
 void Scanner::plan_sweep() {
-  // A slice of the lanes per interval, so that no single scan pays for all dead entries at once.
+  // Some of the lanes per interval, so that no single scan pays for all dead entries at once.
   const auto rounds =
       static_cast<std::size_t>(std::max<std::int64_t>(1, shared_.config.sweep_interval / shared_.config.scan_interval));
   while (swept_ < intervals_) {

@@ -11,8 +11,8 @@
 // because jobs are never due before they are written and no transaction that old still writes (the idea of a snapshot's
 // xmin). A lane whose overdue page is full of strangers becomes a backlog: it is claimed straight from the table,
 // without memory. A quiet lane, where the last scan found nothing, is read in one piece: an idle node pays half.
-// A node that is alone, hears notifications and finds nothing scans every second interval: nobody else takes in jobs
-// whose notification might be lost.
+// A node that is alone, hears notifications, has nothing in hand and finds nothing scans every second interval: nobody
+// else takes in jobs whose notification might be lost.
 // Where much is read, a slice of the lanes is read at a time, so that no scan takes long: each lane once per interval
 // as ever.
 // Of types that drop or slow down what is late, the overdue read begins where that ends, so that it does not hide what
@@ -54,6 +54,7 @@ class Scanner final : public Stage {
     WallTime floor = WallTime::min();  // overdue: no live row before it, ever
     bool is_page_full = false;         // window: more rows wait right behind the cursor
     bool is_quiet = false;             // both were read last time, and empty
+    std::size_t slice = 0;
   };
   struct Asked {
     Lane lane;
@@ -69,7 +70,7 @@ class Scanner final : public Stage {
   // Consumers come to one node for the jobs of every shard; the claim decides between nodes that read the same.
   bool reads_every_shard_of(const BizType& type, MonoTime now) const;
   void plan_sweep();
-  void read_all_lanes();
+  void begin_whole_cycle();
   Duration end_turn();
   void mark(const ScanReply& reply);
   void take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
@@ -95,13 +96,14 @@ class Scanner final : public Stage {
   std::vector<Candidate> found_;
   std::vector<JobId> expired_;
   MonoTime next_scan_{};
-  static constexpr std::size_t kSlices = 4;
-  std::size_t slices_ = 1;        // in which the lanes are read in this cycle
-  std::size_t slice_ = 0;         // whose turn it is
-  std::size_t rows_ = 0;          // read in this cycle
-  std::size_t intervals_ = 0;     // that have passed
-  std::size_t swept_ = 0;         // up to this one
-  std::uint64_t connection_ = 0;  // of the last reply
+  static constexpr std::size_t kSlices = 4;  // of 64 shards at 2,000 jobs/s each takes a few ms
+  std::size_t last_slice_ = 0;               // that a lane was given
+  std::size_t slices_ = 1;                   // in which the lanes are read in this cycle
+  std::size_t slice_ = 0;                    // whose turn it is
+  std::size_t rows_ = 0;                     // read in this cycle
+  std::size_t intervals_ = 0;                // that have passed
+  std::size_t swept_ = 0;                    // up to this one
+  std::uint64_t connection_ = 0;             // of the last reply
   bool has_more_ = false;
   std::atomic<bool> is_sweep_requested_{false};
   std::atomic<bool> is_scan_requested_{false};

@@ -81,7 +81,8 @@ Result<Heard> PgListener::wait(Duration timeout) {
     }
     // What came with an answer is not on the socket any more.
     if (connection_->get_notifs() == 0) {
-      wait_for_more(timeout);
+      const auto until_asked = std::chrono::ceil<Duration>(asked_ + kAskEvery - std::chrono::steady_clock::now());
+      wait_for_more(std::clamp(until_asked, Duration(0), timeout));
       connection_->get_notifs();
     }
     // libpqxx reconnects without a word; what was sent meanwhile is lost.

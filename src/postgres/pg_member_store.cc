@@ -10,7 +10,7 @@ namespace {
 // Members and map are of one snapshot: a map that is newer than the members would look wrong to this node, and be
 // "corrected". Its own row is not in that snapshot, so it comes from RETURNING. Whether a session is still there is
 // asked by pid and start, for pids are used again; a start that may not be seen says nothing. A beat need not survive a
-// crash of the database: the next one is a second away, and it does not wait for the disk.
+// crash of the database: the next one is a second or two away, and it does not wait for the disk.
 std::string beat_statement() {
   return R"(
 WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now, set_config('synchronous_commit', 'off', true)),

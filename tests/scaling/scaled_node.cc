@@ -91,7 +91,8 @@ ScaledNode::ScaledNode(ScaledWorld& world, NodeId id)
       Heartbeat::Hooks{[this](MonoTime now) {
                          return std::vector{ScannedPlace{0, engine_->shared().scan_age(now)}};
                        },
-                       [this](MonoTime until) { engine_->trust_until(until); }, [this] { return owner_->used_map(); }});
+                       [this](MonoTime until) { engine_->trust_until(until); }, [this] { return owner_->used_map(); },
+                       [this](bool is_alone) { engine_->set_alone(is_alone); }});
   owner_ = std::make_unique<ShardOwner>(
       cluster, *owner_store_, view_, *this,
       ShardOwner::Hooks{[this](const std::vector<Shard>& shards, const ShardMap&) { engine_->set_shards(shards); },

@@ -63,6 +63,7 @@ class SimNode final : public EventSink {
   void cut_off(Place place, MonoTime until) { parts_[static_cast<std::size_t>(place)].wire.cut_until(until); }
 
   bool is_up() const { return keeper_ != nullptr; }
+  bool reaches_home() const { return is_up() && !parts_.front().wire.is_cut(); }
   bool is_draining() const { return is_up() && parts_.front().engine->shared().is_draining; }
   std::vector<Shard> shards() const;  // that it scans, in order
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);

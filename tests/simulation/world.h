@@ -24,7 +24,10 @@ class World {
   SimNode& any_node() { return *nodes[random.below(nodes.size())]; }
   void pass(Duration time) { scheduler.run_until(scheduler.now() + time); }
   // Within which every lane is scanned: a lone node that hears notifications rests.
-  Duration longest_scan_interval() const { return (context.hears_notifications ? 2 : 1) * config.scan_interval; }
+  Duration longest_scan_interval() const {
+    const auto members = std::ranges::count_if(nodes, [](const auto& node) { return node->reaches_home(); });
+    return (context.hears_notifications && members == 1 ? 2 : 1) * config.scan_interval;
+  }
   bool is_sound() const { return checker.failures().empty(); }
   // Tells everybody what the types are now.
   void publish_types();

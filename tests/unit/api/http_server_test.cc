@@ -31,6 +31,17 @@ TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
   EXPECT_TRUE(c.response().ends_with("GET /3 "));
 }
 
+TEST_F(HttpServerTest, EveryThreadServesItsConnectionsAlsoAfterItHadNone) {
+  start([](HttpServerConfig& config) { config.threads = 2; });
+  for (int i = 0; i < 3; ++i) {
+    RawClient one = client(), other = client();
+    for (RawClient* each : {&one, &other}) {
+      each->send(kGet);
+      EXPECT_EQ(each->status(), 200);
+    }
+  }
+}
+
 TEST_F(HttpServerTest, ReadsRequestsThatComeByteByByte) {
   start();
   RawClient c = client();

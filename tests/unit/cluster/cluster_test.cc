@@ -50,7 +50,7 @@ struct TestNode final : Waker {
         store(database, &clock, &line),
         heartbeat(config, store, view, events,
                   {[this](MonoTime now) { return scanned(now); }, [this](MonoTime until) { trusted_until = until; },
-                   [this] { return owner.used_map(); }}),
+                   [this] { return owner.used_map(); }, [this](bool alone) { is_alone = alone; }}),
         owner(config, store, view, events,
               {[this](const std::vector<Shard>& shards, const ShardMap& map) { owned = shards, places = map.places; },
                [this] { heartbeat.request(); }}) {
@@ -81,7 +81,7 @@ struct TestNode final : Waker {
   Quiet events;
   Heartbeat heartbeat;
   ShardOwner owner;
-  bool is_woken = false;
+  bool is_woken = false, is_alone = false;
   std::vector<Shard> owned;
   std::vector<Place> places;
   MonoTime trusted_until{};
@@ -142,6 +142,7 @@ TEST_F(Cluster, ALoneNodeTellsOfItselfHalfAsOftenUntilAnotherComes) {
   };
   add(1).step(clock.time);
   EXPECT_EQ(beats_in_ten_seconds(), 5);
+  EXPECT_TRUE(node(1).is_alone);
   EXPECT_GT(node(1).trusted_until, clock.time);
   std::vector<Place> places(kShards, 0);
   places[7] = 3;
@@ -155,6 +156,10 @@ TEST_F(Cluster, ALoneNodeTellsOfItselfHalfAsOftenUntilAnotherComes) {
   pass(8s);
   EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}}));
   EXPECT_EQ(beats_in_ten_seconds(), 10);
+  EXPECT_FALSE(node(1).is_alone);
+  kill(2);
+  pass(3s);
+  EXPECT_EQ(beats_in_ten_seconds(), 5) << "the row of the dead one is still there";
 }
 
 TEST_F(Cluster, NodesThatStayGetTheirPartAndEachScansWhatTheMapSays) {

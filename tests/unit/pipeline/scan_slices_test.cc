@@ -66,9 +66,12 @@ TEST_F(ScannerTest, ALoneNodeThatHearsNotificationsScansHalfAsOftenWhileItFindsN
       if (range.after == WallTime::min()) ++swept[range.lane.shard];
   }
   EXPECT_EQ(swept.size(), 20U) << "sweeps come as often as ever";
-  insert(db_now() + 5s);
+  const JobId job = insert(db_now() + 5s);
   EXPECT_EQ(next_scan_comes_after(), 1s);
   table.clear();
+  EXPECT_EQ(next_scan_comes_after(), 1s) << "it still has a job in memory";
+  shared().known.remove(job);
+  EXPECT_EQ(found(), std::vector<JobId>{job});
   EXPECT_EQ(next_scan_comes_after(), 2s);
   shared().is_alone = false;
   EXPECT_EQ(next_scan_comes_after(), 1s);

@@ -1,0 +1,80 @@
+// Who is woken when an engine hears of its cluster and its types: an idle node sleeps.
+#include "pipeline/engine.h"
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+struct CountingWaker final : Waker {
+  void wake() override { ++wakes; }
+  int wakes = 0;
+};
+
+class EngineWakes : public testing::Test {
+ protected:
+  EngineWakes() {
+    std::vector<Waker*> pointers;
+    for (CountingWaker& each : wakers) pointers.push_back(&each);
+    engine.set_wakers(pointers);
+    engine.set_catalog(catalog_with(100));
+    take_wakes();
+  }
+  static std::shared_ptr<const TypeCatalog> catalog_with(std::size_t room) {
+    BizType type = biz_type(1);
+    type.room = room;
+    return std::make_shared<const TypeCatalog>(std::vector{type});
+  }
+  // By stage, since the last time.
+  std::vector<int> take_wakes() {
+    std::vector<int> wakes;
+    for (CountingWaker& each : wakers) wakes.push_back(std::exchange(each.wakes, 0));
+    return wakes;
+  }
+  static constexpr std::size_t kScanner = 0, kClaimer = 3;
+
+  ScriptedStore store;
+  EventLog events;
+  Engine engine{EngineConfig{}, {0}, {store, {&store}, store, store}, [](const BizType&) { return nullptr; },
+                events,         1};
+  std::vector<CountingWaker> wakers{7};
+  const std::vector<int> none = std::vector<int>(7, 0), all = std::vector<int>(7, 1);
+};
+
+TEST_F(EngineWakes, TrustWakesWhoWasCutOff) {
+  engine.trust_until(MonoTime(1s));
+  EXPECT_EQ(take_wakes(), none);
+  EXPECT_EQ(engine.stages()[kClaimer]->step(MonoTime(2s)), kWhenWoken);
+  engine.trust_until(MonoTime(4s));
+  EXPECT_EQ(take_wakes(), all);
+  engine.trust_until(MonoTime(5s));
+  EXPECT_EQ(take_wakes(), none);
+}
+
+TEST_F(EngineWakes, WithJobsInMemoryStagesLookAgainNowAndThen) {
+  ASSERT_TRUE(engine.hint({make_job_id(1, 0), 1, kStart}));
+  take_wakes();
+  engine.trust_until(MonoTime(1s));
+  EXPECT_EQ(take_wakes(), all);
+  engine.set_catalog(catalog_with(100));
+  EXPECT_EQ(take_wakes(), all);
+}
+
+TEST_F(EngineWakes, TypesWakeWhenTheyChange) {
+  engine.set_catalog(catalog_with(100));
+  EXPECT_EQ(take_wakes(), none);
+  engine.set_catalog(catalog_with(99));
+  EXPECT_EQ(take_wakes(), all);
+}
+
+TEST_F(EngineWakes, TheScanComesAtOnceWhenAnotherNodeComesOrNotificationsAreNotHeardAnyMore) {
+  engine.set_alone(true);
+  engine.set_listening(true);
+  EXPECT_EQ(take_wakes(), none);
+  engine.set_alone(false);
+  EXPECT_EQ(take_wakes()[kScanner], 1);
+  engine.set_listening(false);
+  EXPECT_EQ(take_wakes()[kScanner], 1);
+}
+
+}  // namespace
+}  // namespace tocsin
