@@ -19,7 +19,7 @@ void require_all(std::size_t fired, std::size_t jobs) {
 }  // namespace
 
 std::vector<std::string> retain(const std::string& days) {
-  return {"--retain", "done=" + days + "d,cancelled=" + days + "d,dead=" + days + "d"};
+  return {"--retain", "done=" + days + "d,cancelled=" + kAllDays + "d,dead=" + kAllDays + "d"};
 }
 
 std::vector<double> fire_over(Subject& subject, std::size_t n, Duration spread, std::uint64_t seed, Duration lead) {

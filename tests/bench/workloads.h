@@ -11,7 +11,7 @@ namespace tocsin::bench {
 
 inline constexpr auto kFar = std::chrono::hours(24);  // never due within the run
 
-// Options of a node that keeps history for so many days.
+// Options of a node that keeps done jobs for so many days, and the others for ever.
 std::vector<std::string> retain(const std::string& days);
 inline constexpr const char* kAllDays = "3650";
 
