@@ -57,7 +57,7 @@ struct Beat {
   std::vector<ScannedPlace> scanned;
   std::int64_t known_map = -1;  // version of the map that the node has; -1: none
   std::int64_t used_map = -1;   // version of the map that all of the node works with; -1: none
-  bool wakes_others = false;    // this node's state has changed
+  bool wakes_others = false;    // this node comes, or its state has changed
 };
 
 struct BeatReply {

@@ -104,10 +104,10 @@ struct EngineShared {
   std::atomic<bool> is_draining{false};
   // Then this node has been silent for so long that others may scan its shards: it scans and claims no more.
   std::atomic<MonoTime::rep> trusted_until{MonoTime::max().time_since_epoch().count()};
+  std::atomic<bool> was_cut_off{false};      // a stage sleeps because of that
   std::atomic<bool> is_alone{false};         // no other node works here
   std::atomic<bool> is_listening{false};     // notifications are heard
-  std::atomic<bool> was_cut_off{false};      // somebody was told so
-  std::atomic<MonoTime::rep> scanned_at{0};  // when the last scan was answered; 0: none yet
+  std::atomic<MonoTime::rep> scanned_at{0};  // when all its shards had been scanned last; 0: not yet
 
   std::optional<Duration> scan_age(MonoTime now) const {
     const auto at = scanned_at.load();

@@ -54,7 +54,7 @@ class Scanner final : public Stage {
     WallTime floor = WallTime::min();  // overdue: no live row before it, ever
     bool is_page_full = false;         // window: more rows wait right behind the cursor
     bool is_quiet = false;             // both were read last time, and empty
-    std::size_t slice = 0;
+    std::size_t slice = 0;             // in whose turn it is read
   };
   struct Asked {
     Lane lane;
@@ -85,7 +85,7 @@ class Scanner final : public Stage {
     WallTime began;
     std::int64_t next_writer;
   };
-  static constexpr std::size_t kMostMarks = 4096;  // over an hour of scans
+  static constexpr std::size_t kMostMarks = 4096;  // an hour of scans, a quarter of it while they come in slices
 
   std::map<Lane, LaneState> lanes_;
   std::deque<WriterMark> marks_;

@@ -3,7 +3,6 @@
 // type.
 #pragma once
 
-#include <optional>
 #include <pqxx/pqxx>
 #include <string>
 #include <string_view>
@@ -24,14 +23,6 @@ class BinaryArray {
   void add(WallTime value);
   void add_text(std::string_view value);
   void add_null();
-  template <class T>
-  void add(const std::optional<T>& value) {
-    if (value) {
-      add(*value);
-    } else {
-      add_null();
-    }
-  }
 
   pqxx::binarystring parameter() const;
 

@@ -24,8 +24,8 @@ void add_text_or_null(Array& array, const std::string& text) {
   }
 }
 
-template <class Array>
-void add_or_null(Array& array, bool is_given, std::int64_t value) {
+template <class Array, class T>
+void add_or_null(Array& array, bool is_given, T value) {
   if (is_given) {
     array.add(value);
   } else {
@@ -92,7 +92,7 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
     ids.add(ids_[i]);
     shards.add(shard_of(ids_[i]));
     types.add(job.type_id);
-    at.add(job.when.at);
+    add_or_null(at, job.when.at.has_value(), job.when.at.value_or(WallTime()));
     add_or_null(in, job.when.in.has_value(), job.when.in.value_or(Duration(0)).count());
     max_attempts.add(job.max_attempts);
     biz_ids.add_text(job.biz_id);
