@@ -43,8 +43,8 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   explicit HttpLoop(std::shared_ptr<HttpShared> s) : shared(std::move(s)) {}
 
   // Deadlines are checked by a sweep, not by a timer each: most are never reached, and arming one costs more than the
-  // request.
-  void sweep_later();  // and again, as long as there are connections
+  // request. The next sweep is when the first of them ends, and not all the time.
+  void sweep_at(SteadyTime deadline);
   void add(const std::shared_ptr<HttpConnection>& connection);
   void forget(HttpConnection* connection);
   void drain();  // idle connections close now, others after their answer
@@ -56,10 +56,10 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   // It has nothing to do until its first connection comes.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard{loop.get_executor()};
   boost::asio::steady_timer sweep_timer{loop};
+  SteadyTime next_sweep = SteadyTime::max();
   std::shared_ptr<HttpShared> shared;
   std::unordered_map<HttpConnection*, std::shared_ptr<HttpConnection>> connections;
   bool is_draining = false;
-  bool is_sweeping = false;
 };
 
 // Thread: its loop's.
@@ -70,6 +70,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start() { next_request(); }
   void refuse(const Problem& problem);  // instead of start()
   void check_deadline(SteadyTime now);
+  SteadyTime deadline() const { return deadline_; }
   std::optional<SteadyTime> idle_until() const;  // between two requests: the deadline for the next
   void close_if_idle();
   void close();

@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kRefusedConnections = 128;  // that are told so; beyond them the socket is just closed
 constexpr milliseconds kAcceptPause(100);         // when the process has no file descriptors left
 
+// How late a deadline may be noticed.
 milliseconds sweep_interval(const HttpLimits& limits) {
   const milliseconds shortest = std::min({limits.header_time, limits.body_time, limits.idle_time, limits.reply_time,
                                           limits.write_time, limits.linger_time});
@@ -29,18 +30,19 @@ milliseconds sweep_interval(const HttpLimits& limits) {
 
 void HttpLoop::add(const std::shared_ptr<HttpConnection>& connection) {
   connections.emplace(connection.get(), connection);
-  if (!is_sweeping) sweep_later();
 }
 
-void HttpLoop::sweep_later() {
-  is_sweeping = true;
-  sweep_timer.expires_after(sweep_interval(shared->limits));
+void HttpLoop::sweep_at(SteadyTime deadline) {
+  const SteadyTime at = deadline + sweep_interval(shared->limits);  // those of a moment together
+  if (at >= next_sweep) return;
+  next_sweep = at;
+  sweep_timer.expires_at(at);
   sweep_timer.async_wait([this](error_code error) {
-    if (error) return;
+    if (error) return;  // an earlier one takes its place
+    next_sweep = SteadyTime::max();
     const SteadyTime now = std::chrono::steady_clock::now();
     for (const auto& connection : all()) connection->check_deadline(now);
-    is_sweeping = false;
-    if (!connections.empty()) sweep_later();
+    for (const auto& [raw, connection] : connections) sweep_at(std::max(raw->deadline(), now));
   });
 }
 

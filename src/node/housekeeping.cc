@@ -11,6 +11,7 @@ namespace tocsin {
 namespace {
 
 constexpr auto kRound = std::chrono::seconds(1);
+constexpr auto kQuietRound = std::chrono::seconds(3);
 constexpr auto kSlowRound = std::chrono::minutes(10);
 constexpr auto kSlowRetry = std::chrono::minutes(1);
 constexpr auto kSettled = std::chrono::seconds(10);  // a node that starts has other things to do than to tidy up
@@ -84,10 +85,11 @@ void Housekeeping::run() {
   int rounds = 0;
   std::unique_lock lock(mutex_);
   while (true) {
-    woken_.wait_for(lock, kRound, [this] { return is_stopping_ || is_reload_wanted_; });
+    const bool is_quiet = !is_folding_;
+    woken_.wait_for(lock, is_quiet ? kQuietRound : kRound, [this] { return is_stopping_ || is_reload_wanted_; });
     if (is_stopping_) return;
     // Without a word from the registry it is read every few seconds all the same: notifications can be lost.
-    const bool reload = std::exchange(is_reload_wanted_, false) || ++rounds % 3 == 0;
+    const bool reload = std::exchange(is_reload_wanted_, false) || is_quiet || ++rounds % 3 == 0;
     lock.unlock();
     Status done = is_check_due() ? prepare() : Unit{};
     if (done) done = round(reload);

@@ -22,6 +22,21 @@ void refuse_other_shards(int installed, std::optional<int> wanted) {
   }
 }
 
+// Hundreds of new objects are a reason for autovacuum to come just when the first jobs do. Done without a word where it
+// cannot be done: nothing depends on it.
+void tidy_catalog(Session& session) {
+  static_cast<void>(session.read<Unit>([](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    if (tx.exec1("SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()")[0]
+            .as<bool>()) {
+      tx.exec("SELECT pg_stat_force_next_flush()");  // or what the migration did is counted after this
+      tx.exec0(
+          "VACUUM (ANALYZE, SKIP_LOCKED) pg_attribute, pg_class, pg_constraint, pg_depend, pg_index, pg_proc, pg_type");
+    }
+    return Unit{};
+  }));
+}
+
 }  // namespace
 
 Result<int> migrate(Session& session, std::optional<int> shards,
@@ -29,7 +44,7 @@ Result<int> migrate(Session& session, std::optional<int> shards,
   if (shards && (*shards < 1 || *shards > kMaxShards)) {
     return Error{ErrorCode::invalid, "must be between 1 and " + std::to_string(kMaxShards), "shards"};
   }
-  return session.write<int>([&](pqxx::connection& connection) {
+  auto migrated = session.write<int>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
     tx.exec0("SET LOCAL statement_timeout = 0");
     tx.exec0("SET LOCAL lock_timeout = '60s'");
@@ -54,6 +69,8 @@ Result<int> migrate(Session& session, std::optional<int> shards,
     tx.commit();
     return applied;
   });
+  if (migrated && *migrated > 0) tidy_catalog(session);
+  return migrated;
 }
 
 Result<Installation> check_installation(Session& session, std::optional<int> expected_shards) {

@@ -51,6 +51,33 @@ TEST(Migrate, TwoAtTheSameTimeInstallOnce) {
   EXPECT_EQ(database.number("SELECT count(*) - count(DISTINCT version) FROM tocsin.migration"), 0);
 }
 
+TEST(Migrate, LeavesNothingInTheCatalogForAutovacuum) {
+  TestDatabase database(0);
+  const Ran done = migrate(database);
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_GT(database.number("SELECT reltuples FROM pg_class WHERE oid = 'pg_attribute'::regclass"), 0);
+  EXPECT_EQ(database.number("SELECT count(*) FROM pg_stat_sys_tables WHERE schemaname = 'pg_catalog' AND relname IN "
+                            "('pg_attribute', 'pg_class', 'pg_constraint', 'pg_depend', 'pg_index', 'pg_proc', "
+                            "'pg_type') AND n_mod_since_analyze > 50"),
+            0);
+}
+
+TEST(Migrate, NeedsNoMoreThanTheRightToCreate) {
+  TestDatabase database(0);
+  const auto name = database.query("SELECT current_database()")[0][0].as<std::string>();
+  const std::string role = "creator_of_" + name;
+  database.query("CREATE ROLE " + role + " LOGIN");
+  database.query("GRANT CREATE ON DATABASE " + name + " TO " + role);
+  std::string url = database.url();
+  url.replace(url.find("//") + 2, url.find('@') - url.find("//") - 2, role);
+  const Ran done = run_tocsin({"migrate", "--database", url});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(done.err, "") << "what it may not tidy up it leaves without a word";
+  database.query("DROP SCHEMA tocsin CASCADE");
+  database.query("DROP OWNED BY " + role);
+  database.query("DROP ROLE " + role);
+}
+
 // One row in every shard, through the parent: fails when a shard has no table.
 void fill_every_shard(TestDatabase& database, int shards) {
   database.query(
