@@ -43,7 +43,7 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   explicit HttpLoop(std::shared_ptr<HttpShared> s) : shared(std::move(s)) {}
 
   // Deadlines are checked by a sweep, not by a timer each: most are never reached, and arming one costs more than the
-  // request. The next sweep is when the first of them ends, and not all the time.
+  // request. The next sweep comes when the first of them has ended.
   void sweep_at(SteadyTime deadline);
   void add(const std::shared_ptr<HttpConnection>& connection);
   void forget(HttpConnection* connection);

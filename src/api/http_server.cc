@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kRefusedConnections = 128;  // that are told so; beyond them the socket is just closed
 constexpr milliseconds kAcceptPause(100);         // when the process has no file descriptors left
 
-// How late a deadline may be noticed.
+// How much later than it ends a deadline is noticed.
 milliseconds sweep_interval(const HttpLimits& limits) {
   const milliseconds shortest = std::min({limits.header_time, limits.body_time, limits.idle_time, limits.reply_time,
                                           limits.write_time, limits.linger_time});
@@ -38,11 +38,13 @@ void HttpLoop::sweep_at(SteadyTime deadline) {
   next_sweep = at;
   sweep_timer.expires_at(at);
   sweep_timer.async_wait([this](error_code error) {
-    if (error) return;  // an earlier one takes its place
+    if (error) return;  // an earlier one takes its place; one that was about to run is only one more
     next_sweep = SteadyTime::max();
     const SteadyTime now = std::chrono::steady_clock::now();
     for (const auto& connection : all()) connection->check_deadline(now);
-    for (const auto& [raw, connection] : connections) sweep_at(std::max(raw->deadline(), now));
+    SteadyTime first = SteadyTime::max();
+    for (const auto& [raw, connection] : connections) first = std::min(first, raw->deadline());
+    if (!connections.empty()) sweep_at(std::max(first, now));
   });
 }
 

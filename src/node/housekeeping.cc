@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "base/thread_guard.h"
 #include "postgres/pg_maintenance.h"
@@ -10,8 +12,9 @@
 namespace tocsin {
 namespace {
 
-constexpr auto kRound = std::chrono::seconds(1);
-constexpr auto kQuietRound = std::chrono::seconds(3);
+constexpr Duration kRound = std::chrono::seconds(1);
+// Without a word from the registry it is read all the same: notifications can be lost.
+constexpr Duration kReload = std::chrono::seconds(3);
 constexpr auto kSlowRound = std::chrono::minutes(10);
 constexpr auto kSlowRetry = std::chrono::minutes(1);
 constexpr auto kSettled = std::chrono::seconds(10);  // a node that starts has other things to do than to tidy up
@@ -82,14 +85,16 @@ void Housekeeping::stop() {
 }
 
 void Housekeeping::run() {
-  int rounds = 0;
+  MonoTime next_reload = clock_.now() + kReload;
   std::unique_lock lock(mutex_);
   while (true) {
-    const bool is_quiet = !is_folding_;
-    woken_.wait_for(lock, is_quiet ? kQuietRound : kRound, [this] { return is_stopping_ || is_reload_wanted_; });
+    const Duration until_reload = std::max(next_reload - clock_.now(), Duration(0));
+    const bool is_quiet = !is_folding_ && !is_check_wanted_;
+    woken_.wait_for(lock, is_quiet ? until_reload : std::min(kRound, until_reload),
+                    [this] { return is_stopping_ || is_reload_wanted_; });
     if (is_stopping_) return;
-    // Without a word from the registry it is read every few seconds all the same: notifications can be lost.
-    const bool reload = std::exchange(is_reload_wanted_, false) || is_quiet || ++rounds % 3 == 0;
+    const bool reload = std::exchange(is_reload_wanted_, false) || clock_.now() >= next_reload;
+    if (reload) next_reload = clock_.now() + kReload;
     lock.unlock();
     Status done = is_check_due() ? prepare() : Unit{};
     if (done) done = round(reload);

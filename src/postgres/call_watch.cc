@@ -10,7 +10,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::chrono::seconds kLook(1);
+constexpr std::chrono::milliseconds kLook(500);
 
 // One thread for all calls of the process, which starts with the first call. Neither it nor this ever ends: calls that
 // overran the stop of their threads may come back while the process exits.

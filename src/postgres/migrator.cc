@@ -22,16 +22,16 @@ void refuse_other_shards(int installed, std::optional<int> wanted) {
   }
 }
 
-// Hundreds of new objects are a reason for autovacuum to come just when the first jobs do. Done without a word where it
-// cannot be done: nothing depends on it.
-void tidy_catalog(Session& session) {
-  static_cast<void>(session.read<Unit>([](pqxx::connection& connection) {
+// Hundreds of new objects are a reason for autovacuum to come just when the first jobs do. Nothing depends on it: where
+// it cannot be done, it is left without a word.
+void analyze_catalog(Session& session) {
+  static_cast<void>(session.write<Unit>([](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     if (tx.exec1("SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()")[0]
             .as<bool>()) {
-      tx.exec("SELECT pg_stat_force_next_flush()");  // or what the migration did is counted after this
-      tx.exec0(
-          "VACUUM (ANALYZE, SKIP_LOCKED) pg_attribute, pg_class, pg_constraint, pg_depend, pg_index, pg_proc, pg_type");
+      // What the installation did must be counted before; behind a pooler it may be counted afterwards all the same.
+      tx.exec("SELECT pg_stat_force_next_flush()");
+      tx.exec0("ANALYZE (SKIP_LOCKED) pg_attribute, pg_class, pg_constraint, pg_depend, pg_index, pg_proc, pg_type");
     }
     return Unit{};
   }));
@@ -69,7 +69,8 @@ Result<int> migrate(Session& session, std::optional<int> shards,
     tx.commit();
     return applied;
   });
-  if (migrated && *migrated > 0) tidy_catalog(session);
+  const bool is_new = migrated && *migrated == static_cast<int>(migrations().size());
+  if (is_new) analyze_catalog(session);
   return migrated;
 }
 
