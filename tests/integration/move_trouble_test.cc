@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <optional>
+#include <regex>
 
 #include "integration/load.h"
 #include "integration/moves.h"
@@ -11,7 +12,12 @@
 namespace tocsin {
 namespace {
 
-bool says(const Process& mover, const std::string& words) { return mover.out().find(words) != std::string::npos; }
+bool says(const Process& mover, const std::string& pattern) {
+  return std::regex_search(mover.out(), std::regex(pattern));
+}
+
+// Between two looks of the mover a fast machine copies several tables.
+const std::string kSomeCopied = "copied [1-9]";
 
 void kill(Process& mover) {
   mover.signal(SIGKILL);
@@ -26,7 +32,7 @@ TEST(MoveTrouble, ARollbackEndsThoughACopyHasJustBegunToMakeItsSlot) {
   const Two two{server.url(), url_of(server.url(), "second")};
   two.install();
   const auto mover = two.begin({"1", "--to", "b"});
-  ASSERT_TRUE(eventually([&] { return says(*mover, "copied 0"); }));
+  ASSERT_TRUE(eventually([&] { return says(*mover, "copied "); }));
   auto writer = std::make_unique<Open>(two.a, "SELECT txid_current()");
   ASSERT_TRUE(eventually([&] {
     return !text_of(two.a,
@@ -79,7 +85,7 @@ TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackAndNothingIsLostOrDon
       writer = std::make_unique<Open>(source, "LOCK TABLE tocsin.job_live IN ROW EXCLUSIVE MODE");
     auto mover = two.begin({"1", "--to", to});
     if (step == "rolling back") {
-      EXPECT_TRUE(eventually([&] { return says(*mover, "copied 1"); }));
+      EXPECT_TRUE(eventually([&] { return says(*mover, kSomeCopied); }));
       kill(*mover);
       mover = two.begin({"1", "--abort"});
     }
@@ -88,8 +94,8 @@ TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackAndNothingIsLostOrDon
     kill(*mover);
   };
   const std::vector<std::pair<std::string, bool>> cases = {
-      {"from ", false},    {"copied 0", false}, {"copied 1", true}, {"switching", false},
-      {"switching", true}, {"switched", false}, {"deleted", false}, {"rolling back", true}};
+      {"from ", false},    {"copied ", false},  {kSomeCopied, true}, {"switching", false},
+      {"switching", true}, {"switched", false}, {"deleted", false},  {"rolling back", true}};
   for (const auto& [step, is_abort] : cases) {
     const std::string what = step + (is_abort ? ", rolled back" : ", resumed");
     const std::string to = at == "a" ? "b" : "a";
@@ -248,7 +254,7 @@ TEST(MoveTrouble, ADatabaseThatDiesMeanwhileDelaysItAndNothingElse) {
   for (const auto& [name, victim] :
        {std::pair<std::string, LogicalCluster*>("the source", &b), {"the source", &c}, {"home", &home}}) {
     const auto mover = command({"--to", is_at_b ? "c" : "b"});
-    ASSERT_TRUE(eventually([&, &victim = victim] { return says(*mover, "copied 1") || !mover->is_running(); }));
+    ASSERT_TRUE(eventually([&, &victim = victim] { return says(*mover, kSomeCopied) || !mover->is_running(); }));
     victim->crash();
     victim->start();
     EXPECT_EQ(mover->wait(std::chrono::seconds(180)), 0) << name << ": " << mover->out() << mover->err();
@@ -259,7 +265,7 @@ TEST(MoveTrouble, ADatabaseThatDiesMeanwhileDelaysItAndNothingElse) {
   LogicalCluster& source = is_at_b ? b : c;
   LogicalCluster& target = is_at_b ? c : b;
   const auto mover = command({"--to", is_at_b ? "c" : "b"});
-  ASSERT_TRUE(eventually([&] { return says(*mover, "copied 1") || !mover->is_running(); }));
+  ASSERT_TRUE(eventually([&] { return says(*mover, kSomeCopied) || !mover->is_running(); }));
   target.crash();
   kill(*mover);
   target.start();
@@ -297,7 +303,7 @@ TEST(MoveTrouble, AMoveThatHomeHasForgottenIsResumedOrRolledBackFromWhatTheOther
   create(node->rest(), "noop", key_of(1, 1), 3'600'000);
   for (const bool is_abort : {true, false}) {
     const auto mover = two.begin({"1", "--to", "b"});
-    ASSERT_TRUE(eventually([&] { return says(*mover, "copied 1"); })) << mover->err();
+    ASSERT_TRUE(eventually([&] { return says(*mover, kSomeCopied); })) << mover->err();
     kill(*mover);
     execute(two.a, "DELETE FROM tocsin.move");
     execute(two.b, "UPDATE tocsin.move SET driver = 5");
