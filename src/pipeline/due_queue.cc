@@ -79,6 +79,12 @@ std::size_t DueQueue::size() const {
   return size_;
 }
 
+std::size_t DueQueue::size(TypeId type) const {
+  std::lock_guard lock(mutex_);
+  const auto found = types_.find(type);
+  return found == types_.end() ? 0 : found->second.jobs.size();
+}
+
 std::size_t DueQueue::backlog_lanes() const {
   std::lock_guard lock(mutex_);
   return backlog_lanes_.size();

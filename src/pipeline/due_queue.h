@@ -89,6 +89,7 @@ class DueQueue {
 
   Waiting waiting(TypeId type) const;
   std::size_t size() const;  // single jobs
+  std::size_t size(TypeId type) const;
   std::size_t backlog_lanes() const;
 
  private:

@@ -35,8 +35,9 @@ MonoTime Scanner::step(MonoTime now) {
     next_scan_ = now;
     begin_whole_cycle();
   }
+  const MonoTime next_call = call_up_left_behind(now);
   const bool is_continuation = has_more_ && now < next_scan_;
-  if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return next_scan_;
+  if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return std::min(next_scan_, next_call);
 
   ranges_.clear();
   asked_.clear();
@@ -51,7 +52,7 @@ MonoTime Scanner::step(MonoTime now) {
   if (db_now && !is_cut_off) plan(now, *db_now, is_continuation);
   if (is_continuation && ranges_.empty()) {
     has_more_ = false;
-    return next_scan_;
+    return std::min(next_scan_, next_call);
   }
   auto reply = store_.scan(ranges_);
   if (!reply) {
@@ -81,6 +82,11 @@ MonoTime Scanner::step(MonoTime now) {
   for (JobId job : expired_) shared_.expired.try_push(std::move(job));
 
   if (is_first) return now;  // the clock is known now: scan
+  if (has_more_ && is_too_much_ && slices_ > 1) {
+    begin_whole_cycle();
+    next_scan_ = now;
+    return now;
+  }
   if (!is_continuation) {
     const bool was_sliced = slices_ > 1;
     const Duration pause = end_turn();
@@ -89,7 +95,7 @@ MonoTime Scanner::step(MonoTime now) {
     if (was_sliced) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
     if (!is_cut_off && slice_ == 0) shared_.scanned_at = reply->answered.time_since_epoch().count();
   }
-  return has_more_ ? now : next_scan_;
+  return has_more_ ? now : std::min(next_scan_, call_up_left_behind(reply->answered));
 }
 
 void Scanner::begin_whole_cycle() {
@@ -105,7 +111,8 @@ Duration Scanner::end_turn() {
   std::size_t intervals = 1;
   if (++slice_ == slices_) {
     const std::size_t rows = std::exchange(rows_, 0);
-    slices_ = rows < shared_.config.many_rows ? 1 : kSlices;
+    const bool is_whole = std::exchange(is_too_much_, false) || rows < shared_.config.many_rows;
+    slices_ = is_whole ? 1 : kSlices;
     slice_ = 0;
     const bool finds_nothing = rows == 0 && before == 1 && shared_.is_idle() && !is_sweep_requested_;
     if (finds_nothing && shared_.is_alone && shared_.is_listening) intervals = kRest;
@@ -113,6 +120,37 @@ Duration Scanner::end_turn() {
   }
   return shared_.config.scan_interval * static_cast<Duration::rep>(intervals) /
          static_cast<Duration::rep>(std::max(before, slices_));
+}
+
+void Scanner::leave_behind(LaneState& lane, WallTime from) {
+  lane.left_behind = std::min(lane.left_behind, from);
+  first_left_behind_ = std::min(first_left_behind_, from);
+}
+
+// Of the types of which memory has, by now, no more than a claim takes. Returns when to look again.
+MonoTime Scanner::call_up_left_behind(MonoTime now) {
+  constexpr Duration kPause = std::chrono::milliseconds(10);
+  constexpr Duration kHandOver = std::chrono::milliseconds(50);  // the wheel's, of what was due at the same instant
+  if (first_left_behind_ == WallTime::max()) return MonoTime::max();
+  const auto db_now = shared_.db_clock.at_least(now);
+  if (db_now && first_left_behind_ + kHandOver <= *db_now) {
+    for (const auto& type : shared_.catalog.get()->types)
+      if (shared_.due.size(type->type_id) <= shared_.config.claim_batch)
+        call_up_left_behind(*type, *db_now - kHandOver);
+    first_left_behind_ = WallTime::max();
+    for (const auto& [lane, state] : lanes_) first_left_behind_ = std::min(first_left_behind_, state.left_behind);
+    if (first_left_behind_ == WallTime::max()) return MonoTime::max();
+  }
+  return std::max(shared_.db_clock.when(first_left_behind_ + kHandOver), now + kPause);
+}
+
+void Scanner::call_up_left_behind(const BizType& type, WallTime db_now) {
+  for (auto& [lane, state] : lanes_) {
+    if (lane.type_id != type.type_id || state.left_behind > db_now) continue;
+    WallTime from = std::exchange(state.left_behind, WallTime::max()) - Duration(1);
+    if (type.catch_up_rate_per_s) from = std::max(from, db_now - shared_.config.lookahead);
+    shared_.due.push_backlog({lane, {from}, Pace::fresh});
+  }
 }
 
 bool Scanner::reads_every_shard_of(const BizType& type, MonoTime now) const {
@@ -146,12 +184,14 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
     const bool has_room = shared_.known.room(type->type_id) > 0;
+    is_too_much_ = is_too_much_ || !has_room;
     for (const Shard shard : reads_every_shard_of(*type, now) ? *all_shards : *shards) {
       const Lane lane{shard, type->type_id};
       auto [it, is_new] = lanes_.try_emplace(lane);
       LaneState& state = it->second;
       if (is_new) state.slice = last_slice_++ % kSlices;
       const bool has_turn = !is_continuation && state.slice % slices_ == slice_;
+      if (!has_room && std::exchange(state.is_page_full, false)) leave_behind(state, state.cursor);
       // What is overdue belongs to the other read.
       if (is_new || state.cursor < db_now) {
         state.cursor = db_now;
@@ -208,6 +248,7 @@ void Scanner::plan_sweep() {
       state.low = state.floor;
       state.cursor = WallTime::min();
       state.cursor_id = 0;
+      state.is_page_full = false;
     }
   }
 }
@@ -241,10 +282,14 @@ bool Scanner::enter(const Candidate& candidate) {
 
 void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
   lane.is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
+  if (range.after <= lane.left_behind) lane.left_behind = WallTime::max();
+  const std::size_t found_before = found_.size();
   for (const ScanReply::Row& row : rows) {
     // An exhausted row shows the end of its last lease, which has not come: the overdue read will see it then.
     if (!row.is_exhausted && !enter(row.candidate)) {
       lane.is_page_full = false;  // no room: go on from here in a later scan
+      is_too_much_ = true;
+      leave_behind(lane, row.candidate.fire_at);
       return;
     }
     lane.cursor = row.candidate.fire_at;
@@ -252,6 +297,8 @@ void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::ve
   }
   if (lane.is_page_full) {
     has_more_ = true;
+    // A sweep reads again what memory has.
+    if (found_.size() - found_before > rows.size() / 2) is_too_much_ = true;
   } else {
     lane.cursor = range.before;
     lane.cursor_id = 0;
@@ -309,7 +356,10 @@ void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::v
       is_backlog = true;
     }
   }
-  if (is_backlog) shared_.due.push_backlog({range.lane, {std::max(range.after, lane.low)}, Pace::fresh});
+  if (!is_backlog) return;
+  shared_.due.push_backlog({range.lane, {std::max(range.after, lane.low)}, Pace::fresh});
+  // No lane gets ahead of the others.
+  if (const BizType* type = shared_.catalog.get()->find(range.lane.type_id)) call_up_left_behind(*type, planned_at_);
 }
 
 void Scanner::take_both(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,

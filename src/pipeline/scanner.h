@@ -14,7 +14,9 @@
 // A node that is alone, hears notifications, has nothing in hand and finds nothing scans every second interval: nobody
 // else takes in jobs whose notification might be lost.
 // Where much is read, a slice of the lanes is read at a time, so that no scan takes long: each lane once per interval
-// as ever.
+// as ever. Not where there is more than memory, or one read, has room for: all lanes get their part of it then.
+// Rows that found no room become backlog as soon as they are due and memory has run out of their type, those of all
+// lanes at once: none waits for the next scan, and none gets ahead.
 // Of types that drop or slow down what is late, the overdue read begins where that ends, so that it does not hide what
 // is to run at once; of what lies before, a look at the oldest tells whether there is any, and its lane goes to the
 // lease reaper or to the backlog, at the catch-up pace.
@@ -50,11 +52,12 @@ class Scanner final : public Stage {
   struct LaneState {
     WallTime cursor{};  // window: (cursor, cursor_id) was read last
     JobId cursor_id = 0;
-    WallTime low = WallTime::min();    // overdue: no live row before it, but for late commits
-    WallTime floor = WallTime::min();  // overdue: no live row before it, ever
-    bool is_page_full = false;         // window: more rows wait right behind the cursor
-    bool is_quiet = false;             // both were read last time, and empty
-    std::size_t slice = 0;             // in whose turn it is read
+    WallTime low = WallTime::min();          // overdue: no live row before it, but for late commits
+    WallTime floor = WallTime::min();        // overdue: no live row before it, ever
+    bool is_page_full = false;               // window: more rows wait right behind the cursor
+    bool is_quiet = false;                   // both were read last time, and empty
+    std::size_t slice = 0;                   // in whose turn it is read
+    WallTime left_behind = WallTime::max();  // from then on rows found no room in memory
   };
   struct Asked {
     Lane lane;
@@ -72,6 +75,9 @@ class Scanner final : public Stage {
   void plan_sweep();
   void begin_whole_cycle();
   Duration end_turn();
+  void leave_behind(LaneState& lane, WallTime from);
+  MonoTime call_up_left_behind(MonoTime now);
+  void call_up_left_behind(const BizType& type, WallTime db_now);
   void mark(const ScanReply& reply);
   void take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
   void take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
@@ -105,6 +111,8 @@ class Scanner final : public Stage {
   std::size_t swept_ = 0;                    // up to this one
   std::uint64_t connection_ = 0;             // of the last reply
   bool has_more_ = false;
+  bool is_too_much_ = false;                      // in this cycle there was more than memory, or one read, has room for
+  WallTime first_left_behind_ = WallTime::max();  // of all lanes, or before it
   std::atomic<bool> is_sweep_requested_{false};
   std::atomic<bool> is_scan_requested_{false};
 };

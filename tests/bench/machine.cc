@@ -46,7 +46,8 @@ Machine describe_machine(const PostgresServer& server) {
   pqxx::nontransaction tx(connection);
   const auto setting = [&](const char* name) { return std::string(tx.exec1(std::string("SHOW ") + name)[0].c_str()); };
   std::string settings;
-  for (const char* name : {"shared_buffers", "max_wal_size", "fsync", "synchronous_commit", "wal_sync_method"})
+  for (const char* name :
+       {"shared_buffers", "max_wal_size", "min_wal_size", "fsync", "synchronous_commit", "wal_sync_method"})
     settings += std::string(settings.empty() ? "" : ", ") + name + " " + setting(name);
   const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   return {{"cpu", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)) + " x " + cpu_model()},

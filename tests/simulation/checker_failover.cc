@@ -60,7 +60,9 @@ void Checker::lose_job(const Record& record) {
 void Checker::go_back(Record& now, const Record& then) {
   const std::string name = "job " + std::to_string(now.row.job_id);
   const bool is_back = is_final(now.row.status) && !is_final(then.row.status);
-  if (is_back && now.is_cancel_acknowledged)
+  // Of a job, too, that was dropped, revived and then cancelled: it is only dropped again.
+  const bool is_cancel_lost = now.is_cancel_acknowledged && then.row.status != JobStatus::cancelled;
+  if (is_cancel_lost)
     lose(losses_.cancelled, "I3", "the cancel of " + name + " was acknowledged");
   else if (is_back)
     ++losses_.outcomes;
@@ -74,7 +76,7 @@ void Checker::go_back(Record& now, const Record& then) {
   now.token = then.token;
   now.life = then.life;
   now.is_hastened = then.is_hastened;
-  if (is_back) now.is_cancel_acknowledged = false;
+  if (is_cancel_lost) now.is_cancel_acknowledged = false;
 }
 
 void Checker::lose(std::int64_t& count, const char* promise, const std::string& what) {

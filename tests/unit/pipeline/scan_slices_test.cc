@@ -1,5 +1,6 @@
 // How scans are spread over time. Where much is read, it is read in slices: no scan takes long, and no lane waits for
-// longer. Where nobody else works and nothing is found, scans are rare.
+// longer. Where nobody else works and nothing is found, scans are rare. Where more is found than memory has room for,
+// all lanes get their part, and their rest is called up together.
 #include <map>
 #include <set>
 
@@ -41,6 +42,119 @@ TEST_F(ScannerTest, ManyRowsAreReadInSlicesAndNoLaneLaterThanAnInterval) {
   EXPECT_GE(scans_of_so_many_lanes[8], 80);
   EXPECT_EQ(scans_of_so_many_lanes.size(), 2U);
   EXPECT_EQ(seen, inserted);
+}
+
+// Of 75 % of 64 candidates: more than memory has room for are due at one instant, six seconds from the start.
+class ScannerInAStorm : public ScannerTest {
+ protected:
+  static constexpr int kLanes = 8, kEach = 16;
+
+  void SetUp() override {
+    ScannerTest::SetUp();
+    config.capacity = 64;
+    config.window_page = 4;
+    config.overdue_page = 4;
+    config.claim_batch = 8;
+    shards = {0, 1, 2, 3, 4, 5, 6, 7};
+    scanner();
+    for (const Shard shard : shards)
+      for (int i = 0; i < kEach; ++i) insert(kDue, 1, shard);
+    scan_until(kDue);
+    in_memory = shared().candidates.pop_some(1'000'000);
+    shared().due.push(in_memory);
+  }
+
+  // The claimers take so many of what memory has.
+  void fire(std::size_t n) {
+    const auto catalog = shared().catalog.get();
+    const DueBatch batch = shared().due.pop(n, {*catalog, db_now(), now, *shared().flow}, shared().gate);
+    for (const Candidate& job : batch.jobs)
+      std::erase_if(table, [&](const Row& row) { return row.candidate.job_id == job.job_id; });
+    shared().known.remove(batch.jobs);
+    shared().gate.release(1, batch.jobs.size());
+  }
+  std::vector<Shard> backlog() {
+    std::vector<Shard> lanes;
+    std::ranges::copy_if(shards, std::back_inserter(lanes), [&](Shard shard) {
+      return shared().due.has_backlog({shard, 1});
+    });
+    return lanes;
+  }
+
+  static constexpr WallTime kDue = kStart + 6s + 300ms;
+  std::vector<Candidate> in_memory;
+};
+
+TEST_F(ScannerInAStorm, EveryLaneGetsItsPartOfTheMemory) {
+  ASSERT_EQ(in_memory.size(), 48U);
+  std::map<Shard, int> held;
+  for (const Candidate& job : in_memory) ++held[job.lane().shard];
+  for (const Shard shard : shards) EXPECT_GE(held[shard], 4) << shard;
+}
+
+TEST_F(ScannerInAStorm, WhatFoundNoRoomIsCalledUpTogetherWhenMemoryHasRunOut) {
+  scan_until(kDue + 200ms);
+  EXPECT_EQ(backlog(), std::vector<Shard>{}) << "the claimers have enough to do";
+  fire(in_memory.size() - config.claim_batch - 1);
+  scan_until(db_now() + 20ms);
+  EXPECT_EQ(backlog(), std::vector<Shard>{}) << "still";
+  fire(1);
+  scan_until(db_now() + 20ms);
+  EXPECT_EQ(backlog(), shards);
+  EXPECT_LT(db_now(), kDue + 300ms) << "nobody waited for a scan";
+}
+
+TEST_F(ScannerInAStorm, WhatFoundNoRoomIsCalledUpTogetherWhenAScanSeesOneOfItsLanesOverdue) {
+  // Many of one lane are gone, so that a page of its overdue rows shows strangers.
+  std::vector<Candidate> gone;
+  std::ranges::copy_if(in_memory, std::back_inserter(gone), [](const auto& job) { return job.lane().shard == 5; });
+  for (const Candidate& job : gone)
+    std::erase_if(table, [&](const Row& row) { return row.candidate.job_id == job.job_id; });
+  shared().known.remove(gone);
+  scan_until(kDue + config.scan_interval);
+  EXPECT_EQ(backlog(), shards);
+}
+
+TEST_F(ScannerInAStorm, OfATypeThatCatchesUpOnlyWhatIsNotLateIsCalledUpAtItsOwnPace) {
+  BizType type = biz_type(1);
+  type.catch_up_rate_per_s = 1;
+  set_types({type});
+  now += config.lookahead + 1s;
+  fire(in_memory.size());
+  scan_until(db_now() + 1ms);
+  const auto catalog = shared().catalog.get();
+  const DueBatch batch = shared().due.pop(8, {*catalog, db_now(), now, *shared().flow}, shared().gate);
+  ASSERT_TRUE(batch.backlog);
+  EXPECT_GE(batch.backlog->span.from, kDue) << "what is due there is for the catch-up";
+}
+
+TEST_F(ScannerTest, ALaneWithMoreThanAPageEndsTheSlices) {
+  config.many_rows = 16;
+  config.window_page = 16;
+  shards = {0, 1, 2, 3, 4, 5, 6, 7};
+  const auto lanes_asked = [&] {
+    std::set<Shard> lanes;
+    for (const ScanRange& range : asked) lanes.insert(range.lane.shard);
+    return lanes.size();
+  };
+  const auto scan_and_insert = [&](int n) {
+    scan();
+    for (const Shard shard : shards)
+      for (int i = 0; i < n; ++i) insert(db_now() + config.lookahead + 1ms, 1, shard);
+  };
+  for (int i = 0; i < 3; ++i) scan_and_insert(2);
+  for (int i = 0; i < 12; ++i) {
+    scan_and_insert(2);
+    ASSERT_LE(lanes_asked(), 2U) << "although sweeps find more than a page that memory has: " << i;
+  }
+  scan_and_insert(20);
+  ASSERT_LE(lanes_asked(), 2U);
+  scan();
+  ASSERT_LE(lanes_asked(), 2U);
+  const MonoTime before = now;
+  scan();
+  EXPECT_EQ(lanes_asked(), shards.size());
+  EXPECT_EQ(now - before, round_trip) << "at once";
 }
 
 TEST_F(ScannerTest, ALoneNodeThatHearsNotificationsScansHalfAsOftenWhileItFindsNothing) {

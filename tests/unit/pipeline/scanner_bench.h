@@ -71,6 +71,11 @@ class ScannerTest : public StageBench {
     do scan();
     while (next_ <= now);
   }
+  // Steps whenever the scanner asks for it, until the database's clock shows that time.
+  void scan_until(WallTime time) {
+    while (next_ - now < time - db_now()) scan();
+    now += std::max(Duration(0), time - db_now());
+  }
   std::vector<JobId> found() {
     std::vector<JobId> ids;
     for (const Candidate& job : shared().candidates.pop_some(1'000'000)) ids.push_back(job.job_id);
