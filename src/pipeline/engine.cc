@@ -67,6 +67,7 @@ bool EngineShared::hint(const Candidate& job) {
   const auto types = catalog.get();
   const BizType* type = types->find(job.type_id);
   if (type && type->is_paused(job.fire_at)) return false;
+  if (job.fire_at.time_since_epoch().count() > sight) return false;
   // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
   if (known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
     events.count(Counter::refused);

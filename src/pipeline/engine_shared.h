@@ -104,9 +104,11 @@ struct EngineShared {
   std::atomic<bool> is_draining{false};
   // Then this node has been silent for so long that others may scan its shards: it scans and claims no more.
   std::atomic<MonoTime::rep> trusted_until{MonoTime::max().time_since_epoch().count()};
-  std::atomic<bool> was_cut_off{false};      // a stage sleeps because of that
-  std::atomic<bool> is_alone{false};         // no other node works here
-  std::atomic<bool> is_listening{false};     // notifications are heard
+  std::atomic<bool> was_cut_off{false};   // a stage sleeps because of that
+  std::atomic<bool> is_alone{false};      // no other node works here
+  std::atomic<bool> is_listening{false};  // notifications are heard
+  // What is due later needs no hint: no scan has looked so far ahead yet.
+  std::atomic<WallTime::rep> sight{WallTime::max().time_since_epoch().count()};
   std::atomic<MonoTime::rep> scanned_at{0};  // when all its shards had been scanned last; 0: not yet
 
   std::optional<Duration> scan_age(MonoTime now) const {

@@ -61,4 +61,8 @@ std::size_t KnownJobs::room(TypeId type) const {
   return room_locked(type);
 }
 
+double KnownJobs::fill(TypeId type) const {
+  return 1 - static_cast<double>(room(type)) / static_cast<double>(type_capacity_);
+}
+
 }  // namespace tocsin

@@ -30,6 +30,8 @@ class KnownJobs {
   std::size_t size() const;
   // How many more jobs of a type fit.
   std::size_t room(TypeId type) const;
+  // 0: nothing of what a type may hold is used, 1: all.
+  double fill(TypeId type) const;
   std::size_t capacity() const { return capacity_; }
 
  private:

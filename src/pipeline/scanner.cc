@@ -90,6 +90,7 @@ MonoTime Scanner::step(MonoTime now) {
   if (!is_continuation) {
     const bool was_sliced = slices_ > 1;
     const Duration pause = end_turn();
+    adapt_reach();
     next_scan_ = reply->answered + pause;
     // What the slices of a cycle take must not make it longer; but the database has half of the time for others.
     if (was_sliced) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
@@ -120,6 +121,34 @@ Duration Scanner::end_turn() {
   }
   return shared_.config.scan_interval * static_cast<Duration::rep>(intervals) /
          static_cast<Duration::rep>(std::max(before, slices_));
+}
+
+// Of all lanes at once: what lies behind the new end, and was read, is read again.
+void Scanner::adapt_reach() {
+  constexpr double kNearlyFull = 0.875, kHalf = 0.5;
+  constexpr Duration::rep kSteps = 32;  // back to the lookahead
+  const Duration lookahead = shared_.config.lookahead;
+  const Duration least = std::min(lookahead, shared_.config.scan_interval * 3 / 2);
+  double fill = 0;
+  for (const auto& type : shared_.catalog.get()->types) fill = std::max(fill, shared_.known.fill(type->type_id));
+  if (fill < kHalf) {
+    reach_ = std::min(lookahead, reach_ + lookahead / kSteps);
+  } else if (fill > kNearlyFull && reach_ > least) {
+    reach_ = std::max(least, reach_ / 2);
+    for (auto& [lane, state] : lanes_) {
+      if (state.cursor < planned_at_ + reach_) continue;
+      if (std::exchange(state.is_page_full, false)) leave_behind(state, state.cursor);
+      state.cursor = planned_at_ + reach_;
+      state.cursor_id = 0;
+    }
+    show_sight();
+  }
+}
+
+// Before the scan whose cursors end there: who was told of less has committed before it.
+void Scanner::show_sight() {
+  const WallTime end = reach_ < shared_.config.lookahead ? planned_at_ + reach_ : WallTime::max();
+  shared_.sight = end.time_since_epoch().count();
 }
 
 void Scanner::leave_behind(LaneState& lane, WallTime from) {
@@ -163,8 +192,9 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
   const auto all_shards = shared_.all_shards.get();
-  const WallTime horizon = db_now + shared_.config.lookahead;
   planned_at_ = db_now;
+  const WallTime horizon = planned_at_ + reach_;
+  show_sight();
   if (!is_continuation) {
     const bool sweep_all = is_sweep_requested_.exchange(false);
     if (sweep_all) {  // the clock, or the database itself, may be another
@@ -282,7 +312,7 @@ bool Scanner::enter(const Candidate& candidate) {
 
 void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
   lane.is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
-  if (range.after <= lane.left_behind) lane.left_behind = WallTime::max();
+  if (range.after <= lane.left_behind && lane.left_behind < range.before) lane.left_behind = WallTime::max();
   const std::size_t found_before = found_.size();
   for (const ScanReply::Row& row : rows) {
     // An exhausted row shows the end of its last lease, which has not come: the overdue read will see it then.

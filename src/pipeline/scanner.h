@@ -15,11 +15,12 @@
 // else takes in jobs whose notification might be lost.
 // Where much is read, a slice of the lanes is read at a time, so that no scan takes long: each lane once per interval
 // as ever. Not where there is more than memory, or one read, has room for: all lanes get their part of it then.
-// Rows that found no room become backlog as soon as they are due and memory has run out of their type, those of all
-// lanes at once: none waits for the next scan, and none gets ahead.
-// Of types that drop or slow down what is late, the overdue read begins where that ends, so that it does not hide what
-// is to run at once; of what lies before, a look at the oldest tells whether there is any, and its lane goes to the
-// lease reaper or to the backlog, at the catch-up pace.
+// While memory is nearly full, less of the time ahead is read, and hints of what is due later are not needed: what is
+// due next has room. Rows that found no room nevertheless become backlog as soon as they are due and memory has run out
+// of their type, those of all lanes at once: none waits for the next scan, and none gets ahead. Of types that drop or
+// slow down what is late, the overdue read begins where that ends, so that it does not hide what is to run at once; of
+// what lies before, a look at the oldest tells whether there is any, and its lane goes to the lease reaper or to the
+// backlog, at the catch-up pace.
 //
 // Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() and
 // request_scan() (any).
@@ -37,7 +38,7 @@ namespace tocsin {
 
 class Scanner final : public Stage {
  public:
-  Scanner(EngineShared& shared, JobStore& store) : shared_(shared), store_(store) {}
+  Scanner(EngineShared& shared, JobStore& store) : shared_(shared), store_(store), reach_(shared.config.lookahead) {}
 
   const char* name() const override { return "scanner"; }
   MonoTime step(MonoTime now) override;
@@ -75,6 +76,8 @@ class Scanner final : public Stage {
   void plan_sweep();
   void begin_whole_cycle();
   Duration end_turn();
+  void adapt_reach();
+  void show_sight();
   void leave_behind(LaneState& lane, WallTime from);
   MonoTime call_up_left_behind(MonoTime now);
   void call_up_left_behind(const BizType& type, WallTime db_now);
@@ -93,6 +96,7 @@ class Scanner final : public Stage {
   };
   static constexpr std::size_t kMostMarks = 4096;  // an hour of scans, a quarter of it while they come in slices
 
+  Duration reach_;  // how far ahead is read: the lookahead at most
   std::map<Lane, LaneState> lanes_;
   std::deque<WriterMark> marks_;
   WallTime settled_ = WallTime::min();  // whatever commits from now on is due then or later

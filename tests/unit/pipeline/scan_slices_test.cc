@@ -128,6 +128,70 @@ TEST_F(ScannerInAStorm, OfATypeThatCatchesUpOnlyWhatIsNotLateIsCalledUpAtItsOwnP
   EXPECT_GE(batch.backlog->span.from, kDue) << "what is due there is for the catch-up";
 }
 
+class ScannerThatLooksAhead : public ScannerTest {
+ protected:
+  void SetUp() override {
+    ScannerTest::SetUp();
+    config.capacity = 64;  // 48 of one type
+  }
+  // How far ahead the next scan looks, to ten milliseconds: what it knows of the time is a lower bound.
+  Duration reach() {
+    do scan();
+    while (asked_window().empty());
+    return (asked_window().front().before - asked_at + 5ms) / 10ms * 10ms;
+  }
+  void fire_all_due() {
+    std::erase_if(table, [&](const Row& row) {
+      const bool is_due = row.candidate.fire_at <= db_now();
+      if (is_due) shared().known.remove(row.candidate.job_id);
+      return is_due;
+    });
+  }
+};
+
+TEST_F(ScannerThatLooksAhead, LessFarWhileMemoryIsNearlyFullAndFurtherStepByStepAfterwards) {
+  EXPECT_EQ(reach(), config.lookahead);
+  for (int i = 0; i < 44; ++i) insert(db_now() + 4s);
+  EXPECT_EQ(reach(), config.lookahead);
+  EXPECT_EQ(found().size(), 44U);
+  EXPECT_EQ(reach(), config.lookahead / 2);
+  EXPECT_EQ(reach(), config.scan_interval * 3 / 2) << "no lane may be overtaken between two scans";
+  EXPECT_EQ(reach(), config.scan_interval * 3 / 2);
+  now += 5s;
+  fire_all_due();
+  Duration last = reach();
+  for (int i = 0; i < 40; ++i) {
+    const Duration next = reach();
+    EXPECT_LE(next, last + config.lookahead / 16);
+    EXPECT_GE(next, last);
+    last = next;
+  }
+  EXPECT_EQ(last, config.lookahead);
+}
+
+TEST_F(ScannerThatLooksAhead, WhatLiesBeyondIsLeftToTheScansAndFoundInTime) {
+  reach();
+  for (int i = 0; i < 44; ++i) insert(db_now() + 500ms);
+  reach();
+  found();
+  reach();  // it knows that memory is nearly full
+  // Behind the end of what was read before, beyond the end of what is read now: no hint is needed, the row is read yet.
+  const JobId later = insert(db_now() + 4s), soon = insert(db_now() + 300ms);
+  EXPECT_FALSE(shared().hint({later, 1, table[table.size() - 2].candidate.fire_at}));
+  EXPECT_TRUE(shared().hint({soon, 1, table.back().candidate.fire_at}));
+  const WallTime due = db_now() + 4s;
+  std::vector<JobId> all;
+  while (db_now() < due) {
+    scan();
+    fire_all_due();
+    for (const JobId job : found()) all.push_back(job);
+    if (std::ranges::count(all, later) == 1) break;
+  }
+  EXPECT_EQ(std::ranges::count(all, later), 1);
+  EXPECT_LT(db_now(), due);
+  EXPECT_EQ(std::ranges::count(all, soon), 1);
+}
+
 TEST_F(ScannerTest, ALaneWithMoreThanAPageEndsTheSlices) {
   config.many_rows = 16;
   config.window_page = 16;
