@@ -176,10 +176,10 @@ TEST_F(ScannerThatLooksAhead, WhatLiesBeyondIsLeftToTheScansAndFoundInTime) {
   found();
   reach();  // it knows that memory is nearly full
   // Behind the end of what was read before, beyond the end of what is read now: no hint is needed, the row is read yet.
-  const JobId later = insert(db_now() + 4s), soon = insert(db_now() + 300ms);
+  const JobId later = insert(db_now() + 3s), soon = insert(db_now() + 300ms);
   EXPECT_FALSE(shared().hint({later, 1, table[table.size() - 2].candidate.fire_at}));
   EXPECT_TRUE(shared().hint({soon, 1, table.back().candidate.fire_at}));
-  const WallTime due = db_now() + 4s;
+  const WallTime due = db_now() + 3s;
   std::vector<JobId> all;
   while (db_now() < due) {
     scan();
