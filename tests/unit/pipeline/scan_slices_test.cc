@@ -174,7 +174,7 @@ TEST_F(ScannerThatLooksAhead, WhatLiesBeyondIsLeftToTheScansAndFoundInTime) {
   for (int i = 0; i < 44; ++i) insert(db_now() + 500ms);
   reach();
   found();
-  reach();  // it knows that memory is nearly full
+  scan();  // it knows that memory is nearly full
   // Behind the end of what was read before, beyond the end of what is read now: no hint is needed, the row is read yet.
   const JobId later = insert(db_now() + 3s), soon = insert(db_now() + 300ms);
   EXPECT_FALSE(shared().hint({later, 1, table[table.size() - 2].candidate.fire_at}));
