@@ -51,6 +51,7 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   shared_.outcomes.set_consumer(wakers[wakers.size() - 2]);
   shared_.expired.set_consumer(wakers[wakers.size() - 1]);
   shared_.too_late.set_consumer(wakers[wakers.size() - 1]);
+  shared_.on_refusal = [this] { scan_soon(); };
 }
 
 void EngineShared::hand_over(TypeId type, const std::vector<std::pair<Lease, WallTime>>& leases) {
@@ -67,10 +68,15 @@ bool EngineShared::hint(const Candidate& job) {
   const auto types = catalog.get();
   const BizType* type = types->find(job.type_id);
   if (type && type->is_paused(job.fire_at)) return false;
-  if (job.fire_at.time_since_epoch().count() > sight) return false;
+  // What memory knows under another time must get an entry of its own: a scan that reads the row would pass it over.
+  if (job.fire_at.time_since_epoch().count() > sight && known.fill(job.type_id) >= KnownJobs::kHalf &&
+      !known.contains(job.job_id))
+    return false;
   // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
   if (known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
     events.count(Counter::refused);
+    const bool is_sight_short = sight < WallTime::max().time_since_epoch().count();
+    if (!has_refused.exchange(true) && !is_sight_short && on_refusal) on_refusal();
     return false;
   }
   Candidate copy = job;

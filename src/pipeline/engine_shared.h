@@ -107,8 +107,10 @@ struct EngineShared {
   std::atomic<bool> was_cut_off{false};   // a stage sleeps because of that
   std::atomic<bool> is_alone{false};      // no other node works here
   std::atomic<bool> is_listening{false};  // notifications are heard
-  // What is due later needs no hint: no scan has looked so far ahead yet.
+  // What is due later needs no hint while memory has little room: a scan that has not begun yet will read it.
   std::atomic<WallTime::rep> sight{WallTime::max().time_since_epoch().count()};
+  std::atomic<bool> has_refused{false};      // hints, since the scanner has looked
+  std::function<void()> on_refusal;          // of the first, while scans look as far ahead as ever
   std::atomic<MonoTime::rep> scanned_at{0};  // when all its shards had been scanned last; 0: not yet
 
   std::optional<Duration> scan_age(MonoTime now) const {

@@ -18,6 +18,9 @@ class KnownJobs {
   // A single type may hold at most this share of the capacity: the rest stays free for types that come later.
   static constexpr double kShareOfOneType = 0.75;
 
+  // Less than that of it in use: room enough for hints of what scans have not reached yet.
+  static constexpr double kHalf = 0.5;
+
   explicit KnownJobs(std::size_t capacity);
 
   // moved: known with a later time, such as the end of a lease that its holder gave back; it needs an entry for the

@@ -35,9 +35,9 @@ MonoTime Scanner::step(MonoTime now) {
     next_scan_ = now;
     begin_whole_cycle();
   }
-  const MonoTime next_call = call_up_left_behind(now);
   const bool is_continuation = has_more_ && now < next_scan_;
-  if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return std::min(next_scan_, next_call);
+  if (now < next_scan_ && !is_continuation && !is_sweep_requested_)
+    return std::min(next_scan_, call_up_left_behind(now));
 
   ranges_.clear();
   asked_.clear();
@@ -52,7 +52,7 @@ MonoTime Scanner::step(MonoTime now) {
   if (db_now && !is_cut_off) plan(now, *db_now, is_continuation);
   if (is_continuation && ranges_.empty()) {
     has_more_ = false;
-    return std::min(next_scan_, next_call);
+    return std::min(next_scan_, call_up_left_behind(now));
   }
   auto reply = store_.scan(ranges_);
   if (!reply) {
@@ -60,6 +60,7 @@ MonoTime Scanner::step(MonoTime now) {
     next_scan_ = now + shared_.config.retry_pause;
     has_more_ = false;
     request_sweep();
+    shared_.sight = WallTime::max().time_since_epoch().count();  // nobody knows when the next scan reads something
     return next_scan_;
   }
   const bool is_first = !db_now;
@@ -71,10 +72,12 @@ MonoTime Scanner::step(MonoTime now) {
   has_more_ = false;
   found_.clear();
   expired_.clear();
+  crowded_.clear();
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     take(asked_[i], ranges_[i], reply->rows[i], reply->db_now);
     rows_ += reply->rows[i].size();
   }
+  call_up(planned_at_, [&](TypeId type) { return crowded_.contains(type); });
   shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
   deal_by_lanes(found_);
   const std::size_t pushed = shared_.candidates.push_some(found_);
@@ -82,7 +85,7 @@ MonoTime Scanner::step(MonoTime now) {
   for (JobId job : expired_) shared_.expired.try_push(std::move(job));
 
   if (is_first) return now;  // the clock is known now: scan
-  if (has_more_ && is_too_much_ && slices_ > 1) {
+  if (has_more_ && is_crowded_ && slices_ > 1) {
     begin_whole_cycle();
     next_scan_ = now;
     return now;
@@ -112,10 +115,11 @@ Duration Scanner::end_turn() {
   std::size_t intervals = 1;
   if (++slice_ == slices_) {
     const std::size_t rows = std::exchange(rows_, 0);
-    const bool is_whole = std::exchange(is_too_much_, false) || rows < shared_.config.many_rows;
+    const bool is_whole = std::exchange(is_crowded_, false) || rows < shared_.config.many_rows;
     slices_ = is_whole ? 1 : kSlices;
     slice_ = 0;
-    const bool finds_nothing = rows == 0 && before == 1 && shared_.is_idle() && !is_sweep_requested_;
+    const bool finds_nothing =
+        rows == 0 && before == 1 && shared_.is_idle() && !is_sweep_requested_ && reach_ == shared_.config.lookahead;
     if (finds_nothing && shared_.is_alone && shared_.is_listening) intervals = kRest;
     intervals_ += intervals;
   }
@@ -123,18 +127,19 @@ Duration Scanner::end_turn() {
          static_cast<Duration::rep>(std::max(before, slices_));
 }
 
-// Of all lanes at once: what lies behind the new end, and was read, is read again.
+// No cursor lies beyond the new end: what lies behind it, and was read, is read again.
 void Scanner::adapt_reach() {
-  constexpr double kNearlyFull = 0.875, kHalf = 0.5;
-  constexpr Duration::rep kSteps = 32;  // back to the lookahead
+  constexpr double kNearlyFull = 0.875;
+  constexpr Duration::rep kStepsToRecover = 32;
   const Duration lookahead = shared_.config.lookahead;
   const Duration least = std::min(lookahead, shared_.config.scan_interval * 3 / 2);
+  const bool has_refused = shared_.has_refused.exchange(false);
   double fill = 0;
   for (const auto& type : shared_.catalog.get()->types) fill = std::max(fill, shared_.known.fill(type->type_id));
-  if (fill < kHalf) {
-    reach_ = std::min(lookahead, reach_ + lookahead / kSteps);
-  } else if (fill > kNearlyFull && reach_ > least) {
-    reach_ = std::max(least, reach_ / 2);
+  if (fill < KnownJobs::kHalf && !has_refused) {
+    reach_ = std::min(lookahead, reach_ + lookahead / kStepsToRecover);
+  } else if ((fill > kNearlyFull || has_refused) && reach_ > least) {
+    reach_ = least;
     for (auto& [lane, state] : lanes_) {
       if (state.cursor < planned_at_ + reach_) continue;
       if (std::exchange(state.is_page_full, false)) leave_behind(state, state.cursor);
@@ -145,10 +150,11 @@ void Scanner::adapt_reach() {
   }
 }
 
-// Before the scan whose cursors end there: who was told of less has committed before it.
+// No cursor lies beyond it, ever: it moves on before the scan that reads so far is sent. A little further, because the
+// hint of a retry names a time some milliseconds after its row's.
 void Scanner::show_sight() {
-  const WallTime end = reach_ < shared_.config.lookahead ? planned_at_ + reach_ : WallTime::max();
-  shared_.sight = end.time_since_epoch().count();
+  const WallTime end = planned_at_ + reach_ + shared_.config.scan_interval / 4;
+  shared_.sight = (reach_ < shared_.config.lookahead ? end : WallTime::max()).time_since_epoch().count();
 }
 
 void Scanner::leave_behind(LaneState& lane, WallTime from) {
@@ -160,25 +166,32 @@ void Scanner::leave_behind(LaneState& lane, WallTime from) {
 MonoTime Scanner::call_up_left_behind(MonoTime now) {
   constexpr Duration kPause = std::chrono::milliseconds(10);
   constexpr Duration kHandOver = std::chrono::milliseconds(50);  // the wheel's, of what was due at the same instant
-  if (first_left_behind_ == WallTime::max()) return MonoTime::max();
-  const auto db_now = shared_.db_clock.at_least(now);
-  if (db_now && first_left_behind_ + kHandOver <= *db_now) {
-    for (const auto& type : shared_.catalog.get()->types)
-      if (shared_.due.size(type->type_id) <= shared_.config.claim_batch)
-        call_up_left_behind(*type, *db_now - kHandOver);
-    first_left_behind_ = WallTime::max();
-    for (const auto& [lane, state] : lanes_) first_left_behind_ = std::min(first_left_behind_, state.left_behind);
-    if (first_left_behind_ == WallTime::max()) return MonoTime::max();
+  std::map<TypeId, bool> has_run_out;
+  if (const auto db_now = shared_.db_clock.at_least(now)) {
+    call_up(*db_now - kHandOver, [&](TypeId type) {
+      const auto [known, is_new] = has_run_out.try_emplace(type);
+      if (is_new) known->second = shared_.due.size(type) <= shared_.config.claim_batch;
+      return known->second;
+    });
   }
+  if (first_left_behind_ == WallTime::max()) return MonoTime::max();
   return std::max(shared_.db_clock.when(first_left_behind_ + kHandOver), now + kPause);
 }
 
-void Scanner::call_up_left_behind(const BizType& type, WallTime db_now) {
+// Of the types that are meant, the lanes whose rows are due by then become backlog, all of them: none gets ahead.
+void Scanner::call_up(WallTime due_by, const std::function<bool(TypeId)>& is_meant) {
+  if (first_left_behind_ > due_by) return;
+  const auto catalog = shared_.catalog.get();
+  first_left_behind_ = WallTime::max();
   for (auto& [lane, state] : lanes_) {
-    if (lane.type_id != type.type_id || state.left_behind > db_now) continue;
-    WallTime from = std::exchange(state.left_behind, WallTime::max()) - Duration(1);
-    if (type.catch_up_rate_per_s) from = std::max(from, db_now - shared_.config.lookahead);
-    shared_.due.push_backlog({lane, {from}, Pace::fresh});
+    if (state.left_behind <= due_by && is_meant(lane.type_id)) {
+      // Others that are overdue must not wait behind them.
+      WallTime from = std::min(state.low, std::exchange(state.left_behind, WallTime::max()) - Duration(1));
+      const BizType* type = catalog->find(lane.type_id);
+      if (type && type->catch_up_rate_per_s) from = std::max(from, due_by - shared_.config.lookahead);
+      shared_.due.push_backlog({lane, {from}, Pace::fresh});
+    }
+    first_left_behind_ = std::min(first_left_behind_, state.left_behind);
   }
 }
 
@@ -214,7 +227,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
     const bool has_room = shared_.known.room(type->type_id) > 0;
-    is_too_much_ = is_too_much_ || !has_room;
+    is_crowded_ = is_crowded_ || !has_room;
     for (const Shard shard : reads_every_shard_of(*type, now) ? *all_shards : *shards) {
       const Lane lane{shard, type->type_id};
       auto [it, is_new] = lanes_.try_emplace(lane);
@@ -275,10 +288,10 @@ void Scanner::plan_sweep() {
     const std::size_t turn = ++swept_ % rounds;
     for (auto& [lane, state] : lanes_) {
       if (static_cast<std::size_t>(lane.shard) % rounds != turn) continue;
+      if (std::exchange(state.is_page_full, false)) leave_behind(state, state.cursor);
       state.low = state.floor;
       state.cursor = WallTime::min();
       state.cursor_id = 0;
-      state.is_page_full = false;
     }
   }
 }
@@ -318,7 +331,7 @@ void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::ve
     // An exhausted row shows the end of its last lease, which has not come: the overdue read will see it then.
     if (!row.is_exhausted && !enter(row.candidate)) {
       lane.is_page_full = false;  // no room: go on from here in a later scan
-      is_too_much_ = true;
+      is_crowded_ = true;
       leave_behind(lane, row.candidate.fire_at);
       return;
     }
@@ -328,7 +341,7 @@ void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::ve
   if (lane.is_page_full) {
     has_more_ = true;
     // A sweep reads again what memory has.
-    if (found_.size() - found_before > rows.size() / 2) is_too_much_ = true;
+    if (found_.size() - found_before > rows.size() / 2) is_crowded_ = true;
   } else {
     lane.cursor = range.before;
     lane.cursor_id = 0;
@@ -388,8 +401,7 @@ void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::v
   }
   if (!is_backlog) return;
   shared_.due.push_backlog({range.lane, {std::max(range.after, lane.low)}, Pace::fresh});
-  // No lane gets ahead of the others.
-  if (const BizType* type = shared_.catalog.get()->find(range.lane.type_id)) call_up_left_behind(*type, planned_at_);
+  crowded_.insert(range.lane.type_id);
 }
 
 void Scanner::take_both(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,

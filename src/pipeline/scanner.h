@@ -1,7 +1,7 @@
 // Reads due-soon rows of the owned shards into memory; changes nothing.
 //
 // Two reads per lane and scan, both by (fire_at, job_id) range:
-//   window   (cursor, now + lookahead): what newly came into sight. Rows enter memory once; the cursor moves on.
+//   window   (cursor, now + reach): what newly came so near. Rows enter memory once; the cursor moves on.
 //   overdue  [low, now): what should have fired. Normally empty or known. It finds rows that the cursor had passed when
 //   they were
 //            committed, hints that were lost or refused, retries, ended leases: each at most one scan interval late.
@@ -28,7 +28,9 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/stage.h"
@@ -80,7 +82,7 @@ class Scanner final : public Stage {
   void show_sight();
   void leave_behind(LaneState& lane, WallTime from);
   MonoTime call_up_left_behind(MonoTime now);
-  void call_up_left_behind(const BizType& type, WallTime db_now);
+  void call_up(WallTime due_by, const std::function<bool(TypeId)>& is_meant);
   void mark(const ScanReply& reply);
   void take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
   void take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
@@ -105,6 +107,7 @@ class Scanner final : public Stage {
   std::vector<Asked> asked_;
   std::vector<Candidate> found_;
   std::vector<JobId> expired_;
+  std::set<TypeId> crowded_;  // a lane of them became backlog in this scan
   MonoTime next_scan_{};
   static constexpr std::size_t kSlices = 4;  // of 64 shards at 2,000 jobs/s each takes a few ms
   std::size_t last_slice_ = 0;               // that a lane was given
@@ -115,7 +118,7 @@ class Scanner final : public Stage {
   std::size_t swept_ = 0;                    // up to this one
   std::uint64_t connection_ = 0;             // of the last reply
   bool has_more_ = false;
-  bool is_too_much_ = false;                      // in this cycle there was more than memory, or one read, has room for
+  bool is_crowded_ = false;                       // in this cycle there was more than memory, or one read, has room for
   WallTime first_left_behind_ = WallTime::max();  // of all lanes, or before it
   std::atomic<bool> is_sweep_requested_{false};
   std::atomic<bool> is_scan_requested_{false};

@@ -46,7 +46,7 @@ PostgresServer::PostgresServer(const std::string& url, const std::string& root)
     url_ = url_of(output_of({script_, "start", folder_ + "/postgres"}, {{"TOCSIN_PG_OPTIONS", kServerOptions}}),
                   "postgres");
     lay_in_log_files(url_);
-  } catch (const Failure&) {
+  } catch (...) {
     remove_all();
     throw;
   }

@@ -44,11 +44,9 @@ TEST_F(ScannerTest, ManyRowsAreReadInSlicesAndNoLaneLaterThanAnInterval) {
   EXPECT_EQ(seen, inserted);
 }
 
-// Of 75 % of 64 candidates: more than memory has room for are due at one instant, six seconds from the start.
+// A type may have 48 jobs in memory, and 128 are due at one instant, 6.3 seconds from the start.
 class ScannerInAStorm : public ScannerTest {
  protected:
-  static constexpr int kLanes = 8, kEach = 16;
-
   void SetUp() override {
     ScannerTest::SetUp();
     config.capacity = 64;
@@ -58,7 +56,7 @@ class ScannerInAStorm : public ScannerTest {
     shards = {0, 1, 2, 3, 4, 5, 6, 7};
     scanner();
     for (const Shard shard : shards)
-      for (int i = 0; i < kEach; ++i) insert(kDue, 1, shard);
+      for (int i = 0; i < 16; ++i) insert(kDue, 1, shard);
     scan_until(kDue);
     in_memory = shared().candidates.pop_some(1'000'000);
     shared().due.push(in_memory);
@@ -115,6 +113,27 @@ TEST_F(ScannerInAStorm, WhatFoundNoRoomIsCalledUpTogetherWhenAScanSeesOneOfItsLa
   EXPECT_EQ(backlog(), shards);
 }
 
+TEST_F(ScannerInAStorm, WhatIsOverdueDoesNotWaitBehindWhatIsCalledUp) {
+  const WallTime older = kDue - 200ms;
+  insert(older, 1, 6);  // its hint found no room
+  fire(in_memory.size());
+  scan_until(db_now() + 60ms);
+  ASSERT_EQ(backlog(), shards);
+  const auto catalog = shared().catalog.get();
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const DueBatch batch = shared().due.pop(1, {*catalog, db_now(), now, *shared().flow}, shared().gate);
+    ASSERT_TRUE(batch.backlog);
+    EXPECT_LT(batch.backlog->span.from, older) << batch.backlog->lane.shard;
+  }
+}
+
+TEST_F(ScannerInAStorm, ATypeThatMemoryHasEnoughOfIsNotCalledUp) {
+  set_types({biz_type(1), biz_type(2)});
+  scan_until(kDue + config.scan_interval * 9 / 10);
+  EXPECT_EQ(backlog(), std::vector<Shard>{});
+  EXPECT_FALSE(shared().due.has_backlog({0, 2}));
+}
+
 TEST_F(ScannerInAStorm, OfATypeThatCatchesUpOnlyWhatIsNotLateIsCalledUpAtItsOwnPace) {
   BizType type = biz_type(1);
   type.catch_up_rate_per_s = 1;
@@ -136,8 +155,9 @@ class ScannerThatLooksAhead : public ScannerTest {
   }
   // How far ahead the next scan looks, to ten milliseconds: what it knows of the time is a lower bound.
   Duration reach() {
-    do scan();
-    while (asked_window().empty());
+    scan();
+    for (int i = 0; i < 20 && asked_window().empty(); ++i) scan();
+    if (asked_window().empty()) return Duration(0);
     return (asked_window().front().before - asked_at + 5ms) / 10ms * 10ms;
   }
   void fire_all_due() {
@@ -154,7 +174,6 @@ TEST_F(ScannerThatLooksAhead, LessFarWhileMemoryIsNearlyFullAndFurtherStepByStep
   for (int i = 0; i < 44; ++i) insert(db_now() + 4s);
   EXPECT_EQ(reach(), config.lookahead);
   EXPECT_EQ(found().size(), 44U);
-  EXPECT_EQ(reach(), config.lookahead / 2);
   EXPECT_EQ(reach(), config.scan_interval * 3 / 2) << "no lane may be overtaken between two scans";
   EXPECT_EQ(reach(), config.scan_interval * 3 / 2);
   now += 5s;
@@ -179,6 +198,7 @@ TEST_F(ScannerThatLooksAhead, WhatLiesBeyondIsLeftToTheScansAndFoundInTime) {
   const JobId later = insert(db_now() + 3s), soon = insert(db_now() + 300ms);
   EXPECT_FALSE(shared().hint({later, 1, table[table.size() - 2].candidate.fire_at}));
   EXPECT_TRUE(shared().hint({soon, 1, table.back().candidate.fire_at}));
+  EXPECT_TRUE(shared().hint({soon, 1, db_now() + 3s})) << "no scan gives another entry to what memory knows";
   const WallTime due = db_now() + 3s;
   std::vector<JobId> all;
   while (db_now() < due) {
@@ -189,7 +209,48 @@ TEST_F(ScannerThatLooksAhead, WhatLiesBeyondIsLeftToTheScansAndFoundInTime) {
   }
   EXPECT_EQ(std::ranges::count(all, later), 1);
   EXPECT_LT(db_now(), due);
-  EXPECT_EQ(std::ranges::count(all, soon), 1);
+  EXPECT_EQ(std::ranges::count(all, soon), 2) << "one entry for each time";
+}
+
+TEST_F(ScannerThatLooksAhead, LessFarFromTheFirstHintOnThatIsRefused) {
+  int calls = 0;
+  shared().on_refusal = [&] { ++calls; };
+  reach();
+  JobId id = 1'000'000;
+  for (int i = 0; i < 48; ++i) EXPECT_TRUE(shared().hint({++id, 1, db_now() + 2s}));
+  EXPECT_EQ(calls, 0);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(shared().hint({++id, 1, db_now() + 2s}));
+  EXPECT_EQ(calls, 1);
+  scan();
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(shared().hint({++id, 1, db_now() + 100ms}));
+  EXPECT_EQ(calls, 1) << "what is read cannot become less";
+}
+
+TEST_F(ScannerThatLooksAhead, NobodyKnowsHowFarAfterAFailedScan) {
+  reach();
+  for (int i = 0; i < 44; ++i) insert(db_now() + 500ms);
+  reach();
+  found();
+  const Candidate later{1'000'000, 1, db_now() + 4s};
+  EXPECT_FALSE(shared().hint(later));
+  fails = true;
+  scan();
+  EXPECT_TRUE(shared().hint(later));
+}
+
+TEST_F(ScannerThatLooksAhead, AndDoesNotRestForLongerThanItLooks) {
+  shared().is_alone = true;
+  shared().is_listening = true;
+  for (int i = 0; i < 44; ++i) insert(db_now() + 500ms);
+  reach();
+  shared().candidates.pop_some(1'000'000);
+  now += 600ms;
+  fire_all_due();
+  for (int i = 0; i < 5; ++i) {
+    const MonoTime before = now;
+    const Duration ahead = reach();
+    EXPECT_LT(now - before, ahead) << i;
+  }
 }
 
 TEST_F(ScannerTest, ALaneWithMoreThanAPageEndsTheSlices) {
