@@ -63,6 +63,7 @@ MonoTime Scanner::step(MonoTime now) {
     shared_.sight = WallTime::max().time_since_epoch().count();  // nobody knows when the next scan reads something
     return next_scan_;
   }
+  shared_.sight = end_of_sight();
   const bool is_first = !db_now;
   if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();
   // A standby that took over and lacks the last commits has rows again behind every mark.
@@ -77,7 +78,7 @@ MonoTime Scanner::step(MonoTime now) {
     take(asked_[i], ranges_[i], reply->rows[i], reply->db_now);
     rows_ += reply->rows[i].size();
   }
-  call_up(planned_at_, [&](TypeId type) { return crowded_.contains(type); });
+  if (!crowded_.empty()) call_up(planned_at_, [&](TypeId type) { return crowded_.contains(type); });
   shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
   deal_by_lanes(found_);
   const std::size_t pushed = shared_.candidates.push_some(found_);
@@ -92,8 +93,8 @@ MonoTime Scanner::step(MonoTime now) {
   }
   if (!is_continuation) {
     const bool was_sliced = slices_ > 1;
-    const Duration pause = end_turn();
     adapt_reach();
+    const Duration pause = end_turn();
     next_scan_ = reply->answered + pause;
     // What the slices of a cycle take must not make it longer; but the database has half of the time for others.
     if (was_sliced) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
@@ -146,15 +147,15 @@ void Scanner::adapt_reach() {
       state.cursor = planned_at_ + reach_;
       state.cursor_id = 0;
     }
-    show_sight();
+    shared_.sight = end_of_sight();
   }
 }
 
-// No cursor lies beyond it, ever: it moves on before the scan that reads so far is sent. A little further, because the
-// hint of a retry names a time some milliseconds after its row's.
-void Scanner::show_sight() {
+// No cursor lies beyond it, ever: it moves on before the scan that reads so far is sent, and back when one was
+// answered. A little further, because the hint of a retry names a time some milliseconds after its row's.
+WallTime::rep Scanner::end_of_sight() const {
   const WallTime end = planned_at_ + reach_ + shared_.config.scan_interval / 4;
-  shared_.sight = (reach_ < shared_.config.lookahead ? end : WallTime::max()).time_since_epoch().count();
+  return (reach_ < shared_.config.lookahead ? end : WallTime::max()).time_since_epoch().count();
 }
 
 void Scanner::leave_behind(LaneState& lane, WallTime from) {
@@ -207,7 +208,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   const auto all_shards = shared_.all_shards.get();
   planned_at_ = db_now;
   const WallTime horizon = planned_at_ + reach_;
-  show_sight();
+  shared_.sight = std::max(shared_.sight.load(), end_of_sight());
   if (!is_continuation) {
     const bool sweep_all = is_sweep_requested_.exchange(false);
     if (sweep_all) {  // the clock, or the database itself, may be another
@@ -235,6 +236,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
       if (is_new) state.slice = last_slice_++ % kSlices;
       const bool has_turn = !is_continuation && state.slice % slices_ == slice_;
       if (!has_room && std::exchange(state.is_page_full, false)) leave_behind(state, state.cursor);
+      if (state.left_behind <= db_now && shared_.due.has_backlog(lane)) state.left_behind = WallTime::max();
       // What is overdue belongs to the other read.
       if (is_new || state.cursor < db_now) {
         state.cursor = db_now;
@@ -399,7 +401,12 @@ void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::v
       is_backlog = true;
     }
   }
-  if (!is_backlog) return;
+  if (!is_backlog) {
+    const bool is_all_in_memory = !is_in_backlog && !is_page_full;
+    if (is_all_in_memory && range.after <= lane.left_behind && lane.left_behind < range.before)
+      lane.left_behind = WallTime::max();
+    return;
+  }
   shared_.due.push_backlog({range.lane, {std::max(range.after, lane.low)}, Pace::fresh});
   crowded_.insert(range.lane.type_id);
 }

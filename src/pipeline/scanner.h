@@ -79,7 +79,7 @@ class Scanner final : public Stage {
   void begin_whole_cycle();
   Duration end_turn();
   void adapt_reach();
-  void show_sight();
+  WallTime::rep end_of_sight() const;
   void leave_behind(LaneState& lane, WallTime from);
   MonoTime call_up_left_behind(MonoTime now);
   void call_up(WallTime due_by, const std::function<bool(TypeId)>& is_meant);
