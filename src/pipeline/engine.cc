@@ -69,14 +69,12 @@ bool EngineShared::hint(const Candidate& job) {
   const BizType* type = types->find(job.type_id);
   if (type && type->is_paused(job.fire_at)) return false;
   // What memory knows under another time must get an entry of its own: a scan that reads the row would pass it over.
-  if (job.fire_at.time_since_epoch().count() > sight && known.fill(job.type_id) >= KnownJobs::kHalf &&
-      !known.contains(job.job_id))
+  if (job.fire_at > sight.load() && known.fill(job.type_id) >= KnownJobs::kAmple && !known.contains(job.job_id))
     return false;
   // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
   if (known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
     events.count(Counter::refused);
-    const bool is_sight_short = sight < WallTime::max().time_since_epoch().count();
-    if (!has_refused.exchange(true) && !is_sight_short && on_refusal) on_refusal();
+    if (!has_refused.exchange(true) && sight.load() == WallTime::max() && on_refusal) on_refusal();
     return false;
   }
   Candidate copy = job;

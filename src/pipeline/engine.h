@@ -42,7 +42,8 @@ class Engine {
   void set_wakers(const std::vector<Waker*>& wakers);
 
   // A job of an owned shard that was created or moved and is due within the lookahead: spares it the wait for the next
-  // scan. False: no room, or too far; the scan will find it. Thread: any.
+  // scan. False: no room, or too far; the scan will find it. REQUIRES: that is committed, and the time is the row's.
+  // Thread: any.
   bool hint(const Candidate& job) { return shared_.hint(job); }
 
   // A consumer asks for jobs of a pull type. False: too many wait already. Thread: any.

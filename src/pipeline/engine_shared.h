@@ -46,7 +46,7 @@ struct EngineConfig {
   std::shared_ptr<FlowControl> flow;  // of the node, when it has several engines; null: one of its own
 };
 
-// Rows of a lane that came into sight too late to run.
+// Rows of a lane that were found too late to run.
 struct LateLane {
   Lane lane;
   WallTime before{};
@@ -108,7 +108,7 @@ struct EngineShared {
   std::atomic<bool> is_alone{false};      // no other node works here
   std::atomic<bool> is_listening{false};  // notifications are heard
   // What is due later needs no hint while memory has little room: a scan that has not begun yet will read it.
-  std::atomic<WallTime::rep> sight{WallTime::max().time_since_epoch().count()};
+  std::atomic<WallTime> sight{WallTime::max()};
   std::atomic<bool> has_refused{false};      // hints, since the scanner has looked
   std::function<void()> on_refusal;          // of the first, while scans look as far ahead as ever
   std::atomic<MonoTime::rep> scanned_at{0};  // when all its shards had been scanned last; 0: not yet

@@ -18,8 +18,8 @@ class KnownJobs {
   // A single type may hold at most this share of the capacity: the rest stays free for types that come later.
   static constexpr double kShareOfOneType = 0.75;
 
-  // Less than that of it in use: room enough for hints of what scans have not reached yet.
-  static constexpr double kHalf = 0.5;
+  // With less than that of it in use there is ample room: for all that is due within the lookahead, hints included.
+  static constexpr double kAmple = 0.5;
 
   explicit KnownJobs(std::size_t capacity);
 

@@ -60,7 +60,7 @@ MonoTime Scanner::step(MonoTime now) {
     next_scan_ = now + shared_.config.retry_pause;
     has_more_ = false;
     request_sweep();
-    shared_.sight = WallTime::max().time_since_epoch().count();  // nobody knows when the next scan reads something
+    shared_.sight = WallTime::max();  // nobody knows when the next scan reads something
     return next_scan_;
   }
   shared_.sight = end_of_sight();
@@ -73,12 +73,12 @@ MonoTime Scanner::step(MonoTime now) {
   has_more_ = false;
   found_.clear();
   expired_.clear();
-  crowded_.clear();
+  new_backlogs_.clear();
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     take(asked_[i], ranges_[i], reply->rows[i], reply->db_now);
     rows_ += reply->rows[i].size();
   }
-  if (!crowded_.empty()) call_up(planned_at_, [&](TypeId type) { return crowded_.contains(type); });
+  if (!new_backlogs_.empty()) call_up(planned_at_, [&](TypeId type) { return new_backlogs_.contains(type); });
   shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
   deal_by_lanes(found_);
   const std::size_t pushed = shared_.candidates.push_some(found_);
@@ -86,7 +86,7 @@ MonoTime Scanner::step(MonoTime now) {
   for (JobId job : expired_) shared_.expired.try_push(std::move(job));
 
   if (is_first) return now;  // the clock is known now: scan
-  if (has_more_ && is_crowded_ && slices_ > 1) {
+  if (has_more_ && is_overfull_ && slices_ > 1) {
     begin_whole_cycle();
     next_scan_ = now;
     return now;
@@ -116,7 +116,7 @@ Duration Scanner::end_turn() {
   std::size_t intervals = 1;
   if (++slice_ == slices_) {
     const std::size_t rows = std::exchange(rows_, 0);
-    const bool is_whole = std::exchange(is_crowded_, false) || rows < shared_.config.many_rows;
+    const bool is_whole = std::exchange(is_overfull_, false) || rows < shared_.config.many_rows;
     slices_ = is_whole ? 1 : kSlices;
     slice_ = 0;
     const bool finds_nothing =
@@ -137,7 +137,7 @@ void Scanner::adapt_reach() {
   const bool has_refused = shared_.has_refused.exchange(false);
   double fill = 0;
   for (const auto& type : shared_.catalog.get()->types) fill = std::max(fill, shared_.known.fill(type->type_id));
-  if (fill < KnownJobs::kHalf && !has_refused) {
+  if (fill < KnownJobs::kAmple && !has_refused) {
     reach_ = std::min(lookahead, reach_ + lookahead / kStepsToRecover);
   } else if ((fill > kNearlyFull || has_refused) && reach_ > least) {
     reach_ = least;
@@ -153,9 +153,9 @@ void Scanner::adapt_reach() {
 
 // No cursor lies beyond it, ever: it moves on before the scan that reads so far is sent, and back when one was
 // answered. A little further, because the hint of a retry names a time some milliseconds after its row's.
-WallTime::rep Scanner::end_of_sight() const {
-  const WallTime end = planned_at_ + reach_ + shared_.config.scan_interval / 4;
-  return (reach_ < shared_.config.lookahead ? end : WallTime::max()).time_since_epoch().count();
+WallTime Scanner::end_of_sight() const {
+  if (reach_ == shared_.config.lookahead) return WallTime::max();
+  return planned_at_ + reach_ + shared_.config.scan_interval / 4;
 }
 
 void Scanner::leave_behind(LaneState& lane, WallTime from) {
@@ -228,7 +228,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
     const bool has_room = shared_.known.room(type->type_id) > 0;
-    is_crowded_ = is_crowded_ || !has_room;
+    is_overfull_ = is_overfull_ || !has_room;
     for (const Shard shard : reads_every_shard_of(*type, now) ? *all_shards : *shards) {
       const Lane lane{shard, type->type_id};
       auto [it, is_new] = lanes_.try_emplace(lane);
@@ -333,7 +333,7 @@ void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::ve
     // An exhausted row shows the end of its last lease, which has not come: the overdue read will see it then.
     if (!row.is_exhausted && !enter(row.candidate)) {
       lane.is_page_full = false;  // no room: go on from here in a later scan
-      is_crowded_ = true;
+      is_overfull_ = true;
       leave_behind(lane, row.candidate.fire_at);
       return;
     }
@@ -343,7 +343,7 @@ void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::ve
   if (lane.is_page_full) {
     has_more_ = true;
     // A sweep reads again what memory has.
-    if (found_.size() - found_before > rows.size() / 2) is_crowded_ = true;
+    if (found_.size() - found_before > rows.size() / 2) is_overfull_ = true;
   } else {
     lane.cursor = range.before;
     lane.cursor_id = 0;
@@ -408,7 +408,7 @@ void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::v
     return;
   }
   shared_.due.push_backlog({range.lane, {std::max(range.after, lane.low)}, Pace::fresh});
-  crowded_.insert(range.lane.type_id);
+  new_backlogs_.insert(range.lane.type_id);
 }
 
 void Scanner::take_both(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,

@@ -17,10 +17,11 @@
 // as ever. Not where there is more than memory, or one read, has room for: all lanes get their part of it then.
 // While memory is nearly full, less of the time ahead is read, and hints of what is due later are not needed: what is
 // due next has room. Rows that found no room nevertheless become backlog as soon as they are due and memory has run out
-// of their type, those of all lanes at once: none waits for the next scan, and none gets ahead. Of types that drop or
-// slow down what is late, the overdue read begins where that ends, so that it does not hide what is to run at once; of
-// what lies before, a look at the oldest tells whether there is any, and its lane goes to the lease reaper or to the
-// backlog, at the catch-up pace.
+// of their type, those of all lanes at once: none waits for the next scan, and none gets ahead.
+//
+// Of types that drop or slow down what is late, the overdue read begins where that ends, so that it does not hide what
+// is to run at once; of what lies before, a look at the oldest tells whether there is any, and its lane goes to the
+// lease reaper or to the backlog, at the catch-up pace.
 //
 // Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() and
 // request_scan() (any).
@@ -79,7 +80,7 @@ class Scanner final : public Stage {
   void begin_whole_cycle();
   Duration end_turn();
   void adapt_reach();
-  WallTime::rep end_of_sight() const;
+  WallTime end_of_sight() const;
   void leave_behind(LaneState& lane, WallTime from);
   MonoTime call_up_left_behind(MonoTime now);
   void call_up(WallTime due_by, const std::function<bool(TypeId)>& is_meant);
@@ -107,7 +108,7 @@ class Scanner final : public Stage {
   std::vector<Asked> asked_;
   std::vector<Candidate> found_;
   std::vector<JobId> expired_;
-  std::set<TypeId> crowded_;  // a lane of them became backlog in this scan
+  std::set<TypeId> new_backlogs_;  // of these types a lane became backlog in this scan
   MonoTime next_scan_{};
   static constexpr std::size_t kSlices = 4;  // of 64 shards at 2,000 jobs/s each takes a few ms
   std::size_t last_slice_ = 0;               // that a lane was given
@@ -118,7 +119,7 @@ class Scanner final : public Stage {
   std::size_t swept_ = 0;                    // up to this one
   std::uint64_t connection_ = 0;             // of the last reply
   bool has_more_ = false;
-  bool is_crowded_ = false;                       // in this cycle there was more than memory, or one read, has room for
+  bool is_overfull_ = false;                      // in this cycle there was more than memory, or one read, has room for
   WallTime first_left_behind_ = WallTime::max();  // of all lanes, or before it
   std::atomic<bool> is_sweep_requested_{false};
   std::atomic<bool> is_scan_requested_{false};
