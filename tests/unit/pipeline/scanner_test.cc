@@ -382,6 +382,8 @@ TEST_F(ScannerTest, FullMemoryStopsTheReadingAndLosesNothing) {
   table.erase(table.begin(), table.begin() + 6);
   scan_until(kStart + 4s);
   EXPECT_EQ(found(), std::vector<JobId>(all.begin() + 6, all.end()));
+  scan_until(kStart + 4s + 200ms);
+  EXPECT_FALSE(shared().due.has_backlog({0, 1})) << "all of it is in memory now";
 }
 
 TEST_F(ScannerTest, RestsWhileTheNodeDrains) {
