@@ -136,8 +136,8 @@ Asked asked_of(const std::vector<LeaseItem>& items) {
 
 using Items = std::vector<LeaseItem>;
 // What became of the items of one database, in their order.
-using Replies = std::vector<LeaseReply>;
-using Settled = Result<Replies>;
+using LeaseReplies = std::vector<LeaseReply>;
+using Settled = Result<LeaseReplies>;
 using Settle = std::function<Settled(const ApiContext&, Stores&, const Items&)>;
 
 // What is written is answered as written, even if this node fails to take note of it.
@@ -154,7 +154,7 @@ Settled finish(const ApiContext& context, Stores& stores, const Items& items,
                const std::vector<FinishRequest>& requests, const std::vector<std::size_t>& places) {
   const auto replies = stores.desk.finish_leased(requests, context.backend.node_name());
   if (!replies) return replies.error();
-  Replies settled(items.size(), LeaseReply::stale);
+  LeaseReplies settled(items.size(), LeaseReply::stale);
   for (std::size_t i = 0; i < places.size(); ++i) settled[places[i]] = (*replies)[i];
   take_note([&] {
     std::int64_t done = 0, dead = 0, retried = 0;
@@ -221,7 +221,7 @@ Settled extend(const ApiContext& context, Stores& stores, const Items& items, Du
   const Asked asked = asked_of(items);
   const auto replies = stores.desk.extend(asked.leases, ttr);
   if (!replies) return replies.error();
-  Replies settled(items.size(), LeaseReply::stale);
+  LeaseReplies settled(items.size(), LeaseReply::stale);
   for (std::size_t i = 0; i < asked.places.size(); ++i) settled[asked.places[i]] = (*replies)[i].kind;
   take_note([&] {
     std::map<TypeId, std::vector<Lease>> extended;
@@ -238,20 +238,20 @@ Settled extend(const ApiContext& context, Stores& stores, const Items& items, Du
 }
 
 // The items of one database, and where each stands in the call.
-struct Part {
+struct LeasePart {
   Items items;
   std::vector<std::size_t> at;
 };
-using Parts = std::map<Place, Part>;
+using LeaseParts = std::map<Place, LeasePart>;
 
 // What no lease can hold goes along with any.
-Parts parts_of(const ApiContext& context, Items items) {
-  Parts parts;
+LeaseParts parts_of(const ApiContext& context, Items items) {
+  LeaseParts parts;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Place place = items[i].may_hold ? context.place_of(items[i].lease.job_id)
                         : parts.empty()   ? 0
                                           : parts.begin()->first;
-    Part& part = parts[place];
+    LeasePart& part = parts[place];
     part.items.push_back(std::move(items[i]));
     part.at.push_back(i);
   }
@@ -275,13 +275,13 @@ const char* result_of(LeaseReply reply) {
 
 // "ok" or "stale"; "busy" where somebody else holds the row; of a database that did not answer "unavailable", and of
 // one whose answer was lost "in_doubt": ask again, what was finished answers "stale" then.
-void answer(const ApiContext& context, const CallPtr& call, const Parts& parts,
-            const std::vector<DatabaseAnswer<Replies>>& answers) {
+void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& parts,
+            const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
   if (refused_by_all(context, call, answers)) return;
   std::map<std::size_t, std::pair<const LeaseItem*, const char*>> results;
   std::int64_t stale = 0;
   for (const auto& [place, settled] : answers) {
-    const Part& part = parts.at(place);
+    const LeasePart& part = parts.at(place);
     for (std::size_t i = 0; i < part.items.size(); ++i) {
       const char* result = settled                                       ? result_of((*settled)[i])
                            : settled.error().code == ErrorCode::in_doubt ? "in_doubt"
@@ -301,13 +301,13 @@ void answer(const ApiContext& context, const CallPtr& call, const Parts& parts,
 }
 
 void settle(const ApiContext& context, const CallPtr& call, Items items, const Settle& how) {
-  const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(items)));
+  const auto parts = std::make_shared<const LeaseParts>(parts_of(context, std::move(items)));
   std::vector<Place> places;
   for (const auto& [place, part] : *parts) places.push_back(place);
-  scatter<Replies>(
+  scatter<LeaseReplies>(
       context, call, places,
       [&context, parts, how](Place place, Stores& stores) { return how(context, stores, parts->at(place).items); },
-      [&context, call, parts](const std::vector<DatabaseAnswer<Replies>>& answers) {
+      [&context, call, parts](const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
         answer(context, call, *parts, answers);
       });
 }

@@ -16,7 +16,7 @@ using asio::ip::tcp;
 constexpr Duration kSweepInterval = std::chrono::seconds(1);
 
 // Completion token: the error goes to `ec` instead of an exception.
-auto into(boost::system::error_code& ec) { return asio::redirect_error(asio::use_awaitable, ec); }
+auto with_error(boost::system::error_code& ec) { return asio::redirect_error(asio::use_awaitable, ec); }
 
 }  // namespace
 
@@ -209,7 +209,7 @@ asio::awaitable<SenderLoop::error_code> SenderLoop::open(Origin& origin, const E
   std::vector<tcp::endpoint> endpoints;
   for (const auto& address : addresses) endpoints.emplace_back(address, exchange->request.target.port);
   tcp::socket& socket = exchange->connection->socket;
-  co_await asio::async_connect(socket, endpoints, into(ec));
+  co_await asio::async_connect(socket, endpoints, with_error(ec));
   if (ec) co_return ec;
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
@@ -233,7 +233,7 @@ asio::awaitable<SenderLoop::error_code> SenderLoop::resolve(Origin& origin, cons
   lookup->waiting.push_back(exchange);
   exchange->lookup_wait.expires_at(asio::steady_timer::time_point::max());
   error_code cancelled;
-  if (!lookup->is_done) co_await exchange->lookup_wait.async_wait(into(cancelled));
+  if (!lookup->is_done) co_await exchange->lookup_wait.async_wait(with_error(cancelled));
   std::erase(lookup->waiting, exchange);  // interrupted: a lookup may last longer than many exchanges
   addresses = lookup->addresses;
   co_return lookup->ec;

@@ -10,7 +10,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kBatch = 500;                             // messages that share a transaction
+constexpr std::size_t kMessageBatch = 500;                      // messages that share a transaction
 constexpr Duration kPatience = std::chrono::milliseconds(250);  // also how soon a stop is seen
 constexpr Duration kFirstPause = std::chrono::milliseconds(100), kLongestPause = std::chrono::seconds(5);
 constexpr int kWorthSaying = 8;  // failures between two log lines of the same trouble
@@ -73,7 +73,7 @@ Status EntryConsumer::consume(EntrySource& source) {
       std::lock_guard lock(mutex_);
       if (is_stopping_) return Unit{};
     }
-    const auto messages = source.receive(kBatch, kPatience);
+    const auto messages = source.receive(kMessageBatch, kPatience);
     if (!messages) return messages.error();
     if (messages->empty()) continue;
     const auto answers = take(*messages);

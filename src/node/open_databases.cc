@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-Error about(const std::string& address, const Error& error) {
+Error about_address(const std::string& address, const Error& error) {
   return {error.code, "database " + address + ": " + error.message, error.field};
 }
 
@@ -117,16 +117,16 @@ Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Sess
       continue;
     }
     const auto known = registered(open.registry, named);
-    if (!known) return about(named.address, known.error());
+    if (!known) return about_address(named.address, known.error());
     const Place place = (*known)->place;
     if (auto done = check_database(sessions[i + 1], open.registry, place, open.shards); !done)
-      return about(named.address, done.error());
+      return about_address(named.address, done.error());
     open.databases.push_back({place, (*known)->name, named.address, named.given.url, true,
                               std::make_shared<ExpectedDatabase>((*known)->name, *named.identity), ""});
   }
   for (const Named* named : silent) {
     const auto known = guess(open.registry, *named, open.databases, silent.size() == 1);
-    if (!known) return about(named->address, known.error());
+    if (!known) return about_address(named->address, known.error());
     open.databases.push_back({(*known)->place, (*known)->name, named->address, named->given.url, false,
                               std::make_shared<ExpectedDatabase>((*known)->name, (*known)->identity),
                               named->silence->message});
@@ -160,7 +160,7 @@ Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& 
   std::deque<Session> sessions;
   if (auto done = identify_all(*all, sessions, Patience::without_end); !done) return done;
   for (const Named& named : *all)
-    if (named.silence && (!may_miss || &named == &all->front())) return about(named.address, *named.silence);
+    if (named.silence && (!may_miss || &named == &all->front())) return about_address(named.address, *named.silence);
   std::optional<int> shards = config.shards;
   std::vector<GivenDatabase> given;
   for (std::size_t i = 0; i < all->size(); ++i) {
@@ -168,20 +168,21 @@ Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& 
     if (named.silence) {
       // The first migration places every shard: it needs them all.
       const auto registry = read_registry(sessions.front());
-      if (!registry || registry->map.places.empty()) return about(named.address, *named.silence);
+      if (!registry || registry->map.places.empty()) return about_address(named.address, *named.silence);
       continue;
     }
     const auto applied = migrate(sessions[i], shards, [&](const std::string& step) { on_step("applied " + step); });
-    if (!applied) return about(named.address, applied.error());
+    if (!applied) return about_address(named.address, applied.error());
     on_step(named.address + ": " + (*applied == 0 ? "nothing to do" : "up to date"));
     if (!shards) {
       const auto installed = check_installation(sessions[i], {});
-      if (!installed) return about(named.address, installed.error());
+      if (!installed) return about_address(named.address, installed.error());
       shards = installed->shards;
     }
     given.push_back({sessions[i], named.given.name, named.address});
   }
-  if (auto done = register_databases(given, *shards, on_step); !done) return about(all->front().address, done.error());
+  if (auto done = register_databases(given, *shards, on_step); !done)
+    return about_address(all->front().address, done.error());
   return Unit{};
 }
 
@@ -191,11 +192,11 @@ Result<OpenDatabases> open_databases(const NodeConfig& config) {
   std::deque<Session> sessions;
   if (auto done = identify_all(*all, sessions, Patience::usual); !done) return done.error();
   Named& home = all->front();
-  if (home.silence) return about(home.address, *home.silence);
+  if (home.silence) return about_address(home.address, *home.silence);
   const auto installed = check_installation(sessions.front(), config.shards);
-  if (!installed) return about(home.address, installed.error());
+  if (!installed) return about_address(home.address, installed.error());
   auto registry = read_registry(sessions.front());
-  if (!registry) return about(home.address, registry.error());
+  if (!registry) return about_address(home.address, registry.error());
   OpenDatabases open{installed->shards, std::move(*registry), {}, {}};
   const RegisteredDatabase* known = open.registry.at(0);
   // A lone home need not be registered.

@@ -13,7 +13,7 @@ namespace tocsin {
 namespace {
 
 constexpr auto kPoll = std::chrono::seconds(1);  // without a notification
-constexpr int kBatch = 200;                      // of up to 64 KiB each
+constexpr int kEntryBatch = 200;                 // of up to 64 KiB each
 // Counting reads every entry: where there are few, with every look.
 constexpr std::int64_t kFew = 10'000;
 constexpr Duration kSizeOfManyEvery = std::chrono::seconds(10);
@@ -264,7 +264,7 @@ void OutboxRelay::Outbox::hand_over() {
     // Before the entries are read: what they are worth over there counts from here.
     const auto now = shared_.hooks.time_at_least(to);
     if (!now) continue;
-    auto entries = store_.claim(there.mine, there.others, shared_.id, kBatch);
+    auto entries = store_.claim(there.mine, there.others, shared_.id, kEntryBatch);
     if (!entries) return failed(entries.error());
     if (!entries->empty()) hand_over(to, std::move(*entries), *now + PgIntake::kHandOver);
   }

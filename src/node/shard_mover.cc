@@ -34,7 +34,7 @@ std::string milliseconds(Timer::duration length) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(length).count()) + " ms";
 }
 
-Error about(const std::string& database, const Error& error) {
+Error about_database(const std::string& database, const Error& error) {
   return {error.code, "database " + database + ": " + error.message, error.field};
 }
 
@@ -71,7 +71,8 @@ Status ShardMover::begin(Shard shard) {
   ends_.clear();
   for (const OpenDatabase& each : databases_) ends_.try_emplace(each.place, each, shard);
   for (auto& [place, end] : ends_)
-    if (auto done = patiently([&] { return at(place).end_others(); }); !done) return about(name(place), done.error());
+    if (auto done = patiently([&] { return at(place).end_others(); }); !done)
+      return about_database(name(place), done.error());
   return Unit{};
 }
 
@@ -84,7 +85,7 @@ Status ShardMover::recall(Shard shard) {
   for (auto& [place, end] : ends_) {
     if (place == 0) continue;
     const auto noted = end.store.noted(shard);
-    if (!noted) return about(name(place), noted.error());
+    if (!noted) return about_database(name(place), noted.error());
     if (*noted && (!lost || (*noted)->driver > lost->driver)) lost = **noted;
   }
   if (!lost) return Unit{};
@@ -151,7 +152,7 @@ Status ShardMover::continue_move(Shard shard, Place target) {
 // Home hears of it last: should this command end in between, somebody does it again.
 Status ShardMover::goes_on_at_source(ShardMove& move) {
   if (auto done = patiently([&] { return at(move.source).unfreeze(move); }); !done)
-    return about(name(move.source), done.error());
+    return about_database(name(move.source), done.error());
   return home().goes_on(move);
 }
 
@@ -183,7 +184,7 @@ Status ShardMover::wait_for_nodes() {
 Status ShardMover::note(const ShardMove& move) {
   for (const Place place : {move.source, move.target}) {
     if (place == 0) continue;  // its row is home's
-    if (auto done = at(place).note(move); !done) return about(name(place), done.error());
+    if (auto done = at(place).note(move); !done) return about_database(name(place), done.error());
   }
   return Unit{};
 }
@@ -198,15 +199,16 @@ Status ShardMover::mirror_types(const ShardMove& move) {
 
 Status ShardMover::prepare_copy(const ShardMove& move) {
   if (auto done = mirror_types(move); !done) return done;
-  if (auto done = copy_at(move.source).publish(move); !done) return about(name(move.source), done.error());
+  if (auto done = copy_at(move.source).publish(move); !done) return about_database(name(move.source), done.error());
   const auto tables = at(move.source).tables(move.shard);
   if (!tables) return tables.error();
-  if (auto done = copy_at(move.target).make_history(*tables); !done) return about(name(move.target), done.error());
+  if (auto done = copy_at(move.target).make_history(*tables); !done)
+    return about_database(name(move.target), done.error());
   const std::string source = options_.source_url.empty() ? ends_.at(move.source).database.url : options_.source_url;
   const auto slot = copy_at(move.source).slot(move);
-  if (!slot) return about(name(move.source), slot.error());
+  if (!slot) return about_database(name(move.source), slot.error());
   if (auto done = copy_at(move.target).subscribe(move, source, *slot); !done)
-    return about(name(move.target), done.error());
+    return about_database(name(move.target), done.error());
   return Unit{};
 }
 
@@ -216,7 +218,7 @@ Status ShardMover::mend_copy(const ShardMove& move) {
   const auto slots = copy_at(move.target).slots_needed(move);
   if (!slots) return slots.error();
   const auto is_well = copy_at(move.source).has_slots(*slots);
-  if (!is_well) return about(name(move.source), is_well.error());
+  if (!is_well) return about_database(name(move.source), is_well.error());
   if (*is_well) return Unit{};
   say("a table cannot catch up, for " + name(move.source) + " has lost its slot: copying anew");
   if (auto done = unlink(move); !done) return done;
@@ -226,7 +228,7 @@ Status ShardMover::mend_copy(const ShardMove& move) {
 
 Status ShardMover::check_workers(const ShardMove& move) {
   const auto trouble = copy_at(move.target).why_no_worker(move);
-  if (!trouble) return about(name(move.target), trouble.error());
+  if (!trouble) return about_database(name(move.target), trouble.error());
   if (std::exchange(worker_trouble_, *trouble) != *trouble && !trouble->empty())
     say("waiting: database " + name(move.target) + ": " + *trouble);
   return count_failures(move);
@@ -234,7 +236,7 @@ Status ShardMover::check_workers(const ShardMove& move) {
 
 Status ShardMover::count_failures(const ShardMove& move) {
   const auto count = copy_at(move.target).failures(move);
-  if (!count) return about(name(move.target), count.error());
+  if (!count) return about_database(name(move.target), count.error());
   const auto now = Timer::now();
   const auto before = std::exchange(failures_.count, *count);
   // A server that crashed counts from 0 again.
@@ -286,7 +288,7 @@ Status ShardMover::wait_until_close(const ShardMove& move) {
     const auto position = copy_at(move.source).position();
     if (!position) return position.error();
     const auto behind = copy_at(move.source).behind(move, *position);
-    if (!behind) return about(name(move.source), behind.error());
+    if (!behind) return about_database(name(move.source), behind.error());
     if (*behind < kClose) return Unit{};
     if (last < 0 || *behind > last * 2 || *behind < last / 2) {
       say("the target is " + std::to_string(*behind >> 20) + " MiB of log behind");
@@ -316,13 +318,13 @@ Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
   const auto began = Timer::now();
   auto signed_at = began;
   const auto is_all = copy_at(move.source).publishes_all(move);
-  if (!is_all) return about(name(move.source), is_all.error());
+  if (!is_all) return about_database(name(move.source), is_all.error());
   if (!*is_all) return false;
   const auto position = copy_at(move.source).position();
-  if (!position) return about(name(move.source), position.error());
+  if (!position) return about_database(name(move.source), position.error());
   while (Timer::now() - began < options_.longest_pause) {
     const auto behind = copy_at(move.source).behind(move, *position);
-    if (!behind) return about(name(move.source), behind.error());
+    if (!behind) return about_database(name(move.source), behind.error());
     if (*behind == 0) return true;
     std::this_thread::sleep_for(kCloseLook);
     if (Timer::now() - signed_at < kSign) continue;
@@ -345,7 +347,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   if (!can_open_target(move)) return false;
   if (auto done = home().set_state(move, State::switching); !done) return done.error();
   const Status frozen = at(move.source).freeze(move);
-  if (!frozen && frozen.error().code != ErrorCode::conflict) return about(name(move.source), frozen.error());
+  if (!frozen && frozen.error().code != ErrorCode::conflict) return about_database(name(move.source), frozen.error());
   const auto began = Timer::now();
   Result<bool> is_same = frozen ? wait_until_same(move) : Result<bool>(false);
   if (!is_same) return is_same.error();
@@ -368,10 +370,11 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
 // Replication ends before anything is deleted, or the deletions would be replicated.
 Status ShardMover::unlink(const ShardMove& move) {
   const auto slots = copy_at(move.target).stop_workers(move);
-  if (!slots) return about(name(move.target), slots.error());
-  if (auto done = copy_at(move.source).drop_slots(move, *slots); !done) return about(name(move.source), done.error());
-  if (auto done = copy_at(move.target).unsubscribe(move); !done) return about(name(move.target), done.error());
-  if (auto done = copy_at(move.source).unpublish(move); !done) return about(name(move.source), done.error());
+  if (!slots) return about_database(name(move.target), slots.error());
+  if (auto done = copy_at(move.source).drop_slots(move, *slots); !done)
+    return about_database(name(move.source), done.error());
+  if (auto done = copy_at(move.target).unsubscribe(move); !done) return about_database(name(move.target), done.error());
+  if (auto done = copy_at(move.source).unpublish(move); !done) return about_database(name(move.source), done.error());
   return Unit{};
 }
 
@@ -381,7 +384,7 @@ Status ShardMover::clear(const ShardMove& move, Place place) {
   std::int64_t n = 0;
   for (const std::string& table : *tables) {
     const auto deleted = at(place).delete_rows(move, table);
-    if (!deleted) return about(name(place), deleted.error());
+    if (!deleted) return about_database(name(place), deleted.error());
     n += *deleted;
   }
   say("deleted " + std::to_string(n) + " rows from " + name(place));
@@ -391,7 +394,7 @@ Status ShardMover::clear(const ShardMove& move, Place place) {
 Status ShardMover::end(const ShardMove& move) {
   for (const Place place : {move.source, move.target})
     if (place != 0)
-      if (auto done = at(place).forget(move); !done) return about(name(place), done.error());
+      if (auto done = at(place).forget(move); !done) return about_database(name(place), done.error());
   return home().end(move);
 }
 
@@ -400,9 +403,10 @@ Status ShardMover::complete(ShardMove& move) {
   if (auto done = home().goes_on(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
   const auto counts = at(move.source).take_counts(move);
-  if (!counts) return about(name(move.source), counts.error());
-  if (auto done = at(move.target).add_counts(move, *counts); !done) return about(name(move.target), done.error());
-  if (auto done = at(move.source).empty_counts(move); !done) return about(name(move.source), done.error());
+  if (!counts) return about_database(name(move.source), counts.error());
+  if (auto done = at(move.target).add_counts(move, *counts); !done)
+    return about_database(name(move.target), done.error());
+  if (auto done = at(move.source).empty_counts(move); !done) return about_database(name(move.source), done.error());
   // Who has the old map would look for the shard's jobs here.
   if (auto done = wait_for_nodes(); !done) return done;
   if (auto done = clear(move, move.source); !done) return done;

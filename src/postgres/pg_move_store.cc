@@ -7,12 +7,12 @@ namespace {
 
 constexpr const char* kTakenOver = "somebody else drives this move now";
 
-class TakenOver : public Refused {
+class MoveTakenOver : public Refused {
  public:
-  TakenOver() : Refused(kTakenOver) {}
+  MoveTakenOver() : Refused(kTakenOver) {}
 };
 
-constexpr const char* kColumns =
+constexpr const char* kMoveColumns =
     "shard, source, target, driver, state, thaw_at IS NOT NULL, coalesce(thaw_at < clock_timestamp(), false)";
 
 // As other members see it; here without having watched it, so a little generous.
@@ -88,7 +88,7 @@ Status as_driver(Session& session, const ShardMove& move, const std::function<vo
         pqxx::work tx(connection);
         const auto mine = tx.exec_params("SELECT FROM tocsin.move WHERE shard = $1 AND driver = $2 FOR UPDATE",
                                          static_cast<int>(move.shard), move.driver);
-        if (mine.size() != 1) throw TakenOver();
+        if (mine.size() != 1) throw MoveTakenOver();
         if (is_long) tx.exec0("SET LOCAL statement_timeout = 0");
         work(tx);
         tx.commit();
@@ -103,7 +103,7 @@ Result<std::vector<ShardMove>> PgMoveStore::list() {
   return session_.read<std::vector<ShardMove>>([&](pqxx::connection& connection) {
     std::vector<ShardMove> moves;
     pqxx::nontransaction tx(connection);
-    for (const auto& row : tx.exec("SELECT " + std::string(kColumns) + " FROM tocsin.move ORDER BY shard"))
+    for (const auto& row : tx.exec("SELECT " + std::string(kMoveColumns) + " FROM tocsin.move ORDER BY shard"))
       moves.push_back(move_from(row));
     return moves;
   });
@@ -115,7 +115,7 @@ Result<std::optional<ShardMove>> PgMoveStore::take(Shard shard, std::optional<Pl
   return session_.write<Taken>([&](pqxx::connection& connection) -> Taken {
     pqxx::work tx(connection);
     const int number = shard;
-    const std::string returning = std::string(" RETURNING ") + kColumns;
+    const std::string returning = std::string(" RETURNING ") + kMoveColumns;
     auto rows = tx.exec_params(
         "UPDATE tocsin.move SET driver = CASE WHEN driver = $2::bigint THEN driver ELSE driver + 1 END, is_rescued = "
         "false WHERE shard = $1 AND (driver = coalesce($2::bigint, driver) OR is_rescued)" +
@@ -149,7 +149,8 @@ Result<bool> PgMoveStore::take_over(ShardMove& move) {
         "UPDATE tocsin.move SET driver = driver + 1, is_rescued = true, state = CASE state WHEN 'switching' THEN "
         "'copying' ELSE state "
         "END, changed_at = clock_timestamp(), thaw_at = " +
-            thaw_lease() + " WHERE shard = $1 AND driver = $2 AND thaw_at < clock_timestamp() RETURNING " + kColumns,
+            thaw_lease() + " WHERE shard = $1 AND driver = $2 AND thaw_at < clock_timestamp() RETURNING " +
+            kMoveColumns,
         static_cast<int>(move.shard), move.driver);
     if (rows.empty()) return false;
     tx.commit();
@@ -165,7 +166,7 @@ Status PgMoveStore::set_state(ShardMove& move, ShardMove::State state) {
         tx.exec_params("UPDATE tocsin.move SET state = $2, changed_at = clock_timestamp(), thaw_at = " +
                            (may_stand_still ? thaw_lease() : "NULL") + " WHERE shard = $1 AND state = $3",
                        static_cast<int>(move.shard), to_string(state), to_string(move.state));
-    if (changed.affected_rows() != 1) throw TakenOver();
+    if (changed.affected_rows() != 1) throw MoveTakenOver();
   });
   if (done) move.state = state, move.may_stand_still = may_stand_still;
   return done;
@@ -221,7 +222,7 @@ Status PgMoveStore::flip(ShardMove& move) {
         "UPDATE tocsin.shard_map SET version = version + 1, places[$1::integer + 1] = $3::smallint WHERE "
         "places[$1::integer + 1] = $2::smallint",
         static_cast<int>(move.shard), move.source, move.target);
-    if (changed.affected_rows() != 1 || flipped.affected_rows() != 1) throw TakenOver();
+    if (changed.affected_rows() != 1 || flipped.affected_rows() != 1) throw MoveTakenOver();
     tx.exec0("NOTIFY tocsin_member");
   });
   if (done) move.state = ShardMove::State::switched;
@@ -262,7 +263,7 @@ Result<std::optional<ShardMove>> PgMoveStore::noted(Shard shard) {
   using Noted = std::optional<ShardMove>;
   return session_.read<Noted>([&](pqxx::connection& connection) -> Noted {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_params("SELECT " + std::string(kColumns) + " FROM tocsin.move WHERE shard = $1",
+    const auto rows = tx.exec_params("SELECT " + std::string(kMoveColumns) + " FROM tocsin.move WHERE shard = $1",
                                      static_cast<int>(shard));
     return rows.empty() ? Noted() : Noted(move_from(rows[0]));
   });
@@ -288,7 +289,7 @@ Status PgMoveStore::note(const ShardMove& move) {
         "UPDATE SET driver = excluded.driver WHERE m.driver <= excluded.driver AND m.source = excluded.source AND "
         "m.target = excluded.target",
         static_cast<int>(move.shard), move.source, move.target, move.driver);
-    if (noted.affected_rows() != 1) throw TakenOver();
+    if (noted.affected_rows() != 1) throw MoveTakenOver();
     tx.commit();
     return Unit{};
   });
@@ -300,7 +301,7 @@ Status PgMoveStore::note_successor(const ShardMove& move) {
     const auto noted = tx.exec_params(
         "UPDATE tocsin.move SET driver = $4 WHERE shard = $1 AND source = $2 AND target = $3 AND driver <= $4",
         static_cast<int>(move.shard), move.source, move.target, move.driver);
-    if (noted.affected_rows() != 1) throw TakenOver();
+    if (noted.affected_rows() != 1) throw MoveTakenOver();
     tx.commit();
     return Unit{};
   });

@@ -6,7 +6,7 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kVeryLong = std::chrono::hours(24);
+constexpr Duration kCopyTime = std::chrono::hours(24);
 
 // Publications and subscriptions belong to a database, slots to the server.
 std::string link_name(Shard shard) { return "tocsin_move_" + std::to_string(shard); }
@@ -67,7 +67,7 @@ Status PgShardCopy::publish(const ShardMove& move) {
         tx.exec0("RESET statement_timeout");
         return Unit{};
       },
-      kVeryLong);
+      kCopyTime);
 }
 
 Result<bool> PgShardCopy::publishes_all(const ShardMove& move) {

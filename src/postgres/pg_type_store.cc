@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kColumns =
+constexpr const char* kTypeColumns =
     "type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, paused, paused_until, "
     "removed_at, gmt_create, gmt_modified";
 
@@ -85,7 +85,7 @@ Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
   return session_.read<std::vector<BizType>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared(
-        "types", [] { return "SELECT " + std::string(kColumns) + " FROM tocsin.biz_type ORDER BY name"; });
+        "types", [] { return "SELECT " + std::string(kTypeColumns) + " FROM tocsin.biz_type ORDER BY name"; });
     std::vector<BizType> types;
     for (const auto& row : exec(tx, name)) {
       BizType type = type_from(row);
@@ -111,7 +111,7 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
              " removed_at = NULL, gmt_create = CASE WHEN t.removed_at IS NULL THEN t.gmt_create ELSE clock_timestamp() "
              "END"
              " RETURNING " +
-             std::string(kColumns) + ", t.xmax = 0 AS is_new";
+             std::string(kTypeColumns) + ", t.xmax = 0 AS is_new";
     });
     const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
@@ -152,7 +152,7 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
              std::string(kModified) +
              " WHERE name = $1 AND removed_at IS NULL"
              " RETURNING " +
-             std::string(kColumns);
+             std::string(kTypeColumns);
     });
     const std::string end = until ? to_pg(*until) : "";
     const auto rows = exec(tx, statement, name, paused, until ? end.c_str() : nullptr);

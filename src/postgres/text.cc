@@ -100,12 +100,12 @@ void PgArray::add_null() {
 
 namespace {
 
-std::optional<std::string> text_of(const pqxx::field& field) {
+std::optional<std::string> optional_text(const pqxx::field& field) {
   if (field.is_null()) return {};
   return std::string(field.c_str(), field.size());
 }
 
-std::optional<WallTime> time_of(const pqxx::field& field) {
+std::optional<WallTime> optional_time(const pqxx::field& field) {
   if (field.is_null()) return {};
   return wall_time_from_pg({field.c_str(), field.size()});
 }
@@ -130,18 +130,18 @@ Job job_from_row(const pqxx::row& row, int first) {
   job.biz_id = std::string(at(1).c_str(), at(1).size());
   job.type_id = at(2).as<TypeId>();
   job.status = static_cast<JobStatus>(at(3).as<int>());
-  job.action_time = *time_of(at(4));
-  job.fire_at = *time_of(at(5));
+  job.action_time = *optional_time(at(4));
+  job.fire_at = *optional_time(at(5));
   job.attempts = at(6).as<int>();
   job.max_attempts = at(7).as<int>();
-  job.attribute_json = text_of(at(8)).value_or("");
-  job.idempotency_key = text_of(at(9));
-  job.node = text_of(at(10));
-  job.traceparent = text_of(at(11));
-  job.gmt_create = *time_of(at(12));
-  job.gmt_modified = *time_of(at(13));
-  job.started_at = time_of(at(14));
-  job.finished_at = time_of(at(15));
+  job.attribute_json = optional_text(at(8)).value_or("");
+  job.idempotency_key = optional_text(at(9));
+  job.node = optional_text(at(10));
+  job.traceparent = optional_text(at(11));
+  job.gmt_create = *optional_time(at(12));
+  job.gmt_modified = *optional_time(at(13));
+  job.started_at = optional_time(at(14));
+  job.finished_at = optional_time(at(15));
   job.errors = errors_of(at(16));
   return job;
 }

@@ -34,13 +34,13 @@ class DeadEndpoint {
   std::uint16_t port_ = 0;
 };
 
-struct Outcome {
+struct EndpointOutcome {
   std::vector<double> lateness_ms;  // of the living, sorted
   double per_second = 0;
 };
 
 // `n` jobs over `spread` for the living endpoint, and the dead one's among them.
-Outcome deliver(Bench& bench, std::size_t n, seconds spread, const DeadEndpoint* dead) {
+EndpointOutcome deliver(Bench& bench, std::size_t n, seconds spread, const DeadEndpoint* dead) {
   Receiver receiver;
   Subject subject(bench.server, {bench.binary, Json{{"kind", "webhook"}, {"url", receiver.url()}}.dump()});
   const auto seed = 7000 + static_cast<std::uint64_t>(bench.round);
@@ -56,7 +56,7 @@ Outcome deliver(Bench& bench, std::size_t n, seconds spread, const DeadEndpoint*
     if (until > start + spread + seconds(120)) throw Failure("the living endpoint's jobs do not all arrive");
     subject.wait_until(until, "the last deliveries");
   }
-  Outcome outcome;
+  EndpointOutcome outcome;
   outcome.lateness_ms = subject.lateness_ms();
   subject.stop();
   const auto& deliveries = receiver.stop();
@@ -68,7 +68,7 @@ Outcome deliver(Bench& bench, std::size_t n, seconds spread, const DeadEndpoint*
 }
 
 void compare(Bench& bench, const std::string& name, const DeadEndpoint* dead) {
-  const Outcome calm = deliver(bench, bench.sizes.endpoint_jobs, seconds(bench.sizes.endpoint_s), dead);
+  const EndpointOutcome calm = deliver(bench, bench.sizes.endpoint_jobs, seconds(bench.sizes.endpoint_s), dead);
   bench.results.add("endpoints." + name + "_p50", quantile(calm.lateness_ms, 0.5));
   bench.results.add("endpoints." + name + "_p99", quantile(calm.lateness_ms, 0.99));
   bench.results.add("endpoints." + name + "_burst",

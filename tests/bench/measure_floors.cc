@@ -45,7 +45,7 @@ class PlainTable {
   }
 
   void copy() {
-    const double seconds = run_lanes(
+    const double took_s = run_lanes(
         1, 1, with_connection(database_, "", [this](pqxx::connection& connection, std::size_t) {
           pqxx::work tx(connection);
           pqxx::stream_to stream(
@@ -59,7 +59,7 @@ class PlainTable {
           stream.complete();
           tx.commit();
         }));
-    bench_.results.add("floor.copy", static_cast<double>(jobs_.size()) / seconds);
+    bench_.results.add("floor.copy", static_cast<double>(jobs_.size()) / took_s);
   }
 
   void insert_and_update() {
@@ -109,10 +109,10 @@ class PlainTable {
                               .exec_prepared("floor", job.number, to_pg(job.due), biz_id_of(job), attribute_of(job));
                         });
     bench_.results.add("floor.commit_32", rate_of_lanes(kConnections, bench_.sizes.request_s / 2, insert));
-    const double seconds = run_lanes(1, bench_.sizes.floor_commits, insert);
+    const double took_s = run_lanes(1, bench_.sizes.floor_commits, insert);
     const auto commits = static_cast<double>(bench_.sizes.floor_commits);
-    bench_.results.add("floor.commit_1", commits / seconds);
-    bench_.results.add("floor.commit_ms", 1000 * seconds / commits);
+    bench_.results.add("floor.commit_1", commits / took_s);
+    bench_.results.add("floor.commit_ms", 1000 * took_s / commits);
   }
 
  private:
@@ -121,8 +121,8 @@ class PlainTable {
   }
 
   void report(const std::string& figure, int lanes, const std::function<Work()>& work) {
-    const double seconds = run_lanes(lanes, (jobs_.size() + kBatch - 1) / kBatch, work);
-    bench_.results.add(figure, static_cast<double>(jobs_.size()) / seconds);
+    const double took_s = run_lanes(lanes, (jobs_.size() + kBatch - 1) / kBatch, work);
+    bench_.results.add(figure, static_cast<double>(jobs_.size()) / took_s);
   }
 
   Bench& bench_;
@@ -137,8 +137,8 @@ class OwnStatements {
       : bench_(bench), database_(database), type_(install_by_hand(database)) {}
 
   void create(const std::string& figure, std::size_t batch) {
-    const double seconds = create_jobs(local_now() + kFar, batch);
-    bench_.results.add(figure, static_cast<double>(ids_.size()) / seconds);
+    const double took_s = create_jobs(local_now() + kFar, batch);
+    bench_.results.add(figure, static_cast<double>(ids_.size()) / took_s);
     execute(database_, "TRUNCATE tocsin.job_live");
   }
 
@@ -147,20 +147,20 @@ class OwnStatements {
   void time(const std::string& figure, Verb verb, int lanes, std::size_t batch) {
     create_jobs(local_now() - std::chrono::seconds(1), kBatch);
     settle();
-    const double seconds = run_lanes(lanes, ids_.size() / batch, [&]() -> Work {
+    const double took_s = run_lanes(lanes, ids_.size() / batch, [&]() -> Work {
       auto hand = std::make_shared<ByHand>(database_, type_);
       return [this, hand, verb, batch](std::size_t chunk) {
         ((*hand).*verb)(std::span(ids_).subspan(chunk * batch, batch));
       };
     });
-    bench_.results.add(figure, static_cast<double>(ids_.size() / batch * batch) / seconds);
+    bench_.results.add(figure, static_cast<double>(ids_.size() / batch * batch) / took_s);
     execute(database_, "TRUNCATE tocsin.job_live, tocsin.job_history");
   }
 
   void fire_due() {
     create_jobs(local_now() - std::chrono::seconds(1), kBatch);
     settle();
-    const double seconds = run_lanes(2, kDefaultShards, [&]() -> Work {
+    const double took_s = run_lanes(2, kDefaultShards, [&]() -> Work {
       auto hand = std::make_shared<ByHand>(database_, type_);
       for (int shard = 0; shard < kDefaultShards; ++shard) hand->fire_due(static_cast<Shard>(shard), 0);
       return [hand](std::size_t shard) {
@@ -168,7 +168,7 @@ class OwnStatements {
         }
       };
     });
-    bench_.results.add("floor.fire_due", static_cast<double>(ids_.size()) / seconds);
+    bench_.results.add("floor.fire_due", static_cast<double>(ids_.size()) / took_s);
   }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::size_t kBatch = Subject::kBatch;
+constexpr std::size_t kLifeBatch = Subject::kBatch;
 constexpr int kClaimers = 2;  // a node's default
 
 // What the database has done so far, for one database.
@@ -119,9 +119,11 @@ double by_hand(Bench& bench, const Kind& kind, std::size_t n, int creators, int 
       jobs_due_at(std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()), n);
   const std::vector<JobId> ids = ByHand(database.url(), type).draw_ids(jobs);
   const auto lanes = [&](int count, const std::function<void(ByHand&, std::size_t, std::size_t)>& verb) {
-    return run_lanes(count, (n + kBatch - 1) / kBatch, [&]() -> Work {
+    return run_lanes(count, (n + kLifeBatch - 1) / kLifeBatch, [&]() -> Work {
       auto hand = std::make_shared<ByHand>(database.url(), type);
-      return [&, hand](std::size_t chunk) { verb(*hand, chunk * kBatch, std::min(kBatch, n - chunk * kBatch)); };
+      return [&, hand](std::size_t chunk) {
+        verb(*hand, chunk * kLifeBatch, std::min(kLifeBatch, n - chunk * kLifeBatch));
+      };
     });
   };
   const double creating = lanes(creators, [&](ByHand& hand, std::size_t first, std::size_t count) {

@@ -77,9 +77,9 @@ std::vector<Window> lateness_by_window(Subject& subject, WallTime start, int len
 }
 
 // A steady stream of jobs, and a snapshot that is held for a part of it.
-class Stream {
+class SnapshotStream {
  public:
-  Stream(Bench& bench, Subject& subject)
+  SnapshotStream(Bench& bench, Subject& subject)
       : sizes_(bench.sizes),
         subject_(subject),
         held_at_(round_up(sizes_.snapshot_before_s)),
@@ -140,7 +140,7 @@ class Stream {
 };
 
 // Seconds from the release until a window was as good as those before the snapshot; all there are when none was.
-double recovery(const std::vector<Window>& fine, const Stream& stream, double baseline_p99) {
+double recovery(const std::vector<Window>& fine, const SnapshotStream& stream, double baseline_p99) {
   double last = 0;
   for (const Window& window : fine) {
     if (window.start_s < stream.released_at()) continue;
@@ -155,7 +155,7 @@ double recovery(const std::vector<Window>& fine, const Stream& stream, double ba
 
 void measure_snapshot(Bench& bench) {
   Subject subject(bench.server, {bench.binary});
-  Stream stream(bench, subject);
+  SnapshotStream stream(bench, subject);
   stream.run();
 
   const int length = bench.sizes.snapshot_window_s;

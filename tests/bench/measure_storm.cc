@@ -15,7 +15,7 @@ using std::chrono::seconds;
 constexpr const char* kOther = "other";
 constexpr int kTries = 3;
 
-struct Outcome {
+struct StormOutcome {
   std::vector<double> other_ms;  // lateness of the other type, sorted
   double p50() const { return quantile(other_ms, 0.5); }
   double p99() const { return quantile(other_ms, 0.99); }
@@ -56,7 +56,7 @@ void report_progress(Bench& bench, Subject& subject) {
 
 // The other type's jobs are due over a second that begins one second after the storm does. nullopt: some were due
 // before all were there.
-std::optional<Outcome> weather(Bench& bench, std::size_t storm_jobs, seconds lead) {
+std::optional<StormOutcome> weather(Bench& bench, std::size_t storm_jobs, seconds lead) {
   const std::size_t others = bench.sizes.storm_other_jobs;
   Subject subject(bench.server, {bench.binary});
   subject.put_type(kOther);
@@ -68,7 +68,7 @@ std::optional<Outcome> weather(Bench& bench, std::size_t storm_jobs, seconds lea
   if (subject.db_now() > due) return std::nullopt;
   subject.wait_until(due + seconds(2), "waiting for the storm");
   subject.wait_until_finished(static_cast<std::int64_t>(storm_jobs + others), "the storm");
-  Outcome outcome{subject.lateness_ms({}, kOther)};
+  StormOutcome outcome{subject.lateness_ms({}, kOther)};
   if (outcome.other_ms.size() != others || subject.lateness_ms().size() != storm_jobs)
     throw Failure("not all jobs fired, or some twice");
   if (storm_jobs == 0) return outcome;
@@ -84,7 +84,7 @@ std::optional<Outcome> weather(Bench& bench, std::size_t storm_jobs, seconds lea
   return outcome;
 }
 
-Outcome weather_in_time(Bench& bench, std::size_t storm_jobs) {
+StormOutcome weather_in_time(Bench& bench, std::size_t storm_jobs) {
   seconds lead(8 + static_cast<int>(storm_jobs / 20'000));
   for (int i = 0; i < kTries; ++i, lead *= 2)
     if (const auto outcome = weather(bench, storm_jobs, lead)) return *outcome;
@@ -94,7 +94,7 @@ Outcome weather_in_time(Bench& bench, std::size_t storm_jobs) {
 }  // namespace
 
 void measure_storm(Bench& bench) {
-  const Outcome calm = weather_in_time(bench, 0), storm = weather_in_time(bench, bench.sizes.storm_jobs);
+  const StormOutcome calm = weather_in_time(bench, 0), storm = weather_in_time(bench, bench.sizes.storm_jobs);
   bench.results.add("storm.calm_p50", calm.p50());
   bench.results.add("storm.calm_p99", calm.p99());
   bench.results.add("storm.other_p50", storm.p50());

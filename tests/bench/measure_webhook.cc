@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-struct Outcome {
+struct WebhookOutcome {
   double per_second = 0;
   std::vector<double> lateness_ms;  // sorted
 };
@@ -24,7 +24,7 @@ Duration clock_offset(Subject& subject) {
   return there - (before + (now() - before) / 2);
 }
 
-Outcome deliver(Bench& bench, std::size_t n, seconds spread) {
+WebhookOutcome deliver(Bench& bench, std::size_t n, seconds spread) {
   Receiver receiver;
   const Json handler = {{"kind", "webhook"}, {"url", receiver.url()}};
   Subject subject(bench.server, {bench.binary, handler.dump()});
@@ -38,7 +38,7 @@ Outcome deliver(Bench& bench, std::size_t n, seconds spread) {
   const auto& deliveries = receiver.stop();
   if (deliveries.size() != n)
     throw Failure(std::to_string(deliveries.size()) + " deliveries of " + std::to_string(n) + " jobs");
-  Outcome outcome;
+  WebhookOutcome outcome;
   WallTime last{};
   for (const auto& delivery : deliveries) {
     const auto due_us = Json::parse(delivery.body).at("data").at("attribute").at("due_us").get<std::int64_t>();
@@ -64,7 +64,7 @@ double ceiling(double for_seconds) {
 
 void measure_webhook(Bench& bench) {
   bench.results.add("webhook.ceiling", ceiling(bench.sizes.webhook_s));
-  const Outcome spread = deliver(bench, bench.sizes.webhook_jobs, seconds(bench.sizes.webhook_s));
+  const WebhookOutcome spread = deliver(bench, bench.sizes.webhook_jobs, seconds(bench.sizes.webhook_s));
   bench.results.add("webhook.rate", spread.per_second);
   bench.results.add("webhook.p50", quantile(spread.lateness_ms, 0.5));
   bench.results.add("webhook.p99", quantile(spread.lateness_ms, 0.99));

@@ -9,9 +9,6 @@ namespace {
 
 using Ids = std::vector<JobId>;
 
-When in(Duration time) { return {{}, time}; }
-When at(WallTime time) { return {time, {}}; }
-
 TEST_P(StoreContract, CancelMovesAPendingJobToHistory) {
   NewJob wanted = later();
   wanted.attribute_json = R"("kept")";

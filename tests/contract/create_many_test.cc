@@ -6,10 +6,7 @@
 namespace tocsin {
 namespace {
 
-using Kind = CreateReply::Kind;
-
-When in(Duration time) { return {{}, time}; }
-When at(WallTime time) { return {time, {}}; }
+using CreateKind = CreateReply::Kind;
 
 TEST_P(StoreContract, AllOrNothingUndoesTheWholeCallAndSaysWhichWasRefused) {
   const JobId kept = create(keyed("used", in(kLong), R"("first")"));
@@ -20,12 +17,12 @@ TEST_P(StoreContract, AllOrNothingUndoesTheWholeCallAndSaysWhichWasRefused) {
                                       keyed("used", in(kLong), R"("second")"), due("b")};
   const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
   ASSERT_EQ(replies.size(), 5u);
-  EXPECT_EQ(replies[3].kind, Kind::key_reused);
+  EXPECT_EQ(replies[3].kind, CreateKind::key_reused);
   EXPECT_EQ(replies[3].job_id, kept);
   for (const std::size_t i : {0u, 1u, 2u, 4u}) EXPECT_FALSE(replies[i].is_refused());
   EXPECT_EQ(must(db->reports().list({})).size(), 2u) << "nothing was created";
   EXPECT_EQ(find(replaced).attribute_json, R"("stays")");
-  EXPECT_EQ(create_reply(keyed("fresh", in(kLong))).kind, Kind::created) << "the key is free";
+  EXPECT_EQ(create_reply(keyed("fresh", in(kLong))).kind, CreateKind::created) << "the key is free";
 }
 
 TEST_P(StoreContract, ABatchFollowsTheRuleOfEachItem) {
@@ -34,21 +31,21 @@ TEST_P(StoreContract, ABatchFollowsTheRuleOfEachItem) {
     std::string key;
     OnConflict rule;
     Duration moved;
-    Kind kind;
+    CreateKind kind;
   };
-  const std::vector<Item> items = {{"a", OnConflict::replace, Duration(5), Kind::updated},
-                                   {"b", OnConflict::earliest, Duration(-1), Kind::updated},
-                                   {"c", OnConflict::earliest, Duration(1), Kind::existing},
-                                   {"d", OnConflict::latest, Duration(1), Kind::updated},
-                                   {"e", OnConflict::latest, Duration(-1), Kind::existing},
-                                   {"f", OnConflict::keep, Duration(1), Kind::key_reused},
-                                   {"g", OnConflict::reject, Duration(1), Kind::rejected},
-                                   {"h", OnConflict::replace, Duration(1), Kind::not_pending},
-                                   {"i", OnConflict::latest, Duration(1), Kind::not_pending},
-                                   {"new", OnConflict::replace, Duration(1), Kind::created}};
+  const std::vector<Item> items = {{"a", OnConflict::replace, Duration(5), CreateKind::updated},
+                                   {"b", OnConflict::earliest, Duration(-1), CreateKind::updated},
+                                   {"c", OnConflict::earliest, Duration(1), CreateKind::existing},
+                                   {"d", OnConflict::latest, Duration(1), CreateKind::updated},
+                                   {"e", OnConflict::latest, Duration(-1), CreateKind::existing},
+                                   {"f", OnConflict::keep, Duration(1), CreateKind::key_reused},
+                                   {"g", OnConflict::reject, Duration(1), CreateKind::rejected},
+                                   {"h", OnConflict::replace, Duration(1), CreateKind::not_pending},
+                                   {"i", OnConflict::latest, Duration(1), CreateKind::not_pending},
+                                   {"new", OnConflict::replace, Duration(1), CreateKind::created}};
   std::map<std::string, JobId> ids;
   for (const Item& item : items) {
-    if (item.kind == Kind::created) continue;
+    if (item.kind == CreateKind::created) continue;
     NewJob job = keyed(item.key, item.key == "h" ? in(Duration(0)) : at(base), R"("old")");
     job.biz_id = "order-" + item.key;  // of several shards
     ids[item.key] = create(job);
@@ -68,11 +65,11 @@ TEST_P(StoreContract, ABatchFollowsTheRuleOfEachItem) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Item& item = items[i];
     EXPECT_EQ(replies[i].kind, item.kind) << item.key;
-    if (item.kind == Kind::created) continue;
+    if (item.kind == CreateKind::created) continue;
     EXPECT_EQ(replies[i].job_id, ids.at(item.key)) << item.key;
     ASSERT_TRUE(replies[i].existing) << item.key;
     const Job job = find(ids.at(item.key));
-    const bool is_changed = item.kind == Kind::updated;
+    const bool is_changed = item.kind == CreateKind::updated;
     EXPECT_EQ(job.attribute_json, is_changed ? '"' + item.key + '"' : R"("old")") << item.key;
     EXPECT_EQ(replies[i].existing->attribute_json, job.attribute_json) << item.key;
     EXPECT_EQ(replies[i].action_time, job.action_time) << item.key;
@@ -95,10 +92,10 @@ TEST_P(StoreContract, ItemsOfOneKeyHaveTheirTurnsInOrder) {
   }
   const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
   ASSERT_EQ(replies.size(), 4U);
-  EXPECT_EQ(replies[0].kind, Kind::updated);
-  EXPECT_EQ(replies[1].kind, Kind::updated);
-  EXPECT_EQ(replies[2].kind, Kind::existing);
-  EXPECT_EQ(replies[3].kind, Kind::updated);
+  EXPECT_EQ(replies[0].kind, CreateKind::updated);
+  EXPECT_EQ(replies[1].kind, CreateKind::updated);
+  EXPECT_EQ(replies[2].kind, CreateKind::existing);
+  EXPECT_EQ(replies[3].kind, CreateKind::updated);
   EXPECT_EQ(find(id).action_time, base + Duration(6));
   EXPECT_EQ(find(id).attribute_json, "6");
 }
@@ -109,10 +106,10 @@ TEST_P(StoreContract, AllOrNothingWithoutARefusalDoesAll) {
   const std::vector<NewJob> wanted = {due("a"), known, due("b")};
   const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
   created_ += 2;
-  EXPECT_EQ(replies[0].kind, Kind::created);
-  EXPECT_EQ(replies[1].kind, Kind::existing);
+  EXPECT_EQ(replies[0].kind, CreateKind::created);
+  EXPECT_EQ(replies[1].kind, CreateKind::existing);
   EXPECT_EQ(replies[1].job_id, id);
-  EXPECT_EQ(replies[2].kind, Kind::created);
+  EXPECT_EQ(replies[2].kind, CreateKind::created);
 }
 
 TEST_P(StoreContract, EachByItselfKeepsWhatWasNotRefused) {
@@ -122,9 +119,9 @@ TEST_P(StoreContract, EachByItselfKeepsWhatWasNotRefused) {
   const auto replies = must(db->desk().create(wanted, CreateMode::each_by_itself));
   created_ += 3;
   ASSERT_EQ(replies.size(), 4u);
-  EXPECT_EQ(replies[1].kind, Kind::key_reused);
+  EXPECT_EQ(replies[1].kind, CreateKind::key_reused);
   for (const std::size_t i : {0u, 2u, 3u}) {
-    EXPECT_EQ(replies[i].kind, Kind::created);
+    EXPECT_EQ(replies[i].kind, CreateKind::created);
     EXPECT_EQ(find(replies[i].job_id).biz_id, wanted[i].biz_id);
   }
   EXPECT_EQ(find(kept).attribute_json, R"("first")");
@@ -137,17 +134,17 @@ TEST_P(StoreContract, TheSameKeyTwiceInOneCallIsOneJob) {
   const std::vector<NewJob> wanted = {job, job, other};
   const auto replies = must(db->desk().create(wanted, CreateMode::each_by_itself));
   created_ += 1;
-  EXPECT_EQ(replies[0].kind, Kind::created);
-  EXPECT_EQ(replies[1].kind, Kind::existing);
+  EXPECT_EQ(replies[0].kind, CreateKind::created);
+  EXPECT_EQ(replies[1].kind, CreateKind::existing);
   EXPECT_EQ(replies[1].job_id, replies[0].job_id);
-  EXPECT_EQ(replies[2].kind, Kind::key_reused);
+  EXPECT_EQ(replies[2].kind, CreateKind::key_reused);
 }
 
 TEST_P(StoreContract, TheSameKeyThroughTwoSessionsIsOneJob) {
   const NewJob job = keyed("k", in(kLong));
   const JobId id = create(job);
   const auto replies = must(db->other_desk().create({&job, 1}, CreateMode::all_or_nothing));
-  EXPECT_EQ(replies[0].kind, Kind::existing);
+  EXPECT_EQ(replies[0].kind, CreateKind::existing);
   EXPECT_EQ(replies[0].job_id, id);
 }
 

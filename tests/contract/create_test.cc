@@ -8,11 +8,8 @@
 namespace tocsin {
 namespace {
 
-using Kind = CreateReply::Kind;
+using CreateKind = CreateReply::Kind;
 using Ids = std::vector<JobId>;
-
-When in(Duration time) { return {{}, time}; }
-When at(WallTime time) { return {time, {}}; }
 
 TEST_P(StoreContract, CreateStoresEveryField) {
   NewJob wanted;
@@ -27,7 +24,7 @@ TEST_P(StoreContract, CreateStoresEveryField) {
   const WallTime before = db->now();
   const CreateReply reply = create_reply(wanted);
   const WallTime after = db->now();
-  EXPECT_EQ(reply.kind, Kind::created);
+  EXPECT_EQ(reply.kind, CreateKind::created);
   EXPECT_FALSE(reply.existing);
   EXPECT_EQ(reply.action_time, *wanted.when.at);
   EXPECT_EQ(reply.fire_at, *wanted.when.at);
@@ -89,7 +86,7 @@ TEST_P(StoreContract, CreateKeepsMicrosecondsAndFarTimes) {
 
 TEST_P(StoreContract, CreateWithoutAttributeHasNone) { EXPECT_EQ(find(create(due())).attribute_json, ""); }
 
-const std::vector<std::string> strange = {
+const std::vector<std::string> kStrangeTexts = {
     "NULL",        "null",  "",      " ",      "\"",    "'",   "\\",  "\\\\n",
     "a\nb\r\nc\t", "{a,b}", "{}",    ",",      "$1",    "%s",  "--",  "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x94\x94",
     "\x01\x7f",    "(1,2)", "\\x41", "[null]", ";DROP", "\\.", "\\N", "\t",
@@ -97,7 +94,7 @@ const std::vector<std::string> strange = {
 
 TEST_P(StoreContract, CreateKeepsStrangeTextAsItIs) {
   std::vector<NewJob> wanted;
-  for (const std::string& text : strange) {
+  for (const std::string& text : kStrangeTexts) {
     NewJob job = later(text.empty() ? "\xc2\xa0" : text);
     job.attribute_json = nlohmann::json{{"text", text}, {text + "_", {text, nullptr, 0}}}.dump();
     if (!text.empty()) job.idempotency_key = job.traceparent = text;
@@ -116,9 +113,9 @@ TEST_P(StoreContract, CreateKeepsStrangeTextAsItIs) {
     ASSERT_FALSE(job.attribute_json.empty());
     EXPECT_EQ(nlohmann::json::parse(job.attribute_json), nlohmann::json::parse(wanted[i].attribute_json));
   }
-  for (std::size_t i = 0; i < strange.size(); ++i) {  // the key is found again, whatever it is made of
-    if (strange[i].empty()) continue;
-    EXPECT_EQ(create_reply(wanted[i]).kind, Kind::existing) << strange[i];
+  for (std::size_t i = 0; i < kStrangeTexts.size(); ++i) {  // the key is found again, whatever it is made of
+    if (kStrangeTexts[i].empty()) continue;
+    EXPECT_EQ(create_reply(wanted[i]).kind, CreateKind::existing) << kStrangeTexts[i];
   }
   for (const JobId id : jobs) must(db->desk().run_now(id));
   for (const ClaimedJob& claimed : claim(jobs)) {
@@ -133,7 +130,7 @@ TEST_P(StoreContract, CreateOfManyKeepsEveryField) {
   const WallTime far = db->now() + kLong;
   std::vector<NewJob> wanted;
   for (int i = 0; i < 300; ++i) {
-    const std::string& text = strange[i % strange.size()];
+    const std::string& text = kStrangeTexts[i % kStrangeTexts.size()];
     NewJob job = later(text.empty() ? "-" : text);
     job.max_attempts = 1 + i % 7;
     if (i % 3 == 0) job.when = at(far + Duration(i));
@@ -150,7 +147,7 @@ TEST_P(StoreContract, CreateOfManyKeepsEveryField) {
   ASSERT_EQ(replies.size(), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const CreateReply& reply = replies[i];
-    ASSERT_EQ(reply.kind, Kind::created);
+    ASSERT_EQ(reply.kind, CreateKind::created);
     EXPECT_GE(reply.gmt_create, before);
     EXPECT_LE(reply.gmt_create, after);
     EXPECT_EQ(reply.action_time,
@@ -203,7 +200,7 @@ TEST_P(StoreContract, CreateWithTheSameKeyAndBodyAnswersTheFirstJob) {
   const NewJob wanted = keyed("k", in(kLong));
   const JobId id = create(wanted);
   const CreateReply again = create_reply(wanted);
-  EXPECT_EQ(again.kind, Kind::existing);
+  EXPECT_EQ(again.kind, CreateKind::existing);
   EXPECT_EQ(again.job_id, id);
   ASSERT_TRUE(again.existing);
   EXPECT_EQ(again.existing->job_id, id);
@@ -217,14 +214,14 @@ TEST_P(StoreContract, CreateComparesWhatWasAskedForNotWhereItWasCountedFrom) {
   job.when.asked_in = kLong;
   create(job);
   *job.when.at += std::chrono::milliseconds(7);
-  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::existing);
   job.when.asked_in = kLong * 2;
-  EXPECT_EQ(create_reply(job).kind, Kind::key_reused);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::key_reused);
 }
 
 TEST_P(StoreContract, CreateComparesTheBodyAsJson) {
   create(keyed("k", in(kLong), R"({"a":1,"b":[2]})"));
-  EXPECT_EQ(create_reply(keyed("k", in(kLong), "{ \"b\" : [2],\n\"a\" : 1 }")).kind, Kind::existing);
+  EXPECT_EQ(create_reply(keyed("k", in(kLong), "{ \"b\" : [2],\n\"a\" : 1 }")).kind, CreateKind::existing);
 }
 
 TEST_P(StoreContract, CreateWithTheSameKeyAndAnotherBodyIsRefused) {
@@ -236,7 +233,7 @@ TEST_P(StoreContract, CreateWithTheSameKeyAndAnotherBodyIsRefused) {
   for (const NewJob& other : {keyed("k", in(kLong), R"({"n":2})"), keyed("k", in(kLong), ""), keyed("k", in(kLong * 2)),
                               keyed("k", at(db->now() + kLong)), other_attempts}) {
     const CreateReply reply = create_reply(other);
-    EXPECT_EQ(reply.kind, Kind::key_reused);
+    EXPECT_EQ(reply.kind, CreateKind::key_reused);
     EXPECT_TRUE(reply.is_refused());
     EXPECT_EQ(reply.job_id, id);
     ASSERT_TRUE(reply.existing);
@@ -249,7 +246,7 @@ TEST_P(StoreContract, AMaxAttemptsOfTheTypeIsNotPartOfTheBody) {
   NewJob job = keyed("k", in(kLong));
   create(job);
   job.max_attempts = 3;  // the type has changed in between; the caller said the same
-  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::existing);
 }
 
 TEST_P(StoreContract, KeysAreTheirBusinessKeysAndTypesOwn) {
@@ -260,7 +257,7 @@ TEST_P(StoreContract, KeysAreTheirBusinessKeysAndTypesOwn) {
   no_key.idempotency_key.reset();
   other_key.idempotency_key = "K";
   for (const NewJob& job : {first, other_biz, other_type, no_key, no_key, other_key})
-    EXPECT_EQ(create_reply(job).kind, Kind::created);
+    EXPECT_EQ(create_reply(job).kind, CreateKind::created);
 }
 
 TEST_P(StoreContract, KeysHoldOverTheWholeLifeOfAJob) {
@@ -272,19 +269,19 @@ TEST_P(StoreContract, KeysHoldOverTheWholeLifeOfAJob) {
     if (end == "cancelled") cancel(id);
     if (end == "dead") kill(id);
     const CreateReply same = create_reply(wanted);
-    EXPECT_EQ(same.kind, Kind::existing) << end;
+    EXPECT_EQ(same.kind, CreateKind::existing) << end;
     EXPECT_EQ(same.job_id, id);
     ASSERT_TRUE(same.existing);
     EXPECT_EQ(to_string(same.existing->status), end);
     NewJob other = wanted;
     other.attribute_json = R"("another")";
-    EXPECT_EQ(create_reply(other).kind, Kind::key_reused) << end;
+    EXPECT_EQ(create_reply(other).kind, CreateKind::key_reused) << end;
     other.on_conflict = OnConflict::reject;
-    EXPECT_EQ(create_reply(other).kind, Kind::rejected) << end;
+    EXPECT_EQ(create_reply(other).kind, CreateKind::rejected) << end;
     for (const OnConflict rule : {OnConflict::replace, OnConflict::earliest, OnConflict::latest}) {
       other.on_conflict = rule;
       const CreateReply reply = create_reply(other);
-      EXPECT_EQ(reply.kind, Kind::not_pending) << end;
+      EXPECT_EQ(reply.kind, CreateKind::not_pending) << end;
       EXPECT_TRUE(reply.is_refused());
       EXPECT_TRUE(reply.existing);
     }
@@ -297,7 +294,7 @@ TEST_P(StoreContract, KeysHoldThroughARetryOfTheDead) {
   const JobId id = create(wanted);
   kill(id);
   must(db->desk().retry(id));
-  EXPECT_EQ(create_reply(wanted).kind, Kind::existing);
+  EXPECT_EQ(create_reply(wanted).kind, CreateKind::existing);
   EXPECT_EQ(create_reply(wanted).job_id, id);
 }
 
@@ -305,7 +302,7 @@ TEST_P(StoreContract, OnConflictIsReadOnlyWithAKey) {
   NewJob job = later();
   for (const OnConflict rule : {OnConflict::reject, OnConflict::replace, OnConflict::earliest, OnConflict::latest}) {
     job.on_conflict = rule;
-    EXPECT_EQ(create_reply(job).kind, Kind::created);
+    EXPECT_EQ(create_reply(job).kind, CreateKind::created);
   }
 }
 
@@ -314,7 +311,7 @@ TEST_P(StoreContract, OnConflictRejectRefusesEvenTheSameBody) {
   job.on_conflict = OnConflict::reject;
   const JobId id = create(job);
   const CreateReply reply = create_reply(job);
-  EXPECT_EQ(reply.kind, Kind::rejected);
+  EXPECT_EQ(reply.kind, CreateKind::rejected);
   EXPECT_EQ(reply.job_id, id);
   EXPECT_TRUE(reply.is_refused());
 }
@@ -324,7 +321,7 @@ TEST_P(StoreContract, OnConflictReplaceGivesThePendingJobANewTimeAndAttribute) {
   NewJob second = keyed("k", at(db->now() + 2 * kLong), R"("new")");
   second.on_conflict = OnConflict::replace;
   const CreateReply reply = create_reply(second);
-  EXPECT_EQ(reply.kind, Kind::updated);
+  EXPECT_EQ(reply.kind, CreateKind::updated);
   EXPECT_EQ(reply.job_id, id);
   EXPECT_EQ(reply.action_time, *second.when.at);
   EXPECT_EQ(reply.fire_at, *second.when.at);
@@ -335,8 +332,8 @@ TEST_P(StoreContract, OnConflictReplaceGivesThePendingJobANewTimeAndAttribute) {
   EXPECT_EQ(job.fire_at, *second.when.at);
   EXPECT_EQ(job.attribute_json, R"("new")");
   second.on_conflict = OnConflict::keep;
-  EXPECT_EQ(create_reply(second).kind, Kind::existing) << "the new body is the body now";
-  EXPECT_EQ(create_reply(keyed("k", in(kLong), R"("old")")).kind, Kind::key_reused);
+  EXPECT_EQ(create_reply(second).kind, CreateKind::existing) << "the new body is the body now";
+  EXPECT_EQ(create_reply(keyed("k", in(kLong), R"("old")")).kind, CreateKind::key_reused);
 }
 
 TEST_P(StoreContract, OnConflictReplaceBeginsItsAttemptsAnew) {
@@ -349,7 +346,7 @@ TEST_P(StoreContract, OnConflictReplaceBeginsItsAttemptsAnew) {
   }
   job.max_attempts = 2;  // fewer than have been made
   job.on_conflict = OnConflict::replace;
-  EXPECT_EQ(create_reply(job).kind, Kind::updated);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::updated);
   EXPECT_EQ(find(id).attempts, 0);
   EXPECT_EQ(find(id).max_attempts, 2);
   EXPECT_EQ(claim_one(id).job.attempts, 1);
@@ -359,7 +356,7 @@ TEST_P(StoreContract, OnConflictReplaceWithAPastTimeIsDueAtOnce) {
   const JobId id = create(keyed("k", in(kLong)));
   NewJob now = keyed("k", at(db->now() - kLong));
   now.on_conflict = OnConflict::replace;
-  EXPECT_EQ(create_reply(now).kind, Kind::updated);
+  EXPECT_EQ(create_reply(now).kind, CreateKind::updated);
   EXPECT_EQ(claim({id}).size(), 1u);
   EXPECT_EQ(find(id).action_time, *now.when.at);
 }
@@ -371,13 +368,13 @@ TEST_P(StoreContract, OnConflictEarliestTakesOnlyAnEarlierTime) {
   const JobId id = create(job);
   job.attribute_json = R"("later")";
   job.when = at(base + kLong);
-  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::existing);
   job.when = at(base);
-  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::existing);
   EXPECT_EQ(find(id).attribute_json, R"("first")");
   job.when = at(base - Duration(1));
   job.attribute_json = R"("earlier")";
-  EXPECT_EQ(create_reply(job).kind, Kind::updated);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::updated);
   EXPECT_EQ(find(id).action_time, base - Duration(1));
   EXPECT_EQ(find(id).attribute_json, R"("earlier")");
 }
@@ -389,12 +386,12 @@ TEST_P(StoreContract, OnConflictLatestTakesOnlyALaterTime) {
   const JobId id = create(job);
   job.attribute_json = R"("other")";
   job.when = at(base - Duration(1));
-  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::existing);
   job.when = at(base);
-  EXPECT_EQ(create_reply(job).kind, Kind::existing);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::existing);
   EXPECT_EQ(find(id).attribute_json, R"("first")");
   job.when = at(base + Duration(1));
-  EXPECT_EQ(create_reply(job).kind, Kind::updated);
+  EXPECT_EQ(create_reply(job).kind, CreateKind::updated);
   EXPECT_EQ(find(id).fire_at, base + Duration(1));
 }
 
@@ -409,7 +406,7 @@ TEST_P(StoreContract, OnConflictWaitsForNobody) {
     EXPECT_EQ(reply.error().code, ErrorCode::conflict);
   }
   db->unlock();
-  EXPECT_EQ(must(db->desk().create({&replacing, 1}, CreateMode::each_if_free))[0].kind, Kind::updated);
+  EXPECT_EQ(must(db->desk().create({&replacing, 1}, CreateMode::each_if_free))[0].kind, CreateKind::updated);
 }
 
 }  // namespace

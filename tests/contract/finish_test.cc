@@ -4,7 +4,7 @@
 namespace tocsin {
 namespace {
 
-using Kind = FinishRequest::Kind;
+using FinishKind = FinishRequest::Kind;
 using Ids = std::vector<JobId>;
 
 TEST_P(StoreContract, FinishDoneMovesTheJobToHistory) {
@@ -13,7 +13,7 @@ TEST_P(StoreContract, FinishDoneMovesTheJobToHistory) {
   const JobId id = create(wanted);
   const ClaimedJob claimed = claim_one(id);
   const WallTime before = db->now();
-  EXPECT_EQ(finish({id, claimed.token, Kind::done, {}, ""}), FinishReply::applied);
+  EXPECT_EQ(finish({id, claimed.token, FinishKind::done, {}, ""}), FinishReply::applied);
   const Job job = find(id);
   EXPECT_EQ(job.status, JobStatus::done);
   EXPECT_EQ(job.attempts, 1);
@@ -31,7 +31,7 @@ TEST_P(StoreContract, FinishDoneMovesTheJobToHistory) {
 TEST_P(StoreContract, FinishDeadKeepsTheReason) {
   const JobId id = create(due());
   const ClaimedJob claimed = claim_one(id);
-  EXPECT_EQ(finish({id, claimed.token, Kind::dead, {}, "410 Gone"}), FinishReply::applied);
+  EXPECT_EQ(finish({id, claimed.token, FinishKind::dead, {}, "410 Gone"}), FinishReply::applied);
   const Job job = find(id);
   EXPECT_EQ(job.status, JobStatus::dead);
   ASSERT_TRUE(job.finished_at);
@@ -48,7 +48,7 @@ TEST_P(StoreContract, FinishRetryMakesTheJobPendingAfterItsDelay) {
   const ClaimedJob claimed = claim_one(id);
   const Duration delay = std::chrono::minutes(5);
   const WallTime before = db->now();
-  EXPECT_EQ(finish({id, claimed.token, Kind::retry, delay, "503"}), FinishReply::applied);
+  EXPECT_EQ(finish({id, claimed.token, FinishKind::retry, delay, "503"}), FinishReply::applied);
   const Job job = find(id);
   EXPECT_EQ(job.status, JobStatus::pending);
   EXPECT_EQ(job.attempts, 1);
@@ -64,7 +64,7 @@ TEST_P(StoreContract, FinishRetryMakesTheJobPendingAfterItsDelay) {
 
 TEST_P(StoreContract, FinishRetryWithoutDelayIsDueAgain) {
   const JobId id = create(due());
-  EXPECT_EQ(finish({id, claim_one(id).token, Kind::retry, Duration(0), "again"}), FinishReply::applied);
+  EXPECT_EQ(finish({id, claim_one(id).token, FinishKind::retry, Duration(0), "again"}), FinishReply::applied);
   const ClaimedJob second = claim_one(id);
   EXPECT_EQ(second.job.attempts, 2);
   ASSERT_EQ(second.job.errors.size(), 1u);
@@ -75,7 +75,7 @@ TEST_P(StoreContract, FinishGiveBackDoesNotCountTheAttempt) {
   once.max_attempts = 1;
   const JobId id = create(once);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(finish({id, claim_one(id).token, Kind::give_back, {}, ""}), FinishReply::applied);
+    EXPECT_EQ(finish({id, claim_one(id).token, FinishKind::give_back, {}, ""}), FinishReply::applied);
     const Job job = find(id);
     EXPECT_EQ(job.status, JobStatus::pending);
     EXPECT_EQ(job.attempts, 0);
@@ -89,8 +89,8 @@ TEST_P(StoreContract, FinishGiveBackDoesNotCountTheAttempt) {
 TEST_P(StoreContract, FinishGiveBackOfALaterAttemptKeepsTheEarlierOnes) {
   const JobId id = create(due());
   const ClaimedJob first = claim_one(id);
-  finish({id, first.token, Kind::retry, Duration(0), "one"});
-  finish({id, claim_one(id).token, Kind::give_back, {}, ""});
+  finish({id, first.token, FinishKind::retry, Duration(0), "one"});
+  finish({id, claim_one(id).token, FinishKind::give_back, {}, ""});
   const Job job = find(id);
   EXPECT_EQ(job.attempts, 1);
   EXPECT_EQ(job.started_at, first.job.started_at);
@@ -101,7 +101,7 @@ TEST_P(StoreContract, FinishWithAForeignTokenChangesNothing) {
   const JobId id = create(due());
   const ClaimedJob claimed = claim_one(id);
   const Job before = find(id);
-  for (const Kind kind : {Kind::done, Kind::dead, Kind::retry, Kind::give_back})
+  for (const FinishKind kind : {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::give_back})
     EXPECT_EQ(finish({id, claimed.token ^ 1, kind, {}, "not mine"}), FinishReply::stale);
   const Job after = find(id);
   EXPECT_EQ(after.status, JobStatus::running);
@@ -115,25 +115,25 @@ TEST_P(StoreContract, FinishAfterSomebodyElseClaimedIsStale) {
   const JobId id = create(due());
   const ClaimedJob first = claim_and_expire(id);
   const ClaimedJob second = claim_one(id);
-  for (const Kind kind : {Kind::done, Kind::dead, Kind::retry, Kind::give_back})
+  for (const FinishKind kind : {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::give_back})
     EXPECT_EQ(finish({id, first.token, kind, {}, "too late"}), FinishReply::stale);
   EXPECT_EQ(find(id).attempts, 2);
-  EXPECT_EQ(finish({id, second.token, Kind::done, {}, ""}), FinishReply::applied);
+  EXPECT_EQ(finish({id, second.token, FinishKind::done, {}, ""}), FinishReply::applied);
 }
 
 TEST_P(StoreContract, FinishAfterTheLeaseStillAppliesWhileNobodyElseClaimed) {
   const Ids jobs = create({due("a"), due("b")});
   const ClaimedJob late = claim_and_expire(jobs[0]);
-  EXPECT_EQ(finish({jobs[0], late.token, Kind::done, {}, ""}), FinishReply::applied);
+  EXPECT_EQ(finish({jobs[0], late.token, FinishKind::done, {}, ""}), FinishReply::applied);
   const ClaimedJob unstarted = claim_and_expire(jobs[1]);
-  EXPECT_EQ(finish({jobs[1], unstarted.token, Kind::give_back, {}, ""}), FinishReply::applied);
+  EXPECT_EQ(finish({jobs[1], unstarted.token, FinishKind::give_back, {}, ""}), FinishReply::applied);
   EXPECT_EQ(find(jobs[1]).attempts, 0);
 }
 
 TEST_P(StoreContract, FinishIsSafeToRepeat) {
   const Ids jobs = create({due("a"), due("b"), due("c"), due("d")});
   std::vector<FinishRequest> requests;
-  const Kind kinds[] = {Kind::done, Kind::dead, Kind::retry, Kind::give_back};
+  const FinishKind kinds[] = {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::give_back};
   for (std::size_t i = 0; i < 4; ++i) requests.push_back({jobs[i], claim_one(jobs[i]).token, kinds[i], kLong, "why"});
   EXPECT_EQ(must(db->store().finish(requests, "node-a")), std::vector(4, FinishReply::applied));
   EXPECT_EQ(must(db->store().finish(requests, "node-a")), std::vector(4, FinishReply::stale));
@@ -147,7 +147,7 @@ TEST_P(StoreContract, FinishAnswersInTheOrderAsked) {
   const Ids jobs = create(wanted);
   std::map<JobId, ClaimToken> tokens;
   for (const ClaimedJob& claimed : claim(jobs)) tokens[claimed.job.job_id] = claimed.token;
-  const Kind kinds[] = {Kind::done, Kind::dead, Kind::retry, Kind::give_back};
+  const FinishKind kinds[] = {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::give_back};
   std::vector<FinishRequest> requests;
   std::vector<FinishReply> expected;
   for (std::size_t i = 40; i-- > 0;) {
@@ -155,14 +155,14 @@ TEST_P(StoreContract, FinishAnswersInTheOrderAsked) {
     requests.push_back({jobs[i], is_stale ? 42 : tokens[jobs[i]], kinds[i % 4], kLong, "why"});
     expected.push_back(is_stale ? FinishReply::stale : FinishReply::applied);
   }
-  requests.push_back({make_job_id(123'456, 1), 7, Kind::done, {}, ""});
+  requests.push_back({make_job_id(123'456, 1), 7, FinishKind::done, {}, ""});
   expected.push_back(FinishReply::stale);
   EXPECT_EQ(must(db->store().finish(requests, "node-a")), expected);
 }
 
 TEST_P(StoreContract, FinishOfTheSameClaimTwiceInOneCallAppliesOnce) {
   const JobId id = create(due());
-  const FinishRequest request{id, claim_one(id).token, Kind::retry, kLong, "once"};
+  const FinishRequest request{id, claim_one(id).token, FinishKind::retry, kLong, "once"};
   const auto replies = must(db->store().finish(std::vector{request, request}, "node-a"));
   ASSERT_EQ(replies.size(), 2u);
   EXPECT_TRUE(replies[0] == FinishReply::applied || replies[1] == FinishReply::applied);
@@ -172,7 +172,7 @@ TEST_P(StoreContract, FinishOfTheSameClaimTwiceInOneCallAppliesOnce) {
 TEST_P(StoreContract, FinishOfALockedRowIsBusyAndAppliesLater) {
   const Ids jobs = create({due("a"), due("b")});
   std::vector<FinishRequest> requests;
-  for (const JobId id : jobs) requests.push_back({id, claim_one(id).token, Kind::done, {}, ""});
+  for (const JobId id : jobs) requests.push_back({id, claim_one(id).token, FinishKind::done, {}, ""});
   db->lock(jobs[0]);
   EXPECT_EQ(must(db->store().finish(requests, "node-a")), (std::vector{FinishReply::busy, FinishReply::applied}));
   db->unlock();
@@ -186,7 +186,7 @@ TEST_P(StoreContract, FinishKeepsTheLastSixteenErrors) {
   job.max_attempts = 100;
   const JobId id = create(job);
   for (int i = 1; i <= 20; ++i)
-    finish({id, claim_one(id).token, Kind::retry, Duration(0), "failure " + std::to_string(i)});
+    finish({id, claim_one(id).token, FinishKind::retry, Duration(0), "failure " + std::to_string(i)});
   const Job stored = find(id);
   ASSERT_EQ(stored.errors.size(), 16u);
   EXPECT_EQ(stored.errors.front().message, "failure 5");
@@ -214,7 +214,7 @@ TEST_P(StoreContract, FinishKeepsStrangeMessagesAsTheyAre) {
   for (const ClaimedJob& claimed : claim(jobs)) tokens[claimed.job.job_id] = claimed.token;
   std::vector<FinishRequest> requests;
   for (std::size_t i = 0; i < strange.size(); ++i)
-    requests.push_back({jobs[i], tokens[jobs[i]], i % 2 ? Kind::retry : Kind::dead, kLong, strange[i]});
+    requests.push_back({jobs[i], tokens[jobs[i]], i % 2 ? FinishKind::retry : FinishKind::dead, kLong, strange[i]});
   EXPECT_EQ(must(db->store().finish(requests, "node 'a', {b}")), std::vector(strange.size(), FinishReply::applied));
   for (std::size_t i = 0; i < strange.size(); ++i) {
     const Job job = find(jobs[i]);
@@ -230,7 +230,7 @@ TEST_P(StoreContract, FinishTakesTenThousandOutcomesAtOnce) {
   const Ids jobs = create(wanted);
   std::vector<FinishRequest> requests;
   for (const ClaimedJob& claimed : claim(jobs))
-    requests.push_back({claimed.job.job_id, claimed.token, Kind::done, {}, ""});
+    requests.push_back({claimed.job.job_id, claimed.token, FinishKind::done, {}, ""});
   ASSERT_EQ(requests.size(), 10'000u);
   EXPECT_EQ(must(db->store().finish(requests, "node-a")), std::vector(10'000, FinishReply::applied));
   EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::done, 10'000}}));
@@ -251,7 +251,7 @@ TEST_P(StoreContract, BuryMakesDeadWhatExpiredOnItsLastAttempt) {
   ASSERT_EQ(stored.errors.size(), 1u) << "the record says why";
   EXPECT_EQ(stored.errors[0].node, "node-a");
   EXPECT_EQ(must(db->store().bury(Ids{id})), 0);
-  EXPECT_EQ(finish({id, last.token, Kind::done, {}, ""}), FinishReply::stale);
+  EXPECT_EQ(finish({id, last.token, FinishKind::done, {}, ""}), FinishReply::stale);
 }
 
 TEST_P(StoreContract, BuryLeavesEverybodyElseAlone) {

@@ -4,7 +4,7 @@
 namespace tocsin {
 namespace {
 
-using Kind = FinishRequest::Kind;
+using FinishKind = FinishRequest::Kind;
 
 LeaseReply finish(StoreFixture& db, const FinishRequest& request) {
   const auto replies = db.desk().finish_leased({&request, 1}, "node-b");
@@ -24,7 +24,7 @@ TEST_P(StoreContract, LeasedTellsWhoHoldsAndHowManyAttemptsWereMade) {
   wanted.max_attempts = 3;
   const JobId id = create(wanted), other = create(due("order-2"));
   const ClaimedJob first = claim_one(id);
-  EXPECT_EQ(this->finish({id, first.token, Kind::retry, Duration(0), "one"}), FinishReply::applied);
+  EXPECT_EQ(this->finish({id, first.token, FinishKind::retry, Duration(0), "one"}), FinishReply::applied);
   const ClaimedJob second = claim_one(id);
   const std::vector<Lease> leases{{id, second.token}, {id, first.token}, {other, 7}, {id + 1024 * 1024, 7}};
   const auto reply = must(db->desk().leased(leases));
@@ -40,10 +40,10 @@ TEST_P(StoreContract, LeasedTellsWhoHoldsAndHowManyAttemptsWereMade) {
 TEST_P(StoreContract, LeasesFinishEachInItsWayAndInOrder) {
   const std::vector<JobId> ids = create({due("a"), due("b"), due("c"), due("d"), later("e")});
   std::vector<FinishRequest> requests;
-  const std::vector<Kind> kinds{Kind::done, Kind::retry, Kind::dead, Kind::give_back};
+  const std::vector<FinishKind> kinds{FinishKind::done, FinishKind::retry, FinishKind::dead, FinishKind::give_back};
   for (std::size_t i = 0; i < kinds.size(); ++i)
     requests.push_back({ids[i], claim_one(ids[i]).token, kinds[i], kLong, "why"});
-  requests.push_back({ids[4], 7, Kind::done, {}, ""});  // never claimed
+  requests.push_back({ids[4], 7, FinishKind::done, {}, ""});  // never claimed
   const auto replies = must(db->desk().finish_leased(requests, "node-b"));
   const std::vector<LeaseReply> wanted{LeaseReply::applied, LeaseReply::applied, LeaseReply::applied,
                                        LeaseReply::applied, LeaseReply::stale};
@@ -62,19 +62,19 @@ TEST_P(StoreContract, LeasesOfAnotherAttemptAreStale) {
   const JobId id = create(due());
   const ClaimedJob first = claim_and_expire(id);
   const ClaimedJob second = claim_one(id);
-  for (const Kind kind : {Kind::done, Kind::dead, Kind::retry})
+  for (const FinishKind kind : {FinishKind::done, FinishKind::dead, FinishKind::retry})
     EXPECT_EQ(tocsin::finish(*db, {id, first.token, kind, {}, ""}), LeaseReply::stale);
   EXPECT_FALSE(extend(*db, {id, first.token}, kLong));
   const Job job = find(id);
   EXPECT_EQ(job.status, JobStatus::running);
   EXPECT_EQ(job.fire_at, second.job.fire_at);
-  EXPECT_EQ(tocsin::finish(*db, {id, second.token, Kind::done, {}, ""}), LeaseReply::applied);
+  EXPECT_EQ(tocsin::finish(*db, {id, second.token, FinishKind::done, {}, ""}), LeaseReply::applied);
 }
 
 TEST_P(StoreContract, LeasesThatHaveEndedAreStaleEvenIfNobodyTookTheJob) {
   const JobId id = create(due());
   const ClaimedJob claimed = claim_and_expire(id);
-  EXPECT_EQ(tocsin::finish(*db, {id, claimed.token, Kind::done, {}, ""}), LeaseReply::stale);
+  EXPECT_EQ(tocsin::finish(*db, {id, claimed.token, FinishKind::done, {}, ""}), LeaseReply::stale);
   EXPECT_FALSE(extend(*db, {id, claimed.token}, kLong));
   const Lease lease{id, claimed.token};
   EXPECT_FALSE(must(db->desk().leased({&lease, 1}))[0]);
@@ -102,8 +102,8 @@ TEST_P(StoreContract, ExtendMovesTheEndOfTheLease) {
 
 TEST_P(StoreContract, LeasesOfLockedRowsDelayNoOthers) {
   const JobId locked = create(due("a")), open = create(due("b"));
-  const std::vector<FinishRequest> requests{{locked, claim_one(locked).token, Kind::done, {}, ""},
-                                            {open, claim_one(open).token, Kind::done, {}, ""}};
+  const std::vector<FinishRequest> requests{{locked, claim_one(locked).token, FinishKind::done, {}, ""},
+                                            {open, claim_one(open).token, FinishKind::done, {}, ""}};
   db->lock(locked);
   EXPECT_EQ(must(db->desk().finish_leased(requests, "node-b")), (std::vector{LeaseReply::busy, LeaseReply::applied}));
   EXPECT_EQ(find(open).status, JobStatus::done);
@@ -138,7 +138,7 @@ TEST_P(StoreContract, ExtensionsOfLockedRowsSpoilNoOthers) {
 TEST_P(StoreContract, LeasesLeftTellsHowLongEachHolds) {
   const JobId held = create(due("a")), done = create(due("b")), over = create(due("c")), open = create(due("d"));
   const ClaimedJob first = claim_one(held, kLong), second = claim_one(done, kLong);
-  EXPECT_EQ(tocsin::finish(*db, {done, second.token, Kind::done, {}, ""}), LeaseReply::applied);
+  EXPECT_EQ(tocsin::finish(*db, {done, second.token, FinishKind::done, {}, ""}), LeaseReply::applied);
   const ClaimedJob third = claim_and_expire(over);
   const std::vector<Lease> leases{
       {held, first.token}, {held, first.token + 1}, {done, second.token}, {over, third.token}, {open, 7}};

@@ -6,14 +6,14 @@
 namespace tocsin {
 namespace {
 
-const std::vector<std::string> kRequests = {
+const std::vector<std::string> kHttpRequests = {
     "GET /x HTTP/1.1\r\nHost: x\r\n\r\nGET /y HTTP/1.1\r\nHost: x\r\n\r\n",
     "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Type: application/json\r\n\r\nhello",
     "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nTrailer: x\r\n\r\n",
     "POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
     "GET http://h:1/x?y HTTP/1.0\r\nConnection: keep-alive\r\nAuthorization: Bearer t\r\n\r\n",
 };
-const std::vector<std::string> kSpice = {
+const std::vector<std::string> kHttpSpice = {
     "\r\n",
     "\n",
     "\r",
@@ -46,7 +46,7 @@ TEST_F(HttpServerTest, ServesOnWhateverComes) {
     Mutator mutator(seed);
     RawClient hostile = client();
     // It may have been refused and closed before all was read.
-    if (hostile.send(mutator.mutate(mutator.any_of(kRequests), kSpice))) hostile.finish_sending();
+    if (hostile.send(mutator.mutate(mutator.any_of(kHttpRequests), kHttpSpice))) hostile.finish_sending();
     const std::string answers = hostile.rest();
     ASSERT_TRUE(answers.empty() || answers.starts_with("HTTP/1.1 ")) << "seed " << seed << ": " << answers;
     if (seed % 100 == 0) {

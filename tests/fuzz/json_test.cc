@@ -19,7 +19,7 @@ const std::vector<std::string> kSeeds = {
     R"( { "attribute" : [ 12345678901234567890123 , -9223372036854775808 , 18446744073709551615 ] , "x" : 1 } )",
     "{\"a\":\"\xe2\x82\xac\",\"attribute\":{\"\xf0\x9f\x94\x94\":0.1,\"b\":{}}}",
 };
-const std::vector<std::string> kSpice = {
+const std::vector<std::string> kJsonSpice = {
     "null",
     "true",
     "-0",
@@ -66,7 +66,7 @@ bool is_syntax(const Problem& problem) { return problem.detail.starts_with("The 
 
 void compare(std::uint64_t seed) {
   Mutator mutator(seed);
-  const std::string text = mutator.mutate(mutator.any_of(kSeeds), kSpice);
+  const std::string text = mutator.mutate(mutator.any_of(kSeeds), kJsonSpice);
   const json theirs = json::parse(text, nullptr, /*allow_exceptions=*/false);
   json plain, kept;
   const auto problem = build_json(text, "", plain);

@@ -11,7 +11,7 @@
 namespace tocsin {
 namespace {
 
-void put(Rest& rest, const std::string& kind) {
+void put_type(Rest& rest, const std::string& kind) {
   const Reply reply = rest.put("/v1/types/" + kind, {{"handler", {{"kind", kind}}}});
   ASSERT_LT(reply.status, 300) << reply.text;
 }
@@ -42,8 +42,8 @@ void print_lateness(TestDatabase& database, const char* what) {
 void expect_all_works(TestDatabase& database, const Pgbouncer& pooler) {
   NodeProcess a(pooler.url(), {"--node-name", "a", "--heartbeat-timeout", "2s"});
   NodeProcess b(pooler.url(), {"--node-name", "b", "--heartbeat-timeout", "2s"});
-  put(a.rest(), "noop");
-  put(a.rest(), "pull");
+  put_type(a.rest(), "noop");
+  put_type(a.rest(), "pull");
   std::multiset<std::string> wanted, cancelled;
   for (int i = 0; i < 60; ++i) {
     Rest& rest = (i % 2 == 0 ? a : b).rest();
@@ -115,7 +115,7 @@ TEST(Pooler, AnInstallationCanBeMadeThroughIt) {
 TEST(Pooler, AListenerThatIsEndedAgainAndAgainLosesNothing) {
   TestDatabase database;
   NodeProcess a(database.url(), {"--node-name", "a"}), b(database.url(), {"--node-name", "b"});
-  put(a.rest(), "noop");
+  put_type(a.rest(), "noop");
   std::multiset<std::string> wanted;
   std::int64_t ended = 0;
   for (int i = 0; i < 200; ++i) {

@@ -9,9 +9,9 @@ constexpr std::size_t kKeptFailures = 5;
 // What came together while nothing could run, at the slowest rate.
 constexpr Duration kHeldBack = std::chrono::seconds(60);
 
-std::string ms(Duration time) { return std::to_string(static_cast<double>(time.count()) / 1000) + " ms"; }
-
 }  // namespace
+
+std::string in_ms(Duration time) { return std::to_string(static_cast<double>(time.count()) / 1000) + " ms"; }
 
 const char* to_string(FakeDatabase::Change::Kind kind) {
   constexpr const char* kNames[] = {"created",   "replaced", "rescheduled", "hastened",  "revived",    "claimed",
@@ -33,7 +33,7 @@ void Checker::on_change(Place place, const FakeDatabase::Change& change) {
   trace_.line(scheduler_.now(), std::string("db ") + to_string(change.kind) + " job " + std::to_string(job.job_id) +
                                     " attempts " + std::to_string(job.attempts) + '/' +
                                     std::to_string(job.max_attempts) + " token " + std::to_string(change.token) +
-                                    " fire_at " + ms(job.fire_at - change.db_now));
+                                    " fire_at " + in_ms(job.fire_at - change.db_now));
   ++changes_;
   Watched& its = watched_[static_cast<std::size_t>(place)];
   its.high = std::max(its.high, change.db_now);
@@ -135,7 +135,7 @@ void Checker::check_claim(const FakeDatabase::Change& change, const Record& befo
   if (before.row.fire_at > change.db_now) {
     const bool is_lease = before.row.status == JobStatus::running;
     fail(is_lease ? "I4" : "I2", name + (is_lease ? " was taken from its lease, " : " was claimed early, ") +
-                                     ms(before.row.fire_at - change.db_now));
+                                     in_ms(before.row.fire_at - change.db_now));
   }
   if (before.row.status == JobStatus::cancelled) fail("I3", name + " was claimed after its cancel");
   if (job.attempts != before.row.attempts + 1) fail("I6", name + ": the attempt was not counted");
@@ -180,7 +180,7 @@ void Checker::check_calm(const FakeDatabase::Change& change, const Record& befor
   if (own == calm_bounds_.end()) return;  // from before the calm
   const Duration late = change.db_now - before.row.fire_at;
   if (late > own->second)
-    fail("calm", "job " + std::to_string(change.job.job_id) + " was claimed " + ms(late) + " after its time");
+    fail("calm", "job " + std::to_string(change.job.job_id) + " was claimed " + in_ms(late) + " after its time");
 }
 
 // Handlers ------------------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ void Checker::begin(const std::string& node, const ClaimedJob& claimed, bool is_
     check_running(type->second);
   }
   if (!attempt.is_hastened && its.high < job.action_time)
-    fail("I2", name + " started " + ms(job.action_time - its.high) + " early");
+    fail("I2", name + " started " + in_ms(job.action_time - its.high) + " early");
   if (scheduler_.now() >= attempt.lease_end) fail("I4", name + " started after the end of its lease");
   // A step of the database's clock ends leases before their time; no node can know while the answer to its claim is
   // under way. And a claim that a standby has lost was to outlast a crash.
@@ -284,7 +284,7 @@ void Checker::check_overdue() {
       const bool is_limited = is_known && type->second.is_limited();
       if (late > *overdue_bound_ + (is_limited ? kHeldBack : Duration(0)))
         return fail("live", "job " + std::to_string(id) + " of " + (is_known ? type->second.name : "") + " (" +
-                                std::string(to_string(row.job.status)) + ") is overdue by " + ms(late) +
+                                std::string(to_string(row.job.status)) + ") is overdue by " + in_ms(late) +
                                 " without any fault");
       const auto claim = attempts_.find(records_.at(id).token);
       if (claim != attempts_.end() && !claim->second.is_orphan)

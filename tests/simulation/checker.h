@@ -31,6 +31,9 @@
 
 namespace tocsin {
 
+// A duration as text, in milliseconds.
+std::string in_ms(Duration time);
+
 // What standbys that lagged did not have when they took over.
 struct Losses {
   std::int64_t created = 0;    // acknowledged jobs that are gone

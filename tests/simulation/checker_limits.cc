@@ -6,8 +6,6 @@ namespace {
 
 constexpr Duration kLookahead = std::chrono::seconds(5);
 
-std::string ms(Duration time) { return std::to_string(static_cast<double>(time.count()) / 1000) + " ms"; }
-
 }  // namespace
 
 void Checker::on_types(const std::vector<BizType>& types, Duration hold) {
@@ -63,7 +61,7 @@ void Checker::check_flow(const FakeDatabase::Change& change, const Record& befor
   const Watched& its = watched(change.job.job_id);
   const bool is_steady = its.clock_steps == 0 || scheduler_.now() > its.clock_stepped + kLongestDelay;
   if (change.kind == Kind::dropped && is_steady && !type.is_too_late(before.row.fire_at, change.db_now))
-    fail("late", name + " was dropped although it is only " + ms(late) + " late");
+    fail("late", name + " was dropped although it is only " + in_ms(late) + " late");
   if (!faults_ended_ || (change.kind != Kind::claimed && change.kind != Kind::fired)) return;
   // What was let go before the faults ended counts when its call arrives, however long that was on its way; and a node
   // learns that the database's clock was set from the answer to a scan that was sent afterwards.
@@ -71,7 +69,7 @@ void Checker::check_flow(const FakeDatabase::Change& change, const Record& befor
   if (!is_settled) return;
   // In the calm by no more than a claim takes.
   const Duration most_late = type.drop_older_than.value_or(Duration::max() / 2) + (is_calm_ ? kSoon / 30 : kSoon);
-  if (late > most_late) fail("late", name + " runs, " + ms(late) + " late");
+  if (late > most_late) fail("late", name + " runs, " + in_ms(late) + " late");
   if (type.rate_per_s) check_rate(type, *type.rate_per_s, paced_[type.type_id], "rate_per_s");
   if (type.catch_up_rate_per_s && late > kLookahead + 4 * kSoon)
     check_rate(type, *type.catch_up_rate_per_s, caught_up_[type.type_id], "catch_up.rate_per_s");

@@ -11,7 +11,7 @@ struct Rest::Client {
 
 namespace {
 
-constexpr int kPatience = 30;  // seconds
+constexpr int kReadTimeoutSeconds = 30;  // seconds
 
 Reply reply_of(const httplib::Result& result) {
   if (!result) return {};
@@ -23,7 +23,7 @@ Reply reply_of(const httplib::Result& result) {
 Rest::Rest(int port, const std::string& token) : client_(std::make_unique<Client>(port)) {
   client_->http.set_keep_alive(true);
   client_->http.set_tcp_nodelay(true);
-  client_->http.set_read_timeout(kPatience, 0);
+  client_->http.set_read_timeout(kReadTimeoutSeconds, 0);
   if (!token.empty()) client_->http.set_bearer_token_auth(token.c_str());
 }
 Rest::~Rest() = default;

@@ -19,6 +19,9 @@
 
 namespace tocsin {
 
+inline When in(Duration time) { return {{}, time}; }
+inline When at(WallTime time) { return {time, {}}; }
+
 // A fresh, empty database with one session of each kind and a second one of the kinds that race.
 class StoreFixture {
  public:

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Peer : public testing::Test {
+class BrokerPeer : public testing::Test {
  protected:
   // Notes where it would connect to; fails but for `good`.
   Status connect(const std::string& host, const GuardPtr& guard, const std::string& good = "") {
@@ -32,13 +32,13 @@ class Peer : public testing::Test {
   std::vector<std::string> tried;
 };
 
-TEST_F(Peer, AnAddressIsConnectedToAsItIs) {
+TEST_F(BrokerPeer, AnAddressIsConnectedToAsItIs) {
   EXPECT_TRUE(connect("127.0.0.1", nullptr, "127.0.0.1"));
   EXPECT_TRUE(connect("::1", nullptr, "::1"));
   EXPECT_EQ(connect("127.0.0.1", nullptr).error().message, "nobody is there");
 }
 
-TEST_F(Peer, WhatTheGuardRefusesIsNotConnectedToHoweverItIsSpelt) {
+TEST_F(BrokerPeer, WhatTheGuardRefusesIsNotConnectedToHoweverItIsSpelt) {
   for (const char* host : {"127.0.0.1", "::1", "2130706433", "0x7f.1", "::ffff:127.0.0.1", "localhost", "10.0.0.1"}) {
     const Status done = connect(host, guard());
     ASSERT_FALSE(done.ok()) << host;
@@ -49,12 +49,12 @@ TEST_F(Peer, WhatTheGuardRefusesIsNotConnectedToHoweverItIsSpelt) {
   EXPECT_TRUE(connect("10.0.0.1", guard({"10.0.0.0/8"}), "10.0.0.1"));
 }
 
-TEST_F(Peer, ANameIsConnectedToByItsAddresses) {
+TEST_F(BrokerPeer, ANameIsConnectedToByItsAddresses) {
   EXPECT_FALSE(connect("localhost", guard({"127.0.0.0/8"})));
   EXPECT_EQ(tried, std::vector<std::string>{"127.0.0.1"}) << "as what was judged, and no address besides";
 }
 
-TEST_F(Peer, ANameThatDoesNotResolveIsTheReason) {
+TEST_F(BrokerPeer, ANameThatDoesNotResolveIsTheReason) {
   const Status done = connect(std::string(70, 'a'), guard());  // no label is that long
   ASSERT_FALSE(done.ok());
   EXPECT_NE(done.error().message.find("resolving the name"), std::string::npos) << done.error().message;
