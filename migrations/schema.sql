@@ -200,10 +200,11 @@ BEGIN
     FOREACH kind IN ARRAY ARRAY['done', 'cancelled', 'dead'] LOOP
       leaf := format('job_history_%s_%s', kind, to_char(day, 'YYYYMMDD'));
       CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
-      -- Serialises with other creators of the same day; they find the table when they get the lock.
+      -- Serialises the creators of one day; the second finds the table when it gets the lock.
       PERFORM pg_advisory_xact_lock(hashtextextended('tocsin.ensure_history', 0));
       CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
-      -- Made apart and then attached: PARTITION OF would take a lock on the parent that waits for every reader and stops every finish.
+      -- Created apart and then attached: PARTITION OF takes a lock on the parent that waits for every reader and blocks
+      -- every finish.
       EXECUTE format('CREATE TABLE tocsin.%I (LIKE tocsin.%I INCLUDING ALL)', leaf, 'job_history_' || kind);
       EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
       EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id)', leaf || '_biz', leaf);
@@ -378,7 +379,7 @@ DECLARE
 BEGIN
   PERFORM 1 FROM tocsin.biz_type t WHERE t.type_id = ANY (type_ids) ORDER BY t.type_id FOR NO KEY UPDATE;
   now_ := clock_timestamp();
-  -- The clock was set back: what was granted before counts from now on.
+  -- The clock was set back: earlier grants count from now on.
   UPDATE tocsin.permit p SET renewed_at = now_ WHERE p.type_id = ANY (type_ids) AND p.renewed_at > now_;
   DELETE FROM tocsin.permit p
    WHERE p.type_id = ANY (type_ids) AND p.node_id <> renew_permits.node AND p.renewed_at + p.ttl + p.lease < now_;
@@ -386,7 +387,7 @@ BEGIN
   SELECT r.type_id, r.kind, renew_permits.node,
          b.base + greatest(0, least(r.wanted - b.base, tocsin.permits_of(t, r.kind) - b.others - b.base)),
          r.need, r.used, number, now_, ttl_us * interval '1 microsecond',
-         -- What was started under a longer lease goes on.
+         -- A job started under a longer lease keeps it.
          greatest(r.lease_us * interval '1 microsecond', b.lease_left)
     FROM unnest(type_ids, kinds, helds, wanteds, needs, useds, leases_us) r (type_id, kind, held, wanted, need, used, lease_us)
     JOIN tocsin.biz_type t ON t.type_id = r.type_id
@@ -498,7 +499,7 @@ BEGIN
     shard_ := (job_id & 1023)::smallint;
     INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (job_id, source, entry.gmt_create, now_) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
-      -- A standby that took over without the last commits draws numbers again.
+      -- A standby that was promoted without the last commits draws numbers again.
       PERFORM FROM tocsin.relayed r WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
       IF NOT FOUND THEN
         error := 'its job_id is that of another job';
@@ -866,7 +867,7 @@ CREATE TABLE tocsin.job_live_0000 (
     errors jsonb,
     CONSTRAINT state CHECK ((status = ((claim_token IS NOT NULL))::integer))
 )
-WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_insert_threshold='-1', autovacuum_analyze_threshold='50000');
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_analyze_threshold='50000', autovacuum_analyze_scale_factor='0.1');
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN job_id SET STATISTICS 10;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN action_time SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN fire_at SET STATISTICS 10;
@@ -911,7 +912,7 @@ CREATE TABLE tocsin.job_live_0001 (
     errors jsonb,
     CONSTRAINT state CHECK ((status = ((claim_token IS NOT NULL))::integer))
 )
-WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_scale_factor='0.1', autovacuum_vacuum_insert_threshold='-1', autovacuum_analyze_threshold='50000');
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_analyze_threshold='50000', autovacuum_analyze_scale_factor='0.1');
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN job_id SET STATISTICS 10;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN action_time SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN fire_at SET STATISTICS 10;

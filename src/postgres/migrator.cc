@@ -15,6 +15,17 @@ void refuse_if_newer(int installed) {
   }
 }
 
+// Schemas made before 0.1.0 began with other migrations under the same numbers.
+void refuse_if_foreign(pqxx::transaction_base& tx) {
+  const auto first = tx.exec("SELECT name FROM tocsin.migration WHERE version = 1");
+  const std::string name = first.empty() ? "none" : first[0][0].as<std::string>();
+  if (name != migrations().front().name) {
+    throw Refused("the schema was made by a development version before 0.1.0 (its first migration is " + name +
+                  ", not " + migrations().front().name +
+                  ") and cannot be upgraded: install into an empty database and create the jobs there again");
+  }
+}
+
 void refuse_other_shards(int installed, std::optional<int> wanted) {
   if (wanted && *wanted != installed) {
     throw Refused("the database was installed with " + std::to_string(installed) + " shards, the configuration says " +
@@ -22,14 +33,14 @@ void refuse_other_shards(int installed, std::optional<int> wanted) {
   }
 }
 
-// Hundreds of new objects are a reason for autovacuum to come just when the first jobs do. Nothing depends on it: where
-// it cannot be done, it is left without a word.
+// Hundreds of new catalog rows would start autovacuum just when the first jobs arrive. Nothing depends on this analyze,
+// so its failure is not reported.
 void analyze_catalog(Session& session) {
   static_cast<void>(session.write<Unit>([](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     if (tx.exec1("SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()")[0]
             .as<bool>()) {
-      // What the installation did must be counted before; behind a pooler it may be counted afterwards all the same.
+      // The installation's own changes must be counted first. Behind a pooler they may still be counted later.
       tx.exec("SELECT pg_stat_force_next_flush()");
       tx.exec0("ANALYZE (SKIP_LOCKED) pg_attribute, pg_class, pg_constraint, pg_depend, pg_index, pg_proc, pg_type");
     }
@@ -54,8 +65,11 @@ Result<int> migrate(Session& session, std::optional<int> shards,
     const bool is_installed = !tx.exec1("SELECT to_regclass('tocsin.migration')")[0].is_null();
     const int installed =
         is_installed ? tx.exec1("SELECT coalesce(max(version), 0) FROM tocsin.migration")[0].as<int>() : 0;
-    refuse_if_newer(installed);
-    if (is_installed) refuse_other_shards(tx.exec1("SELECT tocsin.shard_count()")[0].as<int>(), shards);
+    if (is_installed) {
+      refuse_if_foreign(tx);
+      refuse_if_newer(installed);
+      refuse_other_shards(tx.exec1("SELECT tocsin.shard_count()")[0].as<int>(), shards);
+    }
     tx.exec_params("SELECT set_config('tocsin.shards', $1, true)", std::to_string(shards.value_or(kDefaultShards)));
     int applied = 0;
     for (const Migration& migration : migrations()) {
@@ -81,6 +95,7 @@ Result<Installation> check_installation(Session& session, std::optional<int> exp
       throw Refused("the database has no Tocsin schema: run `tocsin migrate`, or serve with --migrate");
     }
     const int installed = tx.exec1("SELECT coalesce(max(version), 0) FROM tocsin.migration")[0].as<int>();
+    refuse_if_foreign(tx);
     refuse_if_newer(installed);
     if (installed < newest()) {
       throw Refused("the schema has version " + std::to_string(installed) + ", this binary needs " +

@@ -1,4 +1,4 @@
-// Creates and upgrades the schema, and refuses databases this binary does not know.
+// Creates and upgrades the schema, and refuses schemas that this binary does not know.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace tocsin {
 
 // Applies every migration that is not recorded yet, under a lock, all in one transaction. `shards`: 1..kMaxShards, at
 // the first migration only; later it must be absent or equal. Calls `on_step` with the name of each migration applied.
-// Error invalid: newer schema than this binary, another shard count, encoding not UTF-8.
+// Error invalid: newer schema than this binary, a schema from before 0.1.0, another shard count, encoding not UTF-8.
 Result<int> migrate(Session& session, std::optional<int> shards,
                     const std::function<void(const std::string&)>& on_step);
 
@@ -20,8 +20,8 @@ struct Installation {
   int schema_version = 0;
 };
 
-// What is installed, checked against this binary: Error invalid when the schema is missing, older or newer, or when the
-// server may lose what it acknowledged (fsync off); `expected_shards`, when given, must agree.
+// Reads the installed version and checks it. Error invalid: no schema, an older or newer one, one from before 0.1.0, a
+// shard count other than `expected_shards`, or a server with fsync off, which may lose acknowledged jobs.
 Result<Installation> check_installation(Session& session, std::optional<int> expected_shards);
 
 }  // namespace tocsin

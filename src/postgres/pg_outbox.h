@@ -1,4 +1,4 @@
-// Jobs that SQL callers created in a database where their shards do not live (migration 0009): the side that they leave
+// Jobs that SQL callers created in a database where their shards do not live: the side that they leave
 // and the side that they come to.
 //
 // An entry is claimed, in a transaction of its own, before it is handed over: what is claimed cannot be cancelled in

@@ -12,7 +12,7 @@
 namespace tocsin::sql {
 
 inline const std::string kLive = "tocsin.job_live";
-// Shard s lies in live table s modulo 8. DO NOT CHANGE: migrations/0002 made them so.
+// Shard s lies in live table s modulo 8. DO NOT CHANGE: section 3 of the baseline migration creates them so.
 inline constexpr int kLiveTables = 8;
 inline int live_table_of(Shard shard) { return shard % kLiveTables; }
 std::string live_table(int table);

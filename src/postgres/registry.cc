@@ -224,7 +224,7 @@ Place HomeStep::place_of(std::size_t i) {
   return database.place;
 }
 
-// Whole ranges of shards: the tables of live jobs go by the remainder (migration 0002), and each database uses them
+// Whole ranges of shards: the tables of live jobs go by the remainder, and each database uses them
 // all.
 void HomeStep::place_shards(int shards, const std::vector<Place>& places) {
   if (!registry_.map.places.empty()) return;

@@ -3,7 +3,6 @@
 
 #include <random>
 
-#include "postgres/migrations.h"
 #include "postgres/queries.h"
 #include "support/node_process.h"
 #include "support/test_database.h"
@@ -107,31 +106,18 @@ TEST(Migrate, TakesAnyShardCountOfTheContract) {
   }
 }
 
-TEST(Migrate, JobsOfAnInstallationWithOneTablePerShardMoveToTheTablesOfToday) {
-  constexpr int kShards = 20;
-  TestDatabase database(0);
-  const auto live = [&] {
-    return database.query("SELECT string_agg(j::text, E'\n' ORDER BY job_id) FROM tocsin.job_live j")[0][0]
-        .as<std::string>();
-  };
-  const Migration& first = migrations().front();
-  database.query("SELECT set_config('tocsin.shards', '" + std::to_string(kShards) + "', false);" + first.sql +
-                 ";INSERT INTO tocsin.migration (version, name) VALUES (1, '" + first.name +
-                 "'); DO $$ DECLARE t text; BEGIN"
-                 " FOR n IN 0 .. 19 LOOP t := 'job_live_' || lpad(n::text, 4, '0');"
-                 " EXECUTE format('CREATE TABLE tocsin.%I PARTITION OF tocsin.job_live FOR VALUES IN (%s)', t, n);"
-                 " EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', t || '_id', t); END LOOP; END $$");
-  fill_every_shard(database, kShards);
-  const std::string before = live();
-
-  const Ran ran = migrate(database);
-  ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("0002"), std::string::npos) << ran.out;
-  EXPECT_EQ(live(), before);
-  EXPECT_EQ(database.number("SELECT count(*) FROM pg_inherits WHERE inhparent = 'tocsin.job_live'::regclass"),
-            sql::kLiveTables);
-  EXPECT_EQ(database.number("SELECT count(*) FROM pg_indexes WHERE tablename = 'job_live_0003'"), 4);
-  EXPECT_TRUE(database.query("SELECT to_regnamespace('tocsin_0001')")[0][0].is_null());
+TEST(Migrate, RefusesASchemaFromBeforeTheFirstRelease) {
+  TestDatabase database(8);
+  database.query("UPDATE tocsin.migration SET name = '0001_core' WHERE version = 1");
+  database.query("INSERT INTO tocsin.migration (version, name) SELECT n, 'step ' || n FROM generate_series(2, 12) n");
+  for (const Ran& ran : {migrate(database), serve(database), serve(database, {"--migrate"})}) {
+    EXPECT_EQ(ran.exit_code, 1);
+    EXPECT_NE(ran.err.find("before 0.1.0"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("0001_core"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("empty database"), std::string::npos) << ran.err;
+    EXPECT_EQ(ran.err.find("newer"), std::string::npos) << ran.err;
+  }
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.migration"), 12);
 }
 
 TEST(Migrate, RefusesAnyOtherShardCountAsBadUsage) {

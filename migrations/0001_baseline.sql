@@ -1,0 +1,889 @@
+-- The schema of Tocsin, from top to bottom in the order of docs/data_model.md:
+--
+--    1  Installation: settings, shards, ids
+--    2  Types
+--    3  Live jobs
+--    4  History
+--    5  Counts
+--    6  Nodes and the shard map
+--    7  Several databases
+--    8  Limits
+--    9  Outbox: jobs created by SQL whose shards live in another database
+--   10  Moves of shards between databases
+--   11  SQL interface: views, create_job, cancel_job
+--   12  Role of sql handlers
+--
+-- Runs once, inside one transaction. The migrator sets tocsin.shards before it.
+-- Names of variables that could be mistaken for columns end with an underscore.
+
+-- 1. Installation ----------------------------------------------------------------------------------------------------
+
+CREATE SCHEMA tocsin;
+COMMENT ON SCHEMA tocsin IS 'Tocsin: timeouts that businesses rely on';
+
+CREATE TABLE tocsin.migration (
+  version    integer PRIMARY KEY,
+  name       text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+CREATE TABLE tocsin.setting (
+  name  text PRIMARY KEY,
+  value text NOT NULL
+);
+INSERT INTO tocsin.setting VALUES ('shards', current_setting('tocsin.shards'));
+
+-- The shard of a biz_id: first 4 bytes of SHA-256 of its UTF-8 text, big-endian, modulo the shard count. DO NOT CHANGE:
+-- stored rows are placed by this function. src/core/shard.cc computes the same.
+CREATE FUNCTION tocsin.shard_of(biz_id text, shards integer) RETURNS smallint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (('x' || pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(biz_id, 'UTF8')), 'hex'), 8))::bit(32)::bigint
+        % shards)::smallint;
+
+CREATE FUNCTION tocsin.shard_count() RETURNS integer
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (SELECT s.value::integer FROM tocsin.setting s WHERE s.name = 'shards');
+
+-- job_id = sequence * 1024 + shard. Nodes draw numbers in blocks, so ids are unique but not gapless.
+CREATE SEQUENCE tocsin.job_seq AS bigint MAXVALUE 9007199254740991;
+
+-- 2. Types -----------------------------------------------------------------------------------------------------------
+
+-- Written in the control database and mirrored, with their ids, to the other databases.
+CREATE TABLE tocsin.biz_type (
+  type_id      integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  name         text COLLATE "C" NOT NULL UNIQUE CHECK (octet_length(name) BETWEEN 1 AND 128),
+  handler      jsonb NOT NULL,
+  ttr_ms       bigint NOT NULL CHECK (ttr_ms > 0),
+  max_attempts smallint NOT NULL CHECK (max_attempts BETWEEN 1 AND 1000),
+  backoff      jsonb NOT NULL,
+  max_running  integer CHECK (max_running > 0),
+  rate_per_s   double precision CHECK (rate_per_s > 0),
+  catch_up     jsonb NOT NULL,
+  paused       boolean NOT NULL DEFAULT false,
+  paused_until timestamptz,
+  removed_at   timestamptz,  -- the row stays: finished jobs refer to it, and a create may have been in progress
+  gmt_create   timestamptz NOT NULL DEFAULT clock_timestamp(),
+  gmt_modified timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- 3. Live jobs -------------------------------------------------------------------------------------------------------
+
+-- Pending and running jobs only. Status codes are stored: 0 pending, 1 running. DO NOT CHANGE.
+-- No foreign key to biz_type: one hot parent row would cost a multixact per insert. One check, not seven: a statement
+-- over many shards parses the checks of every table it writes to (a tenth of the cost of a create). The writers check
+-- lengths and ranges.
+CREATE TABLE tocsin.job_live (
+  job_id          bigint NOT NULL,
+  action_time     timestamptz NOT NULL,
+  fire_at         timestamptz NOT NULL,
+  gmt_create      timestamptz NOT NULL,
+  gmt_modified    timestamptz NOT NULL,
+  started_at      timestamptz,
+  claim_token     bigint,
+  type_id         integer NOT NULL,
+  shard           smallint NOT NULL,
+  status          smallint NOT NULL DEFAULT 0,
+  attempts        smallint NOT NULL DEFAULT 0,
+  max_attempts    smallint NOT NULL,
+  biz_id          text COLLATE "C" NOT NULL,
+  idempotency_key text COLLATE "C",
+  body_hash       bigint,
+  node            text,
+  traceparent     text,
+  attribute       jsonb,
+  errors          jsonb,
+  CONSTRAINT state CHECK (status = (claim_token IS NOT NULL)::integer)
+) PARTITION BY LIST (shard);
+
+-- Shard s is stored in table s modulo 8. DO NOT CHANGE: statements name the tables. A statement over many shards opens
+-- every table and index it may touch, so its fixed cost grows with the number of tables. Eight tables keep that cost
+-- small and still spread the writers. Every shard has its own range of the _due index.
+DO $$
+DECLARE
+  leaf    text;
+  column_ text;
+BEGIN
+  FOR number IN 0 .. least(8, tocsin.shard_count()) - 1 LOOP
+    leaf := 'job_live_' || lpad(number::text, 4, '0');
+    -- Queue tables swing between empty and full: vacuum early and without pauses. Inserts alone are no reason to vacuum,
+    -- because nothing reads these tables by an index-only scan. Analyze rarely: no plan depends on the number of rows,
+    -- and each pass slows the writers down.
+    EXECUTE format('CREATE TABLE tocsin.%I PARTITION OF tocsin.job_live FOR VALUES IN (%s) WITH (
+      autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
+      autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_threshold = 50000, autovacuum_analyze_scale_factor = 0.1)',
+      leaf, (SELECT string_agg(s::text, ', ' ORDER BY s) FROM generate_series(number, tocsin.shard_count() - 1, 8) s));
+    EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
+    -- Expressions (+ 0): on tables that are empty at planning time the planner would otherwise choose this index for a
+    -- lookup by shard and job_id, and read the whole shard for every job.
+    EXECUTE format('CREATE INDEX %I ON tocsin.%I ((shard + 0), type_id, fire_at, (job_id + 0))', leaf || '_due', leaf);
+    EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id)', leaf || '_biz', leaf);
+    EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (biz_id, type_id, idempotency_key) WHERE idempotency_key IS NOT NULL',
+                   leaf || '_key', leaf);
+    -- Logical replication identifies rows by job_id alone. The shard is part of it (job_id & 1023), so a publication of
+    -- one shard can filter on it. Cost: the id of a deleted row in the log, only where wal_level = logical.
+    EXECUTE format('ALTER TABLE tocsin.%I REPLICA IDENTITY USING INDEX %I', leaf, leaf || '_id');
+    -- Plans depend on the keys of a job only: small samples of those, none of the other columns. An analyze then costs
+    -- a third.
+    FOR column_ IN SELECT a.attname FROM pg_attribute a
+                    WHERE a.attrelid = format('tocsin.%I', leaf)::regclass AND a.attnum > 0 AND NOT a.attisdropped LOOP
+      EXECUTE format('ALTER TABLE tocsin.%I ALTER COLUMN %I SET STATISTICS %s', leaf, column_,
+        CASE WHEN column_ IN ('job_id', 'biz_id', 'idempotency_key', 'type_id', 'shard', 'status', 'fire_at') THEN 10 ELSE 0 END);
+    END LOOP;
+    -- The first and the last column of this index are expressions, which have samples of their own.
+    EXECUTE format('ALTER INDEX tocsin.%I ALTER COLUMN 1 SET STATISTICS 10', leaf || '_due');
+    EXECUTE format('ALTER INDEX tocsin.%I ALTER COLUMN 4 SET STATISTICS 10', leaf || '_due');
+  END LOOP;
+END $$;
+
+-- Distinguishes the bodies of two creates with the same idempotency key. time_asked is 'at <unix microseconds>' or
+-- 'in <milliseconds>', as the caller wrote it: a relative time becomes another instant on every repeat. DO NOT CHANGE:
+-- stored.
+CREATE FUNCTION tocsin.body_hash(time_asked text, attribute jsonb, max_attempts integer) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN pg_catalog.hashtextextended(
+  pg_catalog.concat_ws(E'\n', time_asked, coalesce(attribute::text, ''), coalesce(max_attempts::text, '')), 0);
+
+-- Keeps the last 16 failures of a job.
+CREATE FUNCTION tocsin.append_error(errors jsonb, at timestamptz, node text, attempt integer, message text) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (
+  SELECT pg_catalog.jsonb_agg(e.value ORDER BY e.ordinality)
+  FROM (SELECT value, ordinality
+        FROM pg_catalog.jsonb_array_elements(coalesce(errors, '[]') || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object(
+          'at', pg_catalog.to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'node', node, 'attempt', attempt,
+          'message', message)))
+             WITH ORDINALITY
+        ORDER BY ordinality DESC LIMIT 16) e);
+
+-- 4. History ---------------------------------------------------------------------------------------------------------
+
+-- Finished jobs: 2 done, 3 cancelled, 4 dead. DO NOT CHANGE. One table per status and day of finish (UTC), so that
+-- retention drops tables and deletes no rows.
+CREATE TABLE tocsin.job_history (
+  job_id          bigint NOT NULL,
+  action_time     timestamptz NOT NULL,
+  fire_at         timestamptz NOT NULL,
+  gmt_create      timestamptz NOT NULL,
+  started_at      timestamptz,
+  finished_at     timestamptz NOT NULL,
+  type_id         integer NOT NULL,
+  shard           smallint NOT NULL,
+  status          smallint NOT NULL,
+  attempts        smallint NOT NULL,
+  max_attempts    smallint NOT NULL,
+  biz_id          text COLLATE "C" NOT NULL,
+  idempotency_key text COLLATE "C",
+  body_hash       bigint,
+  node            text,
+  traceparent     text,
+  attribute       jsonb,
+  errors          jsonb
+) PARTITION BY LIST (status);
+CREATE TABLE tocsin.job_history_done PARTITION OF tocsin.job_history FOR VALUES IN (2) PARTITION BY RANGE (finished_at);
+CREATE TABLE tocsin.job_history_cancelled PARTITION OF tocsin.job_history FOR VALUES IN (3) PARTITION BY RANGE (finished_at);
+CREATE TABLE tocsin.job_history_dead PARTITION OF tocsin.job_history FOR VALUES IN (4) PARTITION BY RANGE (finished_at);
+
+CREATE FUNCTION tocsin.ensure_history(first_day date, last_day date) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+  day date;
+  kind text;
+  leaf text;
+BEGIN
+  FOR day IN SELECT d::date FROM generate_series(first_day::timestamp, last_day::timestamp, interval '1 day') d LOOP
+    FOREACH kind IN ARRAY ARRAY['done', 'cancelled', 'dead'] LOOP
+      leaf := format('job_history_%s_%s', kind, to_char(day, 'YYYYMMDD'));
+      CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
+      -- Serialises the creators of one day; the second finds the table when it gets the lock.
+      PERFORM pg_advisory_xact_lock(hashtextextended('tocsin.ensure_history', 0));
+      CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
+      -- Created apart and then attached: PARTITION OF takes a lock on the parent that waits for every reader and blocks
+      -- every finish.
+      EXECUTE format('CREATE TABLE tocsin.%I (LIKE tocsin.%I INCLUDING ALL)', leaf, 'job_history_' || kind);
+      EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
+      EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id)', leaf || '_biz', leaf);
+      EXECUTE format('ALTER TABLE tocsin.%I REPLICA IDENTITY USING INDEX %I', leaf, leaf || '_id');
+      EXECUTE format('ALTER TABLE tocsin.%I ATTACH PARTITION tocsin.%I FOR VALUES FROM (%L) TO (%L)',
+        'job_history_' || kind, leaf, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
+    END LOOP;
+  END LOOP;
+END $$;
+REVOKE EXECUTE ON FUNCTION tocsin.ensure_history(date, date) FROM PUBLIC;
+SELECT tocsin.ensure_history((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 7);
+
+-- 5. Counts ----------------------------------------------------------------------------------------------------------
+
+-- Every statement that changes a status appends one row per type to job_count_delta; a node adds those rows to job_count
+-- once a second. The sum of both tables is exact in every snapshot, and no report scans live tables.
+CREATE TABLE tocsin.job_count (
+  type_id integer NOT NULL,
+  status  smallint NOT NULL,
+  n       bigint NOT NULL,
+  PRIMARY KEY (type_id, status)
+);
+CREATE TABLE tocsin.job_count_delta (
+  type_id integer NOT NULL,
+  status  smallint NOT NULL,
+  n       integer NOT NULL
+) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
+
+-- 6. Nodes and the shard map -----------------------------------------------------------------------------------------
+
+-- Live processes. node_id is drawn at process start; the name is only a label, so a restart under the same name is a new
+-- node.
+CREATE TABLE tocsin.node (
+  node_id       bigint PRIMARY KEY,
+  name          text NOT NULL,
+  state         text NOT NULL CHECK (state IN ('active', 'draining')),
+  version       text NOT NULL,
+  started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+  heartbeat_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+  scanned_at    timestamptz,    -- not written; scanned has one time per database
+  backend_pid   integer,        -- of the session that writes the heartbeat: when it has ended, the node may have ended
+  backend_start timestamptz,
+  places        smallint[],     -- the databases the node was given
+  scanned       timestamptz[],  -- per database of places: the last scan of all its shards there; NULL: none yet
+  map_version   bigint          -- of the shard map the node works with; NULL: none yet
+);
+
+-- Who scans which shard, and where each shard lives. One row in the control database, replaced as a whole. A writer names
+-- the version it has read, so that of several nodes that notice the same change one wins and the others read the result.
+CREATE TABLE tocsin.shard_map (
+  is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+  version bigint NOT NULL,
+  owners  bigint[] NOT NULL,               -- node_id by shard, from shard 0 on; 0: no owner
+  places  smallint[] NOT NULL DEFAULT '{}' -- database by shard, from shard 0 on; '{}' until the first migration fills it
+);
+INSERT INTO tocsin.shard_map (version, owners) VALUES (0, '{}');
+
+-- 7. Several databases -----------------------------------------------------------------------------------------------
+
+-- In the control database: one row per database of the installation.
+CREATE TABLE tocsin.database (
+  place        smallint PRIMARY KEY CHECK (place BETWEEN 0 AND 63),  -- 0: control database. DO NOT CHANGE: stored in the map
+  name         text COLLATE "C" NOT NULL UNIQUE,
+  address      text NOT NULL,    -- host, port and database as last given to migrate: names a database that does not answer
+  server       bigint NOT NULL,  -- the cluster's system identifier; identifies a database together with database_oid
+  database_oid bigint NOT NULL,
+  gmt_create   timestamptz NOT NULL DEFAULT clock_timestamp(),
+  UNIQUE (server, database_oid)
+);
+
+-- In every database, one row: its identity in the installation.
+CREATE TABLE tocsin.place (
+  is_only      boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+  installation uuid NOT NULL DEFAULT gen_random_uuid(),  -- the same in all databases of the installation
+  place        smallint NOT NULL DEFAULT 0,
+  name         text NOT NULL DEFAULT current_database(),
+  shards       smallint[]  -- that live here; NULL: all of them
+);
+INSERT INTO tocsin.place DEFAULT VALUES;
+
+CREATE FUNCTION tocsin.lives_here(shard smallint) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(shard = ANY (p.shards), true) FROM tocsin.place p
+$$;
+
+-- Fails every write to a shard that does not live here. Evaluated only for such shards. Rows brought by replication pass:
+-- they arrive before the shard lives here.
+CREATE FUNCTION tocsin.refuse_shard(shard smallint) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF current_setting('session_replication_role') = 'replica' THEN
+    RETURN true;
+  END IF;
+  RAISE EXCEPTION 'shard % does not live in the database %', shard, (SELECT p.name FROM tocsin.place p)
+    USING ERRCODE = 'TC001', HINT = 'Use the database that /v1/shards names for this shard, or REST on any node.';
+END $$;
+
+-- Sets the shards that live here; NULL: all. The ownership constraint refuses live jobs of all other shards. It is a
+-- constraint because a single database, which has none, then pays nothing, and because replacing it waits for every
+-- transaction that has written, so no writer can pass it with an older map. One bit per shard: a list would be searched
+-- from its beginning for every row. NOT VALID: it promises the planner nothing.
+CREATE FUNCTION tocsin.set_shards_here(here smallint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  bits bytea := decode(repeat('00', 128), 'hex');
+  s    smallint;
+BEGIN
+  UPDATE tocsin.place SET shards = here;
+  ALTER TABLE tocsin.job_live DROP CONSTRAINT IF EXISTS lives_here;
+  IF here IS NOT NULL THEN
+    FOREACH s IN ARRAY here LOOP
+      bits := set_bit(bits, s, 1);
+    END LOOP;
+    EXECUTE format('ALTER TABLE tocsin.job_live ADD CONSTRAINT lives_here CHECK (get_bit(%L::bytea, shard) = 1 OR tocsin.refuse_shard(shard)) NOT VALID',
+                   bits);
+  END IF;
+END $$;
+REVOKE ALL ON FUNCTION tocsin.set_shards_here(smallint[]) FROM PUBLIC;
+
+-- 8. Limits ----------------------------------------------------------------------------------------------------------
+
+-- In the control database: what each node has been granted of the limits of each type.
+-- limit_kind: 0 running (permits of max_running), 1 rate, 2 catch_up (both in thousandths). DO NOT CHANGE: stored.
+CREATE TABLE tocsin.permit (
+  type_id    integer NOT NULL,
+  limit_kind smallint NOT NULL,
+  node_id    bigint NOT NULL,
+  granted    integer NOT NULL CHECK (granted >= 0),
+  need       integer NOT NULL,      -- what the node could use at once; -1: it leaves
+  used       integer NOT NULL,      -- only for display
+  request_no bigint NOT NULL,       -- of the node's last request: an older one that arrives late changes nothing
+  renewed_at timestamptz NOT NULL,
+  ttl        interval NOT NULL,     -- the grant ends at renewed_at + ttl
+  lease      interval NOT NULL,     -- jobs started under the grant may run for this long after its end
+  PRIMARY KEY (type_id, limit_kind, node_id)
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
+
+CREATE FUNCTION tocsin.permits_of(kind tocsin.biz_type, limit_kind smallint) RETURNS integer
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE limit_kind
+  WHEN 0 THEN coalesce(kind.max_running, 0)
+  WHEN 1 THEN CASE WHEN kind.rate_per_s IS NULL THEN 0 ELSE 1000 END
+  ELSE CASE WHEN kind.catch_up ->> 'rate_per_s' IS NULL THEN 0 ELSE 1000 END END;
+
+-- One node returns what it no longer holds and takes, of the free permits, up to what it wants. Returns the grants of all
+-- nodes for the limits asked for: one row per request (ord = 1, 2, ...) and node. The rows of the types are locked first,
+-- in order, and every later statement has a snapshot of its own, so no two nodes add up the same grants.
+CREATE FUNCTION tocsin.renew_permits(node bigint, number bigint, ttl_us bigint, type_ids integer[], kinds smallint[], helds integer[],
+                                     wanteds integer[], needs integer[], useds integer[], leases_us bigint[])
+RETURNS TABLE (ord bigint, total integer, node_id bigint, granted integer, need integer, used integer, is_expired boolean, db_now timestamptz)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  now_ timestamptz;
+BEGIN
+  PERFORM 1 FROM tocsin.biz_type t WHERE t.type_id = ANY (type_ids) ORDER BY t.type_id FOR NO KEY UPDATE;
+  now_ := clock_timestamp();
+  -- The clock was set back: earlier grants count from now on.
+  UPDATE tocsin.permit p SET renewed_at = now_ WHERE p.type_id = ANY (type_ids) AND p.renewed_at > now_;
+  DELETE FROM tocsin.permit p
+   WHERE p.type_id = ANY (type_ids) AND p.node_id <> renew_permits.node AND p.renewed_at + p.ttl + p.lease < now_;
+  INSERT INTO tocsin.permit AS p (type_id, limit_kind, node_id, granted, need, used, request_no, renewed_at, ttl, lease)
+  SELECT r.type_id, r.kind, renew_permits.node,
+         b.base + greatest(0, least(r.wanted - b.base, tocsin.permits_of(t, r.kind) - b.others - b.base)),
+         r.need, r.used, number, now_, ttl_us * interval '1 microsecond',
+         -- A job started under a longer lease keeps it.
+         greatest(r.lease_us * interval '1 microsecond', b.lease_left)
+    FROM unnest(type_ids, kinds, helds, wanteds, needs, useds, leases_us) r (type_id, kind, held, wanted, need, used, lease_us)
+    JOIN tocsin.biz_type t ON t.type_id = r.type_id
+   CROSS JOIN LATERAL (
+     SELECT least(r.held, coalesce(sum(o.granted) FILTER (WHERE o.node_id = renew_permits.node), 0))::integer AS base,
+            coalesce(sum(o.granted) FILTER (WHERE o.node_id <> renew_permits.node), 0)::integer AS others,
+            max(o.lease - (now_ - o.renewed_at)) FILTER (WHERE o.node_id = renew_permits.node) AS lease_left
+       FROM tocsin.permit o WHERE o.type_id = r.type_id AND o.limit_kind = r.kind) b
+  ON CONFLICT (type_id, limit_kind, node_id) DO UPDATE
+    SET granted = excluded.granted, need = excluded.need, used = excluded.used, request_no = excluded.request_no,
+        renewed_at = excluded.renewed_at, ttl = excluded.ttl, lease = excluded.lease
+  WHERE p.request_no < excluded.request_no;
+  RETURN QUERY
+  SELECT r.ord, coalesce(tocsin.permits_of(t, r.kind), 0), p.node_id, p.granted, p.need, p.used, p.renewed_at + p.ttl < now_, now_
+    FROM unnest(type_ids, kinds) WITH ORDINALITY r (type_id, kind, ord)
+    LEFT JOIN tocsin.biz_type t ON t.type_id = r.type_id
+    LEFT JOIN tocsin.permit p ON p.type_id = r.type_id AND p.limit_kind = r.kind
+   ORDER BY r.ord, p.node_id;
+END $$;
+
+-- 9. Outbox ----------------------------------------------------------------------------------------------------------
+
+-- SQL callers create jobs in the database of their own data. A job whose shard lives in another database waits here, in
+-- the caller's transaction, until a node has inserted it there, exactly once.
+CREATE TABLE tocsin.outbox (
+  job_id          bigint PRIMARY KEY,  -- the job's; drawn here and in no other database
+  shard           smallint NOT NULL,
+  type_id         integer NOT NULL,
+  max_attempts    smallint NOT NULL,
+  is_cancelled    boolean NOT NULL DEFAULT false,
+  action_time     timestamptz NOT NULL,
+  gmt_create      timestamptz NOT NULL,
+  biz_id          text COLLATE "C" NOT NULL,
+  idempotency_key text COLLATE "C",
+  body_hash       bigint,
+  attribute       jsonb,
+  claimed_by      bigint,       -- the node that relays it; NULL: no attempt yet, so it can be cancelled here
+  claimed_at      timestamptz,
+  settled_at      timestamptz,  -- it became no job, for the reason in the next two columns
+  existing_job_id bigint,       -- the job that had the key
+  error           text          -- the shard's database refused it
+) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX outbox_due ON tocsin.outbox (shard, action_time, job_id) WHERE settled_at IS NULL;
+CREATE INDEX outbox_settled ON tocsin.outbox (settled_at) WHERE settled_at IS NOT NULL;
+CREATE UNIQUE INDEX outbox_key ON tocsin.outbox (biz_id, type_id, idempotency_key) WHERE idempotency_key IS NOT NULL AND settled_at IS NULL;
+
+-- In the shard's database: jobs that came from the outboxes of other databases, so that none is inserted twice. A row
+-- stays until its entry has been gone for longer than any node can still be relaying it.
+CREATE TABLE tocsin.relayed (
+  job_id     bigint PRIMARY KEY,
+  source     smallint NOT NULL,     -- the database of the outbox
+  gmt_create timestamptz NOT NULL,  -- of the entry: another entry with this id is another job
+  relayed_at timestamptz NOT NULL,
+  gone_at    timestamptz            -- when its entry was found deleted
+) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+-- Part of create_job: the shard lives in another database.
+CREATE FUNCTION tocsin.put_in_outbox(id bigint, kind tocsin.biz_type, biz_id text, action_time timestamptz, created timestamptz, attribute jsonb,
+                                     idempotency_key text, hash bigint)
+RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  found_ record;
+BEGIN
+  INSERT INTO tocsin.outbox (job_id, shard, type_id, max_attempts, action_time, gmt_create, biz_id, idempotency_key, body_hash, attribute)
+  VALUES (id, (id & 1023)::smallint, kind.type_id, kind.max_attempts, action_time, created, biz_id, idempotency_key, hash, attribute)
+  ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    SELECT o.job_id, o.body_hash INTO found_ FROM tocsin.outbox o
+     WHERE o.biz_id = biz_id AND o.type_id = kind.type_id AND o.idempotency_key = idempotency_key AND o.settled_at IS NULL;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
+    END IF;
+    IF found_.body_hash IS DISTINCT FROM hash THEN
+      RAISE EXCEPTION 'idempotency_key: job % has this key and another body', found_.job_id USING ERRCODE = 'unique_violation';
+    END IF;
+    RETURN found_.job_id;
+  END IF;
+  IF action_time < created + interval '6 seconds' THEN
+    NOTIFY tocsin_outbox;
+  END IF;
+  RETURN id;
+END $$;
+REVOKE ALL ON FUNCTION tocsin.put_in_outbox(bigint, tocsin.biz_type, text, timestamptz, timestamptz, jsonb, text, bigint) FROM PUBLIC;
+
+-- In the shard's database: inserts jobs for entries of another database's outbox, unless they were inserted before. One
+-- row per entry, in order; only job_id is set when the job was inserted before. valid_until is compared with this
+-- database's clock: later, the entry may have been relayed by another node so long ago that tocsin.relayed no longer has
+-- it. Waits half a second at most for a locked row or key; the caller then repeats each entry on its own.
+CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamptz, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[],
+                                 action_times timestamptz[], created timestamptz[], biz_ids text[], keys text[], hashes bigint[], attributes text[])
+RETURNS TABLE (job_id bigint, fire_at timestamptz, existing_job_id bigint, error text)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' AS $$
+#variable_conflict use_variable
+DECLARE
+  entry  record;
+  found_ record;
+  shard_ smallint;
+  is_new boolean;
+  now_   timestamptz := clock_timestamp();
+BEGIN
+  IF now_ > valid_until THEN
+    RAISE EXCEPTION 'the outbox was read too long ago' USING ERRCODE = 'serialization_failure';
+  END IF;
+  IF EXISTS (SELECT FROM unnest(type_ids) t WHERE NOT EXISTS (SELECT FROM tocsin.biz_type b WHERE b.type_id = t)) THEN
+    RAISE EXCEPTION 'a type is not mirrored here yet' USING ERRCODE = 'serialization_failure';
+  END IF;
+  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, biz_ids, keys, hashes, attributes)
+               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, biz_id, key, body_hash, attribute) LOOP
+    job_id := entry.job_id;
+    fire_at := NULL;
+    existing_job_id := NULL;
+    error := NULL;
+    shard_ := (job_id & 1023)::smallint;
+    INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (job_id, source, entry.gmt_create, now_) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+      -- A standby that was promoted without the last commits draws numbers again.
+      PERFORM FROM tocsin.relayed r WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
+      IF NOT FOUND THEN
+        error := 'its job_id is that of another job';
+      END IF;
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
+    INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, max_attempts, biz_id, idempotency_key,
+                                 body_hash, attribute)
+    VALUES (job_id, entry.action_time, greatest(entry.action_time, now_), entry.gmt_create, now_, entry.type_id, shard_, entry.max_attempts, entry.biz_id,
+            entry.key, entry.body_hash, entry.attribute::jsonb)
+    ON CONFLICT DO NOTHING;
+    is_new := FOUND;
+    IF entry.key IS NOT NULL THEN
+      -- As in create_job.
+      SELECT h.job_id, h.body_hash INTO found_ FROM (
+        SELECT j.job_id, j.body_hash, j.type_id, j.idempotency_key FROM tocsin.job_live j
+         WHERE j.shard = shard_ AND j.biz_id = entry.biz_id AND j.job_id <> job_id
+        UNION ALL
+        SELECT h.job_id, h.body_hash, h.type_id, h.idempotency_key FROM tocsin.job_history h WHERE h.biz_id = entry.biz_id) h
+      WHERE h.type_id = entry.type_id AND h.idempotency_key = entry.key LIMIT 1;
+      IF FOUND THEN
+        IF is_new THEN
+          DELETE FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id;
+        END IF;
+        DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
+        existing_job_id := found_.job_id;
+        IF found_.body_hash IS DISTINCT FROM entry.body_hash THEN
+          error := format('idempotency_key: job %s has this key and another body', found_.job_id);
+        END IF;
+        RETURN NEXT;
+        CONTINUE;
+      END IF;
+    END IF;
+    IF NOT is_new AND entry.key IS NULL THEN
+      DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;
+      error := 'its job_id is that of another job';
+      RETURN NEXT;
+      CONTINUE;
+    ELSIF NOT is_new THEN
+      RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
+    END IF;
+    INSERT INTO tocsin.job_count_delta VALUES (entry.type_id, 0, 1);
+    IF entry.is_cancelled THEN
+      PERFORM tocsin.cancel_job(job_id);
+    ELSE
+      fire_at := greatest(entry.action_time, now_);
+    END IF;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+REVOKE ALL ON FUNCTION tocsin.take_over(smallint, timestamptz, bigint[], integer[], smallint[], boolean[], timestamptz[], timestamptz[], text[], text[], bigint[], text[])
+  FROM PUBLIC;
+
+-- 10. Moves of shards ------------------------------------------------------------------------------------------------
+
+-- In the control database one row per move in progress; its source and target have one, too. driver numbers the commands
+-- and nodes that drive the move, and every step checks the number in the database it changes, so a driver that was
+-- replaced changes nothing any more.
+CREATE TABLE tocsin.move (
+  shard      smallint PRIMARY KEY,
+  source     smallint NOT NULL,
+  target     smallint NOT NULL CHECK (target <> source),
+  driver     bigint NOT NULL DEFAULT 1,
+  -- The row of the control database decides.
+  state      text NOT NULL DEFAULT 'copying' CHECK (state IN ('copying', 'switching', 'switched', 'aborting')),
+  started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  counts     jsonb,                           -- at the source: what was subtracted from its counts
+  is_counted boolean NOT NULL DEFAULT false,  -- at the target: they were added to its counts
+  -- In the control database: the end of the write freeze. The driver sets it before it freezes the shard and extends it
+  -- while the shard is frozen. After it any node may become the driver, end the freeze, and leave the rest to the next
+  -- command. NULL: not frozen.
+  thaw_at    timestamptz,
+  is_rescued boolean NOT NULL DEFAULT false   -- by a node, since a command took it: that command may take it again
+);
+
+-- Trigger on the rows of a write-frozen shard. Claims, finishes and cancels change no row, so a batch goes on without them
+-- and the caller repeats; other changes are refused.
+CREATE FUNCTION tocsin.keep_still() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF TG_OP = 'DELETE' OR NEW.claim_token IS DISTINCT FROM OLD.claim_token THEN
+    RETURN NULL;
+  END IF;
+  RAISE EXCEPTION 'shard % is moving to another database', OLD.shard USING ERRCODE = 'TC001', HINT = 'Try again in a moment.';
+END $$;
+
+-- Freezes a shard: after the commit no row of it changes here, and no change is in progress, because the function waits
+-- for every transaction that has written.
+CREATE FUNCTION tocsin.freeze_shard(shard smallint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  leaf regclass := format('tocsin.job_live_%s', lpad((shard % 8)::text, 4, '0'))::regclass;
+BEGIN
+  IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = leaf AND t.tgname = 'keep_still_' || shard) THEN
+    RETURN;
+  END IF;
+  PERFORM tocsin.set_shards_here(array_remove(coalesce(p.shards, ARRAY(SELECT s::smallint FROM generate_series(0, tocsin.shard_count() - 1) s)), shard))
+     FROM tocsin.place p;
+  EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE OR DELETE ON %s FOR EACH ROW WHEN (OLD.shard = %s) EXECUTE FUNCTION tocsin.keep_still()',
+                 'keep_still_' || shard, leaf, shard);
+END $$;
+
+-- Ends the freeze. Until open_shard, the shard does not live here.
+CREATE FUNCTION tocsin.thaw_shard(shard smallint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  leaf regclass := format('tocsin.job_live_%s', lpad((shard % 8)::text, 4, '0'))::regclass;
+BEGIN
+  IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = leaf AND t.tgname = 'keep_still_' || shard) THEN
+    EXECUTE format('DROP TRIGGER %I ON %s', 'keep_still_' || shard, leaf);
+  END IF;
+END $$;
+
+-- The shard lives here from now on.
+CREATE FUNCTION tocsin.open_shard(shard smallint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  here smallint[];
+BEGIN
+  IF tocsin.lives_here(shard) THEN
+    RETURN;
+  END IF;
+  SELECT array_agg(s ORDER BY s) INTO here FROM tocsin.place p, unnest(p.shards || shard) s;
+  PERFORM tocsin.set_shards_here(here);
+END $$;
+
+-- Subtracts the jobs of a frozen shard from the counts of this database, once, and returns them.
+CREATE FUNCTION tocsin.take_counts(shard smallint) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  taken jsonb := (SELECT m.counts FROM tocsin.move m WHERE m.shard = shard FOR UPDATE);
+BEGIN
+  IF taken IS NULL THEN
+    SELECT coalesce(jsonb_agg(c), '[]') INTO taken FROM (
+      SELECT j.type_id, j.status, count(*) AS n FROM (
+        SELECT l.type_id, l.status FROM tocsin.job_live l WHERE l.shard = shard AND l.shard + 0 = shard
+        UNION ALL SELECT h.type_id, h.status FROM tocsin.job_history h WHERE h.job_id & 1023 = shard) j GROUP BY 1, 2) c;
+    UPDATE tocsin.move m SET counts = taken WHERE m.shard = shard;
+    INSERT INTO tocsin.job_count_delta SELECT (c->>'type_id')::integer, (c->>'status')::smallint, -(c->>'n')::integer FROM jsonb_array_elements(taken) c;
+  END IF;
+  RETURN taken;
+END $$;
+
+-- Adds the result of take_counts to the counts of this database, once.
+CREATE FUNCTION tocsin.add_counts(shard smallint, taken jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+BEGIN
+  UPDATE tocsin.move m SET is_counted = true WHERE m.shard = shard AND NOT m.is_counted;
+  IF FOUND THEN
+    INSERT INTO tocsin.job_count_delta SELECT (c->>'type_id')::integer, (c->>'status')::smallint, (c->>'n')::integer FROM jsonb_array_elements(taken) c;
+  END IF;
+END $$;
+
+-- Deletes the rows of a shard from a table of jobs in a database where the shard does not live; returns how many. They are
+-- rows that replication brought, or rows that were copied and counted: as a replica, the delete changes no counts and
+-- passes the freeze. Superusers only.
+CREATE FUNCTION tocsin.forget_shard(leaf regclass, shard smallint) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  n bigint;
+BEGIN
+  IF tocsin.lives_here(shard) THEN
+    RAISE EXCEPTION 'shard % lives here', shard;
+  END IF;
+  PERFORM set_config('session_replication_role', 'replica', true);
+  EXECUTE format('DELETE FROM %s WHERE job_id & 1023 = %s', leaf, shard);
+  GET DIAGNOSTICS n = ROW_COUNT;
+  PERFORM set_config('session_replication_role', 'origin', true);
+  RETURN n;
+END $$;
+
+REVOKE ALL ON FUNCTION tocsin.freeze_shard(smallint), tocsin.thaw_shard(smallint), tocsin.open_shard(smallint), tocsin.take_counts(smallint),
+  tocsin.add_counts(smallint, jsonb), tocsin.forget_shard(regclass, smallint), tocsin.keep_still() FROM PUBLIC;
+
+-- 11. SQL interface --------------------------------------------------------------------------------------------------
+
+-- Every job, live or finished. Each branch has its status as a constant, so a filter on status reads one branch only.
+CREATE VIEW tocsin.job AS
+  SELECT j.job_id, j.biz_id, t.name AS biz_type, 'pending'::text AS status, j.action_time, j.fire_at, j.attempts, j.max_attempts,
+         j.attribute, j.idempotency_key, j.shard, j.node, j.gmt_create, j.gmt_modified, j.started_at, NULL::timestamptz AS finished_at,
+         round((extract(epoch FROM j.started_at - j.action_time) * 1000)::numeric, 3) AS lateness_ms, coalesce(j.errors, '[]'::jsonb) AS errors
+  FROM tocsin.job_live j JOIN tocsin.biz_type t USING (type_id) WHERE j.status = 0
+UNION ALL
+  SELECT j.job_id, j.biz_id, t.name, 'running'::text, j.action_time, j.fire_at, j.attempts, j.max_attempts,
+         j.attribute, j.idempotency_key, j.shard, j.node, j.gmt_create, j.gmt_modified, j.started_at, NULL::timestamptz,
+         round((extract(epoch FROM j.started_at - j.action_time) * 1000)::numeric, 3), coalesce(j.errors, '[]'::jsonb)
+  FROM tocsin.job_live j JOIN tocsin.biz_type t USING (type_id) WHERE j.status = 1
+UNION ALL
+  SELECT h.job_id, h.biz_id, t.name, 'done'::text, h.action_time, h.fire_at, h.attempts, h.max_attempts,
+         h.attribute, h.idempotency_key, h.shard, h.node, h.gmt_create, h.finished_at, h.started_at, h.finished_at,
+         round((extract(epoch FROM h.started_at - h.action_time) * 1000)::numeric, 3), coalesce(h.errors, '[]'::jsonb)
+  FROM tocsin.job_history_done h JOIN tocsin.biz_type t USING (type_id)
+UNION ALL
+  SELECT h.job_id, h.biz_id, t.name, 'cancelled'::text, h.action_time, h.fire_at, h.attempts, h.max_attempts,
+         h.attribute, h.idempotency_key, h.shard, h.node, h.gmt_create, h.finished_at, h.started_at, h.finished_at,
+         round((extract(epoch FROM h.started_at - h.action_time) * 1000)::numeric, 3), coalesce(h.errors, '[]'::jsonb)
+  FROM tocsin.job_history_cancelled h JOIN tocsin.biz_type t USING (type_id)
+UNION ALL
+  SELECT h.job_id, h.biz_id, t.name, 'dead'::text, h.action_time, h.fire_at, h.attempts, h.max_attempts,
+         h.attribute, h.idempotency_key, h.shard, h.node, h.gmt_create, h.finished_at, h.started_at, h.finished_at,
+         round((extract(epoch FROM h.started_at - h.action_time) * 1000)::numeric, 3), coalesce(h.errors, '[]'::jsonb)
+  FROM tocsin.job_history_dead h JOIN tocsin.biz_type t USING (type_id);
+COMMENT ON VIEW tocsin.job IS 'Every job, live or finished; status and type by name';
+
+-- Counts by type and status, exact at every snapshot, without touching job tables.
+CREATE VIEW tocsin.job_stats AS
+  SELECT t.name AS biz_type, v.name AS status, coalesce(sum(c.n), 0)::bigint AS n
+  FROM (SELECT * FROM tocsin.biz_type WHERE removed_at IS NULL) t
+  CROSS JOIN (VALUES (0::smallint, 'pending'), (1, 'running'), (2, 'done'), (3, 'cancelled'), (4, 'dead')) v (status, name)
+  LEFT JOIN (SELECT type_id, status, n FROM tocsin.job_count UNION ALL SELECT type_id, status, n FROM tocsin.job_count_delta) c
+    ON c.type_id = t.type_id AND c.status = v.status
+  GROUP BY t.name, v.status, v.name;
+COMMENT ON VIEW tocsin.job_stats IS 'Number of jobs by type and status, from rollups';
+
+CREATE VIEW tocsin.outbox_entry AS
+  SELECT o.job_id, o.biz_id, t.name AS biz_type,
+         CASE WHEN o.error IS NOT NULL THEN 'refused' WHEN o.existing_job_id IS NOT NULL THEN 'existing'
+              WHEN o.claimed_by IS NOT NULL THEN 'relaying' ELSE 'waiting' END AS state,
+         o.error, o.existing_job_id, o.is_cancelled, o.action_time, o.gmt_create, o.settled_at, o.attribute, o.idempotency_key, o.shard
+  FROM tocsin.outbox o JOIN tocsin.biz_type t USING (type_id);
+COMMENT ON VIEW tocsin.outbox_entry IS 'Jobs created here whose shard lives in another database, and that have not become jobs there';
+
+-- Creates one job inside the caller's transaction: the order and its timeout commit together. Returns the job_id. The same
+-- (biz_type, biz_id, idempotency_key) again returns the job_id of the first; raises unique_violation if the body differs.
+-- A job whose shard lives in another database goes to the outbox under the same id. The insert itself looks up whether the
+-- shard lives here: it then holds the table's lock, so the shard cannot leave between the check and the row.
+CREATE FUNCTION tocsin.create_job(biz_type text, biz_id text, action_time timestamptz, attribute jsonb DEFAULT NULL, idempotency_key text DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  kind   tocsin.biz_type;
+  target smallint;
+  id     bigint;
+  now_   timestamptz := clock_timestamp();
+  found_ record;
+  hash   bigint;
+BEGIN
+  SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type AND t.removed_at IS NULL;
+  IF kind.type_id IS NULL THEN
+    RAISE EXCEPTION 'biz_type: unknown type %', quote_nullable(biz_type) USING ERRCODE = 'foreign_key_violation';
+  END IF;
+  IF biz_id IS NULL OR octet_length(biz_id) NOT BETWEEN 1 AND 128 THEN
+    RAISE EXCEPTION 'biz_id: must have 1 to 128 bytes' USING ERRCODE = 'check_violation';
+  END IF;
+  IF idempotency_key IS NOT NULL AND octet_length(idempotency_key) NOT BETWEEN 1 AND 256 THEN
+    RAISE EXCEPTION 'idempotency_key: must have 1 to 256 bytes' USING ERRCODE = 'check_violation';
+  END IF;
+  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '50 years' THEN
+    RAISE EXCEPTION 'action_time: must lie between 2000-01-01 and 50 years ahead' USING ERRCODE = 'datetime_field_overflow';
+  END IF;
+  IF octet_length(attribute::text) > 65536 THEN
+    RAISE EXCEPTION 'attribute: larger than 64 KiB' USING ERRCODE = 'program_limit_exceeded';
+  END IF;
+  target := tocsin.shard_of(biz_id, tocsin.shard_count());
+  id := nextval('tocsin.job_seq') * 1024 + target;
+  IF idempotency_key IS NOT NULL THEN
+    hash := tocsin.body_hash('at ' || (extract(epoch FROM action_time) * 1000000)::bigint, attribute, NULL);
+  END IF;
+  INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, max_attempts, biz_id, idempotency_key,
+                               body_hash, attribute)
+  SELECT id, action_time, greatest(action_time, now_), now_, now_, kind.type_id, target, kind.max_attempts, biz_id, idempotency_key, hash, attribute
+    FROM tocsin.place p WHERE coalesce(target = ANY (p.shards), true)
+  ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    PERFORM FROM tocsin.job_live j WHERE j.shard = target AND j.job_id = id;
+    IF FOUND THEN
+      RAISE EXCEPTION 'job_id: % was drawn twice', id USING ERRCODE = 'serialization_failure';
+    END IF;
+    IF idempotency_key IS NULL OR NOT tocsin.lives_here(target) THEN
+      RETURN tocsin.put_in_outbox(id, kind, biz_id, action_time, now_, attribute, idempotency_key, hash);
+    END IF;
+    id := NULL;
+  END IF;
+  IF idempotency_key IS NOT NULL THEN
+    -- A statement of its own: its snapshot sees a job that was finished while the insert waited for it.
+    SELECT h.job_id, h.body_hash INTO found_ FROM (
+      SELECT j.job_id, j.body_hash, j.type_id, j.idempotency_key FROM tocsin.job_live j
+       WHERE j.shard = target AND j.biz_id = biz_id AND j.job_id IS DISTINCT FROM id
+      UNION ALL
+      SELECT h.job_id, h.body_hash, h.type_id, h.idempotency_key FROM tocsin.job_history h WHERE h.biz_id = biz_id) h
+    WHERE h.type_id = kind.type_id AND h.idempotency_key = idempotency_key LIMIT 1;
+    IF FOUND THEN
+      IF id IS NOT NULL THEN
+        DELETE FROM tocsin.job_live j WHERE j.shard = target AND j.job_id = id;
+      END IF;
+      IF found_.body_hash IS DISTINCT FROM hash THEN
+        RAISE EXCEPTION 'idempotency_key: job % has this key and another body', found_.job_id USING ERRCODE = 'unique_violation';
+      END IF;
+      RETURN found_.job_id;
+    END IF;
+  END IF;
+  IF id IS NULL THEN
+    RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
+  END IF;
+  INSERT INTO tocsin.job_count_delta VALUES (kind.type_id, 0, 1);
+  IF action_time < now_ + interval '6 seconds' THEN
+    -- job, type and due time: the node that owns the shard needs no read to put it on its wheel.
+    PERFORM pg_notify('tocsin_due', format('%s %s %s', id, kind.type_id, (extract(epoch FROM greatest(action_time, now_)) * 1000000)::bigint));
+  END IF;
+  RETURN id;
+END $$;
+
+-- Cancels inside the caller's transaction. Returns 'cancelled', 'running', 'finished' or 'not found'. An outbox entry that
+-- no node has begun to relay is cancelled there: it becomes a cancelled job in its shard's database.
+-- Live tables and history are read with one snapshot, so a job that is revived at the same time is never 'not found'. A
+-- job found pending after the delete missed it came back from history, from a claim, or from a freeze: try again. It still
+-- fails after three tries if its shard has been frozen since a REPEATABLE READ transaction began.
+CREATE FUNCTION tocsin.cancel_job(job_id bigint) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+#variable_conflict use_variable
+DECLARE
+  job     tocsin.job_live;
+  entry   tocsin.outbox;
+  status_ smallint;
+  shard_  smallint := (job_id & 1023)::smallint;
+  now_    timestamptz := clock_timestamp();
+BEGIN
+  IF job_id <= 0 THEN
+    RAISE EXCEPTION 'job_id must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  FOR tries IN 1..3 LOOP
+    DELETE FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0 RETURNING * INTO job;
+    IF FOUND THEN
+      IF to_regclass('tocsin.job_history_cancelled_' || to_char(now_, 'YYYYMMDD')) IS NULL THEN
+        PERFORM tocsin.ensure_history(now_::date, now_::date);
+      END IF;
+      INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, shard, status, attempts,
+                                      max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors)
+      VALUES (job.job_id, job.action_time, job.fire_at, job.gmt_create, job.started_at, now_, job.type_id, job.shard, 3, job.attempts,
+              job.max_attempts, job.biz_id, job.idempotency_key, job.body_hash, job.node, job.traceparent, job.attribute, job.errors);
+      INSERT INTO tocsin.job_count_delta VALUES (job.type_id, 0, -1), (job.type_id, 3, 1);
+      RETURN 'cancelled';
+    END IF;
+    EXIT WHEN NOT tocsin.lives_here(shard_);
+    SELECT f.status INTO status_ FROM (
+      SELECT j.status FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id
+      UNION ALL
+      SELECT h.status FROM tocsin.job_history h WHERE h.job_id = job_id) f LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    IF status_ = 1 THEN
+      RETURN 'running';
+    ELSIF status_ > 1 THEN
+      RETURN 'finished';
+    END IF;
+    IF tries = 3 THEN
+      RAISE EXCEPTION 'job % changes all the time: cancel it again', job_id USING ERRCODE = 'serialization_failure';
+    END IF;
+  END LOOP;
+  UPDATE tocsin.outbox o SET is_cancelled = true
+   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
+  IF FOUND THEN
+    RETURN 'cancelled';
+  END IF;
+  SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
+  IF entry.is_cancelled THEN
+    RETURN 'finished';
+  ELSIF entry.error IS NOT NULL THEN
+    RETURN 'not found';
+  ELSIF entry.existing_job_id IS NOT NULL THEN
+    RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id
+      USING ERRCODE = 'TC001', HINT = 'Cancel that one.';
+  ELSIF entry.job_id IS NOT NULL THEN
+    RAISE EXCEPTION 'job % is on its way to another database', job_id
+      USING ERRCODE = 'TC001', HINT = 'Cancel it there, or by REST on any node.';
+  ELSIF NOT tocsin.lives_here(shard_) THEN
+    PERFORM tocsin.refuse_shard(shard_);
+  END IF;
+  RETURN 'not found';
+END $$;
+
+-- 12. Role of sql handlers -------------------------------------------------------------------------------------------
+
+-- Functions of sql handlers run as the role tocsin_handler. It has no rights of its own: the business grants it EXECUTE on
+-- its functions, USAGE on their schema, and access to the tables they use. A role belongs to the server, so another
+-- database may have created it already. Without CREATEROLE, an administrator must do what this block does.
+DO $$
+BEGIN
+  BEGIN
+    CREATE ROLE tocsin_handler NOLOGIN;
+  EXCEPTION WHEN duplicate_object OR unique_violation OR insufficient_privilege THEN
+    NULL;
+  END;
+  BEGIN
+    -- The role of the nodes must be a member of it; a superuser is one anyway.
+    IF to_regrole('tocsin_handler') IS NOT NULL AND NOT pg_has_role('tocsin_handler', 'MEMBER') THEN
+      EXECUTE format('GRANT tocsin_handler TO %I', current_user);
+    END IF;
+  EXCEPTION WHEN insufficient_privilege THEN
+    NULL;
+  END;
+  IF to_regrole('tocsin_handler') IS NOT NULL THEN
+    GRANT USAGE ON SCHEMA tocsin TO tocsin_handler;  -- names the type tocsin.job; no table comes with it
+  END IF;
+END $$;
