@@ -49,6 +49,8 @@ struct BizType {
   bool operator==(const BizType&) const = default;
   bool is_instant() const { return handler_kind == "noop"; }  // claimed, run and finished in one statement
   bool is_pull() const { return handler_kind == "pull"; }     // claimed for consumers who ask
+  // The handler finds its claim again in the transaction that runs it: where the claim is lost, nothing starts.
+  bool starts_in_database() const { return handler_kind == "sql"; }
   bool is_paused(WallTime now) const { return paused && (!paused_until || now < *paused_until); }
   bool is_limited() const { return max_running || rate_per_s || catch_up_rate_per_s; }
   // Due so long ago that it is not to run any more.

@@ -26,8 +26,9 @@ struct NodeConfig {
   int api_threads = 1;
   int claimers = 2;  // and one more for types with few jobs due
   int db_pool = 4;
-  int workers = 4;                      // threads for C++ handlers; a type that would wait for others gets a spare one
-  int sql_workers = 2;                  // calls of SQL handlers at once, each with a connection; spare ones as above
+  bool async_claims = false;  // EngineConfig::async_claims: handlers start a flush sooner, I3 leans on the start window
+  int workers = 4;            // threads for C++ handlers; a type that would wait for others gets a spare one
+  int sql_workers = 2;        // calls of SQL handlers at once, each with a connection; spare ones as above
   std::size_t queue_capacity = 100000;  // candidates in memory
   std::chrono::milliseconds drain_timeout{20000};
   std::chrono::milliseconds heartbeat_timeout{5000};  // so long silent, and a node is dead; the same on every node

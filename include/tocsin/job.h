@@ -53,7 +53,7 @@ struct ClaimedJob {
   Job job;                    // job.attempts counts this attempt; job.fire_at is the end of the lease
   ClaimToken token = 0;       // fences this attempt: a finish with another token changes nothing
   MonoTime lease_deadline{};  // local trust in the lease, counted from before the claim was sent
-  // Not to be started later than this: a crash of the database may take a fresh claim back, and a cancel may then win.
+  // Not to be started later than this: a standby that takes over may lack the claim, and a cancel may then win.
   MonoTime start_by = MonoTime::max();
 };
 

@@ -66,7 +66,8 @@ struct ScanReply {
 struct ClaimTicket {
   std::int64_t seed = 0;
   std::string node;  // name of the claiming node, for people
-  // Only claim and claim_due: a crash of the database must not take the claim back, for it is told to somebody outside.
+  // Only claim and claim_due: a crash of the database does not take the claim back. For claims whose work starts
+  // outside of the database.
   bool is_durable = false;
 };
 

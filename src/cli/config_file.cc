@@ -16,7 +16,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::array<std::string_view, 25> kSettings = {"database",
+constexpr std::array<std::string_view, 26> kSettings = {"database",
                                                         "listen",
                                                         "token-file",
                                                         "node-name",
@@ -40,6 +40,7 @@ constexpr std::array<std::string_view, 25> kSettings = {"database",
                                                         "entry",
                                                         "webhook-ca",
                                                         "webhook-connections",
+                                                        "async-claims",
                                                         "heartbeat-timeout"};
 
 std::string scalar(const toml::node& value, const std::string& where) {

@@ -29,6 +29,7 @@ void add_capacity_options(CLI::App& command, NodeConfig& config) {
       ->check(CLI::Range(1, 4096))
       ->option_text("N")
       ->group("Capacity");
+  command.add_flag("--async-claims", config.async_claims, "Claims do not wait for the disk")->group("Capacity");
   command.add_option("--queue-capacity", config.queue_capacity, "Candidates held in memory (100000)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}))
       ->option_text("N")

@@ -234,6 +234,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   if (n > 1) config.engine.on_outbox = [this, place = open.place] { relay_->wake(place); };
   EngineConfig& engine = config.engine.engine;
   engine.node = config_.node_name;
+  engine.async_claims = config_.async_claims;
   engine.flow = permits_->flow();
   engine.capacity = part(config_.queue_capacity, std::size_t{1});
   engine.max_running = part(engine.max_running, std::size_t{64});

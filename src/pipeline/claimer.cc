@@ -80,12 +80,23 @@ void Claimer::put_back_unfired(const DueBatch& batch, const std::vector<Fired>& 
   for (const auto& [type, n] : unused) shared_.flow->put_back(type, n, batch.pace(), /*is_instant=*/true);
 }
 
+// A crash of the database takes back a claim that is not on disk, and a cancel may be acknowledged before this node
+// sees any error. What starts outside of the database therefore waits for the disk.
+bool Claimer::must_last(const DueBatch& batch, const TypeCatalog& catalog) const {
+  if (batch.is_pull || is_slow_) return true;
+  const auto starts_outside = [&](TypeId type) {
+    const BizType* known = catalog.find(type);
+    return !known || !known->starts_in_database();
+  };
+  if (shared_.config.async_claims) return false;
+  if (batch.backlog) return starts_outside(batch.backlog->lane.type_id);
+  return std::ranges::any_of(batch.jobs, starts_outside, &Candidate::type_id);
+}
+
 MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
   const auto catalog = shared_.catalog.get();
-  // A handler starts at once or not at all; a consumer has the job in hand long after. Where the database is too slow
-  // for the start window, claims are made to last instead.
-  const ClaimTicket ticket{random_.int64(), shared_.config.node, /*is_durable=*/batch.is_pull || is_slow_};
-  Sent sent{std::move(batch), ticket, now, catalog, {}, {}};
+  const ClaimTicket ticket{random_.int64(), shared_.config.node, must_last(batch, *catalog)};
+  Sent sent{std::move(batch), ticket, now, is_slow_, catalog, {}, {}};
   if (const auto& backlog = sent.batch.backlog) sent.slots[backlog->lane.type_id] = sent.batch.limit;
   for (const Candidate& job : sent.batch.jobs) ++sent.slots[job.type_id];
   return send(now, std::move(sent));
@@ -154,7 +165,7 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     const Duration ttr = known ? known->ttr : BizType{}.ttr;
     claimed.lease_deadline = sent.at;
     if (!sent.batch.is_pull) add_lease(claimed, ttr);
-    if (!sent.ticket.is_durable) claimed.start_by = asked + shared_.config.start_window;
+    if (!sent.is_slow) claimed.start_by = asked + shared_.config.start_window;
     // Not of a job that came back from the dead: it is late by its own past.
     if (claimed.job.attempts == 1 && claimed.job.errors.empty() && claimed.job.started_at) {
       shared_.events.started(type, *claimed.job.started_at - std::max(claimed.job.action_time, claimed.job.gmt_create));

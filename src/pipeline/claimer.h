@@ -37,6 +37,7 @@ class Claimer final : public Stage {
     DueBatch batch;
     ClaimTicket ticket;
     MonoTime at{};
+    bool is_slow = false;                        // its answer may take longer than the start window
     std::shared_ptr<const TypeCatalog> catalog;  // the leases asked for: types may change before the answer
     std::map<TypeId, std::size_t> slots;         // taken of the gate
     // Pull, of a backlog: won from the lanes before. Jobs that come back together lie in many lanes.
@@ -53,6 +54,7 @@ class Claimer final : public Stage {
   void put_back_unfired(const DueBatch& batch, const std::vector<Fired>& fired);
   void note_pace(MonoTime now);
   MonoTime claim(MonoTime now, DueBatch batch);
+  bool must_last(const DueBatch& batch, const TypeCatalog& catalog) const;
   MonoTime send(MonoTime now, Sent sent);
   MonoTime resolve(MonoTime now);
   // `asked`: before the statement that told of the claim was sent.

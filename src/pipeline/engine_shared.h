@@ -30,8 +30,10 @@ struct EngineConfig {
   Duration tick = std::chrono::microseconds(500);
   Duration retry_pause = std::chrono::milliseconds(200);   // after a store error
   Duration lease_margin = std::chrono::milliseconds(100);  // trust in a lease ends so much before it does
-  // From the claim to the start of the handler at most: less than a database needs to come back after a crash, in which
-  // it may have lost the claim (claims do not wait for the disk).
+  // Claims of handlers outside of the database do not wait for the disk: sooner by one flush, and after a crash that is
+  // over within start_window a handler may start although its cancel was acknowledged.
+  bool async_claims = false;
+  // From the claim to the start of the handler at most: less than a failover takes, for a standby may lack the claim.
   Duration start_window = std::chrono::milliseconds(500);
   std::size_t capacity = 100'000;  // candidates in memory
   std::size_t window_page = 512;   // rows of one lane per scan

@@ -75,7 +75,6 @@ void Checker::on_change(Place place, const FakeDatabase::Change& change) {
   attempt.clock_steps = its.clock_steps;
   attempt.home_shocks = home_shocks_;
   attempt.change = changes_;
-  attempt.is_durable = change.is_durable;
   attempt.is_hastened = record.is_hastened;
   attempt.claimed = scheduler_.now();
   attempt.is_orphan = databases_.of(job.job_id).faults.is_late();
@@ -211,8 +210,9 @@ void Checker::begin(const std::string& node, const ClaimedJob& claimed, bool is_
     fail("I2", name + " started " + in_ms(job.action_time - its.high) + " early");
   if (scheduler_.now() >= attempt.lease_end) fail("I4", name + " started after the end of its lease");
   // A step of the database's clock ends leases before their time; no node can know while the answer to its claim is
-  // under way. And a claim that a standby has lost was to outlast a crash.
-  const bool is_excused = attempt.clock_steps != its.clock_steps || (attempt.is_lost_to_standby && attempt.is_durable);
+  // under way. And against a standby that lacks the claim there is only the start window.
+  const bool has_window = claimed.start_by != MonoTime::max();
+  const bool is_excused = attempt.clock_steps != its.clock_steps || (attempt.is_lost_to_standby && !has_window);
   if (record != records_.end() && record->second.is_cancel_acknowledged && !is_excused)
     fail("I3", name + " started after its cancel was acknowledged");
 }

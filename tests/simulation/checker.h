@@ -98,7 +98,6 @@ class Checker {
     int clock_steps = 0;   // of its database before the claim
     int home_shocks = 0;
     std::uint64_t change = 0;  // the number of the claim among all changes
-    bool is_durable = false;
     bool is_hastened = false;
     bool is_started = false;
     bool is_leased = false;   // by a consumer

@@ -96,12 +96,19 @@ void Troubles::outage(SimDatabase& database) {
   }
 }
 
+// Asynchronous claims are for databases that are away for longer than the start window.
+Duration Troubles::shortest_crash() const {
+  return world_.config.async_claims ? world_.config.start_window : Duration(0);
+}
+
 void Troubles::crash(SimDatabase& database) {
   if (world_.scheduler.now() >= end_) return;
-  // Whose claims are lost could be cancelled now, however far their first claimers have come.
-  world_.callers->cancel_later(database.data.lose_unflushed_claims(database.wall.now()),
-                               world_.config.start_window + world_.up_to(8s));
-  down(database, world_.config.start_window + world_.up_to(2s), " crashes");
+  // Half of the crashes are over before any node can see an error. Jobs whose claims are lost can be cancelled from
+  // then on, however far their first claimers have come.
+  const Duration length = shortest_crash() + (world_.chance(0.5) ? Duration(0) : world_.up_to(2s));
+  const auto unclaimed = database.data.crash(database.wall.now());
+  down(database, length, " crashes");
+  world_.callers->cancel_later(unclaimed, length + (world_.chance(0.5) ? Duration(0) : world_.up_to(8s)));
 }
 
 // The worst moment: the answer to the claim has arrived, its handler has not begun, and the node stands still.
@@ -125,10 +132,11 @@ void Troubles::fail_over(SimDatabase& database) {
 void Troubles::promote(SimDatabase& database, const FakeDatabase::Snapshot& standby) {
   if (world_.scheduler.now() >= end_) return;
   lagging_.erase(database.place);
-  down(database, world_.config.start_window + world_.up_to(2s), "'s standby takes over");
+  const Duration length = world_.config.start_window + world_.up_to(2s);
+  down(database, length, "'s standby takes over");
   const auto unclaimed = world_.checker.on_failover(database.place);
   database.data.restore(standby);
-  world_.callers->cancel_later(unclaimed, world_.config.start_window + world_.up_to(8s));
+  world_.callers->cancel_later(unclaimed, length + world_.up_to(8s));
   if (world_.chance(0.3)) step_clock(database);  // another host
 }
 

@@ -24,6 +24,7 @@ class Troubles {
   void strike();
   void stop_node(SimNode& node);
   void outage(SimDatabase& database);
+  Duration shortest_crash() const;
   void crash(SimDatabase& database);
   void crash_after_claim(SimDatabase& database);
   void fail_over(SimDatabase& database);

@@ -34,6 +34,7 @@ std::vector<Place> World::draw_places() {
 void World::draw_config() {
   config.sweep_interval = 8s;
   config.late_commit_margin = 2s;
+  config.async_claims = chance(0.15);
   config.capacity = 16 + random.below(48);
   config.window_page = 2 + random.below(12);
   config.overdue_page = 2 + random.below(8);

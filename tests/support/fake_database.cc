@@ -180,7 +180,9 @@ ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ti
   return {row->second.job, row->second.token, {}};
 }
 
-std::vector<JobId> FakeDatabase::lose_unflushed_claims(WallTime now) {
+std::vector<JobId> FakeDatabase::crash(WallTime now) {
+  ++generation_;
+  locked_.clear();
   const auto lost = std::move(unflushed_);
   unflushed_.clear();
   std::vector<JobId> jobs;

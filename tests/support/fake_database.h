@@ -158,12 +158,12 @@ class FakeDatabase {
   Snapshot snapshot() const;
   // The standby takes over: nothing of what came since is there, no transaction is open, and nobody is connected.
   void restore(const Snapshot& standby);
-  // Grows with every restore(): calls that began before it can have no effect any more.
+  // Grows with every restore() and crash(): calls that began before can have no effect any more.
   std::uint64_t generation() const { return generation_; }
 
-  // What a crash does to claims that committed after the last change that waited for the disk: they never were. Returns
-  // whose.
-  std::vector<JobId> lose_unflushed_claims(WallTime now);
+  // The server crashes and has recovered, however quickly: every session has ended, open transactions are gone, and
+  // claims that committed after the last change that waited for the disk never were. Returns the jobs of those claims.
+  std::vector<JobId> crash(WallTime now);
 
   // JobDesk
   Result<std::vector<CreateReply>> create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now);

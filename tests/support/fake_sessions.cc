@@ -43,7 +43,7 @@ Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect)
   faults_->working(call);
   if (generation != database_.generation()) return lost;  // it was at work on a server that is no more
   Result<T> reply = effect(now);
-  if (!faults_->after(call)) return lost;
+  if (!faults_->after(call) || generation != database_.generation()) return lost;
   return reply;
 }
 

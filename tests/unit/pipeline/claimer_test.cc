@@ -14,6 +14,7 @@ class ClaimerTest : public StageBench {
   void SetUp() override {
     set_types({biz_type(1), biz_type(2), biz_type(3, "noop")});
     know_time();
+    claimer_ = std::make_unique<Claimer>(shared(), store, 42);
   }
   MonoTime step() { return claimer_->step(now); }
   Claimer& claimer() { return *claimer_; }
@@ -30,7 +31,12 @@ class ClaimerTest : public StageBench {
   }
 
  private:
-  std::unique_ptr<Claimer> claimer_ = std::make_unique<Claimer>(shared(), store, 42);
+  std::unique_ptr<Claimer> claimer_;
+};
+
+class AsyncClaimerTest : public ClaimerTest {
+ protected:
+  AsyncClaimerTest() { config.async_claims = true; }
 };
 
 TEST_F(ClaimerTest, HasNothingToDoWhenNothingIsDue) {
@@ -93,6 +99,47 @@ TEST_F(ClaimerTest, TrustsTheLeaseItAskedForAlsoWhenTheTypeHasChangedSince) {
   };
   step();
   EXPECT_EQ(won().at(0).lease_deadline, sent + 5s - config.lease_margin);
+}
+
+TEST_F(ClaimerTest, WaitsForTheDiskUnlessTheHandlerFindsItsClaimAgain) {
+  set_types({biz_type(1), biz_type(2, "sql")});
+  std::vector<bool> waits;
+  store.on_claim = [&](auto jobs, auto, const ClaimTicket& ticket) {
+    waits.push_back(ticket.is_durable);
+    return std::vector<ClaimedJob>{claimed(jobs[0], jobs[0] == 1 ? 1 : 2)};
+  };
+  store.on_claim_due = [&](Lane, DueSpan, int, Duration, const ClaimTicket& ticket) {
+    waits.push_back(ticket.is_durable);
+    return std::vector<ClaimedJob>{};
+  };
+  push_due({{1, 1, kStart}});
+  step();
+  push_due({{2, 2, kStart}});
+  step();
+  push_due({{3, 2, kStart}, {4, 1, kStart}});
+  step();
+  shared().due.push_backlog({{0, 1}, {}, Pace::fresh});
+  step();
+  shared().due.push_backlog({{0, 2}, {}, Pace::fresh});
+  step();
+  EXPECT_EQ(waits, (std::vector<bool>{true, false, true, true, false}));
+}
+
+TEST_F(AsyncClaimerTest, WaitsForTheDiskOnlyAfterASlowClaim) {
+  std::vector<bool> waits;
+  store.on_claim = [&](auto, auto, const ClaimTicket& ticket) {
+    waits.push_back(ticket.is_durable);
+    now += 400ms;
+    return std::vector<ClaimedJob>{claimed(1, 1)};
+  };
+  const MonoTime sent = now;
+  push_due({{1, 1, kStart}});
+  step();
+  EXPECT_EQ(won().at(0).start_by, sent + config.start_window);
+  push_due({{1, 1, kStart}});
+  step();
+  EXPECT_EQ(won().at(0).start_by, MonoTime::max()) << "or nothing would ever start";
+  EXPECT_EQ(waits, (std::vector<bool>{false, true}));
 }
 
 TEST_F(ClaimerTest, DrawsAFreshSeedForEveryClaim) {
