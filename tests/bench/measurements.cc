@@ -4,10 +4,11 @@ namespace tocsin::bench {
 
 Sizes quick_sizes() {
   Sizes sizes;
-  for (std::size_t* n : {&sizes.lateness_jobs, &sizes.foreign_jobs, &sizes.drain_jobs, &sizes.batch_jobs,
-                         &sizes.cancel_jobs, &sizes.backlog_jobs, &sizes.burst_jobs, &sizes.endpoint_burst_jobs,
-                         &sizes.life_jobs, &sizes.handler_jobs, &sizes.broker_jobs, &sizes.floor_rows,
-                         &sizes.floor_commits, &sizes.storm_jobs, &sizes.storm_other_jobs, &sizes.idle_jobs})
+  for (std::size_t* n :
+       {&sizes.lateness_jobs, &sizes.foreign_jobs, &sizes.drain_jobs, &sizes.batch_jobs, &sizes.cancel_jobs,
+        &sizes.backlog_jobs, &sizes.burst_jobs, &sizes.endpoint_burst_jobs, &sizes.life_jobs, &sizes.handler_jobs,
+        &sizes.broker_jobs, &sizes.floor_rows, &sizes.floor_commits, &sizes.storm_jobs, &sizes.storm_other_jobs,
+        &sizes.idle_jobs, &sizes.verb_jobs, &sizes.past_jobs})
     *n /= 10;
   sizes.webhook_jobs /= 2;
   sizes.endpoint_jobs /= 5;
@@ -36,6 +37,7 @@ const std::vector<Measurement>& measurements() {
       {"storm", measure_storm},           {"peak", measure_peak},
       {"depth", measure_depth, true},     {"snapshot", measure_snapshot, true},
       {"history", measure_history, true}, {"retention", measure_retention, true},
+      {"verbs", measure_verbs},           {"past", measure_past, true},
   };
   return all;
 }

@@ -21,6 +21,8 @@ struct Sizes {
   std::size_t batch_jobs = 100'000;
   std::size_t cancel_jobs = 20'000;
   std::size_t backlog_jobs = 1'000'000;
+  std::size_t verb_jobs = 200'000;
+  std::size_t past_jobs = 1'000'000;  // finished today
   std::size_t webhook_jobs = 4'000;
   int webhook_s = 2;
   std::size_t burst_jobs = 10'000;
@@ -77,6 +79,8 @@ void measure_depth(Bench& bench);
 void measure_snapshot(Bench& bench);
 void measure_history(Bench& bench);
 void measure_retention(Bench& bench);
+void measure_verbs(Bench& bench);
+void measure_past(Bench& bench);
 
 struct Measurement {
   const char* name;

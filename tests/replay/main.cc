@@ -33,7 +33,8 @@ struct Options {
   double speed = 10;
   std::size_t rows = std::numeric_limits<std::size_t>::max();
   std::string cut = "2016-01-13";
-  int lanes = 8;
+  int lanes = 16;
+  bool cancels_by_id = false;
   int margin_ms = 500;
   int settle_s = 60;
   bool is_slice = false;
@@ -148,7 +149,9 @@ int replay(const Options& options) {
       std::chrono::time_point_cast<milliseconds>(std::chrono::system_clock::now()) + std::chrono::seconds(3);
   const FastClock clock(requests.front().opened, options.speed, start);
   std::vector<Job> jobs = make_plan(std::move(requests), clock, cut);
-  Replayer(jobs, connection, biz_type, options.lanes, receiver).run(clock.at(cut));
+  Replayer(jobs, connection, biz_type, options.lanes,
+           options.cancels_by_id ? Replayer::CancelBy::id : Replayer::CancelBy::key, receiver)
+      .run(clock.at(cut));
   settle(jobs, receiver, options.settle_s);
 
   const auto deliveries = without_warm_up(receiver.deliveries());
@@ -168,7 +171,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--speed", options.speed, "Days per second (10)")->check(CLI::Range(0.001, 1000.0))->option_text("N");
   app.add_option("--rows", options.rows, "Only the first so many rows")->check(CLI::PositiveNumber)->option_text("N");
   app.add_option("--cut", options.cut, "Recorded time at which it ends (2016-01-13)")->option_text("TIME");
-  app.add_option("--lanes", options.lanes, "Connections (8)")->check(CLI::Range(2, 256))->option_text("N");
+  app.add_option("--lanes", options.lanes, "Connections (16)")->check(CLI::Range(2, 256))->option_text("N");
+  app.add_flag("--by-id", options.cancels_by_id, "Cancel by job_id, many in one request; else each by its biz_id");
   app.add_option("--margin-ms", options.margin_ms, "Closer to the deadline nothing is judged (500)")->option_text("N");
   app.add_option("--settle", options.settle_s, "Seconds to wait for what must still fire (60)")->option_text("N");
   app.add_flag("--slice", options.is_slice, "Nine weeks at 3 days/s with a margin of 1500");

@@ -31,8 +31,13 @@ std::string rfc3339(WallTime time) {
 }  // namespace
 
 Replayer::Replayer(std::vector<Job>& jobs, const Connection& connection, std::string biz_type, int lanes,
-                   const Receiver& receiver)
-    : jobs_(jobs), connection_(connection), biz_type_(std::move(biz_type)), lanes_(lanes), receiver_(receiver) {}
+                   CancelBy cancel_by, const Receiver& receiver)
+    : jobs_(jobs),
+      connection_(connection),
+      biz_type_(std::move(biz_type)),
+      lanes_(lanes),
+      cancel_by_(cancel_by),
+      receiver_(receiver) {}
 
 void Replayer::run(WallTime end) {
   std::vector<std::jthread> creators, cancellers;
@@ -126,12 +131,28 @@ void Replayer::request_cancel(Job& job) {
 }
 
 void Replayer::cancel_jobs(RestClient& client) {
-  for (auto jobs = cancels_.take(kMostCancels); !jobs.empty() && !has_failed_; jobs = cancels_.take(kMostCancels)) {
-    if (jobs.size() == 1)
+  const std::size_t most = cancel_by_ == CancelBy::key ? 1 : kMostCancels;
+  for (auto jobs = cancels_.take(most); !jobs.empty() && !has_failed_; jobs = cancels_.take(most)) {
+    if (cancel_by_ == CancelBy::key)
+      cancel_key(client, *jobs.front());
+    else if (jobs.size() == 1)
       cancel_one(client, *jobs.front());
     else
       cancel_many(client, jobs);
   }
+}
+
+// As a business does, which remembers no ids.
+void Replayer::cancel_key(RestClient& client, Job& job) {
+  const Json reply = client.post_patiently("/v1/jobs/cancel", {{"biz_id", job.request.id}, {"biz_type", biz_type_}});
+  const std::string id = std::to_string(job.job_id);
+  const auto has = [&](const char* list) {
+    return std::ranges::any_of(reply.at(list), [&](const Json& each) { return each.get<std::string>() == id; });
+  };
+  record(job, has("cancelled")  ? CancelAnswer::cancelled
+              : has("running")  ? CancelAnswer::running
+              : has("finished") ? CancelAnswer::finished
+                                : CancelAnswer::not_found);
 }
 
 void Replayer::cancel_one(RestClient& client, Job& job) {

@@ -19,8 +19,9 @@ namespace tocsin::replay {
 // Thread: run() on the owner; the lanes are its own.
 class Replayer {
  public:
+  enum class CancelBy { key, id };
   // `jobs` gets the node's answers and must outlive the replayer.
-  Replayer(std::vector<Job>& jobs, const Connection& connection, std::string biz_type, int lanes,
+  Replayer(std::vector<Job>& jobs, const Connection& connection, std::string biz_type, int lanes, CancelBy cancel_by,
            const Receiver& receiver);
 
   // Returns when `end` has passed and everything asked for is answered; jobs due later are cancelled then. Throws what
@@ -35,6 +36,7 @@ class Replayer {
   void create_slices(RestClient& client);
   void cancel_jobs(RestClient& client);
   void create(RestClient& client, const Slice& slice);
+  void cancel_key(RestClient& client, Job& job);
   void cancel_one(RestClient& client, Job& job);
   void cancel_many(RestClient& client, const Slice& jobs);
   void request_cancel(Job& job);
@@ -44,6 +46,7 @@ class Replayer {
   const Connection connection_;
   const std::string biz_type_;
   const int lanes_;
+  const CancelBy cancel_by_;
   const Receiver& receiver_;
 
   Channel<Slice> creates_;
