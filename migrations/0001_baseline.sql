@@ -117,7 +117,8 @@ BEGIN
     -- Expressions (+ 0): on tables that are empty at planning time the planner would otherwise choose this index for a
     -- lookup by shard and job_id, and read the whole shard for every job.
     EXECUTE format('CREATE INDEX %I ON tocsin.%I ((shard + 0), type_id, fire_at, (job_id + 0))', leaf || '_due', leaf);
-    EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id)', leaf || '_biz', leaf);
+    -- With the id, so that the newest jobs of a key come from the index in order, whatever the statistics say.
+    EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, job_id)', leaf || '_biz', leaf);
     EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (biz_id, type_id, idempotency_key) WHERE idempotency_key IS NOT NULL',
                    leaf || '_key', leaf);
     -- Logical replication identifies rows by job_id alone. The shard is part of it (job_id & 1023), so a publication of
@@ -202,7 +203,8 @@ BEGIN
       -- every finish.
       EXECUTE format('CREATE TABLE tocsin.%I (LIKE tocsin.%I INCLUDING ALL)', leaf, 'job_history_' || kind);
       EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
-      EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id)', leaf || '_biz', leaf);
+      -- With the id, so that the newest jobs of a key come from the index in order, whatever the statistics say.
+      EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, job_id)', leaf || '_biz', leaf);
       EXECUTE format('ALTER TABLE tocsin.%I REPLICA IDENTITY USING INDEX %I', leaf, leaf || '_id');
       EXECUTE format('ALTER TABLE tocsin.%I ATTACH PARTITION tocsin.%I FOR VALUES FROM (%L) TO (%L)',
         'job_history_' || kind, leaf, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
@@ -419,7 +421,10 @@ CREATE TABLE tocsin.relayed (
   source     smallint NOT NULL,     -- the database of the outbox
   gmt_create timestamptz NOT NULL,  -- of the entry: another entry with this id is another job
   relayed_at timestamptz NOT NULL,
-  gone_at    timestamptz            -- when its entry was found deleted
+  gone_at    timestamptz,           -- when its entry was found deleted
+  -- Another job has the entry's idempotency key: this id, which create_job returned, stands for that job. Kept for seven
+  -- days at least, as long as the entry itself.
+  existing_job_id bigint
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 -- Part of create_job: the shard lives in another database.
@@ -484,7 +489,8 @@ BEGIN
     INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (job_id, source, entry.gmt_create, now_) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
       -- A standby that was promoted without the last commits draws numbers again.
-      PERFORM FROM tocsin.relayed r WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
+      SELECT r.existing_job_id INTO existing_job_id FROM tocsin.relayed r
+       WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
       IF NOT FOUND THEN
         error := 'its job_id is that of another job';
       END IF;
@@ -509,10 +515,12 @@ BEGIN
         IF is_new THEN
           DELETE FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id;
         END IF;
-        DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
         existing_job_id := found_.job_id;
         IF found_.body_hash IS DISTINCT FROM entry.body_hash THEN
+          DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
           error := format('idempotency_key: job %s has this key and another body', found_.job_id);
+        ELSE
+          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id WHERE r.job_id = job_id;
         END IF;
         RETURN NEXT;
         CONTINUE;
@@ -795,6 +803,33 @@ BEGIN
   RETURN id;
 END $$;
 
+-- What a verb answers for an id that is no job here, and whose outbox entry it could not change: 'finished', 'not found', or
+-- SQLSTATE TC001 where only another database knows.
+CREATE FUNCTION tocsin.state_of_entry(job_id bigint) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  entry  tocsin.outbox;
+  shard_ smallint := (job_id & 1023)::smallint;
+BEGIN
+  SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
+  IF entry.is_cancelled THEN
+    RETURN 'finished';
+  ELSIF entry.error IS NOT NULL THEN
+    RETURN 'not found';
+  ELSIF entry.existing_job_id IS NOT NULL THEN
+    RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id
+      USING ERRCODE = 'TC001', HINT = 'Use that one.';
+  ELSIF entry.job_id IS NOT NULL THEN
+    RAISE EXCEPTION 'job % is on its way to another database', job_id
+      USING ERRCODE = 'TC001', HINT = 'Change it there, or by REST on any node.';
+  ELSIF NOT tocsin.lives_here(shard_) THEN
+    PERFORM tocsin.refuse_shard(shard_);
+  END IF;
+  RETURN 'not found';
+END $$;
+REVOKE ALL ON FUNCTION tocsin.state_of_entry(bigint) FROM PUBLIC;
+
 -- Cancels inside the caller's transaction. Returns 'cancelled', 'running', 'finished' or 'not found'. An outbox entry that
 -- no node has begun to relay is cancelled there: it becomes a cancelled job in its shard's database.
 -- Live tables and history are read with one snapshot, so a job that is revived at the same time is never 'not found'. A
@@ -805,7 +840,6 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET time
 #variable_conflict use_variable
 DECLARE
   job     tocsin.job_live;
-  entry   tocsin.outbox;
   status_ smallint;
   shard_  smallint := (job_id & 1023)::smallint;
   now_    timestamptz := clock_timestamp();
@@ -846,21 +880,105 @@ BEGIN
   IF FOUND THEN
     RETURN 'cancelled';
   END IF;
-  SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
-  IF entry.is_cancelled THEN
-    RETURN 'finished';
-  ELSIF entry.error IS NOT NULL THEN
-    RETURN 'not found';
-  ELSIF entry.existing_job_id IS NOT NULL THEN
-    RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id
-      USING ERRCODE = 'TC001', HINT = 'Cancel that one.';
-  ELSIF entry.job_id IS NOT NULL THEN
-    RAISE EXCEPTION 'job % is on its way to another database', job_id
-      USING ERRCODE = 'TC001', HINT = 'Cancel it there, or by REST on any node.';
-  ELSIF NOT tocsin.lives_here(shard_) THEN
+  RETURN coalesce((SELECT tocsin.cancel_job(r.existing_job_id) FROM tocsin.relayed r WHERE r.job_id = job_id AND r.existing_job_id IS NOT NULL), tocsin.state_of_entry(job_id));
+END $$;
+
+-- Cancels the jobs of a business key inside the caller's transaction, of one type or of every type: the live ones, oldest
+-- first and at most 10,000 (call again for more), then the newest 1,000 that have ended. Results as cancel_job. A key whose
+-- shard lives in another database is refused with SQLSTATE TC001: what is there cannot be told from here.
+CREATE FUNCTION tocsin.cancel_jobs(biz_id text, biz_type text DEFAULT NULL) RETURNS TABLE (job_id bigint, result text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_variable
+DECLARE
+  kind   integer;
+  shard_ smallint;
+  told   bigint[] := '{}';
+BEGIN
+  IF biz_id IS NULL OR octet_length(biz_id) NOT BETWEEN 1 AND 128 THEN
+    RAISE EXCEPTION 'biz_id: must have 1 to 128 bytes' USING ERRCODE = 'check_violation';
+  END IF;
+  IF biz_type IS NOT NULL THEN
+    SELECT t.type_id INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type;
+    IF kind IS NULL THEN
+      RAISE EXCEPTION 'biz_type: unknown type %', quote_literal(biz_type) USING ERRCODE = 'foreign_key_violation';
+    END IF;
+  END IF;
+  shard_ := tocsin.shard_of(biz_id, tocsin.shard_count());
+  IF NOT tocsin.lives_here(shard_) THEN
     PERFORM tocsin.refuse_shard(shard_);
   END IF;
-  RETURN 'not found';
+  FOR job_id IN
+    (SELECT j.job_id FROM tocsin.job_live j
+      WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id LIMIT 10000)
+    UNION ALL
+    (SELECT o.job_id FROM tocsin.outbox o
+      WHERE o.shard = shard_ AND o.settled_at IS NULL AND o.biz_id = biz_id AND (kind IS NULL OR o.type_id = kind))
+  LOOP
+    result := tocsin.cancel_job(job_id);
+    told := told || job_id;
+    RETURN NEXT;
+  END LOOP;
+  RETURN QUERY SELECT h.job_id, 'finished' FROM (
+    SELECT h.job_id FROM tocsin.job_history h WHERE h.biz_id = biz_id AND (kind IS NULL OR h.type_id = kind)
+     ORDER BY h.job_id DESC LIMIT 1000 + cardinality(told)) h
+   WHERE h.job_id <> ALL (told) LIMIT 1000;
+END $$;
+
+-- Gives a pending job a new deadline inside the caller's transaction. Returns 'rescheduled', 'running', 'finished' or 'not
+-- found'. An outbox entry that no node has begun to relay gets the new deadline there.
+CREATE FUNCTION tocsin.reschedule_job(job_id bigint, action_time timestamptz) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  kind    integer;
+  status_ smallint;
+  shard_  smallint := (job_id & 1023)::smallint;
+  now_    timestamptz;
+BEGIN
+  -- The transaction has its number before the clock is read: a scan that sees the number as finished sees the row.
+  PERFORM pg_current_xact_id();
+  now_ := clock_timestamp();
+  IF job_id <= 0 THEN
+    RAISE EXCEPTION 'job_id must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '50 years' THEN
+    RAISE EXCEPTION 'action_time: must lie between 2000-01-01 and 50 years ahead' USING ERRCODE = 'datetime_field_overflow';
+  END IF;
+  FOR tries IN 1..3 LOOP
+    UPDATE tocsin.job_live j SET action_time = action_time, fire_at = greatest(action_time, clock_timestamp()), gmt_modified = clock_timestamp()
+     WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0 RETURNING j.type_id INTO kind;
+    IF FOUND THEN
+      IF action_time < now_ + interval '6 seconds' THEN
+        -- As in create_job.
+        PERFORM pg_notify('tocsin_due', format('%s %s %s', job_id, kind, (extract(epoch FROM greatest(action_time, now_)) * 1000000)::bigint));
+      END IF;
+      RETURN 'rescheduled';
+    END IF;
+    EXIT WHEN NOT tocsin.lives_here(shard_);
+    SELECT f.status INTO status_ FROM (
+      SELECT j.status FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id
+      UNION ALL
+      SELECT h.status FROM tocsin.job_history h WHERE h.job_id = job_id) f LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    IF status_ = 1 THEN
+      RETURN 'running';
+    ELSIF status_ > 1 THEN
+      RETURN 'finished';
+    END IF;
+    IF tries = 3 THEN
+      RAISE EXCEPTION 'job % changes all the time: reschedule it again', job_id USING ERRCODE = 'serialization_failure';
+    END IF;
+  END LOOP;
+  UPDATE tocsin.outbox o SET action_time = action_time
+   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
+  IF FOUND THEN
+    IF action_time < now_ + interval '6 seconds' THEN
+      NOTIFY tocsin_outbox;
+    END IF;
+    RETURN 'rescheduled';
+  END IF;
+  RETURN coalesce((SELECT tocsin.reschedule_job(r.existing_job_id, action_time) FROM tocsin.relayed r WHERE r.job_id = job_id AND r.existing_job_id IS NOT NULL),
+                  tocsin.state_of_entry(job_id));
 END $$;
 
 -- 12. Role of sql handlers -------------------------------------------------------------------------------------------

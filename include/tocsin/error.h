@@ -28,6 +28,12 @@ const char* to_string(ErrorCode code);
 // The field of an error conflict that says: the shard does not live in this database, or is just moving away.
 inline constexpr const char* kElsewhere = "shard";
 
+// The field of an error conflict that says: a lock was waited for, as long as the session allows.
+inline constexpr const char* kLocked = "lock";
+
+// The field of an error unavailable that says: the server is well, but the statement reached its time limit.
+inline constexpr const char* kTooSlow = "statement";
+
 // Either a T or an Error. Read value() only when ok().
 template <class T>
 class [[nodiscard]] Result {

@@ -52,6 +52,7 @@ struct CreateReply {
     key_reused,   // refused: the key's job has another body
     rejected,     // refused: on_conflict = reject
     not_pending,  // refused: replace, earliest or latest of a job that runs or is finished
+    locked,       // of each_by_itself: another transaction holds the key, nothing was created; ask again
   };
   Kind kind = Kind::created;
   JobId job_id = 0;
@@ -65,8 +66,9 @@ struct CreateReply {
 
 enum class CreateMode {
   all_or_nothing,  // one refusal undoes the whole call; the replies say which
-  each_by_itself,  // refusals undo nothing else
-  each_if_free,    // each_by_itself, and where somebody holds a key or a job of it: error conflict soon, for all
+  each_by_itself,  // refusals undo nothing else; keys that others hold are waited for last, a few seconds at most
+  each_if_free,    // each_by_itself, and where another transaction holds a key or a job of it: error conflict soon,
+                   // for all
 };
 
 struct CancelReply {
@@ -84,9 +86,51 @@ struct CancelReply {
 
 // Answer to reschedule, run_now and retry.
 struct ChangeReply {
-  enum class Kind { changed, pending, running, finished, not_found };  // all but changed: nothing was changed, and why
+  // All but changed: nothing was changed, and why. `locked` is an answer of change_together alone.
+  enum class Kind { changed, pending, running, finished, not_found, locked };
   Kind kind = Kind::not_found;
   std::optional<Job> job;  // as it is now; not for not_found
+};
+
+// A new deadline for a pending job; without `when` it is due now and its action_time stays.
+struct PendingChange {
+  JobId job = 0;
+  std::optional<When> when;
+};
+
+// The pending jobs of a business key, of one type or of every type.
+struct KeyCancel {
+  std::string biz_id;
+  std::optional<TypeId> type;
+};
+
+// What a key's jobs were; each list by id, `finished` newest first and at most kMostNamed of them.
+struct KeyCancelReply {
+  std::vector<JobId> cancelled, running, finished;
+  std::vector<JobId> locked;  // pending and unchanged: another transaction holds them, ask again
+  bool is_too_many = false;   // more than kMostOfOneKeyTogether are pending, and none was cancelled: use cancel_all
+  bool has_more_finished = false;
+};
+
+// Changes of jobs that are written together.
+struct ChangeBatch {
+  bool is_second_try = false;  // of what was locked a moment ago: no lock is waited for
+  std::vector<JobId> cancels;
+  std::vector<KeyCancel> key_cancels;
+  std::vector<PendingChange> changes;
+};
+struct ChangeBatchReply {  // in the order of the batch
+  std::vector<CancelReply> cancels;
+  std::vector<KeyCancelReply> key_cancels;
+  std::vector<ChangeReply> changes;
+};
+
+// The newest jobs of a business key, by id, descending.
+struct KeyQuery {
+  std::string biz_id;
+  std::optional<TypeId> type;
+  std::optional<JobId> below;
+  int limit = 100;
 };
 
 struct LeasedJob {
@@ -128,6 +172,20 @@ class JobDesk {
   // ended, newest first. At most kMostOfOneKey in one call: the rest is for the next.
   static constexpr std::size_t kMostOfOneKey = 10'000;
   virtual Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
+
+  // Writes all that can be written at once, in one transaction: cancels, then cancels by key, then changes. Of requests
+  // that name the same job, the later ones see what the earlier ones did. Durable when it returns. A row that another
+  // transaction holds locked delays the call by 50 ms at most; its own request answers `locked`. REQUIRES: at most
+  // 1,000 requests.
+  static constexpr std::size_t kMostOfOneKeyTogether = 100;
+  static constexpr std::size_t kMostNamed = 1'000;
+  virtual Result<ChangeBatchReply> change_together(const ChangeBatch& batch) = 0;
+
+  // Jobs by id, live or finished, in order; nullopt: there is none.
+  virtual Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) = 0;
+
+  // Jobs by business key, one list per query, in order.
+  virtual Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) = 0;
 
   // Pending only: a new deadline (action_time and fire_at).
   virtual Result<ChangeReply> reschedule(JobId job, const When& when) = 0;

@@ -68,10 +68,15 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Single creates and cancels: requests that arrive together share a transaction. `done` runs on a database thread.
-  // False: the queue is full, `done` will not be called (answer 429).
+  // Single requests: those that arrive together share statements and commits. `done` runs on a database thread. A row
+  // that another transaction holds locked delays only its own request. False: the queue is full, `done` will not be
+  // called (answer 429).
   virtual bool create(NewJob job, std::function<void(Result<CreateReply>)> done) = 0;
   virtual bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) = 0;
+  virtual bool cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) = 0;
+  virtual bool change(PendingChange change, std::function<void(Result<ChangeReply>)> done) = 0;
+  virtual bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) = 0;
+  virtual bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) = 0;
 
   // False: too many consumers wait already, `done` will not be called (answer 429).
   virtual bool lease(LeaseCall call) = 0;
@@ -84,6 +89,8 @@ class Backend {
   // Everything else: runs `work` on a thread of that database. False: its queue is full (answer 429).
   // REQUIRES: why_not() of it said nothing.
   virtual bool post(Place place, std::function<void(Stores&)> work) = 0;
+  // The same for reads that may be slow: few at a time, with a time limit, on threads and connections of their own.
+  virtual bool post_read(Place place, std::function<void(Stores&)> work) = 0;
 
   // Jobs that may be due within the lookahead: tells the engine of this node (and others) at once.
   virtual void hint(JobId job, TypeId type, WallTime fire_at) = 0;

@@ -15,6 +15,13 @@ void ApiContext::on_database(const CallPtr& call, Place place, std::function<voi
   if (!is_taken) too_busy(call);
 }
 
+void ApiContext::read_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const {
+  if (const auto why = backend.why_not(place)) return call->refuse(problem_of(*why, place));
+  const bool is_taken = backend.post_read(
+      place, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
+  if (!is_taken) too_busy(call);
+}
+
 bool ApiContext::may_reload() {
   const Duration::rep now = backend.now().time_since_epoch().count();
   Duration::rep last = last_reload_;
@@ -66,8 +73,12 @@ Problem ApiContext::problem_of(const Error& error, Place place) const {
             503,
             "The job's shard is moving to another database: repeat the request after a second (" + error.message + ").",
             "", 1};
+      // What the server says of a lock names its tables and indexes.
+      if (error.field == kLocked) return {503, "Another transaction holds what this needs: repeat the request.", "", 1};
       return {503, "Somebody else holds what this needs: " + error.message, "", 1};
     case ErrorCode::unavailable:
+      if (error.field == kTooSlow)
+        return {503, "This took too long. Of a list, name more: biz_id, or biz_type with status, from and to.", "", 1};
       return {503, "The database " + backend.database_title(place) + " is not available: " + error.message, "", 1};
     case ErrorCode::in_doubt:
       return {503, "The answer of the database " + backend.database_title(place) +

@@ -22,6 +22,8 @@ class ApiContext {
 
   // Runs `work` on a thread of this database; answers 429 when its queue is full, 503 when it cannot be used.
   void on_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const;
+  // The same for reads that may be slow.
+  void read_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const;
   void on_home(const CallPtr& call, std::function<void(Stores&)> work) const { on_database(call, 0, std::move(work)); }
   static void too_busy(const CallPtr& call);
 

@@ -130,7 +130,7 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
 void explain(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  context.on_database(call, context.place_of(id), [&context, call, id](Stores& stores) {
+  context.read_database(call, context.place_of(id), [&context, call, id](Stores& stores) {
     const auto job = stores.reports.find(id);
     if (!job) return call->refuse(context.problem_of(job.error(), stores.place));
     if (!*job) return call->refuse(ApiContext::no_such_job());

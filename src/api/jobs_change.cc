@@ -64,7 +64,8 @@ void cancel(ApiContext& context, const CallPtr& call) {
   if (!is_taken) ApiContext::too_busy(call);
 }
 
-void answer_change(const ApiContext& context, const CallPtr& call, Place place, const Result<ChangeReply>& result) {
+void answer_change(const ApiContext& context, const CallPtr& call, JobId id, const Result<ChangeReply>& result) {
+  const Place place = context.place_of(id);
   if (!result) return call->refuse(context.problem_of(result.error(), place));
   const auto catalog = context.backend.types();
   switch (result->kind) {
@@ -79,15 +80,25 @@ void answer_change(const ApiContext& context, const CallPtr& call, Place place, 
       return call->refuse(wrong_state(context, "finished", result->job));
     case ChangeReply::Kind::not_found:
       return call->refuse(ApiContext::no_such_job());
+    case ChangeReply::Kind::locked:
+      return call->refuse(context.problem_of(locked_job(id), place));
   }
 }
 
-// `change` is one of JobDesk's verbs.
-void change(ApiContext& context, const CallPtr& call, std::function<Result<ChangeReply>(JobDesk&, JobId)> verb) {
+void change(ApiContext& context, const CallPtr& call, const std::optional<When>& when) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  context.on_database(call, context.place_of(id), [&context, call, id, verb = std::move(verb)](Stores& stores) {
-    answer_change(context, call, stores.place, verb(stores.desk, id));
+  const bool is_taken = context.backend.change({id, when}, [&context, call, id](const Result<ChangeReply>& result) {
+    guarded(call, [&] { answer_change(context, call, id, result); });
+  });
+  if (!is_taken) ApiContext::too_busy(call);
+}
+
+void retry(ApiContext& context, const CallPtr& call) {
+  const JobId id = context.job_id_of(call);
+  if (id == 0) return;
+  context.on_database(call, context.place_of(id), [&context, call, id](Stores& stores) {
+    answer_change(context, call, id, stores.desk.retry(id));
   });
 }
 
@@ -97,7 +108,7 @@ void reschedule(ApiContext& context, const CallPtr& call) {
   const When when = read_when(in, context.backend.now());
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
-  change(context, call, [when](JobDesk& desk, JobId id) { return desk.reschedule(id, when); });
+  change(context, call, when);
 }
 
 // ---- many jobs
@@ -178,10 +189,10 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<JobI
       });
 }
 
-// All jobs of a key live in one shard.
-void cancel_key(const ApiContext& context, const CallPtr& call, const std::string& biz_id, std::optional<TypeId> type) {
-  context.on_database(call, context.place_of(biz_id), [&context, call, biz_id, type](Stores& stores) {
-    const auto replies = stores.desk.cancel_all(biz_id, type);
+// More jobs of one key than share a statement with those of others.
+void cancel_large_key(const ApiContext& context, const CallPtr& call, const KeyCancel& key) {
+  context.on_database(call, context.place_of(key.biz_id), [&context, call, key](Stores& stores) {
+    const auto replies = stores.desk.cancel_all(key.biz_id, key.type);
     if (!replies) return call->refuse(context.problem_of(replies.error(), stores.place));
     // A full answer without any that has ended: more live ones may be there.
     const bool has_more =
@@ -189,6 +200,37 @@ void cancel_key(const ApiContext& context, const CallPtr& call, const std::strin
         std::ranges::none_of(*replies, [](const auto& r) { return r.kind == CancelReply::Kind::finished; });
     call->reply(200, cancelled_text(*replies, {}, has_more));
   });
+}
+
+std::string cancelled_key_text(const KeyCancelReply& reply) {
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object();
+  const auto write = [&](const char* name, const std::vector<JobId>& ids) {
+    out.key(name).begin_array();
+    for (const JobId id : ids) out.value(std::to_string(id));
+    out.end_array();
+  };
+  write("cancelled", reply.cancelled);
+  write("running", reply.running);
+  write("finished", reply.finished);
+  write("not_found", {});
+  if (!reply.locked.empty()) write("locked", reply.locked);
+  if (reply.has_more_finished) out.field("more_finished", true);
+  out.end_object();
+  return text;
+}
+
+// All jobs of a key live in one shard.
+void cancel_key(const ApiContext& context, const CallPtr& call, const std::string& biz_id, std::optional<TypeId> type) {
+  const KeyCancel key{biz_id, type};
+  const bool is_taken = context.backend.cancel_key(key, [&context, call, key](const Result<KeyCancelReply>& result) {
+    guarded(call, [&] {
+      if (!result) return call->refuse(context.problem_of(result.error(), context.place_of(key.biz_id)));
+      result->is_too_many ? cancel_large_key(context, call, key) : call->reply(200, cancelled_key_text(*result));
+    });
+  });
+  if (!is_taken) ApiContext::too_busy(call);
 }
 
 void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz_id,
@@ -321,13 +363,9 @@ std::vector<Route> job_change_routes(ApiContext& context) {
                    [&context](const CallPtr& call) { cancel(context, call); }),
       std::move(move),
       change_route("run", "runJob", "A pending job: due now", "Job",
-                   [&context](const CallPtr& call) {
-                     change(context, call, [](JobDesk& desk, JobId id) { return desk.run_now(id); });
-                   }),
+                   [&context](const CallPtr& call) { change(context, call, {}); }),
       change_route("retry", "retryJob", "A dead job: pending again with attempts 0", "Job",
-                   [&context](const CallPtr& call) {
-                     change(context, call, [](JobDesk& desk, JobId id) { return desk.retry(id); });
-                   }),
+                   [&context](const CallPtr& call) { retry(context, call); }),
   };
 }
 

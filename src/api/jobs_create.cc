@@ -17,6 +17,8 @@ constexpr std::size_t kBatchBody = 32 << 20;
 
 // Why a create was refused.
 Problem refusal(const CreateReply& reply, const std::string& field) {
+  if (reply.kind == CreateReply::Kind::locked)
+    return {503, "Another transaction creates a job with this key: repeat the request.", field, 1};
   const std::string id = std::to_string(reply.job_id);
   const std::string state(reply.existing ? to_string(reply.existing->status) : "not pending");
   const std::string detail = reply.kind == CreateReply::Kind::key_reused

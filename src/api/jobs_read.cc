@@ -81,7 +81,7 @@ Page merged(std::vector<DatabaseAnswer<Page>> answers, std::size_t limit) {
   return all;
 }
 
-void list(ApiContext& context, const CallPtr& call, JobFilter filter) {
+void list_all(ApiContext& context, const CallPtr& call, JobFilter filter) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   filter.limit = std::min(filter.limit + 1, kMaxPage);
   filter.is_local_only = !filter.biz_id && context.backend.places().size() > 1;
@@ -100,7 +100,42 @@ void list(ApiContext& context, const CallPtr& call, JobFilter filter) {
         write_missing(names, context.backend, answers);
         const Page page = merged(std::move(answers), static_cast<std::size_t>(filter.limit));
         call->reply(200, page_text(page, limit, *context.backend.types(), missing));
-      });
+      },
+      0, Pool::reads);
+}
+
+// The types of `jobs` are in the catalog that `use` gets: read again first, if it lacks one.
+void with_catalog(ApiContext& context, const CallPtr& call, Place place, std::vector<Job> jobs,
+                  std::function<void(const std::vector<Job>&, const TypeCatalog&)> use) {
+  const auto catalog = context.backend.types();
+  if (std::ranges::all_of(jobs, [&](const Job& job) { return catalog->find(job.type_id) != nullptr; }))
+    return use(jobs, *catalog);
+  context.read_database(call, place, [&context, jobs = std::move(jobs), use = std::move(use)](Stores& stores) {
+    use(jobs, *context.catalog_for(stores, jobs));
+  });
+}
+
+// The jobs of a key share an index and statements with those of other keys.
+bool is_of_key_alone(const JobFilter& filter) { return filter.biz_id && !filter.status && !filter.from && !filter.to; }
+
+void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter) {
+  const auto limit = static_cast<std::size_t>(filter.limit);
+  const Place place = context.place_of(*filter.biz_id);
+  const auto answer = [&context, call, limit, place](Result<std::vector<Job>> jobs) {
+    guarded(call, [&] {
+      if (!jobs) return call->refuse(context.problem_of(jobs.error(), place));
+      with_catalog(context, call, place, std::move(*jobs),
+                   [call, limit](const std::vector<Job>& page, const TypeCatalog& catalog) {
+                     call->reply(200, page_text(page, limit, catalog, ""));
+                   });
+    });
+  };
+  const KeyQuery query{*filter.biz_id, filter.type_id, filter.below, std::min(filter.limit + 1, kMaxPage)};
+  if (!context.backend.list_key(query, answer)) ApiContext::too_busy(call);
+}
+
+void list(ApiContext& context, const CallPtr& call, const JobFilter& filter) {
+  is_of_key_alone(filter) ? list_key(context, call, filter) : list_all(context, call, filter);
 }
 
 void list(ApiContext& context, const CallPtr& call) {
@@ -117,12 +152,18 @@ void list(ApiContext& context, const CallPtr& call) {
 void get(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  context.on_database(call, context.place_of(id), [&context, call, id](Stores& stores) {
-    const auto job = stores.reports.find(id);
-    if (!job) return call->refuse(context.problem_of(job.error(), stores.place));
-    if (!*job) return call->refuse(ApiContext::no_such_job());
-    call->reply(200, job_text(**job, *context.catalog_for(stores, {&**job, 1})));
+  const Place place = context.place_of(id);
+  const bool is_taken = context.backend.get(id, [&context, call, place](Result<std::optional<Job>> job) {
+    guarded(call, [&] {
+      if (!job) return call->refuse(context.problem_of(job.error(), place));
+      if (!*job) return call->refuse(ApiContext::no_such_job());
+      with_catalog(context, call, place, {std::move(**job)},
+                   [call](const std::vector<Job>& jobs, const TypeCatalog& catalog) {
+                     call->reply(200, job_text(jobs.front(), catalog));
+                   });
+    });
   });
+  if (!is_taken) ApiContext::too_busy(call);
 }
 
 }  // namespace

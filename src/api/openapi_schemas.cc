@@ -62,6 +62,7 @@ std::string_view openapi_schemas() {
   "finished":{"$ref":"#/components/schemas/JobIds"},"not_found":{"$ref":"#/components/schemas/JobIds"},
   "locked":{"$ref":"#/components/schemas/JobIds","description":"Somebody else holds them: not cancelled, ask again; absent when there is none"},
   "more":{"const":true,"description":"With biz_id: it has more jobs than one call takes, ask again; absent otherwise"},
+  "more_finished":{"const":true,"description":"With biz_id: more have ended than the 1,000 newest that are named; absent otherwise"},
   "unavailable":{"$ref":"#/components/schemas/JobIds","description":"Their database did not answer: not cancelled; absent when there is none"},
   "in_doubt":{"$ref":"#/components/schemas/JobIds","description":"The answer of their database was lost; absent when there is none"}}},
 "RetryJobs":{"type":"object","additionalProperties":false,"required":["biz_type"],"properties":{

@@ -20,6 +20,8 @@ struct DatabaseAnswer {
   Result<T> result = Error{ErrorCode::unavailable, "was not asked", ""};
 };
 
+enum class Pool { promises, reads };  // see Backend::post and post_read
+
 // `ask` runs once per place, on a thread of that database; `done` once, on the thread of the last to answer, with the
 // answers in the order of `places`. Of several, one that is known to be away is not waited for; where there is only
 // one, its full queue is answered with 429. `of`: so many are asked in all, maybe one after the other.
@@ -27,7 +29,7 @@ struct DatabaseAnswer {
 template <class T>
 void scatter(const ApiContext& context, const CallPtr& call, const std::vector<Place>& places,
              std::function<Result<T>(Place, Stores&)> ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done,
-             std::size_t of = 0) {
+             std::size_t of = 0, Pool pool = Pool::promises) {
   const bool is_of_several = std::max(of, places.size()) > 1;
   struct State {
     std::mutex mutex;
@@ -57,15 +59,15 @@ void scatter(const ApiContext& context, const CallPtr& call, const std::vector<P
       answer(i, Error{ErrorCode::unavailable, "it does not answer", ""});
       continue;
     }
-    const bool is_taken = context.backend.post(place, [i, place, ask, answer](Stores& stores) {
+    const auto work = [i, place, ask, answer](Stores& stores) {
       Result<T> result = Error{ErrorCode::unavailable, "something unexpected happened", ""};
       try {
         result = ask(place, stores);
       } catch (const std::exception&) {  // somebody waits for an answer all the same
       }
       answer(i, std::move(result));
-    });
-    if (is_taken) continue;
+    };
+    if (pool == Pool::reads ? context.backend.post_read(place, work) : context.backend.post(place, work)) continue;
     if (!is_of_several) return ApiContext::too_busy(call);
     answer(i, Error{ErrorCode::unavailable, "too much is waiting for it", ""});
   }

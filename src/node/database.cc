@@ -9,67 +9,27 @@ namespace {
 
 constexpr std::size_t kQueue = 20'000;  // requests waiting for a database thread; over it callers get 429
 constexpr std::size_t kBatch = 500;     // requests that share a transaction
+constexpr std::size_t kReadBatch = 100;
+// Reads that may be slow: few at a time, and none is worth waiting for long.
+constexpr int kReaders = 2;
+constexpr std::size_t kReadQueue = 64;
+constexpr int kReadTimeoutMs = 5'000;
 constexpr Duration kSilence = std::chrono::seconds(5);
-
-// Answers every request of a batch. When the batch as a whole was refused for its values or for what somebody holds,
-// each request is tried alone, so that one cannot fail its neighbours. What then fails alone is left to `last`.
-template <class Item, class Reply, class Call, class Last>
-void flush(std::vector<Item>& items, const Call& call, const Last& last) {
-  Result<std::vector<Reply>> replies = call(items);
-  if (replies) {
-    for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
-    return;
-  }
-  const Error error = replies.error();
-  const bool is_final = items.size() == 1 || error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable;
-  for (Item& item : items) {
-    if (is_final) {
-      last(item, error);
-      continue;
-    }
-    std::vector<Item> alone;
-    alone.push_back(std::move(item));
-    flush<Item, Reply>(alone, call, last);
-  }
-}
+constexpr Duration kLockPatience = std::chrono::seconds(3);  // as lock_timeout
 
 SessionConfig named(SessionConfig session, const std::string& role) {
   session.application = "tocsin " + role;
   return session;
 }
 
+SessionConfig reader(SessionConfig session) {
+  session.statement_timeout_ms = kReadTimeoutMs;
+  return named(std::move(session), "reads");
+}
+
+Error too_much() { return {ErrorCode::conflict, "too much waits for locked rows", ""}; }
+
 }  // namespace
-
-void Database::write_creates(PgJobDesk& desk, std::vector<Create> items) {
-  const auto create = [&](const std::vector<Create>& batch) {
-    std::vector<NewJob> jobs;
-    jobs.reserve(batch.size());
-    for (const Create& item : batch) jobs.push_back(item.job);
-    return desk.create(jobs, CreateMode::each_if_free);
-  };
-  flush<Create, CreateReply>(items, create, [this](Create& item, const Error& error) {
-    // Waiting for somebody's lock is for threads that hold up nobody else.
-    const bool is_held = error.code == ErrorCode::conflict && error.field != kElsewhere;
-    const auto patient = std::make_shared<Create>(std::move(item));
-    if (is_held && post([patient](Stores& stores) {
-          auto replies = stores.desk.create({&patient->job, 1}, CreateMode::each_by_itself);
-          patient->done(replies ? Result<CreateReply>(std::move(replies->front())) : replies.error());
-        }))
-      return;
-    patient->done(error);
-  });
-}
-
-void Database::write_cancels(PgJobDesk& desk, std::vector<Cancel> items) {
-  flush<Cancel, CancelReply>(
-      items,
-      [&](const std::vector<Cancel>& batch) {
-        std::vector<JobId> ids;
-        for (const Cancel& item : batch) ids.push_back(item.job);
-        return desk.cancel(ids);
-      },
-      [](Cancel& item, const Error& error) { item.done(error); });
-}
 
 Housekeeping::Callbacks Database::callbacks(Hooks hooks) {
   return {std::move(hooks.check),
@@ -95,9 +55,37 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
             if (is_home()) changed();
           }),
       pool_(config_.place, named(config_.session, "api"), config_.shards, config_.db_pool, kQueue),
+      readers_(config_.place, reader(config_.session), config_.shards, kReaders, kReadQueue),
+      held_keys_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
+                 [](PgJobDesk& desk, std::vector<CreateItem> items, bool is_last) {
+                   auto held = write_keyed_creates(desk, std::move(items));
+                   if (!is_last) return held;
+                   for (const CreateItem& item : held)
+                     item.done(Error{ErrorCode::conflict, "another transaction creates a job with its key", ""});
+                   return std::vector<CreateItem>{};
+                 }),
+      // Of several databases, a job that looks locked may be moving: the node asks where it lives before it tries
+      // again.
+      locked_jobs_(named(config_.session, "api"), config_.shards, clock, kQueue,
+                   config_.is_alone ? kLockPatience : Duration(0),
+                   [](PgJobDesk& desk, std::vector<ChangeItem> items, bool is_last) {
+                     return write_changes(desk, std::move(items), is_last ? Try::last : Try::second);
+                   }),
       creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
-               [this](PgJobDesk& desk, std::vector<Create> items) { write_creates(desk, std::move(items)); }),
-      cancels_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch, write_cancels),
+               [](PgJobDesk& desk, std::vector<CreateItem> items) { write_creates(desk, std::move(items)); }),
+      keyed_creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
+                     [this](PgJobDesk& desk, std::vector<CreateItem> items) {
+                       for (const CreateItem& item : held_keys_.push(write_keyed_creates(desk, std::move(items))))
+                         item.done(too_much());
+                     }),
+      changes_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
+               [this](PgJobDesk& desk, std::vector<ChangeItem> items) {
+                 const Try which = config_.is_alone ? Try::first : Try::first_and_last;
+                 for (ChangeItem& item : locked_jobs_.push(write_changes(desk, std::move(items), which)))
+                   refuse(item, too_much());
+               }),
+      reads_(named(config_.session, "api"), config_.shards, clock, kQueue, kReadBatch,
+             [](PgJobDesk& desk, std::vector<ReadItem> items) { answer_reads(desk, std::move(items)); }),
       hints_(named(config_.session, "api"), [this](const Error& error) { events_.failed("hints", error); }) {}
 
 Database::~Database() { stop(); }
@@ -117,8 +105,13 @@ void Database::stop() {
   engine_.stop(Duration(0), [] {});
   housekeeping_.stop();
   creates_.stop();
-  cancels_.stop();
+  keyed_creates_.stop();
+  changes_.stop();
+  held_keys_.stop();
+  locked_jobs_.stop();
   pool_.stop();
+  reads_.stop();
+  readers_.stop();
   hints_.stop();
 }
 
@@ -199,11 +192,15 @@ Status Database::mirror(TypeStore& store, const TypeCatalog& catalog) {
 }
 
 bool Database::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
-  return creates_.push({std::move(job), std::move(done)});
+  Coalescer<CreateItem>& writer = job.idempotency_key ? keyed_creates_ : creates_;
+  return writer.push({{std::move(job), std::move(done)}});
 }
 
-bool Database::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
-  return cancels_.push({job, std::move(done)});
+bool Database::change(ChangeItem item, bool is_second_try) {
+  if (!is_second_try) return changes_.push(std::move(item));
+  std::vector<ChangeItem> one;
+  one.push_back(std::move(item));
+  return locked_jobs_.push(std::move(one)).empty();
 }
 
 void Database::hint(const Candidate& job) {

@@ -14,8 +14,10 @@
 #include "api/backend.h"
 #include "node/coalescer.h"
 #include "node/database_engine.h"
+#include "node/gathered.h"
 #include "node/hint_sender.h"
 #include "node/housekeeping.h"
+#include "node/locked_lane.h"
 #include "node/metrics.h"
 #include "node/work_pool.h"
 
@@ -91,25 +93,20 @@ class Database {
   Status mirror(TypeStore& store, const TypeCatalog& catalog);
   void reload_types() { housekeeping_.reload_types(); }
 
+  // What arrives together shares statements and commits. False: too much waits, `done` will not be called.
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done);
-  bool cancel(JobId job, std::function<void(Result<CancelReply>)> done);
+  // `is_second_try`: of what was answered as locked a moment ago; it delays nothing that was not.
+  bool change(ChangeItem item, bool is_second_try);
+  bool read(ReadItem item) { return reads_.push(std::move(item)); }
+  // Work that keeps promises, and work that does not: neither waits for the other.
   bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
+  bool post_read(std::function<void(Stores&)> work) { return readers_.post(std::move(work)); }
   // To the engine here, or to the owner of the shard.
   void hint(const Candidate& job);
 
  private:
-  struct Create {
-    NewJob job;
-    std::function<void(Result<CreateReply>)> done;
-  };
-  struct Cancel {
-    JobId job;
-    std::function<void(Result<CancelReply>)> done;
-  };
   using Versions = std::map<TypeId, WallTime>;
 
-  void write_creates(PgJobDesk& desk, std::vector<Create> items);
-  static void write_cancels(PgJobDesk& desk, std::vector<Cancel> items);
   Housekeeping::Callbacks callbacks(Hooks hooks);
   void note_failure(const Error& error);
   void open();
@@ -129,9 +126,13 @@ class Database {
   // From here on threads.
   Housekeeping housekeeping_;
   DatabaseEngine engine_;
-  WorkPool pool_;
-  Coalescer<Create> creates_;
-  Coalescer<Cancel> cancels_;
+  WorkPool pool_, readers_;
+  // Before those that push to them.
+  LockedLane<CreateItem> held_keys_;
+  LockedLane<ChangeItem> locked_jobs_;
+  Coalescer<CreateItem> creates_, keyed_creates_;
+  Coalescer<ChangeItem> changes_;
+  Coalescer<ReadItem> reads_;
   HintSender hints_;
 };
 

@@ -114,26 +114,70 @@ bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> an
   });
 }
 
-bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
-  if (!second_tries_) return cancel(job, std::move(done), MonoTime::min());
-  return cancel(job, std::move(done), clock_.now() + kPatience);
+namespace {
+
+// A job that stands still looks like one that another transaction holds locked.
+bool may_be_moving(const Result<CancelReply>& reply) { return reply && reply->kind == CancelReply::Kind::locked; }
+bool may_be_moving(const Result<ChangeReply>& reply) { return reply && reply->kind == ChangeReply::Kind::locked; }
+bool may_be_moving(const Result<KeyCancelReply>& reply) {
+  return reply && !reply->locked.empty() && reply->cancelled.empty();
 }
 
-// A job that stands still looks like one that somebody holds locked.
-bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> answer, MonoTime until) {
-  std::function<void(Result<CancelReply>)> done = std::move(answer);
+}  // namespace
+
+template <class Request, class Reply>
+bool NodeBackend::change(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
+  const MonoTime until = second_tries_ ? clock_.now() + kPatience : MonoTime::min();
+  return change<Request, Reply>(shard, std::move(request), std::move(done), until, false);
+}
+
+template <class Request, class Reply>
+bool NodeBackend::change(Shard shard, Request request, std::function<void(Result<Reply>)> answer, MonoTime until,
+                         bool is_second_try) {
+  std::function<void(Result<Reply>)> done = std::move(answer);
   if (second_tries_) {
-    done = [this, job, until, caller = std::move(done)](Result<CancelReply> reply) {
-      if (reply && reply->kind == CancelReply::Kind::locked && again(until, [this, job, until, caller] {
-            if (!cancel(job, caller, until)) caller(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
+    done = [this, shard, request, until, caller = std::move(done)](Result<Reply> reply) {
+      if (may_be_moving(reply) && again(until, [this, shard, request, until, caller] {
+            if (!change<Request, Reply>(shard, request, caller, until, true))
+              caller(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
           }))
         return;
       caller(std::move(reply));
     };
   }
-  const Place place = place_of(shard_of(job));
+  const Place place = place_of(shard);
   if (const auto why = why_not(place)) return done(*why), true;
-  return at(place)->cancel(job, std::move(done));
+  return at(place)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_second_try);
+}
+
+bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
+  return change<JobId, CancelReply>(shard_of(job), job, std::move(done));
+}
+
+bool NodeBackend::cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) {
+  const Shard shard = shard_of(key.biz_id, state_.shards);
+  return change<KeyCancel, KeyCancelReply>(shard, std::move(key), std::move(done));
+}
+
+bool NodeBackend::change(PendingChange wanted, std::function<void(Result<ChangeReply>)> done) {
+  const Shard shard = shard_of(wanted.job);
+  return change<PendingChange, ChangeReply>(shard, std::move(wanted), std::move(done));
+}
+
+template <class Request, class Reply>
+bool NodeBackend::read(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
+  const Place place = place_of(shard);
+  if (const auto why = why_not(place)) return done(*why), true;
+  return at(place)->read(Asked<Request, Reply>{std::move(request), std::move(done)});
+}
+
+bool NodeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)> done) {
+  return read<JobId, std::optional<Job>>(shard_of(job), job, std::move(done));
+}
+
+bool NodeBackend::list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) {
+  const Shard shard = shard_of(query.biz_id, state_.shards);
+  return read<KeyQuery, std::vector<Job>>(shard, std::move(query), std::move(done));
 }
 
 bool NodeBackend::lease(LeaseCall call) {
@@ -148,6 +192,10 @@ void NodeBackend::extend_leases(TypeId type, std::span<const Lease> leases, Dura
 }
 
 bool NodeBackend::post(Place place, std::function<void(Stores&)> work) { return at(place)->post(std::move(work)); }
+
+bool NodeBackend::post_read(Place place, std::function<void(Stores&)> work) {
+  return at(place)->post_read(std::move(work));
+}
 
 void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
   if (Database* database = at(place_of(shard_of(job)))) database->hint({job, type, fire_at});

@@ -57,11 +57,16 @@ class NodeBackend final : public Backend {
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
+  bool cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) override;
+  bool change(PendingChange change, std::function<void(Result<ChangeReply>)> done) override;
+  bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
+  bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
   bool lease(LeaseCall call) override;
   void end_leases(std::span<const Lease> leases) override { permits_.flow()->leases().settle(leases); }
   void extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) override;
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
   bool post(Place place, std::function<void(Stores&)> work) override;
+  bool post_read(Place place, std::function<void(Stores&)> work) override;
   void hint(JobId job, TypeId type, WallTime fire_at) override;
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_.get(); }
   Status reload_types(Stores& stores) override;
@@ -95,7 +100,14 @@ class NodeBackend final : public Backend {
     return place >= 0 && place < kMaxPlaces ? by_place_[static_cast<std::size_t>(place)] : nullptr;
   }
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done, MonoTime until);
-  bool cancel(JobId job, std::function<void(Result<CancelReply>)> done, MonoTime until);
+  // A change of a job that lives in `shard`, tried again until then while it looks as if the shard were moving.
+  template <class Request, class Reply>
+  bool change(Shard shard, Request request, std::function<void(Result<Reply>)> done);
+  template <class Request, class Reply>
+  bool change(Shard shard, Request request, std::function<void(Result<Reply>)> done, MonoTime until,
+              bool is_second_try);
+  template <class Request, class Reply>
+  bool read(Shard shard, Request request, std::function<void(Result<Reply>)> done);
   // Calls it in a moment, unless it is after `until`: false.
   bool again(MonoTime until, std::function<void()> attempt);
   void show_types(std::vector<BizType> types);

@@ -13,7 +13,8 @@
 namespace tocsin {
 namespace {
 
-constexpr const char* kShortWait = "50ms";
+// Long enough for another session to commit, short enough to try the halves of a batch one after the other.
+constexpr const char* kShortWait = "5ms";
 
 template <class Array>
 void add_text_or_null(Array& array, const std::string& text) {

@@ -1,11 +1,14 @@
 #include "postgres/pg_job_desk.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <limits>
 #include <set>
 
 #include "base/assert.h"
 #include "postgres/job_rows.h"
+#include "postgres/pg_changes.h"
 #include "postgres/pg_create.h"
 #include "postgres/queries.h"
 #include "postgres/text.h"
@@ -72,6 +75,51 @@ Result<bool> PgJobDesk::look_up(const std::vector<JobId>& created, std::vector<C
 }
 
 Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs, CreateMode mode) {
+  const bool has_keys = std::ranges::any_of(jobs, [](const NewJob& job) { return job.idempotency_key.has_value(); });
+  if (mode != CreateMode::each_by_itself || jobs.size() < 2 || !has_keys)
+    return create_at_once(jobs, mode, kCreateTries);
+  std::vector<CreateReply> replies(jobs.size());
+  std::vector<std::size_t> held;
+  if (auto done = create_unheld(jobs, 0, replies, held); !done) return done.error();
+  bool may_wait = true;
+  for (const std::size_t i : held) {
+    replies[i].kind = CreateReply::Kind::locked;
+    if (!may_wait) continue;
+    // One wait in all: what is still held then is not waited for again.
+    auto late = create_at_once(jobs.subspan(i, 1), CreateMode::each_by_itself, 1);
+    if (late)
+      replies[i] = std::move(late->front());
+    else if (late.error().code == ErrorCode::conflict)
+      may_wait = false;
+    else
+      return Error{ErrorCode::in_doubt, late.error().message, ""};  // the others are created
+  }
+  return replies;
+}
+
+Status PgJobDesk::create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
+                                std::vector<std::size_t>& held) {
+  auto created = create_at_once(jobs, CreateMode::each_if_free, 1);
+  if (created) {
+    std::ranges::move(*created, replies.begin() + static_cast<std::ptrdiff_t>(first));
+    return Unit{};
+  }
+  const Error& error = created.error();
+  if (error.code != ErrorCode::conflict || error.field == kElsewhere) {
+    const bool is_first = first == 0 && jobs.size() == replies.size();
+    return is_first ? error : Error{ErrorCode::in_doubt, error.message, ""};  // a part may be created
+  }
+  if (jobs.size() == 1) {
+    held.push_back(first);
+    return Unit{};
+  }
+  const std::size_t half = jobs.size() / 2;
+  if (auto done = create_unheld(jobs.first(half), first, replies, held); !done) return done;
+  return create_unheld(jobs.subspan(half), first + half, replies, held);
+}
+
+Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJob> jobs, CreateMode mode,
+                                                           int most_tries) {
   if (jobs.empty()) return std::vector<CreateReply>{};
   if (auto reserved = reserve_ids(jobs.size()); !reserved) return reserved.error();
   std::vector<JobId> ids;
@@ -84,7 +132,8 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
     Status done = create.run();
     if (done) return create.take_replies();
     const Error& error = done.error();
-    if (error.code == ErrorCode::conflict && tries < kCreateTries && mode != CreateMode::each_if_free)
+    const bool may_be_gone = error.code == ErrorCode::conflict && error.field != kLocked;
+    if (may_be_gone && tries < most_tries && mode != CreateMode::each_if_free)
       continue;  // undone; a concurrent holder of a key may be gone now
     if (error.code != ErrorCode::in_doubt) return error;
     const auto created = create.created_ids();
@@ -119,6 +168,8 @@ Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::CancelPass pass,
       auto it = found.find(id);
       if (it == found.end()) {
         replies[id] = {CancelReply::Kind::not_found, id, {}};
+      } else if (it->second.job_id != id) {
+        replies[id] = {CancelReply::Kind::not_found, it->second.job_id, {}};  // the id stands for that job
       } else if (it->second.status != JobStatus::pending) {
         const auto kind = is_final(it->second.status) ? CancelReply::Kind::finished : CancelReply::Kind::running;
         replies[id] = {kind, id, std::move(it->second)};
@@ -147,9 +198,70 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {
     auto it = replies.find(id);
+    if (it != replies.end() && it->second.kind == CancelReply::Kind::not_found && it->second.job_id != id) {
+      auto existing = cancel({&it->second.job_id, 1});
+      if (!existing) return Error{ErrorCode::in_doubt, existing.error().message, ""};  // others may be cancelled
+      it->second = std::move(existing->front());
+    }
     ordered.push_back(it == replies.end() ? CancelReply{CancelReply::Kind::locked, id, {}} : it->second);
+    // Exactly one caller is told that it cancelled the job.
+    if (ordered.back().kind == CancelReply::Kind::cancelled) it->second.kind = CancelReply::Kind::finished;
   }
   return ordered;
+}
+
+Result<ChangeBatchReply> PgJobDesk::change_together(const ChangeBatch& batch) {
+  return PgChanges(session_, shards_, batch).run();
+}
+
+// A job is looked for where it most likely is. What is not there is asked for again in one snapshot of both homes, so
+// that a job on its way from one to the other is never missed.
+Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> jobs) {
+  return session_.read<std::vector<std::optional<Job>>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    PgArray shards, ids;
+    for (const JobId id : jobs) {
+      shards.add(shard_of(id));
+      ids.add(id);
+    }
+    std::unordered_map<JobId, Job> found;
+    const auto& live = session_.prepared("find_live", sql::find_live);
+    for (const auto& row : exec(tx, live, shards.literal(), ids.literal())) {
+      Job job = job_from_row(row);
+      found.insert_or_assign(job.job_id, std::move(job));
+    }
+    std::vector<JobId> missing;
+    std::ranges::copy_if(jobs, std::back_inserter(missing), [&](JobId id) { return !found.contains(id); });
+    if (!missing.empty()) found.merge(find_jobs(session_, tx, missing));
+    std::vector<std::optional<Job>> ordered;
+    for (const JobId id : jobs) {
+      const auto it = found.find(id);
+      ordered.push_back(it == found.end() ? std::nullopt : std::optional(it->second));
+    }
+    return ordered;
+  });
+}
+
+Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQuery> queries) {
+  return session_.read<std::vector<std::vector<Job>>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    PgArray shards, biz_ids, types, below, most;
+    for (const KeyQuery& query : queries) {
+      shards.add(shard_of(query.biz_id, shards_));
+      biz_ids.add_text(query.biz_id);
+      types.add(query.type);
+      below.add(query.below.value_or(std::numeric_limits<JobId>::max()));
+      most.add(query.limit);
+    }
+    std::vector<std::vector<Job>> lists(queries.size());
+    const auto& statement = session_.prepared("list_keys", sql::list_keys);
+    for (const auto& row :
+         exec(tx, statement, shards.literal(), biz_ids.literal(), types.literal(), below.literal(), most.literal()))
+      lists[row["ord"].as<std::size_t>() - 1].push_back(job_from_row(row));
+    // The order of the keys' rows is the join's.
+    for (auto& list : lists) std::ranges::sort(list, std::greater(), &Job::job_id);
+    return lists;
+  });
 }
 
 Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
@@ -235,7 +347,10 @@ Result<ChangeReply> PgJobDesk::retry(JobId job) {
     });
     const auto rows = exec(tx, name, job);
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
-    return unchanged(session_, tx, job);
+    auto reply = unchanged(session_, tx, job);
+    if (!reply.job || reply.job->job_id == job || reply.job->status != JobStatus::dead) return reply;
+    const auto existing = exec(tx, name, reply.job->job_id);
+    return existing.empty() ? reply : ChangeReply{ChangeReply::Kind::changed, job_from_row(existing[0])};
   });
 }
 

@@ -22,6 +22,9 @@ class PgJobDesk final : public JobDesk {
   Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
   Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override;
   Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override;
+  Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override;
+  Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
+  Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override;
   Result<ChangeReply> reschedule(JobId job, const When& when) override;
   Result<ChangeReply> run_now(JobId job) override;
   Result<ChangeReply> retry(JobId job) override;
@@ -34,6 +37,11 @@ class PgJobDesk final : public JobDesk {
 
  private:
   Status reserve_ids(std::size_t n);
+  Result<std::vector<CreateReply>> create_at_once(std::span<const NewJob> jobs, CreateMode mode, int most_tries);
+  // Each by itself: creates all but those whose keys others hold, which it adds to `held`, as indexes into the call.
+  // `first`: of `jobs` in the call.
+  Status create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
+                       std::vector<std::size_t>& held);
   // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are
   // completed from them.
   Result<bool> look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies);

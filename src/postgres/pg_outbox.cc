@@ -201,10 +201,12 @@ Result<std::vector<JobId>> PgIntake::remembered(Place source, std::span<const Sh
     // Long after anybody can hold an entry in his hands; both times are this database's, unless the shard has moved.
     tx.exec0("DELETE FROM tocsin.relayed WHERE gone_at < clock_timestamp() - interval '10 minutes'");
     std::vector<JobId> jobs;
-    for (const auto& row : tx.exec_params(
-             "SELECT job_id FROM tocsin.relayed WHERE source = $1::smallint AND (job_id & 1023) = ANY "
-             "($2::bigint[]) AND gone_at IS NULL AND relayed_at < clock_timestamp() - interval '1 minute' LIMIT $3",
-             source, array_of(shards), limit))
+    for (const auto& row :
+         tx.exec_params("SELECT job_id FROM tocsin.relayed WHERE source = $1::smallint AND (job_id & 1023) = ANY "
+                        "($2::bigint[]) AND gone_at IS NULL AND relayed_at < clock_timestamp() - CASE WHEN "
+                        "existing_job_id IS NULL "
+                        "THEN interval '1 minute' ELSE interval '7 days' END LIMIT $3",
+                        source, array_of(shards), limit))
       jobs.push_back(row[0].as<JobId>());
     return jobs;
   });

@@ -384,27 +384,112 @@ std::string undo_create() {
          "-count(*) FROM d GROUP BY 1";
 }
 
+namespace {
+
+const std::string kShortLockWait = "s AS MATERIALIZED (SELECT set_config('lock_timeout', '50ms', true)), ";
+
+// `rows`: common table expressions, the last of which, d, deletes the live rows and answers them.
+std::string cancel_rows(const std::string& rows, const std::string& answer) {
+  return "WITH " + rows + ", j AS (INSERT INTO tocsin.job_history_cancelled " + kHistoryInto + " " +
+         history_select("3", "d.started_at", "d.attempts", "d.node", "d.errors") + " RETURNING *), n AS (" +
+         count_move("d", 0, 3) + ") " + answer;
+}
+
+std::string lock_clause(CancelPass pass) {
+  if (pass == CancelPass::together) return "";
+  return std::string(" FOR UPDATE OF j") + (pass == CancelPass::skipping ? " SKIP LOCKED" : "");
+}
+
+}  // namespace
+
 std::string cancel(CancelPass pass) {
   const std::string keys = side_by_side({{"$1::smallint[]", "shard"}, {"$2::bigint[]", "job_id"}});
   const auto matches = [](const std::string& key) {
     return "j.shard = " + key + ".shard AND j.job_id = " + key + ".job_id AND j.status = 0";
   };
-  std::string rows =
-      "s AS MATERIALIZED (SELECT set_config('lock_timeout', '50ms', true)), c AS MATERIALIZED (SELECT k.* FROM s, " +
-      keys + ")";
+  std::string rows = kShortLockWait + "c AS MATERIALIZED (SELECT k.* FROM s, " + keys + ")";
   if (pass != CancelPass::together) {
     rows = "c AS MATERIALIZED (SELECT j.shard, j.job_id FROM " + keys + " JOIN tocsin.job_live j ON " + matches("k") +
-           " FOR UPDATE OF j" + (pass == CancelPass::skipping ? " SKIP LOCKED" : "") + ")";
+           lock_clause(pass) + ")";
   }
-  return "WITH " + rows + ", d AS (DELETE FROM tocsin.job_live j USING c WHERE " + matches("c") +
-         " RETURNING j.*), j AS (INSERT INTO tocsin.job_history_cancelled " + kHistoryInto + " " +
-         history_select("3", "d.started_at", "d.attempts", "d.node", "d.errors") + " RETURNING *), n AS (" +
-         count_move("d", 0, 3) + ") SELECT " + kHistoryColumns + " FROM j";
+  rows += ", d AS (DELETE FROM tocsin.job_live j USING c WHERE " + matches("c") + " RETURNING j.*)";
+  return cancel_rows(rows, std::string("SELECT ") + kHistoryColumns + " FROM j");
+}
+
+std::string cancel_keys(CancelPass pass) {
+  const std::string keys =
+      "unnest($1::smallint[], $2::text[], $3::integer[]) WITH ORDINALITY k (shard, biz_id, type_id, ord)";
+  // Counted before anything is locked for good: of a key with too many, nothing is touched.
+  const std::string rows =
+      "(SELECT x.shard, x.job_id, count(*) OVER () AS n FROM (SELECT j.shard, j.job_id FROM tocsin.job_live j WHERE "
+      "j.shard = k.shard AND j.biz_id = k.biz_id AND (k.type_id IS NULL OR j.type_id = k.type_id) AND j.status = 0 "
+      "ORDER BY j.job_id LIMIT $4::integer + 1" +
+      lock_clause(pass) + ") x) l";
+  const std::string wait = pass == CancelPass::together ? kShortLockWait : "";
+  const std::string from = pass == CancelPass::together ? "s, " : "";
+  return cancel_rows(
+      wait + "c AS MATERIALIZED (SELECT k.ord, l.shard, l.job_id FROM " + from + keys + " CROSS JOIN LATERAL " + rows +
+          " WHERE l.n <= $4::integer), d AS (DELETE FROM tocsin.job_live j USING c WHERE j.shard = c.shard "
+          "AND j.job_id = c.job_id AND j.status = 0 RETURNING j.*, c.ord)",
+      "SELECT ord, job_id FROM d");
+}
+
+std::string state_of_keys() {
+  const std::string mine = "j.biz_id = k.biz_id AND (k.type_id IS NULL OR j.type_id = k.type_id)";
+  return "SELECT k.ord, l.job_id, l.status FROM unnest($1::smallint[], $2::text[], $3::integer[]) WITH ORDINALITY k "
+         "(shard, biz_id, type_id, ord) CROSS JOIN LATERAL ((SELECT j.job_id, j.status FROM tocsin.job_live j WHERE "
+         "j.shard = k.shard AND " +
+         mine +
+         " ORDER BY j.job_id LIMIT $4::integer + 1) UNION ALL (SELECT j.job_id, j.status FROM tocsin.job_history j "
+         "WHERE " +
+         mine + " ORDER BY j.job_id DESC LIMIT $5::integer + 1)) l";
+}
+
+std::string change_pending(CancelPass pass) {
+  const std::string keys = side_by_side({{"$1::smallint[]", "shard"},
+                                         {"$2::bigint[]", "job_id"},
+                                         {"$3::timestamptz[]", "at"},
+                                         {"$4::bigint[]", "in_us"}});
+  std::string rows = kShortLockWait + "c AS MATERIALIZED (SELECT k.* FROM s, " + keys + ")";
+  if (pass != CancelPass::together) {
+    rows = "c AS MATERIALIZED (SELECT k.* FROM " + keys +
+           " JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id AND j.status = 0" + lock_clause(pass) +
+           ")";
+  }
+  return "WITH " + rows +
+         " UPDATE tocsin.job_live j SET gmt_modified = clock_timestamp(), action_time = coalesce(c.at, "
+         "statement_timestamp() + c.in_us * interval '1 microsecond', j.action_time), fire_at = "
+         "greatest(coalesce(c.at, statement_timestamp() + c.in_us * interval '1 microsecond'), clock_timestamp()) FROM "
+         "c WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0 RETURNING " +
+         std::string(kLiveColumns);
 }
 
 std::string find() {
   return both("unnest($1::smallint[], $2::bigint[]) k (shard, job_id)", "j.shard = k.shard AND j.job_id = k.job_id",
               "j.job_id = k.job_id");
+}
+
+std::string stands_for() {
+  return "SELECT r.job_id, r.existing_job_id FROM unnest($1::bigint[]) k (job_id) JOIN tocsin.relayed r ON r.job_id = "
+         "k.job_id WHERE r.existing_job_id IS NOT NULL";
+}
+
+std::string find_live() {
+  return "SELECT " + std::string(kLiveColumns) +
+         " FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id) JOIN tocsin.job_live j ON j.shard = k.shard AND "
+         "j.job_id = k.job_id";
+}
+
+std::string list_keys() {
+  const auto part = [](const char* columns, const std::string& from) {
+    return "(SELECT " + std::string(columns) + " FROM " + from +
+           "j.biz_id = k.biz_id AND j.job_id < k.below AND (k.type_id IS NULL OR j.type_id = k.type_id) ORDER BY "
+           "j.job_id DESC LIMIT k.most)";
+  };
+  return "SELECT l.*, k.ord FROM unnest($1::smallint[], $2::text[], $3::integer[], $4::bigint[], $5::integer[]) WITH "
+         "ORDINALITY k (shard, biz_id, type_id, below, most, ord) CROSS JOIN LATERAL (SELECT * FROM (" +
+         part(kLiveColumns, "tocsin.job_live j WHERE j.shard = k.shard AND ") + " UNION ALL " +
+         part(kHistoryColumns, "tocsin.job_history j WHERE ") + ") u ORDER BY u.job_id DESC LIMIT k.most) l";
 }
 
 }  // namespace tocsin::sql

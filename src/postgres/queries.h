@@ -87,7 +87,23 @@ enum class CancelPass {
 };
 std::string cancel(CancelPass pass);
 
+// The same for business keys (index _biz). A key with more pending jobs than the last parameter allows is left alone.
+// Answers (ordinal of the key, job_id).
+std::string cancel_keys(CancelPass pass);
+// Of keys, after cancel_keys: (ordinal, job_id, status) of what is live, and of what has ended the newest $5. Index
+// _biz.
+std::string state_of_keys();
+// Pending jobs: a new deadline for each, or due now where neither time is given. Index _id. `together` as above.
+// REQUIRES: each job once.
+std::string change_pending(CancelPass pass);
+
 // Live and history rows by id.
 std::string find();
+// Ids of outbox entries that stand for other jobs: (id, job_id). Primary key.
+std::string stands_for();
+// Live rows alone: a job that is found there needs no other table.
+std::string find_live();
+// The newest jobs of business keys, each key with a limit of its own. Index _biz, which gives the order.
+std::string list_keys();
 
 }  // namespace tocsin::sql

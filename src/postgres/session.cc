@@ -58,7 +58,9 @@ std::string one_line(std::string text) {
 Error from_sql_state(const std::string& state, bool is_write, std::string message) {
   const std::string group = state.substr(0, 2);
   if (state == "TC001") return {ErrorCode::conflict, std::move(message), kElsewhere};
-  if (state == "55P03" || group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
+  if (state == "57014") return {ErrorCode::unavailable, std::move(message), kTooSlow};
+  if (state == "55P03") return {ErrorCode::conflict, std::move(message), kLocked};
+  if (group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
   if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};
   // The server ended the session: the transaction may have been committed a moment before.
   if (is_write && (state == "57P01" || state == "57P02" || state == "57P03" || group == "08"))
@@ -220,9 +222,10 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   } catch (const std::exception& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
   }
-  // A fresh connection is cheap against guessing what state this one is in; refusals of values and locks leave it
-  // sound.
-  if (error->code == ErrorCode::unavailable || error->code == ErrorCode::in_doubt) disconnect();
+  // A fresh connection is cheap against guessing what state this one is in; refusals of values and locks, and the end
+  // of a statement's time, leave it sound.
+  const bool is_sound = error->field == kTooSlow;
+  if (!is_sound && (error->code == ErrorCode::unavailable || error->code == ErrorCode::in_doubt)) disconnect();
   return error;
 }
 

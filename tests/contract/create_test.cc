@@ -409,5 +409,24 @@ TEST_P(StoreContract, OnConflictWaitsForNobody) {
   EXPECT_EQ(must(db->desk().create({&replacing, 1}, CreateMode::each_if_free))[0].kind, CreateKind::updated);
 }
 
+TEST_P(StoreContract, CreateByItselfAHeldKeyFailsNoOtherItem) {
+  const JobId id = create(keyed("held", in(kLong), R"({"n":1})"));
+  const JobId other = create(keyed("free", in(kLong), R"({"n":1})"));
+  db->lock(id);
+  std::vector<NewJob> jobs = {keyed("new-1", in(kLong), ""), keyed("held", in(kLong * 2), ""), later("o-2"),
+                              keyed("free", in(kLong * 2), ""), keyed("new-2", in(kLong), "")};
+  for (NewJob& job : jobs) job.on_conflict = OnConflict::replace;
+  const auto replies = must(db->desk().create(jobs, CreateMode::each_by_itself));
+  db->unlock();
+  using Kind = CreateReply::Kind;
+  const std::vector<Kind> expected = {Kind::created, Kind::locked, Kind::created, Kind::updated, Kind::created};
+  ASSERT_EQ(replies.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(replies[i].kind, expected[i]) << i;
+  EXPECT_TRUE(replies[1].is_refused());
+  EXPECT_EQ(replies[3].job_id, other);
+  created_ += 3;
+  EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::pending, 5}}));
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -62,32 +62,71 @@ void FakeBackend::with(Place place, const std::function<void(Stores&)>& work) {
   asked_ = before;
 }
 
-bool FakeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
-  if (is_full) return false;
-  const Place place = place_of(shard_of(job.biz_id, shards()));
+template <class Reply>
+bool FakeBackend::ask(Shard shard, const std::function<void(Result<Reply>)>& done,
+                      const std::function<Result<Reply>(JobDesk&)>& verb) {
+  const Place place = place_of(shard);
+  if (is_full || full_at.contains(place)) return false;
   if (const auto why = why_not(place)) return done(*why), true;
-  const std::array jobs{std::move(job)};
-  Result<std::vector<CreateReply>> replies = std::vector<CreateReply>{};
-  with(place, [&](Stores& stores) { replies = stores.desk.create(jobs, CreateMode::each_by_itself); });
-  if (replies)
-    done(std::move(replies->front()));
-  else
-    done(replies.error());
+  Result<Reply> reply = Error{ErrorCode::unavailable, "was not asked", ""};
+  with(place, [&](Stores& stores) { reply = verb(stores.desk); });
+  done(std::move(reply));
   return true;
 }
 
+bool FakeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
+  const Shard shard = shard_of(job.biz_id, shards());
+  return ask<CreateReply>(shard, done, [&](JobDesk& desk) -> Result<CreateReply> {
+    auto replies = desk.create({&job, 1}, CreateMode::each_by_itself);
+    if (!replies) return replies.error();
+    return std::move(replies->front());
+  });
+}
+
 bool FakeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
-  if (is_full) return false;
-  const Place place = place_of(shard_of(job));
-  if (const auto why = why_not(place)) return done(*why), true;
-  const std::array jobs{job};
-  Result<std::vector<CancelReply>> replies = std::vector<CancelReply>{};
-  with(place, [&](Stores& stores) { replies = stores.desk.cancel(jobs); });
-  if (replies)
-    done(std::move(replies->front()));
-  else
-    done(replies.error());
-  return true;
+  return ask<CancelReply>(shard_of(job), done, [&](JobDesk& desk) -> Result<CancelReply> {
+    auto replies = desk.cancel({&job, 1});
+    if (!replies) return replies.error();
+    return std::move(replies->front());
+  });
+}
+
+bool FakeBackend::cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) {
+  const Shard shard = shard_of(key.biz_id, shards());
+  return ask<KeyCancelReply>(shard, done, [&](JobDesk& desk) -> Result<KeyCancelReply> {
+    ChangeBatch batch;
+    batch.key_cancels.push_back(key);
+    auto reply = desk.change_together(batch);
+    if (!reply) return reply.error();
+    return std::move(reply->key_cancels.front());
+  });
+}
+
+bool FakeBackend::change(PendingChange change, std::function<void(Result<ChangeReply>)> done) {
+  return ask<ChangeReply>(shard_of(change.job), done, [&](JobDesk& desk) -> Result<ChangeReply> {
+    ChangeBatch batch;
+    batch.changes.push_back(change);
+    auto reply = desk.change_together(batch);
+    if (!reply) return reply.error();
+    return std::move(reply->changes.front());
+  });
+}
+
+bool FakeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)> done) {
+  return ask<std::optional<Job>>(shard_of(job), done, [&](JobDesk& desk) -> Result<std::optional<Job>> {
+    auto jobs = desk.find({&job, 1});
+    if (!jobs) return jobs.error();
+    return std::move(jobs->front());
+  });
+}
+
+bool FakeBackend::list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) {
+  const Shard shard = shard_of(query.biz_id, shards());
+  return ask<std::vector<Job>>(shard, done, [&](JobDesk& desk) -> Result<std::vector<Job>> {
+    auto lists = desk.list_keys({&query, 1});
+    if (!lists) return lists.error();
+    return std::move(lists->front());
+  });
 }
 
 bool FakeBackend::lease(LeaseCall call) {

@@ -55,6 +55,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<std::pair<TypeId, JobId>> extended_leases;
   std::vector<std::string> verbs;  // asked of the stores, in order
   int posted = 0;                  // pieces of work for database threads
+  int posted_reads = 0;            // of them for those that read
   FakeDatabase database;           // home
   FakeDatabase& database_at(Place place) {
     return place == 0 ? database : *others_.at(static_cast<std::size_t>(place - 1));
@@ -62,6 +63,10 @@ class FakeBackend final : public Backend, private FaultPoint {
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
+  bool cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) override;
+  bool change(PendingChange change, std::function<void(Result<ChangeReply>)> done) override;
+  bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
+  bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
   bool lease(LeaseCall call) override;
   void end_leases(std::span<const Lease> ended) override {
     if (forgets_leases) throw std::bad_alloc();
@@ -73,6 +78,10 @@ class FakeBackend final : public Backend, private FaultPoint {
   }
   void count(Counter what, std::int64_t n) override { counted[what] += n; }
   bool post(Place place, std::function<void(Stores&)> work) override;
+  bool post_read(Place place, std::function<void(Stores&)> work) override {
+    ++posted_reads;
+    return post(place, std::move(work));
+  }
   void hint(JobId job, TypeId type, WallTime fire_at) override { hints.push_back({job, type, fire_at}); }
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_; }
   Status reload_types(Stores& stores) override;
@@ -106,6 +115,9 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::optional<ErrorCode> failure() const;
   void keep(std::function<void()>) override {}
 
+  template <class Reply>
+  bool ask(Shard shard, const std::function<void(Result<Reply>)>& done,
+           const std::function<Result<Reply>(JobDesk&)>& verb);
   // Runs `work` with the stores of one database, failing as it is told to.
   void with(Place place, const std::function<void(Stores&)>& work);
 

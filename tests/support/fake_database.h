@@ -169,6 +169,9 @@ class FakeDatabase {
   Result<std::vector<CreateReply>> create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now);
   Result<std::vector<CancelReply>> cancel(const std::vector<JobId>& jobs, WallTime now);
   Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type, WallTime now);
+  ChangeBatchReply change_together(const ChangeBatch& batch, WallTime now);
+  std::vector<std::optional<Job>> find(const std::vector<JobId>& jobs) const;
+  std::vector<std::vector<Job>> list_keys(const std::vector<KeyQuery>& queries) const;
   Result<ChangeReply> reschedule(JobId job, const When& when, WallTime now);
   Result<ChangeReply> run_now(JobId job, WallTime now);
   Result<ChangeReply> retry(JobId job, WallTime now);
@@ -218,6 +221,7 @@ class FakeDatabase {
   void roll_back(const Undo& undo);
   bool holds(const Lease& lease, WallTime now) const;
   CancelReply cancel_one(JobId job, WallTime now);
+  KeyCancelReply cancel_key(const KeyCancel& key, WallTime now);
   ChangeReply refusal(JobId job) const;
 
   WallClock clock_;

@@ -105,6 +105,10 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
     if (job.idempotency_key && job.on_conflict != OnConflict::keep)
       if (const auto key = keys_.find({job.biz_id, job.type_id, *job.idempotency_key});
           key != keys_.end() && is_locked(key->second)) {
+        if (mode == CreateMode::each_by_itself && jobs.size() > 1) {
+          replies.push_back({CreateReply::Kind::locked, 0, {}, {}, {}, {}});
+          continue;
+        }
         roll_back(undo);
         return locked_row(key->second);
       }
@@ -153,6 +157,58 @@ Result<std::vector<CancelReply>> FakeDatabase::cancel_all(const std::string& biz
   jobs.insert(jobs.end(), ended.begin(), ended.end());
   if (jobs.size() > JobDesk::kMostOfOneKey) jobs.resize(JobDesk::kMostOfOneKey);
   return cancel(jobs, now);
+}
+
+KeyCancelReply FakeDatabase::cancel_key(const KeyCancel& key, WallTime now) {
+  const auto is_meant = [&](const Row& row) {
+    return row.job.biz_id == key.biz_id && (!key.type || row.job.type_id == *key.type);
+  };
+  KeyCancelReply reply;
+  std::vector<JobId> pending;
+  for (const auto& [id, row] : live_)
+    if (is_meant(row)) (row.job.status == JobStatus::pending ? pending : reply.running).push_back(id);
+  for (const auto& [id, row] : history_)
+    if (is_meant(row)) reply.finished.push_back(id);
+  std::ranges::sort(reply.finished, std::greater());
+  reply.has_more_finished = reply.finished.size() > JobDesk::kMostNamed;
+  if (reply.has_more_finished) reply.finished.resize(JobDesk::kMostNamed);
+  reply.is_too_many = pending.size() > JobDesk::kMostOfOneKeyTogether;
+  if (reply.is_too_many) return reply;
+  for (const JobId id : pending) {
+    const bool is_cancelled = cancel_one(id, now).kind == CancelReply::Kind::cancelled;
+    (is_cancelled ? reply.cancelled : reply.locked).push_back(id);
+  }
+  return reply;
+}
+
+ChangeBatchReply FakeDatabase::change_together(const ChangeBatch& batch, WallTime now) {
+  ChangeBatchReply reply;
+  for (const JobId id : batch.cancels) reply.cancels.push_back(cancel_one(id, now));
+  for (const KeyCancel& key : batch.key_cancels) reply.key_cancels.push_back(cancel_key(key, now));
+  for (const PendingChange& change : batch.changes) {
+    const auto changed = change.when ? reschedule(change.job, *change.when, now) : run_now(change.job, now);
+    reply.changes.push_back(changed ? *changed : ChangeReply{ChangeReply::Kind::locked, {}});
+  }
+  return reply;
+}
+
+std::vector<std::optional<Job>> FakeDatabase::find(const std::vector<JobId>& jobs) const {
+  std::vector<std::optional<Job>> found;
+  for (const JobId id : jobs) found.push_back(find(id));
+  return found;
+}
+
+std::vector<std::vector<Job>> FakeDatabase::list_keys(const std::vector<KeyQuery>& queries) const {
+  std::vector<std::vector<Job>> lists;
+  for (const KeyQuery& query : queries) {
+    JobFilter filter;
+    filter.biz_id = query.biz_id;
+    filter.type_id = query.type;
+    filter.below = query.below;
+    filter.limit = query.limit;
+    lists.push_back(list(filter));
+  }
+  return lists;
 }
 
 ChangeReply FakeDatabase::refusal(JobId id) const {

@@ -126,6 +126,21 @@ Result<std::vector<CancelReply>> FakeJobDesk::cancel_all(const std::string& biz_
       "cancel_all", true, [=, &db = database_](WallTime now) { return db.cancel_all(biz_id, type, now); });
 }
 
+Result<ChangeBatchReply> FakeJobDesk::change_together(const ChangeBatch& batch) {
+  return call<ChangeBatchReply>("change_together", true,
+                                [=, &db = database_](WallTime now) { return db.change_together(batch, now); });
+}
+
+Result<std::vector<std::optional<Job>>> FakeJobDesk::find(std::span<const JobId> jobs) {
+  return call<std::vector<std::optional<Job>>>("find", false,
+                                               [&db = database_, j = copied(jobs)](WallTime) { return db.find(j); });
+}
+
+Result<std::vector<std::vector<Job>>> FakeJobDesk::list_keys(std::span<const KeyQuery> queries) {
+  return call<std::vector<std::vector<Job>>>(
+      "list_keys", false, [&db = database_, q = copied(queries)](WallTime) { return db.list_keys(q); });
+}
+
 Result<ChangeReply> FakeJobDesk::reschedule(JobId job, const When& when) {
   return call<ChangeReply>("reschedule", true,
                            [=, &db = database_](WallTime now) { return db.reschedule(job, when, now); });

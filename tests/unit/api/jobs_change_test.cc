@@ -1,3 +1,4 @@
+#include "api/context.h"
 #include "api/time_text.h"
 #include "support/api_fixture.h"
 
@@ -186,6 +187,64 @@ TEST_F(ChangeJobs, RetryManyRefusesATimeThatEndsBeforeItBegins) {
       "/v1/jobs/retry", R"({"biz_type":"order.unpaid","from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z"})");
   EXPECT_EQ(answer.status, 400) << answer.text;
   EXPECT_EQ(answer.field(), "from");
+}
+
+// ---- who waits for whom
+
+using RequestPaths = ApiTest;
+
+TEST_F(RequestPaths, ReadsThatMayBeSlowHaveThreadsOfTheirOwn) {
+  const std::string id = make_job("o-1");
+  backend.posted = 0;
+  for (const std::string& path : {std::string("/v1/jobs"), std::string("/v1/jobs?biz_id=o-1&status=done"),
+                                  std::string("/v1/stats"), std::string("/v1/shards"), "/v1/jobs/" + id + "/explain"}) {
+    EXPECT_EQ(get(path).status, 200) << path;
+    EXPECT_EQ(backend.posted_reads, backend.posted) << path;
+  }
+  EXPECT_EQ(backend.posted_reads, 5);
+}
+
+TEST_F(RequestPaths, SingleRequestsShareStatementsAndWaitForNoOtherWork) {
+  const std::string id = make_job("o-1");
+  backend.posted = 0;
+  EXPECT_EQ(get("/v1/jobs/" + id).status, 200);
+  EXPECT_EQ(get("/v1/jobs?biz_id=o-1&biz_type=order.unpaid&limit=5").status, 200);
+  EXPECT_EQ(post("/v1/jobs/" + id + "/reschedule", R"({"delay_ms":1000})").status, 200);
+  EXPECT_EQ(post("/v1/jobs/" + id + "/run").status, 200);
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":"o-1"})").status, 200);
+  EXPECT_EQ(post("/v1/jobs/" + id + "/cancel").status, 409);
+  EXPECT_EQ(backend.posted, 0);
+}
+
+TEST_F(RequestPaths, AListThatTakesTooLongSaysWhatToAdd) {
+  const ApiContext context(backend, 1024);
+  const Problem problem = context.problem_of({ErrorCode::unavailable, "statement timeout", kTooSlow}, 0);
+  EXPECT_EQ(problem.status, 503);
+  EXPECT_NE(problem.detail.find("biz_id"), std::string::npos) << problem.detail;
+  EXPECT_EQ(problem.detail.find("statement"), std::string::npos) << problem.detail;
+}
+
+TEST_F(RequestPaths, AKeyOfManyJobsIsCancelledAllTheSame) {
+  for (std::size_t i = 0; i <= JobDesk::kMostOfOneKeyTogether; ++i) make_job("many");
+  const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
+  EXPECT_EQ(answer.body.at("cancelled").size(), JobDesk::kMostOfOneKeyTogether + 1);
+  EXPECT_FALSE(answer.body.contains("more"));
+}
+
+TEST_F(RequestPaths, APastOfManyJobsIsNamedInPart) {
+  for (std::size_t i = 0; i <= JobDesk::kMostNamed; ++i) post("/v1/jobs/" + make_job("past") + "/cancel");
+  const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"past"})");
+  EXPECT_EQ(answer.body.at("finished").size(), JobDesk::kMostNamed);
+  EXPECT_EQ(answer.body.at("more_finished"), true);
+}
+
+TEST_F(RequestPaths, WhatIsLockedIsSaidToBe) {
+  const std::string id = make_job("o-1");
+  backend.database.lock(std::stoll(id));
+  EXPECT_EQ(post("/v1/jobs/" + id + "/reschedule", R"({"delay_ms":1000})").status, 503);
+  EXPECT_EQ(post("/v1/jobs/" + id + "/run").status, 503);
+  const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"o-1"})");
+  EXPECT_EQ(answer.body.at("locked"), Json::array({id}));
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+// Requests whose rows other transactions hold locked: tried again in a moment, and answered as locked when they have
+// waited long enough. One thread tries all of them at once and waits for no lock, so however many rows are locked, and
+// for however long, each request waits once and delays no other.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <iterator>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/thread_guard.h"
+#include "postgres/pg_job_desk.h"
+#include "tocsin/clock.h"
+
+namespace tocsin {
+
+// `Item` has a member `until` of type MonoTime, which the lane sets: the item is answered by then.
+// Thread: push any; the rest owner only.
+template <class Item>
+class LockedLane {
+ public:
+  // Answers the items that can be answered and returns the others. `is_last`: answers all.
+  using Attempt = std::function<std::vector<Item>(PgJobDesk&, std::vector<Item>, bool is_last)>;
+
+  // `patience`: how long an item is tried again; with none it is tried once.
+  LockedLane(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity, Duration patience,
+             Attempt attempt)
+      : clock_(clock), capacity_(capacity), patience_(patience), attempt_(std::move(attempt)) {
+    thread_ = std::thread([=, this] { or_abort("locked rows", [&] { run(session, shards); }); });
+  }
+  ~LockedLane() { stop(); }
+
+  // Returns those that it has no room for.
+  std::vector<Item> push(std::vector<Item> items) {
+    std::vector<Item> refused;
+    {
+      std::lock_guard lock(mutex_);
+      for (Item& item : items) {
+        item.until = clock_.now() + patience_;
+        (is_stopping_ || waiting_.size() >= capacity_ ? refused : waiting_).push_back(std::move(item));
+      }
+    }
+    woken_.notify_one();
+    return refused;
+  }
+
+  // Tries everything once more and answers it.
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+    }
+    woken_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  static constexpr Duration kPause = std::chrono::milliseconds(25);
+
+  void run(const SessionConfig& config, int shards) {
+    Session session(config);
+    PgJobDesk desk(session, shards);
+    for (std::unique_lock lock(mutex_);;) {
+      woken_.wait(lock, [this] { return is_stopping_ || !waiting_.empty(); });
+      if (patience_ > Duration(0)) woken_.wait_for(lock, kPause, [this] { return is_stopping_; });
+      std::vector<Item> now = std::exchange(waiting_, {});
+      const bool is_stopping = is_stopping_;
+      lock.unlock();
+      std::vector<Item> rest = try_all(desk, std::move(now), is_stopping);
+      if (is_stopping) return;
+      lock.lock();
+      std::ranges::move(rest, std::back_inserter(waiting_));
+    }
+  }
+
+  std::vector<Item> try_all(PgJobDesk& desk, std::vector<Item> waiting, bool is_stopping) {
+    std::vector<Item> rest;
+    const MonoTime now = clock_.now();
+    const auto expired = std::ranges::partition(waiting, [&](const Item& item) { return item.until > now; });
+    const auto first_expired = static_cast<std::size_t>(expired.begin() - waiting.begin());
+    for (std::size_t i = 0; i < waiting.size();) {
+      const bool is_last = i >= first_expired;
+      const std::size_t end = std::min(i + kBatch, is_last ? waiting.size() : first_expired);
+      std::vector<Item> batch;
+      for (; i < end; ++i) batch.push_back(std::move(waiting[i]));
+      std::ranges::move(attempt_(desk, std::move(batch), is_stopping || is_last), std::back_inserter(rest));
+    }
+    return rest;
+  }
+
+  static constexpr std::size_t kBatch = 500;
+
+  const Clock& clock_;
+  const std::size_t capacity_;
+  const Duration patience_;
+  const Attempt attempt_;
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  std::vector<Item> waiting_;  // guarded by mutex_
+  bool is_stopping_ = false;   // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace tocsin

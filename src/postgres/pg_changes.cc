@@ -1,0 +1,315 @@
+#include "postgres/pg_changes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "postgres/job_rows.h"
+#include "postgres/pg_job_desk.h"
+#include "postgres/text.h"
+
+namespace tocsin {
+namespace {
+
+using sql::CancelPass;
+
+std::string pass_name(const char* verb, CancelPass pass) {
+  return std::string(verb) + "_" + std::to_string(static_cast<int>(pass));
+}
+
+struct KeyArrays {
+  PgArray shards, biz_ids, types;
+  void add(const std::string& biz_id, std::optional<TypeId> type, int shard_count) {
+    shards.add(shard_of(biz_id, shard_count));
+    biz_ids.add_text(biz_id);
+    types.add(type);
+  }
+};
+
+}  // namespace
+
+PgChanges::PgChanges(Session& session, int shards, const ChangeBatch& batch)
+    : session_(session),
+      shards_(shards),
+      batch_(batch),
+      has_cancelled_(batch.cancels.size()),
+      has_changed_(batch.changes.size()),
+      is_taken_key_(batch.key_cancels.size()),
+      is_taken_change_(batch.changes.size()) {
+  reply_.cancels.resize(batch.cancels.size());
+  reply_.key_cancels.resize(batch.key_cancels.size());
+  reply_.changes.resize(batch.changes.size());
+}
+
+PgChanges::Turn PgChanges::next_turn() {
+  Turn turn;
+  if (!std::exchange(has_begun_, true)) {
+    // A cancel is final: whoever repeats it gets what the first one left, without a statement of its own.
+    std::unordered_set<JobId> seen;
+    for (std::size_t i = 0; i < batch_.cancels.size(); ++i)
+      if (seen.insert(batch_.cancels[i]).second) turn.cancels.push_back(i);
+  }
+  std::set<std::string> keys;
+  for (std::size_t i = 0; i < batch_.key_cancels.size(); ++i) {
+    if (is_taken_key_[i] || !keys.insert(batch_.key_cancels[i].biz_id).second) continue;
+    is_taken_key_[i] = true;
+    turn.key_cancels.push_back(i);
+  }
+  std::unordered_set<JobId> jobs;
+  for (std::size_t i = 0; i < batch_.changes.size(); ++i) {
+    if (is_taken_change_[i] || !jobs.insert(batch_.changes[i].job).second) continue;
+    is_taken_change_[i] = true;
+    turn.changes.push_back(i);
+  }
+  std::ranges::sort(turn.cancels, {}, [&](std::size_t i) { return batch_.cancels[i]; });
+  std::ranges::sort(turn.key_cancels, {}, [&](std::size_t i) { return batch_.key_cancels[i].biz_id; });
+  std::ranges::sort(turn.changes, {}, [&](std::size_t i) { return batch_.changes[i].job; });
+  return turn;
+}
+
+Result<ChangeBatchReply> PgChanges::run() {
+  for (Turn turn = next_turn(); !turn.is_empty(); turn = next_turn()) {
+    Status done = write(turn);
+    if (done) done = tell_rest(turn);
+    if (done) continue;
+    // What was written stands, and the call cannot say what that was.
+    const Error& error = done.error();
+    return has_written_ ? Error{ErrorCode::in_doubt, error.message, ""} : error;
+  }
+  if (const Status done = change_existing(); !done) return Error{ErrorCode::in_doubt, done.error().message, ""};
+  answer_repeated_cancels();
+  return std::move(reply_);
+}
+
+Status PgChanges::change_existing() {
+  if (existing_.cancels.empty() && existing_.changes.empty()) return Unit{};
+  auto reply = PgChanges(session_, shards_, existing_).run();
+  if (!reply) return reply.error();
+  for (std::size_t i = 0; i < existing_cancels_.size(); ++i)
+    reply_.cancels[existing_cancels_[i]] = std::move(reply->cancels[i]);
+  for (std::size_t i = 0; i < existing_changes_.size(); ++i)
+    reply_.changes[existing_changes_[i]] = std::move(reply->changes[i]);
+  return Unit{};
+}
+
+// Of several cancels of one job exactly one is told that it cancelled it.
+void PgChanges::answer_repeated_cancels() {
+  std::unordered_map<JobId, std::size_t> first;
+  for (std::size_t i = 0; i < batch_.cancels.size(); ++i) {
+    const auto [it, is_first] = first.try_emplace(batch_.cancels[i], i);
+    if (is_first) continue;
+    reply_.cancels[i] = reply_.cancels[it->second];
+    if (reply_.cancels[i].kind == CancelReply::Kind::cancelled) reply_.cancels[i].kind = CancelReply::Kind::finished;
+  }
+}
+
+Status PgChanges::write(const Turn& turn) {
+  if (batch_.is_second_try) return write_apart(turn);
+  const Status done = write_together(turn);
+  has_written_ = has_written_ || done;
+  if (done || done.error().code != ErrorCode::conflict) return done;
+  return write_apart(turn);
+}
+
+Status PgChanges::write_together(const Turn& turn) {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    const auto all = [&](pqxx::transaction_base& tx) {
+      cancel(tx, turn.cancels, CancelPass::together);
+      cancel_keys(tx, turn.key_cancels, CancelPass::together);
+      change(tx, turn.changes, CancelPass::together);
+    };
+    if (turn.kinds() == 1) {
+      pqxx::nontransaction tx(connection);  // one statement commits by itself
+      all(tx);
+    } else {
+      pqxx::work tx(connection);
+      all(tx);
+      tx.commit();
+    }
+    return Unit{};
+  });
+}
+
+// A row is locked: each kind by itself, without that row. What failed together changed nothing.
+Status PgChanges::write_apart(const Turn& turn) {
+  for (const std::size_t i : turn.cancels) has_cancelled_[i] = false;
+  for (const std::size_t i : turn.key_cancels) reply_.key_cancels[i] = {};
+  for (const std::size_t i : turn.changes) has_changed_[i] = false;
+  Status done = Unit{};
+  if (!turn.cancels.empty()) done = write_alone([&](auto& tx) { cancel(tx, turn.cancels, CancelPass::skipping); });
+  if (done && !turn.key_cancels.empty())
+    done = write_alone([&](auto& tx) { cancel_keys(tx, turn.key_cancels, CancelPass::skipping); });
+  return done ? write_changes_apart(turn.changes) : done;
+}
+
+// A conflict leaves the rows pending: they are answered as locked.
+Status PgChanges::write_alone(const std::function<void(pqxx::transaction_base&)>& statement) {
+  const Status done = session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    statement(tx);
+    return Unit{};
+  });
+  has_written_ = has_written_ || done;
+  if (!done && done.error().code == ErrorCode::conflict) return Unit{};
+  return done;
+}
+
+// One shard that is moving to another database refuses its changes: halves find it, and the others go on.
+Status PgChanges::write_changes_apart(const Indexes& items) {
+  if (items.empty()) return Unit{};
+  const Status done = session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    change(tx, items, CancelPass::skipping);
+    return Unit{};
+  });
+  has_written_ = has_written_ || done;
+  if (done || done.error().code != ErrorCode::conflict) return done;
+  if (items.size() == 1) return Unit{};  // still pending: answered as locked
+  const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
+  if (const Status first = write_changes_apart({items.begin(), middle}); !first) return first;
+  return write_changes_apart({middle, items.end()});
+}
+
+void PgChanges::cancel(pqxx::transaction_base& tx, const Indexes& items, CancelPass pass) {
+  if (items.empty()) return;
+  PgArray shards, ids;
+  std::unordered_map<JobId, std::size_t> index;
+  for (const std::size_t i : items) {
+    const JobId id = batch_.cancels[i];
+    index.emplace(id, i);
+    shards.add(shard_of(id));
+    ids.add(id);
+  }
+  const auto& statement = session_.prepared(pass_name("cancel", pass), [=] { return sql::cancel(pass); });
+  for (const auto& row : exec(tx, statement, shards.literal(), ids.literal())) {
+    Job job = job_from_row(row);
+    const std::size_t i = index.at(job.job_id);
+    has_cancelled_[i] = true;
+    reply_.cancels[i] = {CancelReply::Kind::cancelled, job.job_id, std::move(job)};
+  }
+}
+
+void PgChanges::cancel_keys(pqxx::transaction_base& tx, const Indexes& items, CancelPass pass) {
+  if (items.empty()) return;
+  KeyArrays keys;
+  for (const std::size_t i : items) keys.add(batch_.key_cancels[i].biz_id, batch_.key_cancels[i].type, shards_);
+  const auto& statement = session_.prepared(pass_name("cancel_keys", pass), [=] { return sql::cancel_keys(pass); });
+  for (const auto& row : exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),
+                              static_cast<int>(JobDesk::kMostOfOneKeyTogether)))
+    reply_.key_cancels[items[row[0].as<std::size_t>() - 1]].cancelled.push_back(row[1].as<JobId>());
+}
+
+void PgChanges::change(pqxx::transaction_base& tx, const Indexes& items, CancelPass pass) {
+  if (items.empty()) return;
+  PgArray shards, ids, at, in;
+  std::unordered_map<JobId, std::size_t> index;
+  for (const std::size_t i : items) {
+    const PendingChange& change = batch_.changes[i];
+    index.emplace(change.job, i);
+    shards.add(shard_of(change.job));
+    ids.add(change.job);
+    at.add(change.when ? change.when->at : std::nullopt);
+    in.add(change.when && change.when->in ? std::optional(change.when->in->count()) : std::nullopt);
+  }
+  const auto& statement =
+      session_.prepared(pass_name("change_pending", pass), [=] { return sql::change_pending(pass); });
+  for (const auto& row : exec(tx, statement, shards.literal(), ids.literal(), at.literal(), in.literal())) {
+    Job job = job_from_row(row);
+    const std::size_t i = index.at(job.job_id);
+    has_changed_[i] = true;
+    reply_.changes[i] = {ChangeReply::Kind::changed, std::move(job)};
+  }
+}
+
+Status PgChanges::tell_rest(const Turn& turn) {
+  return session_.read<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    tell_rest_of_jobs(tx, turn);
+    tell_rest_of_keys(tx, turn.key_cancels);
+    return Unit{};
+  });
+}
+
+// A job that is pending, and yet was not changed, is locked, or its shard is moving.
+void PgChanges::tell_rest_of_jobs(pqxx::transaction_base& tx, const Turn& turn) {
+  std::vector<JobId> ids;
+  for (const std::size_t i : turn.cancels)
+    if (!has_cancelled_[i]) ids.push_back(batch_.cancels[i]);
+  for (const std::size_t i : turn.changes)
+    if (!has_changed_[i]) ids.push_back(batch_.changes[i].job);
+  if (ids.empty()) return;
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  const auto found = find_jobs(session_, tx, ids);
+  const auto tell = [&](JobId id, auto& reply, auto locked) {
+    using Kind = decltype(locked);
+    const auto it = found.find(id);
+    if (it == found.end()) {
+      reply.kind = Kind::not_found;
+      return;
+    }
+    const JobStatus status = it->second.status;
+    reply.kind = status == JobStatus::pending ? locked : is_final(status) ? Kind::finished : Kind::running;
+    reply.job.reset();
+    if (reply.kind != Kind::locked) reply.job = it->second;
+  };
+  const auto stands_for = [&](JobId id) -> std::optional<JobId> {
+    const auto it = found.find(id);
+    return it == found.end() || it->second.job_id == id ? std::nullopt : std::optional(it->second.job_id);
+  };
+  for (const std::size_t i : turn.cancels) {
+    if (has_cancelled_[i]) continue;
+    if (const auto existing = stands_for(batch_.cancels[i])) {
+      existing_.cancels.push_back(*existing);
+      existing_cancels_.push_back(i);
+      continue;
+    }
+    reply_.cancels[i].job_id = batch_.cancels[i];
+    tell(batch_.cancels[i], reply_.cancels[i], CancelReply::Kind::locked);
+  }
+  for (const std::size_t i : turn.changes) {
+    if (has_changed_[i]) continue;
+    if (const auto existing = stands_for(batch_.changes[i].job)) {
+      existing_.changes.push_back({*existing, batch_.changes[i].when});
+      existing_changes_.push_back(i);
+      continue;
+    }
+    tell(batch_.changes[i].job, reply_.changes[i], ChangeReply::Kind::locked);
+  }
+}
+
+void PgChanges::tell_rest_of_keys(pqxx::transaction_base& tx, const Indexes& items) {
+  if (items.empty()) return;
+  KeyArrays keys;
+  for (const std::size_t i : items) keys.add(batch_.key_cancels[i].biz_id, batch_.key_cancels[i].type, shards_);
+  const auto& statement = session_.prepared("state_of_keys", sql::state_of_keys);
+  for (const auto& row :
+       exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),
+            static_cast<int>(JobDesk::kMostOfOneKeyTogether), static_cast<int>(JobDesk::kMostNamed))) {
+    const std::size_t at = row[0].as<std::size_t>() - 1;
+    KeyCancelReply& reply = reply_.key_cancels[items[at]];
+    const JobId id = row[1].as<JobId>();
+    const auto status = static_cast<JobStatus>(row[2].as<int>());
+    if (status == JobStatus::pending) {
+      reply.locked.push_back(id);
+    } else if (status == JobStatus::running) {
+      reply.running.push_back(id);
+    } else if (std::ranges::find(reply.cancelled, id) == reply.cancelled.end()) {
+      reply.finished.push_back(id);
+    }
+  }
+  for (std::size_t at = 0; at < items.size(); ++at) {
+    KeyCancelReply& reply = reply_.key_cancels[items[at]];
+    std::ranges::sort(reply.cancelled);
+    reply.is_too_many =
+        reply.cancelled.empty() && reply.locked.size() + reply.running.size() > JobDesk::kMostOfOneKeyTogether;
+    if (reply.is_too_many) reply.locked.clear();
+    reply.has_more_finished = reply.finished.size() + reply.cancelled.size() > JobDesk::kMostNamed;
+    if (reply.finished.size() > JobDesk::kMostNamed) reply.finished.resize(JobDesk::kMostNamed);
+  }
+}
+
+}  // namespace tocsin

@@ -1,0 +1,64 @@
+// Changes of jobs that were gathered from many callers, on PostgreSQL: each kind of verb is one statement, and all of
+// them share one transaction.
+// Thread: owner only.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "postgres/queries.h"
+#include "postgres/session.h"
+#include "tocsin/job_desk.h"
+
+namespace tocsin {
+
+class PgChanges {
+ public:
+  // Both must outlive the object. `shards`: as installed in the database.
+  PgChanges(Session& session, int shards, const ChangeBatch& batch);
+
+  // Error: of none is anything known but what the error says.
+  Result<ChangeBatchReply> run();
+
+ private:
+  using Indexes = std::vector<std::size_t>;
+  // What one transaction takes on: no job is changed twice, and no key is cancelled twice. The ids are sorted, so that
+  // two transactions that wait for each other's rows do not deadlock.
+  struct Turn {
+    Indexes cancels, key_cancels, changes;
+    bool is_empty() const { return cancels.empty() && key_cancels.empty() && changes.empty(); }
+    int kinds() const { return !cancels.empty() + !key_cancels.empty() + !changes.empty(); }
+  };
+
+  Turn next_turn();
+  Status write(const Turn& turn);
+  Status write_together(const Turn& turn);
+  Status write_apart(const Turn& turn);
+  Status write_alone(const std::function<void(pqxx::transaction_base&)>& statement);
+  Status write_changes_apart(const Indexes& items);
+  void cancel(pqxx::transaction_base& tx, const Indexes& items, sql::CancelPass pass);
+  void cancel_keys(pqxx::transaction_base& tx, const Indexes& items, sql::CancelPass pass);
+  void change(pqxx::transaction_base& tx, const Indexes& items, sql::CancelPass pass);
+  // Answers what the statements did not change.
+  Status tell_rest(const Turn& turn);
+  void tell_rest_of_jobs(pqxx::transaction_base& tx, const Turn& turn);
+  void tell_rest_of_keys(pqxx::transaction_base& tx, const Indexes& items);
+  void answer_repeated_cancels();
+  // Those whose ids stand for other jobs, with the ids of these.
+  Status change_existing();
+
+  Session& session_;
+  const int shards_;
+  const ChangeBatch& batch_;
+  ChangeBatchReply reply_;
+  // By item: it has an answer, or a turn has taken it on.
+  std::vector<bool> has_cancelled_, has_changed_;
+  std::vector<bool> is_taken_key_, is_taken_change_;
+  ChangeBatch existing_;
+  Indexes existing_cancels_, existing_changes_;  // where in the batch they come from
+  bool has_begun_ = false;
+  bool has_written_ = false;
+};
+
+}  // namespace tocsin

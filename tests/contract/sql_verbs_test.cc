@@ -1,0 +1,206 @@
+// tocsin.cancel_jobs and tocsin.reschedule_job. On PostgreSQL alone: they are its functions.
+#include <gtest/gtest.h>
+
+#include <future>
+#include <map>
+
+#include "postgres/pg_job_desk.h"
+#include "support/process.h"
+#include "support/test_database.h"
+
+namespace tocsin {
+namespace {
+
+using Results = std::map<std::int64_t, std::string>;
+
+class SqlVerbs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    database.query(
+        "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) SELECT name, "
+        "'{\"kind\":\"noop\"}', 30000, 16, '{}', '{}' FROM unnest('{noop,other}'::text[]) WITH ORDINALITY t (name, n) "
+        "ORDER BY n");
+  }
+  std::int64_t create(const std::string& biz_id, const std::string& type = "noop") {
+    return database.number("SELECT tocsin.create_job('" + type + "', '" + biz_id + "', '2040-01-01')");
+  }
+  static Results cancel(pqxx::transaction_base& tx, const std::string& arguments) {
+    Results results;
+    for (const auto& row : tx.exec("SELECT job_id, result FROM tocsin.cancel_jobs(" + arguments + ")"))
+      EXPECT_TRUE(results.emplace(row[0].as<std::int64_t>(), row[1].as<std::string>()).second) << "named twice";
+    return results;
+  }
+  Results cancel(const std::string& arguments) {
+    pqxx::connection connection(database.url());
+    pqxx::nontransaction tx(connection);
+    return cancel(tx, arguments);
+  }
+  std::string reschedule(std::int64_t id, const std::string& time) {
+    return database.query("SELECT tocsin.reschedule_job(" + std::to_string(id) + ", " + time + ")")[0][0].c_str();
+  }
+  std::string state_of(const std::string& statement) {
+    try {
+      database.query(statement);
+    } catch (const pqxx::sql_error& error) {
+      return error.sqlstate();
+    }
+    return "";
+  }
+  bool is_somebody_waiting() {
+    return eventually([&] { return database.number("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
+  }
+
+  TestDatabase database{16};
+};
+
+TEST_F(SqlVerbs, CancelJobsTakesAllOfAKeyOrThoseOfOneType) {
+  const auto first = create("o"), second = create("o"), other = create("o", "other"), stranger = create("p");
+  EXPECT_EQ(cancel("'o', 'noop'"), (Results{{first, "cancelled"}, {second, "cancelled"}}));
+  EXPECT_EQ(cancel("'o'"), (Results{{first, "finished"}, {second, "finished"}, {other, "cancelled"}}));
+  EXPECT_EQ(cancel("'nobody'"), Results{});
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job_live WHERE job_id = " + std::to_string(stranger)), 1);
+  EXPECT_EQ(database.number("SELECT sum(n) FROM tocsin.job_stats WHERE status = 'cancelled'"), 3);
+  EXPECT_EQ(database.number("SELECT sum(n) FROM tocsin.job_stats WHERE status = 'pending'"), 1);
+}
+
+TEST_F(SqlVerbs, CancelJobsSaysWhatRuns) {
+  const auto id = create("o");
+  database.query("UPDATE tocsin.job_live SET status = 1, claim_token = 7, attempts = 1");
+  EXPECT_EQ(cancel("'o'"), (Results{{id, "running"}}));
+}
+
+TEST_F(SqlVerbs, CancelJobsBelongsToTheCallersTransaction) {
+  const auto id = create("o");
+  pqxx::connection first(database.url());
+  auto open = std::make_unique<pqxx::work>(first);
+  EXPECT_EQ(cancel(*open, "'o'"), (Results{{id, "cancelled"}}));
+  auto second = std::async(std::launch::async, [&] { return cancel("'o'"); });
+  EXPECT_TRUE(is_somebody_waiting());
+  open.reset();  // rolled back
+  EXPECT_EQ(second.get(), (Results{{id, "cancelled"}}));
+
+  const auto next = create("q");
+  open = std::make_unique<pqxx::work>(first);
+  EXPECT_EQ(cancel(*open, "'q'"), (Results{{next, "cancelled"}}));
+  second = std::async(std::launch::async, [&] { return cancel("'q'"); });
+  EXPECT_TRUE(is_somebody_waiting());
+  open->commit();
+  EXPECT_EQ(second.get(), (Results{{next, "finished"}}));
+}
+
+TEST_F(SqlVerbs, CancelJobsNamesABoundedPast) {
+  database.query("SELECT tocsin.create_job('noop', 'past', '2040-01-01') FROM generate_series(1, 1005)");
+  EXPECT_EQ(cancel("'past'").size(), 1005U);
+  const auto id = create("past");
+  const auto results = cancel("'past'");
+  EXPECT_EQ(results.size(), 1001U);
+  EXPECT_EQ(results.at(id), "cancelled");
+}
+
+TEST_F(SqlVerbs, WrongInputIsRefused) {
+  EXPECT_EQ(state_of("SELECT * FROM tocsin.cancel_jobs('')"), "23514");
+  EXPECT_EQ(state_of("SELECT * FROM tocsin.cancel_jobs(NULL)"), "23514");
+  EXPECT_EQ(state_of("SELECT * FROM tocsin.cancel_jobs('o', 'nonsense')"), "23503");
+  EXPECT_EQ(state_of("SELECT tocsin.reschedule_job(0, now())"), "22023");
+  for (const char* time : {"NULL", "'1999-12-31 00:00:00+00'", "now() + interval '51 years'", "'infinity'"})
+    EXPECT_EQ(state_of(std::string("SELECT tocsin.reschedule_job(1024, ") + time + ")"), "22008") << time;
+}
+
+TEST_F(SqlVerbs, RescheduleJobAnswersDefinitely) {
+  const auto id = create("o");
+  const std::string of_job = " FROM tocsin.job_live WHERE job_id = " + std::to_string(id);
+  EXPECT_EQ(reschedule(id, "'2041-01-01 00:00:00+00'"), "rescheduled");
+  EXPECT_EQ(database.number("SELECT count(*)" + of_job +
+                            " AND action_time = '2041-01-01 00:00:00+00' AND fire_at = action_time"),
+            1);
+  EXPECT_EQ(reschedule(id, "'2020-01-01 00:00:00+00'"), "rescheduled");
+  EXPECT_EQ(database.number("SELECT count(*)" + of_job +
+                            " AND action_time = '2020-01-01 00:00:00+00' AND fire_at > now() - interval '1 minute'"),
+            1)
+      << "the deadline is kept, and no scan has passed the due time";
+  database.query("UPDATE tocsin.job_live SET status = 1, claim_token = 7, attempts = 1");
+  EXPECT_EQ(reschedule(id, "'2041-01-01'"), "running");
+  const auto gone = create("p");
+  cancel("'p'");
+  EXPECT_EQ(reschedule(gone, "'2041-01-01'"), "finished");
+  EXPECT_EQ(reschedule(1024, "'2041-01-01'"), "not found");
+}
+
+TEST_F(SqlVerbs, RescheduleJobTellsTheNodesOfWhatIsDueSoon) {
+  const auto id = create("o");
+  std::vector<std::string> heard;
+  class Listener final : public pqxx::notification_receiver {
+   public:
+    Listener(pqxx::connection& connection, std::vector<std::string>& heard)
+        : pqxx::notification_receiver(connection, "tocsin_due"), heard_(heard) {}
+    void operator()(const std::string& payload, int) override { heard_.push_back(payload); }
+
+   private:
+    std::vector<std::string>& heard_;
+  };
+  pqxx::connection connection(database.url());
+  const Listener listener(connection, heard);
+  reschedule(id, "'2041-01-01'");
+  EXPECT_EQ(connection.get_notifs(), 0);
+  reschedule(id, "clock_timestamp() + interval '3 seconds'");
+  EXPECT_TRUE(eventually([&] { return connection.get_notifs() + static_cast<int>(heard.size()) > 0; }));
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_EQ(heard[0].rfind(std::to_string(id) + " 1 ", 0), 0U) << heard[0];
+}
+
+TEST_F(SqlVerbs, WhatLivesInAnotherDatabaseIsRefusedOrWaitsInTheOutbox) {
+  const auto shard = database.number("SELECT tocsin.shard_of('o', 16)");
+  const auto job = create("o");
+  database.query("SELECT tocsin.set_shards_here(array_remove(ARRAY(SELECT generate_series(0, 15)::smallint), " +
+                 std::to_string(shard) + "::smallint))");
+  EXPECT_EQ(state_of("SELECT * FROM tocsin.cancel_jobs('o')"), "TC001");
+  EXPECT_EQ(state_of("SELECT tocsin.reschedule_job(" + std::to_string(1024 * 777 + shard) + ", '2041-01-01')"),
+            "TC001");
+  static_cast<void>(job);
+  const auto entry = create("o");  // goes to the outbox
+  ASSERT_EQ(database.number("SELECT count(*) FROM tocsin.outbox WHERE job_id = " + std::to_string(entry)), 1);
+  EXPECT_EQ(reschedule(entry, "'2041-01-01 00:00:00+00'"), "rescheduled");
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.outbox WHERE action_time = '2041-01-01 00:00:00+00'"), 1);
+  EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(entry) + ")")[0][0].as<std::string>(),
+            "cancelled");
+  EXPECT_EQ(reschedule(entry, "'2042-01-01'"), "finished");
+}
+
+// The id that create_job returned for an entry whose idempotency key another job had.
+TEST_F(SqlVerbs, AnIdThatStandsForAnotherJobIsFoundByEveryVerb) {
+  const auto job = create("o");
+  const std::int64_t id = 777 * 1024 + job % 1024;
+  database.query("INSERT INTO tocsin.relayed VALUES (" + std::to_string(id) + ", 1, now(), now(), NULL, " +
+                 std::to_string(job) + ")");
+  Session session(SessionConfig{.url = database.url()});
+  PgJobDesk desk(session, 16);
+  const std::vector<JobId> ids{id};
+  const auto found = desk.find(ids);
+  ASSERT_TRUE(found && found->front());
+  EXPECT_EQ(found->front()->job_id, job);
+
+  EXPECT_EQ(reschedule(id, "'2041-01-01'"), "rescheduled");
+  ChangeBatch batch;
+  batch.changes = {{id, {}}};
+  auto reply = desk.change_together(batch);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->changes.front().kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(reply->changes.front().job->job_id, job);
+  batch = {};
+  batch.cancels = {id, job, id};
+  reply = desk.change_together(batch);
+  ASSERT_TRUE(reply);
+  int cancelled = 0;
+  for (const CancelReply& each : reply->cancels) {
+    cancelled += each.kind == CancelReply::Kind::cancelled;
+    EXPECT_EQ(each.job_id, job);
+  }
+  EXPECT_EQ(cancelled, 1);
+  const auto many = desk.cancel(ids);
+  ASSERT_TRUE(many);
+  EXPECT_EQ(many->front().kind, CancelReply::Kind::finished);
+  EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(id) + ")")[0][0].as<std::string>(), "finished");
+}
+
+}  // namespace
+}  // namespace tocsin

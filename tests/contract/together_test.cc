@@ -1,0 +1,195 @@
+// JobDesk: change_together, find and list_keys, which serve many callers at once.
+#include <algorithm>
+#include <iterator>
+
+#include "support/contract/store_fixture.h"
+
+namespace tocsin {
+namespace {
+
+using JobIds = std::vector<JobId>;
+using CancelKind = CancelReply::Kind;
+using ChangeKind = ChangeReply::Kind;
+
+TEST_P(StoreContract, TogetherEachVerbGetsItsOwnAnswer) {
+  const JobIds jobs = create({later("a"), later("b"), later("b"), later("c"), later("d"), due("e")});
+  claim_one(jobs[5]);
+  const WallTime time = db->now() + std::chrono::hours(5);
+  ChangeBatch batch;
+  batch.cancels = {jobs[0], jobs[5], make_job_id(777'777, 1)};
+  batch.key_cancels = {{"b", {}}, {"nobody", {}}, {"e", {}}};
+  batch.changes = {{jobs[3], at(time)}, {jobs[4], {}}, {jobs[5], {}}, {make_job_id(777'777, 1), in(kLong)}};
+  const ChangeBatchReply reply = must(db->desk().change_together(batch));
+
+  ASSERT_EQ(reply.cancels.size(), 3u);
+  EXPECT_EQ(reply.cancels[0].kind, CancelKind::cancelled);
+  EXPECT_EQ(reply.cancels[0].job_id, jobs[0]);
+  ASSERT_TRUE(reply.cancels[0].job);
+  EXPECT_EQ(reply.cancels[0].job->status, JobStatus::cancelled);
+  EXPECT_EQ(reply.cancels[1].kind, CancelKind::running);
+  ASSERT_TRUE(reply.cancels[1].job);
+  EXPECT_EQ(reply.cancels[2].kind, CancelKind::not_found);
+  EXPECT_EQ(reply.cancels[2].job_id, make_job_id(777'777, 1));
+
+  ASSERT_EQ(reply.key_cancels.size(), 3u);
+  EXPECT_EQ(reply.key_cancels[0].cancelled, (JobIds{jobs[1], jobs[2]}));
+  EXPECT_TRUE(reply.key_cancels[0].finished.empty());
+  EXPECT_TRUE(reply.key_cancels[1].cancelled.empty());
+  EXPECT_EQ(reply.key_cancels[2].running, JobIds{jobs[5]});
+
+  ASSERT_EQ(reply.changes.size(), 4u);
+  EXPECT_EQ(reply.changes[0].kind, ChangeKind::changed);
+  EXPECT_EQ(reply.changes[0].job->action_time, time);
+  EXPECT_EQ(reply.changes[0].job->fire_at, time);
+  EXPECT_EQ(reply.changes[1].kind, ChangeKind::changed);
+  EXPECT_LE(reply.changes[1].job->fire_at, db->now());
+  EXPECT_GT(reply.changes[1].job->action_time, db->now()) << "run keeps the deadline";
+  EXPECT_EQ(reply.changes[2].kind, ChangeKind::running);
+  EXPECT_EQ(reply.changes[3].kind, ChangeKind::not_found);
+
+  EXPECT_EQ(find(jobs[1]).status, JobStatus::cancelled);
+  EXPECT_EQ(find(jobs[3]).action_time, time);
+  EXPECT_EQ(claim({jobs[4]}).size(), 1u);
+}
+
+TEST_P(StoreContract, TogetherEveryKindMayBeAlone) {
+  const JobIds jobs = create({later("a"), later("b"), later("c")});
+  ChangeBatch cancels, keys, changes;
+  cancels.cancels = {jobs[0]};
+  keys.key_cancels = {{"b", type_id}};
+  changes.changes = {{jobs[2], in(kLong * 2)}};
+  EXPECT_EQ(must(db->desk().change_together(cancels)).cancels.front().kind, CancelKind::cancelled);
+  EXPECT_EQ(must(db->desk().change_together(keys)).key_cancels.front().cancelled, JobIds{jobs[1]});
+  EXPECT_EQ(must(db->desk().change_together(changes)).changes.front().kind, ChangeKind::changed);
+  EXPECT_TRUE(must(db->desk().change_together({})).cancels.empty());
+}
+
+TEST_P(StoreContract, TogetherExactlyOneOfManyCancelsOfAJobIsToldSo) {
+  const JobId id = create(later("a")), keyed = create(later("b")), both = create(later("c"));
+  ChangeBatch batch;
+  batch.cancels = {id, id, id, both};
+  batch.key_cancels = {{"b", {}}, {"b", type_id}, {"b", {}}, {"c", {}}};
+  const ChangeBatchReply reply = must(db->desk().change_together(batch));
+  EXPECT_EQ(reply.cancels[0].kind, CancelKind::cancelled);
+  EXPECT_EQ(reply.cancels[1].kind, CancelKind::finished);
+  EXPECT_EQ(reply.cancels[2].kind, CancelKind::finished);
+  ASSERT_TRUE(reply.cancels[2].job);
+  EXPECT_EQ(reply.key_cancels[0].cancelled, JobIds{keyed});
+  for (const std::size_t i : {1u, 2u}) {
+    EXPECT_TRUE(reply.key_cancels[i].cancelled.empty());
+    EXPECT_EQ(reply.key_cancels[i].finished, JobIds{keyed});
+  }
+  EXPECT_EQ(reply.cancels[3].kind, CancelKind::cancelled);
+  EXPECT_TRUE(reply.key_cancels[3].cancelled.empty());
+  EXPECT_EQ(reply.key_cancels[3].finished, JobIds{both});
+  EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::cancelled, 3}}));
+}
+
+TEST_P(StoreContract, TogetherRepeatedChangesOfAJobHappenInTheirOrder) {
+  const JobId id = create(later());
+  const WallTime first = db->now() + std::chrono::hours(5), second = db->now() + std::chrono::hours(6);
+  ChangeBatch batch;
+  batch.changes = {{id, at(first)}, {id, at(second)}};
+  const ChangeBatchReply reply = must(db->desk().change_together(batch));
+  EXPECT_EQ(reply.changes[0].job->action_time, first);
+  EXPECT_EQ(reply.changes[1].job->action_time, second);
+  EXPECT_EQ(find(id).action_time, second);
+}
+
+TEST_P(StoreContract, TogetherALockedRowDelaysOnlyItsOwnRequest) {
+  const JobIds jobs = create({later("a"), later("b"), later("c"), later("d"), later("e")});
+  db->lock(jobs[0]);
+  for (const bool is_second_try : {false, true}) {
+    ChangeBatch batch;
+    batch.is_second_try = is_second_try;
+    const JobId other = create(later("f"));
+    batch.cancels = {jobs[0], other};
+    batch.key_cancels = {{"a", {}}, {is_second_try ? "e" : "b", {}}};
+    batch.changes = {{jobs[0], {}}, {jobs[2], in(kLong * 2)}};
+    const ChangeBatchReply reply = must(db->desk().change_together(batch));
+    EXPECT_EQ(reply.cancels[0].kind, CancelKind::locked);
+    EXPECT_EQ(reply.cancels[1].kind, CancelKind::cancelled);
+    EXPECT_TRUE(reply.key_cancels[0].cancelled.empty());
+    EXPECT_EQ(reply.key_cancels[0].locked, JobIds{jobs[0]});
+    EXPECT_EQ(reply.key_cancels[1].cancelled.size(), 1u);
+    EXPECT_EQ(reply.changes[0].kind, ChangeKind::locked);
+    EXPECT_EQ(reply.changes[1].kind, ChangeKind::changed);
+  }
+  db->unlock();
+  EXPECT_EQ(find(jobs[0]).status, JobStatus::pending);
+  EXPECT_EQ(cancel(jobs[0]).kind, CancelKind::cancelled);
+}
+
+TEST_P(StoreContract, TogetherAKeyWithTooManyJobsIsLeftAlone) {
+  const JobIds some = create(std::vector<NewJob>(JobDesk::kMostOfOneKeyTogether, later("some")));
+  const JobIds many = create(std::vector<NewJob>(JobDesk::kMostOfOneKeyTogether + 1, later("many")));
+  ChangeBatch batch;
+  batch.key_cancels = {{"many", {}}, {"some", {}}};
+  const ChangeBatchReply reply = must(db->desk().change_together(batch));
+  EXPECT_TRUE(reply.key_cancels[0].is_too_many);
+  EXPECT_TRUE(reply.key_cancels[0].cancelled.empty());
+  EXPECT_EQ(find(many.front()).status, JobStatus::pending);
+  EXPECT_FALSE(reply.key_cancels[1].is_too_many);
+  EXPECT_EQ(reply.key_cancels[1].cancelled, some);
+}
+
+TEST_P(StoreContract, TogetherAKeyWithAPastNamesTheNewestAndSaysThatThereAreMore) {
+  const JobIds past = create(std::vector<NewJob>(JobDesk::kMostNamed + 1, later("past")));
+  must(db->desk().cancel_all("past", std::nullopt));
+  const JobId last = create(later("past"));
+  ChangeBatch batch;
+  batch.key_cancels = {{"past", {}}};
+  const KeyCancelReply reply = must(db->desk().change_together(batch)).key_cancels.front();
+  EXPECT_EQ(reply.cancelled, JobIds{last});
+  EXPECT_TRUE(reply.has_more_finished);
+  ASSERT_LE(reply.finished.size(), JobDesk::kMostNamed);
+  ASSERT_GE(reply.finished.size(), JobDesk::kMostNamed - 1);
+  EXPECT_EQ(reply.finished.front(), past.back());
+  EXPECT_TRUE(std::ranges::is_sorted(reply.finished, std::greater()));
+}
+
+// find and list_keys -----------------------------------------------------------------------------------------------
+
+TEST_P(StoreContract, FindAnswersManyIdsInTheirOrder) {
+  const JobIds jobs = create({later("a"), later("b"), due("c")});
+  cancel(jobs[1]);
+  claim_one(jobs[2]);
+  const JobIds asked = {make_job_id(777'777, 0), jobs[2], jobs[1], jobs[0], jobs[0]};
+  const auto found = must(db->desk().find(asked));
+  ASSERT_EQ(found.size(), asked.size());
+  EXPECT_FALSE(found[0]);
+  const std::vector<JobStatus> expected = {JobStatus::running, JobStatus::cancelled, JobStatus::pending,
+                                           JobStatus::pending};
+  for (std::size_t i = 1; i < asked.size(); ++i) {
+    ASSERT_TRUE(found[i]) << i;
+    EXPECT_EQ(found[i]->job_id, asked[i]);
+    EXPECT_EQ(found[i]->status, expected[i - 1]);
+  }
+  EXPECT_TRUE(must(db->desk().find({})).empty());
+}
+
+TEST_P(StoreContract, ListKeysGivesEachKeyItsNewestJobs) {
+  NewJob foreign = later("a");
+  foreign.type_id = other_type_id;
+  const JobIds jobs = create({later("a"), later("b"), later("a"), foreign, later("a")});
+  cancel(jobs[2]);
+  const std::vector<KeyQuery> queries = {{"a", {}, {}, 10},      {"b", {}, {}, 10}, {"nobody", {}, {}, 10},
+                                         {"a", type_id, {}, 10}, {"a", {}, {}, 2},  {"a", {}, jobs[3], 10}};
+  const auto lists = must(db->desk().list_keys(queries));
+  const auto ids = [](const std::vector<Job>& list) {
+    JobIds all;
+    for (const Job& job : list) all.push_back(job.job_id);
+    return all;
+  };
+  ASSERT_EQ(lists.size(), queries.size());
+  EXPECT_EQ(ids(lists[0]), (JobIds{jobs[4], jobs[3], jobs[2], jobs[0]}));
+  EXPECT_EQ(ids(lists[1]), JobIds{jobs[1]});
+  EXPECT_TRUE(lists[2].empty());
+  EXPECT_EQ(ids(lists[3]), (JobIds{jobs[4], jobs[2], jobs[0]}));
+  EXPECT_EQ(ids(lists[4]), (JobIds{jobs[4], jobs[3]}));
+  EXPECT_EQ(ids(lists[5]), (JobIds{jobs[2], jobs[0]}));
+  EXPECT_EQ(lists[0][2].status, JobStatus::cancelled);
+}
+
+}  // namespace
+}  // namespace tocsin
