@@ -80,6 +80,7 @@ CREATE TABLE tocsin.job_live (
   gmt_create      timestamptz NOT NULL,
   gmt_modified    timestamptz NOT NULL,
   started_at      timestamptz,
+  late_from       timestamptz,  -- lateness counts from here; NULL: from action_time, not before gmt_create
   claim_token     bigint,
   type_id         integer NOT NULL,
   shard           smallint NOT NULL,
@@ -167,6 +168,7 @@ CREATE TABLE tocsin.job_history (
   fire_at         timestamptz NOT NULL,
   gmt_create      timestamptz NOT NULL,
   started_at      timestamptz,
+  late_from       timestamptz,
   finished_at     timestamptz NOT NULL,
   type_id         integer NOT NULL,
   shard           smallint NOT NULL,
@@ -676,32 +678,43 @@ REVOKE ALL ON FUNCTION tocsin.freeze_shard(smallint), tocsin.thaw_shard(smallint
 
 -- 11. SQL interface --------------------------------------------------------------------------------------------------
 
--- Every job, live or finished. Each branch has its status as a constant, so a filter on status reads one branch only.
+-- Every job, live or finished. Each branch has its status as a constant, so a filter on status reads one branch only. Only
+-- jobs of shards that live here: during a move the other database has a copy of the shard's rows.
 CREATE VIEW tocsin.job AS
   SELECT j.job_id, j.biz_id, t.name AS biz_type, 'pending'::text AS status, j.action_time, j.fire_at, j.attempts, j.max_attempts,
          j.attribute, j.idempotency_key, j.shard, j.node, j.gmt_create, j.gmt_modified, j.started_at, NULL::timestamptz AS finished_at,
-         round((extract(epoch FROM j.started_at - j.action_time) * 1000)::numeric, 3) AS lateness_ms, coalesce(j.errors, '[]'::jsonb) AS errors
-  FROM tocsin.job_live j JOIN tocsin.biz_type t USING (type_id) WHERE j.status = 0
+         round((extract(epoch FROM greatest(j.started_at - coalesce(j.late_from, greatest(j.action_time, j.gmt_create)),
+           CASE WHEN j.started_at IS NOT NULL THEN interval '0' END)) * 1000)::numeric, 3) AS lateness_ms, coalesce(j.errors, '[]'::jsonb) AS errors
+  FROM tocsin.job_live j JOIN tocsin.biz_type t USING (type_id)
+  WHERE j.status = 0 AND coalesce(j.shard = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true)
 UNION ALL
   SELECT j.job_id, j.biz_id, t.name, 'running'::text, j.action_time, j.fire_at, j.attempts, j.max_attempts,
          j.attribute, j.idempotency_key, j.shard, j.node, j.gmt_create, j.gmt_modified, j.started_at, NULL::timestamptz,
-         round((extract(epoch FROM j.started_at - j.action_time) * 1000)::numeric, 3), coalesce(j.errors, '[]'::jsonb)
-  FROM tocsin.job_live j JOIN tocsin.biz_type t USING (type_id) WHERE j.status = 1
+         round((extract(epoch FROM greatest(j.started_at - coalesce(j.late_from, greatest(j.action_time, j.gmt_create)),
+           CASE WHEN j.started_at IS NOT NULL THEN interval '0' END)) * 1000)::numeric, 3), coalesce(j.errors, '[]'::jsonb)
+  FROM tocsin.job_live j JOIN tocsin.biz_type t USING (type_id)
+  WHERE j.status = 1 AND coalesce(j.shard = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true)
 UNION ALL
   SELECT h.job_id, h.biz_id, t.name, 'done'::text, h.action_time, h.fire_at, h.attempts, h.max_attempts,
          h.attribute, h.idempotency_key, h.shard, h.node, h.gmt_create, h.finished_at, h.started_at, h.finished_at,
-         round((extract(epoch FROM h.started_at - h.action_time) * 1000)::numeric, 3), coalesce(h.errors, '[]'::jsonb)
+         round((extract(epoch FROM greatest(h.started_at - coalesce(h.late_from, greatest(h.action_time, h.gmt_create)),
+           CASE WHEN h.started_at IS NOT NULL THEN interval '0' END)) * 1000)::numeric, 3), coalesce(h.errors, '[]'::jsonb)
   FROM tocsin.job_history_done h JOIN tocsin.biz_type t USING (type_id)
+  WHERE coalesce(h.shard = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true)
 UNION ALL
   SELECT h.job_id, h.biz_id, t.name, 'cancelled'::text, h.action_time, h.fire_at, h.attempts, h.max_attempts,
          h.attribute, h.idempotency_key, h.shard, h.node, h.gmt_create, h.finished_at, h.started_at, h.finished_at,
-         round((extract(epoch FROM h.started_at - h.action_time) * 1000)::numeric, 3), coalesce(h.errors, '[]'::jsonb)
+         round((extract(epoch FROM greatest(h.started_at - coalesce(h.late_from, greatest(h.action_time, h.gmt_create)),
+           CASE WHEN h.started_at IS NOT NULL THEN interval '0' END)) * 1000)::numeric, 3), coalesce(h.errors, '[]'::jsonb)
   FROM tocsin.job_history_cancelled h JOIN tocsin.biz_type t USING (type_id)
+  WHERE coalesce(h.shard = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true)
 UNION ALL
   SELECT h.job_id, h.biz_id, t.name, 'dead'::text, h.action_time, h.fire_at, h.attempts, h.max_attempts,
          h.attribute, h.idempotency_key, h.shard, h.node, h.gmt_create, h.finished_at, h.started_at, h.finished_at,
-         round((extract(epoch FROM h.started_at - h.action_time) * 1000)::numeric, 3), coalesce(h.errors, '[]'::jsonb)
-  FROM tocsin.job_history_dead h JOIN tocsin.biz_type t USING (type_id);
+         round((extract(epoch FROM greatest(h.started_at - coalesce(h.late_from, greatest(h.action_time, h.gmt_create)),
+           CASE WHEN h.started_at IS NOT NULL THEN interval '0' END)) * 1000)::numeric, 3), coalesce(h.errors, '[]'::jsonb)
+  FROM tocsin.job_history_dead h JOIN tocsin.biz_type t USING (type_id)
+  WHERE coalesce(h.shard = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true);
 COMMENT ON VIEW tocsin.job IS 'Every job, live or finished; status and type by name';
 
 -- Counts by type and status, exact at every snapshot, without touching job tables.
@@ -853,9 +866,9 @@ BEGIN
       IF to_regclass('tocsin.job_history_cancelled_' || to_char(now_, 'YYYYMMDD')) IS NULL THEN
         PERFORM tocsin.ensure_history(now_::date, now_::date);
       END IF;
-      INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, shard, status, attempts,
+      INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, late_from, finished_at, type_id, shard, status, attempts,
                                       max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors)
-      VALUES (job.job_id, job.action_time, job.fire_at, job.gmt_create, job.started_at, now_, job.type_id, job.shard, 3, job.attempts,
+      VALUES (job.job_id, job.action_time, job.fire_at, job.gmt_create, job.started_at, job.late_from, now_, job.type_id, job.shard, 3, job.attempts,
               job.max_attempts, job.biz_id, job.idempotency_key, job.body_hash, job.node, job.traceparent, job.attribute, job.errors);
       INSERT INTO tocsin.job_count_delta VALUES (job.type_id, 0, -1), (job.type_id, 3, 1);
       RETURN 'cancelled';
@@ -945,7 +958,8 @@ BEGIN
     RAISE EXCEPTION 'action_time: must lie between 2000-01-01 and 50 years ahead' USING ERRCODE = 'datetime_field_overflow';
   END IF;
   FOR tries IN 1..3 LOOP
-    UPDATE tocsin.job_live j SET action_time = action_time, fire_at = greatest(action_time, clock_timestamp()), gmt_modified = clock_timestamp()
+    UPDATE tocsin.job_live j SET action_time = action_time, fire_at = greatest(action_time, clock_timestamp()), gmt_modified = clock_timestamp(),
+           started_at = NULL, late_from = CASE WHEN action_time < clock_timestamp() THEN clock_timestamp() END
      WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0 RETURNING j.type_id INTO kind;
     IF FOUND THEN
       IF action_time < now_ + interval '6 seconds' THEN

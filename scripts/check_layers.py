@@ -140,6 +140,19 @@ class Checker:
                     break
 
 
+def check_cited_tests(checker, path):
+    """Every `Suite.Test` that a document cites in parentheses must exist."""
+    tests = set()
+    for source in (checker.root / "tests").rglob("*.cc"):
+        text = source.read_text(encoding="utf-8")
+        for suite, name in re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", text, re.MULTILINE):
+            tests.add(f"{suite}.{name}")
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for cited in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", line):
+            if cited not in tests:
+                checker.complain(path, number, f"there is no test {cited}")
+
+
 def read_layers(cmake):
     """Layer -> all layers below it."""
     linked = {}
@@ -162,6 +175,7 @@ def main():
     files = [path for path in files if path.is_file() and path.suffix in TEXT and "__pycache__" not in path.parts]
     for path in files:
         checker.check_file(path)
+    check_cited_tests(checker, root / "docs" / "security.md")
     print(*checker.offences, sep="\n", end="\n" if checker.offences else "")
     print(f"{len(files)} files, {len(checker.offences)} offences")
     sys.exit(1 if checker.offences else 0)

@@ -57,14 +57,16 @@ struct BizType {
   bool is_too_late(WallTime fire_at, WallTime now) const { return drop_older_than && fire_at < now - *drop_older_than; }
 };
 
-// An immutable snapshot of the registry; replaced as a whole. Removed types are found by id only.
+// An immutable snapshot of the registry; replaced as a whole. by_name has no removed types.
 struct TypeCatalog {
   std::vector<std::shared_ptr<const BizType>> types;
   std::unordered_map<std::string, std::shared_ptr<const BizType>> by_name;
+  std::unordered_map<std::string, std::shared_ptr<const BizType>> removed;
   std::unordered_map<TypeId, std::shared_ptr<const BizType>> by_id;
 
   explicit TypeCatalog(std::vector<BizType> all = {});
   const BizType* find(const std::string& name) const;
+  const BizType* find_any(const std::string& name) const;  // removed ones, too
   const BizType* find(TypeId id) const;
 };
 

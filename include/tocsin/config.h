@@ -23,6 +23,8 @@ struct NodeConfig {
   int webhook_connections = 256;           // per endpoint
   std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};
   std::vector<std::string> entries;  // topics whose messages become jobs, each a JSON object: docs/brokers.md
+  // Functions of sql handlers may be called though the role of this node is a superuser: their authors can become one.
+  bool allow_superuser_handlers = false;
   int api_threads = 1;
   int claimers = 2;  // and one more for types with few jobs due
   int db_pool = 4;

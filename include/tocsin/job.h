@@ -1,6 +1,7 @@
 // A job as the outside sees it, and what a handler says of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -41,11 +42,22 @@ struct Job {
   std::optional<std::string> traceparent;
   WallTime gmt_create{};
   WallTime gmt_modified{};
-  std::optional<WallTime> started_at;   // of the first attempt
+  // Of the first attempt since the deadline was set: by the create, or a reschedule, replace or retry after it.
+  std::optional<WallTime> started_at;
+  std::optional<WallTime> late_from;    // lateness counts from here; else from action_time, not before gmt_create
   std::optional<WallTime> finished_at;  // done, cancelled or dead
   std::vector<JobError> errors;         // the last 16 failures
 
   Shard shard() const { return shard_of(job_id); }
+  // The later of the deadline and the moment at which it was set.
+  WallTime due_at() const { return late_from.value_or(std::max(action_time, gmt_create)); }
+  // Of that start, never negative.
+  std::optional<Duration> lateness() const {
+    return started_at ? std::optional(std::max(*started_at - due_at(), Duration(0))) : std::nullopt;
+  }
+  // The claim that gave this row, and wrote both times, was that of this first attempt (the order of the columns is the
+  // order in which PostgreSQL reads the clock for them).
+  bool is_first_start() const { return started_at && *started_at >= gmt_modified; }
 };
 
 // A job that this node has claimed: a promise to run it, valid until the lease ends.

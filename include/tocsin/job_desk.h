@@ -86,8 +86,9 @@ struct CancelReply {
 
 // Answer to reschedule, run_now and retry.
 struct ChangeReply {
-  // All but changed: nothing was changed, and why. `locked` is an answer of change_together alone.
-  enum class Kind { changed, pending, running, finished, not_found, locked };
+  // All but changed: nothing was changed, and why. `locked` is an answer of change_together alone; type_removed of
+  // retry: the type of the dead job is not registered any more.
+  enum class Kind { changed, pending, running, finished, not_found, locked, type_removed };
   Kind kind = Kind::not_found;
   std::optional<Job> job;  // as it is now; not for not_found
 };
@@ -193,7 +194,7 @@ class JobDesk {
   // Pending only: due now; action_time stays.
   virtual Result<ChangeReply> run_now(JobId job) = 0;
 
-  // Dead only: pending again, due now, attempts 0, errors kept.
+  // Dead only, of a type that is not removed: pending again, due now, attempts 0, errors kept.
   virtual Result<ChangeReply> retry(JobId job) = 0;
 
   // Dead jobs of a type that died in [from, to): pending again, oldest first, spread so that at most rate_per_s become

@@ -75,7 +75,7 @@ struct ClaimTicket {
 struct Fired {
   JobId job_id = 0;
   TypeId type_id = 0;
-  WallTime due_at{};  // action_time, but not before the creation: lateness is counted from it
+  WallTime due_at{};  // as Job::due_at(): lateness is counted from it
   WallTime started_at{};
 };
 

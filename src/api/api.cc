@@ -41,6 +41,7 @@ struct Api::Impl {
 Api::Api(Backend& backend, ApiConfig config) : impl_(std::make_unique<Impl>(backend, std::move(config))) {}
 Api::~Api() = default;
 
+Status Api::bind() { return impl_->server.bind(); }
 Status Api::start() { return impl_->server.start(); }
 int Api::port() const { return impl_->server.port(); }
 void Api::stop(std::chrono::milliseconds grace) { impl_->server.stop(grace); }

@@ -30,9 +30,11 @@ class Api {
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  // Error invalid: the address cannot be listened on.
+  // Takes the address, answers nobody yet. Error invalid: it cannot be listened on.
+  Status bind();
+  // Answers; binds first where bind() was not called.
   Status start();
-  // REQUIRES: started.
+  // REQUIRES: bound.
   int port() const;
   // Accepts no more, lets requests in flight be answered for up to `grace`, closes what is left.
   void stop(std::chrono::milliseconds grace);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/json_writer.h"
+#include "api/page.h"
 #include "api/resources.h"
 #include "api/scatter.h"
 #include "api/url.h"
@@ -33,18 +34,27 @@ std::optional<int> shard_from_cursor(const std::string& cursor) {
 
 std::int64_t milliseconds(Duration length) { return length.count() / 1000; }
 
+// What the list is ordered by.
+std::string node_key(const NodeInfo& node) { return node.name + '/' + std::to_string(node.id); }
+
 void nodes(const ApiContext& context, const CallPtr& call) {
+  PageRequest page;
+  if (const auto problem = read_page_request(*call, "node", page)) return call->refuse(*problem);
+  auto all = context.backend.nodes();
+  std::ranges::sort(all, {}, node_key);
   std::string text;
   JsonWriter out(text);
   out.begin_object().key("items").begin_array();
-  for (const NodeInfo& node : context.backend.nodes()) {
+  auto next = std::ranges::upper_bound(all, page.after, {}, node_key);
+  for (int n = 0; n < page.limit && next != all.end(); ++n, ++next) {
+    const NodeInfo& node = *next;
     out.begin_object().field("node", node.name).field("id", std::to_string(node.id)).field("state", node.state);
     out.field("heartbeat_age_ms", milliseconds(node.heartbeat_age))
         .field("shards", node.shards.size())
         .field("version", node.version)
         .end_object();
   }
-  out.end_array().key("next_cursor").null().end_object();  // always whole: a cluster is small
+  end_page(out, "node", next == all.end() ? std::nullopt : std::optional(node_key(*std::prev(next))));
   call->reply(200, std::move(text));
 }
 
@@ -154,6 +164,7 @@ std::vector<Route> cluster_routes(ApiContext& context) {
        .operation_id = "listNodes",
        .tag = "Operations",
        .summary = "The nodes of the cluster",
+       .query = page_parameters("Nodes"),
        .replies = {{200, "NodePage"}},
        .handler = [&context](const CallPtr& call) { nodes(context, call); }},
       {.method = "GET",

@@ -6,7 +6,7 @@
 
 namespace tocsin {
 
-void ApiContext::too_busy(const CallPtr& call) { call->refuse({429, "Too much is waiting for the database.", "", 1}); }
+Problem ApiContext::busy() { return {429, "Too much is waiting for the database.", "", 1}; }
 
 void ApiContext::on_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const {
   if (const auto why = backend.why_not(place)) return call->refuse(problem_of(*why, place));
@@ -22,41 +22,49 @@ void ApiContext::read_database(const CallPtr& call, Place place, std::function<v
   if (!is_taken) too_busy(call);
 }
 
-bool ApiContext::may_reload() {
-  const Duration::rep now = backend.now().time_since_epoch().count();
-  Duration::rep last = last_reload_;
-  const bool is_recent = now - last < Duration(std::chrono::seconds(1)).count() && now >= last;
-  return !is_recent && last_reload_.compare_exchange_strong(last, now);
-}
-
-std::shared_ptr<const BizType> ApiContext::find_type(Stores& stores, const std::string& name) {
-  const auto find = [&]() -> std::shared_ptr<const BizType> {
-    const auto catalog = backend.types();
-    const auto it = catalog->by_name.find(name);
-    return it == catalog->by_name.end() ? nullptr : it->second;
-  };
-  if (auto type = find()) return type;
-  if (!may_reload()) return nullptr;
-  static_cast<void>(backend.reload_types(stores));
-  return find();
-}
-
-std::shared_ptr<const TypeCatalog> ApiContext::catalog_for(Stores& stores, std::span<const Job> jobs) {
-  const auto catalog = backend.types();
-  const bool is_whole =
-      std::all_of(jobs.begin(), jobs.end(), [&](const Job& job) { return catalog->find(job.type_id) != nullptr; });
-  if (is_whole || !may_reload()) return catalog;
-  static_cast<void>(backend.reload_types(stores));
-  return backend.types();
+void ApiContext::with_type(const CallPtr& call, const std::string& name, Refusal refusal,
+                           std::function<void(const BizType&)> use) {
+  if (const auto catalog = backend.types(); const BizType* type = catalog->find(name)) return use(*type);
+  lookup.ask({.names = {name}}, [this, call, name, refusal = std::move(refusal),
+                                 use = std::move(use)](const std::optional<Problem>& problem) {
+    guarded(call, [&] {
+      if (problem) return call->refuse(*problem);
+      const auto catalog = backend.types();
+      const BizType* type = catalog->find(name);
+      type ? use(*type) : call->refuse(refusal(name));
+    });
+  });
 }
 
 void ApiContext::with_type(const CallPtr& call, const std::string& name, const std::string& field,
                            std::function<void(const BizType&)> use) {
-  if (const auto catalog = backend.types(); const BizType* type = catalog->find(name)) return use(*type);
-  on_home(call, [this, call, name, field, use = std::move(use)](Stores& stores) {
-    const auto type = find_type(stores, name);
-    type ? use(*type) : call->refuse(unknown_type(name, field));
-  });
+  with_type(
+      call, name, [field](const std::string& unknown) { return unknown_type(unknown, field); }, std::move(use));
+}
+
+void ApiContext::with_any_type(const CallPtr& call, const std::string& name, const std::string& field,
+                               std::function<void(const BizType&)> use) {
+  if (const auto catalog = backend.types(); const BizType* type = catalog->find_any(name)) return use(*type);
+  lookup.ask({.names = {}, .removed_too = {name}},
+             [this, call, name, field, use = std::move(use)](const std::optional<Problem>& problem) {
+               guarded(call, [&] {
+                 if (problem) return call->refuse(*problem);
+                 const auto catalog = backend.types();
+                 const BizType* type = catalog->find_any(name);
+                 type ? use(*type) : call->refuse(unknown_type(name, field));
+               });
+             });
+}
+
+void ApiContext::with_catalog(const CallPtr& call, std::span<const Job> jobs,
+                              std::function<void(const TypeCatalog&)> use) {
+  const auto catalog = backend.types();
+  if (std::ranges::all_of(jobs, [&](const Job& job) { return catalog->find(job.type_id) != nullptr; }))
+    return use(*catalog);
+  lookup.ask({.names = {}, .removed_too = {}, .has_unknown_ids = true},
+             [this, call, use = std::move(use)](const std::optional<Problem>&) {
+               guarded(call, [&] { use(*backend.types()); });
+             });
 }
 
 Problem ApiContext::unknown_type(const std::string& name, const std::string& field) {

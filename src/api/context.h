@@ -1,7 +1,6 @@
 // What every endpoint has at hand: the backend, the limits, and the answers they all share.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "api/backend.h"
 #include "api/router.h"
+#include "api/type_lookup.h"
 
 namespace tocsin {
 
@@ -25,17 +25,24 @@ class ApiContext {
   // The same for reads that may be slow.
   void read_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const;
   void on_home(const CallPtr& call, std::function<void(Stores&)> work) const { on_database(call, 0, std::move(work)); }
-  static void too_busy(const CallPtr& call);
+  static Problem busy();
+  static void too_busy(const CallPtr& call) { call->refuse(busy()); }
 
-  // Calls `use` with the type of this name, at once when it is known; else after the registry was read again (at most
-  // once a second), on a database thread. A type that nobody knows is answered 422 with `field`.
+  // Calls `use` with the type of this name: at once when this node knows it, else after a read of the registry that
+  // began after this call (type_lookup.h), on a thread of home. Only a name that this read lacks is unknown: `refusal`
+  // answers it; a failed read is answered 503.
+  using Refusal = std::function<Problem(const std::string& name)>;
+  void with_type(const CallPtr& call, const std::string& name, Refusal refusal,
+                 std::function<void(const BizType&)> use);
+  // The same, unknown names are answered 422 with `field`.
   void with_type(const CallPtr& call, const std::string& name, const std::string& field,
                  std::function<void(const BizType&)> use);
-  // The same on a database thread (not home's: what is known has to do): null when nobody knows it.
-  std::shared_ptr<const BizType> find_type(Stores& stores, const std::string& name);
-  // The catalog to name the types of `jobs` with: read again (at most once a second) when it lacks one. On a database
-  // thread.
-  std::shared_ptr<const TypeCatalog> catalog_for(Stores& stores, std::span<const Job> jobs);
+  // For reads: a removed type is found, too.
+  void with_any_type(const CallPtr& call, const std::string& name, const std::string& field,
+                     std::function<void(const BizType&)> use);
+  // Calls `use` with a snapshot that names the types of all `jobs`; with an older one when the registry does not
+  // answer.
+  void with_catalog(const CallPtr& call, std::span<const Job> jobs, std::function<void(const TypeCatalog&)> use);
   static Problem unknown_type(const std::string& name, const std::string& field);
 
   Problem problem_of(const Error& error, Place place) const;  // that the database at `place` answered with
@@ -50,10 +57,7 @@ class ApiContext {
 
   Backend& backend;
   const std::size_t max_attribute_bytes;
-
- private:
-  bool may_reload();
-  std::atomic<Duration::rep> last_reload_ = 0;  // of the database's clock
+  TypeLookup lookup{*this};
 };
 
 }  // namespace tocsin

@@ -2,6 +2,7 @@
 
 #include <future>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "api/job_json.h"
 #include "base/utf8.h"
@@ -26,14 +27,15 @@ std::string biz_id_of(const EntryMessage& message, const std::string& key) {
 
 When read_delay(JsonObject& in, const EntryMessage& message, WallTime now) {
   constexpr auto kMostMs = std::chrono::duration_cast<std::chrono::milliseconds>(kHorizon).count();
-  const auto at = in.time("action_time");
+  bool is_rounded = false;
+  const auto at = in.time("action_time", &is_rounded);
   const auto delay_ms = in.integer("delayTime", {0, kMostMs});
   if (at && delay_ms) in.fail("delayTime", "Give action_time or delayTime, not both.");
   if (!at && !delay_ms) in.fail("delayTime", "Give delayTime or action_time.");
   const Duration delay = std::chrono::milliseconds(delay_ms.value_or(0));
   if (!at && !message.sent_at) return {.at = {}, .in = delay};
   const WallTime due = at ? *at : *message.sent_at + delay;
-  if (due < kEarliestActionTime || due > now + kHorizon)
+  if (is_too_early(due, at && is_rounded) || due > now + kHorizon)
     in.fail(at ? "action_time" : "delayTime", "Must lie between 2000-01-01 and 50 years ahead.");
   // A producer that sends a message again sends it later.
   return {.at = due, .in = {}, .asked_in = at ? std::nullopt : std::optional(delay)};
@@ -50,19 +52,17 @@ Error busy() { return {ErrorCode::unavailable, "too much is waiting for the data
 Result<std::shared_ptr<const BizType>> type_of(ApiContext& context, const std::string& name) {
   const auto catalog = context.backend.types();
   if (const auto it = catalog->by_name.find(name); it != catalog->by_name.end()) return it->second;
-  if (!context.backend.is_answering(0)) return Error{ErrorCode::unavailable, "the registry of types is away", {}};
   using Found = Result<std::shared_ptr<const BizType>>;
   const auto found = std::make_shared<std::promise<Found>>();
-  const bool is_asked = context.backend.post(0, [&context, found, name](Stores& stores) {
-    if (const Status read = context.backend.reload_types(stores); !read) {
-      found->set_value(Error{ErrorCode::unavailable, read.error().message, {}});
+  context.lookup.ask({.names = {name}}, [&context, found, name](const std::optional<Problem>& problem) {
+    if (problem) {
+      found->set_value(Error{ErrorCode::unavailable, problem->detail, {}});
       return;
     }
     const auto now = context.backend.types();
     const auto it = now->by_name.find(name);
     found->set_value(it == now->by_name.end() ? nullptr : it->second);
   });
-  if (!is_asked) return busy();
   return found->get_future().get();
 }
 
@@ -96,11 +96,24 @@ Result<NewJob> job_of(ApiContext& context, const EntryMessage& message) {
   return job;
 }
 
-EntryAnswer answer_of(const ApiContext& context, const CreateReply& reply, TypeId type) {
+// Whether the job that has the message's id was made of this very message: its body was stored by a build that counted
+// the deadline in another way.
+bool is_repeat(const NewJob& asked, const CreateReply& reply) {
+  if (reply.kind != CreateReply::Kind::key_reused || !reply.existing) return false;
+  const Job& job = *reply.existing;
+  const auto value_of = [](const std::string& text) {
+    return text.empty() ? nlohmann::json() : nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  };
+  return asked.when.at == job.action_time && asked.max_attempts == job.max_attempts &&
+         value_of(asked.attribute_json) == value_of(job.attribute_json);
+}
+
+EntryAnswer answer_of(const ApiContext& context, const NewJob& job, const CreateReply& reply) {
+  if (is_repeat(job, reply)) return {EntryAnswer::Kind::existing, {}};
   if (reply.is_refused())
     return {EntryAnswer::Kind::refused, "Job " + std::to_string(reply.job_id) + " has this id and another body."};
   if (reply.kind != CreateReply::Kind::created) return {EntryAnswer::Kind::existing, {}};
-  context.hint_if_soon(reply.job_id, type, reply.fire_at);
+  context.hint_if_soon(reply.job_id, job.type_id, reply.fire_at);
   return {};
 }
 
@@ -109,7 +122,7 @@ EntryAnswer answer_of(const ApiContext& context, const CreateReply& reply, TypeI
 Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<const EntryMessage> messages) {
   struct Asked {
     std::size_t place;  // among the messages
-    TypeId type;
+    NewJob job;
     std::future<Result<CreateReply>> reply;
   };
   std::vector<EntryAnswer> answers(messages.size());
@@ -130,12 +143,12 @@ Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<co
     if (!context.backend.create(*job, [reply](Result<CreateReply> result) { reply->set_value(std::move(result)); }))
       failure = busy();
     else
-      asked.push_back({i, job->type_id, reply->get_future()});
+      asked.push_back({i, *job, reply->get_future()});
   }
   for (Asked& each : asked) {
     const auto reply = each.reply.get();
     if (reply)
-      answers[each.place] = answer_of(context, *reply, each.type);
+      answers[each.place] = answer_of(context, each.job, *reply);
     else if (reply.error().code == ErrorCode::invalid)
       answers[each.place] = {EntryAnswer::Kind::refused, reply.error().message};
     else

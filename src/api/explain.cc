@@ -2,6 +2,7 @@
 #include "api/explain.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "api/job_json.h"
 #include "api/resources.h"
@@ -25,12 +26,15 @@ std::string finished_reason(const Job& job) {
           : *job.started_at < job.action_time
               ? ", first started " + duration_text(job.action_time - *job.started_at) +
                     " before its deadline, as it was told to"
-              : ", first started " + duration_text(*job.started_at - job.action_time) + " after its deadline";
+              : ", first started " + duration_text(*job.lateness()) + " after " +
+                    (job.due_at() > job.action_time ? "its deadline, already past, was set" : "its deadline");
       return "Done" + when + " after " + std::to_string(job.attempts) + (job.attempts == 1 ? " attempt" : " attempts") +
              late + ".";
     }
     case JobStatus::cancelled:
-      return "Cancelled" + when + " before it started.";
+      if (job.attempts == 0) return "Cancelled" + when + " before it started.";
+      return "Cancelled" + when + " between attempts: " + std::to_string(job.attempts) + " of " +
+             std::to_string(job.max_attempts) + " had started." + last_error(job);
     default:
       return "Dead" + when + " after " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts) +
              " attempts." + last_error(job);
@@ -62,9 +66,21 @@ std::string pending_reason(const Job& job, const BizType* type, WallTime now, co
          due_reason(type, now, hold, "It is about to be claimed by the node that owns its shard.") + after;
 }
 
+bool is_async_webhook(const BizType& type) {
+  if (type.handler_kind != "webhook") return false;
+  const auto handler = nlohmann::json::parse(type.handler_json, nullptr, /*allow_exceptions=*/false);
+  return handler.is_object() && handler.value("async", nlohmann::json()) == true;
+}
+
 std::string running_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold) {
   const std::string where = job.node ? " on node " + *job.node : "";
   const std::string attempt = "Attempt " + std::to_string(job.attempts) + " of " + std::to_string(job.max_attempts);
+  const bool is_acknowledged_later = type != nullptr && (type->is_pull() || is_async_webhook(*type));
+  if (job.fire_at > now && is_acknowledged_later)
+    return attempt + (type->is_pull() ? " was leased to a consumer" : " was sent") + where +
+           (type->is_pull() ? "" : ", and its receiver may acknowledge it later") +
+           "; it waits for the acknowledgement until its lease ends at " + rfc3339(job.fire_at) + ", in " +
+           duration_text(job.fire_at - now) + ".";
   if (job.fire_at > now)
     return attempt + " is running" + where + "; its lease lasts until " + rfc3339(job.fire_at) + ", another " +
            duration_text(job.fire_at - now) + ".";
@@ -134,7 +150,9 @@ void explain(ApiContext& context, const CallPtr& call) {
     const auto job = stores.reports.find(id);
     if (!job) return call->refuse(context.problem_of(job.error(), stores.place));
     if (!*job) return call->refuse(ApiContext::no_such_job());
-    call->reply(200, explain_text(context.backend, **job, *context.catalog_for(stores, {&**job, 1})));
+    context.with_catalog(call, {&**job, 1}, [&context, call, job = **job](const TypeCatalog& catalog) {
+      call->reply(200, explain_text(context.backend, job, catalog));
+    });
   });
 }
 

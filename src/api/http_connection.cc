@@ -14,6 +14,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kReadSize = 4096;
 constexpr std::size_t kBodyReadSize = 65536;
 constexpr std::size_t kDrainedBody = 65536;      // of refused requests: rather read so much than lose the connection
@@ -163,7 +164,6 @@ bool HttpConnection::reserve_body(std::size_t bytes) {
 void HttpConnection::release_body() { shared_->large_body_bytes -= std::exchange(reserved_, 0); }
 
 void HttpConnection::continue_to_body() {
-  constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
   asio::async_write(socket_, asio::buffer(kContinue), [self = shared_from_this()](error_code error, std::size_t) {
     if (self->is_closed_ || self->phase_ != Phase::body) return;
     error ? self->close() : self->advance_body();
@@ -212,8 +212,9 @@ void HttpConnection::request_done() {
   run(std::move(request_), std::move(respond));
 }
 
-// Nothing is read while a request is answered; but who waits long may leave, and an answer that leases jobs must not be
-// given to nobody. A caller that pipelines is not watched any further: only reading on would tell.
+// Nothing is read while a request is answered; but a caller that waits long may leave, and an answer that leases jobs
+// must not be given to a closed connection. A caller that pipelines is not watched any further: only reading on would
+// tell.
 void HttpConnection::watch_for_end() {
   socket_.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
     if (error || self->is_closed_ || self->phase_ != Phase::waiting) return;
@@ -221,7 +222,20 @@ void HttpConnection::watch_for_end() {
     error_code seen;
     self->socket_.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, seen);
     if (seen == asio::error::would_block) return self->watch_for_end();
+    if (seen == asio::error::eof && !self->is_http10_) return self->watch_for_reset();
     if (seen) self->close();
+  });
+}
+
+// The caller sends no more. Either it has closed the connection, or only its own half of it and still waits for the
+// answer: a piece of the answer tells, for a closed socket replies to it with a reset.
+void HttpConnection::watch_for_reset() {
+  error_code error;
+  socket_.send(asio::buffer(kContinue), 0, error);  // never blocks: the socket's buffer is empty
+  if (error) return close();
+  socket_.async_wait(asio::ip::tcp::socket::wait_error, [self = shared_from_this()](error_code failed) {
+    if (failed || self->is_closed_ || self->phase_ != Phase::waiting) return;
+    self->close();
   });
 }
 

@@ -93,6 +93,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void continue_to_body();
   void request_done();
   void watch_for_end();
+  void watch_for_reset();
   void reply(HttpResponse response);
   void fail(const Problem& problem) { send(problem_response(problem), After::linger); }
   void send(HttpResponse response, After after);

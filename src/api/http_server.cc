@@ -138,7 +138,7 @@ HttpServer::HttpServer(HttpApp& app, HttpServerConfig config) : impl_(std::make_
 
 HttpServer::~HttpServer() { stop(milliseconds(0)); }
 
-Status HttpServer::start() {
+Status HttpServer::bind() {
   const HttpServerConfig& config = impl_->config;
   error_code error;
   tcp::resolver resolver(impl_->loops[0]->loop);
@@ -162,6 +162,12 @@ Status HttpServer::start() {
                  "listen"};
   }
   impl_->port = acceptor.local_endpoint().port();
+  return Unit{};
+}
+
+Status HttpServer::start() {
+  if (!impl_->acceptor)
+    if (auto done = bind(); !done) return done;
   impl_->accept();
   for (const auto& loop : impl_->loops) {
     impl_->threads.emplace_back([loop] { or_abort("http server", [&] { loop->loop.run(); }); });

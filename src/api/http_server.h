@@ -53,10 +53,12 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Binds, listens and answers from then on. Error invalid: the address is wrong or taken.
+  // Takes the address: callers may connect, and wait until start(). Error invalid: the address is wrong or taken.
+  Status bind();
+  // Answers from then on; binds first where bind() was not called. Errors as bind().
   Status start();
 
-  // REQUIRES: started.
+  // REQUIRES: bound.
   int port() const;
 
   // Accepts no more, closes idle connections, and waits up to `grace` for requests in flight to be answered; then

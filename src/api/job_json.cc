@@ -64,7 +64,8 @@ void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog, std:
   write_time(out, "started_at", job.started_at);
   write_time(out, "finished_at", job.finished_at);
   out.key("lateness_ms");
-  job.started_at ? out.value(to_ms(*job.started_at - job.action_time)) : out.null();
+  const auto lateness = job.lateness();
+  lateness ? out.value(to_ms(*lateness)) : out.null();
   write_errors(out, job);
   if (!more.empty()) out.members(more);
   out.end_object();
@@ -86,12 +87,13 @@ std::optional<JobId> job_id_from_text(std::string_view text) {
 }
 
 When read_when(JsonObject& in, WallTime now) {
-  const auto at = in.time("action_time");
+  bool is_rounded = false;
+  const auto at = in.time("action_time", &is_rounded);
   const auto delay_ms =
       in.integer("delay_ms", {0, std::chrono::duration_cast<std::chrono::milliseconds>(kHorizon).count()});
   if (at && delay_ms) in.fail("delay_ms", "Give action_time or delay_ms, not both.");
   if (!at && !delay_ms) in.fail("action_time", "Give action_time or delay_ms.");
-  if (at && (*at < kEarliestActionTime || *at > now + kHorizon))
+  if (at && (is_too_early(*at, is_rounded) || *at > now + kHorizon))
     in.fail("action_time", "Must lie between 2000-01-01 and 50 years ahead.");
   if (at) return {.at = at, .in = {}};
   return {.at = {}, .in = std::chrono::milliseconds(delay_ms.value_or(0))};

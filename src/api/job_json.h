@@ -16,6 +16,10 @@ inline constexpr std::size_t kMaxBizIdBytes = 128;
 inline constexpr std::size_t kMaxKeyBytes = 256;
 inline constexpr int kMaxAttempts = 1000;
 inline constexpr WallTime kEarliestActionTime = std::chrono::sys_days(std::chrono::year(2000) / 1 / 1);
+// `is_rounded`: up, so what is the earliest time now lay before it.
+constexpr bool is_too_early(WallTime action_time, bool is_rounded) {
+  return action_time < kEarliestActionTime || (is_rounded && action_time == kEarliestActionTime);
+}
 inline constexpr Duration kHorizon = std::chrono::days(18'262);  // 50 years
 
 // The whole job as one JSON object. `catalog` names its type; `more`: further members, as JSON text without braces.

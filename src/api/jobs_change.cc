@@ -78,6 +78,9 @@ void answer_change(const ApiContext& context, const CallPtr& call, JobId id, con
       return call->refuse(wrong_state(context, "running", result->job));
     case ChangeReply::Kind::finished:
       return call->refuse(wrong_state(context, "finished", result->job));
+    case ChangeReply::Kind::type_removed:
+      return call->refuse({409, "The job's type was removed: create the type again first.", "", 0,
+                           result_members("finished", result->job, *catalog)});
     case ChangeReply::Kind::not_found:
       return call->refuse(ApiContext::no_such_job());
     case ChangeReply::Kind::locked:
@@ -118,6 +121,7 @@ bool is_locked(const CancelReply& reply) { return reply.kind == CancelReply::Kin
 // Ids whose databases gave no answer: nothing was done, or nobody knows.
 struct Unanswered {
   std::vector<JobId> unavailable, in_doubt;
+  std::vector<std::string> impossible;  // as they were given: no job can have them
 };
 
 void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids) {
@@ -143,6 +147,8 @@ std::string cancelled_text(const std::vector<CancelReply>& replies, const Unansw
     for (const CancelReply& reply : replies) {
       if (reply.kind == kind) out.value(std::to_string(reply.job_id));
     }
+    if (kind == CancelReply::Kind::not_found)
+      for (const std::string& given : unanswered.impossible) out.value(given);
     out.end_array();
   }
   write_ids(out, "unavailable", unanswered.unavailable);
@@ -155,13 +161,14 @@ std::string cancelled_text(const std::vector<CancelReply>& replies, const Unansw
 using CancelReplies = std::vector<CancelReply>;
 using IdsByPlace = std::map<Place, std::vector<JobId>>;
 
-void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByPlace& ids, CancelReplies replies,
-                    const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
+void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByPlace& ids,
+                    std::vector<std::string> impossible, const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
   if (refused_by_all(context, call, answers)) return;
-  Unanswered unanswered;
+  CancelReplies replies;
+  Unanswered unanswered{.unavailable = {}, .in_doubt = {}, .impossible = std::move(impossible)};
   for (const auto& [place, result] : answers) {
     if (result) {
-      replies.insert(replies.begin(), result->begin(), result->end());
+      replies.insert(replies.end(), result->begin(), result->end());
       continue;
     }
     auto& list = result.error().code == ErrorCode::in_doubt ? unanswered.in_doubt : unanswered.unavailable;
@@ -170,22 +177,28 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByP
   call->reply(200, cancelled_text(replies, unanswered));
 }
 
-void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<JobId>& ids) {
+// `texts`: ids as they were given. One that is given twice is answered once.
+void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std::string>& texts) {
   IdsByPlace known;
-  CancelReplies unknown;
-  for (const JobId id : ids) {
-    if (context.may_exist(id))
+  std::vector<std::string> impossible;
+  std::unordered_set<JobId> seen;
+  std::unordered_set<std::string> seen_texts;
+  for (const std::string& text : texts) {
+    const JobId id = job_id_from_text(text).value_or(0);
+    if (!context.may_exist(id)) {
+      if (seen_texts.insert(text).second) impossible.push_back(text);
+    } else if (seen.insert(id).second) {
       known[context.place_of(id)].push_back(id);
-    else
-      unknown.push_back({.kind = CancelReply::Kind::not_found, .job_id = id, .job = {}});
+    }
   }
   std::vector<Place> places;
   for (const auto& [place, some] : known) places.push_back(place);
-  if (places.empty()) return call->reply(200, cancelled_text(unknown));
+  if (places.empty())
+    return call->reply(200, cancelled_text({}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible}));
   scatter<CancelReplies>(
       context, call, places, [known](Place place, Stores& stores) { return stores.desk.cancel(known.at(place)); },
-      [&context, call, known, unknown](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
-        answer_cancels(context, call, known, unknown, answers);
+      [&context, call, known, impossible](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
+        answer_cancels(context, call, known, impossible, answers);
       });
 }
 
@@ -249,16 +262,12 @@ void cancel_many(ApiContext& context, const CallPtr& call) {
   const auto texts = in.strings("job_ids", kMaxIds);
   if (biz_id.has_value() == texts.has_value()) in.fail("biz_id", "Give biz_id or job_ids.");
   if (texts && biz_type) in.fail("biz_type", "Goes with biz_id only.");
-  std::vector<JobId> ids;
-  std::unordered_set<JobId> seen;
-  for (std::size_t i = 0; texts && i < texts->size(); ++i) {
-    const auto id = job_id_from_text((*texts)[i]);
-    if (!id) in.fail("job_ids[" + std::to_string(i) + ']', "A job_id is a string of digits.");
-    if (id && seen.insert(*id).second) ids.push_back(*id);
-  }
+  for (std::size_t i = 0; texts && i < texts->size(); ++i)
+    if (!job_id_from_text((*texts)[i]))
+      in.fail("job_ids[" + std::to_string(i) + ']', "A job_id is a string of digits.");
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
-  biz_id ? cancel_key(context, call, *biz_id, biz_type) : cancel_ids(context, call, ids);
+  biz_id ? cancel_key(context, call, *biz_id, biz_type) : cancel_ids(context, call, *texts);
 }
 
 // One database after the other, so that together they keep to the limit.

@@ -3,10 +3,12 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 
 #include "api/job_json.h"
 #include "api/resources.h"
 #include "api/scatter.h"
+#include "core/rfc3339.h"
 
 namespace tocsin {
 namespace {
@@ -15,18 +17,31 @@ constexpr std::size_t kMaxBatch = 10'000;
 constexpr std::size_t kSingleBody = 256 << 10;
 constexpr std::size_t kBatchBody = 32 << 20;
 
+// What the job with the key is doing, and when the key is free again.
+std::string state_sentence(const CreateReply& reply) {
+  if (!reply.existing) return "";
+  const Job& job = *reply.existing;
+  const std::string since = job.finished_at ? " since " + rfc3339(*job.finished_at) : "";
+  if (is_final(job.status))
+    return " It is " + std::string(to_string(job.status)) + since +
+           ". A job that has ended keeps its key until its history is dropped: a new job needs another key.";
+  return " It is " + std::string(to_string(job.status)) + ".";
+}
+
 // Why a create was refused.
 Problem refusal(const CreateReply& reply, const std::string& field) {
   if (reply.kind == CreateReply::Kind::locked)
     return {503, "Another transaction creates a job with this key: repeat the request.", field, 1};
   const std::string id = std::to_string(reply.job_id);
-  const std::string state(reply.existing ? to_string(reply.existing->status) : "not pending");
-  const std::string detail = reply.kind == CreateReply::Kind::key_reused
-                                 ? "Job " + id + " has this key and another body."
-                             : reply.kind == CreateReply::Kind::rejected
-                                 ? "Job " + id + " has this key."
-                                 : "Job " + id + " has this key and is " + state + ": too late to change it.";
-  return {409, detail, field, 0, "\"job_id\":\"" + id + '"'};
+  std::string detail = "Job " + id + " has this key";
+  if (reply.kind == CreateReply::Kind::key_reused) detail += " and another body";
+  if (reply.kind == CreateReply::Kind::not_pending) detail += ", and only a pending job can be changed";
+  detail += '.' + state_sentence(reply);
+  std::string members;
+  JsonWriter out(members);
+  out.field("job_id", id);
+  if (reply.existing) out.field("job_status", to_string(reply.existing->status));
+  return {409, detail, field, 0, members};
 }
 
 void complete(NewJob& job, const BizType& type) {
@@ -66,37 +81,73 @@ void create(ApiContext& context, const CallPtr& call) {
       });
 }
 
-// One batch on its way: jobs that are valid, and for every item what became of it.
+// One batch on its way: what was asked for, and of every item what is wrong with it, or where its job is.
 struct Batch {
   struct Item {
     std::optional<Problem> problem;
+    std::string biz_type;
     std::size_t job = 0;  // index into jobs, without a problem
   };
   std::vector<Item> items;
   std::vector<NewJob> jobs;
+
+  // Of the types that this node's snapshot lacks, each once.
+  std::vector<std::string> unknown_names(const TypeCatalog& catalog) const;
+  // Gives every job its type. Those whose type is not there leave the batch with `problem`, or, without one, because
+  // there is no such type.
+  void settle_types(const TypeCatalog& catalog, const std::optional<Problem>& problem);
+  std::optional<Problem> first_problem() const;
 };
 
 std::string item_field(std::size_t i, const std::string& name) { return "jobs[" + std::to_string(i) + "]." + name; }
 
+std::vector<std::string> Batch::unknown_names(const TypeCatalog& catalog) const {
+  std::set<std::string> names;
+  for (const Item& item : items)
+    if (!item.problem && !catalog.find(item.biz_type)) names.insert(item.biz_type);
+  return {names.begin(), names.end()};
+}
+
+void Batch::settle_types(const TypeCatalog& catalog, const std::optional<Problem>& problem) {
+  std::vector<NewJob> known;
+  known.reserve(jobs.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Item& item = items[i];
+    if (item.problem) continue;
+    const BizType* type = catalog.find(item.biz_type);
+    if (type == nullptr) {
+      item.problem = problem ? *problem : ApiContext::unknown_type(item.biz_type, item_field(i, "biz_type"));
+      continue;
+    }
+    known.push_back(std::move(jobs[item.job]));
+    complete(known.back(), *type);
+    item.job = known.size() - 1;
+  }
+  jobs = std::move(known);
+}
+
+std::optional<Problem> Batch::first_problem() const {
+  const auto at = std::ranges::find_if(items, [](const Item& item) { return item.problem.has_value(); });
+  return at == items.end() ? std::nullopt : at->problem;
+}
+
 // The first mistake goes to the document, or with `is_partial` each to its item.
-Batch read_batch(ApiContext& context, const CallPtr& call, Stores& stores, JsonDocument& document, bool is_partial) {
+Batch read_batch(ApiContext& context, const CallPtr& call, JsonDocument& document, bool is_partial) {
   Batch batch;
   JsonObject root = document.root();
-  auto list = root.require("jobs").objects("jobs", kMaxBatch);
+  auto list = root.require("jobs").objects("jobs", kMaxBatch, is_partial);
   root.end();
   if (!list) return batch;
   const WallTime now = context.backend.now();
   batch.jobs.reserve(list->size());
   for (std::size_t i = 0; i < list->size(); ++i) {
     JsonObject& in = (*list)[i];
+    if (const Problem* problem = document.item_problem(i)) in.refuse(*problem);
+    if (!in.is_object()) in.refuse({400, "Must be an object.", "jobs[" + std::to_string(i) + "]"});
     JobRequest request = read_job(in, now, context.max_attribute_bytes);
-    std::shared_ptr<const BizType> type;
-    if (in.ok()) type = context.find_type(stores, request.biz_type);
-    if (in.ok() && !type) in.refuse(ApiContext::unknown_type(request.biz_type, item_field(i, "biz_type")));
     if (!in.ok() && !is_partial) return batch;
-    batch.items.push_back({in.take_problem(), batch.jobs.size()});
+    batch.items.push_back({in.take_problem(), std::move(request.biz_type), batch.jobs.size()});
     if (batch.items.back().problem) continue;
-    complete(request.job, *type);
     take_traceparent(call, request.job);
     batch.jobs.push_back(std::move(request.job));
   }
@@ -167,13 +218,20 @@ void BatchAnswer::take(Place place, const Replies& replies) {
   const Part& part = parts_.at(place);
   const auto items = items_of_jobs();
   const bool is_undone = !is_partial_ && std::ranges::any_of(replies, &CreateReply::is_refused);
+  std::map<JobId, std::size_t> undone;  // jobs that were made by this batch and are gone, and their items
+  for (std::size_t i = 0; is_undone && i < replies.size(); ++i)
+    if (replies[i].kind == CreateReply::Kind::created) undone.emplace(replies[i].job_id, items[part.at[i]]);
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const CreateReply& reply = replies[i];
     Fate& fate = fates_[part.at[i]];
     fate.job_id = reply.job_id;
     fate.is_created = reply.kind == CreateReply::Kind::created;
     if (reply.is_refused()) {
-      fate.problem = refusal(reply, item_field(items[part.at[i]], "idempotency_key"));
+      const std::string field = item_field(items[part.at[i]], "idempotency_key");
+      const auto rival = undone.find(reply.job_id);
+      fate.problem = rival == undone.end()
+                         ? refusal(reply, field)
+                         : Problem{409, "jobs[" + std::to_string(rival->second) + "] has the same key.", field};
       if (is_undone && !first_problem_) first_problem_ = fate.problem;
     } else if (is_undone) {
       fate.problem = Problem{409, "Not created: of the jobs that go to the same database, another was refused."};
@@ -229,13 +287,11 @@ void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<R
   call->reply(201, '{' + items_text() + '}');
 }
 
-void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool is_partial) {
-  JsonDocument document(call->request.body, "attribute");
-  auto batch = std::make_shared<Batch>(read_batch(context, call, stores, document, is_partial));
-  call->request.body = {};
-  if (document.problem()) return call->refuse(*document.problem());
+// `here`: whose thread this is, if it is one of a database's.
+void create_known(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
+                  Stores* here) {
+  if (const auto problem = batch->first_problem(); problem && !is_partial) return call->refuse(*problem);
   if (batch->jobs.empty()) return BatchAnswer(context, *batch, {}, is_partial).answer(call, {});
-
   const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(batch->jobs)));
   const auto mode = is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing;
   const auto ask = [&context, parts, mode](Place place, Stores& there) -> Result<Replies> {
@@ -246,14 +302,34 @@ void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool
     BatchAnswer(context, *batch, *parts, is_partial).answer(call, answers);
   };
   // All in the database whose thread this is: here and now.
-  if (parts->size() == 1 && parts->begin()->first == stores.place) {
+  if (here != nullptr && parts->size() == 1 && parts->begin()->first == here->place) {
     std::vector<DatabaseAnswer<Replies>> answers(1);
-    answers.front() = {stores.place, ask(stores.place, stores)};
+    answers.front() = {here->place, ask(here->place, *here)};
     return done(answers);
   }
   std::vector<Place> places;
   for (const auto& [place, part] : *parts) places.push_back(place);
   scatter<Replies>(context, call, places, ask, done);
+}
+
+void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool is_partial) {
+  JsonDocument document(call->request.body, "attribute", is_partial ? "jobs" : "");
+  const auto batch = std::make_shared<Batch>(read_batch(context, call, document, is_partial));
+  call->request.body = {};
+  if (document.problem()) return call->refuse(*document.problem());
+  const auto catalog = context.backend.types();
+  auto unknown = batch->unknown_names(*catalog);
+  if (unknown.empty()) {
+    batch->settle_types(*catalog, {});
+    return create_known(context, call, batch, is_partial, &stores);
+  }
+  context.lookup.ask({.names = std::move(unknown)},
+                     [&context, call, batch, is_partial](const std::optional<Problem>& problem) {
+                       guarded(call, [&] {
+                         batch->settle_types(*context.backend.types(), problem);
+                         create_known(context, call, batch, is_partial, nullptr);
+                       });
+                     });
 }
 
 void create_batch(ApiContext& context, const CallPtr& call) {

@@ -1,8 +1,9 @@
 // GET /v1/jobs and /v1/jobs/{job_id}.
 #include <algorithm>
 #include <charconv>
-#include <functional>
-#include <iterator>
+#include <map>
+#include <memory>
+#include <tuple>
 
 #include "api/job_json.h"
 #include "api/resources.h"
@@ -16,13 +17,39 @@ namespace {
 constexpr int kMaxPage = 1000;
 constexpr std::string_view kCursorMark = "job:";  // so that a cursor of another list is not taken for one of this
 
-std::string cursor_text(JobId last) { return base64url(std::string(kCursorMark) + std::to_string(last)); }
+// Where a list goes on: below which id, in each database (absent: from its newest).
+using Position = std::map<Place, JobId>;
 
-std::optional<JobId> job_from_cursor(const std::string& cursor) {
-  const auto text = base64url_decoded(cursor);
-  if (!text || !text->starts_with(kCursorMark)) return {};
-  const auto id = job_id_from_text(std::string_view(*text).substr(kCursorMark.size()));
-  return id && *id > 0 ? id : std::nullopt;
+// "job:0=4711,1=815"
+std::string cursor_text(const Position& position) {
+  std::string text(kCursorMark);
+  for (const auto& [place, id] : position)
+    text += (text.size() == kCursorMark.size() ? "" : ",") + std::to_string(place) + '=' + std::to_string(id);
+  return base64url(text);
+}
+
+// -1: it is no number.
+std::int64_t number_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
+  return end.ec == std::errc() && end.ptr == text.data() + text.size() ? number : -1;
+}
+
+std::optional<Position> position_from_cursor(const std::string& cursor) {
+  const auto decoded = base64url_decoded(cursor);
+  if (!decoded || !decoded->starts_with(kCursorMark)) return {};
+  Position position;
+  std::string_view rest = std::string_view(*decoded).substr(kCursorMark.size());
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    const std::size_t equals = std::min(one.find('='), one.size());
+    const std::int64_t place = number_of(one.substr(0, equals));
+    const std::int64_t id = equals < one.size() ? number_of(one.substr(equals + 1)) : -1;
+    if (place < 0 || place >= kMaxPlaces || id <= 0) return {};
+    position[static_cast<Place>(place)] = id;
+  }
+  return position.empty() ? std::nullopt : std::optional(position);
 }
 
 // In a query an unencoded "+01:00" arrives as " 01:00".
@@ -32,7 +59,7 @@ std::optional<WallTime> time_of(std::string text) {
 }
 
 // What the query says, but for biz_type, which is still a name.
-std::optional<Problem> read_filter(const Call& call, JobFilter& filter) {
+std::optional<Problem> read_filter(const Call& call, JobFilter& filter, Position& position) {
   if ((filter.biz_id = call.parameter("biz_id")) && (filter.biz_id->empty() || filter.biz_id->size() > kMaxBizIdBytes))
     return Problem{400, "Must have 1 to 128 bytes.", "biz_id"};
   if (const auto name = call.parameter("status"); name && !(filter.status = job_status_from(*name)))
@@ -41,8 +68,11 @@ std::optional<Problem> read_filter(const Call& call, JobFilter& filter) {
     return Problem{400, "Must be an RFC 3339 time with an offset.", "from"};
   if (const auto text = call.parameter("to"); text && !(filter.to = time_of(*text)))
     return Problem{400, "Must be an RFC 3339 time with an offset.", "to"};
-  if (const auto text = call.parameter("cursor"); text && !(filter.below = job_from_cursor(*text)))
-    return Problem{400, "Must be a next_cursor of this list.", "cursor"};
+  if (const auto text = call.parameter("cursor")) {
+    const auto from = position_from_cursor(*text);
+    if (!from) return Problem{400, "Must be a next_cursor of this list.", "cursor"};
+    position = *from;
+  }
   if (const auto text = call.parameter("limit")) {
     const auto end = std::from_chars(text->data(), text->data() + text->size(), filter.limit);
     if (end.ec != std::errc() || end.ptr != text->data() + text->size() || filter.limit < 1 || filter.limit > kMaxPage)
@@ -51,101 +81,119 @@ std::optional<Problem> read_filter(const Call& call, JobFilter& filter) {
   return {};
 }
 
+// One page, and where the next one begins; nothing at the end.
+struct Page {
+  std::vector<Job> jobs;
+  std::optional<Position> next;
+};
+
+bool is_newer(const Job& a, const Job& b) {
+  return std::tie(a.gmt_create, a.job_id) > std::tie(b.gmt_create, b.job_id);
+}
+
 // `missing`: as members of an object, what write_missing() writes.
-std::string page_text(const std::vector<Job>& jobs, std::size_t limit, const TypeCatalog& catalog,
-                      const std::string& missing) {
+std::string page_text(const Page& page, const TypeCatalog& catalog, const std::string& missing) {
   std::string text;
   JsonWriter out(text);
-  const std::size_t n = std::min(jobs.size(), limit);
   out.begin_object().key("items").begin_array();
-  for (std::size_t i = 0; i < n; ++i) write_job(out, jobs[i], catalog);
+  for (const Job& job : page.jobs) write_job(out, job, catalog);
   out.end_array().key("next_cursor");
-  // A page of the largest size cannot look one job ahead: a full one may be the last.
-  const bool may_have_more = jobs.size() > limit || (n == limit && limit == kMaxPage);
-  may_have_more ? out.value(cursor_text(jobs[n - 1].job_id)) : out.null();
+  page.next ? out.value(cursor_text(*page.next)) : out.null();
   if (!missing.empty()) out.members(missing);
   out.end_object();
   return text;
 }
 
-using Page = std::vector<Job>;
+using Found = std::vector<Job>;  // of one database, by descending id: newest first to within half a second
 
-// The newest of all pages together, as one database would give them.
-Page merged(std::vector<DatabaseAnswer<Page>> answers, std::size_t limit) {
-  if (answers.size() == 1) return std::move(*answers.front().result);
-  Page all;
-  for (auto& [place, page] : answers)
-    if (page) std::move(page->begin(), page->end(), std::back_inserter(all));
-  std::ranges::sort(all, std::greater(), &Job::job_id);
-  if (all.size() > limit) all.resize(limit);
-  return all;
+// The newest of all databases together. `asked`: so many were asked of each.
+Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position position, std::size_t limit,
+             std::size_t asked) {
+  Page page;
+  std::vector<std::size_t> taken(answers.size(), 0);
+  const auto has_more = [&](std::size_t i) { return answers[i].result && taken[i] < answers[i].result->size(); };
+  while (page.jobs.size() < limit) {
+    std::optional<std::size_t> newest;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (!has_more(i)) continue;
+      if (!newest || is_newer((*answers[i].result)[taken[i]], (*answers[*newest].result)[taken[*newest]])) newest = i;
+    }
+    if (!newest) break;
+    page.jobs.push_back((*answers[*newest].result)[taken[*newest]++]);
+    position[answers[*newest].place] = page.jobs.back().job_id;
+  }
+  // A page of the largest size cannot look one job ahead: what was all of a full answer may not be the end.
+  bool is_end = true;
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    is_end = is_end && !has_more(i) && (asked > limit || taken[i] < asked);
+  if (!is_end) page.next = std::move(position);
+  std::ranges::sort(page.jobs, is_newer);
+  return page;
 }
 
-void list_all(ApiContext& context, const CallPtr& call, JobFilter filter) {
+void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const Position& position) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   filter.limit = std::min(filter.limit + 1, kMaxPage);
   filter.is_local_only = !filter.biz_id && context.backend.places().size() > 1;
   const auto places = filter.biz_id ? std::vector{context.place_of(*filter.biz_id)} : context.backend.places();
-  scatter<Page>(
+  scatter<Found>(
       context, call, places,
-      [&context, filter](Place, Stores& stores) {
-        auto page = stores.reports.list(filter);
-        if (page) static_cast<void>(context.catalog_for(stores, *page));  // reads the registry again if need be
-        return page;
+      [filter, position](Place place, Stores& stores) {
+        JobFilter here = filter;
+        if (const auto below = position.find(place); below != position.end()) here.below = below->second;
+        return stores.reports.list(here);
       },
-      [&context, call, limit, filter](std::vector<DatabaseAnswer<Page>> answers) {
+      [&context, call, limit, filter, position](const std::vector<DatabaseAnswer<Found>>& answers) {
         if (refused_by_all(context, call, answers)) return;
         std::string missing;
         JsonWriter names(missing);
         write_missing(names, context.backend, answers);
-        const Page page = merged(std::move(answers), static_cast<std::size_t>(filter.limit));
-        call->reply(200, page_text(page, limit, *context.backend.types(), missing));
+        const auto page =
+            std::make_shared<const Page>(page_of(answers, position, limit, static_cast<std::size_t>(filter.limit)));
+        context.with_catalog(call, page->jobs, [call, page, missing](const TypeCatalog& catalog) {
+          call->reply(200, page_text(*page, catalog, missing));
+        });
       },
       0, Pool::reads);
-}
-
-// The types of `jobs` are in the catalog that `use` gets: read again first, if it lacks one.
-void with_catalog(ApiContext& context, const CallPtr& call, Place place, std::vector<Job> jobs,
-                  std::function<void(const std::vector<Job>&, const TypeCatalog&)> use) {
-  const auto catalog = context.backend.types();
-  if (std::ranges::all_of(jobs, [&](const Job& job) { return catalog->find(job.type_id) != nullptr; }))
-    return use(jobs, *catalog);
-  context.read_database(call, place, [&context, jobs = std::move(jobs), use = std::move(use)](Stores& stores) {
-    use(jobs, *context.catalog_for(stores, jobs));
-  });
 }
 
 // The jobs of a key share an index and statements with those of other keys.
 bool is_of_key_alone(const JobFilter& filter) { return filter.biz_id && !filter.status && !filter.from && !filter.to; }
 
-void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter) {
+void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   const Place place = context.place_of(*filter.biz_id);
-  const auto answer = [&context, call, limit, place](Result<std::vector<Job>> jobs) {
+  const int asked = std::min(filter.limit + 1, kMaxPage);
+  const auto answer = [&context, call, limit, place, position, asked](Result<std::vector<Job>> jobs) {
     guarded(call, [&] {
       if (!jobs) return call->refuse(context.problem_of(jobs.error(), place));
-      with_catalog(context, call, place, std::move(*jobs),
-                   [call, limit](const std::vector<Job>& page, const TypeCatalog& catalog) {
-                     call->reply(200, page_text(page, limit, catalog, ""));
-                   });
+      std::vector<DatabaseAnswer<Found>> one(1);
+      one.front() = {place, std::move(jobs)};
+      const auto page = std::make_shared<const Page>(page_of(one, position, limit, static_cast<std::size_t>(asked)));
+      context.with_catalog(call, page->jobs, [call, page](const TypeCatalog& catalog) {
+        call->reply(200, page_text(*page, catalog, ""));
+      });
     });
   };
-  const KeyQuery query{*filter.biz_id, filter.type_id, filter.below, std::min(filter.limit + 1, kMaxPage)};
+  const auto below = position.find(place);
+  const KeyQuery query{*filter.biz_id, filter.type_id,
+                       below == position.end() ? std::nullopt : std::optional(below->second), asked};
   if (!context.backend.list_key(query, answer)) ApiContext::too_busy(call);
 }
 
-void list(ApiContext& context, const CallPtr& call, const JobFilter& filter) {
-  is_of_key_alone(filter) ? list_key(context, call, filter) : list_all(context, call, filter);
+void list(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position) {
+  is_of_key_alone(filter) ? list_key(context, call, filter, position) : list_all(context, call, filter, position);
 }
 
 void list(ApiContext& context, const CallPtr& call) {
   JobFilter filter;
-  if (const auto problem = read_filter(*call, filter)) return call->refuse(*problem);
+  Position position;
+  if (const auto problem = read_filter(*call, filter, position)) return call->refuse(*problem);
   const auto name = call->parameter("biz_type");
-  if (!name) return list(context, call, filter);
-  context.with_type(call, *name, "biz_type", [&context, call, filter](const BizType& type) mutable {
+  if (!name) return list(context, call, filter, position);
+  context.with_any_type(call, *name, "biz_type", [&context, call, filter, position](const BizType& type) mutable {
     filter.type_id = type.type_id;
-    list(context, call, filter);
+    list(context, call, filter, position);
   });
 }
 
@@ -153,14 +201,13 @@ void get(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
   const Place place = context.place_of(id);
-  const bool is_taken = context.backend.get(id, [&context, call, place](Result<std::optional<Job>> job) {
+  const bool is_taken = context.backend.get(id, [&context, call, place](Result<std::optional<Job>> found) {
     guarded(call, [&] {
-      if (!job) return call->refuse(context.problem_of(job.error(), place));
-      if (!*job) return call->refuse(ApiContext::no_such_job());
-      with_catalog(context, call, place, {std::move(**job)},
-                   [call](const std::vector<Job>& jobs, const TypeCatalog& catalog) {
-                     call->reply(200, job_text(jobs.front(), catalog));
-                   });
+      if (!found) return call->refuse(context.problem_of(found.error(), place));
+      if (!*found) return call->refuse(ApiContext::no_such_job());
+      const auto job = std::make_shared<const Job>(std::move(**found));
+      context.with_catalog(call, {job.get(), 1},
+                           [call, job](const TypeCatalog& catalog) { call->reply(200, job_text(*job, catalog)); });
     });
   });
   if (!is_taken) ApiContext::too_busy(call);

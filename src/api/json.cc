@@ -91,11 +91,11 @@ std::optional<bool> JsonObject::boolean(std::string_view name) {
   return {};
 }
 
-std::optional<WallTime> JsonObject::time(std::string_view name) {
+std::optional<WallTime> JsonObject::time(std::string_view name, bool* is_rounded) {
   const json* value = find(name);
   if (value == nullptr) return {};
   if (value->is_string()) {
-    if (const auto time = time_from_text(value->get_ref<const std::string&>())) return time;
+    if (const auto time = time_from_text(value->get_ref<const std::string&>(), is_rounded)) return time;
   }
   fail(name, "Must be an RFC 3339 time with an offset, like \"2026-03-01T12:00:00.250Z\".");
   return {};
@@ -117,18 +117,20 @@ const json* JsonObject::array(std::string_view name, std::size_t max_items) {
   return nullptr;
 }
 
-std::optional<std::vector<JsonObject>> JsonObject::objects(std::string_view name, std::size_t max_items) {
+std::optional<std::vector<JsonObject>> JsonObject::objects(std::string_view name, std::size_t max_items,
+                                                           bool may_differ) {
   const json* list = array(name, max_items);
   if (list == nullptr) return {};
   std::vector<JsonObject> items;
   items.reserve(list->size());
   for (std::size_t i = 0; i < list->size(); ++i) {
     std::string item = std::string(name) + '[' + std::to_string(i) + ']';
-    if (!(*list)[i].is_object()) {
+    const bool is_one = (*list)[i].is_object();
+    if (!is_one && !may_differ) {
       fail(item, "Must be an object.");
       return {};
     }
-    items.emplace_back(&(*list)[i], path_of(item) + ".", problem_);
+    items.emplace_back(is_one ? &(*list)[i] : nullptr, path_of(item) + ".", problem_);
   }
   return items;
 }
@@ -200,6 +202,18 @@ void JsonObject::refuse(Problem problem) {
 
 JsonDocument::JsonDocument(std::string_view text, std::string_view verbatim) : value_(std::make_unique<json>()) {
   problem_ = build_json(text, verbatim, *value_);
+}
+
+JsonDocument::JsonDocument(std::string_view text, std::string_view verbatim, std::string_view list)
+    : value_(std::make_unique<json>()) {
+  JsonItems items{list, {}};
+  problem_ = build_json(text, verbatim, *value_, &items);
+  item_problems_ = std::move(items.problems);
+}
+
+const Problem* JsonDocument::item_problem(std::size_t item) const {
+  const auto found = item_problems_.find(item);
+  return found == item_problems_.end() ? nullptr : &found->second;
 }
 
 JsonDocument::~JsonDocument() = default;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -36,9 +37,11 @@ class JsonObject {
   std::optional<std::int64_t> integer(std::string_view name, JsonRange range);
   std::optional<double> number(std::string_view name, double min, double max);
   std::optional<bool> boolean(std::string_view name);
-  std::optional<WallTime> time(std::string_view name);
+  std::optional<WallTime> time(std::string_view name, bool* is_rounded = nullptr);
   std::optional<JsonObject> object(std::string_view name);
-  std::optional<std::vector<JsonObject>> objects(std::string_view name, std::size_t max_items);
+  // `may_differ`: an item that is no object is an absent one, whose is_object() is false.
+  std::optional<std::vector<JsonObject>> objects(std::string_view name, std::size_t max_items, bool may_differ = false);
+  bool is_object() const { return object_ != nullptr; }
   std::optional<std::vector<std::string>> strings(std::string_view name, std::size_t max_items);
   std::optional<std::vector<std::int64_t>> integers(std::string_view name, std::size_t max_items, JsonRange range);
   // A string, or an unsigned integer as its digits.
@@ -79,6 +82,8 @@ class JsonDocument {
   // The value of a field named `verbatim` is kept as its text, with each number as it was written; read it with
   // verbatim_text.
   explicit JsonDocument(std::string_view text, std::string_view verbatim = {});
+  // The same, but mistakes inside the items of `list` are theirs: see item_problem().
+  JsonDocument(std::string_view text, std::string_view verbatim, std::string_view list);
   ~JsonDocument();
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
@@ -86,9 +91,12 @@ class JsonDocument {
   // The whole document, which must be an object.
   JsonObject root();
   const std::optional<Problem>& problem() const { return problem_; }
+  // Null: the item was built.
+  const Problem* item_problem(std::size_t item) const;
 
  private:
   std::unique_ptr<nlohmann::json> value_;
+  std::map<std::size_t, Problem> item_problems_;
   std::optional<Problem> problem_;
 };
 

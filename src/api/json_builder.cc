@@ -24,6 +24,8 @@ constexpr std::size_t kLongestNumber = 400;
 // them back: 1e308 has 309 digits.
 constexpr std::size_t kMostExpansion = 64 << 10;
 
+constexpr std::size_t kMostSkippedDepth = 1000;  // the parser keeps a byte or so per level, and no stack
+
 std::size_t expansion_of(std::string_view number) {
   const std::size_t e = number.find_first_of("eE");
   if (e == number.npos) return 0;
@@ -41,26 +43,44 @@ class JsonBuilder {
   static constexpr std::size_t max_array_size = SIZE_MAX, max_object_size = SIZE_MAX, max_string_size = SIZE_MAX,
                                max_key_size = SIZE_MAX;
 
-  JsonBuilder(json& root, std::string_view verbatim) : root_(root), verbatim_name_(verbatim) {}
+  JsonBuilder(json& root, std::string_view verbatim, JsonItems* items)
+      : root_(root), verbatim_name_(verbatim), items_(items) {}
 
   bool on_document_begin(Ec&) { return true; }
   bool on_document_end(Ec&) { return true; }
-  bool on_object_begin(Ec& ec) { return stop_if_failed(start(json::value_t::object), ec); }
-  bool on_array_begin(Ec& ec) { return stop_if_failed(start(json::value_t::array), ec); }
-  bool on_object_end(std::size_t, Ec& ec) { return stop_if_failed(end(true), ec); }
-  bool on_array_end(std::size_t, Ec& ec) { return stop_if_failed(end(false), ec); }
+  bool on_object_begin(Ec& ec) { return skips_begin() || stop_if_failed(start(json::value_t::object), ec); }
+  bool on_array_begin(Ec& ec) { return skips_begin() || stop_if_failed(start(json::value_t::array), ec); }
+  bool on_object_end(std::size_t, Ec& ec) { return skips_end() || stop_if_failed(end(true), ec); }
+  bool on_array_end(std::size_t, Ec& ec) { return skips_end() || stop_if_failed(end(false), ec); }
   bool on_key_part(Text part, std::size_t, Ec&) { return keep(part); }
-  bool on_key(Text rest, std::size_t, Ec& ec) { return stop_if_failed(key(whole(rest)), ec); }
-  bool on_string_part(Text part, std::size_t, Ec&) { return keep(part); }
-  bool on_string(Text rest, std::size_t, Ec& ec) { return stop_if_failed(string(whole(rest)), ec); }
-  bool on_number_part(Text part, Ec&) { return keep(part); }
-  bool on_int64(std::int64_t value, Text rest, Ec& ec) { return stop_if_failed(integer(value, whole(rest)), ec); }
-  bool on_uint64(std::uint64_t value, Text rest, Ec& ec) { return stop_if_failed(integer(value, whole(rest)), ec); }
-  bool on_double(double, Text rest, Ec& ec) { return stop_if_failed(real(whole(rest)), ec); }
-  bool on_bool(bool value, Ec& ec) {
-    return stop_if_failed(is_verbatim() ? wrote(text_.value(value)) : add(value), ec);
+  bool on_key(Text rest, std::size_t, Ec& ec) {
+    const std::string_view name = whole(rest);
+    return is_skipping() || stop_if_failed(key(name), ec);
   }
-  bool on_null(Ec& ec) { return stop_if_failed(is_verbatim() ? wrote(text_.null()) : add(nullptr), ec); }
+  bool on_string_part(Text part, std::size_t, Ec&) { return keep(part); }
+  bool on_string(Text rest, std::size_t, Ec& ec) {
+    const std::string_view value = whole(rest);
+    return is_skipping() || stop_if_failed(string(value), ec);
+  }
+  bool on_number_part(Text part, Ec&) { return keep(part); }
+  bool on_int64(std::int64_t value, Text rest, Ec& ec) {
+    const std::string_view written = whole(rest);
+    return is_skipping() || stop_if_failed(integer(value, written), ec);
+  }
+  bool on_uint64(std::uint64_t value, Text rest, Ec& ec) {
+    const std::string_view written = whole(rest);
+    return is_skipping() || stop_if_failed(integer(value, written), ec);
+  }
+  bool on_double(double, Text rest, Ec& ec) {
+    const std::string_view written = whole(rest);
+    return is_skipping() || stop_if_failed(real(written), ec);
+  }
+  bool on_bool(bool value, Ec& ec) {
+    return is_skipping() || stop_if_failed(is_verbatim() ? wrote(text_.value(value)) : add(value), ec);
+  }
+  bool on_null(Ec& ec) {
+    return is_skipping() || stop_if_failed(is_verbatim() ? wrote(text_.null()) : add(nullptr), ec);
+  }
   bool on_comment_part(Text, Ec&) { return true; }
   bool on_comment(Text, Ec&) { return true; }
 
@@ -109,7 +129,14 @@ class JsonBuilder {
   bool add(json value);
   bool wrote(JsonWriter&);
   bool fail(std::string detail);
+  bool fail_whole(std::string detail);
   std::string path() const;
+
+  // What follows a mistake inside an item is passed over until the item ends.
+  bool is_skipping() const { return skipped_depth_ > 0; }
+  bool skips_begin();
+  bool skips_end();
+  bool is_in_item() const;
 
   json& root_;
   std::optional<Problem> problem_;
@@ -117,6 +144,8 @@ class JsonBuilder {
   std::string parts_;
   bool is_whole_ = true;  // nothing is in parts_ that something follows
   const std::string_view verbatim_name_;
+  JsonItems* const items_;         // or null
+  std::size_t skipped_depth_ = 0;  // containers that are open since the item at fault began, itself included
   std::string verbatim_;
   JsonWriter text_{verbatim_};
   std::size_t verbatim_depth_ = 0;
@@ -160,7 +189,7 @@ bool JsonBuilder::is_verbatim() const {
 }
 
 bool JsonBuilder::add(json value) {
-  if (++values_ > kMaxJsonValues) return fail("There are too many values.");
+  if (++values_ > kMaxJsonValues) return fail_whole("There are too many values.");
   if (levels_.empty()) {
     root_ = std::move(value);
   } else if (Level& level = levels_.back(); level.container->is_array()) {
@@ -182,15 +211,17 @@ bool JsonBuilder::wrote(JsonWriter&) {
 }
 
 bool JsonBuilder::start(json::value_t kind) {
-  if (levels_.size() >= kMaxJsonDepth)
-    return fail("Nesting is deeper than " + std::to_string(kMaxJsonDepth) + " levels.");
+  if (levels_.size() >= kMaxJsonDepth) {
+    if (!fail("Nesting is deeper than " + std::to_string(kMaxJsonDepth) + " levels.")) return false;
+    return skips_begin();
+  }
   if (is_verbatim()) {
     kind == json::value_t::object ? text_.begin_object() : text_.begin_array();
     ++verbatim_depth_;
     levels_.emplace_back();
     return true;
   }
-  if (++values_ > kMaxJsonValues) return fail("There are too many values.");
+  if (++values_ > kMaxJsonValues) return fail_whole("There are too many values.");
   json* place = &root_;
   if (levels_.empty()) {
     root_ = json(kind);
@@ -210,6 +241,7 @@ bool JsonBuilder::end(bool is_object) {
   levels_.pop_back();
   if (level.container != nullptr) return true;
   std::sort(level.keys.begin(), level.keys.end());
+  // The container that ends here is not open any more: what is passed over is the rest of those around it.
   if (std::adjacent_find(level.keys.begin(), level.keys.end()) != level.keys.end())
     return fail("A field inside is given twice.");
   --verbatim_depth_;
@@ -217,8 +249,37 @@ bool JsonBuilder::end(bool is_object) {
 }
 
 bool JsonBuilder::fail(std::string detail) {
+  if (!is_in_item()) return fail_whole(std::move(detail));
+  items_->problems.emplace(levels_[1].container->size() - 1, Problem{400, std::move(detail), path()});
+  skipped_depth_ = levels_.size() - 2;
+  // What was written of a verbatim field goes with its item.
+  while (levels_.size() > 2) levels_.pop_back();
+  verbatim_depth_ = 0;
+  verbatim_.clear();
+  expansion_ = 0;
+  text_ = JsonWriter(verbatim_);
+  return true;
+}
+
+bool JsonBuilder::fail_whole(std::string detail) {
   problem_ = Problem{400, std::move(detail), path()};
   return false;
+}
+
+bool JsonBuilder::is_in_item() const {
+  return items_ != nullptr && levels_.size() > 2 && levels_[0].key == items_->list && levels_[1].container->is_array();
+}
+
+bool JsonBuilder::skips_begin() {
+  if (!is_skipping()) return false;
+  ++skipped_depth_;
+  return true;
+}
+
+bool JsonBuilder::skips_end() {
+  if (!is_skipping()) return false;
+  --skipped_depth_;
+  return true;
 }
 
 std::string JsonBuilder::path() const {
@@ -238,10 +299,11 @@ std::string JsonBuilder::path() const {
 
 }  // namespace
 
-std::optional<Problem> build_json(std::string_view text, std::string_view verbatim, json& root) {
+std::optional<Problem> build_json(std::string_view text, std::string_view verbatim, json& root, JsonItems* items) {
   boost::json::parse_options options;
-  options.max_depth = kMaxJsonDepth + 1;  // the builder refuses what is too deep before
-  boost::json::basic_parser<JsonBuilder> parser(options, root, verbatim);
+  // The builder refuses what is too deep before; an item that is too deep is passed over, and bounded by the body.
+  options.max_depth = items == nullptr ? kMaxJsonDepth + 1 : kMostSkippedDepth;
+  boost::json::basic_parser<JsonBuilder> parser(options, root, verbatim, items);
   boost::system::error_code ec;
   const std::size_t read = parser.write_some(/*more=*/false, text.data(), text.size(), ec);
   if (ec == boost::json::error::exponent_overflow) parser.handler().out_of_range();

@@ -71,12 +71,11 @@ void lease(ApiContext& context, const CallPtr& call) {
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
   const std::string& name = call->arguments[0];
-  if (const auto catalog = context.backend.types(); const BizType* type = catalog->find(name))
-    return lease(context, call, *type, request);
-  context.on_home(call, [&context, call, name, request](Stores& stores) {
-    const auto type = context.find_type(stores, name);
-    type ? lease(context, call, *type, request) : call->refuse({404, "There is no type \"" + name + "\".", "name"});
-  });
+  const auto unknown = [](const std::string& type) {
+    return Problem{404, "There is no type \"" + type + "\".", "name"};
+  };
+  context.with_type(call, name, unknown,
+                    [&context, call, request](const BizType& type) { lease(context, call, type, request); });
 }
 
 // ---- ack, nack, extend

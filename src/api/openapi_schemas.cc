@@ -31,7 +31,7 @@ std::string_view openapi_schemas() {
   "idempotency_key":{"type":["string","null"]},"shard":{"type":"integer"},"node":{"type":["string","null"]},
   "gmt_create":{"$ref":"#/components/schemas/Time"},"gmt_modified":{"$ref":"#/components/schemas/Time"},
   "started_at":{"$ref":"#/components/schemas/MaybeTime"},"finished_at":{"$ref":"#/components/schemas/MaybeTime"},
-  "lateness_ms":{"type":["number","null"],"description":"First start after action_time"},
+  "lateness_ms":{"type":["number","null"],"description":"First start after the later of action_time and the moment it was set; never negative"},
   "errors":{"type":"array","items":{"$ref":"#/components/schemas/JobError"}}}},
 "NewJob":{"type":"object","additionalProperties":false,"required":["biz_type","biz_id"],"oneOf":[{"required":["action_time"]},{"required":["delay_ms"]}],"properties":{
   "biz_type":{"type":"string"},"biz_id":{"$ref":"#/components/schemas/NewBizId"},
@@ -156,7 +156,7 @@ std::string_view openapi_schemas() {
   "missing":{"$ref":"#/components/schemas/Missing"},
   "next_cursor":{"type":["string","null"]}}},
 "Health":{"type":"object","required":["status"],"properties":{"status":{"const":"ok"}}},
-"Readiness":{"type":"object","required":["status","checks","warnings"],"properties":{
+"Readiness":{"type":"object","required":["status"],"description":"checks and warnings: for holders of a token, or on this machine where none is needed","properties":{
   "status":{"enum":["ready","degraded","not ready"],"description":"degraded: one of several databases cannot be used; answered with 200"},
   "checks":{"type":"object","additionalProperties":{"type":"string"}},
   "warnings":{"type":"array","items":{"type":"string"},"description":"What an operator should mend, though all of it works"}}},

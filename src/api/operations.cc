@@ -16,21 +16,23 @@ using Counts = std::array<std::int64_t, kStatuses.size()>;
 
 void health(const CallPtr& call) { call->reply(200, R"({"status":"ok"})"); }
 
+// A balancer needs no more than the status; names, identities and addresses of databases are for readers.
 void ready(const ApiContext& context, const CallPtr& call) {
   const Readiness readiness = context.backend.readiness();
+  const int status = readiness.is_ready ? 200 : 503;
   std::string text;
   JsonWriter out(text);
-  out.begin_object()
-      .field("status", !readiness.is_ready     ? "not ready"
-                       : readiness.is_degraded ? "degraded"
-                                               : "ready")
-      .key("checks")
-      .begin_object();
+  out.begin_object().field("status", !readiness.is_ready ? "not ready" : readiness.is_degraded ? "degraded" : "ready");
+  if (!call->may_read) {
+    out.end_object();
+    return call->reply(status, std::move(text));
+  }
+  out.key("checks").begin_object();
   for (const auto& [name, state] : readiness.checks) out.field(name, state);
   out.end_object().key("warnings").begin_array();
   for (const std::string& warning : readiness.warnings) out.value(warning);
   out.end_array().end_object();
-  call->reply(readiness.is_ready ? 200 : 503, std::move(text));
+  call->reply(status, std::move(text));
 }
 
 void metrics(const ApiContext& context, const CallPtr& call) {

@@ -45,15 +45,15 @@ std::optional<Problem> check_body(const Route& route, const HttpRequest& request
 }
 
 Admission admitted(const Route& route, const HttpRequest& head, std::vector<std::string> arguments,
-                   std::map<std::string, std::string> query, bool may_manage) {
+                   std::map<std::string, std::string> query, bool may_manage, bool may_read) {
   Admission admission;
   const bool may_have_body = head.method != "GET" && head.method != "HEAD";
   admission.body_limit = !may_have_body ? 0 : route.request.empty() ? kNoBody : route.body_limit;
   admission.reply_timeout = route.reply_timeout;
-  admission.run = [&route, arguments = std::move(arguments), query = std::move(query), may_manage](HttpRequest request,
-                                                                                                   Responder respond) {
+  admission.run = [&route, arguments = std::move(arguments), query = std::move(query), may_manage, may_read](
+                      HttpRequest request, Responder respond) {
     const auto call =
-        std::make_shared<Call>(Call{std::move(request), arguments, query, std::move(respond), may_manage});
+        std::make_shared<Call>(Call{std::move(request), arguments, query, std::move(respond), may_manage, may_read});
     guarded(call, [&] {
       if (const auto problem = check_body(route, call->request)) return call->refuse(*problem);
       route.handler(call);
@@ -114,7 +114,8 @@ Admission Router::admit(const HttpRequest& head) {
         return refused({400, "The query parameter is given twice.", name});
     }
     const bool may_manage = route.access == Access::read && !gate_.check(head, Access::manage);
-    return admitted(route, head, std::move(*arguments), std::move(query), may_manage);
+    const bool may_read = route.access != Access::open || !gate_.check(head, Access::read);
+    return admitted(route, head, std::move(*arguments), std::move(query), may_manage, may_read);
   }
   return other_methods.empty() ? refused({404, "There is nothing at this path."})
                                : not_allowed(std::move(other_methods));

@@ -22,6 +22,7 @@ struct Call {
   std::map<std::string, std::string> query;  // only parameters that the route knows
   Responder respond;
   bool may_manage = false;  // read calls: the caller might also do what admins may
+  bool may_read = true;     // open calls: false without a token where tokens are needed
 
   void reply(int status, std::string json) const;
   void refuse(const Problem& problem) const;

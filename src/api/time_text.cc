@@ -40,12 +40,13 @@ class Cursor {
   }
 
   // 1..9 digits after the point, in microseconds, rounded up.
-  Duration fraction() {
+  Duration fraction(bool* is_rounded) {
     std::size_t n = 0;
     while (n < rest_.size() && rest_[n] >= '0' && rest_[n] <= '9') ++n;
     if (n < 1 || n > 9) return Duration(miss());
     std::int64_t nanos = digits(n);
     for (std::size_t i = n; i < 9; ++i) nanos *= 10;
+    if (is_rounded != nullptr) *is_rounded = nanos % 1000 != 0;
     return Duration((nanos + 999) / 1000);
   }
 
@@ -70,7 +71,7 @@ std::string_view unit_text(std::array<char, 48>& buffer, const char* format, lon
 
 }  // namespace
 
-std::optional<WallTime> time_from_text(std::string_view text) {
+std::optional<WallTime> time_from_text(std::string_view text, bool* is_rounded) {
   Cursor in(text);
   const int year = in.digits(4);
   in.one_of("-");
@@ -86,7 +87,7 @@ std::optional<WallTime> time_from_text(std::string_view text) {
   Duration fraction{0};
   if (in.next_is('.')) {
     in.one_of(".");
-    fraction = in.fraction();
+    fraction = in.fraction(is_rounded);
   }
   minutes offset{0};
   if (const char sign = in.one_of("Zz+-"); sign == '+' || sign == '-') {

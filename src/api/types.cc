@@ -1,6 +1,10 @@
 // /v1/types: the registry of kinds of timeout.
+#include <algorithm>
+#include <iterator>
+
 #include "api/handler_password.h"
 #include "api/job_json.h"
+#include "api/page.h"
 #include "api/resources.h"
 #include "api/scatter.h"
 #include "api/time_text.h"
@@ -81,15 +85,21 @@ void get(ApiContext& context, const CallPtr& call) {
   });
 }
 
+// By name, byte by byte: the cursor is the last name.
 void list(ApiContext& context, const CallPtr& call) {
-  context.on_home(call, [&context, call](Stores& stores) {
-    const auto types = stores.types.list();
+  PageRequest page;
+  if (const auto problem = read_page_request(*call, "type", page)) return call->refuse(*problem);
+  context.on_home(call, [&context, call, page](Stores& stores) {
+    auto types = stores.types.list();
     if (!types) return call->refuse(context.problem_of(types.error(), 0));
+    std::ranges::sort(*types, {}, &BizType::name);
     std::string text;
     JsonWriter out(text);
     out.begin_object().key("items").begin_array();
-    for (const BizType& type : *types) write_type(out, type, context.backend.now(), reader_of(call));
-    out.end_array().key("next_cursor").null().end_object();  // always whole: a registry is small
+    auto type = std::ranges::upper_bound(*types, page.after, {}, &BizType::name);
+    for (int n = 0; n < page.limit && type != types->end(); ++n, ++type)
+      write_type(out, *type, context.backend.now(), reader_of(call));
+    end_page(out, "type", type == types->end() ? std::nullopt : std::optional(std::prev(type)->name));
     call->reply(200, std::move(text));
   });
 }
@@ -182,9 +192,11 @@ std::vector<Route> type_routes(ApiContext& context) {
                                  "Type", [&context](const CallPtr& call) { pause(context, call); });
   pause_route.request = "Pause";
   pause_route.is_body_optional = true;
+  Route list_route = type_route("GET", "", Access::read, "listTypes", "The types, by name", "TypePage",
+                                [&context](const CallPtr& call) { list(context, call); });
+  list_route.query = page_parameters("Types");
   return {
-      type_route("GET", "", Access::read, "listTypes", "All types", "TypePage",
-                 [&context](const CallPtr& call) { list(context, call); }),
+      std::move(list_route),
       type_route("GET", "/{name}", Access::read, "getType", "One type", "Type",
                  [&context](const CallPtr& call) { get(context, call); }),
       std::move(put_route),

@@ -16,9 +16,9 @@ struct ReadOptions : ClientOptions {
 
 // Prints the server's answer as JSON, or as `print` shows it to people.
 int show(const ReadOptions& options, const std::string& path, void (*print)(const Json&)) {
-  const Json reply = RestClient(options.connection).get(path);
-  note_missing(std::cerr, reply);
-  options.json ? print_json(std::cout, reply) : print(reply);
+  const RestReply reply = RestClient(options.connection).get_reply(path);
+  note_missing(std::cerr, reply.body);
+  options.json ? print_json(std::cout, reply) : print(reply.body);
   return 0;
 }
 

@@ -42,6 +42,14 @@ std::string job_path(const std::string& job_id, const std::string& verb = "") {
 
 void print_job(const Json& job) { print_record(std::cout, job, screen_width()); }
 
+std::string due(const Json& job);
+
+// "due ...", or what became of it.
+std::string state(const Json& job) {
+  const std::string status = cell(job, "status");
+  return status == "pending" ? "due " + due(job) : "is " + status;
+}
+
 std::string due(const Json& job) {
   const auto at = job.find("action_time");
   return at != job.end() && at->is_string() ? readable_time(at->get<std::string>(), true) : "-";
@@ -73,10 +81,10 @@ int create(CreateOptions& options) {
       RestClient(options.connection).call_text("POST", "/v1/jobs", with_attribute(body, options.attribute));
   if (!reply.ok()) throw Failure(problem_text(reply));
   if (options.json)
-    print_json(std::cout, reply.body);
+    print_json(std::cout, reply);
   else
-    std::cout << (reply.status == 201 ? "created " : "exists already: ") << cell(reply.body, "job_id") << ", due "
-              << due(reply.body) << '\n';
+    std::cout << (reply.status == 201 ? "created " : "exists already: ") << cell(reply.body, "job_id") << ", "
+              << state(reply.body) << '\n';
   return 0;
 }
 
@@ -98,8 +106,8 @@ void add_create(CLI::App& jobs, Chosen& chosen) {
   command->add_option("--on-conflict", options->on_conflict, "keep, replace, earliest, latest or reject")
       ->check(CLI::IsMember({"keep", "replace", "earliest", "latest", "reject"}))
       ->option_text("RULE");
-  command->add_option("--max-attempts", options->max_attempts, "Instead of the type's limit")
-      ->check(CLI::Range(1, 1'000'000))
+  command->add_option("--max-attempts", options->max_attempts, "Instead of the type's limit, 1 to 1000")
+      ->check(CLI::Range(1, 1000))
       ->option_text("N");
   add_client_options(*command, *options);
   on_run(command, chosen, options, create);
@@ -108,8 +116,8 @@ void add_create(CLI::App& jobs, Chosen& chosen) {
 // ---- get, reschedule, run
 
 int get(JobOptions& options) {
-  const Json job = RestClient(options.connection).get(job_path(options.job_id));
-  options.json ? print_json(std::cout, job) : print_job(job);
+  const RestReply job = RestClient(options.connection).get_reply(job_path(options.job_id));
+  options.json ? print_json(std::cout, job) : print_job(job.body);
   return 0;
 }
 
@@ -120,12 +128,14 @@ int change(const JobOptions& options, const std::string& verb, const Json& body,
   const bool is_refused = reply.status == 409 && reply.body.is_object() && reply.body.contains("result");
   if (!reply.ok() && !is_refused) throw Failure(problem_text(reply));
   if (options.json) {
-    print_json(std::cout, reply.body);
+    print_json(std::cout, reply);
     return is_refused ? 1 : 0;
   }
   const auto job = reply.body.find("job");
   const Json& now = job != reply.body.end() && job->is_object() ? *job : reply.body;
-  if (is_refused) throw Failure("cannot " + verb + " job " + options.job_id + ": it is " + cell(now, "status"));
+  if (is_refused)
+    throw Failure("cannot " + verb + " job " + options.job_id + ": it is " + cell(now, "status") + ". " +
+                  problem_text(reply));
   std::cout << "job " << options.job_id << " is " << done << (verb == "reschedule" ? " to " + due(now) : "") << '\n';
   return 0;
 }
@@ -175,36 +185,29 @@ void print_jobs(const Json& jobs) {
 }
 
 int list(ListOptions& options) {
-  RestClient client(options.connection);
-  Json all = {{"items", Json::array()}, {"next_cursor", nullptr}};
-  std::string cursor = options.cursor;
-  do {
-    Json page = client.get(with_query("/v1/jobs", {{"biz_type", options.type},
-                                                   {"biz_id", options.biz_id},
-                                                   {"status", options.status},
-                                                   {"from", options.from},
-                                                   {"to", options.to},
-                                                   {"limit", std::to_string(options.limit)},
-                                                   {"cursor", cursor}}));
-    for (Json& job : page["items"]) all["items"].push_back(std::move(job));
-    all["next_cursor"] = page["next_cursor"];
-    if (page.contains("missing")) all["missing"] = page["missing"];
-    cursor = page["next_cursor"].is_string() ? page["next_cursor"].get<std::string>() : "";
-  } while (options.all && !cursor.empty());
-
-  note_missing(std::cerr, all);
+  const Pages all = read_pages(options.connection, "/v1/jobs",
+                               {{"biz_type", options.type},
+                                {"biz_id", options.biz_id},
+                                {"status", options.status},
+                                {"from", options.from},
+                                {"to", options.to},
+                                {"limit", std::to_string(options.limit)},
+                                {"cursor", options.cursor}},
+                               options.all);
+  note_missing(std::cerr, {{"missing", all.missing}});
   if (options.json) {
-    print_json(std::cout, all);
+    std::cout << all.text << '\n';
     return 0;
   }
-  print_jobs(all["items"]);
-  if (!cursor.empty()) std::cout << "There are more: --all, or --cursor " << cell(all["next_cursor"]) << '\n';
+  print_jobs(all.items);
+  if (!all.next_cursor.empty())
+    std::cout << "There are more: --all, or --cursor " << cell(Json(all.next_cursor)) << '\n';
   return 0;
 }
 
 void add_list(CLI::App& jobs, Chosen& chosen) {
   auto options = std::make_shared<ListOptions>();
-  CLI::App* command = add_command(jobs, "list", "List jobs, by descending id",
+  CLI::App* command = add_command(jobs, "list", "List jobs, newest first",
                                   "Examples:\n"
                                   "  tocsin job list --status dead --type order.unpaid\n"
                                   "  tocsin job list --id 1234 --json");
@@ -240,10 +243,10 @@ int cancel_many(const CancelOptions& options) {
     body["biz_id"] = options.biz_id;
     if (!options.type.empty()) body["biz_type"] = options.type;
   }
-  const Json reply = RestClient(options.connection).send("POST", "/v1/jobs/cancel", body);
+  const RestReply reply = RestClient(options.connection).send_reply("POST", "/v1/jobs/cancel", body);
   std::size_t cancelled = 0, running = 0, others = 0;
   Table table({{"JOB", Column::Align::right}, {"RESULT"}});
-  for (const auto& [result, ids] : reply.items()) {
+  for (const auto& [result, ids] : reply.body.items()) {
     if (!ids.is_array()) continue;
     (result == "cancelled" ? cancelled : result == "running" ? running : others) += ids.size();
     for (const Json& id : ids) table.add({cell(id), result == "not_found" ? "not found" : result});
@@ -298,9 +301,9 @@ int retry(RetryOptions& options) {
   if (!options.to.empty()) body["to"] = options.to;
   if (options.limit > 0) body["limit"] = options.limit;
   if (options.rate_per_s > 0) body["rate_per_s"] = options.rate_per_s;
-  const Json reply = RestClient(options.connection).send("POST", "/v1/jobs/retry", body);
-  note_missing(std::cerr, reply);
-  options.json ? print_json(std::cout, reply) : print_record(std::cout, reply, screen_width());
+  const RestReply reply = RestClient(options.connection).send_reply("POST", "/v1/jobs/retry", body);
+  note_missing(std::cerr, reply.body);
+  options.json ? print_json(std::cout, reply) : print_record(std::cout, reply.body, screen_width());
   return 0;
 }
 
@@ -314,7 +317,9 @@ void add_retry(CLI::App& jobs, Chosen& chosen) {
   command->add_option("--type", options->type, "Dead jobs of this type, oldest first")->option_text("NAME");
   command->add_option("--from", options->from, "Died not before (RFC 3339)")->option_text("TIME");
   command->add_option("--to", options->to, "Died before (RFC 3339)")->option_text("TIME");
-  command->add_option("--limit", options->limit, "At most so many")->check(CLI::Range(1, 10'000))->option_text("N");
+  command->add_option("--limit", options->limit, "At most so many, 1 to 10000 (1000)")
+      ->check(CLI::Range(1, 10'000))
+      ->option_text("N");
   command->add_option("--rate", options->rate_per_s, "Due so many per second")
       ->check(CLI::Range(0.001, 1e6))
       ->option_text("N");

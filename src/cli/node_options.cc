@@ -92,6 +92,8 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
       ->delimiter(',')
       ->option_text("CIDR");
   command.add_option("--webhook-ca", config.webhook_ca_file, "Certificates that webhooks trust")->option_text("FILE");
+  command.add_flag("--allow-superuser-handlers", config.allow_superuser_handlers,
+                   "sql handlers though the role is a superuser");
   command.add_option("--entry", config.entries, "Topic whose messages become jobs; repeatable")
       ->allow_extra_args(false)
       ->option_text("JSON");

@@ -126,6 +126,8 @@ void print_json(std::ostream& out, const Json& value) {
   out << value.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
+void print_json(std::ostream& out, const RestReply& reply) { out << reply.text << '\n'; }
+
 std::string cell(const Json& value) {
   if (value.is_null()) return "-";
   if (value.is_string()) return printable(readable_time(value.get<std::string>(), false));

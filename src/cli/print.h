@@ -10,6 +10,8 @@
 namespace tocsin {
 
 void print_json(std::ostream& out, const Json& value);
+// As the server wrote it.
+void print_json(std::ostream& out, const RestReply& reply);
 
 // Tells when an answer is not whole because databases are away: its members "missing" and "in_doubt".
 void note_missing(std::ostream& out, const Json& reply);

@@ -9,6 +9,7 @@
 
 #include "cli/config_file.h"
 #include "cli/pause.h"
+#include "cli/raw_json.h"
 #include "cli/text.h"
 
 namespace tocsin {
@@ -142,7 +143,7 @@ RestReply RestClient::call_text(const std::string& method, const std::string& pa
   if (!json.empty()) request.set_header("Content-Type", "application/json");
   const httplib::Result result = transport_->http.send(request);
   if (!result) throw Failure("cannot reach " + url_ + ": " + reason(result.error()) + ". Is a node running there?");
-  RestReply reply{result->status, Json(), retry_after(result.value())};
+  RestReply reply{result->status, Json(), result->body, retry_after(result.value())};
   if (result->body.empty()) return reply;
   reply.body = Json::parse(result->body, nullptr, /*allow_exceptions=*/false);
   if (reply.body.is_discarded())
@@ -151,16 +152,16 @@ RestReply RestClient::call_text(const std::string& method, const std::string& pa
   return reply;
 }
 
-Json RestClient::get(const std::string& path) {
+RestReply RestClient::get_reply(const std::string& path) {
   RestReply reply = call("GET", path);
   if (!reply.ok()) throw Failure(problem_text(reply));
-  return std::move(reply.body);
+  return reply;
 }
 
-Json RestClient::send(const std::string& method, const std::string& path, const Json& body) {
+RestReply RestClient::send_reply(const std::string& method, const std::string& path, const Json& body) {
   RestReply reply = call(method, path, body.is_null() ? nullptr : &body);
   if (!reply.ok()) throw Failure(problem_text(reply));
-  return std::move(reply.body);
+  return reply;
 }
 
 Json RestClient::post_patiently(const std::string& path, const Json& body) {
@@ -170,6 +171,31 @@ Json RestClient::post_patiently(const std::string& path, const Json& body) {
     if (reply.status != 429) throw Failure(problem_text(reply));
     pause_for(reply.retry_after.value_or(std::chrono::seconds(1)));
   }
+}
+
+Pages read_pages(const Connection& connection, const std::string& path, Query query, bool are_all) {
+  RestClient client(connection);
+  Pages all;
+  std::string items;
+  do {
+    RestReply page = client.get_reply(with_query(path, query));
+    if (!page.body.is_object() || !page.body["items"].is_array())
+      throw Failure(connection.url + " answered with something other than a list. Is it a Tocsin node?");
+    const std::string more = raw_items(page.text);
+    if (!items.empty() && !more.empty()) items += ',';
+    items += more;
+    for (Json& item : page.body["items"]) all.items.push_back(std::move(item));
+    if (page.body.contains("missing")) all.missing = page.body["missing"];
+    const Json& next = page.body["next_cursor"];
+    all.next_cursor = next.is_string() ? next.get<std::string>() : "";
+    std::erase_if(query, [](const auto& each) { return each.first == "cursor"; });
+    query.emplace_back("cursor", all.next_cursor);
+  } while (are_all && !all.next_cursor.empty());
+  all.text =
+      "{\"items\":[" + items + "],\"next_cursor\":" + (all.next_cursor.empty() ? "null" : Json(all.next_cursor).dump());
+  if (!all.missing.empty()) all.text += ",\"missing\":" + all.missing.dump();
+  all.text += '}';
+  return all;
 }
 
 }  // namespace tocsin

@@ -29,6 +29,7 @@ struct Connection {
 struct RestReply {
   int status = 0;
   Json body;
+  std::string text;  // the body as the server wrote it
   std::optional<std::chrono::seconds> retry_after;
   bool ok() const { return status >= 200 && status < 300; }
 };
@@ -46,6 +47,16 @@ std::string path_part(const std::string& text);
 // "detail (field: x)" of a problem+json body.
 std::string problem_text(const RestReply& reply);
 
+// A list, of one page or of several put together.
+struct Pages {
+  Json items = Json::array();
+  Json missing = Json::array();  // databases that did not answer
+  std::string next_cursor;       // empty at the end
+  std::string text;              // the whole as the server would write it: numbers as they were written
+};
+// `query` may begin with a cursor; `are_all`: every page from there on, else one.
+Pages read_pages(const Connection& connection, const std::string& path, Query query, bool are_all);
+
 // Keeps its connection open between calls.
 // Thread: owner only.
 class RestClient {
@@ -60,9 +71,14 @@ class RestClient {
   RestReply call_text(const std::string& method, const std::string& path,
                       const std::string& json);  // no body when empty
 
-  // The body of a 2xx answer; any other is thrown as Failure.
-  Json get(const std::string& path);
-  Json send(const std::string& method, const std::string& path, const Json& body);
+  // A 2xx answer; any other is thrown as Failure.
+  RestReply get_reply(const std::string& path);
+  RestReply send_reply(const std::string& method, const std::string& path, const Json& body);
+  // Its body.
+  Json get(const std::string& path) { return get_reply(path).body; }
+  Json send(const std::string& method, const std::string& path, const Json& body) {
+    return send_reply(method, path, body).body;
+  }
 
   // The same, but waits and asks again while the server answers 429.
   Json post_patiently(const std::string& path, const Json& body);

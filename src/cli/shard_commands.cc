@@ -53,10 +53,14 @@ std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* 
         command->add_option("--source-url", options->source_url, "The shard's database, as the other reaches it")
             ->option_text("URL");
     if (kind == ShardCommand::Kind::rebalance) source_url->group("");  // known, so that it is refused with the reason
+    command
+        ->add_option("--source-passfile", options->source_passfile, "Its password, in a file on the target's machine")
+        ->option_text("FILE");
     add_time(*command, "--longest-pause", options->longest_pause, "50ms", "30s",
              "The shard stands still no longer than this (1s)");
     add_time(*command, "--patience", options->patience, "1s", "1d", "What fails is tried again for so long (1m)");
   }
+  if (kind == ShardCommand::Kind::show) command->add_flag("--json", options->json, "Print JSON");
   add_database_options(*command, options->config);
   on_run(command, chosen, options, run);
   return options;

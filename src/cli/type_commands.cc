@@ -54,7 +54,7 @@ int put(PutOptions& options) {
   const RestReply reply = RestClient(options.connection).call("PUT", type_path(options.name), &body);
   if (!reply.ok()) throw Failure(problem_text(reply));
   if (options.json)
-    print_json(std::cout, reply.body);
+    print_json(std::cout, reply);
   else
     std::cout << (reply.status == 201 ? "created " : "stored ") << cell(Json(options.name)) << '\n';
   return 0;
@@ -79,8 +79,8 @@ void add_put(CLI::App& types, Chosen& chosen) {
   command->add_option("--ttr", options->ttr, "Time to run: length of a lease")
       ->check(not_a_duration)
       ->option_text("TIME");
-  command->add_option("--max-attempts", options->max_attempts, "Then the job is dead")
-      ->check(CLI::Range(1, 1'000'000))
+  command->add_option("--max-attempts", options->max_attempts, "Then the job is dead; 1 to 1000 (16)")
+      ->check(CLI::Range(1, 1000))
       ->option_text("N");
   command->add_option("--max-running", options->max_running, "At the same time")
       ->check(CLI::Range(1, 1'000'000))
@@ -96,21 +96,20 @@ void add_put(CLI::App& types, Chosen& chosen) {
 // ---- get, list, delete, pause, resume
 
 int get(TypeOptions& options) {
-  const Json type = RestClient(options.connection).get(type_path(options.name));
-  options.json ? print_json(std::cout, type) : print_record(std::cout, type, screen_width());
+  const RestReply type = RestClient(options.connection).get_reply(type_path(options.name));
+  options.json ? print_json(std::cout, type) : print_record(std::cout, type.body, screen_width());
   return 0;
 }
 
 int list(TypeOptions& options) {
-  RestClient client(options.connection);
-  const Json reply = client.get("/v1/types");
+  const Pages all = read_pages(options.connection, "/v1/types", {{"limit", "1000"}}, /*are_all=*/true);
   if (options.json) {
-    print_json(std::cout, reply);
+    std::cout << all.text << '\n';
     return 0;
   }
   using Align = Column::Align;
   Table table({{"TYPE", Align::left, true}, {"HANDLER"}, {"TTR", Align::right}, {"TRIES", Align::right}, {"STATE"}});
-  for (const Json& type : reply.value("items", Json::array())) {
+  for (const Json& type : all.items) {
     const double ttr = type.contains("ttr_ms") && type["ttr_ms"].is_number() ? type["ttr_ms"].get<double>() : 0;
     table.add({cell(type, "name"), cell(type.value("handler", Json::object()), "kind"), format_duration(ttr),
                cell(type, "max_attempts"), type.value("paused", false) ? "paused" : "runs"});
@@ -124,7 +123,7 @@ int list(TypeOptions& options) {
 
 int send(const TypeOptions& options, const std::string& method, const std::string& verb, const Json& body,
          const std::string& done) {
-  const Json reply = RestClient(options.connection).send(method, type_path(options.name, verb), body);
+  const RestReply reply = RestClient(options.connection).send_reply(method, type_path(options.name, verb), body);
   if (options.json)
     print_json(std::cout, reply);
   else

@@ -8,7 +8,10 @@ TypeCatalog::TypeCatalog(std::vector<BizType> all) {
   for (BizType& type : all) {
     auto shared = std::make_shared<const BizType>(std::move(type));
     by_id.emplace(shared->type_id, shared);
-    if (shared->is_removed) continue;
+    if (shared->is_removed) {
+      removed.emplace(shared->name, shared);
+      continue;
+    }
     by_name.emplace(shared->name, shared);
     types.push_back(std::move(shared));
   }
@@ -17,6 +20,12 @@ TypeCatalog::TypeCatalog(std::vector<BizType> all) {
 const BizType* TypeCatalog::find(const std::string& name) const {
   auto it = by_name.find(name);
   return it == by_name.end() ? nullptr : it->second.get();
+}
+
+const BizType* TypeCatalog::find_any(const std::string& name) const {
+  if (const BizType* type = find(name)) return type;
+  const auto it = removed.find(name);
+  return it == removed.end() ? nullptr : it->second.get();
 }
 
 const BizType* TypeCatalog::find(TypeId id) const {

@@ -96,6 +96,7 @@ class SqlKind::Calls {
 
   int databases() const { return databases_.count; }
   int database_of(Shard shard) const { return databases_.of(shard); }
+  std::string refusal() const { return databases_.refusal(); }
   std::string name_of(int database) const { return databases_.name(database); }
 
   const std::string node;
@@ -344,11 +345,12 @@ class SqlKind::TypeHandler final : public Handler {
   void start(const ClaimedJob& claimed, Finish finish) override {
     const int database = calls_->database_of(claimed.job.shard());
     // Its shard has moved on since the claim, to where this node cannot go.
-    if (database < 0) return finish(Outcome::not_started(kDatabasePause));
+    if (database < 0 || !calls_->refusal().empty()) return finish(Outcome::not_started(kDatabasePause));
     lanes_[static_cast<std::size_t>(database)]->start(claimed, finish);
   }
 
   std::size_t room() const override { return attempt_time_->fitting(kAhead, kMostAhead) * calls_->workers.threads(); }
+  std::string hold_reason() const override { return calls_->refusal(); }
 
  private:
   const std::shared_ptr<Calls> calls_;
@@ -362,6 +364,7 @@ SqlKind::SqlKind(FunctionDatabases databases, int threads, std::string node, con
 SqlKind::~SqlKind() { stop(Duration(0)); }
 
 std::optional<Error> SqlKind::check(const BizType& type) const {
+  if (const std::string why = calls_->refusal(); !why.empty()) return Error{ErrorCode::invalid, why, "handler.kind"};
   const auto function = function_of(type);
   if (!function) return function.error();
   for (int database = 0; database < calls_->databases(); ++database) {
@@ -376,6 +379,7 @@ std::optional<Error> SqlKind::check(const BizType& type) const {
 }
 
 std::shared_ptr<Handler> SqlKind::make(const BizType& type) {
+  if (!calls_->refusal().empty()) return nullptr;
   const auto function = function_of(type);
   return function ? std::make_shared<TypeHandler>(calls_, type.type_id, *function) : nullptr;
 }

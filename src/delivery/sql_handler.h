@@ -27,6 +27,9 @@ struct FunctionDatabases {
   std::function<int(Shard)> of = [](Shard) { return 0; };  // 0 .. count-1; -1: in none that this node has
   std::function<std::unique_ptr<FunctionStore>(int database)> connect{};              // connects when it is used
   std::function<std::string(int database)> name = [](int) { return std::string(); };  // for people
+  std::function<std::string()> refusal = [] {
+    return std::string();
+  };  // why no function may be called; empty: they may
 };
 
 class SqlKind final : public HandlerKind {

@@ -12,6 +12,8 @@ constexpr int kDeadLetterMs = 10'000;
 
 int ms(Duration length) { return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(length).count()); }
 
+// A message without an id of its own is known by where it lies, and by when it was written: a topic that is made anew
+// begins again at offset 0. All of it is stored with the message, so it is the same however often it is read.
 std::string id_of(const rd_kafka_message_t& message) {
   rd_kafka_headers_t* headers = nullptr;
   const void* value = nullptr;
@@ -19,8 +21,10 @@ std::string id_of(const rd_kafka_message_t& message) {
   if (rd_kafka_message_headers(&message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR &&
       rd_kafka_header_get_last(headers, "message-id", &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR && value && size > 0)
     return {static_cast<const char*>(value), size};
-  return std::string(rd_kafka_topic_name(message.rkt)) + "/" + std::to_string(message.partition) + "/" +
-         std::to_string(message.offset);
+  rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+  const std::int64_t written_at = rd_kafka_message_timestamp(&message, &kind);
+  return place_id(rd_kafka_topic_name(message.rkt), message.partition, message.offset,
+                  kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? 0 : written_at);
 }
 
 EntryMessage entry_of(const rd_kafka_message_t& message) {
@@ -36,6 +40,12 @@ EntryMessage entry_of(const rd_kafka_message_t& message) {
 }
 
 }  // namespace
+
+std::string place_id(const std::string& topic, std::int32_t partition, std::int64_t offset,
+                     std::int64_t written_at_ms) {
+  std::string id = topic + "/" + std::to_string(partition) + "/" + std::to_string(offset);
+  return written_at_ms > 0 ? id + "@" + std::to_string(written_at_ms) : id;
+}
 
 KafkaSource::~KafkaSource() {
   messages_.clear();

@@ -14,7 +14,10 @@ struct KafkaSubscription {
   std::string dead_letter_topic;  // or empty
 };
 
-// The id of a message is its header message-id, or else topic/partition/offset. Offsets are committed by settle() only,
+// Where a message without an id of its own lies, and when it was written (0: not known).
+std::string place_id(const std::string& topic, std::int32_t partition, std::int64_t offset, std::int64_t written_at_ms);
+
+// The id of a message is its header message-id, or else its place_id(). Offsets are committed by settle() only,
 // and a new group begins with the oldest message.
 // Thread: as EntrySource.
 class KafkaSource final : public EntrySource {

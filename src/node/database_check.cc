@@ -15,12 +15,12 @@ SessionConfig open_minded(const OpenDatabase& database) {
 
 }  // namespace
 
-DatabaseCheck::DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnWarnings on_warnings)
+DatabaseCheck::DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnReport on_report)
     : open_(open),
       place_(database.place),
       expected_(database.expected),
       session_(open_minded(database)),
-      on_warnings_(std::move(on_warnings)) {}
+      on_report_(std::move(on_report)) {}
 
 Status DatabaseCheck::run() {
   Session session(session_);
@@ -39,7 +39,7 @@ Status DatabaseCheck::run() {
     expected_->set(*found);
     is_met_ = true;
   }
-  if (const auto warnings = server_warnings(session_)) on_warnings_(*warnings);
+  if (const auto report = server_report(session_)) on_report_(*report);
   return Unit{};
 }
 

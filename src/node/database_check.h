@@ -13,9 +13,9 @@ namespace tocsin {
 // Thread: owner only.
 class DatabaseCheck {
  public:
-  using OnWarnings = std::function<void(const std::vector<std::string>&)>;
-  // `open` outlives it. `on_warnings`: hears each time what callers should know about the server, if anything.
-  DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnWarnings on_warnings);
+  using OnReport = std::function<void(const ServerReport&)>;
+  // `open` outlives it. `on_report`: is told each time what was found out about the server.
+  DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnReport on_report);
 
   // One that was restored and is recorded anew by `migrate` becomes the expected one. Error invalid: it is another one;
   // unavailable: it does not answer, or takes no writes.
@@ -29,7 +29,7 @@ class DatabaseCheck {
   const Place place_;
   const std::shared_ptr<ExpectedDatabase> expected_;
   const SessionConfig session_;
-  const OnWarnings on_warnings_;
+  const OnReport on_report_;
   bool is_met_ = false;
 };
 

@@ -18,7 +18,10 @@ constexpr int kWorthSaying = 8;  // failures between two log lines of the same t
 }  // namespace
 
 EntryConsumer::EntryConsumer(Entry entry, ApiContext& context, EntryCounts& counts)
-    : entry_(std::move(entry)), context_(context), counts_(counts) {}
+    : entry_(std::move(entry)),
+      state_(std::make_shared<EntryState>(entry_.target)),
+      context_(context),
+      counts_(counts) {}
 EntryConsumer::~EntryConsumer() { stop(); }
 
 void EntryConsumer::start() {
@@ -52,6 +55,7 @@ void EntryConsumer::run() {
     Status done = source->open();
     if (done) {
       spdlog::info("entry {}: consuming", entry_.target);
+      say("");
       failures = 0;
       ++counts_.connected;
       done = consume(*source);
@@ -62,6 +66,7 @@ void EntryConsumer::run() {
       source_ = nullptr;
       if (is_stopping_) return;
     }
+    say(done.error().message);
     if (failures % kWorthSaying == 0) spdlog::warn("entry {}: {}", entry_.target, done.error().message);
     if (!pause(failures)) return;
   }
@@ -89,7 +94,11 @@ Status EntryConsumer::consume(EntrySource& source) {
 std::optional<std::vector<EntryAnswer>> EntryConsumer::take(const std::vector<EntryMessage>& messages) {
   for (int failures = 0;; ++failures) {
     auto answers = take_messages(context_, messages);
-    if (answers) return *std::move(answers);
+    if (answers) {
+      if (failures > 0) say("");
+      return *std::move(answers);
+    }
+    say("waits for the database: " + answers.error().message);
     if (failures % kWorthSaying == 0)
       spdlog::warn("entry {}: waits for the database: {}", entry_.target, answers.error().message);
     if (!pause(failures)) return {};

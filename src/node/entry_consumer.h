@@ -12,12 +12,20 @@
 #include <thread>
 
 #include "api/entry.h"
+#include "base/latest.h"
 #include "broker/entry_source.h"
 
 namespace tocsin {
 
 struct EntryCounts {
   std::atomic<std::int64_t> created = 0, existing = 0, refused = 0, connected = 0;
+};
+
+// How an entry topic is doing, for /readyz. Thread: any.
+struct EntryState {
+  explicit EntryState(std::string name) : target(std::move(name)) {}
+  const std::string target;
+  Latest<std::string> trouble{std::make_shared<const std::string>("not consuming yet")};  // empty: none
 };
 
 // Thread: owner only.
@@ -27,6 +35,7 @@ class EntryConsumer {
   EntryConsumer(Entry entry, ApiContext& context, EntryCounts& counts);
   ~EntryConsumer();  // stop()
 
+  std::shared_ptr<const EntryState> state() const { return state_; }
   void start();
   // Returns when nothing is on its way; what was not settled the broker gives to somebody else.
   void stop();
@@ -39,7 +48,10 @@ class EntryConsumer {
   void count(const std::vector<EntryMessage>& messages, const std::vector<EntryAnswer>& answers);
   bool pause(int failures);  // false: stopping
 
+  void say(std::string trouble) { state_->trouble.set(std::make_shared<const std::string>(std::move(trouble))); }
+
   const Entry entry_;
+  const std::shared_ptr<EntryState> state_;
   ApiContext& context_;
   EntryCounts& counts_;
   std::mutex mutex_;

@@ -133,6 +133,7 @@ Status Housekeeping::slow_round() {
   };
   if (auto done = maintenance.prepare_history(); !has_answered(done)) return done;
   if (auto done = maintenance.forget_dead_nodes(); !has_answered(done)) return done;
+  if (auto done = maintenance.forget_removed_types(); !has_answered(done)) return done;
   const auto old = maintenance.old_history(config_.retain_days);
   if (!has_answered(old)) return old.error();
   // Any one, and the next one later: several nodes seldom take the same, and one that somebody holds keeps no other.

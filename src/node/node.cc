@@ -32,6 +32,7 @@
 #include "node/outbox_relay.h"
 #include "node/permits.h"
 #include "node/run.h"
+#include "node/superusers.h"
 #include "node/system_clock.h"
 #include "postgres/pg_function_store.h"
 #include "tocsin/version.h"
@@ -108,6 +109,7 @@ class Node::Impl {
   const NodeId id_ = random_id();
   Metrics metrics_;
   CppHandlers functions_;
+  Superusers superusers_{config_.allow_superuser_handlers};
   // From start() on, which is when the first thread of the node may exist.
   std::optional<HandlerRegistry> handlers_;
   OpenDatabases open_;
@@ -193,6 +195,8 @@ Status Node::Impl::bring_up() {
   handlers_->on_room_change([this] { backend_->reread_room(); });
 
   api_ = std::make_unique<Api>(*backend_, *std::move(api));
+  // Before anything of this node shows in the cluster: a node whose port is taken must not take shards.
+  if (auto done = api_->bind(); !done) return done;
   if (auto done = handlers_->start(); !done) return done;
   permits_->start();
   for (const auto& database : databases_)
@@ -239,8 +243,10 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.capacity = part(config_.queue_capacity, std::size_t{1});
   engine.max_running = part(engine.max_running, std::size_t{64});
   engine.max_running_per_type = part(engine.max_running_per_type, std::size_t{32});
-  const auto check = std::make_shared<DatabaseCheck>(
-      open_, open, [this, place = open.place](const auto& warnings) { backend_->warn_of(place, warnings); });
+  const auto check =
+      std::make_shared<DatabaseCheck>(open_, open, [this, place = open.place](const ServerReport& report) {
+        backend_->warn_of(place, superusers_.take(place, report));
+      });
   const auto reload = [this](Database& database, TypeStore& store) {
     return database.is_home() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
   };
@@ -285,6 +291,7 @@ FunctionDatabases Node::Impl::function_databases() const {
     return known == numbers.end() ? -1 : known->second;
   };
   functions.name = [this](int database) { return open_.databases[static_cast<std::size_t>(database)].name; };
+  functions.refusal = [this] { return superusers_.refusal(); };
   functions.connect = [sessions](int database) {
     return std::make_unique<PgFunctionStore>(sessions[static_cast<std::size_t>(database)], process_clock);
   };
@@ -299,6 +306,9 @@ Status Node::Impl::make_entries() {
     entries_.push_back(std::make_unique<EntryConsumer>(*std::move(entry), *entry_context_, entry_counts_));
   }
   if (entries_.empty()) return Unit{};
+  std::vector<std::shared_ptr<const EntryState>> states;
+  for (const auto& entry : entries_) states.push_back(entry->state());
+  backend_->watch_entries(std::move(states));
   const auto count = [this](const char* name, const char* help, const std::atomic<std::int64_t>& n) {
     metrics_.add_counter(name, help, [&n] { return static_cast<double>(n.load()); });
   };

@@ -369,6 +369,12 @@ Readiness NodeBackend::readiness() const {
   // Not fatal: the scan alone finds every job within a second.
   out.checks.emplace_back("notifications",
                           is_listening ? "ok" : "not listening: jobs created elsewhere may be up to a second late");
+  // Not fatal, nor the part of one database: messages wait with their broker.
+  for (const auto& entry : entries_) {
+    const std::string trouble = *entry->trouble.get();
+    out.checks.emplace_back("entry " + entry->target, trouble.empty() ? "ok" : trouble);
+    out.is_degraded = out.is_degraded || !trouble.empty();
+  }
   std::lock_guard lock(warnings_mutex_);
   for (const auto& [place, warnings] : warnings_)
     for (const std::string& warning : warnings)

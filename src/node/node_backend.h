@@ -11,6 +11,7 @@
 #include "base/latest.h"
 #include "delivery/handlers.h"
 #include "node/database.h"
+#include "node/entry_consumer.h"
 #include "node/membership.h"
 #include "node/metrics.h"
 #include "node/permits.h"
@@ -50,6 +51,8 @@ class NodeBackend final : public Backend {
   void start_draining() { is_draining_ = true; }
   // All that an operator should know of this database now: into the log what is new, and to be seen in /readyz.
   void warn_of(Place place, const std::vector<std::string>& warnings);
+  // Before the first request.
+  void watch_entries(std::vector<std::shared_ptr<const EntryState>> entries) { entries_ = std::move(entries); }
   // Before the databases stop: what waits for a moving shard is tried once more.
   void stop_second_tries() {
     if (second_tries_) second_tries_->stop();
@@ -116,6 +119,7 @@ class NodeBackend final : public Backend {
   void check_map(Readiness& out) const;
 
   const NodeState state_;
+  std::vector<std::shared_ptr<const EntryState>> entries_;
   const Clock& clock_;
   Metrics& metrics_;
   HandlerRegistry& handlers_;

@@ -18,6 +18,8 @@ struct ShardCommand {
   int shard = 0;
   std::string target;  // name of a database
   std::string source_url;
+  std::string source_passfile;
+  bool json = false;  // show: as JSON
   std::chrono::milliseconds longest_pause{1000}, patience{60'000};
 };
 int run_shard(const ShardCommand& command);

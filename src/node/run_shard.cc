@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "api/json_writer.h"
 #include "node/run.h"
 #include "node/shard_mover.h"
 
@@ -30,10 +31,25 @@ Status move(const OpenDatabases& open, ShardMover& mover, const ShardCommand& co
   return mover.move(static_cast<Shard>(command.shard), *target);
 }
 
-Status show_moves(const OpenDatabases& open, ShardMover& mover) {
+Status show_moves(const OpenDatabases& open, ShardMover& mover, bool is_json) {
   const auto moves = mover.under_way();
   if (!moves) return moves.error();
   const auto name = [&](Place place) { return open.registry.at(place)->name.c_str(); };
+  if (is_json) {
+    std::string text;
+    JsonWriter out(text);
+    out.begin_object().key("items").begin_array();
+    for (const ShardMove& each : *moves)
+      out.begin_object()
+          .field("shard", each.shard)
+          .field("state", to_string(each.state))
+          .field("from", name(each.source))
+          .field("to", name(each.target))
+          .end_object();
+    out.end_array().end_object();
+    std::printf("%s\n", text.c_str());
+    return Unit{};
+  }
   for (const ShardMove& each : *moves)
     std::printf("shard %d: %s, from %s to %s\n", each.shard, to_string(each.state), name(each.source),
                 name(each.target));
@@ -49,13 +65,14 @@ int run_shard(const ShardCommand& command) {
   for (const OpenDatabase& each : open->databases)
     if (!each.is_answering)
       return fail({ErrorCode::unavailable, "database " + each.name + " (" + each.address + "): " + each.silence, ""});
-  ShardMover mover(open->databases, {command.source_url, command.longest_pause, command.patience},
+  ShardMover mover(open->databases,
+                   {command.source_url, command.source_passfile, command.longest_pause, command.patience},
                    [](const std::string& step) {
                      std::printf("%s\n", step.c_str());
                      std::fflush(stdout);
                    });
   const Status done = command.kind == ShardCommand::Kind::rebalance ? mover.rebalance(open->registry.map.places)
-                      : command.kind == ShardCommand::Kind::show    ? show_moves(*open, mover)
+                      : command.kind == ShardCommand::Kind::show    ? show_moves(*open, mover, command.json)
                                                                     : move(*open, mover, command);
   return done ? 0 : fail(done.error());
 }

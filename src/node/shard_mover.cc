@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "postgres/conninfo.h"
 #include "postgres/pg_type_store.h"
 
 namespace tocsin {
@@ -197,6 +198,17 @@ Status ShardMover::mirror_types(const ShardMove& move) {
   return PgTypeStore(ends_.at(move.target).session).mirror(*types);
 }
 
+// What the target's server connects with. It is stored in that server's catalog until the move ends.
+Result<std::string> ShardMover::source_of(const ShardMove& move) {
+  const std::string given = options_.source_url.empty() ? ends_.at(move.source).database.url : options_.source_url;
+  if (!options_.source_passfile.empty()) return without_password(given, options_.source_passfile);
+  const auto is_shown = has_password(given);
+  if (is_shown && *is_shown)
+    say("the password of " + name(move.source) + " is in the catalog of " + name(move.target) +
+        " until the move ends, for superusers to read; --source-passfile, or --source-url with service=, avoids it");
+  return given;
+}
+
 Status ShardMover::prepare_copy(const ShardMove& move) {
   if (auto done = mirror_types(move); !done) return done;
   if (auto done = copy_at(move.source).publish(move); !done) return about_database(name(move.source), done.error());
@@ -204,10 +216,11 @@ Status ShardMover::prepare_copy(const ShardMove& move) {
   if (!tables) return tables.error();
   if (auto done = copy_at(move.target).make_history(*tables); !done)
     return about_database(name(move.target), done.error());
-  const std::string source = options_.source_url.empty() ? ends_.at(move.source).database.url : options_.source_url;
+  const auto source = source_of(move);
+  if (!source) return source.error();
   const auto slot = copy_at(move.source).slot(move);
   if (!slot) return about_database(name(move.source), slot.error());
-  if (auto done = copy_at(move.target).subscribe(move, source, *slot); !done)
+  if (auto done = copy_at(move.target).subscribe(move, *source, *slot); !done)
     return about_database(name(move.target), done.error());
   return Unit{};
 }

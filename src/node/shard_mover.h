@@ -16,6 +16,8 @@ namespace tocsin {
 struct MoveOptions {
   // How the target's server reaches the source, where that is not how this program does; empty: the same.
   std::string source_url;
+  // On the target's machine, for the password of the source; empty: that of the URL is stored with the subscription.
+  std::string source_passfile;
   // The shard stands still for no longer than this while the target catches up; then it goes on where it was, and the
   // move tries again.
   std::chrono::milliseconds longest_pause{1000};
@@ -77,6 +79,7 @@ class ShardMover {
   // Tells what keeps the target's workers from copying and applying. Error invalid: they have failed for too long.
   Status check_workers(const ShardMove& move);
   Status count_failures(const ShardMove& move);
+  Result<std::string> source_of(const ShardMove& move);
   Status prepare_copy(const ShardMove& move);
   Status mend_copy(const ShardMove& move);
   Status wait_until_close(const ShardMove& move);

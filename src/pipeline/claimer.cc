@@ -166,10 +166,7 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     claimed.lease_deadline = sent.at;
     if (!sent.batch.is_pull) add_lease(claimed, ttr);
     if (!sent.is_slow) claimed.start_by = asked + shared_.config.start_window;
-    // Not of a job that came back from the dead: it is late by its own past.
-    if (claimed.job.attempts == 1 && claimed.job.errors.empty() && claimed.job.started_at) {
-      shared_.events.started(type, *claimed.job.started_at - std::max(claimed.job.action_time, claimed.job.gmt_create));
-    }
+    if (claimed.job.is_first_start()) shared_.events.started(type, *claimed.job.lateness());
     TOCSIN_ASSERT(unused[type] > 0);
     --unused[type];
   }

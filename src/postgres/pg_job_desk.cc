@@ -16,7 +16,11 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kIdBlock = 4096;
+// Numbers are drawn in blocks, or every create would pay a round trip more: as many as are used in half a second or so.
+constexpr std::size_t kFewestIds = 32;  // what PostgreSQL writes one log record for
+constexpr std::size_t kMostIds = 4096;
+// What was drawn longer ago is left unused: ids tell the order of creation to within so much, and lists go by them.
+constexpr auto kIdAge = std::chrono::milliseconds(500);
 constexpr int kCreateTries = 3;
 
 // Why a job could not be changed: the state it has now.
@@ -46,13 +50,23 @@ Status PgJobDesk::warm_up() {
 }
 
 Status PgJobDesk::reserve_ids(std::size_t n) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - drawn_at_ >= kIdAge) {
+    const std::size_t used = block_ - std::min(block_, sequence_.size());
+    block_ = std::clamp(2 * used, kFewestIds, kMostIds);
+    sequence_.clear();
+  }
   if (sequence_.size() >= n) return Unit{};
+  if (sequence_.empty())
+    drawn_at_ = now;
+  else
+    block_ = std::min(2 * block_, kMostIds);
   // The numbers come before the insert, so that a commit whose answer is lost can be looked up by id.
   return session_.read<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared(
         "reserve_ids", [] { return "SELECT nextval('tocsin.job_seq') FROM generate_series(1, $1::integer)"; });
-    for (const auto& row : exec(tx, name, static_cast<int>(std::max(n, kIdBlock))))
+    for (const auto& row : exec(tx, name, static_cast<int>(std::max(n, block_))))
       sequence_.push_back(row[0].as<std::int64_t>());
     return Unit{};
   });
@@ -300,14 +314,16 @@ Result<ChangeReply> PgJobDesk::change_pending(JobId job, const char* name, const
 
 Result<ChangeReply> PgJobDesk::reschedule(JobId job, const When& when) {
   if (when.at) {
-    return change_pending(job, "reschedule_at",
-                          "action_time = $3::timestamptz, fire_at = greatest($3::timestamptz, clock_timestamp())",
-                          {to_pg(*when.at)});
+    return change_pending(
+        job, "reschedule_at",
+        "action_time = $3::timestamptz, fire_at = greatest($3::timestamptz, clock_timestamp()), started_at = "
+        "NULL, late_from = CASE WHEN $3::timestamptz < clock_timestamp() THEN clock_timestamp() END",
+        {to_pg(*when.at)});
   }
   return change_pending(job, "reschedule_in",
                         "action_time = statement_timestamp() + $3::bigint * interval '1 microsecond', fire_at = "
                         "statement_timestamp() + $3::bigint *"
-                        " interval '1 microsecond'",
+                        " interval '1 microsecond', started_at = NULL, late_from = NULL",
                         {std::to_string(when.in.value_or(Duration(0)).count())});
 }
 
@@ -317,16 +333,21 @@ Result<ChangeReply> PgJobDesk::run_now(JobId job) {
 
 namespace {
 
+// Of dead jobs `h`. A removed type keeps its row; a race with its removal is as good as a create just before it.
+const std::string kTypeIsThere =
+    " AND NOT EXISTS (SELECT FROM tocsin.biz_type t WHERE t.type_id = h.type_id AND t.removed_at IS NOT NULL) ";
+
 // dead -> pending. `picked` names the dead rows (job_id, finished_at, delay_us).
 std::string revive(const std::string& picked) {
   return "WITH c AS MATERIALIZED (" + picked +
          "), d AS (DELETE FROM tocsin.job_history_dead h USING c WHERE h.job_id = c.job_id AND h.finished_at = "
          "c.finished_at"
          " RETURNING h.*, c.delay_us), j AS (INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, "
-         "gmt_modified, type_id, shard,"
+         "gmt_modified, late_from, type_id, shard,"
          " max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors) SELECT job_id, "
          "action_time, clock_timestamp() +"
-         " delay_us * interval '1 microsecond', gmt_create, clock_timestamp(), type_id, shard, max_attempts, biz_id, "
+         " delay_us * interval '1 microsecond', gmt_create, clock_timestamp(), greatest(action_time, "
+         "clock_timestamp() + delay_us * interval '1 microsecond'), type_id, shard, max_attempts, biz_id, "
          "idempotency_key, body_hash, node,"
          " traceparent, attribute, errors FROM d RETURNING *), n AS (INSERT INTO tocsin.job_count_delta SELECT "
          "d.type_id, v.status, v.sign * count(*)"
@@ -342,15 +363,18 @@ Result<ChangeReply> PgJobDesk::retry(JobId job) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("retry", [] {
       return revive(
-          "SELECT job_id, finished_at, 0::bigint AS delay_us FROM tocsin.job_history_dead WHERE job_id = $1::bigint "
-          "FOR UPDATE");
+          "SELECT job_id, finished_at, 0::bigint AS delay_us FROM tocsin.job_history_dead h WHERE job_id = $1::bigint" +
+          kTypeIsThere + "FOR UPDATE OF h");
     });
     const auto rows = exec(tx, name, job);
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
     auto reply = unchanged(session_, tx, job);
-    if (!reply.job || reply.job->job_id == job || reply.job->status != JobStatus::dead) return reply;
-    const auto existing = exec(tx, name, reply.job->job_id);
-    return existing.empty() ? reply : ChangeReply{ChangeReply::Kind::changed, job_from_row(existing[0])};
+    if (reply.job && reply.job->job_id != job && reply.job->status == JobStatus::dead) {
+      const auto existing = exec(tx, name, reply.job->job_id);
+      if (!existing.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(existing[0])};
+    }
+    if (reply.job && reply.job->status == JobStatus::dead) reply.kind = ChangeReply::Kind::type_removed;
+    return reply;
   });
 }
 
@@ -362,9 +386,11 @@ Result<int> PgJobDesk::retry_many(const RetryMany& request) {
       return revive(
           "SELECT job_id, finished_at, $5::bigint * (row_number() OVER (ORDER BY finished_at, job_id) - 1) AS delay_us "
           "FROM (SELECT job_id,"
-          " finished_at FROM tocsin.job_history_dead WHERE type_id = $1::integer AND finished_at >= $2::timestamptz "
+          " finished_at FROM tocsin.job_history_dead h WHERE type_id = $1::integer AND finished_at >= $2::timestamptz "
           "AND finished_at <"
-          " $3::timestamptz AND tocsin.lives_here(shard) ORDER BY finished_at, job_id LIMIT $4::integer FOR UPDATE "
+          " $3::timestamptz AND tocsin.lives_here(shard)" +
+          kTypeIsThere +
+          "ORDER BY finished_at, job_id LIMIT $4::integer FOR UPDATE OF h "
           "SKIP LOCKED) x");
     });
     const auto rows = exec(tx, name, request.type_id, request.from ? to_pg(*request.from) : "-infinity",

@@ -2,6 +2,7 @@
 // Thread: owner only.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <unordered_map>
 
@@ -55,7 +56,9 @@ class PgJobDesk final : public JobDesk {
 
   Session& session_;
   const int shards_;
-  std::deque<std::int64_t> sequence_;  // numbers drawn from the database, not used yet
+  std::deque<std::int64_t> sequence_;                 // numbers drawn from the database, not used yet
+  std::chrono::steady_clock::time_point drawn_at_{};  // the first of them
+  std::size_t block_ = 0;                             // so many at a time
 };
 
 }  // namespace tocsin

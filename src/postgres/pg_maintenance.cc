@@ -1,5 +1,7 @@
 #include "postgres/pg_maintenance.h"
 
+#include "postgres/queries.h"
+
 namespace tocsin {
 
 Status PgMaintenance::forget_dead_nodes() {
@@ -10,6 +12,19 @@ Status PgMaintenance::forget_dead_nodes() {
         " AND node_id <> ALL (SELECT unnest(owners) FROM tocsin.shard_map)");
     // Others take them when they ask for the same limit; of types that are gone nobody does.
     tx.exec0("DELETE FROM tocsin.permit WHERE renewed_at + ttl + lease < clock_timestamp() - interval '1 hour'");
+    return Unit{};
+  });
+}
+
+Status PgMaintenance::forget_removed_types() {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    // A day later: jobs that were on their way when the type was removed ran after it.
+    tx.exec0(
+        "DELETE FROM tocsin.biz_type t WHERE t.removed_at IS NOT NULL AND (t.removed_at AT TIME ZONE 'UTC')::date + 1 <"
+        " (SELECT min(to_date(right(c.relname, 8), 'YYYYMMDD')) FROM pg_class c WHERE c.relnamespace ="
+        " 'tocsin'::regnamespace AND c.relkind = 'r' AND c.relname ~ '^job_history_[a-z]+_[0-9]{8}$') AND NOT (" +
+        sql::has_live_jobs("t.type_id") + ")");
     return Unit{};
   });
 }

@@ -18,6 +18,9 @@ class PgMaintenance {
   // that long they may come back.
   Status forget_dead_nodes();
 
+  // Rows of types that were removed before the oldest day of history that is kept: no job can have them any more.
+  Status forget_removed_types();
+
   // Folds the deltas of job_count; returns how many rows it folded. Several nodes may do it at once.
   Result<int> fold_counts();
 

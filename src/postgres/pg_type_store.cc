@@ -95,6 +95,19 @@ Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
   });
 }
 
+Result<bool> PgTypeStore::has_any(std::span<const std::string> names, Removed removed) {
+  PgArray array;
+  for (const std::string& name : names) array.add_text(name);
+  return session_.read<bool>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("has_any_type", [] {
+      return "SELECT EXISTS (SELECT FROM tocsin.biz_type WHERE name = ANY ($1::text[]) AND (removed_at IS NULL OR "
+             "$2::boolean))";
+    });
+    return exec1(tx, name, array.literal(), removed == Removed::included)[0].as<bool>();
+  });
+}
+
 Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
   return session_.write<PutReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
@@ -108,10 +121,11 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
              " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, gmt_modified = " +
              std::string(kModified) +
              ","
-             " removed_at = NULL, gmt_create = CASE WHEN t.removed_at IS NULL THEN t.gmt_create ELSE clock_timestamp() "
+             " removed_at = NULL, gmt_create = CASE WHEN t.removed_at IS NULL THEN t.gmt_create ELSE "
+             "statement_timestamp() "
              "END"
              " RETURNING " +
-             std::string(kTypeColumns) + ", t.xmax = 0 AS is_new";
+             std::string(kTypeColumns) + ", t.xmax = 0 OR t.gmt_create = statement_timestamp() AS is_new";
     });
     const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
@@ -165,8 +179,6 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
 Status PgTypeStore::mirror(std::span<const BizType> types) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     const auto& name = session_.prepared("mirror_type", [] {
-      // The name is unique, and a name never gets another id at home: a row in the way can only be from before this
-      // database was added, when it was empty.
       return "INSERT INTO tocsin.biz_type AS t (type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, "
              "rate_per_s, catch_up, paused, paused_until, removed_at, gmt_create, gmt_modified) OVERRIDING SYSTEM "
              "VALUE "
@@ -179,6 +191,19 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
              " WHERE t.gmt_modified < excluded.gmt_modified";
     });
     pqxx::work tx(connection);
+    // Home forgets a removed type when its last job is gone, and the name may come back with another id.
+    PgArray names, ids, versions;
+    for (const BizType& type : types) {
+      names.add_text(type.name);
+      ids.add(static_cast<std::int64_t>(type.type_id));
+      versions.add(type.gmt_modified);
+    }
+    const auto& forget = session_.prepared("forget_mirrored_type", [] {
+      return "DELETE FROM tocsin.biz_type t USING unnest($1::text[], $2::integer[], $3::timestamptz[]) k (name, "
+             "type_id, "
+             "gmt_modified) WHERE t.name = k.name AND t.type_id <> k.type_id AND t.gmt_modified < k.gmt_modified";
+    });
+    exec0(tx, forget, names.literal(), ids.literal(), versions.literal());
     // In one order for all: two that mirror at once must not wait for each other.
     std::vector<const BizType*> ordered;
     for (const BizType& type : types) ordered.push_back(&type);

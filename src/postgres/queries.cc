@@ -16,7 +16,7 @@ std::string count_move(const std::string& from, int left, int reached) {
 }
 
 const std::string kHistoryInto =
-    "(job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, shard, status, attempts, "
+    "(job_id, action_time, fire_at, gmt_create, started_at, late_from, finished_at, type_id, shard, status, attempts, "
     "max_attempts, biz_id, "
     "idempotency_key, body_hash, node, traceparent, attribute, errors)";
 
@@ -24,7 +24,7 @@ const std::string kHistoryInto =
 std::string history_select(const std::string& status, const std::string& started_at, const std::string& attempts,
                            const std::string& node, const std::string& errors) {
   return "SELECT d.job_id, d.action_time, d.fire_at, d.gmt_create, " + started_at +
-         ", clock_timestamp(), d.type_id, d.shard, " + status + ", " + attempts +
+         ", d.late_from, clock_timestamp(), d.type_id, d.shard, " + status + ", " + attempts +
          ", d.max_attempts, d.biz_id, d.idempotency_key, d.body_hash, " + node + ", d.traceparent, d.attribute, " +
          errors + " FROM d";
 }
@@ -83,11 +83,10 @@ std::string fire_rows(const std::string& rows, const std::string& node) {
   return "WITH " + rows + ", h AS (INSERT INTO tocsin.job_history_done " + kHistoryInto + " " +
          history_select("2", "coalesce(d.started_at, clock_timestamp())", "d.attempts + 1", node,
                         "CASE WHEN d.claim_token IS NULL THEN d.errors ELSE tocsin.append_error(d.errors, "
-                        "clock_timestamp(), d.node,"
-                        " d.attempts, 'the lease ended before the attempt did') END") +
-         " RETURNING job_id, type_id, greatest(action_time, gmt_create) AS due_at, started_at), n AS (INSERT INTO "
-         "tocsin.job_count_delta SELECT d.type_id, d.status, -count(*)"
-         " FROM d GROUP BY 1, 2 UNION ALL SELECT d.type_id, 2, count(*) FROM d GROUP BY 1) SELECT * FROM h";
+                        "clock_timestamp(), d.node, d.attempts, 'the lease ended before the attempt did') END") +
+         " RETURNING job_id, type_id, coalesce(late_from, greatest(action_time, gmt_create)) AS due_at, started_at), n "
+         "AS (INSERT INTO tocsin.job_count_delta SELECT d.type_id, d.status, -count(*) FROM d GROUP BY 1, 2 UNION ALL "
+         "SELECT d.type_id, 2, count(*) FROM d GROUP BY 1) SELECT * FROM h";
 }
 
 std::string fire_locked(const std::string& table, const std::string& lock, const std::string& node) {
@@ -204,7 +203,8 @@ std::string finish_where(const std::string& table, const std::string& guard, con
          "), u AS (UPDATE " + table +
          " j SET status = 0, claim_token = NULL, attempts = j.attempts - c.kind, fire_at = clock_timestamp() +"
          " c.delay_us * interval '1 microsecond', gmt_modified = clock_timestamp(),"
-         " started_at = CASE WHEN c.kind = 1 AND j.attempts = 1 THEN NULL ELSE j.started_at END,"
+         " started_at = CASE WHEN c.kind = 1 AND (j.attempts = 1 OR j.started_at >= j.gmt_modified) THEN NULL ELSE "
+         "j.started_at END,"
          " errors = CASE c.kind WHEN 0 THEN tocsin.append_error(j.errors, clock_timestamp(), $7::text, j.attempts, "
          "c.message) ELSE j.errors END"
          " FROM c WHERE c.kind IN (0, 1) AND j.shard = c.shard AND j.job_id = c.job_id RETURNING j.type_id, c.ord),"
@@ -259,8 +259,9 @@ std::string call_function(const std::string& table) {
          " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.status = 1 AND j.claim_token = k.token FOR UPDATE OF"
          " j SKIP LOCKED), a AS MATERIALIZED (SELECT array_agg(ROW(c.job_id, c.biz_id, t.name, 'running',"
          " c.action_time, c.fire_at, c.attempts, c.max_attempts, c.attribute, c.idempotency_key, c.shard, c.node,"
-         " c.gmt_create, c.gmt_modified, c.started_at, NULL, round((extract(epoch FROM c.started_at - c.action_time) *"
-         " 1000)::numeric, 3), coalesce(c.errors, '[]'))::tocsin.job ORDER BY c.ord) AS jobs FROM c JOIN"
+         " c.gmt_create, c.gmt_modified, c.started_at, NULL, round((extract(epoch FROM greatest(c.started_at -"
+         " coalesce(c.late_from, greatest(c.action_time, c.gmt_create)), interval '0')) * 1000)::numeric, 3), "
+         "coalesce(c.errors, '[]'))::tocsin.job ORDER BY c.ord) AS jobs FROM c JOIN"
          " tocsin.biz_type t ON t.type_id = c.type_id), r AS MATERIALIZED (SELECT r.job_id, r.answer FROM a CROSS JOIN"
          " LATERAL pg_temp.tocsin_call($4::text, $5::text, a.jobs) r)"
          " SELECT c.ord, r.answer FROM r JOIN c ON c.job_id = r.job_id";
@@ -365,7 +366,9 @@ std::string update_existing() {
          " c AS MATERIALIZED (SELECT k.* FROM k CROSS JOIN LATERAL (SELECT FROM tocsin.job_live j WHERE j.shard = "
          "k.shard AND j.job_id = k.job_id AND j.status = 0 AND CASE k.rule WHEN 'earliest' THEN k.at < j.action_time "
          "WHEN 'latest' THEN k.at > j.action_time ELSE true END FOR UPDATE OF j) j) UPDATE tocsin.job_live j SET "
-         "action_time = c.at, fire_at = greatest(c.at, clock_timestamp()), gmt_modified = clock_timestamp(), attribute "
+         "action_time = c.at, fire_at = greatest(c.at, clock_timestamp()), gmt_modified = clock_timestamp(), "
+         "started_at = "
+         "NULL, late_from = CASE WHEN c.at < clock_timestamp() THEN clock_timestamp() END, attribute "
          "= c.attribute, attempts = 0, max_attempts = c.max_attempts, body_hash = tocsin.body_hash(c.time_asked, "
          "c.attribute, c.own_max_attempts) FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0 "
          "RETURNING " +
@@ -459,7 +462,9 @@ std::string change_pending(CancelPass pass) {
   return "WITH " + rows +
          " UPDATE tocsin.job_live j SET gmt_modified = clock_timestamp(), action_time = coalesce(c.at, "
          "statement_timestamp() + c.in_us * interval '1 microsecond', j.action_time), fire_at = "
-         "greatest(coalesce(c.at, statement_timestamp() + c.in_us * interval '1 microsecond'), clock_timestamp()) FROM "
+         "greatest(coalesce(c.at, statement_timestamp() + c.in_us * interval '1 microsecond'), clock_timestamp()), "
+         "started_at = CASE WHEN c.at IS NULL AND c.in_us IS NULL THEN j.started_at END, late_from = CASE WHEN c.at IS "
+         "NULL AND c.in_us IS NULL THEN j.late_from WHEN c.at < clock_timestamp() THEN clock_timestamp() END FROM "
          "c WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0 RETURNING " +
          std::string(kLiveColumns);
 }

@@ -352,13 +352,16 @@ Status check_place(Session& session, const Registry& registry, const RegisteredD
   });
 }
 
-Result<std::vector<std::string>> server_warnings(const SessionConfig& config) {
+Result<ServerReport> server_report(const SessionConfig& config) {
   SessionConfig as_caller = config;
   as_caller.is_any_server = true;
   Session probe(as_caller);
-  return probe.read<std::vector<std::string>>([&](pqxx::connection& connection) {
-    std::vector<std::string> warnings;
+  return probe.read<ServerReport>([&](pqxx::connection& connection) {
+    ServerReport report;
+    std::vector<std::string>& warnings = report.warnings;
     pqxx::nontransaction tx(connection);
+    for (const auto& row : tx.exec("SELECT rolname FROM pg_roles WHERE rolname = session_user AND rolsuper"))
+      report.superuser = row[0].c_str();
     if (tx.exec1("SHOW fsync")[0].as<std::string>() == "off")
       warnings.push_back("fsync is off: a crash of its machine may lose jobs that were acknowledged, or all of it");
     if (tx.exec1("SHOW synchronous_commit")[0].as<std::string>() == "off") {
@@ -367,14 +370,14 @@ Result<std::vector<std::string>> server_warnings(const SessionConfig& config) {
                              : "synchronous_commit is off: a crash may lose jobs that were created through SQL (what "
                                "nodes write is safe)");
     }
-    if (!probe.is_pooled()) return warnings;
+    if (!probe.is_pooled()) return report;
     // What sessions bring along elsewhere.
     for (const char* setting : {"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"}) {
       if (tx.exec1(std::string("SHOW ") + setting)[0].as<std::string>() == "0")
         warnings.push_back("reached through a pooler that shares sessions, and the role has no " +
                            std::string(setting) + ": docs/operations.md says which settings it needs");
     }
-    return warnings;
+    return report;
   });
 }
 

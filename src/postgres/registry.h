@@ -49,8 +49,12 @@ Result<Registry> read_registry(Session& home);
 // in it. Error invalid: it is not, and why.
 Status check_place(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards);
 
-// What callers of the SQL functions should know about the server; empty when all is well. Its own, short connection.
-Result<std::vector<std::string>> server_warnings(const SessionConfig& config);
+struct ServerReport {
+  std::vector<std::string> warnings;  // what callers of the SQL functions should know about the server
+  std::string superuser;              // the role of these sessions, if it is a superuser
+};
+// Its own, short connection.
+Result<ServerReport> server_report(const SessionConfig& config);
 
 // One database of those that migrate was given; the first is home.
 struct GivenDatabase {

@@ -6,7 +6,7 @@
 //
 // A pooler that shares sessions between transactions takes no settings and keeps no prepared statements: it is found
 // out when the session connects. Statements go as text then, and the settings are the role's business (see
-// server_warnings()).
+// server_report()).
 // Thread: owner only.
 #pragma once
 

@@ -11,7 +11,9 @@ using std::chrono::seconds;
 
 // Each job changes one row of the business, in the transaction that finishes it.
 double sql_rate(Bench& bench, std::size_t n) {
-  Subject subject(bench.server, {bench.binary});
+  SubjectOptions options{.binary = bench.binary};
+  options.further = {"--allow-superuser-handlers"};
+  Subject subject(bench.server, options);
   {
     pqxx::work tx(subject.sql());
     tx.exec(

@@ -49,7 +49,7 @@ class Node:
                             "FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         with open(self.folder / f"node-{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
-                [binary, "serve", "--listen", f"127.0.0.1:{self.port}",
+                [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--allow-superuser-handlers",
                  "--node-name", self.name, *self.options, *options],
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 

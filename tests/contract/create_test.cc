@@ -428,5 +428,18 @@ TEST_P(StoreContract, CreateByItselfAHeldKeyFailsNoOtherItem) {
   EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::pending, 5}}));
 }
 
+TEST_P(StoreContract, IdsTellTheOrderOfCreationWhicheverSessionDrewThem) {
+  const auto made_by = [&](JobDesk& desk) {
+    return must(desk.create(std::vector{later()}, CreateMode::all_or_nothing)).at(0).job_id;
+  };
+  const JobId first = made_by(db->desk());
+  const JobId other = made_by(db->other_desk());
+  let_pass(std::chrono::milliseconds(600));  // lists are in order to within half a second
+  const JobId last = made_by(db->desk());
+  EXPECT_GT(last / 1024, first / 1024);
+  EXPECT_GT(last / 1024, other / 1024);
+  created_ += 3;
+}
+
 }  // namespace
 }  // namespace tocsin

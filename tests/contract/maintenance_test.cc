@@ -43,6 +43,27 @@ TEST_F(Retention, DropsWhatIsOldAndNothingElse) {
   EXPECT_EQ(history(), before - 4) << "cancelled jobs are kept for ever, and what is new";
 }
 
+TEST_F(Retention, ARemovedTypeIsForgottenWhenNoHistoryOfItCanBeLeft) {
+  database.query(
+      "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up, removed_at) SELECT name,"
+      " '{\"kind\":\"noop\"}', 1000, 1, '{}', '{}', at::timestamptz FROM (VALUES ('long ago', '2019-06-01T00:00Z'), "
+      "('has a "
+      "job',"
+      " '2019-06-01T00:00Z'), ('on the first day', '2020-01-01T12:00Z'), ('in use', NULL)) v (name, at)");
+  database.query(
+      "INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard,"
+      " max_attempts, biz_id) SELECT 1024, now(), now(), now(), now(), type_id, 0, 1, 'a' FROM tocsin.biz_type WHERE"
+      " name = 'has a job'");
+  const auto names = [&] {
+    EXPECT_TRUE(maintenance.forget_removed_types());
+    return database.query("SELECT string_agg(name, ', ' ORDER BY name) FROM tocsin.biz_type")[0][0].as<std::string>();
+  };
+  EXPECT_EQ(names(), "has a job, in use, on the first day");
+  for (const auto& day : old_days()) drop(maintenance, day);
+  database.query("DROP TABLE tocsin.job_history_cancelled_20200101, tocsin.job_history_cancelled_20200102");
+  EXPECT_EQ(names(), "has a job, in use");
+}
+
 TEST_F(Retention, WhatAnotherNodeHasDroppedMeanwhileIsNoError) {
   for (const auto& day : old_days()) {
     EXPECT_TRUE(drop(other, day));

@@ -272,6 +272,17 @@ TEST_P(StoreContract, AMirrorTakesTypesAsTheyAreAndNeverAnOlderVersion) {
   EXPECT_EQ(stored(db->types(), "foreign").ttr, std::chrono::seconds(2));
 }
 
+TEST_P(StoreContract, AMirrorTakesANameThatHasAnotherIdAtHomeByNow) {
+  BizType foreign = rich_type("foreign");
+  foreign.type_id = 4000;
+  foreign.gmt_create = foreign.gmt_modified = db->now();
+  ASSERT_TRUE(db->types().mirror(std::vector{foreign}));
+  foreign.type_id = 4001;  // removed, forgotten and made anew, while this database was away
+  foreign.gmt_create = foreign.gmt_modified = db->now() + std::chrono::seconds(1);
+  ASSERT_TRUE(db->types().mirror(std::vector{foreign}));
+  EXPECT_EQ(stored(db->types(), "foreign").type_id, 4001);
+}
+
 TEST_P(StoreContract, EveryChangeOfATypeMovesItsVersionForward) {
   WallTime last = must(db->types().put(rich_type("t"))).type.gmt_modified;
   for (int i = 0; i < 3; ++i) {
@@ -304,7 +315,54 @@ TEST_P(StoreContract, RemoveTypeOnlyWithoutLiveJobs) {
   EXPECT_EQ(must(db->types().remove("unused")), TypeStore::RemoveReply::removed);
   EXPECT_EQ(must(db->types().remove("unused")), TypeStore::RemoveReply::not_found);
   EXPECT_EQ(must(db->types().list()).size(), 2u);
+  EXPECT_EQ(must(db->types().list(TypeStore::Removed::included)).size(), 3u);
   EXPECT_EQ(find(running).status, JobStatus::done);
+}
+
+TEST_P(StoreContract, ARemovedTypeIsNewWhenItIsPutAgainAndKeepsItsId) {
+  const TypeStore::PutReply first = must(db->types().put(rich_type("t")));
+  EXPECT_TRUE(first.is_new);
+  EXPECT_FALSE(must(db->types().put(rich_type("t"))).is_new);
+  must(db->types().remove("t"));
+  const TypeStore::PutReply again = must(db->types().put(rich_type("t")));
+  EXPECT_TRUE(again.is_new);
+  EXPECT_EQ(again.type.type_id, first.type.type_id);
+  EXPECT_FALSE(must(db->types().put(rich_type("t"))).is_new);
+  EXPECT_EQ(must(db->types().set_paused("gone", true, {})), std::nullopt);
+}
+
+TEST_P(StoreContract, HasAnyTypeLooksNamesUp) {
+  const auto has = [&](std::vector<std::string> names, TypeStore::Removed removed = TypeStore::Removed::left_out) {
+    return must(db->types().has_any(names, removed));
+  };
+  EXPECT_FALSE(has({"t", "{\"odd\", name}"}));
+  must(db->types().put(rich_type("t")));
+  EXPECT_TRUE(has({"t"}));
+  EXPECT_TRUE(has({"no.such", "t"}));
+  EXPECT_FALSE(has({"no.such"}));
+  EXPECT_FALSE(has({}));
+  must(db->types().remove("t"));
+  EXPECT_FALSE(has({"t"}));
+  EXPECT_TRUE(has({"t"}, TypeStore::Removed::included));
+}
+
+TEST_P(StoreContract, DeadJobsOfARemovedTypeStayDead) {
+  const TypeId id = must(db->types().put(rich_type("t"))).type.type_id;
+  NewJob job = due();
+  job.type_id = id;
+  job.max_attempts = 1;
+  const JobId dead = create(job);
+  const ClaimedJob claimed = claim_one(dead);
+  finish({dead, claimed.token, FinishRequest::Kind::dead, {}, "no"});
+  must(db->types().remove("t"));
+  const ChangeReply refused = must(db->desk().retry(dead));
+  EXPECT_EQ(refused.kind, ChangeReply::Kind::type_removed);
+  ASSERT_TRUE(refused.job);
+  EXPECT_EQ(refused.job->status, JobStatus::dead);
+  EXPECT_EQ(must(db->desk().retry_many({.type_id = id, .from = {}, .to = {}, .limit = 10, .rate_per_s = {}})), 0);
+  EXPECT_EQ(find(dead).status, JobStatus::dead);
+  must(db->types().put(rich_type("t")));
+  EXPECT_EQ(must(db->desk().retry(dead)).kind, ChangeReply::Kind::changed);
 }
 
 }  // namespace

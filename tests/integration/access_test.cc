@@ -31,13 +31,14 @@ TEST_F(Access, WithoutATokenOnlyTheProbesAnswer) {
   Rest nobody(node.port()), liar(node.port(), "guess-0123456789abcdef");
   for (Rest* rest : {&nobody, &liar}) {
     EXPECT_EQ(rest->get("/healthz").status, 200);
-    EXPECT_EQ(rest->get("/readyz").status, 200);
+    EXPECT_EQ(rest->get("/readyz").body, Json({{"status", "ready"}})) << "no names of databases";
     EXPECT_EQ(rest->get("/v1/stats").status, 401);
     EXPECT_EQ(rest->get("/v1/jobs/1").status, 401);
     EXPECT_EQ(rest->post("/v1/jobs", {{"biz_type", "noop"}, {"biz_id", "a"}, {"delay_ms", 1}}).status, 401);
     EXPECT_EQ(rest->put("/v1/types/noop", {{"handler", {{"kind", "noop"}}}}).status, 401);
   }
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.biz_type"), 0);
+  EXPECT_TRUE(as("viewer").get("/readyz").body.contains("checks"));
 }
 
 TEST_F(Access, EveryRoleMayDoWhatItIsForAndNoMore) {

@@ -105,6 +105,30 @@ TEST_F(Jobs, MovedEarlierFireThen) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at < action_time"), 0);
 }
 
+TEST_F(Jobs, LatenessIsTheSameInEveryAnswer) {
+  put_noop();
+  put_type("order.unpaid", {{"handler", receiver.handler()}});
+  std::vector<std::string> ids;
+  for (const char* type : {"noop", "order.unpaid"}) {
+    ids.push_back(create(type, 0));
+    ids.push_back(create(type, 3'600'000));
+    const Json past{{"action_time", "2020-01-01T00:00:00Z"}};
+    ASSERT_EQ(rest().post("/v1/jobs/" + ids.back() + "/reschedule", past).status, 200);
+    ids.push_back(create(type, 3'600'000));
+    ASSERT_EQ(rest().post("/v1/jobs/" + ids.back() + "/run").status, 200);
+  }
+  for (const std::string& id : ids) {
+    ASSERT_TRUE(becomes(id, "done"));
+    const double shown = job(id)["lateness_ms"].get<double>();
+    EXPECT_GE(shown, 0) << job(id);
+    EXPECT_LT(shown, 60'000) << "not since 2020: " << job(id);
+    EXPECT_EQ(database.query("SELECT lateness_ms FROM tocsin.job WHERE job_id = " + id)[0][0].as<double>(), shown);
+  }
+  const Json measured = rest().get("/v1/stats").body["lateness_ms"];
+  EXPECT_EQ(measured["n"], ids.size());
+  EXPECT_LT(measured["max"].get<double>(), 60'000);
+}
+
 TEST_F(Jobs, MovedLaterFireOnceAndThen) {
   put_type("order.unpaid", {{"handler", receiver.handler()}});
   const std::string id = create("order.unpaid", 1500);

@@ -41,6 +41,25 @@ class SqlHandler : public LiveNode {
   std::string last_error(const Json& of) { return of["errors"].empty() ? "" : of["errors"].back()["message"]; }
 };
 
+TEST_F(SqlHandler, ASuperusersNodeCallsNoFunctionUnlessToldTo) {
+  put("quick", "");
+  ends(create("quick", 0), "done");
+  const auto warns = [&] {
+    return rest().get("/readyz").body["warnings"].dump().find("superuser") != std::string::npos;
+  };
+  EXPECT_TRUE(warns()) << "even when it is allowed";
+  start({"--allow-superuser-handlers=false"});
+  EXPECT_TRUE(warns());
+  const Reply refused = rest().put("/v1/types/other", type("quick"));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.body["field"], "handler.kind") << refused.text;
+  const std::string id = create("quick", 0);
+  put_noop();
+  ends(create("noop", 0), "done");  // all that was due before it has had its turn
+  EXPECT_EQ(status(id), "pending");
+  EXPECT_EQ(seen(id), 0);
+}
+
 TEST_F(SqlHandler, TheAnswerSaysWhatBecomesOfTheJob) {
   put("done", "");
   put("dead", "RETURN '{\"dead\": \"no such order\"}'::jsonb;");

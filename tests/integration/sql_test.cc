@@ -188,5 +188,25 @@ TEST_F(Sql, TheViewAndTheStatisticsTellWhatRestTells) {
   EXPECT_EQ(database.number("SELECT sum(n) FROM tocsin.job_stats"), 3);
 }
 
+TEST(SqlViews, ShowNoCopiesOfAShardThatLivesElsewhere) {
+  TestDatabase copy(8);  // as the target of a move that waits: rows are there, the shard is not
+  copy.query(
+      "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('t',"
+      " '{\"kind\":\"noop\"}', 1000, 1, '{}', '{}')");
+  copy.query(
+      "INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard,"
+      " max_attempts, biz_id) SELECT 1024 + s, now(), now(), now(), now(), 1, s, 1, 'a' FROM generate_series(0, 7) s");
+  copy.query(
+      "INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, finished_at, type_id, shard, status,"
+      " attempts, max_attempts, biz_id) SELECT 2048 + s, now(), now(), now(), now(), 1, s, 2, 1, 1, 'a' FROM"
+      " generate_series(0, 7) s");
+  const auto shown = [&] { return copy.number("SELECT count(*) FROM tocsin.job"); };
+  EXPECT_EQ(shown(), 16);
+  copy.query("SELECT tocsin.set_shards_here('{1,2}')");
+  EXPECT_EQ(shown(), 4);
+  copy.query("SELECT tocsin.set_shards_here('{}')");
+  EXPECT_EQ(shown(), 0);
+}
+
 }  // namespace
 }  // namespace tocsin

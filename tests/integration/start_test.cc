@@ -71,10 +71,17 @@ TEST_F(Start, FailsWithADatabaseThatDoesNotExist) {
 TEST_F(Start, FailsWhenItsPortIsTaken) {
   NodeProcess node(database.url());
   const std::string address = "127.0.0.1:" + std::to_string(node.port());
+  database.query(
+      "CREATE TABLE public.joined (id bigint); CREATE FUNCTION public.note_node() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN INSERT INTO public.joined VALUES (new.node_id); RETURN new; END $$; CREATE TRIGGER note BEFORE INSERT"
+      " ON tocsin.node FOR EACH ROW WHEN (new.node_id <> " +
+      database.query("SELECT node_id FROM tocsin.node")[0][0].as<std::string>() +
+      ") EXECUTE FUNCTION public.note_node()");
   const Ran ran = serve({"--database", database.url(), "--listen", address});
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_NE(ran.err.find(address), std::string::npos) << ran.err;
   EXPECT_TRUE(node.is_ready()) << "the first is not disturbed";
+  EXPECT_EQ(database.number("SELECT count(*) FROM public.joined"), 0) << "it never was a member";
 }
 
 TEST_F(Start, FailsWithATokenFileThatIsMissingEmptyOrWrong) {

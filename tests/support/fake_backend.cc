@@ -146,8 +146,17 @@ bool FakeBackend::lease(LeaseCall call) {
 bool FakeBackend::post(Place place, std::function<void(Stores&)> work) {
   if (is_full || full_at.contains(place)) return false;
   ++posted;
-  with(place, work);
+  if (is_holding)
+    held.emplace_back(place, std::move(work));
+  else
+    with(place, work);
   return true;
+}
+
+void FakeBackend::run_held() {
+  is_holding = false;
+  for (std::size_t i = 0; i < held.size(); ++i) with(held[i].first, std::exchange(held[i].second, {}));
+  held.clear();
 }
 
 std::vector<Place> FakeBackend::places() const {
@@ -163,7 +172,7 @@ std::optional<Error> FakeBackend::why_not(Place place) const {
 }
 
 Status FakeBackend::make_types_known(Stores& stores) {
-  return stores.place == 0 ? Unit{} : stores.types.mirror(database.list_types());
+  return stores.place == 0 ? Unit{} : stores.types.mirror(database.list_types(TypeStore::Removed::included));
 }
 
 void FakeBackend::mirror_types(std::function<void()> done) {
@@ -172,9 +181,12 @@ void FakeBackend::mirror_types(std::function<void()> done) {
   done();
 }
 
-Status FakeBackend::reload_types(Stores&) {
+Status FakeBackend::reload_types(Stores& stores) {
   ++reloads;
-  catalog_ = std::make_shared<TypeCatalog>(database.list_types());
+  if (stores.place != 0) return Unit{};
+  auto types = stores.types.list(TypeStore::Removed::included);
+  if (!types) return types.error();
+  catalog_ = std::make_shared<TypeCatalog>(std::move(*types));
   return Unit{};
 }
 

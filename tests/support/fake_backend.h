@@ -37,8 +37,11 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::optional<ErrorCode> fails;       // every store call does
   std::map<Place, ErrorCode> fails_at;  // every store call of this database does
   std::set<Place> full_at;              // the queue of this database refuses
-  std::set<Place> silent;               // known to be away
-  std::set<Place> unknown;              // this node was not given them
+  bool is_holding = false;              // what is posted waits for run_held()
+  std::vector<std::pair<Place, std::function<void(Stores&)>>> held;
+  void run_held();
+  std::set<Place> silent;   // known to be away
+  std::set<Place> unknown;  // this node was not given them
   std::optional<Error> bad_handler;
   Readiness state{true, false, {{"database", "ok"}}, {}};
   std::string hold;

@@ -94,6 +94,7 @@ void FakeDatabase::revive(JobId id, WallTime fire_at, WallTime now) {
   row.job.finished_at.reset();
   row.job.started_at.reset();
   row.job.fire_at = fire_at;
+  row.job.late_from = std::max(row.job.action_time, fire_at);
   row.job.gmt_modified = now;
   insert_live(std::move(row));
   tell(Kind::revived, live_.at(id), now);
@@ -253,7 +254,7 @@ std::vector<ClaimedJob> FakeDatabase::claimed_with(const ClaimTicket& ticket, La
 Fired FakeDatabase::fire_row(Live row, const std::string& node, WallTime now) {
   edit_live(row, [&](Row& r) { begin_attempt(r, node, now); });
   const Job& job = row->second.job;
-  const Fired fired{job.job_id, job.type_id, std::max(job.action_time, job.gmt_create), *job.started_at};
+  const Fired fired{job.job_id, job.type_id, job.due_at(), *job.started_at};
   to_history(row, JobStatus::done, Kind::fired, 0, now);
   return fired;
 }
@@ -296,7 +297,8 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
       r.token = 0;
       r.job.status = JobStatus::pending;
       r.job.fire_at = bugs.retry_at_once && !gives_back ? now : now + request.delay;
-      if (gives_back && !bugs.give_back_counts && --r.job.attempts == 0) r.job.started_at.reset();
+      const bool was_first = r.job.is_first_start();
+      if (gives_back && !bugs.give_back_counts && (--r.job.attempts == 0 || was_first)) r.job.started_at.reset();
       r.job.gmt_modified = now;
     });
     tell(gives_back ? Kind::given_back : Kind::retried, row->second, now, request.token);
@@ -384,16 +386,30 @@ std::int64_t FakeDatabase::overdue(int at_most, WallTime now) const {
 
 // TypeStore -----------------------------------------------------------------------------------------------------------
 
-std::vector<BizType> FakeDatabase::list_types() const {
+std::vector<BizType> FakeDatabase::list_types(TypeStore::Removed removed) const {
   std::vector<BizType> types;
-  for (const auto& [name, type] : types_) types.push_back(type);
+  for (const auto& [name, type] : types_)
+    if (!type.is_removed || removed == TypeStore::Removed::included) types.push_back(type);
   return types;
 }
 
+bool FakeDatabase::has_any_type(const std::vector<std::string>& names, TypeStore::Removed removed) const {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    const auto it = types_.find(name);
+    return it != types_.end() && (!it->second.is_removed || removed == TypeStore::Removed::included);
+  });
+}
+
+bool FakeDatabase::is_removed(TypeId type) const {
+  return std::ranges::any_of(types_,
+                             [&](const auto& each) { return each.second.type_id == type && each.second.is_removed; });
+}
+
 TypeStore::PutReply FakeDatabase::put_type(const BizType& type, WallTime now) {
-  const auto [it, is_new] = types_.try_emplace(type.name);
+  const auto [it, has_no_row] = types_.try_emplace(type.name);
+  const bool is_new = has_no_row || it->second.is_removed;
   BizType stored = type;
-  stored.type_id = is_new ? ++last_type_ : it->second.type_id;
+  stored.type_id = has_no_row ? ++last_type_ : it->second.type_id;
   stored.paused = is_new ? false : it->second.paused;
   stored.paused_until = is_new ? std::nullopt : it->second.paused_until;
   stored.gmt_create = is_new ? now : it->second.gmt_create;
@@ -402,20 +418,22 @@ TypeStore::PutReply FakeDatabase::put_type(const BizType& type, WallTime now) {
   return {stored, is_new};
 }
 
-TypeStore::RemoveReply FakeDatabase::remove_type(const std::string& name) {
+TypeStore::RemoveReply FakeDatabase::remove_type(const std::string& name, WallTime now) {
   const auto it = types_.find(name);
-  if (it == types_.end()) return TypeStore::RemoveReply::not_found;
+  if (it == types_.end() || it->second.is_removed) return TypeStore::RemoveReply::not_found;
   const TypeId id = it->second.type_id;
   if (std::ranges::any_of(live_, [&](const auto& entry) { return entry.second.job.type_id == id; }))
     return TypeStore::RemoveReply::has_live_jobs;
-  types_.erase(it);
+  it->second.is_removed = true;
+  it->second.paused = false;
+  it->second.gmt_modified = std::max(now, it->second.gmt_modified + Duration(1));
   return TypeStore::RemoveReply::removed;
 }
 
 std::optional<BizType> FakeDatabase::pause_type(const std::string& name, bool paused, std::optional<WallTime> until,
                                                 WallTime now) {
   const auto it = types_.find(name);
-  if (it == types_.end()) return std::nullopt;
+  if (it == types_.end() || it->second.is_removed) return std::nullopt;
   it->second.paused = paused;
   it->second.paused_until = paused ? until : std::nullopt;
   it->second.gmt_modified = std::max(now, it->second.gmt_modified + Duration(1));

@@ -189,14 +189,16 @@ class FakeDatabase {
   std::int64_t overdue(int at_most, WallTime now) const;
 
   // TypeStore
-  std::vector<BizType> list_types() const;
+  std::vector<BizType> list_types(TypeStore::Removed removed = TypeStore::Removed::left_out) const;
+  bool has_any_type(const std::vector<std::string>& names, TypeStore::Removed removed) const;
   TypeStore::PutReply put_type(const BizType& type, WallTime now);
   void mirror_types(const std::vector<BizType>& types);
-  TypeStore::RemoveReply remove_type(const std::string& name);
+  TypeStore::RemoveReply remove_type(const std::string& name, WallTime now);
   std::optional<BizType> pause_type(const std::string& name, bool paused, std::optional<WallTime> until, WallTime now);
 
  private:
   using Live = std::map<JobId, Row>::iterator;
+  bool is_removed(TypeId type) const;
   Live find_candidate(const Candidate& job);  // end(): there is none of this id and type
   using Key = std::tuple<std::string, TypeId, std::string>;
 

@@ -55,6 +55,8 @@ CreateReply FakeDatabase::answer_with_existing(const NewJob& job, Live row, Undo
   edit_live(row, [&](Row& r) {
     r.job.action_time = asked;
     r.job.fire_at = std::max(asked, now);
+    r.job.started_at.reset();
+    r.job.late_from = asked < now ? std::optional(now) : std::nullopt;
     r.job.attribute_json = normal(job.attribute_json);
     r.job.attempts = 0;
     r.job.max_attempts = job.max_attempts;
@@ -226,6 +228,8 @@ Result<ChangeReply> FakeDatabase::reschedule(JobId id, const When& when, WallTim
   edit_live(row, [&](Row& r) {
     r.job.action_time = instant(when, now);
     r.job.fire_at = std::max(r.job.action_time, now);
+    r.job.started_at.reset();
+    r.job.late_from = r.job.action_time < now ? std::optional(now) : std::nullopt;
     r.job.gmt_modified = now;
   });
   tell(Kind::rescheduled, row->second, now);
@@ -245,6 +249,7 @@ Result<ChangeReply> FakeDatabase::run_now(JobId id, WallTime now) {
 Result<ChangeReply> FakeDatabase::retry(JobId id, WallTime now) {
   const auto row = history_.find(id);
   if (row == history_.end() || row->second.job.status != JobStatus::dead) return refusal(id);
+  if (is_removed(row->second.job.type_id)) return ChangeReply{ChangeReply::Kind::type_removed, row->second.job};
   revive(id, now, now);
   return ChangeReply{ChangeReply::Kind::changed, live_.at(id).job};
 }
@@ -253,7 +258,7 @@ int FakeDatabase::retry_many(const JobDesk::RetryMany& request, WallTime now) {
   std::vector<std::pair<WallTime, JobId>> dead;
   for (const auto& [id, row] : history_) {
     const Job& job = row.job;
-    if (job.status != JobStatus::dead || job.type_id != request.type_id) continue;
+    if (job.status != JobStatus::dead || job.type_id != request.type_id || is_removed(job.type_id)) continue;
     if ((request.from && *job.finished_at < *request.from) || (request.to && *job.finished_at >= *request.to)) continue;
     dead.emplace_back(*job.finished_at, id);
   }

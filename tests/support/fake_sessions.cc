@@ -218,8 +218,15 @@ Result<DatabaseInfo> FakeReportStore::info() {
   });
 }
 
-Result<std::vector<BizType>> FakeTypeStore::list(Removed) {
-  return call<std::vector<BizType>>("types", false, [&db = database_](WallTime) { return db.list_types(); });
+Result<std::vector<BizType>> FakeTypeStore::list(Removed removed) {
+  return call<std::vector<BizType>>("types", false, [=, &db = database_](WallTime) { return db.list_types(removed); });
+}
+
+Result<bool> FakeTypeStore::has_any(std::span<const std::string> names, Removed removed) {
+  return call<bool>("has_any_type", false,
+                    [all = std::vector(names.begin(), names.end()), removed, &db = database_](WallTime) {
+                      return db.has_any_type(all, removed);
+                    });
 }
 
 Result<TypeStore::PutReply> FakeTypeStore::put(const BizType& type) {
@@ -227,7 +234,8 @@ Result<TypeStore::PutReply> FakeTypeStore::put(const BizType& type) {
 }
 
 Result<TypeStore::RemoveReply> FakeTypeStore::remove(const std::string& name) {
-  return call<RemoveReply>("remove_type", true, [=, &db = database_](WallTime) { return db.remove_type(name); });
+  return call<RemoveReply>("remove_type", true,
+                           [=, &db = database_](WallTime now) { return db.remove_type(name, now); });
 }
 
 Result<std::optional<BizType>> FakeTypeStore::set_paused(const std::string& name, bool paused,

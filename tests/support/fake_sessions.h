@@ -109,6 +109,7 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<std::vector<BizType>> list(Removed) override;
+  Result<bool> has_any(std::span<const std::string> names, Removed removed) override;
   Result<PutReply> put(const BizType& type) override;
   Result<RemoveReply> remove(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,

@@ -10,7 +10,8 @@ namespace {
 
 std::vector<std::string> command_line(const std::string& database, std::vector<std::string> options) {
   std::vector<std::string> all{
-      required_env("TOCSIN_BINARY"), "serve", "--database", database, "--listen", "127.0.0.1:0"};
+      required_env("TOCSIN_BINARY"), "serve", "--database", database, "--listen", "127.0.0.1:0",
+      "--allow-superuser-handlers"};
   all.insert(all.end(), options.begin(), options.end());
   return all;
 }

@@ -114,6 +114,30 @@ TEST_F(DatabasesApi, ABatchOfOneDatabaseAnswersAsEver) {
   EXPECT_FALSE(answer.body.contains("items")) << answer.text;
 }
 
+TEST_F(DatabasesApi, AListIsNewestFirstHoweverFarEachDatabaseHasDrawnItsIds) {
+  std::vector<std::string> wanted;
+  const auto make = [&](Place place, int n) {
+    backend.time += std::chrono::seconds(1);
+    wanted.insert(wanted.begin(), make_job(key_at(place, n)));
+  };
+  for (int i = 0; i < 9; ++i) make(0, i);  // ids of home run ahead
+  for (int i = 0; i < 3; ++i) make(1, i);
+  make(2, 0);
+  make(0, 9);
+  for (const int limit : {1, 4, 5, 100}) {
+    std::vector<std::string> seen;
+    std::string cursor;
+    do {
+      const Answer page = get("/v1/jobs?limit=" + std::to_string(limit) + cursor);
+      ASSERT_EQ(page.status, 200) << page.text;
+      for (const Json& job : page.body.at("items")) seen.push_back(job.at("job_id"));
+      const Json& next = page.body.at("next_cursor");
+      cursor = next.is_null() ? "" : "&cursor=" + next.get<std::string>();
+    } while (!cursor.empty());
+    EXPECT_EQ(seen, wanted) << limit;
+  }
+}
+
 TEST_F(DatabasesApi, AListIsMergedAndPagesThroughAllDatabasesOnce) {
   std::set<std::string> created;
   for (int i = 0; i < 25; ++i) created.insert(make_job("j-" + std::to_string(i)));

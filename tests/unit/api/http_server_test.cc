@@ -411,6 +411,31 @@ TEST_F(HttpServerTest, StopClosesWhatIsLeftAfterTheGrace) {
   late({200, "text/plain", "nobody hears this", {}});
 }
 
+TEST_F(HttpServerTest, AnswersWhoWaitsLongAndHasClosedItsHalf) {
+  start();
+  RawClient half = client();
+  half.send("GET /later?long HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Responder answer = app.next_waiting();
+  half.finish_sending();
+  EXPECT_EQ(half.response(), "HTTP/1.1 100 Continue\r\n\r\n");  // so the server has seen it
+  EXPECT_FALSE(answer.is_gone());
+  answer({200, "text/plain", "jobs", {}});
+  EXPECT_TRUE(half.response().ends_with("jobs"));
+}
+
+TEST_F(HttpServerTest, TakesAnAddressBeforeItAnswers) {
+  HttpServer first(app, {});
+  ASSERT_TRUE(first.bind());
+  HttpServerConfig same;
+  same.port = first.port();
+  HttpServer second(app, same);
+  EXPECT_FALSE(second.bind());
+  RawClient early(first.port());
+  early.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  ASSERT_TRUE(first.start());
+  EXPECT_EQ(early.status(), 200);
+}
+
 TEST_F(HttpServerTest, StopsWithPeersGone) {
   start();
   for (int i = 0; i < 20; ++i) client().send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");

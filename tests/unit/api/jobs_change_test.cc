@@ -42,13 +42,15 @@ TEST_F(ChangeJobs, CancelByIdsTellsThemApart) {
   const std::string pending = make_job("a"), running = make_job("b");
   backend.time += 2min;
   backend.claim(std::stoll(running));
-  const Answer answer = post("/v1/jobs/cancel", R"({"job_ids":[")" + pending + R"(",")" + running +
-                                                    R"(","4096000","1023",")" + pending + "\"]}");
+  const Answer answer =
+      post("/v1/jobs/cancel", R"({"job_ids":[")" + pending + R"(",")" + running +
+                                  R"(","4096000","1023","98765432109876543210","0","98765432109876543210",")" +
+                                  pending + "\"]}");
   ASSERT_EQ(answer.status, 200) << answer.text;
   EXPECT_EQ(answer.body.at("cancelled"), Json::array({pending}));
   EXPECT_EQ(answer.body.at("running"), Json::array({running}));
   EXPECT_EQ(answer.body.at("finished"), Json::array());
-  EXPECT_EQ(answer.body.at("not_found"), Json::array({"4096000", "1023"}));
+  EXPECT_EQ(answer.body.at("not_found"), Json::array({"4096000", "1023", "98765432109876543210", "0"}));
 }
 
 TEST_F(ChangeJobs, CancelByKeyTakesAllOrOneType) {
@@ -169,6 +171,39 @@ TEST_F(Explain, SaysWhyAJobHasNotFired) {
   post("/v1/types/order.unpaid/resume");
   backend.finish(std::stoll(one), FinishRequest::Kind::dead, "gone");
   EXPECT_NE(reason().find("Dead at"), std::string::npos);
+}
+
+TEST_F(Explain, SaysThatAJobWaitsForItsAcknowledgement) {
+  backend.add_type("pulled", R"({"kind":"pull"})");
+  backend.add_type("sent", R"({"kind":"webhook","url":"http://127.0.0.1/","async":true})");
+  backend.add_type("plain", R"({"kind":"webhook","url":"http://127.0.0.1/","async":false})");
+  const auto reason_of = [&](const std::string& type) {
+    const Answer made = post("/v1/jobs", R"({"biz_id":"a","delay_ms":0,"biz_type":")" + type + "\"}");
+    const std::string id = made.body.at("job_id");
+    backend.claim(std::stoll(id));
+    return get("/v1/jobs/" + id + "/explain").body.at("reason").get<std::string>();
+  };
+  EXPECT_EQ(reason_of("pulled"),
+            "Attempt 1 of 16 was leased to a consumer on node node-1; it waits for the acknowledgement until its lease "
+            "ends at 2026-03-01T12:00:30.000000Z, in 30.0 s.");
+  EXPECT_NE(reason_of("sent").find("may acknowledge it later; it waits for the acknowledgement until"),
+            std::string::npos);
+  EXPECT_EQ(reason_of("plain").find("acknowledge"), std::string::npos);
+}
+
+TEST_F(Explain, SaysThatAJobCancelledBetweenAttemptsHadStarted) {
+  const std::string one = make_job();
+  backend.time += 70s;
+  backend.finish(std::stoll(one), FinishRequest::Kind::retry, "HTTP 500");
+  ASSERT_EQ(post("/v1/jobs/" + one + "/cancel").status, 200);
+  const std::string reason = get("/v1/jobs/" + one + "/explain").body.at("reason");
+  EXPECT_NE(reason.find("between attempts: 1 of 16 had started. Last error: HTTP 500."), std::string::npos) << reason;
+  const Json job = get("/v1/jobs/" + one).body;
+  EXPECT_EQ(job.at("lateness_ms"), 10000.0);
+  const std::string never = make_job("o-2");
+  ASSERT_EQ(post("/v1/jobs/" + never + "/cancel").status, 200);
+  const std::string before = get("/v1/jobs/" + never + "/explain").body.at("reason");
+  EXPECT_NE(before.find("before it started."), std::string::npos) << before;
 }
 
 TEST_F(Explain, HasEveryPublishedField) {

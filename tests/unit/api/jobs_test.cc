@@ -109,6 +109,27 @@ TEST_F(CreateJob, FollowsOnConflict) {
   EXPECT_EQ(late.status, 409);
   EXPECT_EQ(late.field(), "idempotency_key");
   EXPECT_EQ(late.body.at("job_id"), id);
+  EXPECT_EQ(late.body.at("job_status"), "running");
+  EXPECT_NE(late.text.find("It is running."), std::string::npos) << late.text;
+}
+
+TEST_F(CreateJob, SaysWhatBecameOfTheJobThatHasTheKey) {
+  const std::string id = make_job("o-1", R"(,"idempotency_key":"k")");
+  ASSERT_EQ(post("/v1/jobs/" + id + "/cancel").status, 200);
+  const auto again = [&](const std::string& rule) {
+    return post("/v1/jobs",
+                R"({"biz_type":"order.unpaid","biz_id":"o-1","delay_ms":7,"idempotency_key":"k","on_conflict":")" +
+                    rule + "\"}");
+  };
+  for (const char* rule : {"keep", "replace", "earliest", "latest", "reject"}) {
+    const Answer answer = again(rule);
+    EXPECT_EQ(answer.status, 409) << rule;
+    EXPECT_EQ(answer.body.at("job_id"), id);
+    EXPECT_EQ(answer.body.at("job_status"), "cancelled");
+    const std::string detail = answer.body.at("detail");
+    EXPECT_NE(detail.find("It is cancelled since 2026-03-01T12:00:00"), std::string::npos) << detail;
+    EXPECT_NE(detail.find("a new job needs another key"), std::string::npos) << detail;
+  }
 }
 
 TEST_F(CreateJob, KnowsATypeThatAnotherNodeMade) {
@@ -121,16 +142,14 @@ TEST_F(CreateJob, KnowsATypeThatAnotherNodeMade) {
   EXPECT_EQ(backend.reloads, 1);
 }
 
-TEST_F(CreateJob, ReadsTheRegistryForUnknownTypesAtMostOnceASecond) {
-  for (int i = 0; i < 5; ++i) {
-    const Answer answer = post("/v1/jobs", R"({"biz_type":"no.such","biz_id":"a","delay_ms":1})");
-    EXPECT_EQ(answer.status, 422);
-    EXPECT_EQ(answer.field(), "biz_type");
-  }
-  EXPECT_EQ(backend.reloads, 1);
-  backend.time += 1s;
-  post("/v1/jobs", R"({"biz_type":"no.such","biz_id":"a","delay_ms":1})");
-  EXPECT_EQ(backend.reloads, 2);
+TEST_F(CreateJob, RefusesATimeBefore2000HoweverLittle) {
+  const auto create_at = [&](const std::string& time) {
+    return post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","action_time":")" + time + "\"}").status;
+  };
+  EXPECT_EQ(create_at("1999-12-31T23:59:59.999999999Z"), 400);
+  EXPECT_EQ(create_at("1999-12-31T23:59:59.999999Z"), 400);
+  EXPECT_EQ(create_at("2000-01-01T00:00:00Z"), 201);
+  EXPECT_EQ(create_at("2000-01-01T00:00:00.000000001Z"), 201);
 }
 
 TEST_F(CreateJob, SaysWhatTheDatabaseDid) {
@@ -320,6 +339,52 @@ TEST_F(Batch, PartialCreatesWhatItCan) {
   EXPECT_EQ(post("/v1/jobs/batch?partial=yes", batch({})).field(), "partial");
 }
 
+TEST_F(Batch, ARefusedOneNamesNoJobThatWasRolledBack) {
+  const Answer answer = post("/v1/jobs/batch", batch({keyed("c", 1), keyed("a", 1), keyed("a", 2)}));
+  EXPECT_EQ(answer.status, 409);
+  EXPECT_EQ(answer.field(), "jobs[2].idempotency_key");
+  EXPECT_FALSE(answer.body.contains("job_id")) << answer.text;
+  EXPECT_NE(answer.text.find("jobs[1]"), std::string::npos) << answer.text;
+  EXPECT_TRUE(backend.database.live().empty());
+  const Answer partial = post("/v1/jobs/batch?partial=true", batch({keyed("a", 1), keyed("a", 2)}));
+  EXPECT_EQ(partial.body.at("items")[1].at("error").at("job_id"), partial.body.at("items")[0].at("job_id"));
+}
+
+TEST_F(Batch, PartialRefusesOnlyTheItemWithAMistakeInItsText) {
+  const auto with = [](const std::string& more) {
+    return R"({"biz_type":"order.unpaid","biz_id":"x","delay_ms":1)" + more + "}";
+  };
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {with(R"(,"attribute":{"a":"\u0000"})"), "jobs[0].attribute"},
+      {with(R"(,"attribute":{"a":[1,{"b\u0000":2}]})"), "jobs[0].attribute"},
+      {with(R"(,"attribute":{"a":1,"a":2})"), "jobs[0].attribute"},
+      {with(R"(,"attribute":[{"a":1,"a":{"c":[1]}},{"b":[1,2]}])"), "jobs[0].attribute"},
+      {with(R"(,"biz_id":"y")"), "jobs[0].biz_id"},
+      {with(R"(,"max_attempts":1e999)"), "jobs[0].max_attempts"},
+      {with(R"(,"attribute":1e999)"), "jobs[0].attribute"},
+      {with(R"(,"attribute":)" + std::string(40, '[') + std::string(40, ']')), "jobs[0].attribute"},
+      {"5", "jobs[0]"},
+      {"[[1]]", "jobs[0]"},
+      {"null", "jobs[0]"},
+  };
+  int n = 0;
+  for (const auto& [text, field] : bad) {
+    const std::string next = keyed("good" + std::to_string(++n), 1);
+    const Answer answer = post("/v1/jobs/batch?partial=true", batch({text, next, text}));
+    ASSERT_EQ(answer.status, 201) << text << ": " << answer.text;
+    const Json& items = answer.body.at("items");
+    ASSERT_EQ(items.size(), 3u) << text;
+    EXPECT_EQ(items[0].at("error").at("status"), 400) << text;
+    EXPECT_EQ(items[0].at("error").value("field", std::string()), field) << text;
+    EXPECT_EQ(items[1].value("created", false), true) << text << ": " << answer.text;
+    EXPECT_TRUE(items[2].contains("error")) << text;
+    EXPECT_EQ(post("/v1/jobs/batch", batch({text, next})).status, 400) << text;
+  }
+  EXPECT_EQ(backend.database.live().size(), bad.size());
+  EXPECT_EQ(post("/v1/jobs/batch?partial=true", R"({"jobs":[{]})").status, 400);
+  EXPECT_EQ(post("/v1/jobs/batch?partial=true", R"({"x":1,"x":2,"jobs":[]})").status, 400);
+}
+
 TEST_F(Batch, TakesTenThousandAndNotOneMore) {
   std::vector<std::string> jobs;
   for (int i = 0; i < 10000; ++i) jobs.push_back(keyed("b" + std::to_string(i), 60000));
@@ -398,14 +463,6 @@ TEST_F(ReadJobs, NameATypeThatAnotherNodeMade) {
   ASSERT_TRUE(backend.create(job, [](const Result<CreateReply>&) {}));
   EXPECT_EQ(get("/v1/jobs").body.at("items")[0].at("biz_type"), "new.type");
   EXPECT_EQ(backend.reloads, 1);
-}
-
-TEST_F(ReadJobs, ShowNoTypeOnceItIsDeleted) {
-  const std::string one = make_job();
-  post("/v1/jobs/" + one + "/cancel");
-  ASSERT_EQ(call("DELETE", "/v1/types/order.unpaid").status, 200);
-  EXPECT_EQ(get("/v1/jobs/" + one).body.at("biz_type"), nullptr);
-  EXPECT_EQ(get("/v1/jobs/" + one + "/explain").status, 200);
 }
 
 TEST_F(ReadJobs, RefuseBadFilters) {

@@ -261,6 +261,29 @@ TEST_F(Operations, ReadinessNamesWhatIsWrong) {
   EXPECT_EQ(answer.body.at("checks").at("schema"), "version 1, needs 2");
 }
 
+TEST_F(Operations, ReadinessTellsStrangersNoMoreThanTheStatus) {
+  backend.state = {true, true, {{"database a", "system 7, oid 8"}}, {"database a: fsync is off"}};
+  ApiConfig config;
+  config.tokens = *Tokens::from_text("[[token]]\nname = \"v\"\nrole = \"viewer\"\ntoken = \"0123456789abcdef\"");
+  Api guarded_api(backend, std::move(config));
+  const auto ready = [](Api& asked, const std::string& authorization, const std::string& host = "localhost") {
+    HttpRequest request;
+    request.method = "GET";
+    request.target = "/readyz";
+    request.host = host;
+    request.authorization = authorization;
+    Admission admission = asked.router().admit(request);
+    std::string text;
+    admission.run(std::move(request), Responder([&](const HttpResponse& r) { text = r.body; }));
+    return text;
+  };
+  for (const char* stranger : {"", "Bearer wrong-0123456789abcdef"})
+    EXPECT_EQ(ready(guarded_api, stranger), R"({"status":"degraded"})");
+  EXPECT_NE(ready(guarded_api, "Bearer 0123456789abcdef").find("system 7"), std::string::npos);
+  EXPECT_NE(ready(api, "").find("system 7"), std::string::npos) << "on this machine, without tokens";
+  EXPECT_EQ(ready(api, "", "rebound.example"), R"({"status":"degraded"})");
+}
+
 TEST_F(Operations, MetricsAreText) {
   const Answer answer = get("/metrics");
   EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4; charset=utf-8");
@@ -280,6 +303,28 @@ TEST_F(Operations, StatsCountByTypeAndStatus) {
   EXPECT_EQ(stats.at("totals"), Json::parse(R"({"pending":1,"running":0,"done":0,"cancelled":1,"dead":0})"));
   EXPECT_EQ(stats.at("lateness_ms"), Json::parse(R"({"n":3,"p50":1.5,"p90":2.5,"p99":3.5,"max":4.5})"));
   EXPECT_EQ(stats.at("backlog"), Json::parse(R"({"overdue":1,"is_capped":false})"));
+}
+
+TEST_F(Types, AreListedInPages) {
+  for (const char* name : {"b", "a", "c"}) backend.add_type(name);
+  const auto names = [](const Answer& answer) {
+    std::vector<std::string> found;
+    for (const Json& type : answer.body.at("items")) found.push_back(type.at("name"));
+    return found;
+  };
+  EXPECT_EQ(names(get("/v1/types")), (std::vector<std::string>{"a", "b", "c", "order.unpaid"}));
+  EXPECT_EQ(get("/v1/types").body.at("next_cursor"), nullptr);
+  EXPECT_EQ(get("/v1/types?limit=4").body.at("next_cursor"), nullptr);
+  const Answer first = get("/v1/types?limit=3");
+  EXPECT_EQ(names(first), (std::vector<std::string>{"a", "b", "c"}));
+  const std::string cursor = first.body.at("next_cursor");
+  call("DELETE", "/v1/types/c");
+  const Answer second = get("/v1/types?limit=3&cursor=" + cursor);
+  EXPECT_EQ(names(second), std::vector<std::string>{"order.unpaid"});
+  EXPECT_EQ(get("/v1/types?limit=0").field(), "limit");
+  EXPECT_EQ(get("/v1/types?limit=1001").field(), "limit");
+  EXPECT_EQ(get("/v1/types?cursor=nonsense").field(), "cursor");
+  EXPECT_EQ(get("/v1/nodes?cursor=" + cursor).field(), "cursor") << "of another list";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "api/job_json.h"
 #include "cli/command.h"
 #include "cli/text.h"
 
@@ -53,6 +54,8 @@ TEST(Cli, BadUsageIsTwoAndSaysWhatIsWrongOnStandardError) {
       {"job", "cancel", "1", "--biz-id", "2"},
       {"job", "retry", "1", "--type", "a"},
       {"job", "list", "--limit", "0"},
+      {"job", "create", "--type", "a", "--id", "b", "--in", "15m", "--max-attempts", std::to_string(kMaxAttempts + 1)},
+      {"type", "put", "a", "--handler", "noop", "--max-attempts", std::to_string(kMaxAttempts + 1)},
       {"type", "put", "a"},
       {"nodes", "--url", "ftp://somewhere"},
       {"nodes", "--url", "foo"},

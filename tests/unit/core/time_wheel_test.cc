@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr WallTime kStart{1'767'225'600s};  // 2026-01-01
+constexpr WallTime kWheelStart{1'767'225'600s};  // 2026-01-01
 
 Candidate job_at(JobId id, WallTime fire_at) { return {id, 1, fire_at}; }
 
@@ -80,7 +80,7 @@ class Trial {
         tick_(pick<Duration>({1us, 7us, 500us, 1ms, 3333us})),
         lookahead_(tick_ * between(1, 300) + Duration(between(0, tick_.count() - 1))),
         capacity_(static_cast<std::size_t>(between(1, 200))),
-        now_(pick<WallTime>({kStart, WallTime(0us), WallTime(-123456789us), kStart + 777us})),
+        now_(pick<WallTime>({kWheelStart, WallTime(0us), WallTime(-123456789us), kWheelStart + 777us})),
         wheel_(tick_, lookahead_, capacity_, now_),
         model_(tick_, lookahead_, capacity_, now_) {}
 
@@ -188,67 +188,67 @@ TEST(TimeWheel, DoesAsItsModelWhateverComes) {
 }
 
 TEST(TimeWheel, GivesAnEntryAtTheEndOfItsTickAndNotBefore) {
-  TimeWheel wheel(1ms, 5s, 10, kStart);
-  ASSERT_TRUE(wheel.add(job_at(1, kStart + 10ms)));
-  ASSERT_TRUE(wheel.add(job_at(2, kStart + 10ms + 1us)));
-  EXPECT_EQ(wheel.next(), kStart + 10ms);
-  EXPECT_TRUE(advance(wheel, kStart + 10ms - 1us).empty());
-  EXPECT_EQ(advance(wheel, kStart + 10ms), std::vector<JobId>{1});
-  EXPECT_TRUE(advance(wheel, kStart + 11ms - 1us).empty());
-  EXPECT_EQ(advance(wheel, kStart + 11ms), std::vector<JobId>{2});
+  TimeWheel wheel(1ms, 5s, 10, kWheelStart);
+  ASSERT_TRUE(wheel.add(job_at(1, kWheelStart + 10ms)));
+  ASSERT_TRUE(wheel.add(job_at(2, kWheelStart + 10ms + 1us)));
+  EXPECT_EQ(wheel.next(), kWheelStart + 10ms);
+  EXPECT_TRUE(advance(wheel, kWheelStart + 10ms - 1us).empty());
+  EXPECT_EQ(advance(wheel, kWheelStart + 10ms), std::vector<JobId>{1});
+  EXPECT_TRUE(advance(wheel, kWheelStart + 11ms - 1us).empty());
+  EXPECT_EQ(advance(wheel, kWheelStart + 11ms), std::vector<JobId>{2});
   EXPECT_EQ(wheel.next(), std::nullopt);
 }
 
 TEST(TimeWheel, GivesWhatIsOverdueWithTheNextTick) {
-  TimeWheel wheel(1ms, 5s, 10, kStart);
-  ASSERT_TRUE(wheel.add(job_at(1, kStart - 24h)));
-  EXPECT_TRUE(advance(wheel, kStart).empty());
-  EXPECT_EQ(advance(wheel, kStart + 1ms), std::vector<JobId>{1});
+  TimeWheel wheel(1ms, 5s, 10, kWheelStart);
+  ASSERT_TRUE(wheel.add(job_at(1, kWheelStart - 24h)));
+  EXPECT_TRUE(advance(wheel, kWheelStart).empty());
+  EXPECT_EQ(advance(wheel, kWheelStart + 1ms), std::vector<JobId>{1});
 }
 
 TEST(TimeWheel, GivesEverythingInOrderAfterAJumpOverManyRounds) {
-  TimeWheel wheel(1ms, 5s, 100, kStart);
-  for (JobId id = 1; id <= 50; ++id) ASSERT_TRUE(wheel.add(job_at(id, kStart + id * 100ms)));
-  const auto due = advance(wheel, kStart + 24h);
+  TimeWheel wheel(1ms, 5s, 100, kWheelStart);
+  for (JobId id = 1; id <= 50; ++id) ASSERT_TRUE(wheel.add(job_at(id, kWheelStart + id * 100ms)));
+  const auto due = advance(wheel, kWheelStart + 24h);
   EXPECT_EQ(due.size(), 50U);
   EXPECT_TRUE(std::ranges::is_sorted(due));
   EXPECT_EQ(wheel.size(), 0U);
 }
 
 TEST(TimeWheel, RefusesBeyondItsCapacityAndTakesAgainWhenThereIsRoom) {
-  TimeWheel wheel(1ms, 5s, 2, kStart);
-  EXPECT_TRUE(wheel.add(job_at(1, kStart + 1ms)));
-  EXPECT_TRUE(wheel.add(job_at(2, kStart + 2ms)));
-  EXPECT_FALSE(wheel.add(job_at(3, kStart + 3ms)));
-  EXPECT_EQ(advance(wheel, kStart + 1ms), std::vector<JobId>{1});
-  EXPECT_TRUE(wheel.add(job_at(3, kStart + 3ms)));
-  EXPECT_EQ(advance(wheel, kStart + 3ms), (std::vector<JobId>{2, 3}));
+  TimeWheel wheel(1ms, 5s, 2, kWheelStart);
+  EXPECT_TRUE(wheel.add(job_at(1, kWheelStart + 1ms)));
+  EXPECT_TRUE(wheel.add(job_at(2, kWheelStart + 2ms)));
+  EXPECT_FALSE(wheel.add(job_at(3, kWheelStart + 3ms)));
+  EXPECT_EQ(advance(wheel, kWheelStart + 1ms), std::vector<JobId>{1});
+  EXPECT_TRUE(wheel.add(job_at(3, kWheelStart + 3ms)));
+  EXPECT_EQ(advance(wheel, kWheelStart + 3ms), (std::vector<JobId>{2, 3}));
 }
 
 TEST(TimeWheel, RefusesWhatLiesAWholeRoundAhead) {
-  TimeWheel wheel(1ms, 62ms, 10, kStart);  // a ring of 64 slots
-  EXPECT_TRUE(wheel.add(job_at(1, kStart + 63ms)));
-  EXPECT_FALSE(wheel.add(job_at(2, kStart + 64ms)));
-  EXPECT_FALSE(wheel.add(job_at(3, kStart + 128ms)));
-  EXPECT_EQ(advance(wheel, kStart + 63ms), std::vector<JobId>{1});
+  TimeWheel wheel(1ms, 62ms, 10, kWheelStart);  // a ring of 64 slots
+  EXPECT_TRUE(wheel.add(job_at(1, kWheelStart + 63ms)));
+  EXPECT_FALSE(wheel.add(job_at(2, kWheelStart + 64ms)));
+  EXPECT_FALSE(wheel.add(job_at(3, kWheelStart + 128ms)));
+  EXPECT_EQ(advance(wheel, kWheelStart + 63ms), std::vector<JobId>{1});
 }
 
 TEST(TimeWheel, TakesTheFirstInstantAndRefusesTheLast) {
-  TimeWheel wheel(1us, 5s, 10, kStart);
+  TimeWheel wheel(1us, 5s, 10, kWheelStart);
   EXPECT_TRUE(wheel.add(job_at(1, WallTime::min())));
   EXPECT_FALSE(wheel.add(job_at(2, WallTime::max())));
-  EXPECT_EQ(advance(wheel, kStart + 1us), std::vector<JobId>{1});
+  EXPECT_EQ(advance(wheel, kWheelStart + 1us), std::vector<JobId>{1});
 }
 
 TEST(TimeWheel, KeepsTheTimesOfItsEntriesWhenTheClockIsSetBack) {
-  TimeWheel wheel(1ms, 62ms, 10, kStart);
-  ASSERT_TRUE(wheel.add(job_at(1, kStart + 5ms)));
-  ASSERT_TRUE(wheel.add(job_at(2, kStart + 60ms)));
+  TimeWheel wheel(1ms, 62ms, 10, kWheelStart);
+  ASSERT_TRUE(wheel.add(job_at(1, kWheelStart + 5ms)));
+  ASSERT_TRUE(wheel.add(job_at(2, kWheelStart + 60ms)));
   std::vector<Candidate> dropped;
-  wheel.rewind(kStart - 10ms, dropped);
+  wheel.rewind(kWheelStart - 10ms, dropped);
   EXPECT_EQ(ids(dropped), std::vector<JobId>{2}) << "out of reach now";
-  EXPECT_TRUE(advance(wheel, kStart + 5ms - 1us).empty());
-  EXPECT_EQ(advance(wheel, kStart + 5ms), std::vector<JobId>{1});
+  EXPECT_TRUE(advance(wheel, kWheelStart + 5ms - 1us).empty());
+  EXPECT_EQ(advance(wheel, kWheelStart + 5ms), std::vector<JobId>{1});
 }
 
 }  // namespace

@@ -109,14 +109,37 @@ class SqlHandlerTest : public testing::Test {
   std::atomic<bool> is_all_there_{false};
   TypeId type_id_ = 0;
   std::optional<SqlKind> kind_;
-
- private:
   std::unique_ptr<FunctionStore> new_store() {
     auto store = std::make_unique<FakeFunctionStore>(database_, business_);
     store->lose_answers = lose_answers_;
     return store;
   }
 };
+
+TEST_F(SqlHandlerTest, CallsNoFunctionWhileItsNodeMayNot) {
+  std::string refusal = "the role is a superuser";
+  FunctionDatabases databases{1, [](Shard) { return 0; }, [this](int) { return new_store(); }};
+  databases.refusal = [&] { return refusal; };
+  SqlKind kind(std::move(databases), 1, "node-a", clock_);
+  BizType type = type_of("done");
+  type.type_id = type_id_;
+  const auto refused = kind.check(type);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->field, "handler.kind");
+  EXPECT_EQ(refused->message, refusal);
+  EXPECT_EQ(kind.make(type), nullptr) << "its jobs are not claimed";
+  refusal.clear();
+  const auto handler = kind.make(type);
+  ASSERT_NE(handler, nullptr);
+  EXPECT_EQ(kind.check(type), std::nullopt);
+  refusal = "another database turned out to be like that";
+  EXPECT_EQ(handler->hold_reason(), refusal);
+  std::optional<Outcome> outcome;
+  handler->start(claimed({"a"}).front(), [&](Outcome end) { outcome = std::move(end); });
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->kind, Kind::not_started);
+  EXPECT_EQ(business_.effects["a"], 0);
+}
 
 TEST_F(SqlHandlerTest, TellsThatItHasWrittenTheOutcome) {
   const auto outcomes = run("done", claimed({"a", "b", "c"}));

@@ -145,7 +145,8 @@ class StageBench : public ::testing::Test {
     job.job.type_id = type;
     job.job.status = JobStatus::running;
     job.job.action_time = db_now() - 7ms;
-    job.job.started_at = db_now();
+    job.job.gmt_modified = db_now();
+    job.job.started_at = attempts > 1 ? db_now() - 1ms : db_now();
     job.job.attempts = attempts;
     job.token = id * 10;
     job.lease_deadline = now + 30s;

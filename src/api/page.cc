@@ -1,0 +1,41 @@
+#include "api/page.h"
+
+#include <charconv>
+
+#include "api/url.h"
+
+namespace tocsin {
+
+std::string page_cursor(std::string_view list, std::string_view after) {
+  return base64url(std::string(list) + ':' + std::string(after));
+}
+
+std::optional<Problem> read_page_request(const Call& call, std::string_view list, PageRequest& request) {
+  if (const auto cursor = call.parameter("cursor")) {
+    const auto text = base64url_decoded(*cursor);
+    const std::string mark = std::string(list) + ':';
+    if (!text || !text->starts_with(mark) || text->size() == mark.size())
+      return Problem{400, "Must be a next_cursor of this list.", "cursor"};
+    request.after = text->substr(mark.size());
+  }
+  if (const auto text = call.parameter("limit")) {
+    const auto end = std::from_chars(text->data(), text->data() + text->size(), request.limit);
+    if (end.ec != std::errc() || end.ptr != text->data() + text->size() || request.limit < 1 ||
+        request.limit > kMostPerPage)
+      return Problem{400, "Must be 1 to 1000.", "limit"};
+  }
+  return {};
+}
+
+std::vector<Parameter> page_parameters(const std::string& things) {
+  return {{"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", things + " per page"},
+          {"cursor", R"({"type":"string"})", "next_cursor of the page before"}};
+}
+
+void end_page(JsonWriter& out, std::string_view list, const std::optional<std::string>& after) {
+  out.end_array().key("next_cursor");
+  after ? out.value(page_cursor(list, *after)) : out.null();
+  out.end_object();
+}
+
+}  // namespace tocsin

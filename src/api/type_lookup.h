@@ -1,0 +1,55 @@
+// Fresh reads of the type registry, for requests that name a type which this node's snapshot lacks.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/backend.h"
+#include "api/problem.h"
+
+namespace tocsin {
+
+class ApiContext;
+
+// Invariants: a request is answered by a read that began after the request arrived, so a type that any node has
+// acknowledged before is found; at most one read is under way, whatever the number of requests; a read costs one index
+// look-up per name, and the snapshot is replaced only when the registry has one of them.
+// Thread: any.
+class TypeLookup {
+ public:
+  struct Question {
+    std::vector<std::string> names;          // registered types
+    std::vector<std::string> removed_too{};  // registered or removed ones
+    bool has_unknown_ids = false;            // rows hold ids that the snapshot lacks
+  };
+  // Without a problem the snapshot (Backend::types) now has what the registry had of the question; with one nothing is
+  // known of it.
+  using Done = std::function<void(const std::optional<Problem>& problem)>;
+
+  explicit TypeLookup(const ApiContext& context) : context_(context) {}
+
+  // Calls `done` once, on a thread of home or on the caller's.
+  void ask(Question question, Done done);
+
+ private:
+  struct Waiting {
+    Question question;
+    Done done;
+  };
+
+  // Posts a read while requests wait.
+  void go_on();
+  void read(Stores& home);
+  Status look_up(Stores& home, const std::vector<Waiting>& waiting) const;
+  std::vector<Waiting> take();
+
+  const ApiContext& context_;
+  std::mutex mutex_;
+  std::vector<Waiting> waiting_;  // guarded by mutex_
+  bool is_reading_ = false;       // guarded by mutex_: a read was posted and has not ended
+};
+
+}  // namespace tocsin

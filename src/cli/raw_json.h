@@ -1,0 +1,12 @@
+// JSON of the server as it was written: read and printed again, a number of many digits would lose some.
+#pragma once
+
+#include <string>
+
+namespace tocsin {
+
+// The items of a page (its member "items"), separated by commas, with every number as it stands in `page`.
+// REQUIRES: `page` is JSON.
+std::string raw_items(const std::string& page);
+
+}  // namespace tocsin

@@ -1,0 +1,45 @@
+// Whether this node may call sql handlers: not while its role is a superuser in one of the databases, for a function
+// that leaves its sandbox has the rights of the role (docs/security.md).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "postgres/registry.h"
+
+namespace tocsin {
+
+// Thread: any.
+class Superusers {
+ public:
+  explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
+
+  // What was found out about a database; returns what operators should know of it.
+  std::vector<std::string> take(Place place, const ServerReport& report) {
+    is_superuser_[static_cast<std::size_t>(place)] = !report.superuser.empty();
+    auto warnings = report.warnings;
+    if (!report.superuser.empty()) {
+      warnings.push_back("the node's role " + report.superuser + " is a superuser: " +
+                         (are_allowed_ ? "sql handlers run all the same (--allow-superuser-handlers), and their "
+                                         "authors can become one"
+                                       : "sql handlers do not run here; scripts/roles.sql makes a role with the "
+                                         "smallest rights"));
+    }
+    return warnings;
+  }
+
+  // Why no sql handler may run here; empty: they may.
+  std::string refusal() const {
+    if (are_allowed_ || std::ranges::none_of(is_superuser_, [](const auto& each) { return each.load(); })) return "";
+    return "needs a node whose role is no superuser (scripts/roles.sql makes one), or --allow-superuser-handlers";
+  }
+
+ private:
+  const bool& are_allowed_;
+  std::array<std::atomic<bool>, kMaxPlaces> is_superuser_{};  // by place
+};
+
+}  // namespace tocsin

@@ -1,0 +1,93 @@
+// scripts/roles.sql: an installation whose roles have the smallest rights works, and they have no more.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/node_process.h"
+#include "support/process.h"
+#include "support/test_database.h"
+
+namespace tocsin {
+namespace {
+
+class Roles : public ::testing::Test {
+ protected:
+  void run_script() {
+    const std::filesystem::path folder = std::filesystem::path(required_env("TOCSIN_POSTGRES_SH")).parent_path();
+    Process psql({"psql", "-qX", "-v", "node=small_node", "-v", "business=small_shop", "-v", "reporter=small_reader",
+                  "-v", "mover=small_mover", "-f", (folder / "roles.sql").string(), database.url()});
+    ASSERT_EQ(psql.wait(), 0) << psql.err();
+    EXPECT_EQ(psql.err(), "");
+  }
+  std::string url_of(const std::string& role) const {
+    std::string url = database.url();
+    const auto user = url.find("://") + 3;
+    return url.replace(user, url.find('@') - user, role);
+  }
+  // What the server says to `sql`; empty: it does it.
+  std::string refusal(const std::string& role, const std::string& sql) const {
+    pqxx::connection connection(url_of(role));
+    try {
+      pqxx::nontransaction(connection).exec(sql);
+    } catch (const pqxx::sql_error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  void SetUp() override {
+    run_script();
+    Process migrate({required_env("TOCSIN_BINARY"), "migrate", "--database", url_of("small_node"), "--shards", "8"});
+    ASSERT_EQ(migrate.wait(), 0) << migrate.err();
+    run_script();
+    run_script();
+  }
+
+  TestDatabase database{0};
+};
+
+#define EXPECT_DENIED(role, sql) \
+  EXPECT_NE(refusal(role, sql).find("permission denied"), std::string::npos) << refusal(role, sql)
+
+TEST_F(Roles, AreEnoughForAWholeLife) {
+  NodeProcess node(url_of("small_node"), {"--allow-superuser-handlers=false"});
+  EXPECT_EQ(node.rest().get("/readyz").body["warnings"], Json::array()) << node.rest().get("/readyz").text;
+  ASSERT_EQ(node.rest().put("/v1/types/plain", {{"handler", {{"kind", "noop"}}}}).status, 201);
+  database.query(
+      "CREATE SCHEMA shop; CREATE TABLE shop.seen (biz_id text); GRANT INSERT ON shop.seen TO tocsin_handler;"
+      "CREATE FUNCTION shop.see(job tocsin.job) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN INSERT INTO shop.seen VALUES"
+      " (job.biz_id); RETURN NULL; END $$; GRANT USAGE ON SCHEMA shop TO tocsin_handler;");
+  const Reply put = node.rest().put("/v1/types/sql", {{"handler", {{"kind", "sql"}, {"function", "shop.see"}}}});
+  ASSERT_EQ(put.status, 201) << put.text;
+  for (const char* type : {"plain", "sql"})
+    EXPECT_EQ(refusal("small_shop", std::string("SELECT tocsin.create_job('") + type + "', 'a', now())"), "");
+  EXPECT_TRUE(
+      eventually([&] { return database.number("SELECT count(*) FROM tocsin.job WHERE status = 'done'") == 2; }));
+  EXPECT_EQ(database.number("SELECT count(*) FROM shop.seen"), 1);
+  EXPECT_EQ(refusal("small_shop", "SELECT tocsin.cancel_job(1024)"), "");
+  EXPECT_EQ(node.stop(), 0);
+}
+
+TEST_F(Roles, HaveNoMoreThanTheyNeed) {
+  EXPECT_EQ(
+      database.number("SELECT count(*) FROM pg_roles WHERE rolname IN ('small_node', 'small_shop', 'small_reader', "
+                      "'tocsin_handler', 'tocsin_report') AND (rolsuper OR rolcreaterole OR rolcreatedb OR "
+                      "rolreplication OR rolbypassrls)"),
+      0);
+  EXPECT_EQ(
+      database.number("SELECT count(*) FROM pg_roles WHERE rolname = 'small_mover' AND rolsuper AND NOT rolcanlogin"),
+      1);
+  EXPECT_DENIED("small_node", "CREATE SCHEMA another");
+  EXPECT_DENIED("small_node", "SELECT * FROM pg_authid");
+  for (const char* role : {"small_shop", "small_reader"}) {
+    EXPECT_DENIED(role, "SELECT * FROM tocsin.job_live");
+    EXPECT_DENIED(role, "SELECT * FROM tocsin.job");
+    EXPECT_DENIED(role, "SELECT * FROM tocsin.biz_type");  // settings hold secrets
+    EXPECT_DENIED(role, "SELECT * FROM tocsin.outbox");
+    EXPECT_DENIED(role, "SELECT tocsin.freeze_shard(0::smallint)");
+  }
+  EXPECT_DENIED("small_reader", "SELECT tocsin.cancel_job(1024)");
+  EXPECT_DENIED("small_shop", "SET ROLE tocsin_handler");
+}
+
+}  // namespace
+}  // namespace tocsin
