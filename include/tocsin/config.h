@@ -17,6 +17,7 @@ struct NodeConfig {
   std::string node_name;      // empty: the host's name
   std::optional<int> shards;  // at first migration only
   bool migrate_first = false;
+  bool has_dashboard = true;  // serve the page for people at /
   std::size_t max_attribute_bytes = 65536;
   std::vector<std::string> allow_webhook;  // CIDRs of private addresses that webhooks and brokers may be at
   std::string webhook_ca_file;             // PEM, trusted besides the system's own

@@ -1,17 +1,28 @@
 #include "api/api.h"
 
+#include "api/dashboard.h"
 #include "api/openapi.h"
 #include "api/resources.h"
+#include "api/shared_answers.h"
 
 namespace tocsin {
 namespace {
 
+// What /v1/me answers depends on who asks.
+bool is_shareable(const Route& route) {
+  return route.method == "GET" && route.path.starts_with("/v1/") && route.path != "/v1/me";
+}
+
 // All routes of the API. A new resource is one file and one line here.
 std::vector<Route> all_routes(ApiContext& context, const std::string& version) {
   std::vector<Route> routes;
+  const SharedAnswers shared;
   for (auto make : {job_create_routes, job_change_routes, job_read_routes, explain_routes, type_routes, lease_routes,
                     cluster_routes, operation_routes}) {
-    for (Route& route : make(context)) routes.push_back(std::move(route));
+    for (Route& route : make(context)) {
+      if (is_shareable(route)) route.handler = shared.share(std::move(route.handler));
+      routes.push_back(std::move(route));
+    }
   }
   const auto document = std::make_shared<std::string>();
   routes.push_back({.method = "GET",
@@ -32,9 +43,11 @@ struct Api::Impl {
   Impl(Backend& backend, ApiConfig config)
       : context(backend, config.max_attribute_bytes),
         router(all_routes(context, config.version), Gate(std::move(config.tokens))),
-        server(router, std::move(config.http)) {}
+        dashboard(router),
+        server(config.has_dashboard ? static_cast<HttpApp&>(dashboard) : router, std::move(config.http)) {}
   ApiContext context;
   Router router;
+  Dashboard dashboard;
   HttpServer server;
 };
 

@@ -23,6 +23,9 @@ struct HttpRequest {
   std::string authorization;
   std::string content_type;
   std::string traceparent;
+  std::string accept_encoding;
+  std::string if_none_match;
+  int max_age_s = 0;  // of Cache-Control: an answer this old will do
   std::string body;  // empty at admission
 };
 
@@ -32,6 +35,7 @@ struct HttpResponse {
   std::string body;
   std::vector<std::pair<std::string, std::string>>
       headers;  // further ones; names and values come from code, never from callers
+  std::string_view cache_control = "no-store";  // a literal
 };
 
 // Answers one request. Copies share it: the first answer counts, and when the last copy goes without one, the caller

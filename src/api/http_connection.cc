@@ -31,9 +31,12 @@ std::string head_text(const HttpResponse& response, const char* connection) {
   head += reason_phrase(response.status);
   head += "\r\nContent-Type: ";
   head += response.content_type;
-  head += "\r\nContent-Length: ";
-  head += std::to_string(response.body.size());
-  head += "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
+  if (response.status != 304) {  // has no body; a length would state that of the 200
+    head += "\r\nContent-Length: ";
+    head += std::to_string(response.body.size());
+  }
+  head.append("\r\nCache-Control: ").append(response.cache_control);
+  head += "\r\nX-Content-Type-Options: nosniff\r\n";
   for (const auto& [name, value] : response.headers) head.append(name).append(": ").append(value).append("\r\n");
   if (*connection != '\0') head.append("Connection: ").append(connection).append("\r\n");
   return head += "\r\n";

@@ -19,6 +19,19 @@ bool is_number(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// "max-age=5" of Cache-Control; 0 without it. More than a day is a day.
+int max_age_of(std::string_view control) {
+  constexpr std::string_view kName = "max-age=";
+  constexpr int kMost = 86'400;
+  int seconds = 0;
+  const std::size_t at = control.find(kName);
+  for (std::size_t i = at + kName.size(); at != control.npos && i < control.size(); ++i) {
+    if (control[i] < '0' || control[i] > '9') break;
+    seconds = std::min(seconds * 10 + (control[i] - '0'), kMost);
+  }
+  return seconds;
+}
+
 }  // namespace
 
 HeadScan scan_head(std::string_view received, std::size_t from, std::size_t max_lines) {
@@ -94,6 +107,9 @@ std::optional<HttpRequest> request_of(const BeastRequest& head) {
   request.origin = value_of(head, http::field::origin);
   request.authorization = value_of(head, http::field::authorization);
   request.content_type = value_of(head, http::field::content_type);
+  request.max_age_s = max_age_of(value_of(head, http::field::cache_control));
+  request.accept_encoding = value_of(head, http::field::accept_encoding);
+  request.if_none_match = value_of(head, http::field::if_none_match);
   if (const auto it = head.find("traceparent"); it != head.end()) request.traceparent = it->value();
   return request;
 }

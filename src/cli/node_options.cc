@@ -86,6 +86,12 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
       ->option_text("HOST:PORT");
   command.add_flag("--migrate", config.migrate_first, "Create or upgrade the schema first");
   command.add_option("--token-file", config.token_file, "Bearer tokens and their roles")->option_text("FILE");
+  command
+      .add_option_function<std::string>(
+          "--dashboard", [&config](const std::string& text) { config.has_dashboard = text == "on"; },
+          "The page at /: on or off (on)")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->option_text("on|off");
   command.add_option("--node-name", config.node_name, "Name among its peers (the host's)")->option_text("NAME");
   command.add_option("--allow-webhook", config.allow_webhook, "Private addresses jobs may go to; repeatable")
       ->allow_extra_args(false)

@@ -138,6 +138,7 @@ Result<ApiConfig> Node::Impl::api_config() const {
   api.http.threads = config_.api_threads;
   api.max_attribute_bytes = config_.max_attribute_bytes;
   api.version = kVersion;
+  api.has_dashboard = config_.has_dashboard;
   if (!config_.token_file.empty()) {
     auto tokens = Tokens::from_file(config_.token_file);
     if (!tokens) return tokens.error();

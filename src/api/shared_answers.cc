@@ -1,0 +1,85 @@
+#include "api/shared_answers.h"
+
+#include <map>
+#include <mutex>
+
+namespace tocsin {
+namespace {
+
+constexpr std::chrono::seconds kKept{1};
+// A page of jobs with large attributes has megabytes: many of those are not kept for readers that may never come.
+constexpr std::size_t kLargestKept = 256 << 10;
+constexpr std::size_t kMostKept = 256;  // answers; at most 64 MiB with the limit above
+
+}  // namespace
+
+struct SharedAnswers::State {
+  struct Entry {
+    SteadyTime asked_at;
+    std::optional<HttpResponse> answer;  // nullopt: not answered yet
+    std::vector<Responder> waiting;      // besides the one who asks
+  };
+
+  // Whether the call was answered, or will be together with another; else it is the caller's to ask.
+  bool join(const std::string& key, const Responder& respond) {
+    std::optional<HttpResponse> answer;
+    {
+      const std::lock_guard lock(mutex);
+      const SteadyTime time = now();
+      std::erase_if(entries,
+                    [&](const auto& each) { return each.second.answer && time - each.second.asked_at > kKept; });
+      const auto found = entries.find(key);
+      if (found == entries.end()) {
+        if (entries.size() < kMostKept) entries[key].asked_at = time;
+        return false;
+      }
+      if (!found->second.answer) {
+        found->second.waiting.push_back(respond);
+        return true;
+      }
+      answer = found->second.answer;
+    }
+    respond(std::move(*answer));
+    return true;
+  }
+
+  void answered(const std::string& key, const HttpResponse& response) {
+    std::vector<Responder> waiting;
+    {
+      const std::lock_guard lock(mutex);
+      const auto found = entries.find(key);
+      // There was no room for it, or another call asked anew after the entry had been dropped.
+      if (found == entries.end() || found->second.answer) return;
+      waiting = std::move(found->second.waiting);
+      if (response.status == 200 && response.body.size() <= kLargestKept)
+        found->second.answer = response;
+      else
+        entries.erase(found);
+    }
+    for (const Responder& respond : waiting) respond(response);
+  }
+
+  std::function<SteadyTime()> now;
+  std::mutex mutex;
+  std::map<std::string, Entry> entries;  // guarded by mutex
+};
+
+SharedAnswers::SharedAnswers(std::function<SteadyTime()> now) : state_(std::make_shared<State>()) {
+  state_->now = std::move(now);
+}
+
+SharedAnswers::Handler SharedAnswers::share(Handler handler) const {
+  return [state = state_, handler = std::move(handler)](const CallPtr& call) {
+    if (call->request.max_age_s < 1) return handler(call);
+    const std::string key = (call->may_manage ? '+' : '-') + call->request.target;
+    if (state->join(key, call->respond)) return;
+    const auto first = std::make_shared<Call>(*call);
+    first->respond = Responder([state, key, respond = call->respond](HttpResponse response) {
+      state->answered(key, response);
+      respond(std::move(response));
+    });
+    handler(first);
+  };
+}
+
+}  // namespace tocsin

@@ -1,0 +1,33 @@
+// Lets many readers share one answer: a page that is watched by fifty people costs the database what one costs.
+//
+// Only requests that say so take part: `Cache-Control: max-age=N` with N >= 1 accepts an answer that is up to a second
+// old. All others are answered from the database, so that a caller always reads its own writes.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "api/router.h"
+
+namespace tocsin {
+
+// Thread: any.
+class SharedAnswers {
+ public:
+  using Handler = std::function<void(const CallPtr&)>;
+  using SteadyTime = std::chrono::steady_clock::time_point;
+  // `now`: for tests.
+  explicit SharedAnswers(std::function<SteadyTime()> now = std::chrono::steady_clock::now);
+
+  // A handler that asks `handler` at most once per second and target, and gives its answer to all who wait. Answers
+  // other than 200 go to those who wait and are forgotten.
+  // REQUIRES: the answer depends on nothing but the target and Call::may_manage.
+  Handler share(Handler handler) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,83 @@
+// One action for all jobs that match: first a count, then the change, with its progress and a stop.
+import {html, useEffect, useState} from './vendor/preact.js';
+import {length, number} from './format.js';
+import {call, curl, useGet} from './rest.js';
+import {Curl, Dialog, Field, Foreign, Problem, useAction} from './ui.js';
+
+const kWords = {
+  cancel: ['Cancel', 'pending'], run: ['Run now', 'pending'], reschedule: ['Reschedule', 'pending'], retry: ['Retry', 'dead'],
+};
+const kTyped = 1000; // above it the count is typed
+
+const compact = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== '' && value !== undefined && value !== null));
+
+function bodyOf(form, filter) {
+  const action = form.action;
+  const wanted = {...filter, status: filter.status || kWords[action][1]};
+  const body = {action, filter: compact(wanted), reason: form.reason, rate_per_s: form.rate ? Number(form.rate) : undefined};
+  if (action === 'reschedule' && form.delay !== '') body.delay_ms = Math.round(Number(form.delay) * 60_000);
+  if (action === 'reschedule' && form.spread) body.spread_ms = Math.round(Number(form.spread) * 60_000);
+  return compact(body);
+}
+
+function Progress({id, onClose, mayStop}) {
+  const [isOver, setOver] = useState(false);
+  const bulk = useGet(`v1/bulk/${id}`, {every: isOver ? 0 : 0.2});
+  const action = useAction();
+  const b = bulk.data;
+  const hasEnded = Boolean(b && b.state !== 'running');
+  useEffect(() => setOver(hasEnded), [hasEnded]);
+  if (!b) return html`<p class="muted">Starting…</p>`;
+  const tried = Number(b.changed) + Number(b.missed);
+  return html`<p role="status"><strong>${hasEnded ? `Ended: ${b.state}.` : 'Running.'}</strong> ${number(b.changed)} of ${number(b.matched)} changed, ${number(b.missed)} had changed by themselves.</p>
+    <progress aria-label="Progress" max=${Math.max(Number(b.matched), 1)} value=${tried}></progress>
+    ${hasEnded && b.finished_at && html`<p class="muted">It took ${length(new Date(b.finished_at) - new Date(b.started_at))}. Its number is <code>${id}</code>.</p>`}
+    <${Problem} text=${b.error || action.problem} />
+    <div class="buttons">${!hasEnded && mayStop && html`<button class="danger" disabled=${action.isBusy} onClick=${() => action.run(() => call('POST', `v1/bulk/${id}/stop`), 'It stops.').then(bulk.reload)}>Stop</button>`}
+      <button onClick=${onClose}>${hasEnded ? 'Close' : 'Let it go on and close'}</button></div>`;
+}
+
+export function BulkDialog({filter, actions, onClose, rate = ''}) {
+  const [form, setForm] = useState({action: actions[0], reason: '', rate, delay: '', spread: '', typed: ''});
+  const [matched, setMatched] = useState(null);
+  const [id, setId] = useState('');
+  const action = useAction();
+  const set = (name) => (event) => {
+    setForm({...form, [name]: event.target.value});
+    if (name !== 'typed' && name !== 'reason') setMatched(null);
+  };
+  const body = bodyOf(form, filter);
+  const preview = () => action.run(async () => {
+    const {data} = await call('POST', 'v1/bulk', {...body, dry_run: true});
+    setMatched(data.matched);
+    return `${number(data.matched)} jobs match.`;
+  });
+  const start = () => action.run(async () => {
+    try {
+      const {data} = await call('POST', 'v1/bulk', {...body, expected: matched});
+      setId(data.bulk_id);
+      return 'Started.';
+    } catch (error) {
+      if (error.status === 409) setMatched(null);
+      throw error;
+    }
+  });
+  const needsTyping = matched > kTyped && form.typed.trim() !== String(matched);
+  if (id) return html`<${Dialog} title=${`${kWords[form.action][0]}: ${number(matched)} jobs`} onClose=${onClose}><${Progress} id=${id} onClose=${onClose} mayStop /><//>`;
+  return html`<${Dialog} title="All that match" onClose=${onClose}>
+    <p>${Object.entries(body.filter).map(([name, value]) => html`<span class="nowrap">${name} <${Foreign} text=${value} />  </span>`)}</p>
+    <div class="form">
+      <${Field} label="Action"><select value=${form.action} onChange=${set('action')}>${actions.map((name) => html`<option value=${name}>${kWords[name][0]}</option>`)}</select><//>
+      ${form.action === 'reschedule' && html`<${Field} label="Due in (minutes)"><input type="number" min="0" value=${form.delay} onInput=${set('delay')} /><//>
+        <${Field} label="Spread over (minutes)"><input type="number" min="0" value=${form.spread} onInput=${set('spread')} /><//>`}
+      <${Field} label="At most per second"><input type="number" min="1" placeholder="no limit" value=${form.rate} onInput=${set('rate')} /><//>
+    </div>
+    <${Field} label="Reason, for the audit log"><input value=${form.reason} maxlength="200" onInput=${set('reason')} /><//>
+    ${matched !== null && html`<p role="status"><strong>${number(matched)}</strong> jobs match now. ${matched > 0 ? 'If the count changes before the start, nothing is done.' : ''}</p>`}
+    ${matched > kTyped && html`<${Field} label=${`Type ${matched} to confirm`}><input inputmode="numeric" autocomplete="off" value=${form.typed} onInput=${set('typed')} /><//>`}
+    <${Problem} text=${action.problem} />
+    <div class="buttons"><button class=${matched === null ? 'primary' : ''} disabled=${action.isBusy} onClick=${preview}>Preview</button>
+      ${matched !== null && html`<button class=${form.action === 'cancel' ? 'danger' : 'primary'} disabled=${action.isBusy || matched === 0 || needsTyping} onClick=${start}>${kWords[form.action][0]} ${number(matched)} jobs</button>`}
+      <button onClick=${onClose}>Close</button></div>
+    <details><summary>As a command</summary><${Curl} text=${curl('POST', 'v1/bulk', {...body, dry_run: true})} /></details><//>`;
+}

@@ -1,0 +1,117 @@
+// One job: where it stands, how it came there, and what can be done.
+import {html, useMemo, useState} from '../vendor/preact.js';
+import {away, fromInput, length, number, zoneName} from '../format.js';
+import {call, curl, memberText, query, useGet} from '../rest.js';
+import {link, may, useShared} from '../state.js';
+import {Curl, Dialog, Field, Foreign, Missing, Panel, Problem, Stale, Status, Time, Title, TypeLink, useAction} from '../ui.js';
+import {JobTable} from './jobs.js';
+
+/** Which states the job has been in, and which steps it took, as far as its record tells. */
+export function path(job) {
+  const states = new Set(['pending', job.status]), steps = new Set();
+  if (job.started_at || job.attempts > 0) {
+    states.add('running');
+    steps.add('start');
+  }
+  if (job.status === 'pending' && job.attempts > 0) steps.add('again');
+  if (job.attempts > 1) steps.add('again');
+  if (job.status === 'done' || job.status === 'dead') steps.add(states.has('running') ? job.status : 'drop');
+  if (job.status === 'cancelled') steps.add('cancel');
+  return {states, steps};
+}
+
+function Machine({job}) {
+  const {states, steps} = path(job);
+  const Box = ({name, x, y}) => html`<g class=${job.status === name ? 'taken now' : states.has(name) ? 'taken' : ''}><rect x=${x} y=${y} width="112" height="36" rx="8" /><text x=${x + 56} y=${y + 23}>${name}</text></g>`;
+  const Step = ({name, d}) => html`<path class=${steps.has(name) ? 'taken' : ''} d=${d} />`;
+  const said = `Path: ${[...states].join(', ')}; now ${job.status}.`;
+  return html`<svg class="machine" viewBox="0 0 560 170" role="img" aria-label=${said}>
+    <${Step} name="start" d="M124 85 H228" /><${Step} name="again" d="M284 67 C284 20 68 20 68 67" />
+    <${Step} name="done" d="M340 85 C390 85 380 30 430 30" /><${Step} name="dead" d="M340 85 H430" />
+    <${Step} name="cancel" d="M68 103 C68 142 200 142 430 142" /><${Step} name="drop" d="M68 103 C68 125 380 130 430 96" />
+    <${Box} name="pending" x=${12} y=${67} /><${Box} name="running" x=${228} y=${67} /><${Box} name="done" x=${430} y=${12} /><${Box} name="dead" x=${430} y=${67} /><${Box} name="cancelled" x=${430} y=${124} /></svg>`;
+}
+
+function Timeline({job, next}) {
+  const events = [{at: job.gmt_create, text: 'Created', order: 0}, {at: job.action_time, text: 'Deadline', order: 1, isAhead: new Date(job.action_time) > Date.now()}];
+  if (job.started_at) events.push({at: job.started_at, text: `First start${job.node ? ` on ${job.node}` : ''}, ${length(job.lateness_ms)} after the deadline`, order: 2});
+  for (const error of job.errors || []) events.push({at: error.at, order: 3, isFailure: true, text: `Attempt ${error.attempt} failed on ${error.node}`, error: error.message});
+  if (job.finished_at) events.push({at: job.finished_at, text: `Ended: ${job.status}`, order: 4});
+  else if (next && next !== job.action_time) events.push({at: next, text: job.status === 'running' ? 'Its lease ends' : 'Next attempt', order: 4, isAhead: true});
+  events.sort((a, b) => new Date(a.at) - new Date(b.at) || a.order - b.order);
+  const hidden = job.attempts - (job.errors || []).length - (['done', 'running'].includes(job.status) ? 1 : 0);
+  return html`<ol class="timeline">${events.map((e) => html`<li class=${e.isFailure ? 'failed' : e.isAhead ? 'ahead' : ''}>
+    <div>${e.text}</div><div class="muted"><${Time} at=${e.at} ms /> ${zoneName()}, ${away(e.at)}</div>${e.error && html`<pre><${Foreign} text=${e.error} /></pre>`}</li>`)}</ol>
+    ${hidden > 0 && html`<p class="muted">Errors of ${hidden} earlier ${hidden === 1 ? 'attempt is' : 'attempts are'} no longer kept.</p>`}`;
+}
+
+function RescheduleDialog({job, onClose, reload}) {
+  const [when, setWhen] = useState('');
+  const action = useAction();
+  const body = {action_time: fromInput(when)};
+  const run = async () => {
+    if (await action.run(() => call('POST', `v1/jobs/${job.job_id}/reschedule`, body), 'It has a new deadline.')) {
+      reload();
+      onClose();
+    }
+  };
+  return html`<${Dialog} title="Reschedule" onClose=${onClose}><${Field} label=${`New deadline (${zoneName()})`}><input type="datetime-local" step="1" value=${when} onInput=${(e) => setWhen(e.target.value)} /><//>
+    <${Problem} text=${action.problem} /><div class="buttons"><button class="primary" disabled=${!when || action.isBusy} onClick=${run}>Reschedule</button><button onClick=${onClose}>Not now</button></div><//>`;
+}
+
+const kVerbs = {cancel: ['Cancel', 'pending', 'It is cancelled.'], run: ['Run now', 'pending', 'It is due now.'], retry: ['Retry', 'dead', 'It is pending again.']};
+
+function Actions({job, reload}) {
+  const action = useAction();
+  const [isOpen, setOpen] = useState(false);
+  if (!may('produce')) return null;
+  const run = (verb) => action.run(() => call('POST', `v1/jobs/${job.job_id}/${verb}`), kVerbs[verb][2]).then(reload);
+  return html`<div class="buttons">${Object.entries(kVerbs).map(([verb, [text, status]]) => job.status === status &&
+      html`<button class=${verb === 'cancel' ? 'danger' : ''} disabled=${action.isBusy} onClick=${() => run(verb)}>${text}</button>`)}
+    ${job.status === 'pending' && html`<button onClick=${() => setOpen(true)}>Reschedule…</button>`}
+    <${Problem} text=${action.problem} />${isOpen && html`<${RescheduleDialog} job=${job} onClose=${() => setOpen(false)} reload=${reload} />`}</div>`;
+}
+
+function Facts({job, why}) {
+  const rows = [
+    ['Business key', html`<${Foreign} text=${job.biz_id} />`], ['Type', html`<${TypeLink} name=${job.biz_type} />`],
+    ['Deadline', html`<${Time} at=${job.action_time} ms /> ${zoneName()}`], ['Attempts', `${number(job.attempts)} of ${number(job.max_attempts)}`],
+    ['Lateness', length(job.lateness_ms)], ['Shard', html`${job.shard}${why.database ? `, in ${why.database}` : ''}${why.node ? `, scanned by ${why.node}` : ''}`],
+    ['Idempotency key', job.idempotency_key ? html`<${Foreign} text=${job.idempotency_key} />` : 'none'], ['Changed', html`<${Time} at=${job.gmt_modified} ms /> ${zoneName()}`],
+  ];
+  return html`<table class="keys"><caption class="visually-hidden">Facts</caption><tbody>${rows.map(([key, value]) => html`<tr><th scope="row">${key}</th><td>${value}</td></tr>`)}</tbody></table>`;
+}
+
+function Commands({job}) {
+  const at = `v1/jobs/${job.job_id}`;
+  return html`<div class="stack"><${Curl} label="this job" text=${curl('GET', at)} /><${Curl} label="why has it, or has it not, fired" text=${curl('GET', at + '/explain')} />
+    <${Curl} label="cancel (pending)" text=${curl('POST', at + '/cancel')} /><${Curl} label="run now (pending)" text=${curl('POST', at + '/run')} />
+    <${Curl} label="reschedule (pending)" text=${curl('POST', at + '/reschedule', {delay_ms: 600000})} /><${Curl} label="retry (dead)" text=${curl('POST', at + '/retry')} /></div>`;
+}
+
+function Others({job}) {
+  const others = useGet('v1/jobs' + query({biz_id: job.biz_id, limit: '20'}), {every: 3});
+  const rows = ((others.data && others.data.items) || []).filter((each) => each.job_id !== job.job_id);
+  if (!others.data) return html`<${Missing} answer=${others} what="The list" />`;
+  return rows.length ? html`<${JobTable} jobs=${rows} caption="Other jobs of this key" />` : html`<p class="muted">None.</p>`;
+}
+
+export function Job() {
+  const id = useShared().query.get('id') || '';
+  const answer = useGet(`v1/jobs/${encodeURIComponent(id)}/explain`);
+  const job = answer.data && answer.data.job;
+  // The text that the server sent: no number goes through this browser's arithmetic.
+  const attribute = useMemo(() => (answer.text ? memberText(memberText(answer.text, 'job'), 'attribute') : ''), [answer.text]);
+  if (!job)
+    return html`<${Title} text=${`Job ${id}`}><a href=${link('jobs')}>All jobs</a><//><${Panel} title="Job">${answer.error && answer.error.status === 404 && !answer.isAbsent ?
+      html`<p>There is no such job. Ended jobs are kept for some days only; a key finds the others: <a href=${link('jobs')}>search</a>.</p>` : html`<${Missing} answer=${answer} what="The job" />`}<//>`;
+  const kind = {dead: 'bad', done: 'good'}[job.status] || 'quiet';
+  return html`<${Title} text=${`Job ${id}`}><${Status} status=${job.status} /><span class="grow"></span><${Actions} job=${job} reload=${answer.reload} /><//>
+    <${Stale} answer=${answer} />
+    <div class=${'verdict ' + kind} role="status"><div><strong><${Foreign} text=${answer.data.reason} mono=${false} /></strong></div></div>
+    <div class="columns"><${Panel} title="Path"><${Machine} job=${job} /><//><${Panel} title="Timeline"><${Timeline} job=${job} next=${answer.data.next_attempt_at} /><//></div>
+    <div class="columns"><${Panel} title="Facts"><${Facts} job=${job} why=${answer.data} /><//>
+      <${Panel} title="Attribute" note="as it is stored">${attribute && attribute !== 'null' ? html`<pre id="attribute"><${Foreign} text=${attribute} /></pre>` : html`<p class="muted">None.</p>`}<//></div>
+    <${Panel} title="Other jobs of this key"><${Others} job=${job} /><//>
+    <${Panel} title="Commands"><${Commands} job=${job} /><details><summary>As JSON</summary><pre>${answer.text}</pre></details><//>`;
+}

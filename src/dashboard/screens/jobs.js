@@ -1,0 +1,119 @@
+// Search, and what can be done to many jobs.
+import {html, useEffect, useState} from '../vendor/preact.js';
+import {fromInput, length, number, toInput, zoneName} from '../format.js';
+import {call, query, useGet} from '../rest.js';
+import {go, link, may, useShared} from '../state.js';
+import {BulkDialog} from '../bulk.js';
+import {Empty, Field, Foreign, JobLink, Missed, Missing, Panel, Problem, Stale, Status, Table, Time, Title, TypeLink, useAction} from '../ui.js';
+
+const kStatuses = ['pending', 'running', 'done', 'cancelled', 'dead'];
+const kFilters = ['biz_id', 'biz_type', 'status', 'from', 'to'];
+
+function Search({filters}) {
+  const types = useGet('v1/types', {every: 12});
+  const [form, setForm] = useState(filters);
+  const key = JSON.stringify(filters);
+  useEffect(() => setForm(filters), [key]);
+  const set = (name) => (event) => setForm({...form, [name]: event.target.value});
+  const setTime = (name) => (event) => setForm({...form, [name]: fromInput(event.target.value)});
+  const search = (event) => {
+    event.preventDefault();
+    const id = /^\s*id:\s*(\d+)\s*$/.exec(form.biz_id || '');
+    go(id ? link('job', {id: id[1]}) : link('jobs', form));
+  };
+  const names = ((types.data && types.data.items) || []).map((type) => type.name);
+  if (form.biz_type && !names.includes(form.biz_type)) names.push(form.biz_type);
+  return html`<form class="form" role="search" onSubmit=${search}>
+    <${Field} label="Business key, or id: and a job id" wide><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="order-42" value=${form.biz_id || ''} onInput=${set('biz_id')} /><//>
+    <${Field} label="Type"><select value=${form.biz_type || ''} onChange=${set('biz_type')}><option value="">all</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
+    <${Field} label="State"><select value=${form.status || ''} onChange=${set('status')}><option value="">all</option>${kStatuses.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
+    <${Field} label=${`Due from (${zoneName()})`}><input type="datetime-local" step="1" value=${toInput(form.from)} onInput=${setTime('from')} /><//>
+    <${Field} label=${`Due before (${zoneName()})`}><input type="datetime-local" step="1" value=${toInput(form.to)} onInput=${setTime('to')} /><//>
+    <button class="primary" type="submit">Search</button>
+    ${kFilters.some((name) => filters[name]) && html`<a href=${link('jobs')}>Clear</a>`}
+  </form>`;
+}
+
+const kActions = {
+  cancel: ['Cancel', 'pending'], run: ['Run now', 'pending'], reschedule: ['Reschedule', 'pending'], retry: ['Retry', 'dead'],
+};
+
+/** What is done to the chosen jobs one by one: the answer tells how many each answer was given. */
+async function changeAll(verb, ids) {
+  if (verb === 'cancel') {
+    const {data} = await call('POST', 'v1/jobs/cancel', {job_ids: ids});
+    return Object.entries(data).map(([name, list]) => `${list.length} ${name.replace('_', ' ')}`).filter((text) => !text.startsWith('0')).join(', ') + '.';
+  }
+  let changed = 0;
+  const refused = [];
+  for (const id of ids) {
+    try {
+      await call('POST', `v1/jobs/${id}/${verb}`);
+      ++changed;
+    } catch (error) {
+      if (error.status !== 409 && error.status !== 404) throw error;
+      refused.push(error);
+    }
+  }
+  return `${changed} of ${ids.length} changed${refused.length ? `; the others: ${refused[0].message}` : '.'}`;
+}
+
+function Selected({ids, clear, reload}) {
+  const action = useAction();
+  const run = async (verb) => {
+    await action.run(() => changeAll(verb, ids));
+    clear();
+    reload();
+  };
+  return html`<div class="buttons"><span>${number(ids.length)} selected:</span>${['cancel', 'run', 'retry'].map((verb) =>
+    html`<button class=${verb === 'cancel' ? 'small danger' : 'small'} disabled=${action.isBusy || ids.length === 0} onClick=${() => run(verb)}>${kActions[verb][0]}</button>`)}<${Problem} text=${action.problem} /></div>`;
+}
+
+const Lateness = ({job}) => (job.lateness_ms === null || job.lateness_ms === undefined ? '–' : length(job.lateness_ms));
+
+export function JobTable({jobs, chosen, choose, caption = 'Jobs'}) {
+  const columns = [
+    {label: 'Business key', cell: (j) => html`<a href=${link('job', {id: j.job_id})}><${Foreign} text=${j.biz_id} clip /></a>`},
+    {label: 'Type', cell: (j) => html`<${TypeLink} name=${j.biz_type} />`},
+    {label: 'State', cell: (j) => html`<${Status} status=${j.status} />`},
+    {label: `Deadline (${zoneName()})`, cell: (j) => html`<span class="nowrap"><${Time} at=${j.action_time} /></span>`},
+    {label: 'Due', cell: (j) => html`<span class="nowrap">${j.status === 'pending' ? html`<${Time} at=${j.fire_at} relative />` : ''}</span>`},
+    {label: 'Lateness', isNumber: true, cell: (j) => html`<${Lateness} job=${j} />`},
+    {label: 'Attempts', isNumber: true, cell: (j) => html`${j.attempts}<span class="muted"> of ${j.max_attempts}</span>`},
+    {label: 'Job', isNumber: true, cell: (j) => html`<${JobLink} id=${j.job_id} />`},
+  ];
+  if (choose)
+    columns.unshift({label: html`<input type="checkbox" aria-label="All of this page" checked=${jobs.length > 0 && jobs.every((j) => chosen.has(j.job_id))}
+      onChange=${(e) => choose(e.target.checked ? new Set(jobs.map((j) => j.job_id)) : new Set())} />`,
+      cell: (j) => html`<input type="checkbox" aria-label=${`Job ${j.job_id}`} checked=${chosen.has(j.job_id)} onChange=${(e) => {
+        const next = new Set(chosen);
+        e.target.checked ? next.add(j.job_id) : next.delete(j.job_id);
+        choose(next);
+      }} />`});
+  return html`<${Table} caption=${caption} columns=${columns} rows=${jobs} rowKey=${(j) => j.job_id} />`;
+}
+
+export function Jobs() {
+  const shared = useShared();
+  const filters = Object.fromEntries(kFilters.map((name) => [name, shared.query.get(name) || '']));
+  const cursor = shared.query.get('cursor') || '';
+  const page = useGet('v1/jobs' + query({...filters, cursor, limit: '50'}), {every: cursor ? 0 : 1});
+  const [chosen, choose] = useState(new Set());
+  const [isBulk, setBulk] = useState(false);
+  const place = shared.query.toString();
+  useEffect(() => choose(new Set()), [place]);
+  const jobs = (page.data && page.data.items) || [];
+  const ids = jobs.map((j) => j.job_id).filter((id) => chosen.has(id));
+  const isFiltered = kFilters.some((name) => filters[name]);
+  return html`<${Title} text="Jobs" /><${Panel} title="Search"><${Search} filters=${filters} /><//>
+    <${Stale} answer=${page} /><${Missed} data=${page.data} />
+    <${Panel} title="Found" note=${page.data ? `${number(jobs.length)}${page.data.next_cursor ? ' of more' : ''}, newest first` : ' '}
+      actions=${may('produce') && jobs.length > 0 && html`<${Selected} ids=${ids} clear=${() => choose(new Set())} reload=${page.reload} />
+        <button class="small" onClick=${() => setBulk(true)}>All that match…</button>`}>
+      ${!page.data ? html`<${Missing} answer=${page} what="The list" />` : jobs.length > 0 ? html`<${JobTable} jobs=${jobs} chosen=${chosen} choose=${may('produce') ? choose : null} />` :
+        isFiltered || cursor ? html`<p class="muted">No job matches. Ended jobs are kept for some days only.</p>` :
+        html`<${Empty} method="POST" path="v1/jobs" body=${{biz_type: 'demo', biz_id: 'order-42', delay_ms: 60000}}>There is no job yet. This creates one that is due in a minute, if there is a type <code>demo</code>:<//>`}
+      <div class="buttons">${cursor && html`<a href=${link('jobs', filters)}>Newest</a>`}${page.data && page.data.next_cursor && html`<a href=${link('jobs', {...filters, cursor: page.data.next_cursor})}>Next page</a>`}</div>
+    <//>
+    ${isBulk && html`<${BulkDialog} filter=${filters} actions=${filters.status === 'dead' ? ['retry'] : ['cancel', 'run', 'reschedule', 'retry']} onClose=${() => { setBulk(false); page.reload(); }} />`}`;
+}

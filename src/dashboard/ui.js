@@ -1,0 +1,139 @@
+// The parts that screens are made of.
+import {html, useEffect, useRef, useState} from './vendor/preact.js';
+import {away, moment, number, zoneName} from './format.js';
+import {curl} from './rest.js';
+import {link, say} from './state.js';
+
+const kStatus = {
+  pending: ['◷', 'quiet'], running: ['▶', 'warn'], done: ['✓', 'good'], cancelled: ['⊘', 'quiet'], dead: ['✕', 'bad'],
+};
+
+/** A state is an icon and a word, never a colour alone. */
+export const Badge = ({icon, kind = 'quiet', children}) =>
+  html`<span class=${'badge ' + kind}><span aria-hidden="true">${icon}</span>${children}</span>`;
+export const Status = ({status}) => {
+  const [icon, kind] = kStatus[status] || ['?', 'quiet'];
+  return html`<${Badge} icon=${icon} kind=${kind}>${status}<//>`;
+};
+export const Good = ({is, yes, no, kind = 'bad'}) =>
+  html`<${Badge} icon=${is ? '✓' : '✕'} kind=${is ? 'good' : kind}>${is ? yes : no}<//>`;
+
+// Control characters, what is not seen, and what turns the direction of writing; of a text of nothing else, blanks too.
+const kHidden = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])/;
+
+/** Text that a caller has sent: as it is, for itself, and with what is hidden in it made visible. */
+export function Foreign({text, clip, mono = true}) {
+  const pieces = String(text ?? '').split(/\S/.test(text ?? '') ? kHidden : /(\s)/);
+  const shown = pieces.map((piece, i) => (i % 2 === 0 ? piece :
+    html`<span class="esc" data-code=${'U+' + piece.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>${piece}</span>`));
+  return html`<bdi class=${(mono ? 'mono' : '') + (clip ? ' clip' : '')} title=${clip ? text : undefined}>${shown}</bdi>`;
+}
+
+export const Time = ({at, ms, relative}) => (!at ? '–' :
+  html`<time datetime=${at} title=${`${moment(at, {ms: true})} ${zoneName()}, ${away(at)}`}>${relative ? away(at) : moment(at, {ms})}</time>`);
+
+export const Title = ({children, text}) => {
+  useEffect(() => {
+    document.title = `${text} · Tocsin`;
+  }, [text]);
+  return html`<div class="title"><h1 tabindex="-1">${text}</h1>${children}</div>`;
+};
+
+export const Panel = ({title, note, actions, children}) => html`
+  <section class="panel" aria-label=${title}>
+    ${(title || actions) && html`<header><h2>${title}</h2>${note && html`<p class="muted">${note}</p>`}<span class="grow"></span>${actions}</header>`}
+    ${children}
+  </section>`;
+
+/** What stands in place of data: nothing yet, an error, or a call that this node does not know. */
+export function Missing({answer, what}) {
+  if (answer.isAbsent) return html`<p class="muted">${what} is not available on this node.</p>`;
+  if (answer.error) return html`<div class="note warn" role="status"><span class="body">${what} could not be read: ${answer.error.message}</span></div>`;
+  return html`<p class="muted">Reading…</p>`;
+}
+
+/** Says above old data that it is old. */
+export const Stale = ({answer}) => answer.data && answer.error && !answer.isAbsent &&
+  html`<div class="note warn" role="status"><span class="body">Not up to date: ${answer.error.message}</span></div>`;
+
+export function Missed({data}) {
+  const names = data && data.missing;
+  return names && names.length > 0 &&
+    html`<div class="note warn" role="status"><span class="body">Without what lives in ${names.join(', ')}: ${names.length > 1 ? 'these databases give' : 'this database gives'} no answer.</span></div>`;
+}
+
+/** columns: {label, cell(row), isNumber, unit} */
+export const Table = ({caption, columns, rows, rowKey, children}) => html`
+  <div class="scroll" tabindex="0" role="group" aria-label=${caption}>
+    <table><caption class="visually-hidden">${caption}</caption>
+      <thead><tr>${columns.map((c) => html`<th scope="col" class=${c.isNumber ? 'num' : ''}>${c.label}${c.unit ? html` <small>(${c.unit})</small>` : ''}</th>`)}</tr></thead>
+      <tbody>${rows.map((row, i) => html`<tr key=${rowKey ? rowKey(row) : i}>${columns.map((c) => html`<td class=${c.isNumber ? 'num' : ''}>${c.cell(row)}</td>`)}</tr>`)}${children}</tbody>
+    </table>
+  </div>`;
+
+/** What there is to see once there is something, and the command that makes it so. */
+export const Empty = ({children, method, path, body}) => html`
+  <div class="empty"><p>${children}</p>${path && html`<${Curl} text=${curl(method, path, body)} />`}</div>`;
+
+export function Curl({text, label}) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      say('Copied.');
+    } catch {
+      say('The browser does not allow copying; select the text instead.', 'warn');
+    }
+  };
+  return html`<div class="curl"><pre>${label ? html`<span class="muted"># ${label}${'\n'}</span>` : ''}${text}</pre>
+    <button class="small" onClick=${copy} aria-label=${'Copy the command' + (label ? ': ' + label : '')}>Copy</button></div>`;
+}
+
+/** The browser's own dialog: it holds the focus, and gives it back. */
+export function Dialog({title, onClose, children}) {
+  const element = useRef(null);
+  useEffect(() => {
+    const before = document.activeElement, dialog = element.current;
+    dialog.showModal();
+    return () => {
+      dialog.close(); // what is behind an open one takes no focus
+      if (before && before.isConnected) before.focus();
+    };
+  }, []);
+  return html`<dialog ref=${element} aria-labelledby="dialog-title" onCancel=${(event) => { event.preventDefault(); onClose(); }}>
+    <h2 id="dialog-title">${title}</h2><div class="stack">${children}</div></dialog>`;
+}
+
+export const Field = ({label, children, wide}) => html`<label class=${'field' + (wide ? ' wide' : '')}>${label}${children}</label>`;
+
+export const Segments = ({label, options, value, onChange}) => html`
+  <div class="segments" role="group" aria-label=${label}>${options.map(([name, text]) => html`
+    <button class="small" aria-pressed=${String(name === value)} onClick=${() => onChange(name)}>${text}</button>`)}</div>`;
+
+/** Runs `work`, and tells how it ended. The button that started it is off meanwhile. */
+export function useAction() {
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  const run = async (work, done) => {
+    setBusy(true);
+    setProblem('');
+    try {
+      const text = await work();
+      if (done || text) say(text || done);
+      return true;
+    } catch (error) {
+      const why = error.status === 403 ? `You may not do this: ${error.message}` : error.message || String(error);
+      setProblem(why);
+      say(why, 'bad');
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  return {isBusy, problem, run};
+}
+
+export const Problem = ({text}) => text && html`<div class="note bad" role="alert"><span class="body">${text}</span></div>`;
+
+export const JobLink = ({id, children}) => html`<a class="mono nowrap" href=${link('job', {id})}>${children || id}</a>`;
+export const TypeLink = ({name}) => (name ? html`<a href=${link('types', {type: name})}><${Foreign} text=${name} mono=${false} /></a>` : html`<span class="muted">unknown</span>`);
+export const Capped = ({n, is}) => html`${is ? 'more than ' : ''}${number(n)}`;

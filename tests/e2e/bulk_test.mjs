@@ -1,0 +1,90 @@
+// Changes to many jobs at once, from the page, with their effect in the database and in the audit log.
+import assert from 'node:assert/strict';
+import {eventually, kTokens, openPage} from './stand.mjs';
+import {visit} from './looks_test.mjs';
+
+let shared;
+async function bulky(stand) {
+  shared = shared || await stand.node({tokens: kTokens});
+  return shared;
+}
+const make = (node, type, n, more = {}) => node.call('POST', 'v1/jobs/batch', {jobs: Array.from({length: n}, (_, i) => ({biz_type: type, biz_id: `${type}-${i}`, delay_ms: 3_600_000, ...more}))}, kTokens.admin);
+const count = (stand, type, status) => Number(stand.sql(`SELECT count(*) FROM tocsin.job WHERE biz_type = '${type}' AND status = '${status}'`));
+
+async function startBulk(page, text) {
+  await page.getByRole('button', {name: 'Preview'}).click();
+  await page.getByRole('button', {name: text}).click();
+  await page.getByText('Ended: done.').waitFor().catch(async (error) => { throw new Error(`${error.message}\n${await page.getByRole('dialog').innerText()}`); });
+}
+
+export async function CancelsAllThatMatch(stand) {
+  const node = await bulky(stand);
+  await node.call('PUT', 'v1/types/bulk.cancel', {handler: {kind: 'noop'}}, kTokens.admin);
+  await make(node, 'bulk.cancel', 70);
+  const page = await openPage(stand, {token: kTokens.admin});
+  await visit(page, node.url + '?screen=jobs&biz_type=bulk.cancel');
+  await page.getByRole('button', {name: 'All that match…'}).click();
+  await page.getByLabel('Reason, for the audit log').fill('<b>wrong</b> import');
+  await startBulk(page, 'Cancel 70 jobs');
+  await page.getByText('70 of 70 changed, 0 had changed by themselves.').waitFor();
+  assert.equal(count(stand, 'bulk.cancel', 'cancelled'), 70);
+  assert.deepEqual(page.offences, []);
+  await eventually('it is in the audit log', () => stand.sql("SELECT actor, matched FROM tocsin.audit WHERE reason = '<b>wrong</b> import' LIMIT 1") === 'admin-name|70');
+  await visit(page, node.url + '?screen=cluster');
+  await page.getByText('<b>wrong</b> import').first().waitFor();
+  await page.end();
+}
+
+export async function SpreadsAPeak(stand) {
+  const node = await bulky(stand);
+  await node.call('PUT', 'v1/types/bulk.spread', {handler: {kind: 'noop'}}, kTokens.admin);
+  await make(node, 'bulk.spread', 30);
+  const page = await openPage(stand, {token: kTokens.producer});
+  await visit(page, node.url + '?screen=jobs&biz_type=bulk.spread&status=pending');
+  await page.getByRole('button', {name: 'All that match…'}).click();
+  await page.getByLabel('Action').selectOption('reschedule');
+  await page.getByLabel('Due in (minutes)').fill('120');
+  await page.getByLabel('Spread over (minutes)').fill('60');
+  await startBulk(page, 'Reschedule 30 jobs');
+  const spread = stand.sql("SELECT count(DISTINCT action_time), max(action_time) - min(action_time) > interval '50 min', min(action_time) > now() + interval '100 min' FROM tocsin.job WHERE biz_type = 'bulk.spread'");
+  assert.equal(spread, '30|t|t');
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function NothingIsDoneWhenTheCountHasChanged(stand) {
+  const node = await bulky(stand);
+  await node.call('PUT', 'v1/types/bulk.more', {handler: {kind: 'noop'}}, kTokens.admin);
+  await make(node, 'bulk.more', 5);
+  const page = await openPage(stand, {token: kTokens.admin, mayRefuse: true});
+  await visit(page, node.url + '?screen=jobs&biz_type=bulk.more');
+  await page.getByRole('button', {name: 'All that match…'}).click();
+  await page.getByRole('button', {name: 'Preview'}).click();
+  await page.getByRole('button', {name: 'Cancel 5 jobs'}).waitFor();
+  await node.job('bulk.more', 'one-more', {}, kTokens.admin);
+  await page.getByRole('button', {name: 'Cancel 5 jobs'}).click();
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+  assert.equal(count(stand, 'bulk.more', 'pending'), 6);
+  await page.getByRole('button', {name: 'Cancel 5 jobs'}).waitFor({state: 'hidden'});
+  await page.end();
+}
+
+export async function ReplaysDeadLettersAtARateAndStops(stand) {
+  const node = await bulky(stand);
+  await node.call('PUT', 'v1/types/bulk.dead', {handler: {kind: 'webhook', url: 'http://127.0.0.1:9/nothing'}, max_attempts: 1}, kTokens.admin);
+  await make(node, 'bulk.dead', 20, {delay_ms: 0});
+  await eventually('all are dead', () => count(stand, 'bulk.dead', 'dead') === 20, {times: 600});
+  await node.call('PUT', 'v1/types/bulk.dead', {handler: {kind: 'noop'}}, kTokens.admin);
+  const page = await openPage(stand, {token: kTokens.admin});
+  await visit(page, node.url + '?screen=dead&type=bulk.dead');
+  await page.getByRole('button', {name: 'Replay all of this type…'}).click();
+  await page.getByLabel('At most per second').fill('1');
+  await page.getByRole('button', {name: 'Preview'}).click();
+  await page.getByRole('button', {name: 'Retry 20 jobs'}).click();
+  await page.getByRole('button', {name: 'Stop', exact: true}).click();
+  await page.getByText('Ended: stopped.').waitFor();
+  const left = count(stand, 'bulk.dead', 'dead');
+  assert.ok(left > 0 && left <= 20, `${left} are left`);
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}

@@ -1,0 +1,203 @@
+// Every screen: quiet, accessible, within the window, and what callers have sent is text.
+import assert from 'node:assert/strict';
+import {axeSource, eventually, openPage, prefixProxy} from './stand.mjs';
+
+const kScreens = {overview: '', types: '?screen=types', jobs: '?screen=jobs', dead: '?screen=dead', calendar: '?screen=calendar', cluster: '?screen=cluster'};
+let shared;
+
+/** A node whose every screen has something to show. */
+export async function busy(stand) {
+  if (shared) return shared;
+  const node = await stand.node();
+  const refusing = 'http://127.0.0.1:9/nothing';
+  await node.call('PUT', 'v1/types/order.unpaid', {handler: {kind: 'noop'}});
+  await node.call('PUT', 'v1/types/mail.remind', {handler: {kind: 'webhook', url: refusing}, max_attempts: 1});
+  await node.call('PUT', 'v1/types/paused.one', {handler: {kind: 'noop'}});
+  await node.call('POST', 'v1/types/paused.one/pause', {until: '2040-01-01T00:00:00Z'});
+  const jobs = Array.from({length: 120}, (_, i) => ({biz_type: i % 5 ? 'order.unpaid' : 'paused.one', biz_id: `order-${i}`, delay_ms: i % 3 ? i * 60_000 : 0}));
+  await node.call('POST', 'v1/jobs/batch', {jobs});
+  for (let i = 0; i < 3; ++i) await node.job('mail.remind', `mail-${i}`, {delay_ms: 0});
+  await eventually('mails are dead', async () => (await node.call('GET', 'v1/jobs?status=dead')).data.items.length === 3);
+  shared = node;
+  return node;
+}
+
+/** The screen is there, and has been read once. */
+export async function visit(page, url) {
+  await page.goto(url);
+  await page.locator('main h1').waitFor();
+  await page.waitForLoadState('networkidle');
+}
+
+async function findings(page) {
+  await page.evaluate(axeSource);
+  const {violations} = await page.evaluate(() => axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}));
+  return violations.flatMap((each) => each.nodes.map((node) => `${each.id}: ${node.html.slice(0, 160)} ${node.failureSummary.split('\n').slice(1).join(' ')}`));
+}
+
+async function lookAt(stand, node, addresses, where) {
+  const wrong = [];
+  for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 390]]) {
+    const page = await openPage(stand, {scheme, width});
+    for (const [name, address] of Object.entries(addresses)) {
+      await visit(page, node.url + address);
+      const tag = `${where} ${name} ${scheme} ${width}`;
+      for (const finding of await findings(page)) wrong.push(`${tag}: ${finding}`);
+      if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) wrong.push(`${tag}: wider than the window`);
+      if (/undefined|NaN|\[object/.test(await page.locator('main').innerText())) wrong.push(`${tag}: shows undefined, NaN or an object`);
+    }
+    wrong.push(...page.offences.map((offence) => `${where} ${scheme} ${width}: ${offence}`));
+    await page.end();
+  }
+  assert.deepEqual(wrong, []);
+}
+
+export async function EmptyScreensTeachAndAreAccessible(stand) {
+  const node = await stand.node();
+  await lookAt(stand, node, kScreens, 'empty');
+  const page = await openPage(stand);
+  for (const address of ['', '?screen=types', '?screen=jobs']) {
+    await visit(page, node.url + address);
+    await page.locator('pre', {hasText: `curl -X ${address === '?screen=types' ? 'PUT' : ''}`}).first().waitFor();
+  }
+  await page.end();
+}
+
+export async function BusyScreensAreQuietAndAccessible(stand) {
+  const node = await busy(stand);
+  const [dead] = (await node.call('GET', 'v1/jobs?status=dead')).data.items, [pending] = (await node.call('GET', 'v1/jobs?status=pending')).data.items;
+  await lookAt(stand, node, {...kScreens, type: '?screen=types&type=order.unpaid', 'paused type': '?screen=types&type=paused.one', 'dead job': `?screen=job&id=${dead.job_id}`, 'pending job': `?screen=job&id=${pending.job_id}`, 'no job': '?screen=jobs&biz_id=none'}, 'busy');
+}
+
+export async function DialogsAreAccessible(stand) {
+  const node = await busy(stand);
+  const wrong = [];
+  for (const scheme of ['light', 'dark']) {
+    const page = await openPage(stand, {scheme});
+    for (const [address, button] of [['?screen=types&type=order.unpaid', 'Pause…'], ['?screen=types&type=order.unpaid', 'Edit…'], ['?screen=types&type=order.unpaid', 'Test call…'], ['?screen=jobs', 'All that match…']]) {
+      await visit(page, node.url + address);
+      const opener = page.getByRole('button', {name: button});
+      await opener.click();
+      await page.getByRole('dialog').waitFor();
+      for (const finding of await findings(page)) wrong.push(`${button} ${scheme}: ${finding}`);
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({state: 'hidden'});
+      if (!(await opener.evaluate((element) => element === document.activeElement))) wrong.push(`${button}: the focus is not given back`);
+    }
+    wrong.push(...page.offences);
+    await page.end();
+  }
+  assert.deepEqual(wrong, []);
+}
+
+export async function HostileTextsAreTexts(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  const hostile = ['<img src=x onerror="console.error(1)">', '"><script>console.error(2)</script>', 'a\u202egnp.exe', '\u2067\u200f\u061cabc', '${alert(1)}{{7*7}}', 'é'.repeat(64), "'; DROP TABLE x; --", '../../v1/types?x=1#y', '\u0001\u001b[31mred', ' '];
+  for (const biz_id of hostile) {
+    const id = await node.job('order.unpaid', biz_id, {attribute: {text: biz_id}});
+    await visit(page, `${node.url}?screen=jobs&biz_id=${encodeURIComponent(biz_id)}`);
+    const link = page.locator(`a[href="?screen=job&id=${id}"]`).first();
+    assert.equal(await link.locator('bdi').evaluate((element) => element.textContent), biz_id);
+    await link.click();
+    await page.locator('#attribute').waitFor();
+    assert.ok((await page.locator('#attribute').evaluate((element) => element.textContent)).length > 0);
+    assert.equal(await page.locator('.keys bdi').first().evaluate((element) => element.textContent), biz_id);
+    // What turns the direction of writing, or is not seen, has its number beside it.
+    if (/[\u202e\u2067\u0001]/.test(biz_id)) assert.ok((await page.locator('.keys bdi .esc').count()) > 0);
+  }
+  assert.equal(await page.locator('main img, main script').count(), 0);
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function ErrorTextsAreTexts(stand) {
+  const node = await busy(stand);
+  await node.call('PUT', 'v1/types/pulled', {handler: {kind: 'pull'}, max_attempts: 1});
+  const id = await node.job('pulled', 'hostile-error', {delay_ms: 0});
+  const error = '<b onmouseover=alert(1)>no</b> \u202eevil ' + 'x'.repeat(200);
+  const {data} = await node.call('POST', 'v1/types/pulled/lease', {max: 1, wait_ms: 5000});
+  await node.call('POST', 'v1/leases/nack', {items: [{job_id: id, lease_token: data.items[0].lease_token, error}]});
+  const page = await openPage(stand);
+  await visit(page, `${node.url}?screen=job&id=${id}`);
+  await page.locator('.timeline .failed pre').waitFor();
+  assert.equal(await page.locator('.timeline .failed pre bdi').evaluate((element) => element.textContent), error);
+  assert.equal(await page.locator('main b').count(), 0);
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function NumbersOf64BitsKeepTheirDigits(stand) {
+  const node = await busy(stand);
+  const body = '{"biz_type":"order.unpaid","biz_id":18446744073709551615,"delay_ms":3600000,"attribute":{"n":18446744073709551615,"m":-9223372036854775808,"d":0.1234567890123456789,"attribute":"\\"}"}}';
+  const {data} = await node.call('POST', 'v1/jobs', body);
+  const page = await openPage(stand);
+  await visit(page, `${node.url}?screen=job&id=${data.job_id}`);
+  const shown = await page.locator('#attribute').innerText();
+  for (const number of ['18446744073709551615', '-9223372036854775808', '0.1234567890123456789']) assert.ok(shown.includes(number), `${number} is not in ${shown}`);
+  await page.getByText('18446744073709551615', {exact: true}).first().waitFor();
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function KeysLeadAnywhere(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  await visit(page, node.url);
+  for (const [key, title] of [['t', 'Types'], ['j', 'Jobs'], ['d', 'Dead letters'], ['c', 'Calendar'], ['n', 'Cluster'], ['o', 'Overview']]) {
+    await page.keyboard.press('g');
+    await page.keyboard.press(key);
+    await page.getByRole('heading', {level: 1, name: title}).waitFor();
+  }
+  await page.keyboard.press('/');
+  await eventually('the search has the focus', () => page.locator('#search').evaluate((element) => element === document.activeElement));
+  await page.keyboard.type('order-7');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/biz_id=order-7/);
+  await eventually('one job is found', async () => (await page.locator('tbody tr').count()) === 1);
+  await page.locator('main h1').focus();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', {name: 'Keyboard'}).waitFor();
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function TheZoneOfTimesIsNamed(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=jobs');
+  await page.getByRole('columnheader', {name: 'Deadline (UTC)'}).waitFor();
+  await page.getByRole('button', {name: /Times are in UTC/}).click();
+  const zone = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone);
+  await page.getByRole('columnheader', {name: `Deadline (${zone})`}).waitFor();
+  await page.getByRole('button', {name: /^Colours/}).click();
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'light');
+  await page.end();
+}
+
+export async function PagesGoOnWhereTheLastEnded(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=jobs&biz_type=order.unpaid');
+  const first = await page.locator('tbody tr td:last-child').allInnerTexts();
+  assert.equal(first.length, 50);
+  await page.getByRole('link', {name: 'Next page'}).click();
+  await page.waitForURL(/cursor=/);
+  await eventually('another page', async () => (await page.locator('tbody tr td:last-child').first().innerText()) !== first[0]);
+  const second = await page.locator('tbody tr td:last-child').allInnerTexts();
+  assert.deepEqual(second.filter((id) => first.includes(id)), []);
+  await page.goBack();
+  await eventually('the first page again', async () => (await page.locator('tbody tr td:last-child').first().innerText()) === first[0]);
+  await page.end();
+}
+
+export async function WorksBelowAPrefix(stand) {
+  const node = await busy(stand);
+  const proxy = await prefixProxy(node.url, '/tools/tocsin/');
+  const page = await openPage(stand);
+  await visit(page, proxy.url + '?screen=jobs');
+  await page.locator('tbody tr').first().waitFor();
+  assert.deepEqual(page.offences, []);
+  await page.end();
+  proxy.close();
+}

@@ -1,0 +1,108 @@
+// What the page shows when something else is wrong: the token, the node, the database.
+import assert from 'node:assert/strict';
+import {eventually, kTokens, openPage} from './stand.mjs';
+import {busy, visit} from './looks_test.mjs';
+
+export async function AsksForATokenOnceAndKeepsItInTheTab(stand) {
+  await busy(stand);
+  const node = await stand.node({tokens: kTokens});
+  const page = await openPage(stand, {mayRefuse: true});
+  await page.goto(node.url + '?screen=jobs');
+  await page.locator('input[type=password]').fill('not-the-right-token');
+  await page.getByRole('button', {name: 'Use it'}).click();
+  await page.getByText('The token was refused').waitFor();
+  await page.locator('input[type=password]').fill(kTokens.viewer);
+  await page.getByRole('button', {name: 'Use it'}).click();
+  await page.locator('tbody tr').first().waitFor();
+  await page.reload();
+  await page.locator('tbody tr').first().waitFor();
+  const kept = await page.evaluate(() => [sessionStorage.getItem('tocsin.token'), JSON.stringify(localStorage), document.cookie]);
+  assert.equal(kept[0], kTokens.viewer);
+  assert.ok(!kept[1].includes(kTokens.viewer));
+  assert.equal(kept[2], '');
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function AnExpiredTokenIsAskedForAgain(stand) {
+  const node = await stand.node({tokens: kTokens});
+  const page = await openPage(stand, {token: kTokens.viewer, mayRefuse: true});
+  await visit(page, node.url + '?screen=cluster');
+  await page.getByRole('button', {name: /Sign out/}).waitFor();
+  await node.kill();
+  node.options.tokens = {...kTokens, viewer: 'another-viewer-token'};
+  await node.start();
+  await page.getByText('The token was refused').waitFor();
+  assert.equal(await page.evaluate(() => sessionStorage.getItem('tocsin.token')), null);
+  assert.deepEqual(page.offences.filter((text) => !text.includes('ERR_')), []);
+  await page.end();
+}
+
+export async function ANodeThatDiesLeavesWhatWasShown(stand) {
+  const node = await stand.node();
+  await busy(stand);
+  const page = await openPage(stand, {mayRefuse: true});
+  await visit(page, node.url + '?screen=jobs');
+  const rows = await page.locator('tbody tr').count();
+  assert.ok(rows > 0);
+  await node.kill();
+  await page.getByText('Connection lost.').waitFor();
+  assert.equal(await page.locator('tbody tr').count(), rows);
+  await node.start();
+  await page.getByText('Connection lost.').waitFor({state: 'hidden'});
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function HiddenTabsAskNothing(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  await page.addInitScript(() => {
+    window.isHidden = false;
+    Object.defineProperty(document, 'hidden', {get: () => window.isHidden});
+  });
+  await page.clock.install();
+  await visit(page, node.url);
+  let asked = 0;
+  page.on('request', () => ++asked);
+  await page.clock.fastForward(10_000);
+  await eventually('it refreshes', () => asked > 0);
+  await page.evaluate(() => { window.isHidden = true; document.dispatchEvent(new Event('visibilitychange')); });
+  await page.waitForLoadState('networkidle');
+  asked = 0;
+  await page.clock.fastForward(120_000);
+  await page.waitForLoadState('networkidle');
+  assert.equal(asked, 0);
+  await page.evaluate(() => { window.isHidden = false; document.dispatchEvent(new Event('visibilitychange')); });
+  await eventually('it refreshes again', () => asked > 0);
+  await page.end();
+}
+
+export async function WithoutDashboardThereIsNothingAtTheRoot(stand) {
+  const node = await stand.node({more: ['--dashboard', 'off']});
+  assert.equal((await node.call('GET', '')).status, 404);
+  assert.equal((await node.call('GET', 'healthz')).status, 200);
+}
+
+// Last: the database is away for all nodes.
+export async function ADatabaseThatIsAwayIsSaidWithTheRemedy(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand, {mayRefuse: true});
+  await visit(page, node.url);
+  await page.getByText('Pending').first().waitFor();
+  stand.stopDatabase();
+  try {
+    await page.getByText('This node cannot do its work.').waitFor({timeout: 40_000});
+    await page.getByText('Start the database or mend the way to it.').first().waitFor();
+    for (const screen of ['types', 'jobs', 'dead', 'calendar', 'cluster']) {
+      await visit(page, `${node.url}?screen=${screen}`);
+      assert.doesNotMatch(await page.locator('main').innerText(), /undefined|NaN/);
+    }
+  } finally {
+    stand.startDatabase();
+  }
+  await visit(page, node.url);
+  await page.getByText('This node cannot do its work.').waitFor({state: 'hidden', timeout: 40_000});
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}

@@ -1,0 +1,92 @@
+#include "api/shared_answers.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SharedAnswersTest : public testing::Test {
+ public:
+  // The status that the caller has been given so far; 0: none.
+  std::shared_ptr<int> ask(const std::string& target, int max_age_s = 1, bool may_manage = false) {
+    auto status = std::make_shared<int>(0);
+    auto call = std::make_shared<Call>(
+        Call{{}, {}, {}, Responder([status](const HttpResponse& r) { *status = r.status; }), false});
+    call->request.target = target;
+    call->request.max_age_s = max_age_s;
+    call->may_manage = may_manage;
+    handler(call);
+    return status;
+  }
+  void answer(std::size_t i, HttpResponse response = {200, "text/plain", "x", {}}) {
+    asked.at(i)->respond(std::move(response));
+  }
+
+  SharedAnswers::SteadyTime now{};
+  std::vector<CallPtr> asked;  // what reached the handler
+  SharedAnswers shared{[this] { return now; }};
+  SharedAnswers::Handler handler = shared.share([this](const CallPtr& call) { asked.push_back(call); });
+};
+
+TEST_F(SharedAnswersTest, FiftyReadersCostOneRead) {
+  std::vector<std::shared_ptr<int>> readers;
+  for (int i = 0; i < 50; ++i) readers.push_back(ask("/v1/stats"));
+  ASSERT_EQ(asked.size(), 1U);
+  answer(0);
+  for (const auto& status : readers) EXPECT_EQ(*status, 200);
+  now += 900ms;
+  EXPECT_EQ(*ask("/v1/stats"), 200);
+  EXPECT_EQ(asked.size(), 1U);
+  now += 101ms;
+  ask("/v1/stats");
+  EXPECT_EQ(asked.size(), 2U);
+}
+
+TEST_F(SharedAnswersTest, WhoDoesNotAskForAnOldAnswerGetsANewOne) {
+  ask("/v1/stats");
+  answer(0);
+  EXPECT_EQ(*ask("/v1/stats", 0), 0);
+  EXPECT_EQ(asked.size(), 2U);
+}
+
+TEST_F(SharedAnswersTest, OtherTargetsAndRightsHaveOtherAnswers) {
+  ask("/v1/stats");
+  answer(0);
+  ask("/v1/jobs");
+  ask("/v1/stats", 1, true);
+  EXPECT_EQ(asked.size(), 3U);
+}
+
+TEST_F(SharedAnswersTest, FailuresAreSharedAndForgotten) {
+  const auto first = ask("/v1/stats"), second = ask("/v1/stats");
+  answer(0, {503, "text/plain", "", {}});
+  EXPECT_EQ(*first, 503);
+  EXPECT_EQ(*second, 503);
+  ask("/v1/stats");
+  EXPECT_EQ(asked.size(), 2U);
+}
+
+TEST_F(SharedAnswersTest, ADroppedReadAnswersAllWhoWait) {
+  const auto first = ask("/v1/stats"), second = ask("/v1/stats");
+  asked.clear();
+  EXPECT_EQ(*first, 500);
+  EXPECT_EQ(*second, 500);
+}
+
+TEST_F(SharedAnswersTest, LargeAndManyAnswersAreNotKept) {
+  ask("/large");
+  answer(0, {200, "text/plain", std::string(1 << 20, 'x'), {}});
+  ask("/large");
+  EXPECT_EQ(asked.size(), 2U);
+  for (int i = 0; i < 1000; ++i) ask("/" + std::to_string(i));
+  EXPECT_EQ(asked.size(), 1002U);
+  for (std::size_t i = 1; i < asked.size(); ++i) answer(i);
+  const std::size_t before = asked.size();
+  for (int i = 0; i < 1000; ++i) ask("/" + std::to_string(i));
+  EXPECT_GE(asked.size() - before, 1000U - 256U);
+}
+
+}  // namespace
+}  // namespace tocsin
