@@ -1,12 +1,12 @@
 // A node whose jobs go out to a broker, and the shape that the tests of every kind share.
 #pragma once
 
-#include <fstream>
 #include <functional>
 #include <set>
 #include <string>
 
 #include "integration/live_node.h"
+#include "support/temp_file.h"
 
 namespace tocsin {
 
@@ -73,11 +73,11 @@ class BrokerNode : public LiveNode {
   // With tokens a node may serve strangers: what is at its own machine's address is left alone unless it is told so.
   // `type` names its broker in a way that is judged when it is connected to.
   void may_be_refused_its_address(const Json& type) {
-    const std::string token = "broker-test-token-0123456789", path = testing::TempDir() + "tocsin_broker_tokens.toml";
-    std::ofstream(path) << "[[token]]\nname = \"a\"\nrole = \"admin\"\ntoken = \"" << token << "\"\n";
+    const std::string token = "broker-test-token-0123456789";
+    const TokenFile file(token);
     std::string job;
     {
-      NodeProcess shy(database.url(), {"--token-file", path}, token);
+      NodeProcess shy(database.url(), {"--token-file", file.path()}, token);
       Rest its(shy.port(), token);
       EXPECT_EQ(its.put("/v1/types/inside", type).status, 201);
       const Reply created = its.post("/v1/jobs", {{"biz_type", "inside"}, {"biz_id", "1"}, {"delay_ms", 0}});
@@ -85,7 +85,7 @@ class BrokerNode : public LiveNode {
       EXPECT_TRUE(
           eventually([&] { return its.get(job).body["errors"].dump().find("--allow-webhook") != std::string::npos; }));
     }
-    NodeProcess told(database.url(), {"--token-file", path, "--allow-webhook", "127.0.0.0/8"}, token);
+    NodeProcess told(database.url(), {"--token-file", file.path(), "--allow-webhook", "127.0.0.0/8"}, token);
     EXPECT_TRUE(eventually([&] { return Rest(told.port(), token).get(job).body["status"] == "done"; }));
   }
 

@@ -79,9 +79,9 @@ TEST_F(Kafka, ABrokerThatMayNotBeCalledIsTheReason) {
   Json type = exit_to("partly");
   type["handler"]["bootstrap_servers"] = "127.0.0.2:" + std::to_string(way.port());
   type["ttr_ms"] = 2000;
-  const std::string token = "broker-test-token-0123456789", path = testing::TempDir() + "tocsin_kafka_tokens.toml";
-  std::ofstream(path) << "[[token]]\nname = \"a\"\nrole = \"admin\"\ntoken = \"" << token << "\"\n";
-  NodeProcess shy(database.url(), {"--token-file", path, "--allow-webhook", "127.0.0.2/32"}, token);
+  const std::string token = "broker-test-token-0123456789";
+  const TokenFile file(token);
+  NodeProcess shy(database.url(), {"--token-file", file.path(), "--allow-webhook", "127.0.0.2/32"}, token);
   Rest its(shy.port(), token);
   ASSERT_EQ(its.put("/v1/types/partly", type).status, 201);
   const Reply created = its.post("/v1/jobs", {{"biz_type", "partly"}, {"biz_id", "1"}, {"delay_ms", 0}});

@@ -1,8 +1,8 @@
 // Webhooks from a whole node: what receivers see, acknowledge later, or never answer.
-#include <fstream>
 
 #include "integration/live_node.h"
 #include "support/server.h"
+#include "support/temp_file.h"
 
 namespace tocsin {
 namespace {
@@ -144,13 +144,13 @@ TEST_F(Webhooks, WrongSettingsAreRefusedByName) {
 }
 
 TEST_F(Webhooks, CallNoAddressOfTheInsideUnlessTold) {
-  const std::string token = "webhook-test-token-0123456789", path = testing::TempDir() + "tocsin_webhook_tokens.toml";
-  std::ofstream(path) << "[[token]]\nname = \"a\"\nrole = \"admin\"\ntoken = \"" << token << "\"\n";
+  const std::string token = "webhook-test-token-0123456789";
+  const TokenFile file(token);
   const auto put_to = [&](NodeProcess& node, const std::string& url) {
     return Rest(node.port(), token).put("/v1/types/t", {{"handler", {{"kind", "webhook"}, {"url", url}}}});
   };
   {
-    NodeProcess shy(database.url(), {"--token-file", path}, token);
+    NodeProcess shy(database.url(), {"--token-file", file.path()}, token);
     for (const char* url : {"http://127.0.0.1:1/", "http://2130706433/", "http://[::ffff:127.0.0.1]/",
                             "http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/"}) {
       const Reply reply = put_to(shy, url);
@@ -166,7 +166,7 @@ TEST_F(Webhooks, CallNoAddressOfTheInsideUnlessTold) {
     EXPECT_TRUE(eventually([&] { return !Rest(shy.port(), token).get(job).body["errors"].empty(); }));
     EXPECT_EQ(receiver.count(), 0u);
   }
-  NodeProcess told(database.url(), {"--token-file", path, "--allow-webhook", "127.0.0.0/8"}, token);
+  NodeProcess told(database.url(), {"--token-file", file.path(), "--allow-webhook", "127.0.0.0/8"}, token);
   EXPECT_TRUE(eventually([&] { return receiver.count() == 1; })) << "the same job, by the node that may";
   EXPECT_EQ(put_to(told, "http://10.0.0.1/").body["field"], "handler.url");
 }

@@ -3,30 +3,25 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/config_file.h"
 #include "cli/node_options.h"
+#include "support/temp_file.h"
 
 namespace tocsin {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-std::string write_file(const std::string& text) {
-  const std::string path = testing::TempDir() + "tocsin_settings_test.toml";
-  std::ofstream(path) << text;
-  return path;
-}
-
 NodeConfig configured(const std::string& flags, const Variables& variables = {}, const std::string& file = "") {
   NodeConfig config;
   CLI::App app;
   add_node_options(app, config);
-  app.parse(file.empty() ? flags : flags + " --config " + write_file(file));
+  const TempFile config_file("settings.toml", file);
+  app.parse(file.empty() ? flags : flags + " --config " + config_file.path());
   apply_settings(app, [&](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
@@ -62,7 +57,8 @@ TEST(Settings, FlagsWinOverVariablesAndVariablesOverTheFile) {
 }
 
 TEST(Settings, TheFileMayBeNamedByAVariable) {
-  EXPECT_EQ(configured("", {{"TOCSIN_CONFIG", write_file("node-name = \"a\"")}}).node_name, "a");
+  const TempFile file("settings.toml", "node-name = \"a\"");
+  EXPECT_EQ(configured("", {{"TOCSIN_CONFIG", file.path()}}).node_name, "a");
 }
 
 TEST(Settings, AListFromOneSourceReplacesThatOfAnother) {
