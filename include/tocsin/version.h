@@ -3,6 +3,6 @@
 
 namespace tocsin {
 
-inline constexpr const char* kVersion = "0.1.0";  // the same as in CMakeLists.txt; a test compares them
+inline constexpr const char* kVersion = "0.1.0";  // CMakeLists.txt reads it here
 
 }  // namespace tocsin
