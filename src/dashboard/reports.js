@@ -57,7 +57,7 @@ export function seriesOf(data) {
     sum.done += Number(row.done);
     sum.dead += Number(row.dead);
     for (const [name, value] of [['p50', row.p50_ms], ['p99', row.p99_ms]])
-      if (value !== null && value !== undefined) sum[name] = Math.max(sum[name] ?? 0, Number(value));
+      if (value !== null && value !== undefined) sum[name] = Math.max(sum[name] ?? 0.01, Number(value)); // a logarithmic scale has no zero
     slots.set(at, sum);
   }
   const times = [...slots.keys()].sort((a, b) => a - b);

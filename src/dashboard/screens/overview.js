@@ -51,10 +51,11 @@ function verdict({stats, ready, lost, slo, backlog}) {
 
 const Tile = ({label, value, note}) => html`<div class="tile"><dt>${label}</dt><dd>${value}</dd><dd>${note || ' '}</dd></div>`;
 
-function Horizon() {
+function Horizon({hours}) {
   const [width, setWidth] = useState('hour');
   const {answer, items} = useHorizon(width, '');
-  return html`<${Panel} title="Horizon: what is due when" actions=${html`<${Segments} label="Width" value=${width} onChange=${setWidth}
+  const busiest = useMemo(() => Math.max(0, ...seriesOf(hours.data).throughput[1].values), [hours.data]);
+  return html`<${Panel} title="Horizon: what is due when" note=${busiest > 0 ? `The busiest hour of the last two days did ${number(busiest)}.` : ''} actions=${html`<${Segments} label="Width" value=${width} onChange=${setWidth}
       options=${[['minute', '2 hours'], ['hour', '7 days'], ['day', '90 days']]} />`}>
     ${!answer.data ? html`<${Missing} answer=${answer} what="The horizon" />` : html`<${Stale} answer=${answer} />
       ${items.length === 0 ? html`<p class="muted">Nothing is due in this time, as far as it has been counted.</p>` :
@@ -62,12 +63,17 @@ function Horizon() {
   <//>`;
 }
 
-function Charts({hours}) {
-  const {times, lateness, throughput} = useMemo(() => seriesOf(hours.data), [hours.data]);
+function Charts({hours, slo}) {
+  const strictest = Math.min(Infinity, ...((slo && slo.items) || []).map((row) => Number(row.target_ms)));
+  const {times, lateness, throughput} = useMemo(() => {
+    const all = seriesOf(hours.data);
+    if (strictest < Infinity) all.lateness.push({label: 'strictest target', values: all.times.map(() => strictest)});
+    return all;
+  }, [hours.data, strictest]);
   if (!hours.data) return html`<${Panel} title="The last two days"><${Missing} answer=${hours} what="The report by hour" /><//>`;
   if (times.length < 2) return html`<${Panel} title="The last two days"><p class="muted">Lateness and throughput are drawn once two hours of history are there.</p><//>`;
   return html`
-    <${Panel} title="Lateness of first starts, by hour"><${Lines} caption="Lateness by hour" times=${times} series=${lateness} unit="ms" /><//>
+    <${Panel} title="Lateness of first starts, by hour"><${Lines} caption="Lateness by hour" times=${times} series=${lateness} unit="ms" isLog /><//>
     <${Panel} title="Throughput, by hour"><${Lines} caption="Jobs by hour" times=${times} series=${throughput} unit="jobs" /><//>`;
 }
 
@@ -111,7 +117,7 @@ export function Overview() {
       html`<li class=${'note ' + each.kind}><span aria-hidden="true">${each.kind === 'bad' ? '✕' : '!'}</span> <span class="body"><strong>${each.text}</strong> ${each.remedy}</span></li>`)}</ul>`}<//>
     ${isEmpty ? html`<${Panel} title="Your first job"><${Empty} method="PUT" path="v1/types/demo" body=${{handler: {kind: 'noop'}}}>There is no job yet. First a type, which says what happens at the deadline:<//>
       <${Empty} method="POST" path="v1/jobs" body=${{biz_type: 'demo', biz_id: 'order-42', delay_ms: 60000}}>Then a job, due in a minute:<//><//>` : html`
-    <div class="columns"><${Charts} hours=${hours} /></div>
-    <div class="columns"><${Horizon} />
+    <div class="columns"><${Charts} hours=${hours} slo=${slo.data} /></div>
+    <div class="columns"><${Horizon} hours=${hours} />
       <${Panel} title="Types that need a look first">${stats.data ? html`<${Worst} stats=${stats.data} slo=${slo.data} backlog=${backlog.data} />` : html`<${Missing} answer=${stats} what="The counts" />`}<//></div>`}`;
 }
