@@ -15,9 +15,9 @@ namespace {
 
 constexpr int kDueSoonCap = 10'000;  // counted exactly up to here
 constexpr Duration kSoon = std::chrono::seconds(5);
-constexpr int kMaxPage = 1000;
 
-constexpr std::string_view kCursorMark = "shard:";  // so that a cursor of another list is not taken for one of this
+constexpr std::string_view kShardCursorMark =
+    "shard:";  // so that a cursor of another list is not taken for one of this
 
 std::optional<int> number(std::string_view text) {
   int value = 0;
@@ -25,11 +25,11 @@ std::optional<int> number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-std::string cursor_text(int next) { return base64url(std::string(kCursorMark) + std::to_string(next)); }
+std::string cursor_text(int next) { return base64url(std::string(kShardCursorMark) + std::to_string(next)); }
 std::optional<int> shard_from_cursor(const std::string& cursor) {
   const auto text = base64url_decoded(cursor);
-  return text && text->starts_with(kCursorMark) ? number(std::string_view(*text).substr(kCursorMark.size()))
-                                                : std::nullopt;
+  return text && text->starts_with(kShardCursorMark) ? number(std::string_view(*text).substr(kShardCursorMark.size()))
+                                                     : std::nullopt;
 }
 
 std::int64_t milliseconds(Duration length) { return length.count() / 1000; }
@@ -71,7 +71,7 @@ std::optional<Problem> read_page(const Call& call, int shards, Page& page) {
   }
   if (const auto text = call.parameter("limit")) {
     const auto limit = number(*text);
-    if (!limit || *limit < 1 || *limit > kMaxPage) return Problem{400, "Must be 1 to 1000.", "limit"};
+    if (!limit || *limit < 1 || *limit > kMostPerPage) return Problem{400, "Must be 1 to 1000.", "limit"};
     page.limit = *limit;
   }
   return {};

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "api/job_json.h"
+#include "api/page.h"
 #include "api/resources.h"
 #include "api/scatter.h"
 #include "api/time_text.h"
@@ -14,17 +15,16 @@
 namespace tocsin {
 namespace {
 
-constexpr int kMaxPage = 1000;
-constexpr std::string_view kCursorMark = "job:";  // so that a cursor of another list is not taken for one of this
+constexpr std::string_view kJobCursorMark = "job:";  // so that a cursor of another list is not taken for one of this
 
 // Where a list goes on: below which id, in each database (absent: from its newest).
 using Position = std::map<Place, JobId>;
 
 // "job:0=4711,1=815"
 std::string cursor_text(const Position& position) {
-  std::string text(kCursorMark);
+  std::string text(kJobCursorMark);
   for (const auto& [place, id] : position)
-    text += (text.size() == kCursorMark.size() ? "" : ",") + std::to_string(place) + '=' + std::to_string(id);
+    text += (text.size() == kJobCursorMark.size() ? "" : ",") + std::to_string(place) + '=' + std::to_string(id);
   return base64url(text);
 }
 
@@ -37,9 +37,9 @@ std::int64_t number_of(std::string_view text) {
 
 std::optional<Position> position_from_cursor(const std::string& cursor) {
   const auto decoded = base64url_decoded(cursor);
-  if (!decoded || !decoded->starts_with(kCursorMark)) return {};
+  if (!decoded || !decoded->starts_with(kJobCursorMark)) return {};
   Position position;
-  std::string_view rest = std::string_view(*decoded).substr(kCursorMark.size());
+  std::string_view rest = std::string_view(*decoded).substr(kJobCursorMark.size());
   while (!rest.empty()) {
     const std::string_view one = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
@@ -75,7 +75,8 @@ std::optional<Problem> read_filter(const Call& call, JobFilter& filter, Position
   }
   if (const auto text = call.parameter("limit")) {
     const auto end = std::from_chars(text->data(), text->data() + text->size(), filter.limit);
-    if (end.ec != std::errc() || end.ptr != text->data() + text->size() || filter.limit < 1 || filter.limit > kMaxPage)
+    if (end.ec != std::errc() || end.ptr != text->data() + text->size() || filter.limit < 1 ||
+        filter.limit > kMostPerPage)
       return Problem{400, "Must be 1 to 1000.", "limit"};
   }
   return {};
@@ -133,7 +134,7 @@ Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position positio
 
 void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const Position& position) {
   const auto limit = static_cast<std::size_t>(filter.limit);
-  filter.limit = std::min(filter.limit + 1, kMaxPage);
+  filter.limit = std::min(filter.limit + 1, kMostPerPage);
   filter.is_local_only = !filter.biz_id && context.backend.places().size() > 1;
   const auto places = filter.biz_id ? std::vector{context.place_of(*filter.biz_id)} : context.backend.places();
   scatter<Found>(
@@ -163,7 +164,7 @@ bool is_of_key_alone(const JobFilter& filter) { return filter.biz_id && !filter.
 void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   const Place place = context.place_of(*filter.biz_id);
-  const int asked = std::min(filter.limit + 1, kMaxPage);
+  const int asked = std::min(filter.limit + 1, kMostPerPage);
   const auto answer = [&context, call, limit, place, position, asked](Result<std::vector<Job>> jobs) {
     guarded(call, [&] {
       if (!jobs) return call->refuse(context.problem_of(jobs.error(), place));
