@@ -140,9 +140,10 @@ TEST(RestPaths, AreEncoded) {
 }
 
 TEST(Problems, NameTheFieldAtFault) {
-  EXPECT_EQ(problem_text({422, Json::parse(R"({"title":"Bad","detail":"too\u001b long","field":"biz_id"})"), {}}),
+  EXPECT_EQ(problem_text(
+                RestReply{422, Json::parse(R"({"title":"Bad","detail":"too\u001b long","field":"biz_id"})"), {}, {}}),
             "too\\x1b long (field: biz_id)");
-  EXPECT_EQ(problem_text({500, Json(), {}}), "the server answered 500");
+  EXPECT_EQ(problem_text(RestReply{500, Json(), {}, {}}), "the server answered 500");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace tocsin {
 namespace {
 
-struct CountingWaker final : Waker {
+struct WakeCounter final : Waker {
   void wake() override { ++wakes; }
   int wakes = 0;
 };
@@ -14,7 +14,7 @@ class EngineWakes : public testing::Test {
  protected:
   EngineWakes() {
     std::vector<Waker*> pointers;
-    for (CountingWaker& each : wakers) pointers.push_back(&each);
+    for (WakeCounter& each : wakers) pointers.push_back(&each);
     engine.set_wakers(pointers);
     engine.set_catalog(catalog_with(100));
     take_wakes();
@@ -27,7 +27,7 @@ class EngineWakes : public testing::Test {
   // By stage, since the last time.
   std::vector<int> take_wakes() {
     std::vector<int> wakes;
-    for (CountingWaker& each : wakers) wakes.push_back(std::exchange(each.wakes, 0));
+    for (WakeCounter& each : wakers) wakes.push_back(std::exchange(each.wakes, 0));
     return wakes;
   }
   static constexpr std::size_t kScanner = 0, kClaimer = 3;
@@ -36,7 +36,7 @@ class EngineWakes : public testing::Test {
   EventLog events;
   Engine engine{EngineConfig{}, {0}, {store, {&store}, store, store}, [](const BizType&) { return nullptr; },
                 events,         1};
-  std::vector<CountingWaker> wakers{7};
+  std::vector<WakeCounter> wakers{7};
   const std::vector<int> none = std::vector<int>(7, 0), all = std::vector<int>(7, 1);
 };
 
