@@ -59,9 +59,9 @@ BEGIN
       IF to_regclass('tocsin.job_history_cancelled_' || to_char(now_, 'YYYYMMDD')) IS NULL THEN
         PERFORM tocsin.ensure_history(now_::date, now_::date);
       END IF;
-      INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, shard, status, attempts,
+      INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, late_from, finished_at, type_id, shard, status, attempts,
                                       max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors)
-      VALUES (job.job_id, job.action_time, job.fire_at, job.gmt_create, job.started_at, now_, job.type_id, job.shard, 3, job.attempts,
+      VALUES (job.job_id, job.action_time, job.fire_at, job.gmt_create, job.started_at, job.late_from, now_, job.type_id, job.shard, 3, job.attempts,
               job.max_attempts, job.biz_id, job.idempotency_key, job.body_hash, job.node, job.traceparent, job.attribute, job.errors);
       INSERT INTO tocsin.job_count_delta VALUES (job.type_id, 0, -1), (job.type_id, 3, 1);
       RETURN 'cancelled';
@@ -461,7 +461,8 @@ BEGIN
     RAISE EXCEPTION 'action_time: must lie between 2000-01-01 and 50 years ahead' USING ERRCODE = 'datetime_field_overflow';
   END IF;
   FOR tries IN 1..3 LOOP
-    UPDATE tocsin.job_live j SET action_time = action_time, fire_at = greatest(action_time, clock_timestamp()), gmt_modified = clock_timestamp()
+    UPDATE tocsin.job_live j SET action_time = action_time, fire_at = greatest(action_time, clock_timestamp()), gmt_modified = clock_timestamp(),
+           started_at = NULL, late_from = CASE WHEN action_time < clock_timestamp() THEN clock_timestamp() END
      WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0 RETURNING j.type_id INTO kind;
     IF FOUND THEN
       IF action_time < now_ + interval '6 seconds' THEN
@@ -718,6 +719,7 @@ CREATE TABLE tocsin.job_history (
     fire_at timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    late_from timestamp with time zone,
     finished_at timestamp with time zone NOT NULL,
     type_id integer NOT NULL,
     shard smallint NOT NULL,
@@ -742,6 +744,7 @@ CREATE TABLE tocsin.job_history_cancelled (
     fire_at timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    late_from timestamp with time zone,
     finished_at timestamp with time zone NOT NULL,
     type_id integer NOT NULL,
     shard smallint NOT NULL,
@@ -766,6 +769,7 @@ CREATE TABLE tocsin.job_history_dead (
     fire_at timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    late_from timestamp with time zone,
     finished_at timestamp with time zone NOT NULL,
     type_id integer NOT NULL,
     shard smallint NOT NULL,
@@ -790,6 +794,7 @@ CREATE TABLE tocsin.job_history_done (
     fire_at timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    late_from timestamp with time zone,
     finished_at timestamp with time zone NOT NULL,
     type_id integer NOT NULL,
     shard smallint NOT NULL,
@@ -815,6 +820,7 @@ CREATE TABLE tocsin.job_live (
     gmt_create timestamp with time zone NOT NULL,
     gmt_modified timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    late_from timestamp with time zone,
     claim_token bigint,
     type_id integer NOT NULL,
     shard smallint NOT NULL,
@@ -831,6 +837,17 @@ CREATE TABLE tocsin.job_live (
     CONSTRAINT state CHECK ((status = ((claim_token IS NOT NULL))::integer))
 )
 PARTITION BY LIST (shard);
+
+-- Name: place; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.place (
+    is_only boolean DEFAULT true NOT NULL,
+    installation uuid DEFAULT gen_random_uuid() NOT NULL,
+    place smallint DEFAULT 0 NOT NULL,
+    name text DEFAULT current_database() NOT NULL,
+    shards smallint[],
+    CONSTRAINT place_is_only_check CHECK (is_only)
+);
 
 -- Name: job; Type: VIEW; Schema: tocsin; Owner: -
 
@@ -851,11 +868,16 @@ CREATE VIEW tocsin.job AS
     j.gmt_modified,
     j.started_at,
     NULL::timestamp with time zone AS finished_at,
-    round((EXTRACT(epoch FROM (j.started_at - j.action_time)) * (1000)::numeric), 3) AS lateness_ms,
+    round((EXTRACT(epoch FROM GREATEST((j.started_at - COALESCE(j.late_from, GREATEST(j.action_time, j.gmt_create))),
+        CASE
+            WHEN (j.started_at IS NOT NULL) THEN '00:00:00'::interval
+            ELSE NULL::interval
+        END)) * (1000)::numeric), 3) AS lateness_ms,
     COALESCE(j.errors, '[]'::jsonb) AS errors
    FROM (tocsin.job_live j
      JOIN tocsin.biz_type t USING (type_id))
-  WHERE (j.status = 0)
+  WHERE ((j.status = 0) AND COALESCE((j.shard = ANY (( SELECT p.shards
+           FROM tocsin.place p)::smallint[])), true))
 UNION ALL
  SELECT j.job_id,
     j.biz_id,
@@ -873,11 +895,16 @@ UNION ALL
     j.gmt_modified,
     j.started_at,
     NULL::timestamp with time zone AS finished_at,
-    round((EXTRACT(epoch FROM (j.started_at - j.action_time)) * (1000)::numeric), 3) AS lateness_ms,
+    round((EXTRACT(epoch FROM GREATEST((j.started_at - COALESCE(j.late_from, GREATEST(j.action_time, j.gmt_create))),
+        CASE
+            WHEN (j.started_at IS NOT NULL) THEN '00:00:00'::interval
+            ELSE NULL::interval
+        END)) * (1000)::numeric), 3) AS lateness_ms,
     COALESCE(j.errors, '[]'::jsonb) AS errors
    FROM (tocsin.job_live j
      JOIN tocsin.biz_type t USING (type_id))
-  WHERE (j.status = 1)
+  WHERE ((j.status = 1) AND COALESCE((j.shard = ANY (( SELECT p.shards
+           FROM tocsin.place p)::smallint[])), true))
 UNION ALL
  SELECT h.job_id,
     h.biz_id,
@@ -895,10 +922,16 @@ UNION ALL
     h.finished_at AS gmt_modified,
     h.started_at,
     h.finished_at,
-    round((EXTRACT(epoch FROM (h.started_at - h.action_time)) * (1000)::numeric), 3) AS lateness_ms,
+    round((EXTRACT(epoch FROM GREATEST((h.started_at - COALESCE(h.late_from, GREATEST(h.action_time, h.gmt_create))),
+        CASE
+            WHEN (h.started_at IS NOT NULL) THEN '00:00:00'::interval
+            ELSE NULL::interval
+        END)) * (1000)::numeric), 3) AS lateness_ms,
     COALESCE(h.errors, '[]'::jsonb) AS errors
    FROM (tocsin.job_history_done h
      JOIN tocsin.biz_type t USING (type_id))
+  WHERE COALESCE((h.shard = ANY (( SELECT p.shards
+           FROM tocsin.place p)::smallint[])), true)
 UNION ALL
  SELECT h.job_id,
     h.biz_id,
@@ -916,10 +949,16 @@ UNION ALL
     h.finished_at AS gmt_modified,
     h.started_at,
     h.finished_at,
-    round((EXTRACT(epoch FROM (h.started_at - h.action_time)) * (1000)::numeric), 3) AS lateness_ms,
+    round((EXTRACT(epoch FROM GREATEST((h.started_at - COALESCE(h.late_from, GREATEST(h.action_time, h.gmt_create))),
+        CASE
+            WHEN (h.started_at IS NOT NULL) THEN '00:00:00'::interval
+            ELSE NULL::interval
+        END)) * (1000)::numeric), 3) AS lateness_ms,
     COALESCE(h.errors, '[]'::jsonb) AS errors
    FROM (tocsin.job_history_cancelled h
      JOIN tocsin.biz_type t USING (type_id))
+  WHERE COALESCE((h.shard = ANY (( SELECT p.shards
+           FROM tocsin.place p)::smallint[])), true)
 UNION ALL
  SELECT h.job_id,
     h.biz_id,
@@ -937,10 +976,16 @@ UNION ALL
     h.finished_at AS gmt_modified,
     h.started_at,
     h.finished_at,
-    round((EXTRACT(epoch FROM (h.started_at - h.action_time)) * (1000)::numeric), 3) AS lateness_ms,
+    round((EXTRACT(epoch FROM GREATEST((h.started_at - COALESCE(h.late_from, GREATEST(h.action_time, h.gmt_create))),
+        CASE
+            WHEN (h.started_at IS NOT NULL) THEN '00:00:00'::interval
+            ELSE NULL::interval
+        END)) * (1000)::numeric), 3) AS lateness_ms,
     COALESCE(h.errors, '[]'::jsonb) AS errors
    FROM (tocsin.job_history_dead h
-     JOIN tocsin.biz_type t USING (type_id));
+     JOIN tocsin.biz_type t USING (type_id))
+  WHERE COALESCE((h.shard = ANY (( SELECT p.shards
+           FROM tocsin.place p)::smallint[])), true);
 
 -- Name: VIEW job; Type: COMMENT; Schema: tocsin; Owner: -
 
@@ -972,6 +1017,7 @@ CREATE TABLE tocsin.job_live_0000 (
     gmt_create timestamp with time zone NOT NULL,
     gmt_modified timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    late_from timestamp with time zone,
     claim_token bigint,
     type_id integer NOT NULL,
     shard smallint NOT NULL,
@@ -994,6 +1040,7 @@ ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN fire_at SET STATISTICS 10;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN gmt_create SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN gmt_modified SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN started_at SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN late_from SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN claim_token SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN type_id SET STATISTICS 10;
 ALTER TABLE ONLY tocsin.job_live_0000 ALTER COLUMN shard SET STATISTICS 10;
@@ -1017,6 +1064,7 @@ CREATE TABLE tocsin.job_live_0001 (
     gmt_create timestamp with time zone NOT NULL,
     gmt_modified timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    late_from timestamp with time zone,
     claim_token bigint,
     type_id integer NOT NULL,
     shard smallint NOT NULL,
@@ -1039,6 +1087,7 @@ ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN fire_at SET STATISTICS 10;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN gmt_create SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN gmt_modified SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN started_at SET STATISTICS 0;
+ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN late_from SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN claim_token SET STATISTICS 0;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN type_id SET STATISTICS 10;
 ALTER TABLE ONLY tocsin.job_live_0001 ALTER COLUMN shard SET STATISTICS 10;
@@ -1210,17 +1259,6 @@ CREATE TABLE tocsin.permit (
     CONSTRAINT permit_granted_check CHECK ((granted >= 0))
 )
 WITH (fillfactor='50', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_cost_delay='0');
-
--- Name: place; Type: TABLE; Schema: tocsin; Owner: -
-
-CREATE TABLE tocsin.place (
-    is_only boolean DEFAULT true NOT NULL,
-    installation uuid DEFAULT gen_random_uuid() NOT NULL,
-    place smallint DEFAULT 0 NOT NULL,
-    name text DEFAULT current_database() NOT NULL,
-    shards smallint[],
-    CONSTRAINT place_is_only_check CHECK (is_only)
-);
 
 -- Name: relayed; Type: TABLE; Schema: tocsin; Owner: -
 
