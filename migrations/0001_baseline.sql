@@ -12,6 +12,7 @@
 --   10  Moves of shards between databases
 --   11  SQL interface: views, create_job, cancel_job
 --   12  Role of sql handlers
+--   13  Reports: tables, views, role of readers
 --
 -- Runs once, inside one transaction. The migrator sets tocsin.shards before it.
 -- Names of variables that could be mistaken for columns end with an underscore.
@@ -60,6 +61,7 @@ CREATE TABLE tocsin.biz_type (
   max_running  integer CHECK (max_running > 0),
   rate_per_s   double precision CHECK (rate_per_s > 0),
   catch_up     jsonb NOT NULL,
+  slo          jsonb,                           -- {"lateness_ms", "share"}; NULL: no target
   paused       boolean NOT NULL DEFAULT false,
   paused_until timestamptz,
   removed_at   timestamptz,  -- the row stays: finished jobs refer to it, and a create may have been in progress
@@ -218,8 +220,9 @@ SELECT tocsin.ensure_history((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZO
 
 -- 5. Counts ----------------------------------------------------------------------------------------------------------
 
--- Every statement that changes a status appends one row per type to job_count_delta; a node adds those rows to job_count
--- once a second. The sum of both tables is exact in every snapshot, and no report scans live tables.
+-- Every statement that changes a status appends rows to job_count_delta, one per type and event; a node folds those rows
+-- into job_count, and their events into the report tables (section 13), once a second, each row exactly once. The sum of
+-- job_count and job_count_delta is exact in every snapshot, and no report scans live tables.
 CREATE TABLE tocsin.job_count (
   type_id integer NOT NULL,
   status  smallint NOT NULL,
@@ -227,10 +230,38 @@ CREATE TABLE tocsin.job_count (
   PRIMARY KEY (type_id, status)
 );
 CREATE TABLE tocsin.job_count_delta (
-  type_id integer NOT NULL,
-  status  smallint NOT NULL,
-  n       integer NOT NULL
+  type_id       integer NOT NULL,
+  status        smallint,          -- n jobs reached it (negative: left it); NULL: none moved
+  n             integer NOT NULL,
+  detail        integer,           -- of created: the delay bucket; of an end or a revival: the day of creation
+  at            timestamptz NOT NULL DEFAULT clock_timestamp(),
+  event         smallint,          -- what happened n times (ReportEvent in queries.cc); NULL: nothing to report
+  sample_job_id bigint,
+  reason        text               -- of the deaths
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
+
+-- Days since 1970 in UTC.
+CREATE FUNCTION tocsin.day_of(at timestamptz) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN floor(date_part('epoch', at) / 86400)::integer;
+
+-- 0: under a second; n: 2^(n-1) to 2^n seconds.
+CREATE FUNCTION tocsin.delay_bucket(ahead interval) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ahead < interval '1 second' THEN 0 ELSE floor(log(date_part('epoch', ahead)) / log(2::double precision))::integer + 1 END;
+
+-- The detail of an event: the day of creation, and the delay bucket of a creation.
+CREATE FUNCTION tocsin.created_detail(action_time timestamptz, gmt_create timestamptz) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN tocsin.day_of(gmt_create) * 64 + tocsin.delay_bucket(action_time - gmt_create);
+
+-- A message without what differs from job to job: ids and numbers, but the status of an HTTP answer stays.
+CREATE FUNCTION tocsin.death_reason(message text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN left(replace(regexp_replace(regexp_replace(regexp_replace(left(coalesce(message, ''), 1000),
+    '[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|\m(?=[A-Fa-f]*[0-9])(?=[0-9]*[A-Fa-f])[0-9A-Fa-f]{8,}\M', '<id>', 'g'),
+    '\m(HTTP|status|answered|with) ([1-5])([0-9])([0-9])\M', E'\\1 \\2\x01\\3\x01\\4\x01', 'gi'),
+    E'[0-9]+(?![0-9\x01])', '#', 'g'), E'\x01', ''), 200);
 
 -- 6. Nodes and the shard map -----------------------------------------------------------------------------------------
 
@@ -536,7 +567,8 @@ BEGIN
     ELSIF NOT is_new THEN
       RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
     END IF;
-    INSERT INTO tocsin.job_count_delta VALUES (entry.type_id, 0, 1);
+    INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event)
+    VALUES (entry.type_id, 0, 1, tocsin.created_detail(entry.action_time, entry.gmt_create), 1);
     IF entry.is_cancelled THEN
       PERFORM tocsin.cancel_job(job_id);
     ELSE
@@ -638,7 +670,8 @@ BEGIN
         SELECT l.type_id, l.status FROM tocsin.job_live l WHERE l.shard = shard AND l.shard + 0 = shard
         UNION ALL SELECT h.type_id, h.status FROM tocsin.job_history h WHERE h.job_id & 1023 = shard) j GROUP BY 1, 2) c;
     UPDATE tocsin.move m SET counts = taken WHERE m.shard = shard;
-    INSERT INTO tocsin.job_count_delta SELECT (c->>'type_id')::integer, (c->>'status')::smallint, -(c->>'n')::integer FROM jsonb_array_elements(taken) c;
+    INSERT INTO tocsin.job_count_delta (type_id, status, n)
+      SELECT (c->>'type_id')::integer, (c->>'status')::smallint, -(c->>'n')::integer FROM jsonb_array_elements(taken) c;
   END IF;
   RETURN taken;
 END $$;
@@ -650,7 +683,8 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE tocsin.move m SET is_counted = true WHERE m.shard = shard AND NOT m.is_counted;
   IF FOUND THEN
-    INSERT INTO tocsin.job_count_delta SELECT (c->>'type_id')::integer, (c->>'status')::smallint, (c->>'n')::integer FROM jsonb_array_elements(taken) c;
+    INSERT INTO tocsin.job_count_delta (type_id, status, n)
+      SELECT (c->>'type_id')::integer, (c->>'status')::smallint, (c->>'n')::integer FROM jsonb_array_elements(taken) c;
   END IF;
 END $$;
 
@@ -808,7 +842,8 @@ BEGIN
   IF id IS NULL THEN
     RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
   END IF;
-  INSERT INTO tocsin.job_count_delta VALUES (kind.type_id, 0, 1);
+  INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event)
+  VALUES (kind.type_id, 0, 1, tocsin.created_detail(action_time, now_), 1);
   IF action_time < now_ + interval '6 seconds' THEN
     -- job, type and due time: the node that owns the shard needs no read to put it on its wheel.
     PERFORM pg_notify('tocsin_due', format('%s %s %s', id, kind.type_id, (extract(epoch FROM greatest(action_time, now_)) * 1000000)::bigint));
@@ -870,7 +905,8 @@ BEGIN
                                       max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors)
       VALUES (job.job_id, job.action_time, job.fire_at, job.gmt_create, job.started_at, job.late_from, now_, job.type_id, job.shard, 3, job.attempts,
               job.max_attempts, job.biz_id, job.idempotency_key, job.body_hash, job.node, job.traceparent, job.attribute, job.errors);
-      INSERT INTO tocsin.job_count_delta VALUES (job.type_id, 0, -1), (job.type_id, 3, 1);
+      INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event)
+      VALUES (job.type_id, 0, -1, NULL, NULL), (job.type_id, 3, 1, tocsin.day_of(job.gmt_create) * 64, 3);
       RETURN 'cancelled';
     END IF;
     EXIT WHEN NOT tocsin.lives_here(shard_);
@@ -1017,5 +1053,349 @@ BEGIN
   END;
   IF to_regrole('tocsin_handler') IS NOT NULL THEN
     GRANT USAGE ON SCHEMA tocsin TO tocsin_handler;  -- names the type tocsin.job; no table comes with it
+  END IF;
+END $$;
+
+-- 13. Reports ---------------------------------------------------------------------------------------------------------
+
+-- Events come from job_count_delta and histograms from the nodes, every ten seconds. Nothing is ever taken back, so
+-- retention of jobs changes no report. Everything is kept for 400 days.
+
+-- The same numbers by 15 minutes (every time zone's offset is a multiple of them), by hour and by UTC day. Each grain is
+-- stored, so that a year is read without adding up 35,000 slots per type.
+CREATE TABLE tocsin.report_slot (
+  grain        smallint NOT NULL,  -- 1: 15 minutes, 2: hour, 3: UTC day
+  type_id      integer NOT NULL,
+  slot         timestamptz NOT NULL,
+  created      bigint NOT NULL DEFAULT 0,
+  done         bigint NOT NULL DEFAULT 0,
+  cancelled    bigint NOT NULL DEFAULT 0,
+  dead         bigint NOT NULL DEFAULT 0,  -- dropped_late included
+  dropped_late bigint NOT NULL DEFAULT 0,
+  revived      bigint NOT NULL DEFAULT 0,
+  attempts     bigint NOT NULL DEFAULT 0,
+  retried      bigint NOT NULL DEFAULT 0,
+  -- Of first starts, from the nodes: how many, how many later than the type's target, and their lateness.
+  started      bigint NOT NULL DEFAULT 0,
+  missed       bigint NOT NULL DEFAULT 0,
+  p50_ms       double precision,
+  p90_ms       double precision,
+  p99_ms       double precision,
+  max_ms       double precision,
+  PRIMARY KEY (grain, slot, type_id)
+) PARTITION BY LIST (grain);
+CREATE TABLE tocsin.report_slot_quarter PARTITION OF tocsin.report_slot FOR VALUES IN (1) WITH (fillfactor = 80);
+CREATE TABLE tocsin.report_slot_hour PARTITION OF tocsin.report_slot FOR VALUES IN (2) WITH (fillfactor = 80);
+CREATE TABLE tocsin.report_slot_day PARTITION OF tocsin.report_slot FOR VALUES IN (3) WITH (fillfactor = 80);
+
+-- Histograms with buckets of 1/16 relative width: each element is bucket << 44 | n, where bucket is the one of log_histogram.h.
+-- Kept apart from the numbers, which a report reads without them.
+CREATE TABLE tocsin.report_histogram (
+  kind    smallint NOT NULL,  -- 0: lateness of first starts; 2, 4, 8: duration of attempts that ended in done, dead, a retry
+  grain   smallint NOT NULL,  -- as report_slot; durations by hour alone
+  slot    timestamptz NOT NULL,
+  type_id integer NOT NULL,
+  buckets bigint[] NOT NULL,
+  PRIMARY KEY (kind, grain, slot, type_id)
+) WITH (fillfactor = 80);
+CREATE TABLE tocsin.report_duration_hour (
+  slot    timestamptz NOT NULL,
+  type_id integer NOT NULL,
+  outcome smallint NOT NULL,  -- kind of report_histogram
+  n       bigint NOT NULL,
+  p50_ms  double precision NOT NULL,
+  p90_ms  double precision NOT NULL,
+  p99_ms  double precision NOT NULL,
+  max_ms  double precision NOT NULL,
+  PRIMARY KEY (slot, type_id, outcome)
+) WITH (fillfactor = 80);
+-- The last flush of each node: one that is sent again after a lost answer adds nothing.
+CREATE TABLE tocsin.report_flush (
+  node_id    bigint PRIMARY KEY,
+  seq        bigint NOT NULL,
+  flushed_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- What became of the jobs created on a day. A job that was moved here after its creation is created elsewhere.
+CREATE TABLE tocsin.report_created_day (
+  day       date NOT NULL,
+  type_id   integer NOT NULL,
+  created   bigint NOT NULL DEFAULT 0,
+  done      bigint NOT NULL DEFAULT 0,
+  cancelled bigint NOT NULL DEFAULT 0,
+  dead      bigint NOT NULL DEFAULT 0,
+  PRIMARY KEY (day, type_id)
+);
+CREATE TABLE tocsin.report_delay_day (
+  day     date NOT NULL,
+  type_id integer NOT NULL,
+  bucket  smallint NOT NULL,  -- of delay_bucket
+  n       bigint NOT NULL,
+  PRIMARY KEY (day, type_id, bucket)
+);
+CREATE TABLE tocsin.report_death (
+  slot          timestamptz NOT NULL,  -- UTC day
+  type_id       integer NOT NULL,
+  reason        text NOT NULL,
+  n             bigint NOT NULL,
+  first_at      timestamptz NOT NULL,
+  last_at       timestamptz NOT NULL,
+  sample_job_id bigint,
+  PRIMARY KEY (slot, type_id, reason)
+);
+
+-- What is due when: counted in the background, see docs/reports.md.
+CREATE TABLE tocsin.horizon_slot (
+  width      text NOT NULL CHECK (width IN ('minute', 'hour', 'day')),
+  slot       timestamptz NOT NULL,
+  type_id    integer NOT NULL,
+  n          bigint NOT NULL,
+  low        bigint NOT NULL,
+  high       bigint NOT NULL,
+  is_exact   boolean NOT NULL,
+  counted_at timestamptz NOT NULL,
+  PRIMARY KEY (width, slot, type_id)
+);
+
+CREATE TABLE tocsin.horizon_type (
+  type_id    integer PRIMARY KEY,
+  counted_at timestamptz NOT NULL,
+  most_rows  integer NOT NULL DEFAULT 200000  -- a type with more pending jobs is sampled; smaller after a time-out
+);
+
+-- Every write that a person or a program with a token asked for.
+CREATE TABLE tocsin.audit_log (
+  audit_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+  actor    text NOT NULL,
+  role     text NOT NULL,
+  address  text,
+  action   text NOT NULL,
+  target   text,
+  filter   jsonb,
+  matched  bigint,
+  changed  bigint,
+  reason   text
+);
+CREATE INDEX audit_log_at ON tocsin.audit_log (at);
+
+CREATE FUNCTION tocsin.merge_histograms(a bigint[], b bigint[]) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT array_agg((m.bucket << 44) + m.n ORDER BY m.bucket)
+          FROM (SELECT v >> 44 AS bucket, sum(v & 17592186044415)::bigint AS n FROM unnest(a || b) v GROUP BY 1) m);
+-- Elements of a bucket are not added up: merge_histograms or histogram_quantiles do.
+CREATE AGGREGATE tocsin.histogram_concat(bigint[]) (SFUNC = array_cat, STYPE = bigint[]);
+
+-- p50, p90 and p99 in milliseconds: the middle of the bucket that holds them.
+CREATE FUNCTION tocsin.histogram_quantiles(histogram bigint[]) RETURNS double precision[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+  SELECT ARRAY[min(b.ms) FILTER (WHERE b.seen > floor(0.5 * b.total)), min(b.ms) FILTER (WHERE b.seen > floor(0.9 * b.total)),
+               min(b.ms) FILTER (WHERE b.seen > floor(0.99 * b.total))]
+  FROM (SELECT CASE WHEN c.bucket < 16 THEN c.bucket ELSE ((16 + (c.bucket & 15)) + 0.5) * 2.0 ^ ((c.bucket >> 4) - 1) END / 1000.0::double precision AS ms,
+               sum(c.n) OVER (ORDER BY c.bucket) AS seen, sum(c.n) OVER () AS total
+        FROM (SELECT v >> 44 AS bucket, sum(v & 17592186044415) AS n FROM unnest(histogram) v GROUP BY 1) c) b);
+
+-- The shards that live in this database.
+CREATE FUNCTION tocsin.shards_here() RETURNS smallint[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(p.shards, ARRAY(SELECT s::smallint FROM generate_series(0, tocsin.shard_count() - 1) s)) FROM tocsin.place p
+$$;
+
+-- Counts what is due when, of the type whose count is the oldest and older than a minute. False: there was nothing to do,
+-- or another node counts. Shards are hashes of biz_id, so some of them are a fair sample of all: a type with more pending
+-- jobs than most_rows is counted in as many shards as hold half of that, and low and high are the bounds of 95 %.
+CREATE FUNCTION tocsin.count_horizon() RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  kind    integer;
+  most    integer;
+  pending bigint;
+  here    smallint[] := tocsin.shards_here();
+  sample  smallint[];
+  factor  double precision;
+  now_    timestamptz := clock_timestamp();
+  minute_ timestamptz := date_trunc('minute', clock_timestamp());
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended('tocsin.count_horizon', 0)) THEN
+    RETURN false;
+  END IF;
+  SELECT t.type_id, coalesce(h.most_rows, 200000) INTO kind, most
+    FROM tocsin.biz_type t LEFT JOIN tocsin.horizon_type h USING (type_id)
+   WHERE t.removed_at IS NULL AND coalesce(h.counted_at < now_ - interval '1 minute', true)
+   ORDER BY h.counted_at NULLS FIRST LIMIT 1;
+  IF NOT FOUND THEN
+    DELETE FROM tocsin.horizon_slot h USING tocsin.biz_type t WHERE t.type_id = h.type_id AND t.removed_at IS NOT NULL;
+    RETURN false;
+  END IF;
+  SELECT coalesce(sum(c.n), 0) INTO pending FROM (
+    SELECT c.n FROM tocsin.job_count c WHERE c.type_id = kind AND c.status = 0
+    UNION ALL SELECT d.n FROM tocsin.job_count_delta d WHERE d.type_id = kind AND d.status = 0) c;
+  IF pending < most THEN
+    sample := here;
+  ELSE
+    SELECT array_agg(s.s) INTO sample FROM (
+      SELECT s FROM unnest(here) s ORDER BY random() LIMIT greatest(1, floor(cardinality(here) * (most / 2.0) / pending))) s;
+  END IF;
+  factor := cardinality(here)::double precision / greatest(cardinality(sample), 1);
+  DELETE FROM tocsin.horizon_slot h WHERE h.type_id = kind;
+  INSERT INTO tocsin.horizon_slot (width, slot, type_id, n, low, high, is_exact, counted_at)
+  SELECT c.width, c.slot, kind, round(c.n * factor), greatest(c.n, floor(c.n * factor - 1.96 * sqrt(c.n * factor * (factor - 1)))),
+         ceil(c.n * factor + 1.96 * sqrt(c.n * factor * (factor - 1))), factor = 1, now_
+    FROM (
+      SELECT w.width, w.slot, count(*) AS n FROM unnest(sample) s CROSS JOIN LATERAL (
+        SELECT j.fire_at FROM tocsin.job_live j
+         WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = kind AND j.fire_at >= minute_ AND j.fire_at < minute_ + interval '90 days'
+           AND j.status = 0) j
+      CROSS JOIN LATERAL (VALUES ('minute', date_trunc('minute', j.fire_at), interval '2 hours'),
+                                 ('hour', date_trunc('hour', j.fire_at, 'UTC'), interval '7 days'),
+                                 ('day', date_trunc('day', j.fire_at, 'UTC'), interval '90 days')) w (width, slot, reach)
+      WHERE j.fire_at < minute_ + w.reach GROUP BY 1, 2) c;
+  INSERT INTO tocsin.horizon_type AS h (type_id, counted_at) VALUES (kind, now_)
+  ON CONFLICT (type_id) DO UPDATE SET counted_at = excluded.counted_at;
+  RETURN true;
+END $$;
+
+-- After count_horizon has met its time-out: that type is not counted again at once, and then in fewer rows.
+CREATE FUNCTION tocsin.shrink_horizon() RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+  INSERT INTO tocsin.horizon_type AS h (type_id, counted_at, most_rows)
+  SELECT t.type_id, clock_timestamp(), greatest(1000, coalesce(h.most_rows, 200000) / 4)
+    FROM tocsin.biz_type t LEFT JOIN tocsin.horizon_type h USING (type_id)
+   WHERE t.removed_at IS NULL AND coalesce(h.counted_at < clock_timestamp() - interval '1 minute', true)
+   ORDER BY h.counted_at NULLS FIRST LIMIT 1
+  ON CONFLICT (type_id) DO UPDATE SET counted_at = excluded.counted_at, most_rows = excluded.most_rows
+$$;
+
+-- Views for reading: role tocsin_report may read them, and nothing else.
+
+CREATE VIEW tocsin.report_hour AS
+  SELECT s.slot, t.name AS biz_type, s.created, s.done, s.cancelled, s.dead, s.dropped_late, s.revived, s.attempts, s.retried,
+         least(s.p50_ms, s.max_ms) AS p50_ms, least(s.p90_ms, s.max_ms) AS p90_ms, least(s.p99_ms, s.max_ms) AS p99_ms, s.max_ms
+  FROM tocsin.report_slot s JOIN tocsin.biz_type t USING (type_id) WHERE s.grain = 2;
+COMMENT ON VIEW tocsin.report_hour IS 'Events by hour and type, with the lateness of first starts';
+
+CREATE VIEW tocsin.report_day AS
+  SELECT s.slot, t.name AS biz_type, s.created, s.done, s.cancelled, s.dead, s.dropped_late, s.revived, s.attempts, s.retried,
+         least(s.p50_ms, s.max_ms) AS p50_ms, least(s.p90_ms, s.max_ms) AS p90_ms, least(s.p99_ms, s.max_ms) AS p99_ms, s.max_ms
+  FROM tocsin.report_slot s JOIN tocsin.biz_type t USING (type_id) WHERE s.grain = 3;
+COMMENT ON VIEW tocsin.report_day IS 'Events by UTC day and type, with the lateness of first starts';
+
+CREATE VIEW tocsin.report_lateness AS
+  SELECT s.slot, t.name AS biz_type, s.started AS n, least(s.p50_ms, s.max_ms) AS p50_ms, least(s.p90_ms, s.max_ms) AS p90_ms, least(s.p99_ms, s.max_ms) AS p99_ms, s.max_ms
+  FROM tocsin.report_slot s JOIN tocsin.biz_type t USING (type_id) WHERE s.grain = 2 AND s.started > 0;
+COMMENT ON VIEW tocsin.report_lateness IS 'Lateness of first starts by hour and type';
+
+CREATE VIEW tocsin.report_duration AS
+  SELECT d.slot, t.name AS biz_type, CASE d.outcome WHEN 2 THEN 'done' WHEN 4 THEN 'dead' ELSE 'retry' END AS outcome,
+         d.n, least(d.p50_ms, d.max_ms) AS p50_ms, least(d.p90_ms, d.max_ms) AS p90_ms, least(d.p99_ms, d.max_ms) AS p99_ms, d.max_ms
+  FROM tocsin.report_duration_hour d JOIN tocsin.biz_type t USING (type_id);
+COMMENT ON VIEW tocsin.report_duration IS 'Duration of attempts by hour, type and outcome';
+
+CREATE VIEW tocsin.report_slo AS
+  SELECT s.biz_type, s.target_ms, s.target_share, s.days, s.n, s.missed,
+         CASE WHEN s.n > 0 THEN 1 - s.missed / s.n::double precision ELSE 1 END AS share,
+         CASE WHEN s.missed = 0 THEN 1 WHEN s.target_share < 1 THEN 1 - s.missed / (s.n * (1 - s.target_share)) ELSE 0 END AS budget_left,
+         s.missed <= s.n * (1 - s.target_share) AS is_met
+  FROM (SELECT t.name AS biz_type, (t.slo ->> 'lateness_ms')::double precision AS target_ms, (t.slo ->> 'share')::double precision AS target_share,
+               30::bigint AS days, coalesce(sum(r.started), 0)::bigint AS n, coalesce(sum(r.missed), 0)::bigint AS missed
+        FROM tocsin.biz_type t
+        LEFT JOIN tocsin.report_slot r ON r.grain = 3 AND r.type_id = t.type_id AND r.slot > statement_timestamp() - interval '30 days'
+        WHERE t.slo IS NOT NULL AND t.removed_at IS NULL GROUP BY t.type_id) s;
+COMMENT ON VIEW tocsin.report_slo IS 'First starts of the last 30 days against the target of their type';
+
+CREATE VIEW tocsin.report_dead AS
+  SELECT d.slot, t.name AS biz_type, d.reason, d.n, d.first_at, d.last_at, d.sample_job_id
+  FROM tocsin.report_death d JOIN tocsin.biz_type t USING (type_id);
+COMMENT ON VIEW tocsin.report_dead IS 'Deaths by UTC day, type and reason';
+
+CREATE VIEW tocsin.report_outcome AS
+  SELECT (c.day::timestamp AT TIME ZONE 'UTC') AS created_day, t.name AS biz_type, c.created, c.done, c.cancelled, c.dead,
+         c.created - c.done - c.cancelled - c.dead AS open
+  FROM tocsin.report_created_day c JOIN tocsin.biz_type t USING (type_id);
+COMMENT ON VIEW tocsin.report_outcome IS 'What became of the jobs created on each UTC day';
+
+CREATE VIEW tocsin.report_delay AS
+  SELECT t.name AS biz_type, CASE d.bucket WHEN 0 THEN 0 ELSE 1000 * 2 ^ (d.bucket - 1) END::double precision AS from_ms,
+         (1000 * 2 ^ d.bucket)::double precision AS to_ms, sum(d.n)::bigint AS n
+  FROM tocsin.report_delay_day d JOIN tocsin.biz_type t USING (type_id) GROUP BY t.type_id, d.bucket;
+COMMENT ON VIEW tocsin.report_delay IS 'How far ahead deadlines were set, of the jobs created in the last 400 days';
+
+CREATE VIEW tocsin.horizon AS
+  SELECT h.slot, h.width, t.name AS biz_type, h.n, h.low, h.high, h.is_exact, h.counted_at
+  FROM tocsin.horizon_slot h JOIN tocsin.biz_type t USING (type_id);
+COMMENT ON VIEW tocsin.horizon IS 'Pending jobs by the time they are due';
+
+CREATE VIEW tocsin.audit AS
+  SELECT a.at, a.actor, a.role, a.address, a.action, a.target, a.filter, a.matched, a.changed, a.reason FROM tocsin.audit_log a;
+COMMENT ON VIEW tocsin.audit IS 'Writes through the API by people and programs with a token';
+
+-- Two reads per type and shard at most, and 2,000 rows per type: due counts no further.
+CREATE VIEW tocsin.backlog AS
+  SELECT t.name AS biz_type, d.due, o.oldest_due_at, (date_part('epoch', statement_timestamp() - o.oldest_due_at) * 1000)::double precision AS oldest_age_ms,
+         CASE WHEN o.oldest_due_at IS NULL THEN NULL
+              WHEN t.paused AND (t.paused_until IS NULL OR t.paused_until > statement_timestamp()) THEN 'paused'
+              WHEN t.max_running <= (SELECT sum(c.n) FROM (SELECT c.n FROM tocsin.job_count c WHERE c.type_id = t.type_id AND c.status = 1
+                                     UNION ALL SELECT d.n FROM tocsin.job_count_delta d WHERE d.type_id = t.type_id AND d.status = 1) c) THEN 'max_running'
+              WHEN t.rate_per_s IS NOT NULL THEN 'rate_per_s'
+              ELSE 'workers' END AS waits_for
+  FROM tocsin.biz_type t
+  CROSS JOIN LATERAL (
+    SELECT min(j.fire_at) AS oldest_due_at FROM unnest(tocsin.shards_here()) s CROSS JOIN LATERAL (
+      SELECT j.fire_at FROM tocsin.job_live j WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = t.type_id AND j.fire_at < statement_timestamp()
+       ORDER BY j.fire_at LIMIT 1) j) o
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS due FROM (
+      SELECT FROM unnest(tocsin.shards_here()) s CROSS JOIN LATERAL (
+        SELECT FROM tocsin.job_live j WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = t.type_id AND j.fire_at < statement_timestamp()
+          AND o.oldest_due_at IS NOT NULL LIMIT 2000) j LIMIT 2000) x) d
+  WHERE t.removed_at IS NULL;
+COMMENT ON VIEW tocsin.backlog IS 'Jobs whose time has passed, by type';
+
+-- The same as report_day, by the days of a time zone: hours added up, or 15 minutes where its offset is no whole hour.
+CREATE FUNCTION tocsin.report_day_at(tz text, since timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity')
+RETURNS TABLE (slot timestamptz, biz_type text, created bigint, done bigint, cancelled bigint, dead bigint, dropped_late bigint, revived bigint,
+               attempts bigint, retried bigint, p50_ms double precision, p90_ms double precision, p99_ms double precision, max_ms double precision)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  wanted smallint := CASE WHEN EXISTS (
+    SELECT FROM generate_series(statement_timestamp() - interval '401 days', statement_timestamp() + interval '1 day', interval '7 days') g
+     WHERE date_part('epoch', (g AT TIME ZONE tz) - (g AT TIME ZONE 'UTC'))::integer % 3600 <> 0) THEN 1 ELSE 2 END;
+BEGIN
+  RETURN QUERY
+  WITH n AS (
+    SELECT date_trunc('day', s.slot, tz) AS day, s.type_id, sum(s.created)::bigint AS created, sum(s.done)::bigint AS done,
+           sum(s.cancelled)::bigint AS cancelled, sum(s.dead)::bigint AS dead, sum(s.dropped_late)::bigint AS dropped_late,
+           sum(s.revived)::bigint AS revived, sum(s.attempts)::bigint AS attempts, sum(s.retried)::bigint AS retried, max(s.max_ms) AS max_ms
+    FROM tocsin.report_slot s WHERE s.grain = wanted AND s.slot >= since AND s.slot < until GROUP BY 1, 2),
+  h AS (
+    SELECT date_trunc('day', h.slot, tz) AS day, h.type_id, tocsin.histogram_quantiles(tocsin.histogram_concat(h.buckets)) AS p
+    FROM tocsin.report_histogram h WHERE h.kind = 0 AND h.grain = wanted AND h.slot >= since AND h.slot < until GROUP BY 1, 2)
+  SELECT n.day, t.name, n.created, n.done, n.cancelled, n.dead, n.dropped_late, n.revived, n.attempts, n.retried,
+         least(h.p[1], n.max_ms), least(h.p[2], n.max_ms), least(h.p[3], n.max_ms), n.max_ms
+  FROM n JOIN tocsin.biz_type t USING (type_id) LEFT JOIN h USING (day, type_id);
+END $$;
+COMMENT ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz) IS 'Events by the days of a time zone, with the lateness of first starts';
+
+-- A role belongs to the server: another database may have made it, or an administrator has to.
+DO $$
+BEGIN
+  BEGIN
+    CREATE ROLE tocsin_report NOLOGIN;
+  EXCEPTION WHEN duplicate_object OR unique_violation OR insufficient_privilege THEN
+    NULL;
+  END;
+  IF to_regrole('tocsin_report') IS NOT NULL THEN
+    GRANT USAGE ON SCHEMA tocsin TO tocsin_report;
+    GRANT SELECT ON tocsin.report_hour, tocsin.report_day, tocsin.report_lateness, tocsin.report_duration, tocsin.report_slo, tocsin.report_dead,
+      tocsin.report_outcome, tocsin.report_delay, tocsin.horizon, tocsin.backlog, tocsin.audit TO tocsin_report;
+  END IF;
+END $$;
+REVOKE ALL ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz), tocsin.count_horizon(), tocsin.shrink_horizon() FROM PUBLIC;
+DO $$
+BEGIN
+  IF to_regrole('tocsin_report') IS NOT NULL THEN
+    GRANT EXECUTE ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz) TO tocsin_report;
   END IF;
 END $$;

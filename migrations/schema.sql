@@ -19,7 +19,8 @@ CREATE FUNCTION tocsin.add_counts(shard smallint, taken jsonb) RETURNS void
 BEGIN
   UPDATE tocsin.move m SET is_counted = true WHERE m.shard = shard AND NOT m.is_counted;
   IF FOUND THEN
-    INSERT INTO tocsin.job_count_delta SELECT (c->>'type_id')::integer, (c->>'status')::smallint, (c->>'n')::integer FROM jsonb_array_elements(taken) c;
+    INSERT INTO tocsin.job_count_delta (type_id, status, n)
+      SELECT (c->>'type_id')::integer, (c->>'status')::smallint, (c->>'n')::integer FROM jsonb_array_elements(taken) c;
   END IF;
 END $$;
 
@@ -63,7 +64,8 @@ BEGIN
                                       max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors)
       VALUES (job.job_id, job.action_time, job.fire_at, job.gmt_create, job.started_at, job.late_from, now_, job.type_id, job.shard, 3, job.attempts,
               job.max_attempts, job.biz_id, job.idempotency_key, job.body_hash, job.node, job.traceparent, job.attribute, job.errors);
-      INSERT INTO tocsin.job_count_delta VALUES (job.type_id, 0, -1), (job.type_id, 3, 1);
+      INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event)
+      VALUES (job.type_id, 0, -1, NULL, NULL), (job.type_id, 3, 1, tocsin.day_of(job.gmt_create) * 64, 3);
       RETURN 'cancelled';
     END IF;
     EXIT WHEN NOT tocsin.lives_here(shard_);
@@ -131,6 +133,61 @@ BEGIN
     SELECT h.job_id FROM tocsin.job_history h WHERE h.biz_id = biz_id AND (kind IS NULL OR h.type_id = kind)
      ORDER BY h.job_id DESC LIMIT 1000 + cardinality(told)) h
    WHERE h.job_id <> ALL (told) LIMIT 1000;
+END $$;
+
+-- Name: count_horizon(); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.count_horizon() RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+  kind    integer;
+  most    integer;
+  pending bigint;
+  here    smallint[] := tocsin.shards_here();
+  sample  smallint[];
+  factor  double precision;
+  now_    timestamptz := clock_timestamp();
+  minute_ timestamptz := date_trunc('minute', clock_timestamp());
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended('tocsin.count_horizon', 0)) THEN
+    RETURN false;
+  END IF;
+  SELECT t.type_id, coalesce(h.most_rows, 200000) INTO kind, most
+    FROM tocsin.biz_type t LEFT JOIN tocsin.horizon_type h USING (type_id)
+   WHERE t.removed_at IS NULL AND coalesce(h.counted_at < now_ - interval '1 minute', true)
+   ORDER BY h.counted_at NULLS FIRST LIMIT 1;
+  IF NOT FOUND THEN
+    DELETE FROM tocsin.horizon_slot h USING tocsin.biz_type t WHERE t.type_id = h.type_id AND t.removed_at IS NOT NULL;
+    RETURN false;
+  END IF;
+  SELECT coalesce(sum(c.n), 0) INTO pending FROM (
+    SELECT c.n FROM tocsin.job_count c WHERE c.type_id = kind AND c.status = 0
+    UNION ALL SELECT d.n FROM tocsin.job_count_delta d WHERE d.type_id = kind AND d.status = 0) c;
+  IF pending < most THEN
+    sample := here;
+  ELSE
+    SELECT array_agg(s.s) INTO sample FROM (
+      SELECT s FROM unnest(here) s ORDER BY random() LIMIT greatest(1, floor(cardinality(here) * (most / 2.0) / pending))) s;
+  END IF;
+  factor := cardinality(here)::double precision / greatest(cardinality(sample), 1);
+  DELETE FROM tocsin.horizon_slot h WHERE h.type_id = kind;
+  INSERT INTO tocsin.horizon_slot (width, slot, type_id, n, low, high, is_exact, counted_at)
+  SELECT c.width, c.slot, kind, round(c.n * factor), greatest(c.n, floor(c.n * factor - 1.96 * sqrt(c.n * factor * (factor - 1)))),
+         ceil(c.n * factor + 1.96 * sqrt(c.n * factor * (factor - 1))), factor = 1, now_
+    FROM (
+      SELECT w.width, w.slot, count(*) AS n FROM unnest(sample) s CROSS JOIN LATERAL (
+        SELECT j.fire_at FROM tocsin.job_live j
+         WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = kind AND j.fire_at >= minute_ AND j.fire_at < minute_ + interval '90 days'
+           AND j.status = 0) j
+      CROSS JOIN LATERAL (VALUES ('minute', date_trunc('minute', j.fire_at), interval '2 hours'),
+                                 ('hour', date_trunc('hour', j.fire_at, 'UTC'), interval '7 days'),
+                                 ('day', date_trunc('day', j.fire_at, 'UTC'), interval '90 days')) w (width, slot, reach)
+      WHERE j.fire_at < minute_ + w.reach GROUP BY 1, 2) c;
+  INSERT INTO tocsin.horizon_type AS h (type_id, counted_at) VALUES (kind, now_)
+  ON CONFLICT (type_id) DO UPDATE SET counted_at = excluded.counted_at;
+  RETURN true;
 END $$;
 
 -- Name: create_job(text, text, timestamp with time zone, jsonb, text); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -205,13 +262,38 @@ BEGIN
   IF id IS NULL THEN
     RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
   END IF;
-  INSERT INTO tocsin.job_count_delta VALUES (kind.type_id, 0, 1);
+  INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event)
+  VALUES (kind.type_id, 0, 1, tocsin.created_detail(action_time, now_), 1);
   IF action_time < now_ + interval '6 seconds' THEN
     -- job, type and due time: the node that owns the shard needs no read to put it on its wheel.
     PERFORM pg_notify('tocsin_due', format('%s %s %s', id, kind.type_id, (extract(epoch FROM greatest(action_time, now_)) * 1000000)::bigint));
   END IF;
   RETURN id;
 END $$;
+
+-- Name: day_of(timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.day_of(at timestamp with time zone) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (floor((date_part('epoch'::text, at) / (86400)::double precision)))::integer;
+
+-- Name: delay_bucket(interval); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.delay_bucket(ahead interval) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (ahead < '00:00:01'::interval) THEN 0 ELSE ((floor((log(date_part('epoch'::text, ahead)) / log((2)::double precision))))::integer + 1) END;
+
+-- Name: created_detail(timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.created_detail(action_time timestamp with time zone, gmt_create timestamp with time zone) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((tocsin.day_of(gmt_create) * 64) + tocsin.delay_bucket((action_time - gmt_create)));
+
+-- Name: death_reason(text); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.death_reason(message text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN "left"(replace(regexp_replace(regexp_replace(regexp_replace("left"(COALESCE(message, ''::text), 1000), '[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|\m(?=[A-Fa-f]*[0-9])(?=[0-9]*[A-Fa-f])[0-9A-Fa-f]{8,}\M'::text, '<id>'::text, 'g'::text), '\m(HTTP|status|answered|with) ([1-5])([0-9])([0-9])\M'::text, '\1 \2\3\4'::text, 'gi'::text), '[0-9]+(?![0-9])'::text, '#'::text, 'g'::text), ''::text, ''::text), 200);
 
 -- Name: ensure_history(date, date); Type: FUNCTION; Schema: tocsin; Owner: -
 
@@ -284,6 +366,12 @@ BEGIN
                  'keep_still_' || shard, leaf, shard);
 END $$;
 
+-- Name: histogram_quantiles(bigint[]); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.histogram_quantiles(histogram bigint[]) RETURNS double precision[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (SELECT ARRAY[min(b.ms) FILTER (WHERE (b.seen > floor((0.5 * b.total)))), min(b.ms) FILTER (WHERE (b.seen > floor((0.9 * b.total)))), min(b.ms) FILTER (WHERE (b.seen > floor((0.99 * b.total))))] AS "array" FROM (SELECT ((CASE WHEN (c.bucket < 16) THEN (c.bucket)::numeric ELSE ((((16 + (c.bucket & (15)::bigint)))::numeric + 0.5) * (2.0 ^ (((c.bucket >> 4) - 1))::numeric)) END)::double precision / (1000.0)::double precision) AS ms, sum(c.n) OVER (ORDER BY c.bucket) AS seen, sum(c.n) OVER () AS total FROM (SELECT (v.v >> 44) AS bucket, sum((v.v & '17592186044415'::bigint)) AS n FROM unnest(histogram_quantiles.histogram) v(v) GROUP BY (v.v >> 44)) c) b);
+
 -- Name: keep_still(); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.keep_still() RETURNS trigger
@@ -305,6 +393,12 @@ CREATE FUNCTION tocsin.lives_here(shard smallint) RETURNS boolean
     AS $$
   SELECT coalesce(shard = ANY (p.shards), true) FROM tocsin.place p
 $$;
+
+-- Name: merge_histograms(bigint[], bigint[]); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.merge_histograms(a bigint[], b bigint[]) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (SELECT array_agg(((m.bucket << 44) + m.n) ORDER BY m.bucket) AS array_agg FROM (SELECT (v.v >> 44) AS bucket, (sum((v.v & '17592186044415'::bigint)))::bigint AS n FROM unnest((merge_histograms.a || merge_histograms.b)) v(v) GROUP BY (v.v >> 44)) m);
 
 -- Name: open_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
 
@@ -335,6 +429,7 @@ CREATE TABLE tocsin.biz_type (
     max_running integer,
     rate_per_s double precision,
     catch_up jsonb NOT NULL,
+    slo jsonb,
     paused boolean DEFAULT false NOT NULL,
     paused_until timestamp with time zone,
     removed_at timestamp with time zone,
@@ -438,6 +533,36 @@ BEGIN
    ORDER BY r.ord, p.node_id;
 END $$;
 
+-- Name: report_day_at(text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.report_day_at(tz text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, until timestamp with time zone DEFAULT 'infinity'::timestamp with time zone) RETURNS TABLE(slot timestamp with time zone, biz_type text, created bigint, done bigint, cancelled bigint, dead bigint, dropped_late bigint, revived bigint, attempts bigint, retried bigint, p50_ms double precision, p90_ms double precision, p99_ms double precision, max_ms double precision)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+  wanted smallint := CASE WHEN EXISTS (
+    SELECT FROM generate_series(statement_timestamp() - interval '401 days', statement_timestamp() + interval '1 day', interval '7 days') g
+     WHERE date_part('epoch', (g AT TIME ZONE tz) - (g AT TIME ZONE 'UTC'))::integer % 3600 <> 0) THEN 1 ELSE 2 END;
+BEGIN
+  RETURN QUERY
+  WITH n AS (
+    SELECT date_trunc('day', s.slot, tz) AS day, s.type_id, sum(s.created)::bigint AS created, sum(s.done)::bigint AS done,
+           sum(s.cancelled)::bigint AS cancelled, sum(s.dead)::bigint AS dead, sum(s.dropped_late)::bigint AS dropped_late,
+           sum(s.revived)::bigint AS revived, sum(s.attempts)::bigint AS attempts, sum(s.retried)::bigint AS retried, max(s.max_ms) AS max_ms
+    FROM tocsin.report_slot s WHERE s.grain = wanted AND s.slot >= since AND s.slot < until GROUP BY 1, 2),
+  h AS (
+    SELECT date_trunc('day', h.slot, tz) AS day, h.type_id, tocsin.histogram_quantiles(tocsin.histogram_concat(h.buckets)) AS p
+    FROM tocsin.report_histogram h WHERE h.kind = 0 AND h.grain = wanted AND h.slot >= since AND h.slot < until GROUP BY 1, 2)
+  SELECT n.day, t.name, n.created, n.done, n.cancelled, n.dead, n.dropped_late, n.revived, n.attempts, n.retried,
+         least(h.p[1], n.max_ms), least(h.p[2], n.max_ms), least(h.p[3], n.max_ms), n.max_ms
+  FROM n JOIN tocsin.biz_type t USING (type_id) LEFT JOIN h USING (day, type_id);
+END $$;
+
+-- Name: FUNCTION report_day_at(tz text, since timestamp with time zone, until timestamp with time zone); Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON FUNCTION tocsin.report_day_at(tz text, since timestamp with time zone, until timestamp with time zone) IS 'Events by the days of a time zone, with the lateness of first starts';
+
 -- Name: reschedule_job(bigint, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.reschedule_job(job_id bigint, action_time timestamp with time zone) RETURNS text
@@ -538,6 +663,29 @@ CREATE FUNCTION tocsin.shard_of(biz_id text, shards integer) RETURNS smallint
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN ((((('x'::text || "left"(encode(sha256(convert_to(biz_id, 'UTF8'::name)), 'hex'::text), 8)))::bit(32))::bigint % (shards)::bigint))::smallint;
 
+-- Name: shards_here(); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.shards_here() RETURNS smallint[]
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  SELECT coalesce(p.shards, ARRAY(SELECT s::smallint FROM generate_series(0, tocsin.shard_count() - 1) s)) FROM tocsin.place p
+$$;
+
+-- Name: shrink_horizon(); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.shrink_horizon() RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  INSERT INTO tocsin.horizon_type AS h (type_id, counted_at, most_rows)
+  SELECT t.type_id, clock_timestamp(), greatest(1000, coalesce(h.most_rows, 200000) / 4)
+    FROM tocsin.biz_type t LEFT JOIN tocsin.horizon_type h USING (type_id)
+   WHERE t.removed_at IS NULL AND coalesce(h.counted_at < clock_timestamp() - interval '1 minute', true)
+   ORDER BY h.counted_at NULLS FIRST LIMIT 1
+  ON CONFLICT (type_id) DO UPDATE SET counted_at = excluded.counted_at, most_rows = excluded.most_rows
+$$;
+
 -- Name: state_of_entry(bigint); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.state_of_entry(job_id bigint) RETURNS text
@@ -582,7 +730,8 @@ BEGIN
         SELECT l.type_id, l.status FROM tocsin.job_live l WHERE l.shard = shard AND l.shard + 0 = shard
         UNION ALL SELECT h.type_id, h.status FROM tocsin.job_history h WHERE h.job_id & 1023 = shard) j GROUP BY 1, 2) c;
     UPDATE tocsin.move m SET counts = taken WHERE m.shard = shard;
-    INSERT INTO tocsin.job_count_delta SELECT (c->>'type_id')::integer, (c->>'status')::smallint, -(c->>'n')::integer FROM jsonb_array_elements(taken) c;
+    INSERT INTO tocsin.job_count_delta (type_id, status, n)
+      SELECT (c->>'type_id')::integer, (c->>'status')::smallint, -(c->>'n')::integer FROM jsonb_array_elements(taken) c;
   END IF;
   RETURN taken;
 END $$;
@@ -663,7 +812,8 @@ BEGIN
     ELSIF NOT is_new THEN
       RAISE EXCEPTION 'idempotency_key: a concurrent transaction holds this key' USING ERRCODE = 'serialization_failure';
     END IF;
-    INSERT INTO tocsin.job_count_delta VALUES (entry.type_id, 0, 1);
+    INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event)
+    VALUES (entry.type_id, 0, 1, tocsin.created_detail(entry.action_time, entry.gmt_create), 1);
     IF entry.is_cancelled THEN
       PERFORM tocsin.cancel_job(job_id);
     ELSE
@@ -688,6 +838,151 @@ BEGIN
   END IF;
 END $$;
 
+-- Name: histogram_concat(bigint[]); Type: AGGREGATE; Schema: tocsin; Owner: -
+
+CREATE AGGREGATE tocsin.histogram_concat(bigint[]) (
+    SFUNC = array_cat,
+    STYPE = bigint[]
+);
+
+-- Name: audit_log; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.audit_log (
+    audit_id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    actor text NOT NULL,
+    role text NOT NULL,
+    address text,
+    action text NOT NULL,
+    target text,
+    filter jsonb,
+    matched bigint,
+    changed bigint,
+    reason text
+);
+
+-- Name: audit; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.audit AS
+ SELECT a.at,
+    a.actor,
+    a.role,
+    a.address,
+    a.action,
+    a.target,
+    a.filter,
+    a.matched,
+    a.changed,
+    a.reason
+   FROM tocsin.audit_log a;
+
+-- Name: VIEW audit; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.audit IS 'Writes through the API by people and programs with a token';
+
+-- Name: audit_log_audit_id_seq; Type: SEQUENCE; Schema: tocsin; Owner: -
+
+ALTER TABLE tocsin.audit_log ALTER COLUMN audit_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME tocsin.audit_log_audit_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+-- Name: job_count; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.job_count (
+    type_id integer NOT NULL,
+    status smallint NOT NULL,
+    n bigint NOT NULL
+);
+
+-- Name: job_count_delta; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.job_count_delta (
+    type_id integer NOT NULL,
+    status smallint,
+    n integer NOT NULL,
+    detail integer,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    event smallint,
+    sample_job_id bigint,
+    reason text
+)
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_cost_delay='0');
+
+-- Name: job_live; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.job_live (
+    job_id bigint NOT NULL,
+    action_time timestamp with time zone NOT NULL,
+    fire_at timestamp with time zone NOT NULL,
+    gmt_create timestamp with time zone NOT NULL,
+    gmt_modified timestamp with time zone NOT NULL,
+    started_at timestamp with time zone,
+    late_from timestamp with time zone,
+    claim_token bigint,
+    type_id integer NOT NULL,
+    shard smallint NOT NULL,
+    status smallint DEFAULT 0 NOT NULL,
+    attempts smallint DEFAULT 0 NOT NULL,
+    max_attempts smallint NOT NULL,
+    biz_id text NOT NULL COLLATE pg_catalog."C",
+    idempotency_key text COLLATE pg_catalog."C",
+    body_hash bigint,
+    node text,
+    traceparent text,
+    attribute jsonb,
+    errors jsonb,
+    CONSTRAINT state CHECK ((status = ((claim_token IS NOT NULL))::integer))
+)
+PARTITION BY LIST (shard);
+
+-- Name: backlog; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.backlog AS
+ SELECT t.name AS biz_type,
+    d.due,
+    o.oldest_due_at,
+    (date_part('epoch'::text, (statement_timestamp() - o.oldest_due_at)) * (1000)::double precision) AS oldest_age_ms,
+        CASE
+            WHEN (o.oldest_due_at IS NULL) THEN NULL::text
+            WHEN (t.paused AND ((t.paused_until IS NULL) OR (t.paused_until > statement_timestamp()))) THEN 'paused'::text
+            WHEN ((t.max_running)::numeric <= ( SELECT sum(c.n) AS sum
+               FROM ( SELECT c_1.n
+                       FROM tocsin.job_count c_1
+                      WHERE ((c_1.type_id = t.type_id) AND (c_1.status = 1))
+                    UNION ALL
+                     SELECT d_1.n
+                       FROM tocsin.job_count_delta d_1
+                      WHERE ((d_1.type_id = t.type_id) AND (d_1.status = 1))) c)) THEN 'max_running'::text
+            WHEN (t.rate_per_s IS NOT NULL) THEN 'rate_per_s'::text
+            ELSE 'workers'::text
+        END AS waits_for
+   FROM ((tocsin.biz_type t
+     CROSS JOIN LATERAL ( SELECT min(j.fire_at) AS oldest_due_at
+           FROM (unnest(tocsin.shards_here()) s(s)
+             CROSS JOIN LATERAL ( SELECT j_1.fire_at
+                   FROM tocsin.job_live j_1
+                  WHERE ((j_1.shard = s.s) AND ((j_1.shard + 0) = s.s) AND (j_1.type_id = t.type_id) AND (j_1.fire_at < statement_timestamp()))
+                  ORDER BY j_1.fire_at
+                 LIMIT 1) j)) o)
+     CROSS JOIN LATERAL ( SELECT count(*) AS due
+           FROM ( SELECT
+                   FROM (unnest(tocsin.shards_here()) s(s)
+                     CROSS JOIN LATERAL ( SELECT
+                           FROM tocsin.job_live j_1
+                          WHERE ((j_1.shard = s.s) AND ((j_1.shard + 0) = s.s) AND (j_1.type_id = t.type_id) AND (j_1.fire_at < statement_timestamp()) AND (o.oldest_due_at IS NOT NULL))
+                         LIMIT 2000) j)
+                 LIMIT 2000) x) d)
+  WHERE (t.removed_at IS NULL);
+
+-- Name: VIEW backlog; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.backlog IS 'Jobs whose time has passed, by type';
+
 -- Name: biz_type_type_id_seq; Type: SEQUENCE; Schema: tocsin; Owner: -
 
 ALTER TABLE tocsin.biz_type ALTER COLUMN type_id ADD GENERATED ALWAYS AS IDENTITY (
@@ -709,6 +1004,46 @@ CREATE TABLE tocsin.database (
     database_oid bigint NOT NULL,
     gmt_create timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT database_place_check CHECK (((place >= 0) AND (place <= 63)))
+);
+
+-- Name: horizon_slot; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.horizon_slot (
+    width text NOT NULL,
+    slot timestamp with time zone NOT NULL,
+    type_id integer NOT NULL,
+    n bigint NOT NULL,
+    low bigint NOT NULL,
+    high bigint NOT NULL,
+    is_exact boolean NOT NULL,
+    counted_at timestamp with time zone NOT NULL,
+    CONSTRAINT horizon_slot_width_check CHECK ((width = ANY (ARRAY['minute'::text, 'hour'::text, 'day'::text])))
+);
+
+-- Name: horizon; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.horizon AS
+ SELECT h.slot,
+    h.width,
+    t.name AS biz_type,
+    h.n,
+    h.low,
+    h.high,
+    h.is_exact,
+    h.counted_at
+   FROM (tocsin.horizon_slot h
+     JOIN tocsin.biz_type t USING (type_id));
+
+-- Name: VIEW horizon; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.horizon IS 'Pending jobs by the time they are due';
+
+-- Name: horizon_type; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.horizon_type (
+    type_id integer NOT NULL,
+    counted_at timestamp with time zone NOT NULL,
+    most_rows integer DEFAULT 200000 NOT NULL
 );
 
 -- Name: job_history; Type: TABLE; Schema: tocsin; Owner: -
@@ -810,33 +1145,6 @@ CREATE TABLE tocsin.job_history_done (
     errors jsonb
 )
 PARTITION BY RANGE (finished_at);
-
--- Name: job_live; Type: TABLE; Schema: tocsin; Owner: -
-
-CREATE TABLE tocsin.job_live (
-    job_id bigint NOT NULL,
-    action_time timestamp with time zone NOT NULL,
-    fire_at timestamp with time zone NOT NULL,
-    gmt_create timestamp with time zone NOT NULL,
-    gmt_modified timestamp with time zone NOT NULL,
-    started_at timestamp with time zone,
-    late_from timestamp with time zone,
-    claim_token bigint,
-    type_id integer NOT NULL,
-    shard smallint NOT NULL,
-    status smallint DEFAULT 0 NOT NULL,
-    attempts smallint DEFAULT 0 NOT NULL,
-    max_attempts smallint NOT NULL,
-    biz_id text NOT NULL COLLATE pg_catalog."C",
-    idempotency_key text COLLATE pg_catalog."C",
-    body_hash bigint,
-    node text,
-    traceparent text,
-    attribute jsonb,
-    errors jsonb,
-    CONSTRAINT state CHECK ((status = ((claim_token IS NOT NULL))::integer))
-)
-PARTITION BY LIST (shard);
 
 -- Name: place; Type: TABLE; Schema: tocsin; Owner: -
 
@@ -991,23 +1299,6 @@ UNION ALL
 
 COMMENT ON VIEW tocsin.job IS 'Every job, live or finished; status and type by name';
 
--- Name: job_count; Type: TABLE; Schema: tocsin; Owner: -
-
-CREATE TABLE tocsin.job_count (
-    type_id integer NOT NULL,
-    status smallint NOT NULL,
-    n bigint NOT NULL
-);
-
--- Name: job_count_delta; Type: TABLE; Schema: tocsin; Owner: -
-
-CREATE TABLE tocsin.job_count_delta (
-    type_id integer NOT NULL,
-    status smallint NOT NULL,
-    n integer NOT NULL
-)
-WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_cost_delay='0');
-
 -- Name: job_live_0000; Type: TABLE; Schema: tocsin; Owner: -
 
 CREATE TABLE tocsin.job_live_0000 (
@@ -1126,6 +1417,7 @@ CREATE VIEW tocsin.job_stats AS
             biz_type.max_running,
             biz_type.rate_per_s,
             biz_type.catch_up,
+            biz_type.slo,
             biz_type.paused,
             biz_type.paused_until,
             biz_type.removed_at,
@@ -1272,6 +1564,318 @@ CREATE TABLE tocsin.relayed (
 )
 WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
 
+-- Name: report_created_day; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_created_day (
+    day date NOT NULL,
+    type_id integer NOT NULL,
+    created bigint DEFAULT 0 NOT NULL,
+    done bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    dead bigint DEFAULT 0 NOT NULL
+);
+
+-- Name: report_slot; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_slot (
+    grain smallint NOT NULL,
+    type_id integer NOT NULL,
+    slot timestamp with time zone NOT NULL,
+    created bigint DEFAULT 0 NOT NULL,
+    done bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    dead bigint DEFAULT 0 NOT NULL,
+    dropped_late bigint DEFAULT 0 NOT NULL,
+    revived bigint DEFAULT 0 NOT NULL,
+    attempts bigint DEFAULT 0 NOT NULL,
+    retried bigint DEFAULT 0 NOT NULL,
+    started bigint DEFAULT 0 NOT NULL,
+    missed bigint DEFAULT 0 NOT NULL,
+    p50_ms double precision,
+    p90_ms double precision,
+    p99_ms double precision,
+    max_ms double precision
+)
+PARTITION BY LIST (grain);
+
+-- Name: report_day; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.report_day AS
+ SELECT s.slot,
+    t.name AS biz_type,
+    s.created,
+    s.done,
+    s.cancelled,
+    s.dead,
+    s.dropped_late,
+    s.revived,
+    s.attempts,
+    s.retried,
+    LEAST(s.p50_ms, s.max_ms) AS p50_ms,
+    LEAST(s.p90_ms, s.max_ms) AS p90_ms,
+    LEAST(s.p99_ms, s.max_ms) AS p99_ms,
+    s.max_ms
+   FROM (tocsin.report_slot s
+     JOIN tocsin.biz_type t USING (type_id))
+  WHERE (s.grain = 3);
+
+-- Name: VIEW report_day; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.report_day IS 'Events by UTC day and type, with the lateness of first starts';
+
+-- Name: report_death; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_death (
+    slot timestamp with time zone NOT NULL,
+    type_id integer NOT NULL,
+    reason text NOT NULL,
+    n bigint NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL,
+    sample_job_id bigint
+);
+
+-- Name: report_dead; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.report_dead AS
+ SELECT d.slot,
+    t.name AS biz_type,
+    d.reason,
+    d.n,
+    d.first_at,
+    d.last_at,
+    d.sample_job_id
+   FROM (tocsin.report_death d
+     JOIN tocsin.biz_type t USING (type_id));
+
+-- Name: VIEW report_dead; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.report_dead IS 'Deaths by UTC day, type and reason';
+
+-- Name: report_delay; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.report_delay AS
+SELECT
+    NULL::text COLLATE pg_catalog."C" AS biz_type,
+    NULL::double precision AS from_ms,
+    NULL::double precision AS to_ms,
+    NULL::bigint AS n;
+
+-- Name: VIEW report_delay; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.report_delay IS 'How far ahead deadlines were set, of the jobs created in the last 400 days';
+
+-- Name: report_delay_day; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_delay_day (
+    day date NOT NULL,
+    type_id integer NOT NULL,
+    bucket smallint NOT NULL,
+    n bigint NOT NULL
+);
+
+-- Name: report_duration_hour; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_duration_hour (
+    slot timestamp with time zone NOT NULL,
+    type_id integer NOT NULL,
+    outcome smallint NOT NULL,
+    n bigint NOT NULL,
+    p50_ms double precision NOT NULL,
+    p90_ms double precision NOT NULL,
+    p99_ms double precision NOT NULL,
+    max_ms double precision NOT NULL
+)
+WITH (fillfactor='80');
+
+-- Name: report_duration; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.report_duration AS
+ SELECT d.slot,
+    t.name AS biz_type,
+        CASE d.outcome
+            WHEN 2 THEN 'done'::text
+            WHEN 4 THEN 'dead'::text
+            ELSE 'retry'::text
+        END AS outcome,
+    d.n,
+    LEAST(d.p50_ms, d.max_ms) AS p50_ms,
+    LEAST(d.p90_ms, d.max_ms) AS p90_ms,
+    LEAST(d.p99_ms, d.max_ms) AS p99_ms,
+    d.max_ms
+   FROM (tocsin.report_duration_hour d
+     JOIN tocsin.biz_type t USING (type_id));
+
+-- Name: VIEW report_duration; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.report_duration IS 'Duration of attempts by hour, type and outcome';
+
+-- Name: report_flush; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_flush (
+    node_id bigint NOT NULL,
+    seq bigint NOT NULL,
+    flushed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+-- Name: report_histogram; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_histogram (
+    kind smallint NOT NULL,
+    grain smallint NOT NULL,
+    slot timestamp with time zone NOT NULL,
+    type_id integer NOT NULL,
+    buckets bigint[] NOT NULL
+)
+WITH (fillfactor='80');
+
+-- Name: report_hour; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.report_hour AS
+ SELECT s.slot,
+    t.name AS biz_type,
+    s.created,
+    s.done,
+    s.cancelled,
+    s.dead,
+    s.dropped_late,
+    s.revived,
+    s.attempts,
+    s.retried,
+    LEAST(s.p50_ms, s.max_ms) AS p50_ms,
+    LEAST(s.p90_ms, s.max_ms) AS p90_ms,
+    LEAST(s.p99_ms, s.max_ms) AS p99_ms,
+    s.max_ms
+   FROM (tocsin.report_slot s
+     JOIN tocsin.biz_type t USING (type_id))
+  WHERE (s.grain = 2);
+
+-- Name: VIEW report_hour; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.report_hour IS 'Events by hour and type, with the lateness of first starts';
+
+-- Name: report_lateness; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.report_lateness AS
+ SELECT s.slot,
+    t.name AS biz_type,
+    s.started AS n,
+    LEAST(s.p50_ms, s.max_ms) AS p50_ms,
+    LEAST(s.p90_ms, s.max_ms) AS p90_ms,
+    LEAST(s.p99_ms, s.max_ms) AS p99_ms,
+    s.max_ms
+   FROM (tocsin.report_slot s
+     JOIN tocsin.biz_type t USING (type_id))
+  WHERE ((s.grain = 2) AND (s.started > 0));
+
+-- Name: VIEW report_lateness; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.report_lateness IS 'Lateness of first starts by hour and type';
+
+-- Name: report_outcome; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.report_outcome AS
+ SELECT ((c.day)::timestamp without time zone AT TIME ZONE 'UTC'::text) AS created_day,
+    t.name AS biz_type,
+    c.created,
+    c.done,
+    c.cancelled,
+    c.dead,
+    (((c.created - c.done) - c.cancelled) - c.dead) AS open
+   FROM (tocsin.report_created_day c
+     JOIN tocsin.biz_type t USING (type_id));
+
+-- Name: VIEW report_outcome; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.report_outcome IS 'What became of the jobs created on each UTC day';
+
+-- Name: report_slo; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.report_slo AS
+SELECT
+    NULL::text COLLATE pg_catalog."C" AS biz_type,
+    NULL::double precision AS target_ms,
+    NULL::double precision AS target_share,
+    NULL::bigint AS days,
+    NULL::bigint AS n,
+    NULL::bigint AS missed,
+    NULL::double precision AS share,
+    NULL::double precision AS budget_left,
+    NULL::boolean AS is_met;
+
+-- Name: VIEW report_slo; Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON VIEW tocsin.report_slo IS 'First starts of the last 30 days against the target of their type';
+
+-- Name: report_slot_day; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_slot_day (
+    grain smallint NOT NULL,
+    type_id integer NOT NULL,
+    slot timestamp with time zone NOT NULL,
+    created bigint DEFAULT 0 NOT NULL,
+    done bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    dead bigint DEFAULT 0 NOT NULL,
+    dropped_late bigint DEFAULT 0 NOT NULL,
+    revived bigint DEFAULT 0 NOT NULL,
+    attempts bigint DEFAULT 0 NOT NULL,
+    retried bigint DEFAULT 0 NOT NULL,
+    started bigint DEFAULT 0 NOT NULL,
+    missed bigint DEFAULT 0 NOT NULL,
+    p50_ms double precision,
+    p90_ms double precision,
+    p99_ms double precision,
+    max_ms double precision
+)
+WITH (fillfactor='80');
+
+-- Name: report_slot_hour; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_slot_hour (
+    grain smallint NOT NULL,
+    type_id integer NOT NULL,
+    slot timestamp with time zone NOT NULL,
+    created bigint DEFAULT 0 NOT NULL,
+    done bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    dead bigint DEFAULT 0 NOT NULL,
+    dropped_late bigint DEFAULT 0 NOT NULL,
+    revived bigint DEFAULT 0 NOT NULL,
+    attempts bigint DEFAULT 0 NOT NULL,
+    retried bigint DEFAULT 0 NOT NULL,
+    started bigint DEFAULT 0 NOT NULL,
+    missed bigint DEFAULT 0 NOT NULL,
+    p50_ms double precision,
+    p90_ms double precision,
+    p99_ms double precision,
+    max_ms double precision
+)
+WITH (fillfactor='80');
+
+-- Name: report_slot_quarter; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_slot_quarter (
+    grain smallint NOT NULL,
+    type_id integer NOT NULL,
+    slot timestamp with time zone NOT NULL,
+    created bigint DEFAULT 0 NOT NULL,
+    done bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    dead bigint DEFAULT 0 NOT NULL,
+    dropped_late bigint DEFAULT 0 NOT NULL,
+    revived bigint DEFAULT 0 NOT NULL,
+    attempts bigint DEFAULT 0 NOT NULL,
+    retried bigint DEFAULT 0 NOT NULL,
+    started bigint DEFAULT 0 NOT NULL,
+    missed bigint DEFAULT 0 NOT NULL,
+    p50_ms double precision,
+    p90_ms double precision,
+    p99_ms double precision,
+    max_ms double precision
+)
+WITH (fillfactor='80');
+
 -- Name: shard_map; Type: TABLE; Schema: tocsin; Owner: -
 
 CREATE TABLE tocsin.shard_map (
@@ -1302,6 +1906,23 @@ ALTER TABLE ONLY tocsin.job_live ATTACH PARTITION tocsin.job_live_0000 FOR VALUE
 
 ALTER TABLE ONLY tocsin.job_live ATTACH PARTITION tocsin.job_live_0001 FOR VALUES IN ('1');
 
+-- Name: report_slot_day; Type: TABLE ATTACH; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_slot ATTACH PARTITION tocsin.report_slot_day FOR VALUES IN ('3');
+
+-- Name: report_slot_hour; Type: TABLE ATTACH; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_slot ATTACH PARTITION tocsin.report_slot_hour FOR VALUES IN ('2');
+
+-- Name: report_slot_quarter; Type: TABLE ATTACH; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_slot ATTACH PARTITION tocsin.report_slot_quarter FOR VALUES IN ('1');
+
+-- Name: audit_log audit_log_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.audit_log
+    ADD CONSTRAINT audit_log_pkey PRIMARY KEY (audit_id);
+
 -- Name: biz_type biz_type_name_key; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
 ALTER TABLE ONLY tocsin.biz_type
@@ -1326,6 +1947,16 @@ ALTER TABLE ONLY tocsin.database
 
 ALTER TABLE ONLY tocsin.database
     ADD CONSTRAINT database_server_database_oid_key UNIQUE (server, database_oid);
+
+-- Name: horizon_slot horizon_slot_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.horizon_slot
+    ADD CONSTRAINT horizon_slot_pkey PRIMARY KEY (width, slot, type_id);
+
+-- Name: horizon_type horizon_type_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.horizon_type
+    ADD CONSTRAINT horizon_type_pkey PRIMARY KEY (type_id);
 
 -- Name: job_count job_count_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
@@ -1367,6 +1998,56 @@ ALTER TABLE ONLY tocsin.place
 ALTER TABLE ONLY tocsin.relayed
     ADD CONSTRAINT relayed_pkey PRIMARY KEY (job_id);
 
+-- Name: report_created_day report_created_day_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_created_day
+    ADD CONSTRAINT report_created_day_pkey PRIMARY KEY (day, type_id);
+
+-- Name: report_death report_death_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_death
+    ADD CONSTRAINT report_death_pkey PRIMARY KEY (slot, type_id, reason);
+
+-- Name: report_delay_day report_delay_day_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_delay_day
+    ADD CONSTRAINT report_delay_day_pkey PRIMARY KEY (day, type_id, bucket);
+
+-- Name: report_duration_hour report_duration_hour_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_duration_hour
+    ADD CONSTRAINT report_duration_hour_pkey PRIMARY KEY (slot, type_id, outcome);
+
+-- Name: report_flush report_flush_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_flush
+    ADD CONSTRAINT report_flush_pkey PRIMARY KEY (node_id);
+
+-- Name: report_histogram report_histogram_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_histogram
+    ADD CONSTRAINT report_histogram_pkey PRIMARY KEY (kind, grain, slot, type_id);
+
+-- Name: report_slot report_slot_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_slot
+    ADD CONSTRAINT report_slot_pkey PRIMARY KEY (grain, slot, type_id);
+
+-- Name: report_slot_day report_slot_day_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_slot_day
+    ADD CONSTRAINT report_slot_day_pkey PRIMARY KEY (grain, slot, type_id);
+
+-- Name: report_slot_hour report_slot_hour_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_slot_hour
+    ADD CONSTRAINT report_slot_hour_pkey PRIMARY KEY (grain, slot, type_id);
+
+-- Name: report_slot_quarter report_slot_quarter_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_slot_quarter
+    ADD CONSTRAINT report_slot_quarter_pkey PRIMARY KEY (grain, slot, type_id);
+
 -- Name: setting setting_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
 ALTER TABLE ONLY tocsin.setting
@@ -1376,6 +2057,10 @@ ALTER TABLE ONLY tocsin.setting
 
 ALTER TABLE ONLY tocsin.shard_map
     ADD CONSTRAINT shard_map_pkey PRIMARY KEY (is_only);
+
+-- Name: audit_log_at; Type: INDEX; Schema: tocsin; Owner: -
+
+CREATE INDEX audit_log_at ON tocsin.audit_log USING btree (at);
 
 -- Name: job_live_0000_biz; Type: INDEX; Schema: tocsin; Owner: -
 
@@ -1429,13 +2114,74 @@ CREATE UNIQUE INDEX outbox_key ON tocsin.outbox USING btree (biz_id, type_id, id
 
 CREATE INDEX outbox_settled ON tocsin.outbox USING btree (settled_at) WHERE (settled_at IS NOT NULL);
 
+-- Name: report_slot_day_pkey; Type: INDEX ATTACH; Schema: tocsin; Owner: -
+
+ALTER INDEX tocsin.report_slot_pkey ATTACH PARTITION tocsin.report_slot_day_pkey;
+
+-- Name: report_slot_hour_pkey; Type: INDEX ATTACH; Schema: tocsin; Owner: -
+
+ALTER INDEX tocsin.report_slot_pkey ATTACH PARTITION tocsin.report_slot_hour_pkey;
+
+-- Name: report_slot_quarter_pkey; Type: INDEX ATTACH; Schema: tocsin; Owner: -
+
+ALTER INDEX tocsin.report_slot_pkey ATTACH PARTITION tocsin.report_slot_quarter_pkey;
+
+-- Name: report_delay _RETURN; Type: RULE; Schema: tocsin; Owner: -
+
+CREATE OR REPLACE VIEW tocsin.report_delay AS
+ SELECT t.name AS biz_type,
+        CASE d.bucket
+            WHEN 0 THEN (0)::double precision
+            ELSE ((1000)::double precision * ((2)::double precision ^ ((d.bucket - 1))::double precision))
+        END AS from_ms,
+    ((1000)::double precision * ((2)::double precision ^ (d.bucket)::double precision)) AS to_ms,
+    (sum(d.n))::bigint AS n
+   FROM (tocsin.report_delay_day d
+     JOIN tocsin.biz_type t USING (type_id))
+  GROUP BY t.type_id, d.bucket;
+
+-- Name: report_slo _RETURN; Type: RULE; Schema: tocsin; Owner: -
+
+CREATE OR REPLACE VIEW tocsin.report_slo AS
+ SELECT s.biz_type,
+    s.target_ms,
+    s.target_share,
+    s.days,
+    s.n,
+    s.missed,
+        CASE
+            WHEN (s.n > 0) THEN ((1)::double precision - ((s.missed)::double precision / (s.n)::double precision))
+            ELSE (1)::double precision
+        END AS share,
+        CASE
+            WHEN (s.missed = 0) THEN (1)::double precision
+            WHEN (s.target_share < (1)::double precision) THEN ((1)::double precision - ((s.missed)::double precision / ((s.n)::double precision * ((1)::double precision - s.target_share))))
+            ELSE (0)::double precision
+        END AS budget_left,
+    ((s.missed)::double precision <= ((s.n)::double precision * ((1)::double precision - s.target_share))) AS is_met
+   FROM ( SELECT t.name AS biz_type,
+            ((t.slo ->> 'lateness_ms'::text))::double precision AS target_ms,
+            ((t.slo ->> 'share'::text))::double precision AS target_share,
+            (30)::bigint AS days,
+            (COALESCE(sum(r.started), (0)::numeric))::bigint AS n,
+            (COALESCE(sum(r.missed), (0)::numeric))::bigint AS missed
+           FROM (tocsin.biz_type t
+             LEFT JOIN tocsin.report_slot r ON (((r.grain = 3) AND (r.type_id = t.type_id) AND (r.slot > (statement_timestamp() - '30 days'::interval)))))
+          WHERE ((t.slo IS NOT NULL) AND (t.removed_at IS NULL))
+          GROUP BY t.type_id) s;
+
 -- Name: SCHEMA tocsin; Type: ACL; Schema: -; Owner: -
 
 GRANT USAGE ON SCHEMA tocsin TO tocsin_handler;
+GRANT USAGE ON SCHEMA tocsin TO tocsin_report;
 
 -- Name: FUNCTION add_counts(shard smallint, taken jsonb); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.add_counts(shard smallint, taken jsonb) FROM PUBLIC;
+
+-- Name: FUNCTION count_horizon(); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.count_horizon() FROM PUBLIC;
 
 -- Name: FUNCTION ensure_history(first_day date, last_day date); Type: ACL; Schema: tocsin; Owner: -
 
@@ -1461,9 +2207,18 @@ REVOKE ALL ON FUNCTION tocsin.open_shard(shard smallint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tocsin.put_in_outbox(id bigint, kind tocsin.biz_type, biz_id text, action_time timestamp with time zone, created timestamp with time zone, attribute jsonb, idempotency_key text, hash bigint) FROM PUBLIC;
 
+-- Name: FUNCTION report_day_at(tz text, since timestamp with time zone, until timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.report_day_at(tz text, since timestamp with time zone, until timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION tocsin.report_day_at(tz text, since timestamp with time zone, until timestamp with time zone) TO tocsin_report;
+
 -- Name: FUNCTION set_shards_here(here smallint[]); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.set_shards_here(here smallint[]) FROM PUBLIC;
+
+-- Name: FUNCTION shrink_horizon(); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.shrink_horizon() FROM PUBLIC;
 
 -- Name: FUNCTION state_of_entry(job_id bigint); Type: ACL; Schema: tocsin; Owner: -
 
@@ -1480,6 +2235,50 @@ REVOKE ALL ON FUNCTION tocsin.take_over(source smallint, valid_until timestamp w
 -- Name: FUNCTION thaw_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.thaw_shard(shard smallint) FROM PUBLIC;
+
+-- Name: TABLE audit; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.audit TO tocsin_report;
+
+-- Name: TABLE backlog; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.backlog TO tocsin_report;
+
+-- Name: TABLE horizon; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.horizon TO tocsin_report;
+
+-- Name: TABLE report_day; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.report_day TO tocsin_report;
+
+-- Name: TABLE report_dead; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.report_dead TO tocsin_report;
+
+-- Name: TABLE report_delay; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.report_delay TO tocsin_report;
+
+-- Name: TABLE report_duration; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.report_duration TO tocsin_report;
+
+-- Name: TABLE report_hour; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.report_hour TO tocsin_report;
+
+-- Name: TABLE report_lateness; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.report_lateness TO tocsin_report;
+
+-- Name: TABLE report_outcome; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.report_outcome TO tocsin_report;
+
+-- Name: TABLE report_slo; Type: ACL; Schema: tocsin; Owner: -
+
+GRANT SELECT ON TABLE tocsin.report_slo TO tocsin_report;
 
 -- PostgreSQL database dump complete
 

@@ -25,6 +25,14 @@ struct Backoff {
   bool operator==(const Backoff&) const = default;
 };
 
+// The target of first starts: that share of them begins no later than `lateness` after its time.
+struct Slo {
+  Duration lateness{0};
+  double share = 1;  // 0..1
+
+  bool operator==(const Slo&) const = default;
+};
+
 struct BizType {
   TypeId type_id = 0;
   std::string name;
@@ -38,6 +46,7 @@ struct BizType {
   std::optional<double> rate_per_s;           // starts (of pull types: leases), retries included
   std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: later ones are dead and never run
   std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs that were found late
+  std::optional<Slo> slo;                     // for reports alone
   bool paused = false;
   std::optional<WallTime> paused_until;  // with paused: resumes by itself then
   bool is_removed = false;               // no new jobs; those on their way when it was removed still run

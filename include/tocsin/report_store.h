@@ -38,6 +38,19 @@ struct DatabaseInfo {
   WallTime now{};
 };
 
+// The reports of docs/reports.md: each a view of the same name; and `recent`, the last 15 minutes by type, and in all.
+enum class Report { hour, day, lateness, duration, slo, dead, outcome, delay, horizon, backlog, audit, recent };
+
+struct ReportQuery {
+  Report report = Report::hour;
+  std::optional<std::string> biz_type;
+  std::optional<WallTime> from, to;  // its time in [from, to); for reports without one unused
+  std::string tz;                    // of Report::day: the zone whose days are meant; empty: UTC
+  // The keys of the last row seen, as texts, in the order of the report; empty: from the beginning.
+  std::vector<std::string> after;
+  int limit = 100;
+};
+
 // Thread: owner only (each thread has its own).
 class ReportStore {
  public:
@@ -51,6 +64,11 @@ class ReportStore {
   virtual Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) = 0;
   virtual Result<bool> has_live_jobs(TypeId type) = 0;
   virtual Result<DatabaseInfo> info() = 0;
+  // At most `limit` rows as JSON objects, whose members are the columns of the view; where it has percentiles, the
+  // histogram in `buckets` instead (see core/report_histogram.h), for parts of several databases to be merged. In the
+  // order of the report: newest first and then by the other keys; the horizon earliest first. Reports without a time
+  // come whole, in any order. Error invalid: an unknown time zone, with field "tz".
+  virtual Result<std::vector<std::string>> report(const ReportQuery& query) = 0;
 };
 
 // The type registry: kept in the home database, mirrored in the others.

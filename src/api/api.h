@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct ApiConfig {
   std::size_t max_attribute_bytes = 65536;
   std::string version = "0";
   bool has_dashboard = true;  // GET / and /assets/
+  std::function<void(const std::string& route, int status)> on_answer;  // thread: any of the server's
 };
 
 // Thread: owner only.

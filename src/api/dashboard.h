@@ -28,6 +28,7 @@ class Dashboard : public HttpApp {
   // REQUIRES: `next` outlives it.
   explicit Dashboard(HttpApp& next) : next_(next) {}
   Admission admit(const HttpRequest& head) override;
+  void answered(const std::string& route, int status) override { next_.answered(route, status); }
 
  private:
   HttpApp& next_;

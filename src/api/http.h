@@ -56,6 +56,7 @@ class Responder {
 
 // What becomes of a request, decided from its head alone: a body is only read from those who may send one.
 struct Admission {
+  std::string route;  // as it is written in the API description; empty: none
   std::optional<HttpResponse> refusal;
   std::size_t body_limit = 0;
   std::optional<std::chrono::milliseconds> reply_timeout;  // instead of the server's own, for long polls
@@ -67,6 +68,8 @@ class HttpApp {
  public:
   virtual ~HttpApp() = default;
   virtual Admission admit(const HttpRequest& head) = 0;
+  // An answer was sent to what was admitted as `route`. For the metrics.
+  virtual void answered(const std::string& /*route*/, int /*status*/) {}
 };
 
 std::string_view reason_phrase(int status);

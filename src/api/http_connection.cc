@@ -251,6 +251,7 @@ void HttpConnection::reply(HttpResponse response) {
 void HttpConnection::send(HttpResponse response, After after) {
   if (const auto loop = loop_.lock(); !loop || (loop->is_draining && after == After::keep)) after = After::close;
   after_ = after;
+  shared_->app.answered(admission_.route, response.status);
   head_ = head_text(response, after != After::keep ? "close" : is_http10_ ? "keep-alive" : "");
   body_.clear();
   if (!is_head_ && response.body.size() <= kSmallBody)

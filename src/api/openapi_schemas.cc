@@ -103,16 +103,34 @@ std::string_view openapi_schemas() {
   {"type":"object","additionalProperties":false,"required":["delays_ms"],"properties":{"delays_ms":{"type":"array","minItems":1,"items":{"type":"integer","minimum":0}}}}]},
 "CatchUp":{"type":"object","additionalProperties":false,"properties":{
   "drop_older_than_ms":{"type":["integer","null"],"minimum":1},"rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000}}},
+"Slo":{"type":["object","null"],"additionalProperties":false,"required":["lateness_ms","share"],"properties":{
+  "lateness_ms":{"type":"integer","minimum":0,"description":"A first start no later than this after its time is within the target"},
+  "share":{"type":"number","minimum":0,"maximum":1,"description":"Of the first starts that shall be"}}},
 "NewType":{"type":"object","required":["handler"],"properties":{
   "handler":{"$ref":"#/components/schemas/Handler"},"ttr_ms":{"type":"integer","minimum":1,"default":30000,"description":"Time to run: length of a lease"},
   "max_attempts":{"type":"integer","minimum":1,"maximum":1000,"default":16},"backoff":{"$ref":"#/components/schemas/Backoff"},
   "max_running":{"type":["integer","null"],"minimum":1,"maximum":1000000},"rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000},
-  "catch_up":{"$ref":"#/components/schemas/CatchUp"}}},
+  "catch_up":{"$ref":"#/components/schemas/CatchUp"},"slo":{"$ref":"#/components/schemas/Slo"}}},
 "Type":{"allOf":[{"$ref":"#/components/schemas/NewType"},{"type":"object","required":["name","paused","paused_until","gmt_create","gmt_modified"],"properties":{
   "name":{"$ref":"#/components/schemas/TypeName"},"paused":{"type":"boolean"},"paused_until":{"$ref":"#/components/schemas/MaybeTime"},
   "gmt_create":{"$ref":"#/components/schemas/Time"},"gmt_modified":{"$ref":"#/components/schemas/Time"}}}]},
 "TypePage":{"type":"object","required":["items","next_cursor"],"properties":{
   "items":{"type":"array","items":{"$ref":"#/components/schemas/Type"}},"next_cursor":{"type":"null"}}},
+"Overview":{"type":"object","required":["at","node","verdict","reasons","totals","due","lateness_ms","throughput","worst","paused","warnings"],"properties":{
+  "at":{"$ref":"#/components/schemas/Time"},"node":{"type":"string"},"verdict":{"enum":["ok","late","down"]},
+  "reasons":{"type":"array","description":"Why it is not ok","items":{"type":"object","properties":{"code":{"type":"string"},"text":{"type":"string"},"remedy":{"type":"string"}}}},
+  "totals":{"type":"object","description":"Jobs by status"},
+  "due":{"type":"object","description":"now: overdue, counted up to 2000 per type; next_hour: null until the horizon is known","properties":{
+    "now":{"type":"integer"},"next_minute":{"type":"integer"},"next_hour":{"type":["integer","null"]},"is_capped":{"type":"boolean"}}},
+  "lateness_ms":{"type":"object","description":"First starts of the last 15 minutes of the cluster"},
+  "throughput":{"type":"object","properties":{"created_per_s":{"type":"number"},"done_per_s":{"type":"number"}}},
+  "worst":{"type":"array","maxItems":5,"items":{"type":"object"}},
+  "paused":{"type":"array","items":{"type":"object","properties":{"biz_type":{"type":"string"},"until":{"$ref":"#/components/schemas/MaybeTime"}}}},
+  "warnings":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"remedy":{"type":"string"}}}},
+  "missing":{"$ref":"#/components/schemas/Missing"}}},
+"ReportPage":{"type":"object","required":["items","next_cursor"],"properties":{
+  "items":{"type":"array","items":{"type":"object","description":"The columns of the view of this name: docs/reports.md"}},
+  "next_cursor":{"type":["string","null"]},"missing":{"$ref":"#/components/schemas/Missing"}}},
 "DeletedType":{"type":"object","required":["result","name"],"properties":{"result":{"const":"deleted"},"name":{"$ref":"#/components/schemas/TypeName"}}},
 "Pause":{"type":"object","additionalProperties":false,"properties":{"until":{"$ref":"#/components/schemas/MaybeTime","description":"Resumes by itself then"}}},
 "LeaseJobs":{"type":"object","additionalProperties":false,"required":["max"],"properties":{

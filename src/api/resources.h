@@ -15,5 +15,7 @@ std::vector<Route> type_routes(ApiContext& context);
 std::vector<Route> lease_routes(ApiContext& context);
 std::vector<Route> cluster_routes(ApiContext& context);
 std::vector<Route> operation_routes(ApiContext& context);
+std::vector<Route> report_routes(ApiContext& context);
+std::vector<Route> overview_routes(ApiContext& context);
 
 }  // namespace tocsin

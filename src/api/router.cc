@@ -47,6 +47,7 @@ std::optional<Problem> check_body(const Route& route, const HttpRequest& request
 Admission admitted(const Route& route, const HttpRequest& head, std::vector<std::string> arguments,
                    std::map<std::string, std::string> query, bool may_manage, bool may_read) {
   Admission admission;
+  admission.route = route.path;
   const bool may_have_body = head.method != "GET" && head.method != "HEAD";
   admission.body_limit = !may_have_body ? 0 : route.request.empty() ? kNoBody : route.body_limit;
   admission.reply_timeout = route.reply_timeout;

@@ -63,6 +63,10 @@ class Router : public HttpApp {
  public:
   Router(std::vector<Route> routes, Gate gate);
   Admission admit(const HttpRequest& head) override;
+  void answered(const std::string& route, int status) override {
+    if (on_answer) on_answer(route, status);
+  }
+  std::function<void(const std::string& route, int status)> on_answer;  // set before the first request
   const std::vector<Route>& routes() const { return routes_; }
 
  private:

@@ -108,6 +108,12 @@ void write_type(JsonWriter& out, const BizType& type, WallTime now, Reader reade
   out.key("catch_up").begin_object().key("drop_older_than_ms");
   type.drop_older_than ? out.value(ms_of(*type.drop_older_than)) : out.null();
   out.field("rate_per_s", type.catch_up_rate_per_s).end_object();
+  out.key("slo");
+  if (type.slo) {
+    out.begin_object().field("lateness_ms", ms_of(type.slo->lateness)).field("share", type.slo->share).end_object();
+  } else {
+    out.null();
+  }
   const bool is_paused = type.is_paused(now);
   out.field("paused", is_paused).key("paused_until");
   is_paused&& type.paused_until ? out.value(rfc3339(*type.paused_until)) : out.null();
@@ -144,6 +150,13 @@ BizType read_type(JsonObject& in, const std::string& name, std::optional<bool>& 
       type.drop_older_than = milliseconds(*ms);
     type.catch_up_rate_per_s = catch_up->number("rate_per_s", 0.001, 1e6);
     catch_up->end();
+  }
+  if (auto slo = in.object("slo")) {
+    Slo target;
+    target.lateness = milliseconds(slo->require("lateness_ms").integer("lateness_ms", {0, kMaxDelayMs}).value_or(0));
+    target.share = slo->require("share").number("share", 0, 1).value_or(1);
+    slo->end();
+    type.slo = target;
   }
   if (const auto same = in.string("name", 0, 1024); same && *same != name)
     in.fail("name", "Is not the name in the path.");

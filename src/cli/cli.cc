@@ -54,6 +54,8 @@ std::unique_ptr<CLI::App> make_app(Chosen& chosen) {
   add_job_commands(*app, chosen);
   add_type_commands(*app, chosen);
   add_cluster_commands(*app, chosen);
+  add_report_command(*app, chosen);
+  add_top_command(*app, chosen);
   add_shard_commands(*app, chosen);
   add_bench_command(*app, chosen);
   // Last: commands inherit what their parent has when they are added.

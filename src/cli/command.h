@@ -40,6 +40,8 @@ void add_type_commands(CLI::App& root, Chosen& chosen);
 void add_cluster_commands(CLI::App& root, Chosen& chosen);
 void add_bench_command(CLI::App& root, Chosen& chosen);
 void add_shard_commands(CLI::App& root, Chosen& chosen);
+void add_report_command(CLI::App& root, Chosen& chosen);
+void add_top_command(CLI::App& root, Chosen& chosen);
 
 // The whole command line; `chosen` must outlive it.
 std::unique_ptr<CLI::App> make_app(Chosen& chosen);

@@ -25,6 +25,8 @@ struct PutOptions : TypeOptions {
   std::string file, handler, url, secret, function, timeout, ttr;
   int max_attempts = 0, max_running = 0;
   double rate_per_s = 0;
+  std::string slo_lateness;
+  double slo_share = 0;
 };
 
 Json handler_of(const PutOptions& options) {
@@ -50,6 +52,10 @@ int put(PutOptions& options) {
   if (options.max_attempts > 0) body["max_attempts"] = options.max_attempts;
   if (options.max_running > 0) body["max_running"] = options.max_running;
   if (options.rate_per_s > 0) body["rate_per_s"] = options.rate_per_s;
+  if (options.slo_lateness.empty() != (options.slo_share == 0))
+    throw BadUsage("a target has two parts: --slo-lateness TIME and --slo-share SHARE");
+  if (options.slo_share > 0)
+    body["slo"] = {{"lateness_ms", parse_duration(options.slo_lateness)->count()}, {"share", options.slo_share}};
 
   const RestReply reply = RestClient(options.connection).call("PUT", type_path(options.name), &body);
   if (!reply.ok()) throw Failure(problem_text(reply));
@@ -88,6 +94,12 @@ void add_put(CLI::App& types, Chosen& chosen) {
   command->add_option("--rate", options->rate_per_s, "Starts per second")
       ->check(CLI::Range(0.001, 1e6))
       ->option_text("N");
+  command->add_option("--slo-lateness", options->slo_lateness, "Target: start no later than this after the deadline")
+      ->check(not_a_duration)
+      ->option_text("TIME");
+  command->add_option("--slo-share", options->slo_share, "Target: for this share of the jobs, like 0.999")
+      ->check(CLI::Range(0.0, 1.0))
+      ->option_text("SHARE");
   command->add_option("--file", options->file, "The whole type as JSON; - reads stdin")->option_text("FILE");
   add_client_options(*command, *options);
   on_run(command, chosen, options, put);

@@ -37,15 +37,26 @@ Housekeeping::Callbacks Database::callbacks(Hooks hooks) {
           [this](const Error& why) { close(why); },
           [this, reload = std::move(hooks.reload_types)](TypeStore& store) { return reload(*this, store); },
           [this] { last_answer_ = clock_.now().time_since_epoch().count(); },
-          [this](const Error& error) { note_failure(error); }};
+          [this](const Error& error) { note_failure(error); },
+          [this] { return reports_.take(); },
+          [this](std::vector<TypeState> states) {
+            std::lock_guard lock(mutex_);
+            type_states_ = std::move(states);
+          }};
 }
 
 Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, std::shared_ptr<PollQueue> polls,
                    Hooks hooks)
     : config_(std::move(config)),
       clock_(clock),
-      events_(metrics, config_.is_alone ? "" : config_.name + ": "),
-      housekeeping_({named(config_.session, "housekeeping"), config_.retain_days}, clock, callbacks(hooks)),
+      reports_([this]() -> std::optional<ReportBuffer::Context> {
+        const auto now = shared().db_clock.at_least(clock_.now());
+        if (!now) return {};
+        return ReportBuffer::Context{*now, shared().catalog.get()};
+      }),
+      events_(metrics, reports_, config_.is_alone ? "" : config_.name + ": "),
+      housekeeping_({named(config_.session, "housekeeping"), config_.retain_days, config_.node_id}, clock,
+                    callbacks(hooks)),
       engine_(
           config_.engine, clock, events_, std::move(hooks.find_handler), std::move(polls),
           [this] {
@@ -54,8 +65,10 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
           [this, changed = std::move(hooks.members_changed)] {
             if (is_home()) changed();
           }),
-      pool_(config_.place, named(config_.session, "api"), config_.shards, config_.db_pool, kQueue),
-      readers_(config_.place, reader(config_.session), config_.shards, kReaders, kReadQueue),
+      pool_(config_.place, named(config_.session, "api"), config_.shards, config_.db_pool, kQueue, clock,
+            [&metrics](Duration time) { metrics.waited(time); }),
+      readers_(config_.place, reader(config_.session), config_.shards, kReaders, kReadQueue, clock,
+               [&metrics](Duration time) { metrics.waited(time); }),
       held_keys_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
                  [](PgJobDesk& desk, std::vector<CreateItem> items, bool is_last) {
                    auto held = write_keyed_creates(desk, std::move(items));

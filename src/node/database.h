@@ -19,6 +19,7 @@
 #include "node/housekeeping.h"
 #include "node/locked_lane.h"
 #include "node/metrics.h"
+#include "node/report_buffer.h"
 #include "node/work_pool.h"
 
 namespace tocsin {
@@ -34,21 +35,31 @@ struct DatabaseConfig {
   int shards = 0;
   int db_pool = 4;
   std::map<std::string, int> retain_days;
+  NodeId node_id = 0;
 };
 
 // Failures under the database's name, where there are several; everything else as it is.
 // Thread: any.
 class DatabaseEvents final : public EventSink {
  public:
-  DatabaseEvents(Metrics& metrics, std::string prefix) : metrics_(metrics), prefix_(std::move(prefix)) {}
+  DatabaseEvents(Metrics& metrics, ReportBuffer& reports, std::string prefix)
+      : metrics_(metrics), reports_(reports), prefix_(std::move(prefix)) {}
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
-  void started(TypeId type, Duration lateness) override { metrics_.started(type, lateness); }
+  void started(TypeId type, Duration lateness) override {
+    metrics_.started(type, lateness);
+    reports_.started(type, lateness);
+  }
+  void ended(TypeId type, Ending ending, Duration took) override {
+    metrics_.ended(type, ending, took);
+    reports_.ended(type, ending, took);
+  }
   void failed(std::string_view stage, const Error& error) override {
     metrics_.failed(stage, {error.code, prefix_ + error.message, error.field});
   }
 
  private:
   Metrics& metrics_;
+  ReportBuffer& reports_;
   const std::string prefix_;
 };
 
@@ -86,6 +97,11 @@ class Database {
   // This node's shards that live here, scanned as soon as the database may be used, and all that live here.
   void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
   std::size_t shards() const;
+  // Numbers of jobs by type, as of the last seconds; for the metrics.
+  std::vector<TypeState> type_states() const {
+    std::lock_guard lock(mutex_);
+    return type_states_;
+  }
 
   // Whether the type was mirrored here; home knows them all.
   bool knows(TypeId type) const;
@@ -114,6 +130,7 @@ class Database {
 
   const DatabaseConfig config_;
   const Clock& clock_;
+  ReportBuffer reports_;
   DatabaseEvents events_;
   std::atomic<MonoTime::rep> last_answer_{0};
   mutable std::mutex mutex_;
@@ -123,6 +140,7 @@ class Database {
   Error trouble_{ErrorCode::unavailable, "has not answered yet", ""};
   std::vector<Shard> mine_, all_;
   Versions mirrored_;
+  std::vector<TypeState> type_states_;
   // From here on threads.
   Housekeeping housekeeping_;
   DatabaseEngine engine_;

@@ -1,8 +1,46 @@
 #include "node/gauges.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tocsin {
+namespace {
+
+constexpr std::size_t kMostNamed = 200;  // types with labels of their own; the others together are "other"
+
+// All databases together, by type.
+std::map<std::string, TypeState> type_states_of(const Databases& databases) {
+  std::map<std::string, TypeState> all;
+  for (const auto& database : databases) {
+    for (const TypeState& state : database->type_states()) {
+      const bool is_named = all.contains(state.name) || all.size() < kMostNamed;
+      TypeState& sum = all[is_named ? state.name : "other"];
+      for (std::size_t i = 0; i < sum.jobs.size(); ++i) sum.jobs[i] += state.jobs[i];
+      sum.oldest_due_s = std::max(sum.oldest_due_s, state.oldest_due_s);
+    }
+  }
+  return all;
+}
+
+void add_type_gauges(const Databases& databases, Metrics& metrics) {
+  metrics.add_gauges("tocsin_jobs", "Jobs by type and status, the same on every node", [&databases] {
+    std::vector<LabelledValue> values;
+    for (const auto& [name, state] : type_states_of(databases))
+      for (std::size_t i = 0; i < state.jobs.size(); ++i)
+        values.push_back({{{"biz_type", name}, {"status", std::string(to_string(static_cast<JobStatus>(i)))}},
+                          static_cast<double>(state.jobs[i])});
+    return values;
+  });
+  metrics.add_gauges("tocsin_oldest_due_seconds", "How long the oldest due job of a type has waited; 0 while paused",
+                     [&databases] {
+                       std::vector<LabelledValue> values;
+                       for (const auto& [name, state] : type_states_of(databases))
+                         values.push_back({{{"biz_type", name}}, state.oldest_due_s});
+                       return values;
+                     });
+}
+
+}  // namespace
 
 void add_gauges_of(const Databases& databases, Metrics& metrics) {
   const auto sum = [&](const char* name, const char* help, double (*of)(const Database&)) {
@@ -29,6 +67,7 @@ void add_gauges_of(const Databases& databases, Metrics& metrics) {
                         most = std::max(most, database->shared().db_clock.uncertainty());
                       return std::chrono::duration<double>(most).count();
                     });
+  add_type_gauges(databases, metrics);
   for (const auto& each : databases) {
     const Database& database = *each;
     const Metrics::Labels labels{{"database", database.name()}};

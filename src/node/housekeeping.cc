@@ -15,6 +15,8 @@ namespace {
 constexpr Duration kRound = std::chrono::seconds(1);
 // Without a word from the registry it is read all the same: notifications can be lost.
 constexpr Duration kReload = std::chrono::seconds(3);
+constexpr Duration kFlush = std::chrono::seconds(10);  // a node that is killed loses what came since
+constexpr Duration kHorizonRest = std::chrono::seconds(10);
 constexpr auto kSlowRound = std::chrono::minutes(10);
 constexpr auto kSlowRetry = std::chrono::minutes(1);
 constexpr auto kSettled = std::chrono::seconds(10);  // a node that starts has other things to do than to tidy up
@@ -30,7 +32,9 @@ Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callba
       clock_(clock),
       callbacks_(std::move(callbacks)),
       session_(config_.session),
-      next_slow_round_(clock.now() + kSettled) {}
+      next_slow_round_(clock.now() + kSettled),
+      next_flush_(clock.now() + kFlush),
+      next_horizon_(clock.now() + kHorizonRest) {}
 
 Status Housekeeping::start() {
   if (auto done = prepare(); !done) return done;
@@ -92,12 +96,17 @@ void Housekeeping::run() {
     const bool is_quiet = !is_folding_ && !is_check_wanted_;
     woken_.wait_for(lock, is_quiet ? until_reload : std::min(kRound, until_reload),
                     [this] { return is_stopping_ || is_reload_wanted_; });
-    if (is_stopping_) return;
+    if (is_stopping_) break;
     const bool reload = std::exchange(is_reload_wanted_, false) || clock_.now() >= next_reload;
     if (reload) next_reload = clock_.now() + kReload;
     lock.unlock();
     Status done = is_check_due() ? prepare() : Unit{};
     if (done) done = round(reload);
+    if (done && clock_.now() >= next_flush_) {
+      done = flush_reports();
+      if (done) done = count_types();
+    }
+    if (done && clock_.now() >= next_horizon_) done = count_horizon();
     if (done && clock_.now() >= next_slow_round_) done = slow_round();
     if (!done) {
       is_check_wanted_ = true;
@@ -105,6 +114,27 @@ void Housekeeping::run() {
     }
     lock.lock();
   }
+  lock.unlock();
+  // The engine has stopped: nothing more comes. What cannot be written now is lost; a database that was away a moment
+  // ago is not waited for.
+  if (is_check_wanted_) return;
+  if (auto done = flush_reports(); done && is_prepared_) static_cast<void>(PgMaintenance(session_).fold_counts());
+}
+
+// What was sent once is sent again under its number until the answer comes, and only then something new.
+Status Housekeeping::flush_reports() {
+  if (!is_prepared_) return Unit{};
+  next_flush_ = clock_.now() + kFlush;
+  if (unflushed_.empty()) {
+    unflushed_ = callbacks_.take_histograms();
+    ++flushes_;
+  }
+  if (unflushed_.empty()) return Unit{};
+  const auto written = PgMaintenance(session_).flush_histograms(config_.node_id, flushes_, unflushed_);
+  if (!written) return written.error();
+  unflushed_.clear();
+  callbacks_.answered();
+  return Unit{};
 }
 
 Status Housekeeping::round(bool reload) {
@@ -122,6 +152,21 @@ Status Housekeeping::round(bool reload) {
   return Unit{};
 }
 
+Status Housekeeping::count_types() {
+  auto states = PgMaintenance(session_).type_states();
+  if (!states) return states.error();
+  callbacks_.counted(std::move(*states));
+  return Unit{};
+}
+
+// One type per round, until all have been counted in the last minute.
+Status Housekeeping::count_horizon() {
+  const auto has_counted = PgMaintenance(session_).count_horizon();
+  if (!has_counted) return has_counted.error();
+  next_horizon_ = clock_.now() + (*has_counted ? Duration(0) : kHorizonRest);
+  return Unit{};
+}
+
 Status Housekeeping::slow_round() {
   // Soon again after a failure, but not at once: what stands in the way, a backup for instance, takes its time.
   next_slow_round_ = clock_.now() + kSlowRetry;
@@ -134,6 +179,7 @@ Status Housekeeping::slow_round() {
   if (auto done = maintenance.prepare_history(); !has_answered(done)) return done;
   if (auto done = maintenance.forget_dead_nodes(); !has_answered(done)) return done;
   if (auto done = maintenance.forget_removed_types(); !has_answered(done)) return done;
+  if (auto done = maintenance.forget_old_reports(); !has_answered(done)) return done;
   const auto old = maintenance.old_history(config_.retain_days);
   if (!has_answered(old)) return old.error();
   // Any one, and the next one later: several nodes seldom take the same, and one that somebody holds keeps no other.

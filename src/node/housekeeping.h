@@ -8,10 +8,14 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "core/report_histogram.h"
+#include "postgres/pg_maintenance.h"
 #include "postgres/session.h"
 #include "tocsin/biz_type.h"
 #include "tocsin/clock.h"
+#include "tocsin/member_store.h"
 #include "tocsin/report_store.h"
 
 namespace tocsin {
@@ -19,6 +23,7 @@ namespace tocsin {
 struct HousekeepingConfig {
   SessionConfig session;
   std::map<std::string, int> retain_days;
+  NodeId node_id = 0;
 };
 
 // Thread: owner only, except reload_types() (any).
@@ -31,6 +36,8 @@ class Housekeeping {
     std::function<Status(TypeStore&)> reload_types;  // to read the registry with, or to mirror it
     std::function<void()> answered;                  // the database answered
     std::function<void(const Error&)> failed;
+    std::function<std::vector<ReportHistogram>()> take_histograms;  // what has come together for the reports
+    std::function<void(std::vector<TypeState>)> counted;
   };
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);
   ~Housekeeping() { stop(); }
@@ -48,6 +55,9 @@ class Housekeeping {
   bool is_check_due() const;
   Status round(bool reload);
   Status slow_round();
+  Status flush_reports();
+  Status count_types();
+  Status count_horizon();
 
   const HousekeepingConfig config_;
   const Clock& clock_;
@@ -63,6 +73,10 @@ class Housekeeping {
   MonoTime checked_at_{};
   std::uint64_t prepared_connection_ = 0;
   MonoTime next_slow_round_;
+  MonoTime next_flush_;
+  MonoTime next_horizon_;
+  std::vector<ReportHistogram> unflushed_;  // sent, and not known to be written
+  std::int64_t flushes_ = 0;
   std::thread thread_;
 };
 

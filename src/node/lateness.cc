@@ -1,7 +1,6 @@
 #include "node/lateness.h"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 
 namespace tocsin {
@@ -11,26 +10,13 @@ std::int64_t minute_of(MonoTime now) { return now.time_since_epoch() / std::chro
 
 }  // namespace
 
-int LatenessWindow::bucket_of(std::uint64_t us) {
-  if (us < (1U << kSubBits)) return static_cast<int>(us);
-  const int exponent = static_cast<int>(std::bit_width(us)) - 1 - kSubBits;
-  return static_cast<int>(((exponent + 1) << kSubBits) + static_cast<int>((us >> exponent) & ((1U << kSubBits) - 1)));
-}
-
-double LatenessWindow::value_of(int bucket) {
-  if (bucket < (1 << kSubBits)) return bucket;
-  const int exponent = (bucket >> kSubBits) - 1;
-  const std::uint64_t low = static_cast<std::uint64_t>((1 << kSubBits) + (bucket & ((1 << kSubBits) - 1))) << exponent;
-  return static_cast<double>(low) + static_cast<double>(std::uint64_t{1} << exponent) / 2;
-}
-
 void LatenessWindow::record(Duration lateness, MonoTime now) {
   const std::int64_t us = std::max<std::int64_t>(0, lateness.count());
   const std::int64_t minute = minute_of(now);
   std::lock_guard lock(mutex_);
   Slice& slice = slices_[static_cast<std::size_t>(minute % kSlices)];
   if (slice.minute != minute) slice = Slice{minute, 0, {}};
-  ++slice.counts[static_cast<std::size_t>(bucket_of(static_cast<std::uint64_t>(us)))];
+  ++slice.counts[static_cast<std::size_t>(histogram_bucket(static_cast<std::uint64_t>(us)))];
   slice.max_us = std::max(slice.max_us, us);
 }
 
@@ -55,7 +41,7 @@ LatencySummary LatenessWindow::summary(MonoTime now) const {
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < kBuckets; ++i) {
       seen += (*counts)[i];
-      if (seen > wanted) return std::min(out.max, value_of(static_cast<int>(i)) / 1000);
+      if (seen > wanted) return std::min(out.max, histogram_value(static_cast<int>(i)) / 1000);
     }
     return out.max;
   };

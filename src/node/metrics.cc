@@ -63,6 +63,19 @@ Metrics::Metrics(const Clock& clock)
                        .Name("tocsin_stage_errors_total")
                        .Help("Failed database calls by stage and kind")
                        .Register(*registry_);
+  attempt_family_ = &prometheus::BuildHistogram()
+                         .Name("tocsin_attempt_seconds")
+                         .Help("Duration of attempts by handlers of this node, by type and outcome")
+                         .Register(*registry_);
+  request_family_ = &prometheus::BuildCounter()
+                         .Name("tocsin_http_requests_total")
+                         .Help("Answers over HTTP by route and status code")
+                         .Register(*registry_);
+  pool_wait_ = &prometheus::BuildHistogram()
+                    .Name("tocsin_pool_wait_seconds")
+                    .Help("How long requests waited for a database thread")
+                    .Register(*registry_)
+                    .Add({}, kSeconds);
 }
 
 Metrics::~Metrics() = default;
@@ -75,11 +88,7 @@ prometheus::Histogram& Metrics::lateness_of(TypeId type) {
   std::lock_guard lock(mutex_);
   auto it = by_type_.find(type);
   if (it == by_type_.end()) {
-    const BizType* known = catalog_->find(type);
-    it =
-        by_type_
-            .emplace(type, &lateness_family_->Add({{"biz_type", known ? known->name : std::to_string(type)}}, kSeconds))
-            .first;
+    it = by_type_.emplace(type, &lateness_family_->Add({{"biz_type", label_of(type)}}, kSeconds)).first;
   }
   return *it->second;
 }
@@ -89,6 +98,47 @@ void Metrics::started(TypeId type, Duration lateness) {
   lateness = std::max(lateness, Duration(0));
   lateness_of(type).Observe(seconds(lateness));
   window_.record(lateness, clock_.now());
+}
+
+void Metrics::ended(TypeId type, Ending ending, Duration took) {
+  prometheus::Histogram* histogram = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = attempts_.find({type, ending});
+    if (it == attempts_.end()) {
+      const char* const outcome = ending == Ending::done ? "done" : ending == Ending::dead ? "dead" : "retry";
+      prometheus::Histogram& made =
+          attempt_family_->Add({{"biz_type", label_of(type)}, {"outcome", outcome}}, kSeconds);
+      it = attempts_.emplace(std::pair(type, ending), &made).first;
+    }
+    histogram = it->second;
+  }
+  histogram->Observe(seconds(took));
+}
+
+void Metrics::answered(const std::string& route, int status) {
+  prometheus::Counter* counter = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = requests_.find({route, status});
+    if (it == requests_.end()) {
+      prometheus::Counter& made =
+          request_family_->Add({{"route", route.empty() ? "none" : route}, {"code", std::to_string(status)}});
+      it = requests_.emplace(std::pair(route, status), &made).first;
+    }
+    counter = it->second;
+  }
+  counter->Increment();
+}
+
+void Metrics::waited(Duration time) { pool_wait_->Observe(seconds(time)); }
+
+std::string Metrics::label_of(TypeId type) {
+  const auto found = labels_.find(type);
+  if (found != labels_.end()) return found->second;
+  if (labels_.size() >= kMostTypes) return "other";
+  const BizType* known = catalog_->find(type);
+  return labels_.emplace(type, known ? known->name : std::to_string(type)).first->second;
 }
 
 void Metrics::stepped(std::string_view stage, Duration took) {

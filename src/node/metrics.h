@@ -37,6 +37,9 @@ class Metrics final : public EventSink {
 
   void count(Counter what, std::int64_t n) override;
   void started(TypeId type, Duration lateness) override;
+  void ended(TypeId type, Ending ending, Duration took) override;
+  void answered(const std::string& route, int status);  // a request over HTTP
+  void waited(Duration time);                           // a piece of work, for a database thread
   // One step of a stage, with its database call if it made one.
   void stepped(std::string_view stage, Duration took);
   void failed(std::string_view stage, const Error& error) override;
@@ -55,6 +58,8 @@ class Metrics final : public EventSink {
   std::string text() const;  // Prometheus text exposition format
 
  private:
+  static constexpr std::size_t kMostTypes = 200;  // with a label of their own; later ones are "other"
+  std::string label_of(TypeId type);              // REQUIRES: mutex_ is held
   prometheus::Histogram& lateness_of(TypeId type);
 
   const Clock& clock_;
@@ -63,10 +68,16 @@ class Metrics final : public EventSink {
   prometheus::Family<prometheus::Histogram>* lateness_family_;
   prometheus::Family<prometheus::Histogram>* call_family_;
   prometheus::Family<prometheus::Counter>* error_family_;
+  prometheus::Family<prometheus::Histogram>* attempt_family_;
+  prometheus::Family<prometheus::Counter>* request_family_;
+  prometheus::Histogram* pool_wait_;
   LatenessWindow window_;
   mutable std::mutex mutex_;
   std::shared_ptr<const TypeCatalog> catalog_;
   std::map<TypeId, prometheus::Histogram*> by_type_;
+  std::map<TypeId, std::string> labels_;
+  std::map<std::pair<TypeId, Ending>, prometheus::Histogram*> attempts_;
+  std::map<std::pair<std::string, int>, prometheus::Counter*> requests_;
   std::map<std::string, prometheus::Histogram*, std::less<>> by_stage_;
   std::vector<std::pair<prometheus::Gauge*, std::function<double()>>> gauges_;
   struct GaugeFamily {

@@ -91,7 +91,7 @@ class Node::Impl {
  private:
   static constexpr std::size_t kWorkQueue = 4096;  // as many as the engine may claim
 
-  Result<ApiConfig> api_config() const;
+  Result<ApiConfig> api_config();
   Status open();
   Status bring_up();
   Status make_entries();
@@ -125,7 +125,7 @@ class Node::Impl {
   std::vector<std::unique_ptr<EntryConsumer>> entries_;
 };
 
-Result<ApiConfig> Node::Impl::api_config() const {
+Result<ApiConfig> Node::Impl::api_config() {
   ApiConfig api;
   const auto colon = config_.listen.rfind(':');
   api.http.host = config_.listen.substr(0, colon);
@@ -139,6 +139,7 @@ Result<ApiConfig> Node::Impl::api_config() const {
   api.max_attribute_bytes = config_.max_attribute_bytes;
   api.version = kVersion;
   api.has_dashboard = config_.has_dashboard;
+  api.on_answer = [this](const std::string& route, int status) { metrics_.answered(route, status); };
   if (!config_.token_file.empty()) {
     auto tokens = Tokens::from_file(config_.token_file);
     if (!tokens) return tokens.error();
@@ -229,6 +230,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.shards = open_.shards;
   config.db_pool = part(config_.db_pool, 1);
   config.retain_days = config_.retain_days;
+  config.node_id = id_;
   config.engine.session = session_of(open, "tocsin engine");
   config.engine.claimers = part(config_.claimers, 1);
   config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
@@ -387,6 +389,10 @@ void Node::Impl::add_gauges() {
                       : metrics_.add_gauge(metric.name, metric.help, std::move(metric.read));
   }
   add_gauges_of(databases_, metrics_);
+  metrics_.add_gauge("tocsin_build_info", "1, with the version of the program", [] { return 1.0; },
+                     {{"version", kVersion}});
+  metrics_.add_gauge("tocsin_shards", "Shards of the installation",
+                     [shards = open_.shards] { return static_cast<double>(shards); });
   metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of a rate in thousandths",
                       [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });
   metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of a rate in thousandths",

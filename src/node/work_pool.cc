@@ -7,8 +7,9 @@
 
 namespace tocsin {
 
-WorkPool::WorkPool(Place place, const SessionConfig& session, int shards, int threads, std::size_t capacity)
-    : place_(place), capacity_(capacity) {
+WorkPool::WorkPool(Place place, const SessionConfig& session, int shards, int threads, std::size_t capacity,
+                   const Clock& clock, std::function<void(Duration)> waited)
+    : place_(place), capacity_(capacity), clock_(clock), waited_(std::move(waited)) {
   for (int i = 0; i < threads; ++i)
     threads_.emplace_back([=, this] { or_abort("database work", [&] { run(session, shards); }); });
 }
@@ -17,7 +18,7 @@ bool WorkPool::post(Work work) {
   {
     std::lock_guard lock(mutex_);
     if (is_stopping_ || queue_.size() >= capacity_) return false;
-    queue_.push_back(std::move(work));
+    queue_.push_back({std::move(work), clock_.now()});
   }
   ready_.notify_one();
   return true;
@@ -50,9 +51,11 @@ void WorkPool::run(SessionConfig config, int shards) {
   while (true) {
     ready_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    Work work = std::move(queue_.front());
+    Work work = std::move(queue_.front().work);
+    const MonoTime posted = queue_.front().at;
     queue_.pop_front();
     lock.unlock();
+    waited_(clock_.now() - posted);
     work(stores);
     work = nullptr;
     lock.lock();

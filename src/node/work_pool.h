@@ -18,7 +18,9 @@ namespace tocsin {
 class WorkPool {
  public:
   using Work = std::function<void(Stores&)>;
-  WorkPool(Place place, const SessionConfig& session, int shards, int threads, std::size_t capacity);
+  // `waited`: told how long each piece of work waited for a thread.
+  WorkPool(Place place, const SessionConfig& session, int shards, int threads, std::size_t capacity, const Clock& clock,
+           std::function<void(Duration)> waited);
   ~WorkPool() { stop(); }
   bool post(Work work);  // false: full or stopped
   void stop();           // does what has been accepted first
@@ -27,10 +29,17 @@ class WorkPool {
   void run(SessionConfig config, int shards);
 
   const Place place_;
+  struct Posted {
+    Work work;
+    MonoTime at;
+  };
+
   const std::size_t capacity_;
+  const Clock& clock_;
+  const std::function<void(Duration)> waited_;
   std::mutex mutex_;
   std::condition_variable ready_;
-  std::deque<Work> queue_;
+  std::deque<Posted> queue_;
   bool is_stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -59,6 +59,7 @@ struct FinishedRun {
   std::shared_ptr<const ClaimedJob> claimed;
   Outcome outcome;
   bool is_given_back = false;  // never started: the attempt does not count
+  MonoTime started{};          // when the handler began
 };
 
 // Finds who runs a type. nullptr: nobody on this node.

@@ -18,11 +18,13 @@ MonoTime Finisher::step(MonoTime now) {
       shared_.hand_over(claimed.job.type_id, {{{claimed.job.job_id, claimed.token}, claimed.job.fire_at}});
       continue;
     }
+    FinishRequest request = request_for(run);
+    tell_end(now, run, request.kind);
     if (run.outcome.is_written) {
-      settle(request_for(run), run.claimed->job.type_id, FinishReply::applied);
+      settle(request, run.claimed->job.type_id, FinishReply::applied);
       continue;
     }
-    requests_.push_back(request_for(run));
+    requests_.push_back(std::move(request));
     types_.push_back(run.claimed->job.type_id);
   }
   if (requests_.empty()) return runs.empty() ? kWhenWoken : now;
@@ -74,6 +76,15 @@ FinishRequest Finisher::request_for(const FinishedRun& run) {
   // A handler may wish for any time; one that no database can store would hold up every other outcome, too.
   request.delay = std::clamp(request.delay, Duration(0), kLongestBackoff);
   return request;
+}
+
+void Finisher::tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind) {
+  if (run.started == MonoTime{} || kind == FinishRequest::Kind::give_back) return;
+  using Ending = EventSink::Ending;
+  const Ending ending = kind == FinishRequest::Kind::done   ? Ending::done
+                        : kind == FinishRequest::Kind::dead ? Ending::dead
+                                                            : Ending::retry;
+  shared_.events.ended(run.claimed->job.type_id, ending, now - run.started);
 }
 
 void Finisher::settle(const FinishRequest& request, TypeId type, FinishReply reply) {

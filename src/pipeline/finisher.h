@@ -21,6 +21,7 @@ class Finisher final : public Stage {
 
  private:
   FinishRequest request_for(const FinishedRun& run);
+  void tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);
   void settle(const FinishRequest& request, TypeId type, FinishReply reply);
   void hint_retries(MonoTime now);
 

@@ -42,8 +42,8 @@ void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
     return;
   }
   const ClaimedJob& job = *claimed;
-  handler->start(job, [&shared = shared_, claimed = std::move(claimed)](Outcome outcome) {
-    put(shared, {claimed, std::move(outcome)});
+  handler->start(job, [&shared = shared_, now, claimed = std::move(claimed)](Outcome outcome) {
+    put(shared, {claimed, std::move(outcome), false, now});
   });
 }
 

@@ -349,11 +349,8 @@ std::string revive(const std::string& picked) {
          " delay_us * interval '1 microsecond', gmt_create, clock_timestamp(), greatest(action_time, "
          "clock_timestamp() + delay_us * interval '1 microsecond'), type_id, shard, max_attempts, biz_id, "
          "idempotency_key, body_hash, node,"
-         " traceparent, attribute, errors FROM d RETURNING *), n AS (INSERT INTO tocsin.job_count_delta SELECT "
-         "d.type_id, v.status, v.sign * count(*)"
-         " FROM d CROSS JOIN (VALUES (4::smallint, -1), (0, 1)) v (status, sign) GROUP BY d.type_id, v.status, v.sign) "
-         "SELECT " +
-         kLiveColumns + " FROM j";
+         " traceparent, attribute, errors FROM d RETURNING *), n AS (" +
+         sql::count_revived("d") + ") SELECT " + kLiveColumns + " FROM j";
 }
 
 }  // namespace

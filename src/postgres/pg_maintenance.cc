@@ -1,8 +1,90 @@
 #include "postgres/pg_maintenance.h"
 
+#include <algorithm>
+
 #include "postgres/queries.h"
+#include "postgres/report_queries.h"
+#include "postgres/text.h"
 
 namespace tocsin {
+namespace {
+
+constexpr int kReasonsADay = 200;  // of the deaths of a type; what comes later is "other"
+
+}  // namespace
+
+Result<std::vector<TypeState>> PgMaintenance::type_states() {
+  return session_.read<std::vector<TypeState>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& statement = session_.prepared("type_states", [] {
+      return "SELECT t.name, coalesce(c.n, '{}')::text, CASE b.waits_for WHEN 'paused' THEN 0 ELSE "
+             "coalesce(b.oldest_age_ms, 0) / 1000 END FROM tocsin.biz_type t JOIN tocsin.backlog b ON b.biz_type = "
+             "t.name LEFT JOIN (SELECT s.biz_type, array_agg(s.n ORDER BY array_position('{pending,running,done,"
+             "cancelled,dead}'::text[], s.status)) AS n FROM tocsin.job_stats s GROUP BY 1) c ON c.biz_type = t.name "
+             "WHERE t.removed_at IS NULL ORDER BY t.type_id";
+    });
+    std::vector<TypeState> states;
+    for (const auto& row : exec(tx, statement)) {
+      TypeState state;
+      state.name = row[0].c_str();
+      const auto jobs = numbers_from_array<std::int64_t>(row[1].c_str());
+      std::copy_n(jobs.begin(), std::min(jobs.size(), state.jobs.size()), state.jobs.begin());
+      state.oldest_due_s = row[2].as<double>();
+      states.push_back(std::move(state));
+    }
+    return states;
+  });
+}
+
+Result<bool> PgMaintenance::count_horizon() {
+  return session_.write<bool>([&](pqxx::connection& connection) {
+    try {
+      pqxx::work tx(connection);
+      tx.exec0("SET LOCAL statement_timeout = '2s'");
+      const bool is_counted = tx.exec1("SELECT tocsin.count_horizon()")[0].as<bool>();
+      tx.commit();
+      return is_counted;
+    } catch (const pqxx::sql_error& error) {
+      if (error.sqlstate() != "57014") throw;  // the time-out
+    }
+    pqxx::nontransaction(connection).exec("SELECT tocsin.shrink_horizon()");
+    return true;
+  });
+}
+
+Status PgMaintenance::forget_old_reports() {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    for (const char* const rows :
+         {"report_slot WHERE slot", "report_histogram WHERE slot", "report_duration_hour WHERE slot",
+          "report_death WHERE slot", "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at",
+          "report_flush WHERE flushed_at"})
+      tx.exec0("DELETE FROM tocsin." + std::string(rows) + " < statement_timestamp() - interval '400 days'");
+    return Unit{};
+  });
+}
+
+Result<bool> PgMaintenance::flush_histograms(NodeId node, std::int64_t seq, std::span<const ReportHistogram> all) {
+  PgArray kinds, slots, types, ns, missed, max_ms, buckets;
+  for (const ReportHistogram& each : all) {
+    kinds.add(static_cast<std::int64_t>(each.kind));
+    slots.add(each.slot);
+    types.add(each.type_id);
+    ns.add(each.n);
+    missed.add(each.missed);
+    max_ms.add_text(pqxx::to_string(static_cast<double>(each.max.count()) / 1000));
+    PgArray counts;
+    for (const auto& [bucket, n] : each.buckets) counts.add((static_cast<std::int64_t>(bucket) << 44) + n);
+    buckets.add_text(counts.literal());
+  }
+  return session_.write<bool>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto row =
+        exec1(tx, session_.prepared("flush_histograms", sql::flush_histograms), node, seq, kinds.literal(),
+              slots.literal(), types.literal(), ns.literal(), missed.literal(), max_ms.literal(), buckets.literal());
+    return row[0].as<int>() > 0;
+  });
+}
 
 Status PgMaintenance::forget_dead_nodes() {
   return session_.write<Unit>([&](pqxx::connection& connection) {
@@ -23,7 +105,9 @@ Status PgMaintenance::forget_removed_types() {
     tx.exec0(
         "DELETE FROM tocsin.biz_type t WHERE t.removed_at IS NOT NULL AND (t.removed_at AT TIME ZONE 'UTC')::date + 1 <"
         " (SELECT min(to_date(right(c.relname, 8), 'YYYYMMDD')) FROM pg_class c WHERE c.relnamespace ="
-        " 'tocsin'::regnamespace AND c.relkind = 'r' AND c.relname ~ '^job_history_[a-z]+_[0-9]{8}$') AND NOT (" +
+        " 'tocsin'::regnamespace AND c.relkind = 'r' AND c.relname ~ '^job_history_[a-z]+_[0-9]{8}$')"
+        // Reports name it, too.
+        " AND NOT EXISTS (SELECT FROM tocsin.report_slot r WHERE r.grain = 3 AND r.type_id = t.type_id) AND NOT (" +
         sql::has_live_jobs("t.type_id") + ")");
     return Unit{};
   });
@@ -32,16 +116,7 @@ Status PgMaintenance::forget_removed_types() {
 Result<int> PgMaintenance::fold_counts() {
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    // Deltas are deleted and their sum added in one statement: a reader sees both or neither.
-    const auto& statement = session_.prepared("fold_counts", [] {
-      return "WITH d AS (DELETE FROM tocsin.job_count_delta WHERE ctid = ANY (ARRAY(SELECT ctid FROM "
-             "tocsin.job_count_delta LIMIT 50000 FOR UPDATE"
-             " SKIP LOCKED)) RETURNING *), s AS (SELECT type_id, status, sum(n) AS n FROM d GROUP BY 1, 2 ORDER BY 1, "
-             "2), f AS (INSERT INTO"
-             " tocsin.job_count AS c SELECT * FROM s ON CONFLICT (type_id, status) DO UPDATE SET n = c.n + excluded.n) "
-             "SELECT count(*) FROM d";
-    });
-    return exec1(tx, statement)[0].as<int>();
+    return exec1(tx, session_.prepared("fold_counts", sql::fold_counts), kReasonsADay)[0].as<int>();
   });
 }
 

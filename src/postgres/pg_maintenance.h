@@ -2,13 +2,24 @@
 // Thread: owner only.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/report_histogram.h"
 #include "postgres/session.h"
+#include "tocsin/member_store.h"
 
 namespace tocsin {
+
+struct TypeState {
+  std::string name;
+  std::array<std::int64_t, 5> jobs{};  // by status
+  double oldest_due_s = 0;             // how long its oldest due job has waited; 0 for a type that is paused
+};
 
 class PgMaintenance {
  public:
@@ -21,8 +32,23 @@ class PgMaintenance {
   // Rows of types that were removed before the oldest day of history that is kept: no job can have them any more.
   Status forget_removed_types();
 
-  // Folds the deltas of job_count; returns how many rows it folded. Several nodes may do it at once.
+  // Folds the deltas of job_count into the counts and the reports; returns how many rows it folded. Several nodes may
+  // do it at once.
   Result<int> fold_counts();
+
+  // Adds histograms to the reports. `seq` grows with every flush of a node: one that is repeated because its answer was
+  // lost adds nothing. False: it was known.
+  Result<bool> flush_histograms(NodeId node, std::int64_t seq, std::span<const ReportHistogram> all);
+
+  // Of every type that is not removed.
+  Result<std::vector<TypeState>> type_states();
+
+  // Counts what is due when, of one type whose turn it is, within two seconds. False: it is no type's turn, or another
+  // node counts.
+  Result<bool> count_horizon();
+
+  // Numbers and audit records older than 400 days.
+  Status forget_old_reports();
 
   // History tables for today and the week ahead.
   Status prepare_history();

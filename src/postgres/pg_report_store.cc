@@ -64,7 +64,7 @@ Result<std::vector<TypeCount>> PgReportStore::counts() {
     const auto& name = session_.prepared("counts", [] {
       return "SELECT type_id, status, sum(n)::bigint FROM (SELECT type_id, status, n FROM tocsin.job_count UNION ALL "
              "SELECT type_id, status, n"
-             " FROM tocsin.job_count_delta) c GROUP BY 1, 2 ORDER BY 1, 2";
+             " FROM tocsin.job_count_delta WHERE status IS NOT NULL) c GROUP BY 1, 2 ORDER BY 1, 2";
     });
     std::vector<TypeCount> counts;
     for (const auto& row : exec(tx, name)) {

@@ -12,7 +12,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kTypeColumns =
-    "type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, paused, paused_until, "
+    "type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, slo, paused, "
+    "paused_until, "
     "removed_at, gmt_create, gmt_modified";
 
 // Of a changed row `t`: forward, whatever the clock does, for mirrors tell versions apart by it.
@@ -40,6 +41,12 @@ std::string catch_up_text(const BizType& type) {
   if (type.drop_older_than) catch_up["drop_older_than_ms"] = in_ms(*type.drop_older_than);
   if (type.catch_up_rate_per_s) catch_up["rate_per_s"] = *type.catch_up_rate_per_s;
   return catch_up.dump();
+}
+
+// Empty: no target.
+std::string slo_text(const BizType& type) {
+  if (!type.slo) return "";
+  return json{{"lateness_ms", in_ms(type.slo->lateness)}, {"share", type.slo->share}}.dump();
 }
 
 Backoff backoff_from(const char* text) {
@@ -71,6 +78,10 @@ BizType type_from(const pqxx::row& row) {
   if (catch_up.contains("drop_older_than_ms"))
     type.drop_older_than = ms(catch_up["drop_older_than_ms"].get<std::int64_t>());
   if (catch_up.contains("rate_per_s")) type.catch_up_rate_per_s = catch_up["rate_per_s"].get<double>();
+  if (!row["slo"].is_null()) {
+    const json slo = json::parse(row["slo"].c_str());
+    type.slo = Slo{ms(slo.value("lateness_ms", std::int64_t{0})), slo.value("share", 1.0)};
+  }
   type.paused = row["paused"].as<bool>();
   if (!row["paused_until"].is_null()) type.paused_until = time_of(row["paused_until"]);
   type.is_removed = !row["removed_at"].is_null();
@@ -113,12 +124,13 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("put_type", [] {
       return "INSERT INTO tocsin.biz_type AS t (name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, "
-             "catch_up)"
-             " VALUES ($1, $2::jsonb, $3, $4, $5::jsonb, $6, $7, $8::jsonb) ON CONFLICT (name) DO UPDATE SET handler = "
+             "catch_up, slo)"
+             " VALUES ($1, $2::jsonb, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9::jsonb) ON CONFLICT (name) DO UPDATE "
+             "SET handler = "
              "excluded.handler,"
              " ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = excluded.backoff, max_running "
              "= excluded.max_running,"
-             " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, gmt_modified = " +
+             " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, slo = excluded.slo, gmt_modified = " +
              std::string(kModified) +
              ","
              " removed_at = NULL, gmt_create = CASE WHEN t.removed_at IS NULL THEN t.gmt_create ELSE "
@@ -129,9 +141,10 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
     });
     const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
-    const auto row = exec1(tx, name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts,
-                           to_text(type.backoff), type.max_running ? running.c_str() : nullptr,
-                           type.rate_per_s ? rate.c_str() : nullptr, catch_up_text(type));
+    const auto row =
+        exec1(tx, name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts, to_text(type.backoff),
+              type.max_running ? running.c_str() : nullptr, type.rate_per_s ? rate.c_str() : nullptr,
+              catch_up_text(type), type.slo ? slo_text(type).c_str() : nullptr);
     tx.exec("NOTIFY tocsin_type");
     return PutReply{type_from(row), row["is_new"].as<bool>()};
   });
@@ -180,13 +193,15 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     const auto& name = session_.prepared("mirror_type", [] {
       return "INSERT INTO tocsin.biz_type AS t (type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, "
-             "rate_per_s, catch_up, paused, paused_until, removed_at, gmt_create, gmt_modified) OVERRIDING SYSTEM "
+             "rate_per_s, catch_up, paused, paused_until, removed_at, gmt_create, gmt_modified, slo) OVERRIDING SYSTEM "
              "VALUE "
              "VALUES ($1, $2, $3::jsonb, $4, $5, $6::jsonb, $7, $8, $9::jsonb, $10, $11::timestamptz, CASE WHEN $12 "
-             "THEN clock_timestamp() END, $13::timestamptz, $14::timestamptz) ON CONFLICT (type_id) DO UPDATE SET "
+             "THEN clock_timestamp() END, $13::timestamptz, $14::timestamptz, $15::jsonb) ON CONFLICT (type_id) DO "
+             "UPDATE SET "
              "handler = excluded.handler, ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = "
              "excluded.backoff, max_running = excluded.max_running, rate_per_s = excluded.rate_per_s, catch_up = "
-             "excluded.catch_up, paused = excluded.paused, paused_until = excluded.paused_until, removed_at = "
+             "excluded.catch_up, slo = excluded.slo, paused = excluded.paused, paused_until = excluded.paused_until, "
+             "removed_at = "
              "excluded.removed_at, gmt_create = excluded.gmt_create, gmt_modified = excluded.gmt_modified"
              " WHERE t.gmt_modified < excluded.gmt_modified";
     });
@@ -212,10 +227,11 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
       const std::string running = type->max_running ? std::to_string(*type->max_running) : "";
       const std::string rate = type->rate_per_s ? pqxx::to_string(*type->rate_per_s) : "";
       const std::string until = type->paused_until ? to_pg(*type->paused_until) : "";
+      const std::string slo = slo_text(*type);
       const auto or_null = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
       exec0(tx, name, type->type_id, type->name, type->handler_json, in_ms(type->ttr), type->max_attempts,
             to_text(type->backoff), or_null(running), or_null(rate), catch_up_text(*type), type->paused, or_null(until),
-            type->is_removed, to_pg(type->gmt_create), to_pg(type->gmt_modified));
+            type->is_removed, to_pg(type->gmt_create), to_pg(type->gmt_modified), or_null(slo));
     }
     tx.commit();
     return Unit{};

@@ -3,48 +3,13 @@
 #include <cstdio>
 #include <vector>
 
+#include "postgres/sql_parts.h"
 #include "postgres/text.h"
 
 namespace tocsin::sql {
 namespace {
 
-// One row of counts per type: -1 for the status left, +1 for the status reached.
-std::string count_move(const std::string& from, int left, int reached) {
-  return "INSERT INTO tocsin.job_count_delta SELECT m.type_id, v.status, v.sign * count(*) FROM " + from +
-         " m CROSS JOIN (VALUES (" + std::to_string(left) + "::smallint, -1), (" + std::to_string(reached) +
-         ", 1)) v (status, sign) GROUP BY m.type_id, v.status, v.sign";
-}
-
-const std::string kHistoryInto =
-    "(job_id, action_time, fire_at, gmt_create, started_at, late_from, finished_at, type_id, shard, status, attempts, "
-    "max_attempts, biz_id, "
-    "idempotency_key, body_hash, node, traceparent, attribute, errors)";
-
-// A live row `d` on its way to history.
-std::string history_select(const std::string& status, const std::string& started_at, const std::string& attempts,
-                           const std::string& node, const std::string& errors) {
-  return "SELECT d.job_id, d.action_time, d.fire_at, d.gmt_create, " + started_at +
-         ", d.late_from, clock_timestamp(), d.type_id, d.shard, " + status + ", " + attempts +
-         ", d.max_attempts, d.biz_id, d.idempotency_key, d.body_hash, " + node + ", d.traceparent, d.attribute, " +
-         errors + " FROM d";
-}
-
 const std::string kIsDue = "j.attempts < j.max_attempts AND j.fire_at <= clock_timestamp()";
-
-struct ArrayColumn {
-  const char* array;
-  const char* name;
-};
-
-// Arrays side by side, a row per element, as a table k. In the select list: a table function of many arrays puts each
-// into a store of its own first, which was a fifth of a create.
-std::string side_by_side(const std::vector<ArrayColumn>& columns) {
-  std::string sql;
-  for (const ArrayColumn& column : columns) {
-    sql += (sql.empty() ? "(SELECT unnest(" : ", unnest(") + std::string(column.array) + ") AS " + column.name;
-  }
-  return sql + ") k";
-}
 
 const std::string kDueKeys =
     side_by_side({{"$1::smallint[]", "shard"}, {"$2::bigint[]", "job_id"}, {"$4::integer[]", "type_id"}});
@@ -72,9 +37,12 @@ std::string claim_locked(const std::string& table, const std::string& lock, cons
          " gmt_modified = clock_timestamp(), errors = CASE WHEN j.claim_token IS NULL THEN j.errors ELSE"
          " tocsin.append_error(j.errors, clock_timestamp(), j.node, j.attempts, 'the lease ended before the attempt "
          "did') END"
-         " FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*, c.was), p AS (SELECT * FROM u WHERE "
-         "was = 0), n AS (" +
-         count_move("p", 0, 1) + ") SELECT " + kLiveColumns + ", j.claim_token FROM u j WHERE (SELECT is_set FROM s)";
+         " FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*, c.was), n AS (INSERT INTO "
+         "tocsin.job_count_delta (type_id, status, n, event) SELECT type_id, 0, -count(*), NULL FROM u WHERE was = 0 "
+         // A row that was running stays so, but starts another attempt.
+         "GROUP BY 1 UNION ALL SELECT type_id, CASE was WHEN 0 THEN 1 END, count(*), " +
+         code(ReportEvent::attempt) + " FROM u GROUP BY 1, was) SELECT " + kLiveColumns +
+         ", j.claim_token FROM u j WHERE (SELECT is_set FROM s)";
 }
 
 // `rows`: common table expressions, the last of which, d, deletes the live rows and answers them.
@@ -85,8 +53,8 @@ std::string fire_rows(const std::string& rows, const std::string& node) {
                         "CASE WHEN d.claim_token IS NULL THEN d.errors ELSE tocsin.append_error(d.errors, "
                         "clock_timestamp(), d.node, d.attempts, 'the lease ended before the attempt did') END") +
          " RETURNING job_id, type_id, coalesce(late_from, greatest(action_time, gmt_create)) AS due_at, started_at), n "
-         "AS (INSERT INTO tocsin.job_count_delta SELECT d.type_id, d.status, -count(*) FROM d GROUP BY 1, 2 UNION ALL "
-         "SELECT d.type_id, 2, count(*) FROM d GROUP BY 1) SELECT * FROM h";
+         "AS (" +
+         count_move("d", "d.status", count_end("d", "2", ReportEvent::fired)) + ") SELECT * FROM h";
 }
 
 std::string fire_locked(const std::string& table, const std::string& lock, const std::string& node) {
@@ -207,12 +175,18 @@ std::string finish_where(const std::string& table, const std::string& guard, con
          "j.started_at END,"
          " errors = CASE c.kind WHEN 0 THEN tocsin.append_error(j.errors, clock_timestamp(), $7::text, j.attempts, "
          "c.message) ELSE j.errors END"
-         " FROM c WHERE c.kind IN (0, 1) AND j.shard = c.shard AND j.job_id = c.job_id RETURNING j.type_id, c.ord),"
+         " FROM c WHERE c.kind IN (0, 1) AND j.shard = c.shard AND j.job_id = c.job_id RETURNING j.type_id, c.ord, "
+         "c.kind),"
          // Counted from the rows that moved, not from c: a request given twice moves its row once.
-         " n AS (INSERT INTO tocsin.job_count_delta SELECT b.type_id, 1, -count(*) FROM (SELECT type_id FROM d UNION "
-         "ALL SELECT type_id FROM u) b"
-         " GROUP BY 1 UNION ALL SELECT type_id, kind, count(*) FROM d GROUP BY 1, 2 UNION ALL SELECT type_id, 0, "
-         "count(*) FROM u GROUP BY 1)"
+         " n AS (" +
+         kCountInto +
+         "SELECT b.type_id, 1, -count(*), NULL::integer, NULL::smallint, NULL::bigint, NULL::text FROM (SELECT type_id "
+         "FROM d UNION ALL SELECT type_id FROM u) b GROUP BY 1 UNION ALL SELECT d.type_id, d.kind, count(*), "
+         "tocsin.day_of(d.gmt_create) * 64, d.kind, max(d.job_id) FILTER (WHERE d.kind = 4), CASE d.kind WHEN 4 THEN "
+         "tocsin.death_reason(d.message) END FROM d GROUP BY 1, 2, 4, 7 UNION ALL SELECT type_id, 0, count(*), NULL, "
+         "CASE kind WHEN 0 THEN " +
+         code(ReportEvent::retried) + " ELSE " + code(ReportEvent::given_back) +
+         " END, NULL, NULL FROM u GROUP BY type_id, kind)"
          // Nor is a row answered for that a moving shard keeps still.
          " SELECT ord FROM d UNION ALL SELECT ord FROM u";
 }
@@ -286,7 +260,9 @@ std::string bury() {
          history_select("4", "d.started_at", "d.attempts", "d.node",
                         "tocsin.append_error(d.errors, clock_timestamp(), d.node, d.attempts, 'the lease ended before "
                         "the last attempt did')") +
-         "), n AS (" + count_move("d", 1, 4) + ") SELECT count(*) FROM d";
+         "), n AS (" +
+         count_move("d", "1", count_end("d", "4", ReportEvent::dead, "'the lease ended before the last attempt did'")) +
+         ") SELECT count(*) FROM d";
 }
 
 std::string drop_late(const std::string& table) {
@@ -303,8 +279,8 @@ std::string drop_late(const std::string& table) {
          kHistoryInto + " " +
          history_select("4", "d.started_at", "d.attempts", "d.node",
                         "tocsin.append_error(d.errors, clock_timestamp(), $5::text, d.attempts, 'too late')") +
-         "), n AS (INSERT INTO tocsin.job_count_delta SELECT d.type_id, d.status, -count(*) FROM d GROUP BY 1, 2 UNION "
-         "ALL SELECT d.type_id, 4, count(*) FROM d GROUP BY 1) SELECT count(*) FROM d";
+         "), n AS (" + count_move("d", "d.status", count_end("d", "4", ReportEvent::dropped_late, "'too late'")) +
+         ") SELECT count(*) FROM d";
 }
 
 namespace {
@@ -324,14 +300,17 @@ const std::vector<ArrayColumn> kNewJob = {
     {"$4::timestamptz[]", "at"}, {"$5::bigint[]", "in_us"},     {"$6::smallint[]", "max_attempts"},
     {"$7::text[]", "biz_id"},    {"$8::text[]", "traceparent"}, {"$9::jsonb[]", "attribute"}};
 const std::string kCountCreated =
-    "), n AS (INSERT INTO tocsin.job_count_delta SELECT type_id, 0, count(*) FROM ins GROUP BY 1) ";
+    "), n AS (INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event) SELECT type_id, 0, count(*), "
+    "tocsin.created_detail(action_time, gmt_create), " +
+    code(ReportEvent::created) + " FROM ins GROUP BY 1, 4) ";
 
 }  // namespace
 
 std::string create() {
   // Answers with one row: a row per job would cost a fifth more, and all but the clock is known to the caller.
-  return kInsertNow + kInsertSelect + kInsertValues + " FROM t, " + side_by_side(kNewJob) + " RETURNING type_id" +
-         kCountCreated + "SELECT now, (SELECT count(*) FROM ins) FROM t";
+  return kInsertNow + kInsertSelect + kInsertValues + " FROM t, " + side_by_side(kNewJob) +
+         " RETURNING type_id, action_time, gmt_create" + kCountCreated +
+         "SELECT now, (SELECT count(*) FROM ins) FROM t";
 }
 
 std::string create_keyed() {
@@ -341,7 +320,7 @@ std::string create_keyed() {
   return kInsertNow + ", set_config('lock_timeout', coalesce($13::text, current_setting('lock_timeout')), true)" +
          kInsertSelect + ", idempotency_key, body_hash" + kInsertValues +
          ", k.key, tocsin.body_hash(k.time_asked, k.attribute, k.own_max_attempts) FROM t, " + side_by_side(columns) +
-         " ON CONFLICT DO NOTHING RETURNING job_id, type_id" + kCountCreated +
+         " ON CONFLICT DO NOTHING RETURNING job_id, type_id, action_time, gmt_create" + kCountCreated +
          "SELECT job_id, (SELECT now FROM t) FROM ins";
 }
 
@@ -380,11 +359,20 @@ std::string still_pending() {
          "j.job_id FROM tocsin.job_live j WHERE j.shard = k.shard AND j.job_id = k.job_id AND j.status = 0 LIMIT 1) j";
 }
 
+std::string count_revived(const std::string& from) {
+  return count_move(from, "4",
+                    "SELECT d.type_id, 0, count(*), tocsin.day_of(d.gmt_create) * 64, " + code(ReportEvent::revived) +
+                        ", NULL, NULL FROM " + from + " d GROUP BY 1, 4");
+}
+
 std::string undo_create() {
   return "WITH d AS (DELETE FROM tocsin.job_live j USING unnest($1::smallint[], $2::bigint[]) k (shard, job_id) WHERE "
          "j.shard = k.shard"
-         " AND j.job_id = k.job_id RETURNING j.type_id) INSERT INTO tocsin.job_count_delta SELECT type_id, 0, "
-         "-count(*) FROM d GROUP BY 1";
+         " AND j.job_id = k.job_id RETURNING j.type_id, j.action_time, j.gmt_create) INSERT INTO "
+         "tocsin.job_count_delta "
+         "(type_id, status, n, detail, event) SELECT type_id, 0, -count(*), tocsin.created_detail(action_time, "
+         "gmt_create), " +
+         code(ReportEvent::created) + " FROM d GROUP BY 1, 4";
 }
 
 namespace {
@@ -395,7 +383,7 @@ const std::string kShortLockWait = "s AS MATERIALIZED (SELECT set_config('lock_t
 std::string cancel_rows(const std::string& rows, const std::string& answer) {
   return "WITH " + rows + ", j AS (INSERT INTO tocsin.job_history_cancelled " + kHistoryInto + " " +
          history_select("3", "d.started_at", "d.attempts", "d.node", "d.errors") + " RETURNING *), n AS (" +
-         count_move("d", 0, 3) + ") " + answer;
+         count_move("d", "0", count_end("d", "3", ReportEvent::cancelled)) + ") " + answer;
 }
 
 std::string lock_clause(CancelPass pass) {

@@ -75,6 +75,8 @@ std::string find_by_key();   // live and history; run after create_keyed, with a
 // in one order for all, or two calls could wait for each other's rows.
 std::string update_existing();
 std::string still_pending();
+// Counts the rows of the table expression `from` from dead to pending.
+std::string count_revived(const std::string& from);
 std::string undo_create();
 
 // pending -> cancelled. REQUIRES: a transaction of its own, as every claim: `together` shortens the lock time-out for

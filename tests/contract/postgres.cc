@@ -5,6 +5,7 @@
 #include "postgres/pg_function_store.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_job_store.h"
+#include "postgres/pg_maintenance.h"
 #include "postgres/pg_member_store.h"
 #include "postgres/pg_permit_store.h"
 #include "postgres/pg_report_store.h"
@@ -73,6 +74,34 @@ class PostgresFixture final : public StoreFixture {
   void wait_until(WallTime time) override {
     while (now() < time) {
     }
+  }
+
+  std::string report_disagreement() override {
+    Session session{report_config()};
+    const auto folded = PgMaintenance(session).fold_counts();
+    if (!folded) return folded.error().message;
+    std::string found;
+    pqxx::nontransaction tx(watch_);
+    // By type: what the counts say, what the slots of each grain say, what the days of creation say.
+    for (const auto& row : tx.exec(
+             "SELECT t.name, c.status, c.n, r.grain, r.n FROM tocsin.biz_type t JOIN (SELECT type_id, CASE WHEN status "
+             "< 2 THEN 0 ELSE status END AS status, sum(n) AS n FROM tocsin.job_count GROUP BY 1, 2) c USING (type_id) "
+             "JOIN (SELECT r.grain, r.type_id, v.status, sum(v.n) AS n FROM tocsin.report_slot r CROSS JOIN LATERAL "
+             "(VALUES (0, r.created - r.done - r.cancelled - r.dead + r.revived), (2, r.done), (3, r.cancelled), (4, "
+             "r.dead - r.revived)) v (status, n) GROUP BY 1, 2, 3 UNION ALL SELECT 0, d.type_id, v.status, sum(v.n) "
+             "FROM tocsin.report_created_day d CROSS JOIN LATERAL (VALUES (0, d.created - d.done - d.cancelled - "
+             "d.dead), (2, d.done), (3, d.cancelled), (4, d.dead)) v (status, n) GROUP BY 1, 2, 3) r ON r.type_id = "
+             "c.type_id AND r.status = c.status WHERE r.n <> c.n")) {
+      for (const auto& field : row) found += std::string(field.c_str()) + " ";
+      found += "\n";
+    }
+    const auto sums = tx.exec1(
+        "SELECT (SELECT coalesce(sum(created), 0) FROM tocsin.report_slot WHERE grain = 3), (SELECT coalesce(sum(n), "
+        "0) FROM tocsin.report_delay_day), (SELECT coalesce(sum(dead), 0) FROM tocsin.report_slot WHERE grain = 3), "
+        "(SELECT coalesce(sum(n), 0) FROM tocsin.report_death)");
+    if (sums[0] != sums[1]) found += "delays of jobs are not as many as jobs\n";
+    if (sums[2] != sums[3]) found += "reasons of deaths are not as many as deaths\n";
+    return found;
   }
 
   void lock(JobId job) override {

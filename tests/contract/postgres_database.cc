@@ -55,7 +55,8 @@ void PostgresDatabase::empty() {
   pqxx::connection connection(url_);
   pqxx::work tx(connection);
   for (const char* table :
-       {"job_live", "job_history", "job_count", "job_count_delta", "biz_type", "node", "permit", "outbox", "relayed"})
+       {"job_live", "job_history", "job_count", "job_count_delta", "biz_type", "node", "permit", "outbox", "relayed",
+        "report_slot", "report_created_day", "report_delay_day", "report_death"})
     tx.exec(std::string("DELETE FROM tocsin.") + table);
   tx.exec("UPDATE tocsin.shard_map SET version = 0, owners = '{}'");
   tx.commit();

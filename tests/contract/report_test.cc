@@ -172,6 +172,7 @@ BizType rich_type(const std::string& name) {
   type.rate_per_s = 12.5;
   type.drop_older_than = std::chrono::hours(3);
   type.catch_up_rate_per_s = 100;
+  type.slo = Slo{std::chrono::seconds(2), 0.999};
   return type;
 }
 
@@ -202,6 +203,7 @@ TEST_P(StoreContract, PutTypeStoresEveryField) {
     EXPECT_EQ(type.rate_per_s, 12.5);
     EXPECT_EQ(type.drop_older_than, wanted.drop_older_than);
     EXPECT_EQ(type.catch_up_rate_per_s, 100);
+    EXPECT_EQ(type.slo, wanted.slo);
     EXPECT_FALSE(type.paused);
     EXPECT_NE(type.gmt_create, WallTime{});
   }
@@ -264,6 +266,7 @@ TEST_P(StoreContract, AMirrorTakesTypesAsTheyAreAndNeverAnOlderVersion) {
   EXPECT_EQ(mirrored.type_id, 4711);
   EXPECT_EQ(mirrored.gmt_modified, foreign.gmt_modified);
   EXPECT_EQ(mirrored.max_running, foreign.max_running);
+  EXPECT_EQ(mirrored.slo, foreign.slo);
   EXPECT_EQ(mirrored.backoff.base, foreign.backoff.base);
   EXPECT_TRUE(mirrored.paused);
   foreign.ttr = std::chrono::seconds(2);

@@ -14,7 +14,9 @@ void StoreContract::SetUp() {
 }
 
 void StoreContract::TearDown() {
-  if (db && !HasFatalFailure()) expect_counts_agree();
+  if (!db || HasFatalFailure()) return;
+  expect_counts_agree();
+  EXPECT_EQ(db->report_disagreement(), "");
 }
 
 NewJob StoreContract::due(const std::string& biz_id) const {

@@ -108,6 +108,9 @@ class FakeDatabase {
   std::function<void(const Change&)> on_change;
   FakeBugs bugs;
   FakeMembers members;
+  // What reports answer, and what they were asked.
+  std::map<Report, std::vector<std::string>> report_rows;
+  std::vector<ReportQuery> reports_asked;
   FakePermits permits;  // of the types of the registry, unless told otherwise
 
   WallTime now() const { return clock_(); }

@@ -218,6 +218,15 @@ Result<DatabaseInfo> FakeReportStore::info() {
   });
 }
 
+Result<std::vector<std::string>> FakeReportStore::report(const ReportQuery& query) {
+  using Rows = std::vector<std::string>;
+  return call<Rows>("report", false, [&](WallTime) -> Rows {
+    database_.reports_asked.push_back(query);
+    const Rows& all = database_.report_rows[query.report];
+    return {all.begin(), all.begin() + std::min<std::ptrdiff_t>(std::ssize(all), query.limit)};
+  });
+}
+
 Result<std::vector<BizType>> FakeTypeStore::list(Removed removed) {
   return call<std::vector<BizType>>("types", false, [=, &db = database_](WallTime) { return db.list_types(removed); });
 }

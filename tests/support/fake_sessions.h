@@ -103,6 +103,7 @@ class FakeReportStore final : public ReportStore, private FakeSession {
   Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) override;
   Result<bool> has_live_jobs(TypeId type) override;
   Result<DatabaseInfo> info() override;
+  Result<std::vector<std::string>> report(const ReportQuery& query) override;
 };
 
 class FakeTypeStore final : public TypeStore, private FakeSession {

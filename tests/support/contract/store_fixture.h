@@ -48,6 +48,8 @@ class StoreFixture {
   virtual WallTime now() = 0;
   // Returns when the database's clock shows `time` or later; at most a few milliseconds away.
   virtual void wait_until(WallTime time) = 0;
+  // Where the events that were counted for the reports are not what the counts by status say; empty: nowhere.
+  virtual std::string report_disagreement() { return ""; }
   // A third session locks the row and keeps its transaction open until unlock().
   virtual void lock(JobId job) = 0;
   virtual void unlock() = 0;

@@ -1,0 +1,326 @@
+// GET /v1/overview: what the first screen of a dashboard shows, and what `tocsin top` does. Every caller of a second
+// gets one answer, so fifty watchers cost the databases what one does.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "api/report_rows.h"
+#include "api/resources.h"
+#include "api/scatter.h"
+#include "core/rfc3339.h"
+
+namespace tocsin {
+namespace {
+
+using nlohmann::json;
+
+constexpr Duration kAnswerAge = std::chrono::seconds(1);
+constexpr int kDueCap = 200;        // per shard: counted exactly up to here
+constexpr int kHorizonRows = 1000;  // of the next hour by minute and type
+constexpr std::size_t kWorst = 5;
+constexpr double kLateMs = 60'000;  // of a type without a target
+
+struct Facts {  // of one database
+  std::vector<TypeCount> counts;
+  std::int64_t due_next_minute = 0;
+  bool is_capped = false;
+  std::vector<std::string> recent, backlog, horizon;
+};
+
+Result<Facts> read_facts(Stores& stores, const std::vector<Shard>& shards, WallTime now) {
+  Facts facts;
+  auto counts = stores.reports.counts();
+  if (!counts) return counts.error();
+  facts.counts = std::move(*counts);
+  const auto due = stores.reports.due_soon(shards, std::chrono::minutes(1), kDueCap);
+  if (!due) return due.error();
+  for (const std::int64_t n : *due) {
+    facts.due_next_minute += n;
+    facts.is_capped = facts.is_capped || n >= kDueCap;
+  }
+  ReportQuery query;
+  query.limit = kHorizonRows;
+  for (auto [report, rows] : {std::pair(Report::recent, &facts.recent),
+                              {Report::backlog, &facts.backlog},
+                              {Report::horizon, &facts.horizon}}) {
+    query.report = report;
+    if (report == Report::horizon) {
+      query.from = now - std::chrono::minutes(1);
+      query.to = now + std::chrono::hours(1);
+    }
+    auto read = stores.reports.report(query);
+    if (!read) return read.error();
+    *rows = std::move(*read);
+  }
+  return facts;
+}
+
+double number(const json& row, const char* name) {
+  return row.contains(name) && row[name].is_number() ? row[name].get<double>() : 0;
+}
+std::int64_t whole(const json& row, const char* name) { return static_cast<std::int64_t>(number(row, name)); }
+
+struct TypeState {
+  std::string name;
+  std::int64_t due = 0, started = 0, missed = 0, dead = 0;
+  double oldest_age_ms = 0;
+  json p99_ms, target_ms, target_share, waits_for;
+  bool is_paused = false;
+
+  bool misses_target() const {
+    return target_share.is_number() &&
+           static_cast<double>(missed) > static_cast<double>(started) * (1 - target_share.get<double>());
+  }
+  bool is_behind() const {
+    const double limit = target_ms.is_number() ? std::max(target_ms.get<double>(), 1000.0) : kLateMs;
+    return !is_paused && due > 0 && oldest_age_ms > limit;
+  }
+  // The higher, the sooner somebody should look at it.
+  double badness() const {
+    return (misses_target() ? 1e12 : 0) + (is_behind() ? 1e11 : 0) + (is_paused ? 0 : oldest_age_ms) +
+           static_cast<double>(dead) * 1000 + static_cast<double>(missed);
+  }
+};
+
+// All parts together.
+class Overview {
+ public:
+  Overview(const Backend& backend, std::vector<DatabaseAnswer<Facts>> answers)
+      : backend_(backend), answers_(std::move(answers)), now_(backend.now()), ready_(backend.readiness()) {
+    for (const auto& type : backend_.types()->types) {
+      types_[type->name].name = type->name;
+      types_[type->name].is_paused = type->is_paused(now_);
+    }
+    std::vector<std::vector<std::string>> recent, backlog, horizon;
+    for (const auto& [place, facts] : answers_) {
+      if (!facts) continue;
+      for (const TypeCount& count : facts->counts) totals_[static_cast<std::size_t>(count.status)] += count.n;
+      due_next_minute_ += facts->due_next_minute;
+      is_capped_ = is_capped_ || facts->is_capped;
+      recent.push_back(facts->recent);
+      backlog.push_back(facts->backlog);
+      horizon.push_back(facts->horizon);
+    }
+    add_recent(recent);
+    add_backlog(backlog);
+    add_horizon(horizon);
+  }
+
+  std::string text() const;
+
+ private:
+  static json items(Report report, const std::vector<std::vector<std::string>>& parts) {
+    return json::parse(merged_report(report_shape_of(report), parts, kHorizonRows * 10, {}) + "}").at("items");
+  }
+  void add_recent(const std::vector<std::vector<std::string>>& parts);
+  void add_backlog(const std::vector<std::vector<std::string>>& parts);
+  void add_horizon(const std::vector<std::vector<std::string>>& parts);
+  std::vector<json> reasons() const;
+  json worst() const;
+
+  const Backend& backend_;
+  const std::vector<DatabaseAnswer<Facts>> answers_;
+  const WallTime now_;
+  const Readiness ready_;
+  std::map<std::string, TypeState> types_;
+  std::array<std::int64_t, 5> totals_{};
+  std::int64_t due_next_minute_ = 0, due_ = 0;
+  json due_next_hour_;
+  bool is_capped_ = false;
+  json lateness_ = {{"n", 0}, {"missed", 0}, {"p50", nullptr}, {"p99", nullptr}, {"max", nullptr}};
+  json throughput_ = {{"created_per_s", 0.0}, {"done_per_s", 0.0}};
+};
+
+// `all` is the sum over the types, with its histogram.
+void Overview::add_recent(const std::vector<std::vector<std::string>>& parts) {
+  for (const json& row : items(Report::recent, parts)) {
+    const std::string name = row.at("biz_type").is_string() ? row.at("biz_type").get<std::string>() : "";
+    if (name.empty()) {
+      lateness_ = {{"n", whole(row, "n")},
+                   {"missed", whole(row, "missed")},
+                   {"p50", row["p50_ms"]},
+                   {"p99", row["p99_ms"]},
+                   {"max", row["max_ms"]}};
+      const double seconds = std::max(1.0, number(row, "seconds"));
+      throughput_ = {{"created_per_s", number(row, "created") / seconds},
+                     {"done_per_s", number(row, "done") / seconds}};
+      continue;
+    }
+    TypeState& type = types_[name];
+    type.name = name;
+    type.started = whole(row, "n");
+    type.missed = whole(row, "missed");
+    type.dead = whole(row, "dead");
+    type.p99_ms = row["p99_ms"];
+    type.target_ms = row["target_ms"];
+    type.target_share = row["target_share"];
+  }
+}
+
+void Overview::add_backlog(const std::vector<std::vector<std::string>>& parts) {
+  for (const json& row : items(Report::backlog, parts)) {
+    TypeState& type = types_[row.at("biz_type").get<std::string>()];
+    type.due = whole(row, "due");
+    type.oldest_age_ms = number(row, "oldest_age_ms");
+    type.waits_for = row["waits_for"];
+    due_ += type.due;
+  }
+}
+
+void Overview::add_horizon(const std::vector<std::vector<std::string>>& parts) {
+  for (const json& row : items(Report::horizon, parts)) {
+    if (row.value("width", "") != "minute") continue;
+    due_next_hour_ = (due_next_hour_.is_null() ? 0 : due_next_hour_.get<std::int64_t>()) + whole(row, "n");
+  }
+}
+
+std::vector<json> Overview::reasons() const {
+  std::vector<json> found;
+  const auto add = [&](const char* code, const std::string& text, const std::string& remedy) {
+    found.push_back({{"code", code}, {"text", text}, {"remedy", remedy}});
+  };
+  for (const auto& [place, facts] : answers_)
+    if (!facts)
+      add("database_away", "Database " + backend_.database_name(place) + " does not answer.",
+          "Its jobs wait. Check the server and its connection; jobs start by themselves when it is back.");
+  if (!ready_.is_ready) add("not_ready", "This node cannot do its work.", "See /readyz for the check that fails.");
+  for (const auto& [name, type] : types_) {
+    if (type.misses_target())
+      add("target_missed",
+          name + " misses its target: " + std::to_string(type.missed) + " of " + std::to_string(type.started) +
+              " jobs started late in the last 15 minutes.",
+          "See what it waits for; raise its limits or add nodes.");
+    if (type.is_behind())
+      add("behind",
+          name + " is behind: its oldest due job has waited for " +
+              std::to_string(static_cast<std::int64_t>(type.oldest_age_ms / 1000)) + " s.",
+          type.waits_for == "max_running"  ? "It waits for max_running: raise it, or make its handler faster."
+          : type.waits_for == "rate_per_s" ? "It waits for rate_per_s: raise it, or let it catch up."
+                                           : "Its handler or the database is slow: see the duration report.");
+  }
+  return found;
+}
+
+json Overview::worst() const {
+  std::vector<const TypeState*> order;
+  for (const auto& [name, type] : types_) order.push_back(&type);
+  std::ranges::stable_sort(order, std::greater(), &TypeState::badness);
+  if (order.size() > kWorst) order.resize(kWorst);
+  json list = json::array();
+  for (const TypeState* type : order)
+    list.push_back({{"biz_type", type->name},
+                    {"due", type->due},
+                    {"oldest_age_ms", type->oldest_age_ms},
+                    {"waits_for", type->waits_for},
+                    {"started", type->started},
+                    {"missed", type->missed},
+                    {"dead", type->dead},
+                    {"p99_ms", type->p99_ms},
+                    {"target_ms", type->target_ms},
+                    {"target_share", type->target_share},
+                    {"is_paused", type->is_paused}});
+  return list;
+}
+
+std::string Overview::text() const {
+  const auto why = reasons();
+  const bool is_down = !ready_.is_ready || std::ranges::any_of(answers_, [](const auto& each) { return !each.result; });
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object().field("at", rfc3339(now_)).field("node", backend_.node_name());
+  out.field("verdict", is_down ? "down" : why.empty() ? "ok" : "late").key("reasons").raw(json(why).dump());
+  out.key("totals").begin_object();
+  for (std::size_t i = 0; i < totals_.size(); ++i) out.field(to_string(static_cast<JobStatus>(i)), totals_[i]);
+  out.end_object().key("due").begin_object().field("now", due_).field("next_minute", due_next_minute_);
+  out.key("next_hour").raw(due_next_hour_.dump()).field("is_capped", is_capped_).end_object();
+  out.key("lateness_ms").raw(lateness_.dump()).key("throughput").raw(throughput_.dump());
+  out.key("worst").raw(worst().dump()).key("paused").begin_array();
+  for (const auto& type : backend_.types()->types)
+    if (type->is_paused(now_))
+      out.begin_object()
+          .field("biz_type", type->name)
+          .field("until", type->paused_until ? std::optional(rfc3339(*type->paused_until)) : std::nullopt)
+          .end_object();
+  out.end_array().key("warnings").begin_array();
+  for (const std::string& warning : ready_.warnings)
+    out.begin_object().field("text", warning).field("remedy", "docs/operations.md, section on warnings").end_object();
+  out.end_array();
+  write_missing(out, backend_, answers_);
+  out.end_object();
+  return text;
+}
+
+// The last answer, and the callers that wait for the next one.
+// Thread: any.
+struct SharedAnswer {
+  std::mutex mutex;
+  std::string text;
+  std::optional<WallTime> at;
+  bool is_underway = false;
+  std::vector<CallPtr> waiting;
+};
+
+void answer_all(SharedAnswer& shared, const std::function<void(const CallPtr&)>& answer) {
+  std::vector<CallPtr> waiting;
+  {
+    std::lock_guard lock(shared.mutex);
+    shared.is_underway = false;
+    waiting = std::exchange(shared.waiting, {});
+  }
+  for (const CallPtr& call : waiting) guarded(call, [&] { answer(call); });
+}
+
+void overview(ApiContext& context, const std::shared_ptr<SharedAnswer>& shared, const CallPtr& call) {
+  const WallTime now = context.backend.now();
+  {
+    std::lock_guard lock(shared->mutex);
+    if (shared->at && now >= *shared->at && now - *shared->at < kAnswerAge) return call->reply(200, shared->text);
+    shared->waiting.push_back(call);
+    if (std::exchange(shared->is_underway, true)) return;
+  }
+  // Answers of its own go to everybody who waits; so do its refusals.
+  const auto all =
+      std::make_shared<Call>(Call{{}, {}, {}, Responder([shared](const HttpResponse& response) {
+                                    answer_all(*shared, [&](const CallPtr& each) { each->respond(response); });
+                                  })});
+  std::vector<Shard> shards;
+  for (int shard = 0; shard < context.backend.shards(); ++shard) shards.push_back(static_cast<Shard>(shard));
+  scatter<Facts>(
+      context, all, context.backend.places(),
+      [&context, shards, now](Place place, Stores& stores) {
+        std::vector<Shard> here;
+        std::ranges::copy_if(shards, std::back_inserter(here),
+                             [&](Shard shard) { return context.backend.place_of(shard) == place; });
+        return read_facts(stores, here, now);
+      },
+      [&context, shared, all](std::vector<DatabaseAnswer<Facts>> answers) {
+        if (refused_by_all(context, all, answers)) return;
+        std::string text = Overview(context.backend, std::move(answers)).text();
+        {
+          std::lock_guard lock(shared->mutex);
+          shared->text = text;
+          shared->at = context.backend.now();
+        }
+        all->reply(200, std::move(text));
+      });
+}
+
+}  // namespace
+
+std::vector<Route> overview_routes(ApiContext& context) {
+  const auto shared = std::make_shared<SharedAnswer>();
+  return {{.method = "GET",
+           .path = "/v1/overview",
+           .access = Access::read,
+           .operation_id = "overview",
+           .tag = "Reports",
+           .summary = "What the first screen shows: a verdict, what is due, lateness against targets, the worst types",
+           .replies = {{200, "Overview"}},
+           .errors = {429, 503},
+           .handler = [&context, shared](const CallPtr& call) { overview(context, shared, call); }}};
+}
+
+}  // namespace tocsin

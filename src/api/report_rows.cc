@@ -1,0 +1,295 @@
+#include "api/report_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "api/json_writer.h"
+#include "api/url.h"
+#include "core/log_histogram.h"
+
+namespace tocsin {
+namespace {
+
+using nlohmann::json;
+using Histogram = std::map<int, std::int64_t>;
+
+constexpr const char* kAuditKey = "audit_key";  // tells records of one instant apart; not shown
+
+std::vector<ReportColumn> with_events() {
+  std::vector<ReportColumn> columns = {{"slot", Merge::key}, {"biz_type", Merge::key}};
+  for (const char* name : {"created", "done", "cancelled", "dead", "dropped_late", "revived", "attempts", "retried"})
+    columns.push_back({name, Merge::sum});
+  for (const ReportColumn late :
+       {ReportColumn{"p50_ms", Merge::p50}, {"p90_ms", Merge::p90}, {"p99_ms", Merge::p99}, {"max_ms", Merge::most}})
+    columns.push_back(late);
+  return columns;
+}
+
+std::vector<ReportColumn> with_percentiles(std::vector<ReportColumn> columns) {
+  for (const ReportColumn column : {ReportColumn{"n", Merge::sum},
+                                    {"p50_ms", Merge::p50},
+                                    {"p90_ms", Merge::p90},
+                                    {"p99_ms", Merge::p99},
+                                    {"max_ms", Merge::most}})
+    columns.push_back(column);
+  return columns;
+}
+
+struct Key {
+  std::vector<json> values;
+  bool is_falling = false;  // by the first
+
+  bool operator<(const Key& other) const {
+    if (values.front() != other.values.front())
+      return is_falling ? other.values.front() < values.front() : values.front() < other.values.front();
+    return values < other.values;
+  }
+};
+
+struct Row {
+  json values = json::object();
+  Histogram histogram;
+};
+
+// The middle of the bucket that holds the quantile, but no more than the largest value seen; null without any.
+json quantile(const Row& row, double q) {
+  std::int64_t total = 0, seen = 0;
+  for (const auto& [bucket, n] : row.histogram) total += n;
+  if (total == 0) return nullptr;
+  const auto wanted = static_cast<std::int64_t>(q * static_cast<double>(total));
+  const double most =
+      row.values.contains("max_ms") && row.values["max_ms"].is_number() ? row.values["max_ms"].get<double>() : INFINITY;
+  for (const auto& [bucket, n] : row.histogram)
+    if ((seen += n) > wanted) return std::min(most, histogram_value(bucket) / 1000);
+  return nullptr;
+}
+
+void add_histogram(Histogram& histogram, const json& buckets) {
+  if (!buckets.is_array()) return;
+  constexpr int kShift = 44;  // as stored
+  for (const json& each : buckets) {
+    const auto packed = each.get<std::int64_t>();
+    histogram[static_cast<int>(packed >> kShift)] += packed & ((std::int64_t{1} << kShift) - 1);
+  }
+}
+
+void add(json& into, const json& value, Merge merge) {
+  if (value.is_null()) return;
+  if (into.is_null()) {
+    into = value;
+  } else if (merge == Merge::sum) {
+    into = into.get<std::int64_t>() + value.get<std::int64_t>();
+  } else if ((merge == Merge::least && value < into) || (merge == Merge::most && into < value)) {
+    into = value;
+  } else if (merge == Merge::all) {
+    into = into.get<bool>() && value.get<bool>();
+  }
+}
+
+json derived(const Row& row, Merge merge) {
+  const auto n = row.values.value("n", std::int64_t{0}), missed = row.values.value("missed", std::int64_t{0});
+  const double target = row.values.value("target_share", 1.0);
+  const double allowed = static_cast<double>(n) * (1 - target);
+  if (merge == Merge::share) return n > 0 ? 1 - static_cast<double>(missed) / static_cast<double>(n) : 1.0;
+  if (merge == Merge::is_met) return static_cast<double>(missed) <= allowed;
+  if (missed == 0) return 1.0;
+  return allowed > 0 ? 1 - static_cast<double>(missed) / allowed : 0.0;
+}
+
+json shown(const Row& row, const ReportColumn& column) {
+  switch (column.merge) {
+    case Merge::p50:
+      return quantile(row, 0.5);
+    case Merge::p90:
+      return quantile(row, 0.9);
+    case Merge::p99:
+      return quantile(row, 0.99);
+    case Merge::share:
+    case Merge::budget:
+    case Merge::is_met:
+      return derived(row, column.merge);
+    default:
+      return row.values.value(column.name, json());
+  }
+}
+
+std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+std::map<Key, Row> merged(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts) {
+  std::map<Key, Row> rows;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    for (const std::string& text : parts[part]) {
+      const json from = json::parse(text);
+      Key key{{}, shape.has_range && shape.is_newest_first};
+      for (const ReportColumn& column : shape.columns)
+        if (column.merge == Merge::key) key.values.push_back(from.value(column.name, json()));
+      if (shape.report == Report::audit) {
+        key.values.push_back(from.value(kAuditKey, json()));
+        key.values.push_back(part);  // records are never one
+      }
+      Row& row = rows[key];
+      for (const ReportColumn& column : shape.columns)
+        add(row.values[column.name], from.value(column.name, json()), column.merge);
+      add_histogram(row.histogram, from.value("buckets", json()));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+const std::vector<ReportShape>& report_shapes() {
+  static const std::vector<ReportShape> shapes = {
+      {Report::hour, "hour", "Events by hour and type", with_events()},
+      {Report::day, "day", "Events by day and type", with_events()},
+      {Report::lateness, "lateness", "Lateness of first starts by hour and type",
+       with_percentiles({{"slot", Merge::key}, {"biz_type", Merge::key}})},
+      {Report::duration, "duration", "Duration of attempts by hour, type and outcome",
+       with_percentiles({{"slot", Merge::key}, {"biz_type", Merge::key}, {"outcome", Merge::key}})},
+      {Report::slo,
+       "slo",
+       "First starts of the last 30 days against the target of their type",
+       {{"biz_type", Merge::key},
+        {"target_ms", Merge::first},
+        {"target_share", Merge::first},
+        {"days", Merge::first},
+        {"n", Merge::sum},
+        {"missed", Merge::sum},
+        {"share", Merge::share},
+        {"budget_left", Merge::budget},
+        {"is_met", Merge::is_met}},
+       false},
+      {Report::dead,
+       "dead",
+       "Deaths by UTC day, type and reason",
+       {{"slot", Merge::key},
+        {"biz_type", Merge::key},
+        {"reason", Merge::key},
+        {"n", Merge::sum},
+        {"first_at", Merge::least},
+        {"last_at", Merge::most},
+        {"sample_job_id", Merge::first}}},
+      {Report::outcome,
+       "outcome",
+       "What became of the jobs created on each UTC day",
+       {{"created_day", Merge::key},
+        {"biz_type", Merge::key},
+        {"created", Merge::sum},
+        {"done", Merge::sum},
+        {"cancelled", Merge::sum},
+        {"dead", Merge::sum},
+        {"open", Merge::sum}}},
+      {Report::delay,
+       "delay",
+       "How far ahead deadlines were set",
+       {{"biz_type", Merge::key}, {"from_ms", Merge::key}, {"to_ms", Merge::first}, {"n", Merge::sum}},
+       false},
+      {Report::horizon,
+       "horizon",
+       "Pending jobs by the time they are due",
+       {{"slot", Merge::key},
+        {"width", Merge::key},
+        {"biz_type", Merge::key},
+        {"n", Merge::sum},
+        {"low", Merge::sum},
+        {"high", Merge::sum},
+        {"is_exact", Merge::all},
+        {"counted_at", Merge::least}},
+       true,
+       false},
+      {Report::backlog,
+       "backlog",
+       "Jobs whose time has passed, by type",
+       {{"biz_type", Merge::key},
+        {"due", Merge::sum},
+        {"oldest_due_at", Merge::least},
+        {"oldest_age_ms", Merge::most},
+        {"waits_for", Merge::first}},
+       false},
+      {Report::audit,
+       "audit",
+       "Writes through the API by people and programs with a token",
+       {{"at", Merge::key},
+        {"actor", Merge::first},
+        {"role", Merge::first},
+        {"address", Merge::first},
+        {"action", Merge::first},
+        {"target", Merge::first},
+        {"filter", Merge::first},
+        {"matched", Merge::first},
+        {"changed", Merge::first},
+        {"reason", Merge::first}}},
+  };
+  return shapes;
+}
+
+const ReportShape& report_shape_of(Report report) {
+  static const ReportShape recent = {Report::recent, "recent", "",
+                                     with_percentiles({{"biz_type", Merge::key},
+                                                       {"created", Merge::sum},
+                                                       {"done", Merge::sum},
+                                                       {"dead", Merge::sum},
+                                                       {"missed", Merge::sum},
+                                                       {"seconds", Merge::most},
+                                                       {"target_ms", Merge::first},
+                                                       {"target_share", Merge::first}}),
+                                     false};
+  const auto found = std::ranges::find(report_shapes(), report, &ReportShape::report);
+  return found == report_shapes().end() ? recent : *found;
+}
+
+std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,
+                          const std::vector<std::string>& after) {
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object().key("items").begin_array();
+  int n = 0;
+  bool has_more = false, is_behind = after.empty() || shape.has_range;
+  std::vector<std::string> last;
+  for (const auto& [key, row] : merged(shape, parts)) {
+    std::vector<std::string> keys;
+    for (const json& value : key.values) keys.push_back(text_of(value));
+    if (shape.report == Report::audit) keys.pop_back();
+    if (!is_behind) {  // of a report that comes whole: goes on behind the row that was last
+      is_behind = keys == after;
+      continue;
+    }
+    if (n == limit) {
+      has_more = true;
+      break;
+    }
+    ++n;
+    last = std::move(keys);
+    out.begin_object();
+    for (const ReportColumn& column : shape.columns) out.key(column.name).raw(shown(row, column).dump());
+    out.end_object();
+  }
+  out.end_array().key("next_cursor");
+  has_more ? out.value(report_cursor(shape, last)) : out.null();
+  return text;
+}
+
+std::string report_cursor(const ReportShape& shape, const std::vector<std::string>& keys) {
+  return base64url("report " + std::string(shape.name) + json(keys).dump());
+}
+
+std::optional<std::vector<std::string>> keys_from_cursor(const ReportShape& shape, const std::string& cursor) {
+  const auto text = base64url_decoded(cursor);
+  const std::string mark = "report " + std::string(shape.name);
+  if (!text || !text->starts_with(mark)) return {};
+  const json keys = json::parse(text->substr(mark.size()), nullptr, false);
+  const auto wanted = static_cast<std::size_t>(std::ranges::count(shape.columns, Merge::key, &ReportColumn::merge)) +
+                      (shape.report == Report::audit ? 1 : 0);
+  if (!keys.is_array() || keys.size() != wanted) return {};
+  std::vector<std::string> found;
+  for (const json& key : keys) {
+    if (!key.is_string()) return {};
+    found.push_back(key.get<std::string>());
+  }
+  return found;
+}
+
+}  // namespace tocsin

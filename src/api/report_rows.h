@@ -1,0 +1,55 @@
+// Rows of a report from several databases, put together into one report.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tocsin/report_store.h"
+
+namespace tocsin {
+
+// How the values of a column that has one per database become one.
+enum class Merge {
+  key,    // rows with the same keys are one row
+  sum,    // numbers
+  least,  // times as texts
+  most,   // numbers or times
+  first,  // any that is not null
+  all,    // true when all are
+  p50,    // from the histograms
+  p90,
+  p99,
+  share,  // of a target: computed from the sums
+  budget,
+  is_met,
+};
+
+struct ReportColumn {
+  const char* name;
+  Merge merge;
+};
+
+struct ReportShape {
+  Report report;
+  const char* name;  // in the path
+  const char* summary;
+  std::vector<ReportColumn> columns;  // in the order shown; keys in the order of the rows
+  bool has_range = true;
+  bool is_newest_first = true;
+};
+
+const std::vector<ReportShape>& report_shapes();    // of all that have a path
+const ReportShape& report_shape_of(Report report);  // of any
+
+// `parts`: the rows of each database. The text of {"items": [...], "next_cursor": ...} without the closing brace.
+// `after`: keys of the last row that the caller has, for reports that come whole.
+std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,
+                          const std::vector<std::string>& after);
+
+// Keys as an opaque text, and back; nullopt: it is none of this report.
+std::string report_cursor(const ReportShape& shape, const std::vector<std::string>& keys);
+std::optional<std::vector<std::string>> keys_from_cursor(const ReportShape& shape, const std::string& cursor);
+
+}  // namespace tocsin

@@ -1,0 +1,115 @@
+// GET /v1/reports/...: the report views of all databases, added up.
+#include <algorithm>
+#include <charconv>
+
+#include "api/report_rows.h"
+#include "api/resources.h"
+#include "api/scatter.h"
+#include "api/time_text.h"
+
+namespace tocsin {
+namespace {
+
+constexpr int kMostRows = 1000;
+using Rows = std::vector<std::string>;
+
+// In a query an unencoded "+01:00" arrives as " 01:00".
+std::optional<WallTime> query_time(std::string text) {
+  std::replace(text.begin(), text.end(), ' ', '+');
+  return time_from_text(text);
+}
+
+std::optional<Problem> read_report_query(const Call& call, const ReportShape& shape, ReportQuery& query) {
+  query.report = shape.report;
+  if (const auto text = call.parameter("from"); text && !(query.from = query_time(*text)))
+    return Problem{400, "Must be an RFC 3339 time with an offset.", "from"};
+  if (const auto text = call.parameter("to"); text && !(query.to = query_time(*text)))
+    return Problem{400, "Must be an RFC 3339 time with an offset.", "to"};
+  if (const auto text = call.parameter("tz")) {
+    if (text->empty() || text->size() > 64) return Problem{422, "There is no such time zone.", "tz"};
+    query.tz = *text == "UTC" ? "" : *text;
+  }
+  if (const auto text = call.parameter("cursor")) {
+    const auto keys = keys_from_cursor(shape, *text);
+    if (!keys || (shape.has_range && !time_from_text(keys->front())))
+      return Problem{400, "Must be a next_cursor of this report.", "cursor"};
+    query.after = *keys;
+  }
+  if (const auto text = call.parameter("limit")) {
+    const auto end = std::from_chars(text->data(), text->data() + text->size(), query.limit);
+    if (end.ec != std::errc() || end.ptr != text->data() + text->size() || query.limit < 1 || query.limit > kMostRows)
+      return Problem{400, "Must be 1 to 1000.", "limit"};
+  }
+  return {};
+}
+
+void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, const ReportQuery& query) {
+  ReportQuery one_more = query;
+  ++one_more.limit;
+  scatter<Rows>(
+      context, call, context.backend.places(),
+      [one_more](Place, Stores& stores) { return stores.reports.report(one_more); },
+      [&context, call, &shape, query](const std::vector<DatabaseAnswer<Rows>>& answers) {
+        for (const auto& [place, rows] : answers)
+          if (!rows && rows.error().code == ErrorCode::invalid)
+            return call->refuse({422, rows.error().message, rows.error().field});
+        if (refused_by_all(context, call, answers)) return;
+        std::vector<Rows> parts;
+        for (const auto& [place, rows] : answers)
+          if (rows) parts.push_back(*rows);
+        std::string text = merged_report(shape, parts, query.limit, query.after);
+        std::string missing;
+        JsonWriter names(missing);
+        write_missing(names, context.backend, answers);
+        if (!missing.empty()) text += "," + missing;
+        call->reply(200, text + "}");
+      });
+}
+
+void report(ApiContext& context, const CallPtr& call, const ReportShape& shape) {
+  ReportQuery query;
+  if (const auto problem = read_report_query(*call, shape, query)) return call->refuse(*problem);
+  const auto name = call->parameter("type");
+  if (!name) return report(context, call, shape, query);
+  context.with_type(call, *name, "type", [&context, call, &shape, query](const BizType& type) mutable {
+    query.biz_type = type.name;
+    report(context, call, shape, query);
+  });
+}
+
+std::vector<Parameter> parameters_of(const ReportShape& shape) {
+  const std::string time = R"({"type":"string","format":"date-time"})";
+  std::vector<Parameter> all;
+  all.push_back({"type", R"({"type":"string"})", "Only of this type"});
+  all.push_back({"from", time, "Not before"});
+  all.push_back({"to", time, "Before"});
+  all.push_back({"tz", R"({"type":"string","default":"UTC","examples":["Europe/Berlin"]})",
+                 shape.report == Report::day ? "Days of this time zone; without from, the last 31"
+                                             : "Checked, and of no effect: only days depend on it"});
+  all.push_back({"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", "Rows per page"});
+  all.push_back({"cursor", R"({"type":"string"})", "next_cursor of the page before"});
+  return all;
+}
+
+}  // namespace
+
+std::vector<Route> report_routes(ApiContext& context) {
+  std::vector<Route> routes;
+  for (const ReportShape& shape : report_shapes()) {
+    std::string id = shape.name;
+    id[0] = static_cast<char>(id[0] - 'a' + 'A');
+    routes.push_back({.method = "GET",
+                      .path = std::string("/v1/reports/") + shape.name,
+                      .access = Access::read,
+                      .operation_id = "report" + id,
+                      .tag = "Reports",
+                      .summary = shape.summary,
+                      .query = parameters_of(shape),
+                      .replies = {{200, "ReportPage"}},
+                      .errors = {422, 429, 503},
+                      .handler = [&context, &shape](const CallPtr& call) { report(context, call, shape); }});
+  }
+  return routes;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,107 @@
+// tocsin report: the reports as tables, JSON or CSV.
+#include <algorithm>
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/print.h"
+#include "cli/table.h"
+
+namespace tocsin {
+namespace {
+
+constexpr int kReportPage = 1000;
+
+struct ReportOptions : ClientOptions {
+  std::string name, type, from, to, tz;
+  int limit = 100;
+  bool csv = false;
+};
+
+// RFC 4180: quoted where it must be.
+std::string csv_field(const Json& value) {
+  if (value.is_null()) return "";
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+void print_csv(std::ostream& out, const Json& items) {
+  if (items.empty()) return;
+  const auto print_row = [&](const auto& field_of) {
+    const char* comma = "";
+    for (const auto& [name, value] : items.front().items()) {
+      out << comma << field_of(name);
+      comma = ",";
+    }
+    out << "\r\n";
+  };
+  print_row([](const std::string& name) { return csv_field(name); });
+  for (const Json& item : items)
+    print_row([&](const std::string& name) { return csv_field(item.value(name, Json())); });
+}
+
+int report(ReportOptions& options) {
+  RestClient client(options.connection);
+  Json all;
+  std::string cursor;
+  int left = options.limit;
+  do {
+    Json page = client.get(
+        with_query("/v1/reports/" + path_part(options.name), {{"type", options.type},
+                                                              {"from", options.from},
+                                                              {"to", options.to},
+                                                              {"tz", options.tz},
+                                                              {"limit", std::to_string(std::min(left, kReportPage))},
+                                                              {"cursor", cursor}}));
+    if (all.is_null()) {
+      all = page;
+    } else {
+      for (Json& item : page["items"]) all["items"].push_back(std::move(item));
+      all["next_cursor"] = page["next_cursor"];
+    }
+    left = options.limit - static_cast<int>(all["items"].size());
+    cursor = all["next_cursor"].is_string() ? all["next_cursor"].get<std::string>() : "";
+  } while (left > 0 && !cursor.empty());
+  note_missing(std::cerr, all);
+  const Json& items = all["items"];
+  if (options.json) {
+    print_json(std::cout, all);
+  } else if (options.csv) {
+    print_csv(std::cout, items);
+  } else if (items.empty()) {
+    std::cout << "nothing in this range\n";
+  } else {
+    print_objects(std::cout, items, screen_width());
+  }
+  if (!cursor.empty() && !options.json) std::cerr << "there is more: --limit N shows N rows\n";
+  return 0;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& root, Chosen& chosen) {
+  auto options = std::make_shared<ReportOptions>();
+  CLI::App* command = add_command(root, "report", "Show what has happened, by hour, day, type and reason",
+                                  "Reports: hour, day, lateness, duration, slo, dead, outcome, delay, horizon, "
+                                  "backlog, audit\n"
+                                  "Examples:\n"
+                                  "  tocsin report day --type order.unpaid --tz Europe/Berlin\n"
+                                  "  tocsin report hour --from 2026-03-01T00:00:00Z --csv > hours.csv\n"
+                                  "  tocsin report slo");
+  command->add_option("NAME", options->name, "The report")->required()->option_text(" ");
+  command->add_option("--type", options->type, "Only of this type")->option_text("TYPE");
+  command->add_option("--from", options->from, "Not before (RFC 3339)")->option_text("TIME");
+  command->add_option("--to", options->to, "Before (RFC 3339)")->option_text("TIME");
+  command->add_option("--tz", options->tz, "Days of this time zone, like Europe/Berlin")->option_text("ZONE");
+  command->add_option("--limit", options->limit, "At most so many rows")
+      ->check(CLI::Range(1, 1'000'000))
+      ->option_text("N");
+  CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");
+  add_client_options(*command, *options);
+  csv->excludes("--json");
+  on_run(command, chosen, options, report);
+}
+
+}  // namespace tocsin

@@ -1,0 +1,30 @@
+// Histograms of one type and quarter of an hour, on their way to the report tables.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+// Stored. DO NOT CHANGE.
+enum class ReportKind : std::int16_t { lateness = 0, done = 2, dead = 4, retry = 8 };
+
+struct ReportHistogram {
+  ReportKind kind = ReportKind::lateness;
+  WallTime slot{};  // start of its quarter of an hour
+  TypeId type_id = 0;
+  std::int64_t n = 0;
+  std::int64_t missed = 0;  // of lateness: starts later than the type's target
+  Duration max{0};
+  std::map<int, std::int64_t> buckets;  // of log_histogram.h, in microseconds
+};
+
+// The quarter of an hour that `at` lies in.
+inline WallTime report_slot(WallTime at) {
+  constexpr Duration kQuarter = std::chrono::minutes(15);
+  return WallTime(at.time_since_epoch() - at.time_since_epoch() % kQuarter);
+}
+
+}  // namespace tocsin

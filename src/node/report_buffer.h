@@ -1,0 +1,45 @@
+// Lateness and durations since the last flush to the report tables of one database.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "core/report_histogram.h"
+#include "tocsin/biz_type.h"
+#include "tocsin/event.h"
+
+namespace tocsin {
+
+// Thread: any.
+class ReportBuffer {
+ public:
+  struct Context {
+    WallTime now{};  // of the database
+    std::shared_ptr<const TypeCatalog> catalog;
+  };
+  // `context`: nullopt while the database's clock is unknown; nothing is recorded then.
+  explicit ReportBuffer(std::function<std::optional<Context>()> context) : context_(std::move(context)) {}
+
+  void started(TypeId type, Duration lateness);
+  void ended(TypeId type, EventSink::Ending ending, Duration took);
+  // Everything since the last call.
+  std::vector<ReportHistogram> take();
+
+  // While the database does not answer, histograms wait here: so many, and further ones are dropped.
+  static constexpr std::size_t kMost = 20'000;
+
+ private:
+  void add(ReportKind kind, WallTime at, TypeId type, Duration value, bool is_missed);
+
+  const std::function<std::optional<Context>()> context_;
+  std::mutex mutex_;
+  std::map<std::tuple<WallTime, TypeId, ReportKind>, ReportHistogram> histograms_;
+};
+
+}  // namespace tocsin

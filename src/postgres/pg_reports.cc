@@ -1,0 +1,38 @@
+// PgReportStore::report(): the reports, with histograms where the views have percentiles.
+#include "postgres/pg_report_store.h"
+#include "postgres/report_queries.h"
+#include "postgres/text.h"
+
+namespace tocsin {
+
+Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query) {
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
+  const std::string from = query.from ? to_pg(*query.from) : "", to = query.to ? to_pg(*query.to) : "";
+  const auto after = [&](std::size_t i) { return i < query.after.size() ? query.after[i].c_str() : nullptr; };
+  auto rows = session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    if (!query.tz.empty() && query.report != Report::day)
+      tx.exec_params1("SELECT statement_timestamp() AT TIME ZONE $1::text", query.tz);
+    const bool is_of_zone = query.report == Report::day && !query.tz.empty();
+    const std::string name = "report_" + std::to_string(static_cast<int>(query.report)) + (is_of_zone ? "_tz" : "");
+    const auto& statement = session_.prepared(name, [&] { return sql::report(query.report, is_of_zone); });
+    const std::string biz_type = query.biz_type.value_or("");
+    const char* const of_type = query.biz_type ? biz_type.c_str() : nullptr;
+    std::vector<std::string> found;
+    const auto take = [&](const pqxx::result& result) {
+      for (const auto& row : result) found.emplace_back(row[0].c_str());
+    };
+    if (is_of_zone)
+      take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1), after(2),
+                query.tz));
+    else
+      take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1),
+                after(2)));
+    return found;
+  });
+  const bool is_about_zone = !rows && !query.tz.empty() && rows.error().message.find("time zone") != std::string::npos;
+  if (is_about_zone) return Error{ErrorCode::invalid, "There is no such time zone.", "tz"};
+  return rows;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,351 @@
+// The report tables and views: every event counted once, and never taken back. On PostgreSQL alone.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+
+#include "core/log_histogram.h"
+#include "postgres/pg_job_desk.h"
+#include "postgres/pg_job_store.h"
+#include "postgres/pg_maintenance.h"
+#include "postgres/pg_report_store.h"
+#include "support/test_database.h"
+
+namespace tocsin {
+namespace {
+
+class NoClock final : public Clock {
+ public:
+  MonoTime now() const override { return {}; }
+};
+
+class ReportTables : public testing::Test {
+ protected:
+  ReportTables() {
+    type_id = static_cast<TypeId>(
+        database.number("INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up, slo) "
+                        "VALUES ('order.unpaid', '{\"kind\":\"noop\"}', 30000, 16, '{}', '{\"drop_older_than_ms\": "
+                        "3600000}', '{\"lateness_ms\": 1000, \"share\": 0.99}') RETURNING type_id"));
+  }
+
+  template <class T>
+  static T must(Result<T> result) {
+    if (!result) throw std::runtime_error(result.error().message);
+    return std::move(result).value();
+  }
+  JobId create(const std::string& biz_id, Duration in = Duration(0)) {
+    NewJob job;
+    job.biz_id = biz_id;
+    job.type_id = type_id;
+    job.when.in = in;
+    return must(desk.create({&job, 1}, CreateMode::each_by_itself)).at(0).job_id;
+  }
+  ClaimedJob claim(JobId id, Duration ttr = std::chrono::hours(1)) {
+    const Candidate seen{id, type_id, {}};
+    return must(store.claim({&seen, 1}, {&ttr, 1}, {++seed_, "node-a"})).at(0);
+  }
+  void finish(const ClaimedJob& claimed, FinishRequest::Kind kind, const std::string& message = "") {
+    const FinishRequest request{claimed.job.job_id, claimed.token, kind, Duration(0), message};
+    ASSERT_EQ(must(store.finish({&request, 1}, "node-a")).at(0), FinishReply::applied);
+  }
+  void kill(JobId id, const std::string& why) { finish(claim(id), FinishRequest::Kind::dead, why); }
+  void fold() {
+    while (must(maintenance.fold_counts()) > 0) {
+    }
+  }
+  // "created done cancelled dead dropped_late revived attempts retried" of a view.
+  std::string sums(const std::string& view) {
+    const auto row = database.query(
+        "SELECT sum(created), sum(done), sum(cancelled), sum(dead), sum(dropped_late), sum(revived), sum(attempts), "
+        "sum(retried) FROM " +
+        view)[0];
+    std::string text;
+    for (const auto& field : row) text += (text.empty() ? "" : " ") + std::string(field.c_str());
+    return text;
+  }
+  // Every kind of event once or more. Leaves one job pending.
+  void live() {
+    const JobId fired = create("a");
+    const Candidate seen{fired, type_id, {}};
+    ASSERT_EQ(must(store.fire({&seen, 1}, "node-a")).size(), 1U);
+    const JobId retried = create("b");
+    finish(claim(retried), FinishRequest::Kind::retry, "no");
+    finish(claim(retried), FinishRequest::Kind::give_back);
+    finish(claim(retried), FinishRequest::Kind::done);
+    const JobId cancelled = create("c", std::chrono::hours(1));
+    must(desk.cancel({&cancelled, 1}));
+    const JobId dead = create("d");
+    kill(dead, "order 4711 is broken");
+    must(desk.retry(dead));
+    claim(dead, Duration(1));
+    database.query("SELECT pg_sleep(0.002)");
+    finish(claim(dead), FinishRequest::Kind::done);  // its lease had ended: another attempt
+    const JobId late = create("e");
+    database.query("UPDATE tocsin.job_live SET fire_at = fire_at - interval '2 hours' WHERE job_id = " +
+                   std::to_string(late));
+    ASSERT_EQ(must(store.drop_late({shard_of(late), type_id}, WallTime::max(), 10, "node-a")), 1);
+    database.query("SELECT tocsin.cancel_job(tocsin.create_job('order.unpaid', 'f', now() + interval '1 day', NULL))");
+    create("g", std::chrono::hours(1));
+  }
+  static constexpr const char* kLived = "7 3 2 2 1 1 6 1";
+
+  TestDatabase database;
+  Session session{SessionConfig{database.url()}};
+  NoClock clock_;
+  PgJobStore store{session, clock_};
+  PgJobDesk desk{session, 8};
+  PgMaintenance maintenance{session};
+  TypeId type_id = 0;
+  std::int64_t seed_ = 0;
+};
+
+TEST_F(ReportTables, EveryEventIsCountedOnceInEveryGrain) {
+  live();
+  fold();
+  EXPECT_EQ(sums("tocsin.report_hour"), kLived);
+  EXPECT_EQ(sums("tocsin.report_day"), kLived);
+  EXPECT_EQ(sums("tocsin.report_day_at('Asia/Kathmandu')"), kLived);
+  EXPECT_EQ(sums("tocsin.report_slot WHERE grain = 1"), kLived);
+  const auto outcome = database.query("SELECT created, done, cancelled, dead, open FROM tocsin.report_outcome")[0];
+  EXPECT_EQ(outcome[0].as<int>(), 7);
+  EXPECT_EQ(outcome[1].as<int>(), 3);
+  EXPECT_EQ(outcome[2].as<int>(), 2);
+  EXPECT_EQ(outcome[3].as<int>(), 1);
+  EXPECT_EQ(outcome[4].as<int>(), 1);
+  EXPECT_EQ(database.number("SELECT sum(n) FROM tocsin.report_delay WHERE from_ms <= 3600000 AND to_ms > 3600000"), 2);
+  EXPECT_EQ(database.number("SELECT sum(n) FROM tocsin.report_delay"), 7);
+}
+
+TEST_F(ReportTables, RetentionOfJobsTakesNothingBack) {
+  live();
+  fold();
+  const std::string before = sums("tocsin.report_day");
+  database.query(
+      "DO $$ DECLARE leaf regclass; BEGIN FOR leaf IN SELECT c.oid FROM pg_class c WHERE relname ~ "
+      "'^job_history_[a-z]+_[0-9]{8}$' LOOP EXECUTE 'DROP TABLE ' || leaf; END LOOP; END $$");
+  fold();
+  EXPECT_EQ(sums("tocsin.report_day"), before);
+  EXPECT_EQ(database.number("SELECT created FROM tocsin.report_outcome"), 7);
+}
+
+TEST_F(ReportTables, WhatIsOlderThanFourHundredDaysGoes) {
+  live();
+  fold();
+  database.query("UPDATE tocsin.report_slot SET slot = slot - interval '399 days'");
+  ASSERT_TRUE(maintenance.forget_old_reports());
+  EXPECT_EQ(sums("tocsin.report_day"), kLived);
+  database.query("UPDATE tocsin.report_slot SET slot = slot - interval '2 days'");
+  ASSERT_TRUE(maintenance.forget_old_reports());
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.report_slot"), 0);
+}
+
+TEST_F(ReportTables, ReasonsAreNormalisedAndCapped) {
+  for (const char* why : {"order 4711 is broken", "order 4712 is broken", "answered 503 by 10.0.0.1:9000",
+                          "answered 502 by 10.0.0.2:9001", "no 123e4567-e89b-12d3-a456-426614174000 here"})
+    kill(create(why), why);
+  fold();
+  EXPECT_EQ(database.number("SELECT n FROM tocsin.report_dead WHERE reason = 'order # is broken'"), 2);
+  EXPECT_EQ(database.number("SELECT n FROM tocsin.report_dead WHERE reason = 'answered 503 by #.#.#.#:#'"), 1);
+  EXPECT_EQ(database.number("SELECT n FROM tocsin.report_dead WHERE reason = 'no <id> here'"), 1);
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.report_dead d JOIN tocsin.job j ON j.job_id = "
+                            "d.sample_job_id WHERE j.status = 'dead' AND d.first_at <= d.last_at"),
+            4);
+  database.query("INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event, reason) SELECT " +
+                 std::to_string(type_id) + ", 4, 1, 0, 4, 'why ' || chr(20000 + i) FROM generate_series(1, 300) i");
+  fold();
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.report_dead"), 201);
+  EXPECT_EQ(database.number("SELECT n FROM tocsin.report_dead WHERE reason = 'other'"), 104);
+  kill(create("again"), "order 1 is broken");  // known before, so not another
+  fold();
+  EXPECT_EQ(database.number("SELECT n FROM tocsin.report_dead WHERE reason = 'order # is broken'"), 3);
+}
+
+ReportHistogram histogram(TypeId type, const std::vector<int>& ms, ReportKind kind = ReportKind::lateness) {
+  ReportHistogram all;
+  all.kind = kind;
+  all.slot = WallTime(std::chrono::hours(500'000));
+  all.type_id = type;
+  for (const int each : ms) {
+    ++all.n;
+    all.missed += each > 1000;
+    all.max = std::max<Duration>(all.max, std::chrono::milliseconds(each));
+    ++all.buckets[histogram_bucket(static_cast<std::uint64_t>(each) * 1000)];
+  }
+  return all;
+}
+
+TEST_F(ReportTables, HistogramsOfNodesAreMergedAndAFlushSentTwiceCountsOnce) {
+  std::vector<int> low, high;
+  for (int i = 1; i <= 90; ++i) low.push_back(10);
+  for (int i = 1; i <= 10; ++i) high.push_back(2000);
+  const ReportHistogram first = histogram(type_id, low), second = histogram(type_id, high);
+  EXPECT_TRUE(must(maintenance.flush_histograms(1, 1, {&first, 1})));
+  EXPECT_FALSE(must(maintenance.flush_histograms(1, 1, {&first, 1})));
+  EXPECT_TRUE(must(maintenance.flush_histograms(2, 1, {&second, 1})));
+  for (const char* view : {"tocsin.report_lateness",
+                           "(SELECT slot, 100 AS n, p50_ms, p90_ms, p99_ms, max_ms FROM "
+                           "tocsin.report_day_at('Asia/Kolkata')) r"}) {
+    const auto row = database.query("SELECT n, p50_ms, p90_ms, p99_ms, max_ms FROM " + std::string(view))[0];
+    EXPECT_EQ(row[0].as<int>(), 100);
+    EXPECT_NEAR(row[1].as<double>(), 10, 0.7);
+    EXPECT_NEAR(row[2].as<double>(), 2000, 140);
+    EXPECT_NEAR(row[3].as<double>(), 2000, 140);
+    EXPECT_LE(row[3].as<double>(), 2000);
+    EXPECT_EQ(row[4].as<double>(), 2000);
+  }
+}
+
+TEST_F(ReportTables, BucketsHaveTheValueInSqlThatTheyHaveInTheNode) {
+  for (const int bucket : {0, 1, 15, 16, 17, 31, 32, 100, 255, 400}) {
+    const auto ms = database
+                        .query("SELECT (tocsin.histogram_quantiles(ARRAY[(" + std::to_string(bucket) +
+                               "::bigint << 44) + 3]))[1]")[0][0]
+                        .as<double>();
+    EXPECT_DOUBLE_EQ(ms, histogram_value(bucket) / 1000) << bucket;
+  }
+}
+
+TEST_F(ReportTables, TheTargetOfATypeIsMetOrMissedAndItsBudgetIsSpent) {
+  const std::string read =
+      "SELECT n, missed, share, budget_left, is_met, target_ms, target_share, days FROM "
+      "tocsin.report_slo";
+  EXPECT_EQ(database.query(read)[0][4].as<bool>(), true) << "without starts";
+  std::vector<int> starts(1000, 5);
+  for (int i = 0; i < 5; ++i) starts[static_cast<std::size_t>(i)] = 1500;
+  ReportHistogram all = histogram(type_id, starts);
+  all.slot = WallTime(Duration(database.number("SELECT (extract(epoch FROM now()) * 1000000)::bigint")));
+  must(maintenance.flush_histograms(1, 1, {&all, 1}));
+  auto row = database.query(read)[0];
+  EXPECT_EQ(row[0].as<int>(), 1000);
+  EXPECT_EQ(row[1].as<int>(), 5);
+  EXPECT_DOUBLE_EQ(row[2].as<double>(), 0.995);
+  EXPECT_NEAR(row[3].as<double>(), 0.5, 1e-9);
+  EXPECT_TRUE(row[4].as<bool>());
+  all = histogram(type_id, std::vector<int>(10, 3000));
+  all.slot = WallTime(Duration(database.number("SELECT (extract(epoch FROM now()) * 1000000)::bigint")));
+  must(maintenance.flush_histograms(1, 2, {&all, 1}));
+  row = database.query(read)[0];
+  EXPECT_FALSE(row[4].as<bool>());
+  EXPECT_LT(row[3].as<double>(), 0);
+}
+
+TEST_F(ReportTables, TheBacklogSaysHowMuchIsDueAndWhy) {
+  create("a");
+  create("b");
+  create("c", std::chrono::hours(1));
+  const std::string read = "SELECT due, oldest_age_ms >= 0, waits_for FROM tocsin.backlog";
+  auto row = database.query(read)[0];
+  EXPECT_EQ(row[0].as<int>(), 2);
+  EXPECT_TRUE(row[1].as<bool>());
+  EXPECT_STREQ(row[2].c_str(), "workers");
+  database.query("UPDATE tocsin.biz_type SET paused = true");
+  EXPECT_STREQ(database.query(read)[0][2].c_str(), "paused");
+  database.query("UPDATE tocsin.biz_type SET paused = false, max_running = 1");
+  claim(create("d"));
+  EXPECT_STREQ(database.query(read)[0][2].c_str(), "max_running");
+}
+
+TEST_F(ReportTables, TheHorizonIsExactForSmallTypes) {
+  for (int i = 0; i < 3; ++i) create("a" + std::to_string(i), std::chrono::minutes(90));
+  create("b", std::chrono::hours(30));
+  create("c", std::chrono::hours(24 * 40));
+  create("d", std::chrono::hours(24 * 200));
+  const JobId gone = create("e", std::chrono::minutes(90));
+  must(desk.cancel({&gone, 1}));
+  EXPECT_TRUE(must(maintenance.count_horizon()));
+  EXPECT_FALSE(must(maintenance.count_horizon())) << "it was counted a moment ago";
+  const auto sum = [&](const std::string& width) {
+    return database.number("SELECT sum(n) FROM tocsin.horizon WHERE is_exact AND low = n AND high = n AND width = '" +
+                           width + "'");
+  };
+  EXPECT_EQ(sum("minute"), 3);
+  EXPECT_EQ(sum("hour"), 4);
+  EXPECT_EQ(sum("day"), 5);
+}
+
+TEST_F(ReportTables, TheHorizonOfALargeTypeIsASampleWithItsBounds) {
+  database.query(
+      "INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, "
+      "max_attempts, biz_id) SELECT i * 1024 + i % 8, now() + interval '30 hours', now() + interval '30 "
+      "hours', now(), now(), " +
+      std::to_string(type_id) + ", i % 8, 16, i::text FROM generate_series(1, 4000) i");
+  database.query("INSERT INTO tocsin.job_count_delta (type_id, status, n) VALUES (" + std::to_string(type_id) +
+                 ", 0, 4000)");
+  database.query("INSERT INTO tocsin.horizon_type VALUES (" + std::to_string(type_id) + ", '2020-01-01', 2000)");
+  EXPECT_TRUE(must(maintenance.count_horizon()));
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.horizon WHERE NOT is_exact AND low < n AND high > n"), 2);
+  EXPECT_EQ(database.number("SELECT sum(n) FROM tocsin.horizon WHERE width = 'day'"), 4000);
+  database.query("UPDATE tocsin.horizon_type SET counted_at = '2020-01-01'");
+  database.query("SELECT tocsin.shrink_horizon()");
+  EXPECT_EQ(database.number("SELECT most_rows FROM tocsin.horizon_type"), 1000);
+  EXPECT_FALSE(must(maintenance.count_horizon())) << "not at once after a time-out";
+}
+
+TEST_F(ReportTables, RowsForMergingAreThoseOfTheViewsPageByPage) {
+  live();
+  fold();
+  const ReportHistogram lateness = histogram(type_id, {1, 2, 3}), duration = histogram(type_id, {4}, ReportKind::done);
+  must(maintenance.flush_histograms(1, 1, std::array{lateness, duration}));
+  Session reading{SessionConfig{database.url(), "test", 15'000, 50, false}};
+  PgReportStore reports(reading, 8);
+  using R = Report;
+  const std::map<Report, std::string> views = {
+      {R::hour, "report_hour"},         {R::day, "report_day"},     {R::lateness, "report_lateness"},
+      {R::duration, "report_duration"}, {R::slo, "report_slo"},     {R::dead, "report_dead"},
+      {R::outcome, "report_outcome"},   {R::delay, "report_delay"}, {R::horizon, "horizon"},
+      {R::backlog, "backlog"},          {R::audit, "audit"}};
+  for (const auto& [report, view] : views) {
+    ReportQuery query;
+    query.report = report;
+    query.limit = 1000;
+    EXPECT_EQ(must(reports.report(query)).size(),
+              static_cast<std::size_t>(database.number("SELECT count(*) FROM tocsin." + view)))
+        << view;
+    query.biz_type = "order.unpaid";
+    query.from = WallTime(std::chrono::hours(1));
+    query.to = WallTime(std::chrono::hours(1'000'000));
+    query.tz = "Asia/Kathmandu";
+    EXPECT_EQ(must(reports.report(query)).size() > 0, database.number("SELECT count(*) FROM tocsin." + view) > 0)
+        << view;
+    query.tz = "Nowhere/City";
+    const auto refused = reports.report(query);
+    ASSERT_FALSE(refused) << view;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+    EXPECT_EQ(refused.error().field, "tz");
+  }
+  ReportQuery page;
+  page.report = Report::hour;
+  page.limit = 1;
+  EXPECT_EQ(must(reports.report(page)).size(), 1U);
+  page.after = {"2027-01-15T08:00:00.000000Z", "order.unpaid"};
+  const auto second = must(reports.report(page));
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_NE(second[0].find("buckets"), std::string::npos);
+  page.after = {"1999-01-15T08:00:00.000000Z", "order.unpaid"};
+  EXPECT_TRUE(must(reports.report(page)).empty());
+}
+
+TEST_F(ReportTables, TheRoleOfReadersSeesTheViewsAndNothingElse) {
+  live();
+  fold();
+  pqxx::connection connection(database.url());
+  const auto as_reader = [&](const std::string& sql) {
+    pqxx::work tx(connection);
+    tx.exec("SET LOCAL ROLE tocsin_report");
+    return tx.exec(sql).size();
+  };
+  for (const char* view :
+       {"report_hour", "report_day", "report_day_at('Europe/Berlin')", "report_lateness", "report_duration",
+        "report_slo", "report_dead", "report_outcome", "report_delay", "horizon", "backlog", "audit"})
+    EXPECT_NO_THROW(as_reader(std::string("SELECT * FROM tocsin.") + view)) << view;
+  for (const char* table : {"job", "job_live", "report_slot", "audit_log", "biz_type", "node"})
+    EXPECT_THROW(as_reader(std::string("SELECT * FROM tocsin.") + table), pqxx::insufficient_privilege) << table;
+  EXPECT_EQ(database.number("SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.relnamespace = "
+                            "'tocsin'::regnamespace AND a.grantee = 0"),
+            0)
+      << "granted to PUBLIC";
+  EXPECT_THROW(as_reader("SELECT * FROM tocsin.report_day_at('Nowhere/City')"), pqxx::sql_error);
+}
+
+}  // namespace
+}  // namespace tocsin
