@@ -13,6 +13,7 @@
 --   11  SQL interface: views, create_job, cancel_job
 --   12  Role of sql handlers
 --   13  Reports: tables, views, role of readers
+--   14  Bulk operations
 --
 -- Runs once, inside one transaction. The migrator sets tocsin.shards before it.
 -- Names of variables that could be mistaken for columns end with an underscore.
@@ -1399,3 +1400,46 @@ BEGIN
     GRANT EXECUTE ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz) TO tocsin_report;
   END IF;
 END $$;
+
+-- 14. Bulk operations ------------------------------------------------------------------------------------------------
+
+-- In the control database: one row per bulk operation. One node runs it until lease_until; another one takes it over
+-- when that has passed. action and state are stored as text. DO NOT CHANGE the words.
+CREATE TABLE tocsin.bulk (
+  bulk_id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  action            text NOT NULL CHECK (action IN ('cancel', 'reschedule', 'run', 'retry')),
+  state             text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'done', 'stopped', 'failed')),
+  filter            jsonb NOT NULL,    -- as the caller sent it; the columns below say the same, resolved
+  biz_id            text,
+  type_id           integer,
+  from_time         timestamptz,
+  to_time           timestamptz,
+  death_reason      text,
+  action_time       timestamptz,
+  delay_us          bigint,
+  spread_us         bigint,
+  rate_per_s        double precision,
+  reason            text NOT NULL DEFAULT '',
+  actor             text NOT NULL DEFAULT '',
+  matched           bigint NOT NULL,
+  changed           bigint NOT NULL DEFAULT 0,
+  is_stop_requested boolean NOT NULL DEFAULT false,
+  node_id           bigint NOT NULL,
+  lease_until       timestamptz NOT NULL,
+  started_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+  finished_at       timestamptz,
+  error             text NOT NULL DEFAULT ''
+);
+CREATE INDEX bulk_running ON tocsin.bulk (lease_until) WHERE state = 'running';
+
+-- In every database: how far a bulk operation has come among the shards that live there. Written in the transaction
+-- that changes the jobs. last_job_id: all matching jobs up to this id have been visited. locked: those of them that
+-- another transaction held; they are visited again at the end.
+CREATE TABLE tocsin.bulk_progress (
+  bulk_id     bigint PRIMARY KEY,
+  last_job_id bigint NOT NULL DEFAULT 0,
+  changed     bigint NOT NULL DEFAULT 0,
+  is_done     boolean NOT NULL DEFAULT false,
+  locked      bigint[] NOT NULL DEFAULT '{}',
+  written_at  timestamptz NOT NULL DEFAULT clock_timestamp()
+);

@@ -18,7 +18,7 @@ std::vector<Route> all_routes(ApiContext& context, const std::string& version) {
   std::vector<Route> routes;
   const SharedAnswers shared;
   for (auto make : {job_create_routes, job_change_routes, job_read_routes, explain_routes, type_routes, lease_routes,
-                    cluster_routes, operation_routes, report_routes, overview_routes}) {
+                    bulk_routes, cluster_routes, operation_routes, report_routes, overview_routes}) {
     for (Route& route : make(context)) {
       if (is_shareable(route)) route.handler = shared.share(std::move(route.handler));
       routes.push_back(std::move(route));
@@ -42,7 +42,8 @@ std::vector<Route> all_routes(ApiContext& context, const std::string& version) {
 struct Api::Impl {
   Impl(Backend& backend, ApiConfig config)
       : context(backend, config.max_attribute_bytes),
-        router(all_routes(context, config.version), Gate(std::move(config.tokens))),
+        router(all_routes(context, config.version), Gate(std::move(config.tokens)),
+               [&backend](AuditEntry entry) { backend.record(std::move(entry)); }),
         dashboard(router),
         server(config.has_dashboard ? static_cast<HttpApp&>(dashboard) : router, std::move(config.http)) {
     router.on_answer = std::move(config.on_answer);

@@ -48,6 +48,13 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
+std::optional<std::string_view> bearer_token(const HttpRequest& head) {
+  constexpr std::string_view kScheme = "bearer ";
+  const std::string_view text = head.authorization;
+  if (lower(text.substr(0, kScheme.size())) != kScheme) return {};
+  return text.substr(kScheme.size());
+}
+
 Error bad_token(std::size_t number, std::string_view what) {
   return {ErrorCode::invalid, "token " + std::to_string(number) + " of the token file: " + std::string(what),
           "token_file"};
@@ -130,13 +137,14 @@ Result<Tokens> Tokens::from_text(std::string_view text) {
   return tokens;
 }
 
-std::optional<Role> Tokens::role_of(std::string_view token) const {
+std::optional<Tokens::Holder> Tokens::holder_of(std::string_view token) const {
   const Digest digest = sha256(token);
-  std::optional<Role> role;
+  const Entry* found = nullptr;
   for (const Entry& entry : tokens_) {  // all of them: the time must not say which one matched
-    if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0) role = entry.role;
+    if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0) found = &entry;
   }
-  return role;
+  if (!found) return {};
+  return Holder{found->name, found->role};
 }
 
 std::optional<Problem> Gate::check(const HttpRequest& head, Access access) const {
@@ -145,15 +153,20 @@ std::optional<Problem> Gate::check(const HttpRequest& head, Access access) const
 }
 
 std::optional<Problem> Gate::check_token(const HttpRequest& head, Access access) const {
-  constexpr std::string_view kScheme = "bearer ";
-  const std::string_view text = head.authorization;
-  if (lower(text.substr(0, kScheme.size())) != kScheme)
-    return Problem{401, "Send a token: Authorization: Bearer TOKEN."};
-  const auto role = tokens_.role_of(text.substr(kScheme.size()));
-  if (!role) return Problem{401, "The token is not known."};
-  if (!allows(*role, access))
-    return Problem{403, "A token with the role " + std::string(to_string(*role)) + " may not do this."};
+  const auto token = bearer_token(head);
+  if (!token) return Problem{401, "Send a token: Authorization: Bearer TOKEN."};
+  const auto holder = tokens_.holder_of(*token);
+  if (!holder) return Problem{401, "The token is not known."};
+  if (!allows(holder->role, access))
+    return Problem{403, "A token with the role " + std::string(to_string(holder->role)) + " may not do this."};
   return {};
+}
+
+Caller Gate::caller_of(const HttpRequest& head) const {
+  if (tokens_.empty()) return {"", std::string(to_string(Role::admin)), head.address};
+  const auto holder = tokens_.holder_of(bearer_token(head).value_or(""));
+  if (!holder) return {"", "", head.address};  // a route that is open to all
+  return {holder->name, std::string(to_string(holder->role)), head.address};
 }
 
 std::optional<Problem> Gate::check_local(const HttpRequest& head) {

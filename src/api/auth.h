@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/problem.h"
+#include "audit/audit.h"
 #include "tocsin/error.h"
 
 namespace tocsin {
@@ -30,7 +31,11 @@ class Tokens {
   static Result<Tokens> from_text(std::string_view toml);
 
   bool empty() const { return tokens_.empty(); }
-  std::optional<Role> role_of(std::string_view token) const;
+  struct Holder {
+    std::string name;
+    Role role;
+  };
+  std::optional<Holder> holder_of(std::string_view token) const;
 
  private:
   using Digest = std::array<unsigned char, 32>;
@@ -49,6 +54,8 @@ class Gate {
  public:
   explicit Gate(Tokens tokens) : tokens_(std::move(tokens)) {}
   std::optional<Problem> check(const HttpRequest& head, Access access) const;
+  // Who calls. REQUIRES: check() let the request pass.
+  Caller caller_of(const HttpRequest& head) const;
 
  private:
   std::optional<Problem> check_token(const HttpRequest& head, Access access) const;

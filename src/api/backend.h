@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "audit/audit.h"
+#include "bulk/bulk_runner.h"
 #include "tocsin/biz_type.h"
 #include "tocsin/event.h"
 #include "tocsin/job_desk.h"
@@ -22,6 +24,13 @@ struct Stores {
   JobDesk& desk;
   ReportStore& reports;
   TypeStore& types;
+};
+
+// What requests about bulk operations need; valid only inside the call that receives it.
+struct BulkAccess {
+  NodeId node;
+  std::span<const BulkDatabase> databases;  // the control database first
+  BulkRunner& runner;
 };
 
 struct LatencySummary {  // milliseconds; of first starts on this node in the last minutes
@@ -91,6 +100,11 @@ class Backend {
   virtual bool post(Place place, std::function<void(Stores&)> work) = 0;
   // The same for reads that may be slow: few at a time, with a time limit, on threads and connections of their own.
   virtual bool post_read(Place place, std::function<void(Stores&)> work) = 0;
+
+  // Runs `work` on the node's thread for bulk operations, between two batches. False: its queue is full (answer 429).
+  virtual bool post_bulk(std::function<void(BulkAccess&)> work) = 0;
+  // Stores a write that was made with a token; soon, and without an answer.
+  virtual void record(AuditEntry entry) = 0;
 
   // Jobs that may be due within the lookahead: tells the engine of this node (and others) at once.
   virtual void hint(JobId job, TypeId type, WallTime fire_at) = 0;

@@ -26,7 +26,8 @@ struct HttpRequest {
   std::string accept_encoding;
   std::string if_none_match;
   int max_age_s = 0;  // of Cache-Control: an answer this old will do
-  std::string body;  // empty at admission
+  std::string address;  // of the caller's end of the connection, without the port
+  std::string body;     // empty at admission
 };
 
 struct HttpResponse {

@@ -48,6 +48,7 @@ HttpConnection::HttpConnection(std::shared_ptr<HttpLoop> loop, asio::ip::tcp::so
     : shared_(loop->shared), loop_(loop), socket_(std::move(socket)) {
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  if (const auto peer = socket_.remote_endpoint(ignored); !ignored) address_ = peer.address().to_string();
   socket_.non_blocking(true, ignored);  // for the one look that watch_for_end() takes; asynchronous calls do not care
 }
 
@@ -133,6 +134,7 @@ void HttpConnection::header_done() {
   auto request = request_of(parser_->get());
   if (!request) return fail({400, "The target of the request must be a path."});
   request_ = std::move(*request);
+  request_.address = address_;
   admit();
 }
 

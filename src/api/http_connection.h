@@ -107,6 +107,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::shared_ptr<std::atomic<bool>> is_gone_;  // of a request that may wait long: whether its caller has left
+  std::string address_;                         // of the other end
   HttpRequest request_;
   Admission admission_;
   std::string head_, body_;  // of the answer being written

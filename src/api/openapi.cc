@@ -32,7 +32,10 @@ void write_parameters(JsonWriter& out, const Route& route) {
   for (std::size_t open = route.path.find('{'); open != std::string::npos; open = route.path.find('{', open + 1)) {
     const std::string name = route.path.substr(open + 1, route.path.find('}', open) - open - 1);
     const bool is_job = name == "job_id";
-    write_parameter(out, name, true, schema_ref(is_job ? "JobId" : "TypeName"),
+    write_parameter(out, name, true,
+                    schema_ref(is_job              ? "JobId"
+                               : name == "bulk_id" ? "BulkId"
+                                                   : "TypeName"),
                     is_job ? "The job" : "Name of the type");
   }
   for (const Parameter& parameter : route.query)

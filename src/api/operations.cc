@@ -17,6 +17,16 @@ using Counts = std::array<std::int64_t, kStatuses.size()>;
 void health(const CallPtr& call) { call->reply(200, R"({"status":"ok"})"); }
 
 // A balancer needs no more than the status; names, identities and addresses of databases are for readers.
+// Without tokens every caller of this machine is an admin, and has no name.
+void me(const CallPtr& call) {
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object().key("name");
+  call->caller.name.empty() ? out.null() : out.value(call->caller.name);
+  out.field("role", call->caller.role).end_object();
+  call->reply(200, std::move(text));
+}
+
 void ready(const ApiContext& context, const CallPtr& call) {
   const Readiness readiness = context.backend.readiness();
   const int status = readiness.is_ready ? 200 : 503;
@@ -131,6 +141,7 @@ std::vector<Route> operation_routes(ApiContext& context) {
       read_route("/metrics", Access::read, "metrics", "Metrics in the Prometheus text format", "",
                  [&context](const CallPtr& call) { metrics(context, call); }),
       std::move(stats_route),
+      read_route("/v1/me", Access::read, "me", "Who the token is", "Me", me),
   };
 }
 

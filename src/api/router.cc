@@ -44,17 +44,47 @@ std::optional<Problem> check_body(const Route& route, const HttpRequest& request
   return document.problem();
 }
 
-Admission admitted(const Route& route, const HttpRequest& head, std::vector<std::string> arguments,
-                   std::map<std::string, std::string> query, bool may_manage, bool may_read) {
+// Passes the answer on; a success is told to the audit log first.
+Responder audited(const CallPtr& call, const Route& route, const Router::OnAudit& on_audit, Responder respond) {
+  const std::weak_ptr<Call> answered = call;
+  return Responder([answered, &route, on_audit, respond](HttpResponse response) {
+    const auto made = answered.lock();
+    if (made && response.status < 300 && !made->audit.is_left_out) {
+      AuditEntry entry = std::move(made->audit);
+      entry.kind = route.audit;
+      entry.caller = made->caller;
+      entry.action = route.operation_id;
+      if (entry.target.empty() && !made->arguments.empty()) entry.target = made->arguments.front();
+      on_audit(std::move(entry));
+    }
+    respond(std::move(response));
+  });
+}
+
+struct Matched {
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> query;
+  bool may_manage = false;
+  bool may_read = true;
+  Caller caller;
+};
+
+Admission admitted(const Route& route, const HttpRequest& head, Matched matched, const Router::OnAudit& on_audit) {
   Admission admission;
   admission.route = route.path;
   const bool may_have_body = head.method != "GET" && head.method != "HEAD";
   admission.body_limit = !may_have_body ? 0 : route.request.empty() ? kNoBody : route.body_limit;
   admission.reply_timeout = route.reply_timeout;
-  admission.run = [&route, arguments = std::move(arguments), query = std::move(query), may_manage, may_read](
-                      HttpRequest request, Responder respond) {
-    const auto call =
-        std::make_shared<Call>(Call{std::move(request), arguments, query, std::move(respond), may_manage, may_read});
+  admission.run = [&route, &on_audit, matched = std::move(matched)](HttpRequest request, Responder respond) {
+    const auto call = std::make_shared<Call>(Call{std::move(request),
+                                                  matched.arguments,
+                                                  matched.query,
+                                                  respond,
+                                                  matched.may_manage,
+                                                  matched.may_read,
+                                                  matched.caller,
+                                                  {}});
+    if (route.audit != Audit::none && on_audit) call->respond = audited(call, route, on_audit, std::move(respond));
     guarded(call, [&] {
       if (const auto problem = check_body(route, call->request)) return call->refuse(*problem);
       route.handler(call);
@@ -73,7 +103,8 @@ std::optional<std::string> Call::parameter(const std::string& name) const {
   return it == query.end() ? std::nullopt : std::optional(it->second);
 }
 
-Router::Router(std::vector<Route> routes, Gate gate) : routes_(std::move(routes)), gate_(std::move(gate)) {
+Router::Router(std::vector<Route> routes, Gate gate, OnAudit on_audit)
+    : routes_(std::move(routes)), gate_(std::move(gate)), on_audit_(std::move(on_audit)) {
   for (const Route& route : routes_) templates_.push_back(target_from_text(route.path)->path);
 }
 
@@ -116,7 +147,8 @@ Admission Router::admit(const HttpRequest& head) {
     }
     const bool may_manage = route.access == Access::read && !gate_.check(head, Access::manage);
     const bool may_read = route.access != Access::open || !gate_.check(head, Access::read);
-    return admitted(route, head, std::move(*arguments), std::move(query), may_manage, may_read);
+    return admitted(route, head, {std::move(*arguments), std::move(query), may_manage, may_read, gate_.caller_of(head)},
+                    on_audit_);
   }
   return other_methods.empty() ? refused({404, "There is nothing at this path."})
                                : not_allowed(std::move(other_methods));

@@ -11,6 +11,7 @@
 #include "api/http.h"
 #include "api/json.h"
 #include "api/problem.h"
+#include "audit/audit.h"
 
 namespace tocsin {
 
@@ -23,6 +24,9 @@ struct Call {
   Responder respond;
   bool may_manage = false;  // read calls: the caller might also do what admins may
   bool may_read = true;     // open calls: false without a token where tokens are needed
+  Caller caller = {};
+  // What the audit log keeps of this call beside its caller, action and target; for the handler to fill in.
+  AuditEntry audit = {};
 
   void reply(int status, std::string json) const;
   void refuse(const Problem& problem) const;
@@ -45,6 +49,7 @@ struct Route {
   std::string method;
   std::string path;  // "/v1/jobs/{job_id}"
   Access access = Access::manage;
+  Audit audit = Audit::none;
   std::string operation_id;
   std::string tag;
   std::string summary;
@@ -61,7 +66,9 @@ struct Route {
 // Thread: const after construction; admit any.
 class Router : public HttpApp {
  public:
-  Router(std::vector<Route> routes, Gate gate);
+  // Told of every successful call of a route that is audited.
+  using OnAudit = std::function<void(AuditEntry)>;
+  Router(std::vector<Route> routes, Gate gate, OnAudit on_audit = {});
   Admission admit(const HttpRequest& head) override;
   void answered(const std::string& route, int status) override {
     if (on_answer) on_answer(route, status);
@@ -75,6 +82,7 @@ class Router : public HttpApp {
   std::vector<Route> routes_;
   std::vector<std::vector<std::string>> templates_;  // the path of each route, in segments
   Gate gate_;
+  OnAudit on_audit_;
 };
 
 // Runs `work`; an exception is answered 500. For every piece of work on a call that is not under the router's own

@@ -168,6 +168,7 @@ Route type_route(std::string method, std::string path, Access access, std::strin
   return {.method = std::move(method),
           .path = "/v1/types" + path,
           .access = access,
+          .audit = access == Access::manage ? Audit::each : Audit::none,
           .operation_id = std::move(operation_id),
           .tag = "Types",
           .summary = std::move(summary),

@@ -1,13 +1,10 @@
 #include "tocsin/node.h"
 
-#include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <utility>
 
 #include "api/api.h"
@@ -55,25 +52,6 @@ Error about(const std::string& what, const Error& error) {
   return {error.code, what + ": " + error.message, error.field};
 }
 
-// The signals that end a node. Blocked in every thread that is started afterwards, so that only sigwait() receives
-// them.
-sigset_t block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
-
-// Thousands of consumers may hold a connection each; the usual soft limit of 1024 would stop them.
-void raise_open_files() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 65536);
-  setrlimit(RLIMIT_NOFILE, &files);
-}
-
 }  // namespace
 
 class Node::Impl {
@@ -101,6 +79,7 @@ class Node::Impl {
   void make_membership();
   void make_permits();
   void make_relay();
+  void make_bulk();
   void end_handlers(Duration grace);
   bool stop_engines();
   void add_gauges();
@@ -118,6 +97,8 @@ class Node::Impl {
   Databases databases_;
   std::unique_ptr<OutboxRelay> relay_;  // where there are several
   std::unique_ptr<Membership> membership_;
+  std::unique_ptr<BulkService> bulk_;
+  std::unique_ptr<AuditLog> audit_;
   std::unique_ptr<NodeBackend> backend_;
   std::unique_ptr<Api> api_;
   EntryCounts entry_counts_;
@@ -185,13 +166,14 @@ Status Node::Impl::bring_up() {
   make_permits();
   for (const OpenDatabase& each : open_.databases) databases_.push_back(make_database(each));
   make_membership();
+  make_bulk();
   if (databases_.size() > 1) make_relay();
   std::map<Place, std::string> names;
   for (const RegisteredDatabase& known : open_.registry.databases) names[known.place] = known.name;
   for (const OpenDatabase& each : open_.databases) names[each.place] = each.name;
   backend_ = std::make_unique<NodeBackend>(
       NodeState{config_.node_name, id_, config_.heartbeat_timeout, open_.shards, names}, process_clock, metrics_,
-      *handlers_, databases_, *polls_, *membership_, *permits_, open_.registry.map);
+      *handlers_, databases_, *polls_, *membership_, *permits_, *bulk_, *audit_, open_.registry.map);
   if (auto done = make_entries(); !done) return done;
   add_gauges();
   handlers_->on_room_change([this] { backend_->reread_room(); });
@@ -205,6 +187,8 @@ Status Node::Impl::bring_up() {
     if (auto done = database->start(); !done) return about("database " + database->title(), done.error());
   if (relay_) relay_->start();
   membership_->start();
+  bulk_->start();
+  audit_->start();
   if (auto done = api_->start(); !done) return done;
   for (const auto& entry : entries_) entry->start();
   std::string titles;
@@ -368,6 +352,16 @@ void Node::Impl::make_relay() {
   relay_ = std::make_unique<OutboxRelay>(std::move(databases), process_clock, metrics_, std::move(hooks));
 }
 
+void Node::Impl::make_bulk() {
+  std::vector<BulkSession> sessions;
+  for (const OpenDatabase& each : open_.databases) sessions.push_back({each.place, session_of(each, "tocsin bulk")});
+  bulk_ = std::make_unique<BulkService>(
+      id_, sessions, open_.shards, process_clock,
+      [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); },
+      [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
+  audit_ = std::make_unique<AuditLog>(session_of(open_.databases.front(), "tocsin audit"), process_clock);
+}
+
 void Node::Impl::make_permits() {
   PermitConfig config;
   config.node = id_;
@@ -422,6 +416,8 @@ void Node::Impl::stop() {
   if (permits_) permits_->drain();
   entries_.clear();  // may have to wait for a broker
   if (api_) api_->stop(std::chrono::seconds(5));
+  if (bulk_) bulk_->stop();
+  if (audit_) audit_->stop();
   if (relay_) relay_->stop();
   const bool is_clean = stop_engines();
   end_handlers(std::chrono::seconds(1));
@@ -432,6 +428,8 @@ void Node::Impl::stop() {
   api_.reset();
   entry_context_.reset();
   backend_.reset();
+  audit_.reset();
+  bulk_.reset();
   membership_.reset();
   databases_.clear();
   permits_.reset();
@@ -465,28 +463,5 @@ void Node::handle(const std::string& biz_type, CppHandler handler) {
 Status Node::start() { return impl_->start(); }
 int Node::port() const { return impl_->port(); }
 void Node::stop() { impl_->stop(); }
-
-int run_until_signal(Node& node) {
-  signal(SIGPIPE, SIG_IGN);
-  raise_open_files();
-  const sigset_t signals = block_signals();
-  if (auto done = node.start(); !done) {
-    const Error& error = done.error();
-    std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.empty() ? "" : error.field.c_str(),
-                 error.field.empty() ? "" : ": ", error.message.c_str());
-    return 1;
-  }
-  int received = 0;
-  sigwait(&signals, &received);
-  spdlog::info("draining");
-  node.stop();
-  spdlog::info("stopped");
-  return 0;
-}
-
-int run_node(const NodeConfig& config) {
-  Node node(config);
-  return run_until_signal(node);
-}
 
 }  // namespace tocsin

@@ -16,7 +16,7 @@ constexpr Duration kStuck = std::chrono::seconds(20);    // longer than any stat
 
 NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
                          const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits,
-                         const ShardMap& map)
+                         BulkService& bulk, AuditLog& audit, const ShardMap& map)
     : state_(std::move(state)),
       clock_(clock),
       metrics_(metrics),
@@ -25,6 +25,8 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
       polls_(polls),
       membership_(membership),
       permits_(permits),
+      bulk_(bulk),
+      audit_(audit),
       catalog_(std::make_shared<const TypeCatalog>()),
       places_(std::make_shared<const ShardPlaces>(map.places)) {
   if (databases_.size() > 1) second_tries_.emplace();

@@ -10,6 +10,8 @@
 #include "api/backend.h"
 #include "base/latest.h"
 #include "delivery/handlers.h"
+#include "node/audit_log.h"
+#include "node/bulk_service.h"
 #include "node/database.h"
 #include "node/entry_consumer.h"
 #include "node/membership.h"
@@ -35,8 +37,8 @@ class NodeBackend final : public Backend {
  public:
   // `map`: as home told it at the start.
   NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
-              const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits,
-              const ShardMap& map);
+              const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits, BulkService& bulk,
+              AuditLog& audit, const ShardMap& map);
 
   // This node's shards from now on, and where all shards live.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
@@ -70,6 +72,8 @@ class NodeBackend final : public Backend {
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
   bool post(Place place, std::function<void(Stores&)> work) override;
   bool post_read(Place place, std::function<void(Stores&)> work) override;
+  bool post_bulk(std::function<void(BulkAccess&)> work) override { return bulk_.post(std::move(work)); }
+  void record(AuditEntry entry) override { audit_.record(std::move(entry)); }
   void hint(JobId job, TypeId type, WallTime fire_at) override;
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_.get(); }
   Status reload_types(Stores& stores) override;
@@ -128,6 +132,8 @@ class NodeBackend final : public Backend {
   PollQueue& polls_;
   Membership& membership_;
   Permits& permits_;
+  BulkService& bulk_;
+  AuditLog& audit_;
   Latest<TypeCatalog> catalog_;
   std::atomic<std::uint64_t> type_reads_{0};
   std::mutex types_mutex_;

@@ -337,31 +337,16 @@ namespace {
 const std::string kTypeIsThere =
     " AND NOT EXISTS (SELECT FROM tocsin.biz_type t WHERE t.type_id = h.type_id AND t.removed_at IS NOT NULL) ";
 
-// dead -> pending. `picked` names the dead rows (job_id, finished_at, delay_us).
-std::string revive(const std::string& picked) {
-  return "WITH c AS MATERIALIZED (" + picked +
-         "), d AS (DELETE FROM tocsin.job_history_dead h USING c WHERE h.job_id = c.job_id AND h.finished_at = "
-         "c.finished_at"
-         " RETURNING h.*, c.delay_us), j AS (INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, "
-         "gmt_modified, late_from, type_id, shard,"
-         " max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors) SELECT job_id, "
-         "action_time, clock_timestamp() +"
-         " delay_us * interval '1 microsecond', gmt_create, clock_timestamp(), greatest(action_time, "
-         "clock_timestamp() + delay_us * interval '1 microsecond'), type_id, shard, max_attempts, biz_id, "
-         "idempotency_key, body_hash, node,"
-         " traceparent, attribute, errors FROM d RETURNING *), n AS (" +
-         sql::count_revived("d") + ") SELECT " + kLiveColumns + " FROM j";
-}
-
 }  // namespace
 
 Result<ChangeReply> PgJobDesk::retry(JobId job) {
   return session_.write<ChangeReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("retry", [] {
-      return revive(
+      return sql::revive(
           "SELECT job_id, finished_at, 0::bigint AS delay_us FROM tocsin.job_history_dead h WHERE job_id = $1::bigint" +
-          kTypeIsThere + "FOR UPDATE OF h");
+              kTypeIsThere + "FOR UPDATE OF h",
+          kLiveColumns);
     });
     const auto rows = exec(tx, name, job);
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
@@ -380,15 +365,16 @@ Result<int> PgJobDesk::retry_many(const RetryMany& request) {
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("retry_many", [] {
-      return revive(
+      return sql::revive(
           "SELECT job_id, finished_at, $5::bigint * (row_number() OVER (ORDER BY finished_at, job_id) - 1) AS delay_us "
           "FROM (SELECT job_id,"
           " finished_at FROM tocsin.job_history_dead h WHERE type_id = $1::integer AND finished_at >= $2::timestamptz "
           "AND finished_at <"
           " $3::timestamptz AND tocsin.lives_here(shard)" +
-          kTypeIsThere +
-          "ORDER BY finished_at, job_id LIMIT $4::integer FOR UPDATE OF h "
-          "SKIP LOCKED) x");
+              kTypeIsThere +
+              "ORDER BY finished_at, job_id LIMIT $4::integer FOR UPDATE OF h "
+              "SKIP LOCKED) x",
+          kLiveColumns);
     });
     const auto rows = exec(tx, name, request.type_id, request.from ? to_pg(*request.from) : "-infinity",
                            request.to ? to_pg(*request.to) : "infinity", request.limit, gap_us);

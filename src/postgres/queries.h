@@ -99,6 +99,10 @@ std::string state_of_keys();
 // REQUIRES: each job once.
 std::string change_pending(CancelPass pass);
 
+// dead -> pending. `picked`: a SELECT of the dead rows (job_id, finished_at, delay_us), which it locks. Returns
+// `columns` of the live rows `j`.
+std::string revive(const std::string& picked, const std::string& columns);
+
 // Live and history rows by id.
 std::string find();
 // Ids of outbox entries that stand for other jobs: (id, job_id). Primary key.

@@ -62,6 +62,15 @@ void FakeBackend::with(Place place, const std::function<void(Stores&)>& work) {
   asked_ = before;
 }
 
+bool FakeBackend::post_bulk(std::function<void(BulkAccess&)> work) {
+  if (is_full) return false;
+  const std::vector<BulkDatabase> stores{{0, &bulks}};
+  bulks.now = time;
+  BulkAccess access{1, stores, bulk_runner};
+  work(access);
+  return true;
+}
+
 template <class Reply>
 bool FakeBackend::ask(Shard shard, const std::function<void(Result<Reply>)>& done,
                       const std::function<Result<Reply>(JobDesk&)>& verb) {

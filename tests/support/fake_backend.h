@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/backend.h"
+#include "support/fake_bulk_store.h"
 #include "support/fake_sessions.h"
 
 namespace tocsin {
@@ -56,10 +57,13 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<JobId> ended_leases;
   bool forgets_leases = false;  // what it is told of leases fails
   std::vector<std::pair<TypeId, JobId>> extended_leases;
+  FakeDatabase database;  // home
+  std::vector<AuditEntry> recorded;
+  FakeBulkStore bulks{database};
+  BulkRunner bulk_runner{1, {{0, &bulks}}, [](const Candidate&) {}};
   std::vector<std::string> verbs;  // asked of the stores, in order
   int posted = 0;                  // pieces of work for database threads
   int posted_reads = 0;            // of them for those that read
-  FakeDatabase database;           // home
   FakeDatabase& database_at(Place place) {
     return place == 0 ? database : *others_.at(static_cast<std::size_t>(place - 1));
   }
@@ -85,6 +89,8 @@ class FakeBackend final : public Backend, private FaultPoint {
     ++posted_reads;
     return post(place, std::move(work));
   }
+  bool post_bulk(std::function<void(BulkAccess&)> work) override;
+  void record(AuditEntry entry) override { recorded.push_back(std::move(entry)); }
   void hint(JobId job, TypeId type, WallTime fire_at) override { hints.push_back({job, type, fire_at}); }
   std::shared_ptr<const TypeCatalog> types() const override { return catalog_; }
   Status reload_types(Stores& stores) override;

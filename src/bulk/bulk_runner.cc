@@ -1,0 +1,119 @@
+#include "bulk/bulk_runner.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace tocsin {
+namespace {
+
+constexpr Duration kRetryPause = std::chrono::seconds(1);
+constexpr Duration kKeepInterval = std::chrono::seconds(1);  // how late a stop may be noticed
+constexpr double kBatchesPerSecond = 5;                      // of a bulk with a rate
+
+}  // namespace
+
+BulkRunner::BulkRunner(NodeId node, std::vector<BulkDatabase> databases, OnDueSoon on_due_soon)
+    : node_(node), databases_(std::move(databases)), on_due_soon_(std::move(on_due_soon)) {}
+
+bool BulkRunner::take(Bulk bulk) {
+  if (bulk_) return false;
+  bulk_ = std::move(bulk);
+  database_ = 0;
+  progress_.clear();
+  next_batch_ = MonoTime{};
+  kept_at_.reset();
+  is_loaded_ = false;
+  return true;
+}
+
+MonoTime BulkRunner::step(MonoTime now) {
+  if (!bulk_) return look(now);
+  if (!is_loaded_ && !load_progress()) return retry_later(now);
+  if ((!kept_at_ || now - *kept_at_ >= kKeepInterval) && !keep(now)) return bulk_ ? retry_later(now) : now;
+  if (bulk_->is_stop_requested) return finish(BulkState::stopped, "") ? now : retry_later(now);
+  if (database_ == databases_.size()) return finish(BulkState::done, "") ? now : retry_later(now);
+  if (now < next_batch_) return std::min(next_batch_, *kept_at_ + kKeepInterval);
+  return run_batch(now);
+}
+
+// A node that has nothing to run asks twice a minute whether another node left a bulk behind.
+MonoTime BulkRunner::look(MonoTime now) {
+  if (next_look_ && now < *next_look_) return *next_look_;
+  next_look_ = now + kLookInterval;
+  auto adopted = databases_.front().store->adopt(node_, kLease);
+  if (!adopted || !*adopted) return *next_look_;
+  take(std::move(**adopted));
+  return now;
+}
+
+// The numbers of a bulk that was taken over include what its earlier node changed.
+bool BulkRunner::load_progress() {
+  for (const BulkDatabase& database : databases_) {
+    const auto part = database.store->progress(bulk_->bulk_id);
+    if (!part) return false;
+    progress_[database.place] = part->changed;
+  }
+  is_loaded_ = true;
+  return true;
+}
+
+MonoTime BulkRunner::retry_later(MonoTime now) const { return now + kRetryPause; }
+
+// Returns false when the work cannot go on now: the lease is lost (there is no bulk any more), or the control database
+// did not answer.
+bool BulkRunner::keep(MonoTime now) {
+  auto kept = databases_.front().store->keep(bulk_->bulk_id, node_, changed(), kLease);
+  if (!kept) return false;
+  if (!*kept) {
+    bulk_.reset();
+    next_look_ = now + kLookInterval;
+    return false;
+  }
+  bulk_->is_stop_requested = (*kept)->is_stop_requested;
+  kept_at_ = now;
+  return true;
+}
+
+int BulkRunner::batch_limit() const {
+  const auto& rate = bulk_->request.rate_per_s;
+  if (!rate) return kBatch;
+  return std::clamp(static_cast<int>(*rate / kBatchesPerSecond), 1, kBatch);
+}
+
+std::int64_t BulkRunner::changed() const {
+  return std::accumulate(progress_.begin(), progress_.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& part) { return sum + part.second; });
+}
+
+MonoTime BulkRunner::run_batch(MonoTime now) {
+  const BulkDatabase& database = databases_[database_];
+  const auto batch = database.store->run_batch(*bulk_, batch_limit());
+  if (!batch) {
+    // The values of a bulk were checked when it was accepted: what the database refuses now it refuses for ever.
+    if (batch.error().code == ErrorCode::invalid && finish(BulkState::failed, batch.error().message)) return now;
+    return retry_later(now);
+  }
+  for (const Candidate& job : batch->due_soon) on_due_soon_(job);
+  const std::int64_t before = std::exchange(progress_[database.place], batch->changed);
+  if (const auto& rate = bulk_->request.rate_per_s) {
+    const double seconds = static_cast<double>(batch->changed - before) / *rate;
+    next_batch_ = std::max(now, next_batch_) + Duration(static_cast<Duration::rep>(seconds * 1e6));
+  }
+  if (batch->is_done) ++database_;
+  return now;
+}
+
+bool BulkRunner::finish(BulkState state, std::string error) {
+  Bulk ended = *bulk_;
+  ended.state = state;
+  ended.changed = changed();
+  ended.error = std::move(error);
+  const auto is_finished = databases_.front().store->finish(ended, node_);
+  if (!is_finished) return false;
+  bulk_.reset();  // also when the lease was lost: the other node finishes it
+  next_look_.reset();
+  return true;
+}
+
+}  // namespace tocsin

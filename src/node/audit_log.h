@@ -1,0 +1,56 @@
+// Writes the audit log: who changed what through the API.
+//
+// Entries wait in memory until the next flush, each second; those of programs (Audit::counted) are added up per caller
+// and action and written once a minute. An entry of a node that is killed within that time is lost; the history of each
+// job, which the same transaction wrote, is not. Without the database entries wait, up to a bound; what is beyond it is
+// counted and told in the log.
+// Thread: record any; the rest owner only.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "audit/audit.h"
+#include "postgres/pg_audit.h"
+#include "tocsin/clock.h"
+
+namespace tocsin {
+
+class AuditLog {
+ public:
+  AuditLog(const SessionConfig& session, const Clock& clock);
+  ~AuditLog() { stop(); }
+
+  void start();
+  void stop();  // after a last flush
+  void record(AuditEntry entry);
+  // Entries that were lost because the database was away for too long.
+  std::int64_t lost() const { return lost_; }
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;  // name, role, address, action
+  void run();
+  bool is_flush_due(MonoTime now) const;
+  void flush(std::unique_lock<std::mutex>& lock);
+
+  const Clock& clock_;
+  PgAudit store_;
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  // Guarded by mutex_.
+  std::deque<AuditEntry> entries_;
+  std::map<Key, std::int64_t> counts_;
+  MonoTime counted_since_{};
+  bool is_stopping_ = false;
+  std::atomic<std::int64_t> lost_{0};
+  std::thread thread_;
+};
+
+}  // namespace tocsin

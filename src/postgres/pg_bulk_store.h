@@ -1,0 +1,39 @@
+// Bulk operations in PostgreSQL: section 13 of the schema.
+#pragma once
+
+#include <vector>
+
+#include "bulk/bulk_store.h"
+#include "postgres/session.h"
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class PgBulkStore final : public BulkStore {
+ public:
+  // REQUIRES: the session's plans are not pinned; a batch may read 20,000 rows in the order of job_id.
+  PgBulkStore(const SessionConfig& config, int shards) : session_(config), shards_(shards) {}
+
+  Result<Bulk> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) override;
+  Result<std::optional<Bulk>> find(std::int64_t bulk_id) override;
+  Result<std::vector<Bulk>> list(int limit) override;
+  Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) override;
+  Result<std::optional<Bulk>> adopt(NodeId node, Duration lease) override;
+  Result<std::optional<Bulk>> keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) override;
+  Result<bool> finish(const Bulk& bulk, NodeId node) override;
+
+  Result<std::int64_t> count(const BulkRequest& request) override;
+  Result<BulkBatch> progress(std::int64_t bulk_id) override;
+  Result<BulkBatch> run_batch(const Bulk& bulk, int limit) override;
+
+ private:
+  struct Page;
+  Page read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const;
+  std::string conditions(const BulkFilter& filter, pqxx::transaction_base& tx, bool is_live) const;
+
+  Session session_;
+  const int shards_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,135 @@
+#include "support/fake_bulk_store.h"
+
+#include <algorithm>
+
+namespace tocsin {
+
+Result<Bulk> FakeBulkStore::start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) {
+  if (fails) return failure();
+  Bulk bulk;
+  bulk.bulk_id = static_cast<std::int64_t>(bulks_.size()) + 1;
+  bulk.request = request;
+  bulk.matched = matched;
+  bulk.started_at = now;
+  bulks_[bulk.bulk_id] = {bulk, node, now + lease};
+  return bulk;
+}
+
+Result<std::optional<Bulk>> FakeBulkStore::find(std::int64_t bulk_id) {
+  if (fails) return failure();
+  const auto it = bulks_.find(bulk_id);
+  return it == bulks_.end() ? std::nullopt : std::optional(it->second.bulk);
+}
+
+Result<std::vector<Bulk>> FakeBulkStore::list(int limit) {
+  if (fails) return failure();
+  std::vector<Bulk> newest;
+  for (auto it = bulks_.rbegin(); it != bulks_.rend() && newest.size() < static_cast<std::size_t>(limit); ++it)
+    newest.push_back(it->second.bulk);
+  return newest;
+}
+
+Result<std::optional<Bulk>> FakeBulkStore::request_stop(std::int64_t bulk_id) {
+  if (fails) return failure();
+  const auto it = bulks_.find(bulk_id);
+  if (it != bulks_.end() && it->second.bulk.state == BulkState::running) it->second.bulk.is_stop_requested = true;
+  return find(bulk_id);
+}
+
+Result<std::optional<Bulk>> FakeBulkStore::adopt(NodeId node, Duration lease) {
+  if (fails) return failure();
+  for (auto& [id, stored] : bulks_) {
+    if (stored.bulk.state != BulkState::running || stored.lease_until >= now) continue;
+    stored.node = node;
+    stored.lease_until = now + lease;
+    return std::optional(stored.bulk);
+  }
+  return std::optional<Bulk>{};
+}
+
+Result<std::optional<Bulk>> FakeBulkStore::keep(std::int64_t bulk_id, NodeId node, std::int64_t changed,
+                                                Duration lease) {
+  if (fails) return failure();
+  const auto it = bulks_.find(bulk_id);
+  if (it == bulks_.end() || it->second.node != node || it->second.bulk.state != BulkState::running)
+    return std::optional<Bulk>{};
+  it->second.bulk.changed = changed;
+  it->second.lease_until = now + lease;
+  return std::optional(it->second.bulk);
+}
+
+Result<bool> FakeBulkStore::finish(const Bulk& bulk, NodeId node) {
+  if (fails) return failure();
+  const auto it = bulks_.find(bulk.bulk_id);
+  if (it == bulks_.end() || it->second.node != node || it->second.bulk.state != BulkState::running) return false;
+  it->second.bulk.state = bulk.state;
+  it->second.bulk.changed = bulk.changed;
+  it->second.bulk.error = bulk.error;
+  it->second.bulk.finished_at = now;
+  return true;
+}
+
+std::vector<Job> FakeBulkStore::matching(const BulkRequest& request) const {
+  JobFilter filter;
+  filter.biz_id = request.filter.biz_id;
+  filter.type_id = request.filter.type_id;
+  filter.status = status_changed_by(request.action);
+  filter.from = request.filter.from;
+  filter.to = request.filter.to;
+  filter.limit = 1000;
+  auto jobs = database_.list(filter);
+  if (const auto& reason = request.filter.reason)
+    std::erase_if(jobs, [&](const Job& job) { return job.errors.empty() || job.errors.back().message != *reason; });
+  std::ranges::sort(jobs, {}, &Job::job_id);
+  return jobs;
+}
+
+Result<std::int64_t> FakeBulkStore::count(const BulkRequest& request) {
+  if (fails) return failure();
+  return static_cast<std::int64_t>(matching(request).size());
+}
+
+Result<BulkBatch> FakeBulkStore::progress(std::int64_t bulk_id) {
+  if (fails) return failure();
+  return progress_[bulk_id].batch;
+}
+
+bool FakeBulkStore::change(const Bulk& bulk, JobId job) {
+  switch (bulk.request.action) {
+    case BulkAction::cancel: {
+      const auto reply = database_.cancel({job}, now);
+      return reply && reply->front().kind == CancelReply::Kind::cancelled;
+    }
+    case BulkAction::reschedule: {
+      const WallTime at = bulk.request.action_time.value_or(bulk.started_at + bulk.request.delay.value_or(Duration(0)));
+      const auto reply = database_.reschedule(job, {at, {}}, now);
+      return reply && reply->kind == ChangeReply::Kind::changed;
+    }
+    case BulkAction::run: {
+      const auto reply = database_.run_now(job, now);
+      return reply && reply->kind == ChangeReply::Kind::changed;
+    }
+    case BulkAction::retry: {
+      const auto reply = database_.retry(job, now);
+      return reply && reply->kind == ChangeReply::Kind::changed;
+    }
+  }
+  return false;
+}
+
+Result<BulkBatch> FakeBulkStore::run_batch(const Bulk& bulk, int limit) {
+  if (fails) return failure();
+  Progress& progress = progress_[bulk.bulk_id];
+  progress.batch.due_soon.clear();
+  int n = 0;
+  for (const Job& job : matching(bulk.request)) {
+    if (job.job_id <= progress.last || job.gmt_create > bulk.started_at) continue;
+    if (n++ == limit) return progress.batch;
+    progress.last = job.job_id;
+    if (change(bulk, job.job_id)) ++progress.batch.changed;
+  }
+  progress.batch.is_done = true;
+  return progress.batch;
+}
+
+}  // namespace tocsin

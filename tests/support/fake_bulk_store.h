@@ -1,0 +1,53 @@
+// Bulk operations in memory, over FakeDatabase.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "bulk/bulk_store.h"
+#include "support/fake_database.h"
+
+namespace tocsin {
+
+// Thread: owner only.
+class FakeBulkStore final : public BulkStore {
+ public:
+  explicit FakeBulkStore(FakeDatabase& database) : database_(database) {}
+
+  // What the tests turn.
+  WallTime now{};
+  std::optional<ErrorCode> fails;  // every call does
+
+  Result<Bulk> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) override;
+  Result<std::optional<Bulk>> find(std::int64_t bulk_id) override;
+  Result<std::vector<Bulk>> list(int limit) override;
+  Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) override;
+  Result<std::optional<Bulk>> adopt(NodeId node, Duration lease) override;
+  Result<std::optional<Bulk>> keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) override;
+  Result<bool> finish(const Bulk& bulk, NodeId node) override;
+  Result<std::int64_t> count(const BulkRequest& request) override;
+  Result<BulkBatch> progress(std::int64_t bulk_id) override;
+  Result<BulkBatch> run_batch(const Bulk& bulk, int limit) override;
+
+ private:
+  struct Stored {
+    Bulk bulk;
+    NodeId node = 0;
+    WallTime lease_until{};
+  };
+  struct Progress {
+    JobId last = 0;
+    BulkBatch batch;
+  };
+  Error failure() const { return {*fails, "as the test wants", ""}; }
+  std::vector<Job> matching(const BulkRequest& request) const;  // by id, ascending
+  bool change(const Bulk& bulk, JobId job);
+
+  FakeDatabase& database_;
+  std::map<std::int64_t, Stored> bulks_;
+  std::map<std::int64_t, Progress> progress_;
+};
+
+}  // namespace tocsin

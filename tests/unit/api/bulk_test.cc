@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include "support/api_fixture.h"
+
+namespace tocsin {
+namespace {
+
+class BulkApi : public ApiTest {
+ public:
+  Answer start(const std::string& body) { return post("/v1/bulk", body); }
+  void run_all() {
+    MonoTime now{std::chrono::hours(1)};
+    while (backend.bulk_runner.is_busy()) now = std::max(now, backend.bulk_runner.step(now));
+  }
+};
+
+TEST_F(BulkApi, ADryRunCountsAndChangesNothing) {
+  make_job("a");
+  make_job("b");
+  const Answer answer = start(R"({"action":"cancel","filter":{"biz_type":"order.unpaid"},"dry_run":true})");
+  EXPECT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body, Json({{"matched", 2}}));
+  EXPECT_EQ(get("/v1/jobs?status=pending").body["items"].size(), 2U);
+  EXPECT_TRUE(backend.recorded.empty() || backend.recorded.back().action != "startBulk");
+}
+
+TEST_F(BulkApi, HasAnIdAndProgressAndEndsWithDefiniteNumbers) {
+  make_job("a");
+  make_job("b");
+  const Answer started =
+      start(R"({"action":"cancel","filter":{"biz_type":"order.unpaid"},"expected":2,"reason":"shop closed"})");
+  ASSERT_EQ(started.status, 202) << started.text;
+  EXPECT_EQ(started.body["matched"], 2);
+  const std::string id = started.body["bulk_id"];
+  EXPECT_EQ(get("/v1/bulk/" + id).body["state"], "running");
+  run_all();
+  const Json ended = get("/v1/bulk/" + id).body;
+  EXPECT_EQ(ended["state"], "done");
+  EXPECT_EQ(ended["changed"], 2);
+  EXPECT_EQ(ended["missed"], 0);
+  EXPECT_EQ(ended["reason"], "shop closed");
+  EXPECT_EQ(get("/v1/bulk").body["items"].size(), 1U);
+}
+
+TEST_F(BulkApi, AnotherCountThanExpectedIsRefused) {
+  make_job("a");
+  const Answer answer = start(R"({"action":"cancel","filter":{"biz_type":"order.unpaid"},"expected":2})");
+  EXPECT_EQ(answer.status, 409);
+  EXPECT_EQ(answer.field(), "expected");
+  EXPECT_EQ(answer.body["matched"], 1);
+  EXPECT_EQ(get("/v1/jobs?status=pending").body["items"].size(), 1U);
+}
+
+TEST_F(BulkApi, WhatIsWrongIsNamed) {
+  struct Case {
+    std::string body, field;
+    int status;
+  };
+  const std::vector<Case> cases = {
+      {R"({"filter":{"biz_id":"a"}})", "action", 400},
+      {R"({"action":"delete","filter":{"biz_id":"a"}})", "action", 422},
+      {R"({"action":"cancel"})", "filter", 400},
+      {R"({"action":"cancel","filter":{}})", "filter", 422},
+      {R"({"action":"cancel","filter":{"status":"pending"}})", "filter", 422},
+      {R"({"action":"cancel","filter":{"biz_id":"a","status":"dead"}})", "filter.status", 422},
+      {R"({"action":"cancel","filter":{"biz_id":"a","colour":"red"}})", "filter.colour", 400},
+      {R"({"action":"cancel","filter":{"biz_id":"a","reason":"x"}})", "filter.reason", 422},
+      {R"({"action":"cancel","filter":{"biz_type":"no.such"}})", "filter.biz_type", 422},
+      {R"({"action":"cancel","filter":{"biz_id":"a"},"delay_ms":5})", "delay_ms", 422},
+      {R"({"action":"reschedule","filter":{"biz_id":"a"}})", "action_time", 422},
+      {R"({"action":"retry","filter":{"biz_id":"a"},"rate_per_s":0})", "rate_per_s", 400},
+  };
+  for (const Case& wrong : cases) {
+    const Answer answer = start(wrong.body);
+    EXPECT_EQ(answer.status, wrong.status) << wrong.body << answer.text;
+    EXPECT_EQ(answer.field(), wrong.field) << wrong.body << answer.text;
+  }
+  EXPECT_EQ(get("/v1/bulk/77").status, 404);
+  EXPECT_EQ(get("/v1/bulk/x").status, 404);
+  EXPECT_EQ(post("/v1/bulk/77/stop").status, 404);
+}
+
+TEST_F(BulkApi, AStopIsKept) {
+  make_job("a");
+  const Answer started = start(R"({"action":"cancel","filter":{"biz_id":"a"},"rate_per_s":1})");
+  const std::string id = started.body["bulk_id"];
+  EXPECT_EQ(post("/v1/bulk/" + id + "/stop").body["is_stopping"], true);
+  run_all();
+  EXPECT_EQ(get("/v1/bulk/" + id).body["state"], "stopped");
+  EXPECT_EQ(get("/v1/bulk/" + id).body["missed"], 1);
+}
+
+TEST_F(BulkApi, WritesAreRecordedWithTheirTarget) {
+  const std::string job = make_job("a");
+  post("/v1/types/order.unpaid/pause");
+  post("/v1/jobs/" + job + "/cancel");
+  start(R"({"action":"run","filter":{"biz_id":"a"},"reason":"try"})");
+  ASSERT_EQ(backend.recorded.size(), 4U);
+  EXPECT_EQ(backend.recorded[0].action, "createJob");
+  EXPECT_EQ(backend.recorded[0].kind, Audit::counted);
+  EXPECT_EQ(backend.recorded[1].action, "pauseType");
+  EXPECT_EQ(backend.recorded[1].kind, Audit::each);
+  EXPECT_EQ(backend.recorded[1].target, "order.unpaid");
+  EXPECT_EQ(backend.recorded[2].target, job);
+  EXPECT_EQ(backend.recorded[3].action, "startBulk");
+  EXPECT_EQ(backend.recorded[3].reason, "try");
+  EXPECT_EQ(backend.recorded[3].matched, 0);
+  post("/v1/jobs/" + job + "/cancel");  // refused: it changed nothing
+  EXPECT_EQ(backend.recorded.size(), 4U);
+}
+
+}  // namespace
+}  // namespace tocsin
