@@ -1,8 +1,6 @@
 // A kind of timeout: how its jobs are delivered, retried and limited.
 #pragma once
 
-#include <cstddef>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "tocsin/job.h"
+#include "tocsin/start_pool.h"
 
 namespace tocsin {
 
@@ -52,8 +51,8 @@ struct BizType {
   bool is_removed = false;               // no new jobs; those on their way when it was removed still run
   WallTime gmt_create{};
   WallTime gmt_modified{};
-  // Not of the registry: so many its handler can work on at once, on this node.
-  std::size_t room = std::numeric_limits<std::size_t>::max();
+  // Not of the registry: what its attempts on this node share with those of other types. Null: nothing.
+  std::shared_ptr<const StartPool> pool;
 
   bool operator==(const BizType&) const = default;
   bool is_instant() const { return handler_kind == "noop"; }  // claimed, run and finished in one statement

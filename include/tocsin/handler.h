@@ -1,12 +1,12 @@
 // What runs when a job fires.
 #pragma once
 
-#include <cstddef>
 #include <functional>
-#include <limits>
+#include <memory>
 #include <string>
 
 #include "tocsin/job.h"
+#include "tocsin/start_pool.h"
 
 namespace tocsin {
 
@@ -23,10 +23,11 @@ class Handler {
   // It should begin by job.start_by, or end as not_started.
   virtual void start(const ClaimedJob& job, Finish finish) = 0;
 
-  // How many claimed jobs it has use for at once; more would only wait here while their leases run.
-  virtual std::size_t room() const { return std::numeric_limits<std::size_t>::max(); }
+  // What its attempts share with those of other types. Null: any number may run at once.
+  virtual std::shared_ptr<const StartPool> pool() const { return nullptr; }
 
-  // Why room() is less than usual, for people: "its endpoint http://... does not answer". Empty when all is well.
+  // Why the pool has less capacity than usual, human-readable: "its endpoint http://... does not answer". Empty when
+  // all is well.
   virtual std::string hold_reason() const { return {}; }
 };
 

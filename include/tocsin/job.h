@@ -67,6 +67,9 @@ struct ClaimedJob {
   MonoTime lease_deadline{};  // local trust in the lease, counted from before the claim was sent
   // Not to be started later than this: a standby that takes over may lack the claim, and a cancel may then win.
   MonoTime start_by = MonoTime::max();
+  // When the row was due before the claim: its time again if the attempt does not start. Empty: not known.
+  std::optional<WallTime> fire_at_before = {};
+  bool is_catch_up = false;  // claimed at the catch-up pace
 };
 
 // What became of one attempt.
@@ -82,14 +85,19 @@ struct Outcome {
   std::optional<Duration> retry_after;  // retry: the handler's own wish; otherwise the backoff of the type decides
   std::string message;                  // retry, dead: why; kept in the job's errors
   bool is_written = false;  // the handler wrote it itself, in a transaction of its own under the claim's token
+  bool is_least = false;    // retry_after is a lower bound: the backoff of the type counts when it is longer
 
   static Outcome done() { return {}; }
   static Outcome retry(std::string why, std::optional<Duration> after = {}) {
-    return {Kind::retry, after, std::move(why), false};
+    return {Kind::retry, after, std::move(why), false, false};
   }
-  static Outcome not_started(Duration after) { return {Kind::not_started, after, {}, false}; }
-  static Outcome handed_over() { return {Kind::handed_over, {}, {}, false}; }
-  static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why), false}; }
+  // What the receiver asks for; never sooner than the type's own backoff.
+  static Outcome retry_no_sooner(std::string why, std::optional<Duration> after) {
+    return {Kind::retry, after, std::move(why), false, true};
+  }
+  static Outcome not_started(Duration after) { return {Kind::not_started, after, {}, false, false}; }
+  static Outcome handed_over() { return {Kind::handed_over, {}, {}, false, false}; }
+  static Outcome dead(std::string why) { return {Kind::dead, {}, std::move(why), false, false}; }
 };
 
 }  // namespace tocsin

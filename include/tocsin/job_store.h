@@ -81,10 +81,12 @@ struct Fired {
 
 struct FinishRequest {
   enum class Kind {
-    done,       // to history
-    dead,       // to history, with `message` among the errors
-    retry,      // pending again, due after `delay`, with `message` among the errors
-    give_back,  // pending again, due after `delay`, this attempt not counted: it never started
+    done,   // to history
+    dead,   // to history, with `message` among the errors
+    retry,  // pending again, due after `delay`, with `message` among the errors
+    // Pending again, this attempt not counted: it never started. Due after `delay`, which may be negative: at the time
+    // that it had before the claim.
+    give_back,
   };
   JobId job_id = 0;
   ClaimToken token = 0;
@@ -117,8 +119,8 @@ class JobStore {
   // running row whose lease has ended is due again; that expiry joins its errors). Of another type is another job: ids
   // are drawn again after a failover that lost more than a sequence writes ahead. Sets status running, attempts + 1, a
   // fresh token, fire_at = now + ttr. Rows locked by others are skipped. Returns the jobs won, in any order, without
-  // biz_type and lease_deadline; each once, though `jobs` may name it twice. REQUIRES: ttr.size() == jobs.size(), at
-  // most 10,000 jobs.
+  // biz_type and lease_deadline, with fire_at_before; each once, though `jobs` may name it twice. REQUIRES: ttr.size()
+  // == jobs.size(), at most 10,000 jobs.
   virtual Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                                 const ClaimTicket& ticket) = 0;
 

@@ -8,6 +8,12 @@
 
 namespace tocsin {
 
+// What a publisher holds unconfirmed.
+class PublisherPool final : public StartPool {
+ public:
+  std::size_t capacity() const override { return Publisher::kMostInFlight; }
+};
+
 class BrokerKind::TypeHandler final : public Handler {
  public:
   TypeHandler(const JobWriter& write_job, const BizType& type, std::shared_ptr<Publisher> publisher)
@@ -35,12 +41,13 @@ class BrokerKind::TypeHandler final : public Handler {
     publisher_->publish(std::move(message), claimed.lease_deadline, claimed.start_by, std::move(finish));
   }
 
-  std::size_t room() const override { return Publisher::kMostInFlight; }
+  std::shared_ptr<const StartPool> pool() const override { return pool_; }
 
  private:
   const JobWriter& write_job_;
   const std::string type_, type_json_;
   const std::shared_ptr<Publisher> publisher_;
+  const std::shared_ptr<const StartPool> pool_ = std::make_shared<PublisherPool>();
 };
 
 BrokerKind::BrokerKind(std::string name, ExitReader read_exit, GuardPtr guard, const Clock& clock, JobWriter write_job)

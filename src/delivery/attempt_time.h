@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "tocsin/clock.h"
+#include "tocsin/start_pool.h"
 
 namespace tocsin {
 
@@ -28,6 +29,24 @@ class AttemptTime {
 
  private:
   std::atomic<std::int64_t> mean_us_{1000};
+};
+
+// The workers as one type sees them: as many attempts as they work off within `ahead`.
+// Thread: any.
+class WorkerShare final : public StartPool {
+ public:
+  // `most`: attempts per worker.
+  WorkerShare(int workers, Duration ahead, std::size_t most) : workers_(workers), ahead_(ahead), most_(most) {}
+
+  AttemptTime& time() { return time_; }
+  std::size_t capacity() const override { return time_.fitting(ahead_, most_) * static_cast<std::size_t>(workers_); }
+  double starts_per_s() const override { return workers_ / std::chrono::duration<double>(time_.mean()).count(); }
+
+ private:
+  const int workers_;
+  const Duration ahead_;
+  const std::size_t most_;
+  AttemptTime time_;
 };
 
 }  // namespace tocsin

@@ -43,7 +43,9 @@ std::shared_ptr<const CppHandler> CppHandlers::find(const std::string& type_name
 class CppRunner::FunctionHandler final : public Handler {
  public:
   FunctionHandler(CppRunner& runner, std::shared_ptr<const CppHandler> function)
-      : runner_(runner), function_(std::move(function)) {}
+      : runner_(runner),
+        function_(std::move(function)),
+        pool_(std::make_shared<WorkerShare>(runner.workers_.threads(), kAhead, kMostAhead)) {}
 
   void start(const ClaimedJob& job, Finish finish) override {
     const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;
@@ -55,24 +57,23 @@ class CppRunner::FunctionHandler final : public Handler {
     // A task may be left behind by stop(): the clock must live as long as the process.
     const bool is_queued = runner_.workers_.try_run(
         job.job.type_id,
-        [in_flight, attempt, begin_by, job, function = function_, pace = attempt_time_, &clock = runner_.clock_] {
+        [in_flight, attempt, begin_by, job, function = function_, pool = pool_, &clock = runner_.clock_] {
           const MonoTime begun = clock.now();
           if (begun >= begin_by) return in_flight->end(attempt, Outcome::not_started(Duration(0)));
           if (!in_flight->begin(attempt)) return;
           Outcome outcome = call(*function, job.job);
-          pace->took(clock.now() - begun);
+          pool->time().took(clock.now() - begun);
           in_flight->end(attempt, std::move(outcome));
         });
     if (!is_queued) in_flight->end(attempt, Outcome::not_started(kFullQueuePause));
   }
 
-  std::size_t room() const override { return attempt_time_->fitting(kAhead, kMostAhead) * runner_.workers_.threads(); }
+  std::shared_ptr<const StartPool> pool() const override { return pool_; }
 
  private:
   CppRunner& runner_;
   const std::shared_ptr<const CppHandler> function_;
-  const std::shared_ptr<AttemptTime> attempt_time_ =
-      std::make_shared<AttemptTime>();  // shared with functions that overrun
+  const std::shared_ptr<WorkerShare> pool_;  // shared with functions that overrun
 };
 
 CppRunner::CppRunner(WorkerPool& workers, const Clock& clock)

@@ -1,5 +1,8 @@
 #include "delivery/endpoints.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace tocsin {
 
 std::optional<Endpoint::Permit> Endpoint::admit() {
@@ -7,15 +10,17 @@ std::optional<Endpoint::Permit> Endpoint::admit() {
   return breaker_.admit(clock_.now());
 }
 
-void Endpoint::answered() {
+void Endpoint::answered(Duration took) {
   std::unique_lock lock(mutex_);
+  this->took(took);
   const bool is_changed = breaker_.answered();
   lock.unlock();
   tell(is_changed);
 }
 
-void Endpoint::failed(Permit permit) {
+void Endpoint::failed(Permit permit, Duration took) {
   std::unique_lock lock(mutex_);
+  this->took(took);
   const bool is_changed = breaker_.failed(permit, clock_.now());
   lock.unlock();
   tell(is_changed);
@@ -33,9 +38,32 @@ Endpoint::State Endpoint::state() const {
   return breaker_.state(clock_.now());
 }
 
-std::size_t Endpoint::room() const {
+void Endpoint::took(Duration time) {
+  const Duration mean = mean_.value_or(time);
+  mean_ = std::max(Duration(1), mean + (time - mean) / 16);
+}
+
+void Endpoint::waited_in_vain() {
   std::lock_guard lock(mutex_);
-  return breaker_.room(clock_.now());
+  mean_ = std::max(mean_.value_or(kSlow), kSlow);
+}
+
+std::size_t Endpoint::may_wait() const {
+  if (!mean_ || *mean_ >= kSlow) return 0;
+  return *mean_ <= kQuick
+             ? connections_
+             : connections_ * static_cast<std::size_t>(kQuick.count()) / static_cast<std::size_t>(mean_->count());
+}
+
+std::size_t Endpoint::capacity() const {
+  std::lock_guard lock(mutex_);
+  return std::min(breaker_.room(clock_.now()), connections_ + may_wait());
+}
+
+double Endpoint::starts_per_s() const {
+  std::lock_guard lock(mutex_);
+  return mean_ ? static_cast<double>(connections_) / std::chrono::duration<double>(*mean_).count()
+               : std::numeric_limits<double>::infinity();
 }
 
 Duration Endpoint::pause_left() const {
@@ -53,10 +81,11 @@ std::shared_ptr<Endpoint> Endpoints::at(const std::string& origin) {
   std::lock_guard lock(mutex_);
   if (auto known = by_origin_[origin].lock()) return known;
   std::erase_if(by_origin_, [](const auto& entry) { return entry.second.expired(); });
-  auto endpoint = std::make_shared<Endpoint>(origin, options_, clock_, [this](Endpoint::State now, MonoTime again_at) {
-    if (now == Endpoint::State::open) ++trips_;
-    on_change_(now, again_at);
-  });
+  auto endpoint = std::make_shared<Endpoint>(origin, options_, connections_, clock_,
+                                             [this](Endpoint::State now, MonoTime again_at) {
+                                               if (now == Endpoint::State::open) ++trips_;
+                                               on_change_(now, again_at);
+                                             });
   by_origin_[origin] = endpoint;
   return endpoint;
 }

@@ -9,12 +9,17 @@
 #include <unordered_map>
 
 #include "delivery/circuit_breaker.h"
+#include "tocsin/start_pool.h"
 
 namespace tocsin {
 
-// One endpoint, shared by all types that go there.
+// One endpoint, shared by all types that go there: its breaker, and how many attempts it may have at once.
+//
+// At most `connections` requests are on their way. Where answers come quickly, as many attempts again may wait for a
+// connection, so that none is idle while the next claim is on its way; where they come slowly, none may: a claim would
+// wait for a connection longer than it holds.
 // Thread: any.
-class Endpoint {
+class Endpoint final : public StartPool {
  public:
   using Permit = CircuitBreaker::Permit;
   using State = CircuitBreaker::State;
@@ -22,35 +27,54 @@ class Endpoint {
   // maximum.
   using OnChange = std::function<void(State now, MonoTime again_at)>;
 
-  Endpoint(std::string origin, BreakerOptions options, const Clock& clock, OnChange on_change)
-      : origin_(std::move(origin)), clock_(clock), on_change_(std::move(on_change)), breaker_(options) {}
+  Endpoint(std::string origin, BreakerOptions options, std::size_t connections, const Clock& clock, OnChange on_change)
+      : origin_(std::move(origin)),
+        clock_(clock),
+        on_change_(std::move(on_change)),
+        connections_(connections),
+        breaker_(options) {}
 
   const std::string& origin() const { return origin_; }
 
-  // As CircuitBreaker.
+  // As CircuitBreaker; `took`: how long the attempt had the connection.
   std::optional<Permit> admit();
-  void answered();
-  void failed(Permit permit);
+  void answered(Duration took);
+  void failed(Permit permit, Duration took);
   void abandoned(Permit permit);
   State state() const;
-  std::size_t room() const;
   Duration pause_left() const;
+
+  // An attempt was given back because no connection became free in time: none waits until answers are quick again.
+  void waited_in_vain();
+
+  std::size_t capacity() const override;
+  double starts_per_s() const override;
 
  private:
   void tell(bool is_changed);
+  void took(Duration time);
+  std::size_t may_wait() const;
+
+  // Attempts may wait for a connection as long as answers take no longer than this: a fifth of the time that a claim
+  // has to start.
+  static constexpr Duration kQuick = std::chrono::milliseconds(100);
+  static constexpr Duration kSlow = std::chrono::seconds(1);  // none may wait
 
   const std::string origin_;
   const Clock& clock_;
   const OnChange on_change_;
+  const std::size_t connections_;
   mutable std::mutex mutex_;
   CircuitBreaker breaker_;
+  std::optional<Duration> mean_;  // of the last 16 attempts or so
 };
 
 // Thread: any.
 class Endpoints {
  public:
-  Endpoints(BreakerOptions options, const Clock& clock, Endpoint::OnChange on_change)
-      : options_(options), clock_(clock), on_change_(std::move(on_change)) {}
+  // `connections`: to each of them, at once.
+  Endpoints(BreakerOptions options, std::size_t connections, const Clock& clock, Endpoint::OnChange on_change)
+      : options_(options), connections_(connections), clock_(clock), on_change_(std::move(on_change)) {}
 
   // The same one for as long as anybody holds it.
   std::shared_ptr<Endpoint> at(const std::string& origin);
@@ -60,6 +84,7 @@ class Endpoints {
 
  private:
   const BreakerOptions options_;
+  const std::size_t connections_;
   const Clock& clock_;
   const Endpoint::OnChange on_change_;
   std::atomic<std::int64_t> trips_{0};

@@ -22,7 +22,7 @@ struct KindMetric {
   std::function<double()> read;  // Thread: any
 };
 
-// Thread: start, stop, destructor, metrics and on_room_change owner only; the rest any.
+// Thread: start, stop, destructor, metrics and on_capacity_change owner only; the rest any.
 class HandlerKind {
  public:
   virtual ~HandlerKind() = default;
@@ -46,9 +46,9 @@ class HandlerKind {
 
   virtual std::vector<KindMetric> metrics() { return {}; }
 
-  // `changed` wants to know at once when room() of a handler is suddenly another. Called on any thread, never from
-  // inside a call of this kind. Without it, room is asked every few seconds. REQUIRES: before start().
-  virtual void on_room_change(std::function<void()> changed) { static_cast<void>(changed); }
+  // `changed` is called when the capacity of a handler's pool grows by itself. Called on any thread, never from inside
+  // a call of this kind. REQUIRES: before start().
+  virtual void on_capacity_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 
 // For kinds without settings: the handler object holds nothing but `kind`.

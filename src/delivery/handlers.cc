@@ -32,9 +32,9 @@ class HandlerRegistry::TypeHandler final : public Handler {
     current->start(job, std::move(finish));
   }
 
-  std::size_t room() const override {
+  std::shared_ptr<const StartPool> pool() const override {
     std::lock_guard lock(mutex_);
-    return current_->room();
+    return current_->pool();
   }
 
   std::string hold_reason() const override {
@@ -92,8 +92,8 @@ std::vector<KindMetric> HandlerRegistry::metrics() {
   return all;
 }
 
-void HandlerRegistry::on_room_change(const std::function<void()>& changed) {
-  for (const auto& kind : kinds_) kind->on_room_change(changed);
+void HandlerRegistry::on_capacity_change(const std::function<void()>& changed) {
+  for (const auto& kind : kinds_) kind->on_capacity_change(changed);
 }
 
 HandlerKind* HandlerRegistry::kind_of(const BizType& type) const {

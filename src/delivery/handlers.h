@@ -28,7 +28,7 @@ class HandlerRegistry {
   // Of every kind, in that order; the grace is for all of them together.
   void stop(Duration grace, const Clock& clock);
   std::vector<KindMetric> metrics();
-  void on_room_change(const std::function<void()>& changed);
+  void on_capacity_change(const std::function<void()>& changed);
 
   // Empty when the handler of the type is right; otherwise Error invalid with the field at fault, e.g. `handler.kind`.
   std::optional<Error> check(const BizType& type) const;

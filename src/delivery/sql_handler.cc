@@ -123,12 +123,12 @@ class SqlKind::Calls {
 class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
  public:
   Lane(std::shared_ptr<Calls> calls, TypeId type, FunctionName function, int database,
-       std::shared_ptr<AttemptTime> attempt_time)
+       std::shared_ptr<WorkerShare> pool)
       : calls_(std::move(calls)),
         number_(std::int64_t{type} * calls_->databases() + database),
         function_(std::move(function)),
         database_(database),
-        attempt_time_(std::move(attempt_time)) {}
+        pool_(std::move(pool)) {}
 
   void start(const ClaimedJob& claimed, Handler::Finish& finish) {
     const MonoTime now = calls_->clock.now();
@@ -195,7 +195,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
 
   std::vector<Attempt> take() {
     std::lock_guard lock(mutex_);
-    std::size_t n = std::min(limit_, attempt_time_->fitting(kBatchTime, kMostInBatch));
+    std::size_t n = std::min(limit_, pool_->time().fitting(kBatchTime, kMostInBatch));
     // Those that run alone need not wait for a batch; who runs that asks for another turn for the rest.
     const bool is_alone_only = is_batching_ && n > 1;
     const auto first = is_alone_only ? std::ranges::find_if(waiting_, &Attempt::is_alone) : waiting_.begin();
@@ -251,7 +251,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     }
     // Of the calls alone: were the commit counted, a slow disk would make batches small, and small ones make it slower.
     const Duration took = reply->failure.empty() ? reply->took : calls_->clock.now() - began;
-    attempt_time_->took(took / static_cast<std::int64_t>(batch.size()));
+    pool_->time().took(took / static_cast<std::int64_t>(batch.size()));
     if (!reply->failure.empty()) {
       run_apart(batch, *reply);
       return false;
@@ -328,7 +328,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   const std::int64_t number_;  // among the lanes of the workers
   const FunctionName function_;
   const int database_;
-  const std::shared_ptr<AttemptTime> attempt_time_;
+  const std::shared_ptr<WorkerShare> pool_;
   std::mutex mutex_;
   std::deque<Attempt> waiting_;
   std::size_t limit_ = kMostInBatch / 4;  // of a batch: halved when a call fails
@@ -337,9 +337,10 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
 
 class SqlKind::TypeHandler final : public Handler {
  public:
-  TypeHandler(std::shared_ptr<Calls> calls, TypeId type, const FunctionName& function) : calls_(std::move(calls)) {
+  TypeHandler(std::shared_ptr<Calls> calls, TypeId type, const FunctionName& function)
+      : calls_(std::move(calls)), pool_(std::make_shared<WorkerShare>(calls_->workers.threads(), kAhead, kMostAhead)) {
     for (int database = 0; database < calls_->databases(); ++database)
-      lanes_.push_back(std::make_shared<Lane>(calls_, type, function, database, attempt_time_));
+      lanes_.push_back(std::make_shared<Lane>(calls_, type, function, database, pool_));
   }
 
   void start(const ClaimedJob& claimed, Finish finish) override {
@@ -349,12 +350,12 @@ class SqlKind::TypeHandler final : public Handler {
     lanes_[static_cast<std::size_t>(database)]->start(claimed, finish);
   }
 
-  std::size_t room() const override { return attempt_time_->fitting(kAhead, kMostAhead) * calls_->workers.threads(); }
+  std::shared_ptr<const StartPool> pool() const override { return pool_; }
   std::string hold_reason() const override { return calls_->refusal(); }
 
  private:
   const std::shared_ptr<Calls> calls_;
-  const std::shared_ptr<AttemptTime> attempt_time_ = std::make_shared<AttemptTime>();
+  const std::shared_ptr<WorkerShare> pool_;
   std::vector<std::shared_ptr<Lane>> lanes_;  // by database
 };
 

@@ -14,8 +14,6 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kNoConnectionPause = std::chrono::seconds(1);
-
 Outcome outcome_of_status(const OutboundReply& reply, const std::string& origin, WallTime now) {
   std::string message = origin + " answered " + std::to_string(reply.status);
   if (const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(reply.status));
@@ -26,17 +24,31 @@ Outcome outcome_of_status(const OutboundReply& reply, const std::string& origin,
   if (reply.status == 410) return Outcome::dead(std::move(message));
   if (reply.status / 100 == 3) message += " (redirects are not followed)";
   const bool asks_for_time = reply.status == 429 || reply.status == 503;
-  return Outcome::retry(std::move(message), asks_for_time ? read_retry_after(reply.retry_after, now) : std::nullopt);
+  // A receiver that names too short a time, such as a restarting gateway, must not use up the attempts of its jobs.
+  return Outcome::retry_no_sooner(std::move(message),
+                                  asks_for_time ? read_retry_after(reply.retry_after, now) : std::nullopt);
 }
+
+// When an attempt was given a connection, if it was.
+struct Turn {
+  std::optional<Endpoint::Permit> permit;
+  bool is_refused = false;  // by the breaker
+  MonoTime begun{};
+};
 
 // What an attempt tells of its endpoint. An answer is an answer, whatever it says: whoever refuses quickly costs
 // little, and the backoff sees to it.
-void report(Endpoint& endpoint, const std::optional<Endpoint::Permit>& permit, const Result<OutboundReply>& answer) {
-  if (answer) return endpoint.answered();
-  if (!permit) return;
+void report(Endpoint& endpoint, const Turn& turn, const Result<OutboundReply>& answer, MonoTime now) {
+  if (!turn.permit) {
+    if (!turn.is_refused && !answer && answer.error().code == ErrorCode::conflict) endpoint.waited_in_vain();
+    return;
+  }
+  if (answer) return endpoint.answered(now - turn.begun);
   const ErrorCode code = answer.error().code;
-  code == ErrorCode::unavailable || code == ErrorCode::in_doubt ? endpoint.failed(*permit)
-                                                                : endpoint.abandoned(*permit);
+  if (code == ErrorCode::unavailable || code == ErrorCode::in_doubt)
+    endpoint.failed(*turn.permit, now - turn.begun);
+  else
+    endpoint.abandoned(*turn.permit);
 }
 
 }  // namespace
@@ -58,10 +70,7 @@ class WebhookKind::TypeHandler final : public Handler {
     }
   }
 
-  std::size_t room() const override {
-    // As many waiting as on their way: what ends is followed at once.
-    return std::min(endpoint->room(), 2 * static_cast<std::size_t>(client_.options_.http.max_connections));
-  }
+  std::shared_ptr<const StartPool> pool() const override { return endpoint; }
 
   std::string hold_reason() const override {
     const std::string who = "its endpoint " + endpoint->origin();
@@ -91,10 +100,11 @@ WebhookKind::WebhookKind(WebhookOptions options, const Clock& clock, WallNow wal
       wall_now_(std::move(wall_now)),
       write_job_(std::move(write_job)),
       sender_(options_.http, clock),
-      endpoints_(options_.breaker, clock, [this](Endpoint::State, MonoTime again_at) {
-        tell_room();
-        if (again_at != MonoTime::max()) sender_.call_at(again_at, [this] { tell_room(); });
-      }) {}
+      endpoints_(options_.breaker, static_cast<std::size_t>(options_.http.max_connections), clock,
+                 [this](Endpoint::State, MonoTime again_at) {
+                   notify_capacity();
+                   if (again_at != MonoTime::max()) sender_.call_at(again_at, [this] { notify_capacity(); });
+                 }) {}
 
 // The sender's threads must not find the endpoints gone.
 WebhookKind::~WebhookKind() { sender_.stop(); }
@@ -102,13 +112,13 @@ Status WebhookKind::start() { return sender_.start(); }
 // Requests had their grace while the engine drained; what is in flight now is cancelled.
 void WebhookKind::stop(Duration) { sender_.stop(); }
 
-// Many endpoints may change within moments: one word for all of them.
-void WebhookKind::tell_room() {
+// Many endpoints may change within moments: one call for all of them.
+void WebhookKind::notify_capacity() {
   constexpr Duration kTogether = std::chrono::milliseconds(5);
-  if (!room_changed_ || is_tell_coming_.exchange(true)) return;
+  if (!capacity_changed_ || is_tell_coming_.exchange(true)) return;
   sender_.call_at(clock_.now() + kTogether, [this] {
     is_tell_coming_ = false;
-    room_changed_();
+    capacity_changed_();
   });
 }
 
@@ -178,19 +188,20 @@ OutboundRequest WebhookKind::request_for(const TypeHandler& handler, const Claim
 }
 
 void WebhookKind::deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish) {
-  // Claimed before the pause began: given back, so that the attempt is not spent in vain.
-  if (const Duration pause = handler.endpoint->pause_left(); pause > Duration(0))
-    return finish(Outcome::not_started(pause));
+  // Claimed before the pause began: given back, so that the attempt is not spent in vain. The pool has no capacity
+  // until the pause ends, so the job may stay due at its time.
+  if (handler.endpoint->pause_left() > Duration(0)) return finish(Outcome::not_started(Duration(0)));
   OutboundRequest request = request_for(handler, claimed);
-  const auto permit = std::make_shared<std::optional<Endpoint::Permit>>();
-  request.may_begin = [permit, endpoint = handler.endpoint] {
-    *permit = endpoint->admit();
-    return permit->has_value();
+  const auto turn = std::make_shared<Turn>();
+  request.may_begin = [this, turn, endpoint = handler.endpoint] {
+    *turn = {endpoint->admit(), false, clock_.now()};
+    turn->is_refused = !turn->permit;
+    return turn->permit.has_value();
   };
   // The handler may be replaced, and be gone, before the answer comes.
-  sender_.send(std::move(request), [this, permit, endpoint = handler.endpoint, is_async = handler.settings.is_async,
+  sender_.send(std::move(request), [this, turn, endpoint = handler.endpoint, is_async = handler.settings.is_async,
                                     finish = std::move(finish)](const Result<OutboundReply>& answer) {
-    report(*endpoint, *permit, answer);
+    report(*endpoint, *turn, answer, clock_.now());
     finish(outcome_of(answer, is_async, *endpoint));
   });
 }
@@ -198,8 +209,7 @@ void WebhookKind::deliver(const TypeHandler& handler, const ClaimedJob& claimed,
 Outcome WebhookKind::outcome_of(const Result<OutboundReply>& answer, bool is_async, const Endpoint& endpoint) {
   if (!answer) {
     // An attempt that never got its turn is none.
-    if (answer.error().code == ErrorCode::conflict)
-      return Outcome::not_started(std::max(endpoint.pause_left(), kNoConnectionPause));
+    if (answer.error().code == ErrorCode::conflict) return Outcome::not_started(Duration(0));
     ++unanswered_;
     return Outcome::retry(answer.error().message);
   }

@@ -40,7 +40,7 @@ class WebhookKind final : public HandlerKind {
   Status start() override;
   void stop(Duration grace) override;
   std::vector<KindMetric> metrics() override;
-  void on_room_change(std::function<void()> changed) override { room_changed_ = std::move(changed); }
+  void on_capacity_change(std::function<void()> changed) override { capacity_changed_ = std::move(changed); }
 
  private:
   class TypeHandler;
@@ -48,13 +48,13 @@ class WebhookKind final : public HandlerKind {
   void deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish);
   OutboundRequest request_for(const TypeHandler& handler, const ClaimedJob& claimed) const;
   Outcome outcome_of(const Result<OutboundReply>& answer, bool is_async, const Endpoint& endpoint);
-  void tell_room();
+  void notify_capacity();
 
   const WebhookOptions options_;
   const Clock& clock_;
   const WallNow wall_now_;
   const JobWriter write_job_;
-  std::function<void()> room_changed_;
+  std::function<void()> capacity_changed_;
   std::atomic<bool> is_tell_coming_{false};
   std::atomic<std::int64_t> handed_over_{0}, unanswered_{0};
   HttpSender sender_;

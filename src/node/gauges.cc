@@ -59,7 +59,7 @@ void add_gauges_of(const Databases& databases, Metrics& metrics) {
   sum("tocsin_backlog_lanes", "Lanes whose backlog is claimed straight from the table",
       [](const Database& database) { return static_cast<double>(database.shared().due.backlog_lanes()); });
   sum("tocsin_running_jobs", "Claimed jobs on this node",
-      [](const Database& database) { return static_cast<double>(database.shared().gate.running()); });
+      [](const Database& database) { return static_cast<double>(database.shared().limiter.running()); });
   metrics.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
                     [&databases] {
                       Duration most{0};

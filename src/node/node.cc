@@ -176,7 +176,7 @@ Status Node::Impl::bring_up() {
       *handlers_, databases_, *polls_, *membership_, *permits_, *bulk_, *audit_, open_.registry.map);
   if (auto done = make_entries(); !done) return done;
   add_gauges();
-  handlers_->on_room_change([this] { backend_->reread_room(); });
+  handlers_->on_capacity_change([flow = permits_->flow()] { flow->notify_capacity(); });
 
   api_ = std::make_unique<Api>(*backend_, *std::move(api));
   // Before anything of this node shows in the cluster: a node whose port is taken must not take shards.
@@ -229,7 +229,6 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.flow = permits_->flow();
   engine.capacity = part(config_.queue_capacity, std::size_t{1});
   engine.max_running = part(engine.max_running, std::size_t{64});
-  engine.max_running_per_type = part(engine.max_running_per_type, std::size_t{32});
   const auto check =
       std::make_shared<DatabaseCheck>(open_, open, [this, place = open.place](const ServerReport& report) {
         backend_->warn_of(place, superusers_.take(place, report));

@@ -228,23 +228,13 @@ void NodeBackend::show_types(std::vector<BizType> types) {
   show_to_engines(std::move(types));
 }
 
-void NodeBackend::reread_room() {
-  std::lock_guard lock(types_mutex_);
-  const auto catalog = catalog_.get();
-  std::vector<BizType> types;
-  for (const auto& type : catalog->types) types.push_back(*type);
-  show_to_engines(std::move(types));
-}
-
 void NodeBackend::show_to_engines(std::vector<BizType> types) {
   // The engine sees only types that can run here: the jobs of others are not claimed, and another node may have their
   // handler. Removed types still run what came in under them.
   std::erase_if(types, [this](const BizType& type) { return !handlers_.can_run(type); });
   for (BizType& type : types) {
     type.is_removed = false;
-    // No more than its handler can work on at once, or leases would end in its queue. Read anew every few seconds, with
-    // the types: handlers learn how quick they are.
-    type.room = handlers_.find(type)->room();
+    type.pool = handlers_.find(type)->pool();
   }
   const auto runnable = std::make_shared<const TypeCatalog>(std::move(types));
   permits_.set_catalog(runnable);
@@ -395,7 +385,7 @@ std::string NodeBackend::hold_reason(const Job& job) const {
   const Database* database = at(place_of(shard_of(job.job_id)));
   if (!database) return "this node was not given its database";
   const EngineShared& shared = database->shared();
-  // As the engine knows it: with the room of its handler.
+  // As the engine knows it: with the pool of its handler.
   const auto runnable = shared.catalog.get();
   if (const BizType* type = runnable->find(job.type_id)) {
     const bool is_late = job.fire_at < now() - shared.config.lookahead;
@@ -403,11 +393,12 @@ std::string NodeBackend::hold_reason(const Job& job) const {
   }
   if (known->is_instant()) return "";
   const std::string here = databases_.size() == 1 ? "" : " from its database";
-  if (shared.gate.running(job.type_id) >= shared.config.max_running_per_type)
-    return "this node runs " + std::to_string(shared.config.max_running_per_type) + " jobs of its type" + here +
-           ", as many as it takes of one";
-  if (shared.gate.running() >= shared.config.max_running)
+  if (shared.limiter.running() >= shared.config.max_running)
     return "this node runs " + std::to_string(shared.config.max_running) + " jobs" + here + ", as many as it takes";
+  const std::size_t of_type = shared.limiter.running(job.type_id), share = shared.limiter.share();
+  if (of_type > 0 && of_type >= share)
+    return "this node runs " + std::to_string(of_type) + " jobs of its type" + here +
+           ", as many as it takes of one while it runs " + std::to_string(shared.limiter.running());
   return "";
 }
 

@@ -48,8 +48,6 @@ class NodeBackend final : public Backend {
   Status refresh_types(TypeStore& registry);
   // Jobs of the type that are due here and could start; of a pull type for whom consumers ask here.
   Waiting waiting(TypeId type) const;
-  // A handler has use for more jobs than before, or for fewer.
-  void reread_room();
   void start_draining() { is_draining_ = true; }
   // All that an operator should know of this database now: into the log what is new, and to be seen in /readyz.
   void warn_of(Place place, const std::vector<std::string>& warnings);

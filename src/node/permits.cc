@@ -23,20 +23,20 @@ const char* label_of(Limit limit) {
 }  // namespace
 
 Permits::Permits(const PermitConfig& config, const SessionConfig& session, const Clock& clock, EventSink& events,
-                 PermitKeeper::WaitingOf waiting, LoopThread::OnStep on_step)
+                 PermitRenewer::WaitingOf waiting, LoopThread::OnStep on_step)
     : config_(config),
       clock_(clock),
       events_(events),
       session_(unpinned(session)),
       store_(session_, clock),
-      keeper_(config, *flow_, store_, events, std::move(waiting)),
-      loop_(keeper_, clock, std::move(on_step)) {
-  keeper_.set_waker(&loop_);
+      renewer_(config, *flow_, store_, events, std::move(waiting)),
+      loop_(renewer_, clock, std::move(on_step)) {
+  renewer_.set_waker(&loop_);
 }
 
 void Permits::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
   catalog_.set(catalog);
-  keeper_.set_catalog(std::move(catalog));
+  renewer_.set_catalog(std::move(catalog));
 }
 
 void Permits::stop(bool is_clean) {
@@ -44,15 +44,16 @@ void Permits::stop(bool is_clean) {
   loop_.stop();
   if (!is_clean) return;  // they expire when what was started under them does
   const bool has_leases = !flow_->leases().is_empty();
-  const Status done = has_leases ? keeper_.leave(clock_.now()) : store_.give_back_all(config_.node);
+  const Status done = has_leases ? renewer_.leave(clock_.now()) : store_.give_back_all(config_.node);
   if (!done) events_.failed("permits", done.error());
 }
 
 std::string Permits::hold_reason(const BizType& type, bool is_late) const {
   const MonoTime now = clock_.now();
   const std::size_t used = flow_->used(type.type_id);
-  if (!type.is_instant() && flow_->in_handlers(type.type_id) >= type.room)
-    return "its handler has room for " + std::to_string(type.room) + " jobs at once on this node, and as many run";
+  if (type.pool && flow_->in_pool(*type.pool) >= type.pool->capacity())
+    return "its handler has room for " + std::to_string(type.pool->capacity()) +
+           " jobs at once on this node, and as many run";
   if (permits_of(type, Limit::running) > 0) {
     const auto grant = flow_->granted(type.type_id, Limit::running, now);
     const std::string most = " of max_running " + std::to_string(*type.max_running);

@@ -1,4 +1,4 @@
-// This node's part of the limits of all types: the keeper with its thread and connection, and what people want to know
+// This node's part of the limits of all types: the renewer with its thread and connection, and what people want to know
 // of it.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include "node/loop_thread.h"
 #include "node/metrics.h"
-#include "pipeline/permit_keeper.h"
+#include "pipeline/permit_renewer.h"
 #include "postgres/pg_permit_store.h"
 
 namespace tocsin {
@@ -16,7 +16,7 @@ namespace tocsin {
 class Permits {
  public:
   Permits(const PermitConfig& config, const SessionConfig& session, const Clock& clock, EventSink& events,
-          PermitKeeper::WaitingOf waiting, LoopThread::OnStep on_step);
+          PermitRenewer::WaitingOf waiting, LoopThread::OnStep on_step);
   ~Permits() { stop(false); }
 
   // For the engines of this node.
@@ -25,7 +25,7 @@ class Permits {
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   void start() { loop_.start(); }
   // What is not in use is free for others.
-  void drain() { keeper_.drain(); }
+  void drain() { renewer_.drain(); }
   // `is_clean`: nothing that was started here goes on but what is leased, so the rest is free.
   void stop(bool is_clean);
 
@@ -46,7 +46,7 @@ class Permits {
   PgPermitStore store_;
   std::shared_ptr<FlowControl> flow_ = std::make_shared<FlowControl>();
   Latest<TypeCatalog> catalog_{std::make_shared<const TypeCatalog>()};
-  PermitKeeper keeper_;
+  PermitRenewer renewer_;
   LoopThread loop_;
   bool is_stopped_ = false;
 };

@@ -9,7 +9,7 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kHelperLooksAgain = std::chrono::milliseconds(50);
+constexpr Duration kSecondaryLooksAgain = std::chrono::milliseconds(50);
 constexpr Duration kGatherTime = std::chrono::milliseconds(50);  // so long a consumer waits for more than it has
 
 std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
@@ -40,14 +40,14 @@ MonoTime Claimer::step(MonoTime now) {
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();
   note_pace(now);
-  DueBatch batch =
-      shared_.due.pop(shared_.config.claim_batch, {*catalog, *db_now, now, *shared_.flow}, shared_.gate, role_);
+  DueBatch batch = shared_.admission.next_batch(shared_.config.claim_batch, {*catalog, *db_now, now}, role_);
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
-    // Only who looks at everything knows that there is nothing.
-    if (role_ == ClaimerRole::bulk) shared_.polls.answer_impatient(shared_.poll_seat, now);
-    if (batch.is_left_to_others) return now + kHelperLooksAgain;  // nobody tells when the calm types rest
-    return role_ == ClaimerRole::bulk ? batch.again : kWhenWoken;
+    // Only the primary claimer looks at everything, so only it knows that there is nothing.
+    if (role_ == ClaimerRole::primary) shared_.polls.answer_impatient(shared_.poll_seat, now);
+    if (batch.is_left_to_others)
+      return now + kSecondaryLooksAgain;  // the end of the light types' time is not announced
+    return role_ == ClaimerRole::primary ? batch.again : kWhenWoken;
   }
   return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));
 }
@@ -166,7 +166,7 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     claimed.lease_deadline = sent.at;
     if (!sent.batch.is_pull) add_lease(claimed, ttr);
     if (!sent.is_slow) claimed.start_by = asked + shared_.config.start_window;
-    if (claimed.job.is_first_start()) shared_.events.started(type, *claimed.job.lateness());
+    claimed.is_catch_up = sent.batch.pace() == Pace::catch_up;
     TOCSIN_ASSERT(unused[type] > 0);
     --unused[type];
   }
@@ -178,7 +178,7 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
   } else {
     for (ClaimedJob& claimed : won) {
       const bool has_room = shared_.claimed.try_push(std::move(claimed));
-      TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
+      TOCSIN_ASSERT(has_room);  // the limiter counts them, and it is no larger than the queue
     }
   }
   for (const auto& [type, n] : unused) shared_.release_unused(type, n, pace);
@@ -247,6 +247,7 @@ void Claimer::add_lease(ClaimedJob& claimed, Duration ttr) const {
 
 void Claimer::hand_over(const Poll& poll, std::vector<ClaimedJob> jobs) {
   const std::size_t n = jobs.size();
+  for (const ClaimedJob& claimed : jobs) shared_.note_started(claimed);
   const auto catalog = shared_.catalog.get();
   const BizType* known = catalog->find(poll.type_id);
   if (!known || !known->max_running) {
@@ -263,7 +264,7 @@ void Claimer::hand_over(const Poll& poll, std::vector<ClaimedJob> jobs) {
 void Claimer::give_back(ClaimedJob claimed) {
   auto job = std::make_shared<const ClaimedJob>(std::move(claimed));
   const bool has_room = shared_.outcomes.try_push({std::move(job), Outcome::done(), true});
-  TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
+  TOCSIN_ASSERT(has_room);  // the limiter counts them, and it is no larger than the queue
 }
 
 void Claimer::send_back(const std::vector<PollShare>& shares) {

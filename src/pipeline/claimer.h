@@ -20,7 +20,7 @@ class Claimer final : public Stage {
  public:
   // `seed`: of its own random numbers, which become claim tokens: must differ between claimers, nodes and process
   // starts.
-  Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::bulk)
+  Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::primary)
       : shared_(shared), store_(store), random_(seed), role_(role) {}
 
   const char* name() const override { return "claimer"; }
@@ -39,7 +39,7 @@ class Claimer final : public Stage {
     MonoTime at{};
     bool is_slow = false;                        // its answer may take longer than the start window
     std::shared_ptr<const TypeCatalog> catalog;  // the leases asked for: types may change before the answer
-    std::map<TypeId, std::size_t> slots;         // taken of the gate
+    std::map<TypeId, std::size_t> slots;         // taken of the limiter
     // Pull, of a backlog: won from the lanes before. Jobs that come back together lie in many lanes.
     std::vector<ClaimedJob> gathered;
   };

@@ -12,21 +12,21 @@ Engine::Engine(EngineConfig config, std::vector<Shard> owned, EngineStores store
     : shared_(std::move(config), std::move(owned), events, std::move(polls)),
       scanner_(shared_, stores.scanner),
       timekeeper_(shared_),
-      poll_keeper_(shared_),
+      poll_timeout_sweeper_(shared_),
       runner_(shared_, std::move(find_handler)),
       finisher_(shared_, stores.finisher, Random(seed).below(UINT64_MAX)),
       lease_reaper_(shared_, stores.lease_reaper) {
   Random random(seed);
   for (JobStore* store : stores.claimers) {
-    const ClaimerRole role = claimers_.empty()                 ? ClaimerRole::bulk
-                             : store == stores.claimers.back() ? ClaimerRole::express
-                                                               : ClaimerRole::helper;
+    const ClaimerRole role = claimers_.empty()                 ? ClaimerRole::primary
+                             : store == stores.claimers.back() ? ClaimerRole::priority
+                                                               : ClaimerRole::secondary;
     claimers_.push_back(std::make_unique<Claimer>(shared_, *store, static_cast<std::uint64_t>(random.int64()), role));
   }
 }
 
 std::vector<Stage*> Engine::stages() {
-  std::vector<Stage*> all{&scanner_, &timekeeper_, &poll_keeper_};
+  std::vector<Stage*> all{&scanner_, &timekeeper_, &poll_timeout_sweeper_};
   for (const auto& claimer : claimers_) all.push_back(claimer.get());
   all.push_back(&runner_);
   all.push_back(&finisher_);
@@ -44,8 +44,8 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   const auto wake_claimers = [claimers] {
     for (Waker* claimer : claimers) claimer->wake();
   };
-  shared_.gate.on_release(wake_claimers);
-  shared_.flow->on_more(wake_claimers);
+  shared_.limiter.on_release(wake_claimers);
+  shared_.flow->on_capacity(wake_claimers);
   shared_.flow->leases().on_first([waker = wakers.back()] { waker->wake(); });
   shared_.claimed.set_consumer(wakers[wakers.size() - 3]);
   shared_.outcomes.set_consumer(wakers[wakers.size() - 2]);
@@ -59,7 +59,7 @@ void EngineShared::hand_over(TypeId type, const std::vector<std::pair<Lease, Wal
   const BizType* biz_type = types->find(type);
   if (!biz_type || !biz_type->max_running) return release(type, leases.size());
   for (const auto& [lease, ends] : leases) flow->leases().enter(type, lease, db_clock.when(ends));
-  gate.release(type, leases.size());
+  limiter.release(type, leases.size());
 }
 
 bool EngineShared::hint(const Candidate& job) {

@@ -2,7 +2,7 @@
 // simulator a fiber.
 //
 //   scanner -> candidates -> timekeeper -> due -> claimers -> claimed -> runner -> outcomes -> finisher
-//           -> expired -> lease reaper           polls -> claimers -> consumers (pull types), poll keeper
+//           -> expired -> lease reaper           polls -> claimers -> consumers (pull types), poll-timeout sweeper
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 #include "pipeline/claimer.h"
 #include "pipeline/finisher.h"
 #include "pipeline/lease_reaper.h"
-#include "pipeline/poll_keeper.h"
+#include "pipeline/poll_timeout_sweeper.h"
 #include "pipeline/runner.h"
 #include "pipeline/scanner.h"
 #include "pipeline/timekeeper.h"
@@ -79,7 +79,7 @@ class Engine {
   // Stops scanning and claiming; claimed jobs that have not started are given back. Thread: any.
   void begin_drain();
   // Nothing claimed is left in memory. Thread: any.
-  bool is_drained() const { return shared_.gate.running() == 0; }
+  bool is_drained() const { return shared_.limiter.running() == 0; }
 
   const EngineShared& shared() const { return shared_; }
 
@@ -90,7 +90,7 @@ class Engine {
   EngineShared shared_;
   Scanner scanner_;
   Timekeeper timekeeper_;
-  PollKeeper poll_keeper_;
+  PollTimeoutSweeper poll_timeout_sweeper_;
   std::vector<std::unique_ptr<Claimer>> claimers_;
   Runner runner_;
   Finisher finisher_;

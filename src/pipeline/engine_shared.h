@@ -1,6 +1,7 @@
 // What the stages of one engine share: settings, queues and the few thread-safe objects between them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -10,12 +11,12 @@
 
 #include "base/bounded_queue.h"
 #include "base/latest.h"
+#include "pipeline/admission.h"
+#include "pipeline/concurrency_limiter.h"
 #include "pipeline/db_clock.h"
-#include "pipeline/due_queue.h"
 #include "pipeline/flow_control.h"
 #include "pipeline/known_jobs.h"
 #include "pipeline/poll_queue.h"
-#include "pipeline/running_gate.h"
 #include "tocsin/event.h"
 #include "tocsin/handler.h"
 
@@ -41,9 +42,8 @@ struct EngineConfig {
   std::size_t many_rows = 512;    // found by the scans of an interval: those of the next one come in slices
   std::size_t claim_batch = 500;  // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;
-  std::size_t crowd = 64;  // jobs of one type due at once; a statement for so many is over in about a millisecond
-  std::size_t max_running = 4096;  // claimed jobs on this node
-  std::size_t max_running_per_type = 2048;
+  std::size_t hot_above = 64;  // a type with more jobs due at once is hot; a statement for that many takes about 1 ms
+  std::size_t max_running = 4096;     // claimed jobs on this node
   std::size_t max_polls = 3000;       // waiting consumers; fewer than the connections that the HTTP server takes
   std::shared_ptr<FlowControl> flow;  // of the node, when it has several engines; null: one of its own
 };
@@ -75,10 +75,10 @@ struct EngineShared {
         events(sink),
         known(config.capacity),
         flow(config.flow ? config.flow : std::make_shared<FlowControl>()),
-        gate(config.max_running, config.max_running_per_type),
+        limiter(config.max_running),
         all_polls(consumers ? std::move(consumers) : std::make_shared<PollQueue>(config.max_polls)),
         polls(*all_polls),
-        due(polls, config.capacity, config.crowd, config.lookahead),
+        admission(due, polls, *flow, limiter, config.capacity, config.hot_above, config.lookahead),
         candidates(config.capacity + config.capacity / 4),
         expired(config.capacity),
         too_late(config.capacity),
@@ -94,11 +94,12 @@ struct EngineShared {
   DbClock db_clock;
   KnownJobs known;
   const std::shared_ptr<FlowControl> flow;
-  RunningGate gate;
+  ConcurrencyLimiter limiter;
   const std::shared_ptr<PollQueue> all_polls;  // of the node; here to live long enough
   PollQueue& polls;                            // consumers that wait -> claimers
   std::size_t poll_seat = 0;                   // this engine's number in it
-  DueQueue due;                                // timekeeper, scanner -> claimers
+  DueQueue due;                                // timekeeper, scanner -> admission
+  JobAdmission admission;                      // -> claimers
   BoundedQueue<Candidate> candidates;          // scanner, hints -> timekeeper
   BoundedQueue<JobId> expired;                 // scanner -> lease reaper
   BoundedQueue<LateLane> too_late;             // scanner -> lease reaper
@@ -123,18 +124,23 @@ struct EngineShared {
   // Claimed jobs that are over: their slots, and their leave to run, are free.
   void release(TypeId type, std::size_t n) {
     flow->release(type, n);
-    gate.release(type, n);  // wakes the claimers
+    limiter.release(type, n);  // wakes the claimers
   }
   // Slots taken for a claim that won fewer.
   void release_unused(TypeId type, std::size_t n, Pace pace) {
     flow->put_back(type, n, pace, /*is_instant=*/false);
-    if (n > 0) flow->tell_more();  // the engines of other databases may wait for it
-    gate.release(type, n);
+    if (n > 0) flow->notify_capacity();  // engines of other databases may wait for it
+    limiter.release(type, n);
   }
   // Claimed jobs that somebody outside works on now: their slots are free; their leave to run, too, unless it is
   // limited how many there may be.
   void hand_over(TypeId type, const std::vector<std::pair<Lease, WallTime>>& leases);
   bool hint(const Candidate& job);  // as Engine::hint. Thread: any.
+  // An attempt began: of a first one its lateness is told.
+  void note_started(const ClaimedJob& attempt) {
+    const Job& job = attempt.job;
+    if (job.is_first_start()) events.started(job.type_id, *job.lateness());
+  }
   bool is_cut_off(MonoTime now) const { return now >= MonoTime(Duration(trusted_until.load())); }
   // The same for a stage that then sleeps until it is trusted again.
   bool stops_cut_off(MonoTime now) {
@@ -145,7 +151,7 @@ struct EngineShared {
   // Nothing is in memory and nothing runs.
   bool is_idle() const {
     return known.size() == 0 && candidates.size() == 0 && due.size() == 0 && due.backlog_lanes() == 0 &&
-           gate.running() == 0;
+           limiter.running() == 0;
   }
 };
 

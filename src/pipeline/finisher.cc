@@ -10,22 +10,25 @@
 namespace tocsin {
 MonoTime Finisher::step(MonoTime now) {
   hint_retries(now);
-  // Next to what is kept, so that rows which somebody holds locked delay no others. The gate bounds both.
+  // Next to what is kept, so that rows which somebody holds locked delay no others. The limiter bounds both.
   const auto runs = shared_.outcomes.pop_some(shared_.config.finish_batch);
   for (const FinishedRun& run : runs) {
+    const bool is_unstarted = run.is_given_back || run.outcome.kind == Outcome::Kind::not_started;
+    if (!is_unstarted) shared_.note_started(*run.claimed);
+    const Origin origin{run.claimed->job.type_id, run.claimed->is_catch_up ? Pace::catch_up : Pace::fresh};
     if (run.outcome.kind == Outcome::Kind::handed_over) {  // nothing to write: the claim goes on as the lease
       const ClaimedJob& claimed = *run.claimed;
       shared_.hand_over(claimed.job.type_id, {{{claimed.job.job_id, claimed.token}, claimed.job.fire_at}});
       continue;
     }
-    FinishRequest request = request_for(run);
+    FinishRequest request = request_for(now, run);
     tell_end(now, run, request.kind);
     if (run.outcome.is_written) {
-      settle(request, run.claimed->job.type_id, FinishReply::applied);
+      settle(request, origin, FinishReply::applied);
       continue;
     }
     requests_.push_back(std::move(request));
-    types_.push_back(run.claimed->job.type_id);
+    origins_.push_back(origin);
   }
   if (requests_.empty()) return runs.empty() ? kWhenWoken : now;
   const auto replies = store_.finish(requests_, shared_.config.node);
@@ -40,20 +43,20 @@ MonoTime Finisher::step(MonoTime now) {
     if ((*replies)[i] == FinishReply::busy) {
       if (kept != i) {
         requests_[kept] = std::move(requests_[i]);
-        types_[kept] = types_[i];
+        origins_[kept] = origins_[i];
       }
       ++kept;
     } else {
-      settle(requests_[i], types_[i], (*replies)[i]);
+      settle(requests_[i], origins_[i], (*replies)[i]);
     }
   }
   const bool has_progress = kept < requests_.size();
   requests_.resize(kept);
-  types_.resize(kept);
+  origins_.resize(kept);
   return has_progress ? now : now + shared_.config.retry_pause;
 }
 
-FinishRequest Finisher::request_for(const FinishedRun& run) {
+FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
   const ClaimedJob& claimed = *run.claimed;
   FinishRequest request{
       claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0),
@@ -61,7 +64,8 @@ FinishRequest Finisher::request_for(const FinishedRun& run) {
       storable(run.outcome.message, kLongestJobError)};
   if (run.is_given_back || run.outcome.kind == Outcome::Kind::not_started) {
     request.kind = FinishRequest::Kind::give_back;
-    request.delay = run.outcome.retry_after.value_or(Duration(0));
+    request.delay = std::min(give_back_delay(now, run), kLongestBackoff);
+    return request;
   } else if (run.outcome.kind == Outcome::Kind::dead ||
              (run.outcome.kind == Outcome::Kind::retry && claimed.job.attempts >= claimed.job.max_attempts)) {
     request.kind = FinishRequest::Kind::dead;
@@ -69,9 +73,12 @@ FinishRequest Finisher::request_for(const FinishedRun& run) {
     const auto catalog = shared_.catalog.get();
     const BizType* type = catalog->find(claimed.job.type_id);
     request.kind = FinishRequest::Kind::retry;
-    request.delay = run.outcome.retry_after
-                        ? *run.outcome.retry_after
-                        : backoff_delay(type ? type->backoff : Backoff{}, claimed.job.attempts, random_);
+    const auto& wish = run.outcome.retry_after;
+    if (wish && !run.outcome.is_least)
+      request.delay = *wish;
+    else
+      request.delay = std::max(wish.value_or(Duration(0)),
+                               backoff_delay(type ? type->backoff : Backoff{}, claimed.job.attempts, random_));
   }
   // A handler may wish for any time; one that no database can store would hold up every other outcome, too.
   request.delay = std::clamp(request.delay, Duration(0), kLongestBackoff);
@@ -87,8 +94,31 @@ void Finisher::tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kin
   shared_.events.ended(run.claimed->job.type_id, ending, now - run.started);
 }
 
-void Finisher::settle(const FinishRequest& request, TypeId type, FinishReply reply) {
-  shared_.release(type, 1);
+// A job that did not start keeps its time, and with it its place before younger ones and its lateness. Behind the
+// reader no scan would find it, so this node hints it to itself; what it cannot hint is due now. So is what another
+// node is to run: it may have read the lane already.
+Duration Finisher::give_back_delay(MonoTime now, const FinishedRun& run) const {
+  if (run.outcome.retry_after && *run.outcome.retry_after > Duration(0)) return *run.outcome.retry_after;
+  const ClaimedJob& claimed = *run.claimed;
+  const auto db_now = shared_.db_clock.at_least(now);
+  const auto owned = shared_.shards.get();
+  if (!claimed.fire_at_before || !db_now || shared_.is_draining ||
+      !std::ranges::binary_search(*owned, claimed.job.shard()))
+    return Duration(0);
+  return std::clamp(*claimed.fire_at_before - *db_now, -kLongestBackoff, Duration(0));
+}
+
+void Finisher::settle(const FinishRequest& request, const Origin& origin, FinishReply reply) {
+  const TypeId type = origin.type;
+  if (request.kind == FinishRequest::Kind::give_back)
+    shared_.release_unused(type, 1, origin.pace);  // it takes no token of a rate
+  else
+    shared_.release(type, 1);
+  const bool is_due_again = request.kind == FinishRequest::Kind::give_back ||
+                            (request.kind == FinishRequest::Kind::retry && reply != FinishReply::stale);
+  // Stale may also mean: written by a try whose answer was lost.
+  if (is_due_again && request.delay < shared_.config.lookahead)
+    retries_.push_back({request.job_id, type, request.delay});
   if (reply == FinishReply::stale) {
     shared_.events.count(Counter::stale_finishes);
     return;
@@ -102,7 +132,6 @@ void Finisher::settle(const FinishRequest& request, TypeId type, FinishReply rep
       break;
     case FinishRequest::Kind::retry:
       shared_.events.count(Counter::finished_retry);
-      if (request.delay < shared_.config.lookahead) retries_.push_back({request.job_id, type, request.delay});
       break;
     case FinishRequest::Kind::give_back:
       shared_.events.count(Counter::given_back);
@@ -119,7 +148,9 @@ void Finisher::hint_retries(MonoTime now) {
   for (const Retry& retry : std::exchange(retries_, {})) {
     if (!db_now || !std::ranges::binary_search(*owned, shard_of(retry.job_id))) continue;
     constexpr Duration kSlack = std::chrono::milliseconds(1);  // by which that least may be behind
-    shared_.hint({retry.job_id, retry.type_id, *db_now + retry.delay + kSlack});
+    if (shared_.hint({retry.job_id, retry.type_id, *db_now + retry.delay + kSlack})) continue;
+    // No scan reads what lies behind the reader: the whole lane is claimed from the table.
+    if (retry.delay < Duration(0)) shared_.due.push_backlog({{shard_of(retry.job_id), retry.type_id}, {}});
   }
 }
 

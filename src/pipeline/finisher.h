@@ -20,22 +20,29 @@ class Finisher final : public Stage {
   MonoTime step(MonoTime now) override;
 
  private:
-  FinishRequest request_for(const FinishedRun& run);
+  // Of which type a request is, and at which pace its attempt was claimed.
+  struct Origin {
+    TypeId type = 0;
+    Pace pace = Pace::fresh;
+  };
+
+  FinishRequest request_for(MonoTime now, const FinishedRun& run);
   void tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);
-  void settle(const FinishRequest& request, TypeId type, FinishReply reply);
+  Duration give_back_delay(MonoTime now, const FinishedRun& run) const;
+  void settle(const FinishRequest& request, const Origin& origin, FinishReply reply);
   void hint_retries(MonoTime now);
 
   EngineShared& shared_;
   JobStore& store_;
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
-  std::vector<TypeId> types_;            // of requests_, one by one
+  std::vector<Origin> origins_;          // of requests_, one by one
   struct Retry {
     JobId job_id;
     TypeId type_id;
     Duration delay;
   };
-  std::vector<Retry> retries_;  // written a moment ago, due again soon
+  std::vector<Retry> retries_;  // written a moment ago, due again soon, or by their former time
 };
 
 }  // namespace tocsin

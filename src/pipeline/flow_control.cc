@@ -30,16 +30,14 @@ FlowControl::Grant FlowControl::grant_of(const Flow& flow, const BizType& type, 
   return {all, MonoTime::max(), Duration::max(), all, static_cast<int>(flow.used), all};
 }
 
-// How many more jobs may run: the permits, and the handler's room.
+// How many more jobs may run under the permits of max_running.
 std::size_t FlowControl::permits(const Flow& flow, const BizType& type, Duration lease, MonoTime now) const {
-  if (type.is_instant()) return std::numeric_limits<std::size_t>::max();
+  if (type.is_instant() || !type.max_running) return std::numeric_limits<std::size_t>::max();
   const auto rest = [](std::size_t most, std::size_t used) { return most - std::min(most, used); };
-  const std::size_t room = rest(type.room, flow.used - flow.leased);
-  if (!type.max_running) return room;
   const Grant grant = grant_of(flow, type, Limit::running);
   // A lease longer than the one that the store knows of could outlive the permit.
   const bool holds = now < grant.until && lease <= grant.lease;
-  return std::min(room, rest(holds ? static_cast<std::size_t>(std::max(grant.n, 0)) : 0, flow.used));
+  return rest(holds ? static_cast<std::size_t>(std::max(grant.n, 0)) : 0, flow.used);
 }
 
 double FlowControl::fill(Flow& flow, const BizType& type, Limit limit, MonoTime now) {
@@ -54,7 +52,7 @@ double FlowControl::fill(Flow& flow, const BizType& type, Limit limit, MonoTime 
 }
 
 FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace pace, MonoTime now,
-                                     std::optional<Duration> lease) {
+                                     std::optional<Duration> lease, std::size_t waiting) {
   Taken taken{want};
   const Duration length = std::max(type.ttr, lease.value_or(type.ttr));
   std::lock_guard lock(mutex_);
@@ -65,10 +63,12 @@ FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace
     flow.wanted_at = now;
   }
   taken.n = std::min(taken.n, permits(flow, type, length, now));
+  const std::size_t slots = type.is_instant() ? 0 : pools_.take(type, taken.n, waiting);
+  if (!type.is_instant()) taken.n = slots;
   if (taken.n < want) {
     flow.is_awaited = true;
     // Another engine may have taken what it puts back without a word.
-    if (on_more_.size() > 1) taken.again = now + kRefill;
+    if (is_shared_by_engines()) taken.again = now + kRefill;
   }
   for (const Limit limit : {Limit::rate, Limit::catch_up}) {
     const double rate = rate_of(type, limit);
@@ -88,7 +88,9 @@ FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace
     bucket.tokens -= static_cast<double>(taken.n);
     bucket.taken += static_cast<double>(taken.n);
   }
-  if (!type.is_instant()) flow.used += taken.n;
+  if (type.is_instant()) return taken;
+  flow.used += taken.n;
+  pools_.put_back(type.type_id, slots - taken.n);  // what a rate did not let go
   return taken;
 }
 
@@ -104,24 +106,33 @@ void FlowControl::put_back(TypeId type, std::size_t n, Pace pace, bool is_instan
   if (is_instant) return;
   TOCSIN_ASSERT(flow.used >= n);
   flow.used -= n;
+  pools_.put_back(type, n);
 }
 
 void FlowControl::release(TypeId type, std::size_t n) {
   if (n == 0) return;
-  Waker* keeper = nullptr;
   bool is_awaited = false;
+  {
+    std::lock_guard lock(mutex_);
+    is_awaited = pools_.release(type, n);
+  }
+  release_used(type, n, is_awaited);
+}
+
+void FlowControl::release_used(TypeId type, std::size_t n, bool is_awaited) {
+  Waker* renewer = nullptr;
   {
     std::lock_guard lock(mutex_);
     Flow& flow = flows_[type];
     TOCSIN_ASSERT(flow.used >= n);
     const Grant& grant = flow.grants[at(Limit::running)];
-    is_awaited = std::exchange(flow.is_awaited, false);
+    is_awaited = std::exchange(flow.is_awaited, false) || is_awaited;
     // Somebody waits for what was in use beyond this node's part.
-    if (flow.used > static_cast<std::size_t>(grant.n) && grant.reserved > grant.n) keeper = keeper_;
+    if (flow.used > static_cast<std::size_t>(grant.n) && grant.reserved > grant.n) renewer = renewer_;
     flow.used -= n;
   }
-  if (keeper) keeper->wake();
-  if (is_awaited) tell_more();
+  if (renewer) renewer->wake();
+  if (is_awaited) notify_capacity();
 }
 
 void FlowControl::hand_over(TypeId type) {
@@ -131,9 +142,10 @@ void FlowControl::hand_over(TypeId type) {
     Flow& flow = flows_[type];
     TOCSIN_ASSERT(flow.used > flow.leased);
     ++flow.leased;
-    is_awaited = std::exchange(flow.is_awaited, false);
+    is_awaited = pools_.release(type, 1);
+    is_awaited = std::exchange(flow.is_awaited, false) || is_awaited;
   }
-  if (is_awaited) tell_more();
+  if (is_awaited) notify_capacity();
 }
 
 void FlowControl::end_lease(TypeId type) {
@@ -142,7 +154,7 @@ void FlowControl::end_lease(TypeId type) {
     TOCSIN_ASSERT(flows_[type].leased > 0);
     --flows_[type].leased;
   }
-  release(type, 1);
+  release_used(type, 1, false);
 }
 
 void FlowControl::adopt(TypeId type) {
@@ -151,13 +163,13 @@ void FlowControl::adopt(TypeId type) {
   ++flows_[type].leased;
 }
 
-void FlowControl::tell_more() const {
-  for (const auto& callback : on_more_) callback();
+void FlowControl::notify_capacity() const {
+  for (const auto& callback : on_capacity_) callback();
 }
 
-void FlowControl::begin_sharing(Waker* keeper) {
+void FlowControl::begin_sharing(Waker* renewer) {
   std::lock_guard lock(mutex_);
-  keeper_ = keeper;
+  renewer_ = renewer;
   is_shared_ = true;
 }
 
@@ -170,7 +182,7 @@ void FlowControl::grant(TypeId type, Limit limit, const Grant& grant, MonoTime n
     is_more = grant.n > mine.n || now >= mine.until || grant.lease > mine.lease;
     mine = grant;
   }
-  if (is_more) tell_more();
+  if (is_more) notify_capacity();
 }
 
 int FlowControl::held(TypeId type, Limit limit) const {
@@ -187,10 +199,14 @@ std::size_t FlowControl::used(TypeId type) const {
   return flow == flows_.end() ? 0 : flow->second.used;
 }
 
-std::size_t FlowControl::in_handlers(TypeId type) const {
+std::size_t FlowControl::in_pool(const StartPool& pool) const {
   std::lock_guard lock(mutex_);
-  const auto flow = flows_.find(type);
-  return flow == flows_.end() ? 0 : flow->second.used - flow->second.leased;
+  return pools_.used(pool);
+}
+
+bool FlowControl::has_free(const StartPool& pool) {
+  std::lock_guard lock(mutex_);
+  return pools_.has_free(pool);
 }
 
 Duration FlowControl::wanted_lease(TypeId type, MonoTime now) const {
@@ -203,7 +219,7 @@ Duration FlowControl::wanted_lease(TypeId type, MonoTime now) const {
 int FlowControl::pace_since(const BizType& type, Limit limit, MonoTime now) {
   std::lock_guard lock(mutex_);
   Flow& flow = flows_[type.type_id];
-  // The bucket is brought up to date at the old part before the keeper changes it.
+  // The bucket is brought up to date at the old part before the renewer changes it.
   fill(flow, type, limit, now);
   Bucket& bucket = flow.buckets[at(limit)];
   const double passed = std::max(0.1, seconds(now - bucket.asked));

@@ -1,7 +1,7 @@
-// What this node may start of each type now: its permits of max_running, its parts of the rates, the room of its
-// handlers. One per node, shared by the engines of all its databases.
+// What this node may start of each type now: its permits of max_running, its parts of the rates, its part of the start
+// pools. One per node, shared by the engines of all its databases.
 //
-// Permits and parts are lent for a time by the permit keeper, which speaks for this node; until it does, the node is
+// Permits and parts are lent for a time by the permit renewer, which speaks for this node; until it does, the node is
 // taken to be alone and has all of them. A token bucket per rate fills at the node's part of it and holds what comes
 // together in a second, or one job. Thread: any.
 #pragma once
@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "base/waker.h"
-#include "pipeline/lease_book.h"
+#include "pipeline/lease_table.h"
+#include "pipeline/start_pools.h"
 #include "tocsin/permit_store.h"
 
 namespace tocsin {
@@ -32,32 +33,33 @@ struct Waiting {
 class FlowControl {
  public:
   // Called when more may be started than before, outside the lock. REQUIRES: before the first take().
-  void on_more(std::function<void()> callback) { on_more_.push_back(std::move(callback)); }
-  void tell_more() const;
+  void on_capacity(std::function<void()> callback) { on_capacity_.push_back(std::move(callback)); }
+  void notify_capacity() const;
 
   struct Taken {
     std::size_t n = 0;
     MonoTime again = MonoTime::max();  // if fewer than wanted: when a rate allows the next
   };
   // Takes leave to start up to `want` more jobs of the type, for `lease` at most (its time to run). What comes of it is
-  // told by put_back(), release() or hand_over().
-  Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now, std::optional<Duration> lease = {});
-  // Of those taken, `n` were not started after all: nobody's, or another's. Tells nobody. `is_instant`: as the type was
-  // at take().
+  // told by put_back(), release() or hand_over(). `waiting`: types that wait for the same start pool, this one
+  // included.
+  Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now, std::optional<Duration> lease = {},
+             std::size_t waiting = 1);
+  // Returns n unused slots and rate tokens; does not notify waiters. `is_instant`: as the type was at take().
   void put_back(TypeId type, std::size_t n, Pace pace, bool is_instant);
   // Of those started, `n` have ended.
   void release(TypeId type, std::size_t n);
 
   // What consumers work on goes on without its handler.
-  LeaseBook& leases() { return leases_; }
-  const LeaseBook& leases() const { return leases_; }
-  // For the lease book: one that was started is in the hands of somebody outside, and its handler has room again; it
-  // has ended there; one that another node had started counts here from now on.
+  LeaseTable& leases() { return leases_; }
+  const LeaseTable& leases() const { return leases_; }
+  // For the lease table: the receiver of one that was started acknowledges it later, and its slot in the start pool is
+  // free; it has ended there; one that another node had started counts here from now on.
   void hand_over(TypeId type);
   void end_lease(TypeId type);
   void adopt(TypeId type);
 
-  // For the permit keeper -------------------------------------------------------------------------------------------
+  // For the permit renewer -------------------------------------------------------------------------------------------
 
   struct Grant {
     int n = 0;         // for new starts
@@ -67,13 +69,16 @@ class FlowControl {
     int in_use = 0;    // of the cluster, not long ago
     int reserved = 0;  // granted by the store: as long as more than n are in use, these are not given back
   };
-  // From now on starts need permits. `keeper` is woken when some could be given back that others wait for.
-  void begin_sharing(Waker* keeper);
+  // From now on starts need permits. `renewer` is woken when some could be given back that others wait for.
+  void begin_sharing(Waker* renewer);
   void grant(TypeId type, Limit limit, const Grant& grant, MonoTime now);
   // What the node keeps of a limit: its permits, or what is in use of those it should not have any more.
   int held(TypeId type, Limit limit) const;
   std::size_t used(TypeId type) const;
-  std::size_t in_handlers(TypeId type) const;  // of those used: the rest is leased
+  std::size_t in_pool(const StartPool& pool) const;  // slots of it that are taken
+  // Whether a start pool has a free slot. If not, notify_capacity() follows the next release of one.
+  bool has_free(const StartPool& pool);
+  bool is_shared_by_engines() const { return on_capacity_.size() > 1; }
   // The longest lease that was wanted lately beyond the type's own; 0: none.
   Duration wanted_lease(TypeId type, MonoTime now) const;
   // Thousandths of the rate that were used since the last call, of those a second brings.
@@ -90,7 +95,7 @@ class FlowControl {
   struct Bucket {
     double tokens = 0;
     std::optional<MonoTime> filled;
-    double taken = 0;  // since the keeper asked last
+    double taken = 0;  // since the renewer asked last
     MonoTime asked{};
   };
   struct Flow {
@@ -98,7 +103,7 @@ class FlowControl {
     std::size_t leased = 0;  // of those used
     Duration wanted_lease{0};
     MonoTime wanted_at{};
-    bool is_awaited = false;  // somebody wanted more than might run
+    bool is_awaited = false;  // more were wanted than might run
     std::array<Grant, kLimits> grants;
     std::array<Bucket, kLimits> buckets;
   };
@@ -106,13 +111,15 @@ class FlowControl {
   Grant grant_of(const Flow& flow, const BizType& type, Limit limit) const;
   double fill(Flow& flow, const BizType& type, Limit limit, MonoTime now);
   std::size_t permits(const Flow& flow, const BizType& type, Duration lease, MonoTime now) const;
+  void release_used(TypeId type, std::size_t n, bool is_awaited);
 
-  std::vector<std::function<void()>> on_more_;
+  std::vector<std::function<void()>> on_capacity_;
   mutable std::mutex mutex_;
-  Waker* keeper_ = nullptr;
+  Waker* renewer_ = nullptr;
   bool is_shared_ = false;
   std::unordered_map<TypeId, Flow> flows_;
-  LeaseBook leases_{*this};
+  StartPools pools_;
+  LeaseTable leases_{*this};
 };
 
 }  // namespace tocsin

@@ -49,7 +49,7 @@ class LeaseReaper final : public Stage {
   }
   // A piece of the book at a time; all of it, if it is no longer than that, twice a second.
   MonoTime look(MonoTime now) {
-    LeaseBook& book = shared_.flow->leases();
+    LeaseTable& book = shared_.flow->leases();
     const auto leases = book.next(looked_at_, kPiece, *shared_.all_shards.get());
     const bool is_last = leases.size() < kPiece;
     looked_at_ = is_last ? 0 : leases.back().job_id;

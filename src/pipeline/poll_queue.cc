@@ -11,9 +11,9 @@ void answer_with_nothing(const std::vector<PollPtr>& polls) {
 
 }  // namespace
 
-std::size_t PollQueue::join(const std::vector<Waker*>& claimers, Waker* keeper) {
+std::size_t PollQueue::join(const std::vector<Waker*>& claimers, Waker* sweeper) {
   claimers_.insert(claimers_.end(), claimers.begin(), claimers.end());
-  keeper_ = keeper;
+  sweeper_ = sweeper;
   looked_.push_back(MonoTime::min());
   return looked_.size() - 1;
 }
@@ -42,7 +42,7 @@ bool PollQueue::add(PollPtr poll) {
     ++size_;
   }
   wake_claimers();
-  if (is_first_to_end && keeper_) keeper_->wake();
+  if (is_first_to_end && sweeper_) sweeper_->wake();
   return true;
 }
 
@@ -111,7 +111,7 @@ void PollQueue::put_back(const std::vector<PollPtr>& polls) {
     }
   }
   wake_claimers();
-  if (keeper_) keeper_->wake();  // its time may have passed meanwhile
+  if (sweeper_) sweeper_->wake();  // its time may have passed meanwhile
 }
 
 template <class Ends>

@@ -45,8 +45,8 @@ class PollQueue {
   explicit PollQueue(std::size_t capacity) : capacity_(capacity) {}
 
   // An engine takes part, and gets its number for answer_impatient(). Its `claimers` are woken when somebody asks,
-  // `keeper` (one engine's is enough) when a deadline moves ahead. REQUIRES: before the first add.
-  std::size_t join(const std::vector<Waker*>& claimers, Waker* keeper);
+  // `sweeper` (one engine's is enough) when a deadline moves ahead. REQUIRES: before the first add.
+  std::size_t join(const std::vector<Waker*>& claimers, Waker* sweeper);
 
   // False: too many wait already. After close() it is answered at once, with nothing.
   bool add(PollPtr poll);
@@ -90,7 +90,7 @@ class PollQueue {
 
   const std::size_t capacity_;
   std::vector<Waker*> claimers_;
-  Waker* keeper_ = nullptr;
+  Waker* sweeper_ = nullptr;
   mutable std::mutex mutex_;
   std::unordered_map<TypeId, Line> lines_;
   std::unordered_map<TypeId, MonoTime> asked_;  // when last

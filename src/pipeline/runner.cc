@@ -11,7 +11,7 @@ constexpr Duration kNoHandlerPause = std::chrono::seconds(5);
 
 void put(EngineShared& shared, FinishedRun run) {
   const bool has_room = shared.outcomes.try_push(std::move(run));
-  TOCSIN_ASSERT(has_room);  // the gate counts them, and it is no larger than the queue
+  TOCSIN_ASSERT(has_room);  // the limiter counts them, and it is no larger than the queue
 }
 
 }  // namespace

@@ -64,13 +64,18 @@ const Statement& lane_statement(Session& session, const char* verb, std::string 
 // What claims set synchronous_commit to.
 const char* commit_of(const ClaimTicket& ticket) { return ticket.is_durable ? "on" : "off"; }
 
-std::vector<ClaimedJob> claimed_from(const pqxx::result& rows) {
+// `has_due`: the rows tell when they were due before the claim.
+std::vector<ClaimedJob> claimed_from(const pqxx::result& rows, bool has_due) {
   std::vector<ClaimedJob> claimed;
   claimed.reserve(rows.size());
   for (const auto& row : rows) {
     ClaimedJob job;
     job.job = job_from_row(row);
     job.token = row["claim_token"].as<ClaimToken>();
+    if (has_due) {
+      const auto due = row["due"];
+      job.fire_at_before = wall_time_from_pg({due.c_str(), due.size()});
+    }
     claimed.push_back(std::move(job));
   }
   return claimed;
@@ -135,7 +140,7 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const Candidate> job
     const auto rows = exec(tx, statement(session_, "claim", sql::claim, ids), keys.shards, keys.jobs, ttrs.literal(),
                            ticket.seed, ticket.node, commit_of(ticket), keys.types);
     TOCSIN_ASSERT(rows.size() <= jobs.size());
-    return claimed_from(rows);
+    return claimed_from(rows, /*has_due=*/true);
   });
 }
 
@@ -147,7 +152,7 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, i
         exec(tx, lane_statement(session_, "claim_due", sql::claim_due, lane), lane.shard, lane.type_id,
              to_pg(span.from), to_pg(span.to), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket));
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
-    return claimed_from(rows);
+    return claimed_from(rows, /*has_due=*/true);
   });
 }
 
@@ -156,7 +161,8 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     return claimed_from(
-        exec(tx, statement(session_, "claimed_with", sql::claimed_with, jobs), keys.shards, keys.jobs, ticket.seed));
+        exec(tx, statement(session_, "claimed_with", sql::claimed_with, jobs), keys.shards, keys.jobs, ticket.seed),
+        /*has_due=*/false);
   });
 }
 
@@ -164,7 +170,8 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     return claimed_from(exec(tx, lane_statement(session_, "claimed_with_lane", sql::claimed_with_lane, lane),
-                             lane.shard, lane.type_id, ticket.seed));
+                             lane.shard, lane.type_id, ticket.seed),
+                        /*has_due=*/false);
   });
 }
 

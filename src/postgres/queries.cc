@@ -37,12 +37,12 @@ std::string claim_locked(const std::string& table, const std::string& lock, cons
          " gmt_modified = clock_timestamp(), errors = CASE WHEN j.claim_token IS NULL THEN j.errors ELSE"
          " tocsin.append_error(j.errors, clock_timestamp(), j.node, j.attempts, 'the lease ended before the attempt "
          "did') END"
-         " FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*, c.was), n AS (INSERT INTO "
+         " FROM c WHERE j.shard = c.shard AND j.job_id = c.job_id RETURNING j.*, c.was, c.due), n AS (INSERT INTO "
          "tocsin.job_count_delta (type_id, status, n, event) SELECT type_id, 0, -count(*), NULL FROM u WHERE was = 0 "
          // A row that was running stays so, but starts another attempt.
          "GROUP BY 1 UNION ALL SELECT type_id, CASE was WHEN 0 THEN 1 END, count(*), " +
          code(ReportEvent::attempt) + " FROM u GROUP BY 1, was) SELECT " + kLiveColumns +
-         ", j.claim_token FROM u j WHERE (SELECT is_set FROM s)";
+         ", j.claim_token, j.due FROM u j WHERE (SELECT is_set FROM s)";
 }
 
 // `rows`: common table expressions, the last of which, d, deletes the live rows and answers them.
@@ -102,19 +102,18 @@ std::string scan() {
 }
 
 std::string claim(const std::string& table) {
-  return claim_locked(table,
-                      "SELECT j.shard, j.job_id, j.status AS was, k.ttr_us FROM unnest($1::smallint[], $2::bigint[], "
-                      "$3::bigint[], $7::integer[]) k (shard, job_id,"
-                      " ttr_us, type_id) JOIN " +
-                          table +
-                          " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.type_id + 0 = k.type_id AND " +
-                          kIsDue + " FOR UPDATE OF j SKIP LOCKED",
-                      "c.ttr_us", "$4", "$5::text", "$6");
+  return claim_locked(
+      table,
+      "SELECT j.shard, j.job_id, j.status AS was, j.fire_at AS due, k.ttr_us FROM unnest($1::smallint[], $2::bigint[], "
+      "$3::bigint[], $7::integer[]) k (shard, job_id, ttr_us, type_id) JOIN " +
+          table + " j ON j.shard = k.shard AND j.job_id = k.job_id WHERE j.type_id + 0 = k.type_id AND " + kIsDue +
+          " FOR UPDATE OF j SKIP LOCKED",
+      "c.ttr_us", "$4", "$5::text", "$6");
 }
 
 std::string claim_due(const std::string& table) {
   std::string lock = lock_due(table);
-  lock.replace(0, std::string("SELECT j.shard, j.job_id").size(), "SELECT j.shard, j.job_id, j.status AS was");
+  lock.insert(std::string("SELECT j.shard, j.job_id").size(), ", j.status AS was, j.fire_at AS due");
   return claim_locked(table, lock, "$6::bigint", "$7", "$8::text", "$9");
 }
 

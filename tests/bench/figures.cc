@@ -95,6 +95,28 @@ Section endpoints_section() {
   return section;
 }
 
+Section isolation_section() {
+  Section section{"isolation", "One slow business beside others", {}};
+  const auto add = [&](const std::string& name, const std::string& what, const std::string& unit) {
+    section.figures.push_back({"isolation." + name, what, unit});
+  };
+  add("gateway_done", "Six types on one gateway that answers after 2 s: done", "jobs/s");
+  add("gateway_given_back", "  given back", "% of starts");
+  add("gateway_wal", "  WAL", "kB/job");
+  add("gateway_spread", "  most done of a type to least", "x");
+  add("perishable_late", "  latest first attempt where 5 s is the limit", "s");
+  for (const char* n : {"1", "300", "1000"}) {
+    add("beside_" + std::string(n) + "_p50", "Webhook beside " + std::string(n) + " noop types: p50", "ms");
+    add("beside_" + std::string(n) + "_p99", "  p99", "ms");
+  }
+  for (const char* n : {"0", "20", "200"}) {
+    add("slow_" + std::string(n) + "_p50", "Webhook at 10/s beside " + std::string(n) + " slow endpoints: p50", "ms");
+    add("slow_" + std::string(n) + "_p99", "  p99", "ms");
+  }
+  add("refusing_scans", "250 types, 50 refusing endpoints: scans", "/s");
+  return section;
+}
+
 }  // namespace
 
 std::vector<Section> catalog(const Variants& variants) {
@@ -225,6 +247,7 @@ std::vector<Section> catalog(const Variants& variants) {
             {"webhook.p99", "  p99 of the lateness there", "ms"},
             {"webhook.burst", "delivered, due at one instant", "jobs/s", ">= 4,000", "floor.claimed"}}},
           endpoints_section(),
+          isolation_section(),
           {"handlers",
            "Jobs of other handlers, all due at one instant",
            {{"handlers.sql", "functions that change a row", "jobs/s", ">= 5,000", "floor.claimed"},

@@ -31,6 +31,7 @@ struct Sizes {
   std::size_t handler_jobs = 30'000;
   std::size_t broker_jobs = 30'000;
   int endpoint_s = 5;
+  int isolation_s = 20;
   std::size_t life_jobs = 50'000;
   std::size_t floor_rows = 100'000;
   std::size_t floor_commits = 2'000;
@@ -69,6 +70,7 @@ void measure_batch(Bench& bench);
 void measure_memory(Bench& bench);
 void measure_webhook(Bench& bench);
 void measure_endpoints(Bench& bench);
+void measure_isolation(Bench& bench);
 void measure_handlers(Bench& bench);
 void measure_brokers(Bench& bench);
 void measure_life(Bench& bench);

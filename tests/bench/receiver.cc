@@ -5,6 +5,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -19,7 +20,9 @@ using asio::ip::tcp;
 }  // namespace
 
 struct Receiver::Server {
-  explicit Server(Receiver& owner) : receiver(owner) { asio::co_spawn(loop, accept(), asio::detached); }
+  Server(Receiver& owner, std::chrono::milliseconds answer_delay) : receiver(owner), delay(answer_delay) {
+    asio::co_spawn(loop, accept(), asio::detached);
+  }
 
   asio::awaitable<void> accept() {
     for (;;) {
@@ -39,6 +42,10 @@ struct Receiver::Server {
         const bool is_kept = request.keep_alive();
         receiver.deliveries_.push_back({now, std::move(request.body())});
         ++receiver.count_;
+        if (delay.count() > 0) {
+          asio::steady_timer timer(loop, delay);
+          co_await timer.async_wait(asio::use_awaitable);
+        }
         http::response<http::empty_body> response(http::status::ok, 11);
         response.keep_alive(is_kept);
         response.prepare_payload();
@@ -50,17 +57,24 @@ struct Receiver::Server {
   }
 
   Receiver& receiver;
+  const std::chrono::milliseconds delay;
   asio::io_context loop{1};
-  tcp::acceptor acceptor{loop, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+  tcp::acceptor acceptor{loop, tcp::endpoint(asio::ip::address_v4::any(), 0)};
 };
 
-Receiver::Receiver() : server_(std::make_unique<Server>(*this)), thread_([this] { server_->loop.run(); }) {}
+Receiver::Receiver(std::chrono::milliseconds delay)
+    : server_(std::make_unique<Server>(*this, delay)), thread_([this] { server_->loop.run(); }) {}
 
 Receiver::~Receiver() { stop(); }
 
 int Receiver::port() const { return server_->acceptor.local_endpoint().port(); }
 
 std::string Receiver::url() const { return "http://127.0.0.1:" + std::to_string(port()) + "/fire"; }
+
+std::string Receiver::url_of(int n) const {
+  return "http://127.1." + std::to_string(n / 250) + "." + std::to_string(n % 250 + 1) + ":" + std::to_string(port()) +
+         "/fire";
+}
 
 const std::vector<Receiver::Delivery>& Receiver::stop() {
   if (thread_.joinable()) {

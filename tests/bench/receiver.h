@@ -19,13 +19,16 @@ class Receiver {
     std::string body;
   };
 
-  Receiver();
+  // `delay`: from a request to its answer.
+  explicit Receiver(std::chrono::milliseconds delay = {});
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
   int port() const;
   std::string url() const;
+  // The same receiver under another address of this machine: to a node another endpoint. `n` < 60,000.
+  std::string url_of(int n) const;
   std::int64_t count() const { return count_; }
 
   // Ends the server; then what it received.

@@ -32,7 +32,7 @@ double StepHistogram::quantile(double q) const {
   return 0;
 }
 
-StageTimes stage_times_of(int port) {
+std::string metrics_of(int port) {
   std::string text;
   Load load;
   load.port = port;
@@ -43,9 +43,13 @@ StageTimes stage_times_of(int port) {
   };
   load.on_answer = [&](std::int64_t, const std::string& body) { text = body; };
   run_strict_load(load);
+  return text;
+}
+
+StageTimes stage_times_of(int port) {
   static const std::regex line_of_steps(R"re(tocsin_step_seconds_(\w+)\{stage="(\w+)"(?:,le="([^"]+)")?\} (\S+))re");
   StageTimes times;
-  std::istringstream lines(text);
+  std::istringstream lines(metrics_of(port));
   for (std::string line; std::getline(lines, line);) {
     std::smatch match;
     if (!std::regex_match(line, match, line_of_steps)) continue;

@@ -19,6 +19,9 @@ struct StepHistogram {
   double quantile(double q) const;
 };
 
+// What GET /metrics answers. Throws Failure.
+std::string metrics_of(int port);
+
 using StageTimes = std::map<std::string, StepHistogram>;  // by the name of the stage
 
 // All that the node has done so far. Throws Failure.

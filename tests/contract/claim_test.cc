@@ -53,6 +53,15 @@ TEST_P(StoreContract, ClaimTakesADueJobAndSaysEverythingAboutIt) {
   EXPECT_EQ(stored.action_time, claimed.job.action_time);
 }
 
+TEST_P(StoreContract, AClaimTellsWhenTheJobWasDue) {
+  const JobId id = create(due("one")), other = create(due("two"));
+  const WallTime time = find(id).fire_at, others_time = find(other).fire_at;
+  EXPECT_EQ(claim_one(id).fire_at_before, time);
+  const auto won = must(db->store().claim_due(lane_of(other), {}, 10, kLong, ticket()));
+  ASSERT_EQ(won.size(), 1U);
+  EXPECT_EQ(won[0].fire_at_before, others_time);
+}
+
 TEST_P(StoreContract, ClaimLeavesAJobAloneUntilTheDatabaseClockReachesItsTime) {
   NewJob job = due();
   job.when = {db->now() + std::chrono::milliseconds(100), {}};

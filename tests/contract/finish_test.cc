@@ -86,6 +86,15 @@ TEST_P(StoreContract, FinishGiveBackDoesNotCountTheAttempt) {
   EXPECT_EQ(claim_one(id).job.attempts, 1);
 }
 
+TEST_P(StoreContract, FinishGiveBackReturnsAJobToAnEarlierTime) {
+  const JobId id = create(due());
+  const WallTime before = db->now();
+  finish({id, claim_one(id).token, FinishKind::give_back, std::chrono::seconds(-3), ""});
+  EXPECT_GE(find(id).fire_at, before - std::chrono::seconds(3));
+  EXPECT_LE(find(id).fire_at, db->now() - std::chrono::seconds(3));
+  EXPECT_EQ(claim_one(id).job.attempts, 1);
+}
+
 TEST_P(StoreContract, FinishGiveBackOfALaterAttemptKeepsTheEarlierOnes) {
   const JobId id = create(due());
   const ClaimedJob first = claim_one(id);

@@ -124,7 +124,7 @@ void SimNode::start(std::shared_ptr<const TypeCatalog> catalog) {
   id_ = 1 + static_cast<NodeId>(world_.random.below(1'000'000'000));
   flow_ = std::make_shared<FlowControl>();
   polls_ = std::make_shared<PollQueue>(config_.max_polls);
-  keeper_ = std::make_unique<PermitKeeper>(PermitConfig{id_}, *flow_, permit_store_, *this, [this](TypeId type) {
+  keeper_ = std::make_unique<PermitRenewer>(PermitConfig{id_}, *flow_, permit_store_, *this, [this](TypeId type) {
     Waiting all;
     for (const Part& part : parts_) {
       const Waiting here = part.engine->waiting(type);
@@ -348,7 +348,7 @@ void SimNode::check_bounds(const Part& part) {
       world_.checker.fail("I7",
                           name_ + ": " + std::to_string(size) + ' ' + what + ", allowed are " + std::to_string(most));
   };
-  const std::size_t running = shared.gate.running();
+  const std::size_t running = shared.limiter.running();
   expect(shared.known.size(), config_.capacity, "known jobs");
   expect(shared.candidates.size(), shared.candidates.capacity(), "candidates");
   expect(shared.due.size(), config_.capacity, "due jobs");
@@ -357,7 +357,8 @@ void SimNode::check_bounds(const Part& part) {
   expect(shared.claimed.size() + part.runs.size() + shared.outcomes.size(), running, "jobs between claim and finish");
   std::map<TypeId, std::size_t> per_type;
   for (const auto& [id, run] : part.runs) ++per_type[run.claimed.job.type_id];
-  for (const auto& [type, n] : per_type) expect(n, config_.max_running_per_type, "handlers of one type");
+  for (const auto& [type, n] : per_type)
+    expect(n, std::max<std::size_t>(1, config_.max_running / 2), "handlers of one type");
 }
 
 // Permits are of the whole node, whatever database a job lives in.
@@ -386,7 +387,7 @@ void SimNode::check_at_rest() {
     const auto catalog = shared.catalog.get();
     for (const auto& type : catalog->types)
       if (type->is_pull()) unasked += shared.due.waiting(type->type_id).fresh + shared.due.waiting(type->type_id).late;
-    expect_none(shared.gate.running(), "slots of the gate");
+    expect_none(shared.limiter.running(), "slots of the limiter");
     expect_none(shared.known.size() - std::min(unasked, shared.known.size()), "known jobs");
     expect_none(shared.due.size() - std::min(unasked, shared.due.size()), "due jobs");
     expect_none(shared.claimed.size() + shared.outcomes.size() + shared.candidates.size(), "jobs in queues");

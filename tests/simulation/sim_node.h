@@ -1,5 +1,5 @@
 // One node of a simulated cluster: the real engines, one per database, with what a node shares between them; the real
-// membership and permit keeper; a fiber per stage, and handlers that answer when chance says.
+// membership and permit renewer; a fiber per stage, and handlers that answer when chance says.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 #include "cluster/heartbeat.h"
 #include "cluster/shard_owner.h"
 #include "pipeline/engine.h"
-#include "pipeline/permit_keeper.h"
+#include "pipeline/permit_renewer.h"
 #include "simulation/checker.h"
 #include "simulation/sim_database.h"
 
@@ -135,7 +135,7 @@ class SimNode final : public EventSink {
   std::shared_ptr<PollQueue> polls_;
   std::deque<Part> parts_;  // by place
   FakePermitStore permit_store_;
-  std::unique_ptr<PermitKeeper> keeper_;
+  std::unique_ptr<PermitRenewer> keeper_;
   std::unique_ptr<Cluster> cluster_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::uint64_t last_run_ = 0;

@@ -41,10 +41,9 @@ void World::draw_config() {
   config.many_rows = 1 + random.below(20);
   context.hears_notifications = chance(0.5);
   config.claim_batch = 1 + random.below(10);
-  config.crowd = 1 + random.below(6);
+  config.hot_above = 1 + random.below(6);
   config.finish_batch = 1 + random.below(10);
   config.max_running = 4 + random.below(16);
-  config.max_running_per_type = std::max<std::size_t>(2, config.max_running / 2);
 }
 
 BizType& World::add_type(const std::string& name, const std::string& kind, Duration ttr) {

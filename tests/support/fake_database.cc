@@ -178,7 +178,9 @@ ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ti
   unflushed_.emplace_back(row->second.token, before);
   tell(Kind::claimed, row->second, now, row->second.token, ticket.is_durable);
   if (ticket.is_durable) unflushed_.clear();
-  return {row->second.job, row->second.token, {}};
+  ClaimedJob claimed{row->second.job, row->second.token, {}};
+  claimed.fire_at_before = before.job.fire_at;
+  return claimed;
 }
 
 std::vector<JobId> FakeDatabase::crash(WallTime now) {

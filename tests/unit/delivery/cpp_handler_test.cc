@@ -113,7 +113,7 @@ TEST_F(CppHandlerTest, HasRoomForManyQuickJobsAndForFewSlowOnes) {
       handler->start(claimed, [&](Outcome) { ended.set_value(); });
       ended.get_future().wait();
     }
-    return handler->room();
+    return handler->pool()->capacity();
   };
   const std::size_t slow = room_after(10s), medium = room_after(10ms), quick = room_after(10us);
   EXPECT_EQ(slow, 1U);

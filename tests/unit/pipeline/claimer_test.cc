@@ -19,7 +19,7 @@ class ClaimerTest : public StageBench {
   MonoTime step() { return claimer_->step(now); }
   Claimer& claimer() { return *claimer_; }
   std::vector<ClaimedJob> won() { return shared().claimed.pop_some(1'000'000); }
-  std::size_t running() { return shared().gate.running(); }
+  std::size_t running() { return shared().limiter.running(); }
   void win_all_but(const std::set<JobId>& lost) {
     store.on_claim = [this, lost](auto jobs, auto, auto&) {
       std::vector<ClaimedJob> out;
@@ -57,11 +57,11 @@ TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
   EXPECT_EQ(running(), 2U) << "the slot of the lost one is free again";
 }
 
-TEST_F(ClaimerTest, TellsLatenessOfFirstStartsOnly) {
-  push_due({{1, 1, kStart}, {2, 1, kStart}});
-  store.on_claim = [this](auto, auto, auto&) { return std::vector<ClaimedJob>{claimed(1, 1, 1), claimed(2, 1, 2)}; };
+TEST_F(ClaimerTest, TellsNoLatenessOfWhatHasNotStartedYet) {
+  push_due({{1, 1, kStart}});
+  win_all_but({});
   step();
-  EXPECT_EQ(events.lateness(), std::vector<Duration>{7ms});
+  EXPECT_TRUE(events.lateness().empty());
 }
 
 TEST_F(ClaimerTest, SendsTheTimeToRunOfEachTypeAndTrustsItFromBeforeTheRequest) {
@@ -313,9 +313,11 @@ TEST_F(ClaimerTest, NeverHoldsMoreThanTheNodeMayRun) {
   push_due(jobs);
   while (step() <= now) {
   }
-  EXPECT_EQ(most, static_cast<int>(config.max_running));
-  EXPECT_EQ(won().size(), config.max_running);
-  EXPECT_EQ(shared().due.size(), 10'000 - config.max_running);
+  const auto held = won().size();
+  EXPECT_EQ(most, static_cast<int>(held));
+  EXPECT_GT(held, config.max_running / 2);
+  EXPECT_LT(held, config.max_running) << "some slots stay free for types that come later";
+  EXPECT_EQ(shared().due.size(), 10'000 - held);
 }
 
 TEST_F(ClaimerTest, WhatWasNotFiredCountsForNoRate) {

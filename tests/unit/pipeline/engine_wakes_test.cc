@@ -19,9 +19,9 @@ class EngineWakes : public testing::Test {
     engine.set_catalog(catalog_with(100));
     take_wakes();
   }
-  static std::shared_ptr<const TypeCatalog> catalog_with(std::size_t room) {
+  static std::shared_ptr<const TypeCatalog> catalog_with(int max_attempts) {
     BizType type = biz_type(1);
-    type.room = room;
+    type.max_attempts = max_attempts;
     return std::make_shared<const TypeCatalog>(std::vector{type});
   }
   // By stage, since the last time.
@@ -64,6 +64,13 @@ TEST_F(EngineWakes, TypesWakeWhenTheyChange) {
   EXPECT_EQ(take_wakes(), none);
   engine.set_catalog(catalog_with(99));
   EXPECT_EQ(take_wakes(), all);
+}
+
+TEST_F(EngineWakes, AChangeOfCapacityWakesClaimersOnly) {
+  engine.shared().flow->notify_capacity();
+  std::vector<int> claimers = none;
+  claimers[kClaimer] = 1;
+  EXPECT_EQ(take_wakes(), claimers);
 }
 
 TEST_F(EngineWakes, TheScanComesAtOnceWhenAnotherNodeComesOrNotificationsAreNotHeardAnyMore) {

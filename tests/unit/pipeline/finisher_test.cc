@@ -17,7 +17,7 @@ class FinisherTest : public StageBench {
   }
   void give(ClaimedJob job, Outcome outcome, bool is_given_back = false) {
     ASSERT_EQ(shared().flow->take(biz_type(job.job.type_id), 1, Pace::fresh, now).n, 1U);
-    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1), 1U);
+    ASSERT_EQ(shared().limiter.acquire(job.job.type_id, 1), 1U);
     auto claimed = std::make_shared<const ClaimedJob>(std::move(job));
     ASSERT_TRUE(shared().outcomes.try_push({std::move(claimed), std::move(outcome), is_given_back}));
   }
@@ -28,7 +28,7 @@ class FinisherTest : public StageBench {
     };
   }
   MonoTime step() { return finisher_->step(now); }
-  std::size_t running() { return shared().gate.running(); }
+  std::size_t running() { return shared().limiter.running(); }
 
   std::vector<FinishRequest> sent;
 
@@ -92,6 +92,73 @@ TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
   EXPECT_EQ(events[Counter::finished_dead], 1);
   EXPECT_EQ(events[Counter::given_back], 1);
   EXPECT_EQ(running(), 0U);
+}
+
+TEST_F(FinisherTest, TellsLatenessOfFirstStartsOnly) {
+  give(claimed(1, 1, 1), Outcome::done());
+  give(claimed(2, 1, 2), Outcome::done());
+  give(claimed(3, 1, 1), Outcome::done(), true);
+  give(claimed(4, 1, 1), Outcome::not_started(0s));
+  give(claimed(5, 1, 1), Outcome::handed_over());
+  step();
+  EXPECT_EQ(events.lateness(), (std::vector<Duration>{7ms, 7ms})) << "of 1 and 5: the others never started";
+}
+
+TEST_F(FinisherTest, WhatDidNotStartKeepsItsTimeAndIsHintedAtOnce) {
+  know_time();
+  now += 40ms;
+  ClaimedJob job = claimed(make_job_id(1, 0), 1), foreign = claimed(make_job_id(2, 9), 1);
+  job.fire_at_before = foreign.fire_at_before = db_now() - 3s;
+  give(job, Outcome::not_started(0s));
+  give(foreign, Outcome::not_started(0s));
+  step();
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].delay, -3s);
+  EXPECT_EQ(sent[1].delay, 0s) << "its node may have read the lane already";
+  step();
+  const auto hints = shared().candidates.pop_some(10);
+  ASSERT_EQ(hints.size(), 1U);
+  EXPECT_EQ(hints[0].job_id, make_job_id(1, 0));
+  EXPECT_LE(hints[0].fire_at, db_now() - 2990ms);
+}
+
+TEST_F(FinisherTest, TheLaneOfAGivenBackJobThatMemoryRefusesBecomesBacklog) {
+  know_time();
+  for (JobId id = 1'000'000'000; shared().known.room(1) > 0; ++id) shared().known.add(id, 1);
+  ClaimedJob job = claimed(make_job_id(1, 0), 1);
+  job.fire_at_before = db_now() - 3s;
+  give(job, Outcome::not_started(0s));
+  reply_with(FinishReply::stale);  // or written by a try whose answer was lost
+  step();
+  step();
+  EXPECT_TRUE(shared().due.has_backlog({0, 1}));
+}
+
+TEST_F(FinisherTest, WhatDidNotStartTakesNoTokenOfARate) {
+  BizType paced = biz_type(1);
+  paced.rate_per_s = 2;
+  set_types({paced});
+  const auto left = [&] { return shared().flow->take(paced, 10, Pace::fresh, now).n; };
+  static_cast<void>(left());
+  now += 1s;
+  ASSERT_EQ(left(), 2U);
+  ASSERT_EQ(shared().limiter.acquire(1, 2), 2U);
+  for (const bool is_given_back : {true, false})
+    ASSERT_TRUE(shared().outcomes.try_push(
+        {std::make_shared<const ClaimedJob>(claimed(1, 1)), Outcome::done(), is_given_back}));
+  step();
+  EXPECT_EQ(left(), 1U);
+}
+
+TEST_F(FinisherTest, AReceiversRetryAfterIsALowerBoundOfTheBackoff) {
+  give(claimed(1, 1, 4), Outcome::retry_no_sooner("busy", 1s));
+  give(claimed(2, 1, 4), Outcome::retry_no_sooner("busy", 20s));
+  give(claimed(3, 1, 4), Outcome::retry_no_sooner("busy", {}));
+  step();
+  ASSERT_EQ(sent.size(), 3U);
+  EXPECT_EQ(sent[0].delay, 8s);
+  EXPECT_EQ(sent[1].delay, 20s);
+  EXPECT_EQ(sent[2].delay, 8s);
 }
 
 TEST_F(FinisherTest, WritesNothingOfWhatWasHandedOver) {
@@ -172,8 +239,8 @@ TEST_F(FinisherTest, AsksAgainForRowsThatSomebodyHoldsLocked) {
   };
   for (JobId id = 1; id <= 3; ++id) give(claimed(id, id == 2 ? 7 : 1), Outcome::done());
   step();
-  EXPECT_EQ(shared().gate.running(1), 0U);
-  EXPECT_EQ(shared().gate.running(7), 1U);
+  EXPECT_EQ(shared().limiter.running(1), 0U);
+  EXPECT_EQ(shared().limiter.running(7), 1U);
   EXPECT_EQ(step(), now + config.retry_pause);
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0].job_id, 2);

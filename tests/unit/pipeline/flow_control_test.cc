@@ -26,9 +26,9 @@ TEST_F(FlowControlTest, ANodeAloneHasAllPermits) {
   EXPECT_EQ(take(limited(3), 3), 0U) << "lowered: none until enough have ended";
 }
 
-TEST_F(FlowControlTest, TheRoomOfTheHandlerIsALimitToo) {
+TEST_F(FlowControlTest, TheCapacityOfAStartPoolIsALimitToo) {
   BizType type = biz_type(1);
-  type.room = 4;
+  type.pool = pool_of(4);
   EXPECT_EQ(take(type, 10), 4U);
   EXPECT_EQ(take(type, 10), 0U);
 }
@@ -51,7 +51,7 @@ TEST_F(FlowControlTest, SharedPermitsHoldUntilTheirTimeAndForTheirLease) {
 TEST_F(FlowControlTest, TellsWhenAPermitIsFree) {
   flow.begin_sharing(nullptr);
   int told = 0;
-  flow.on_more([&] { ++told; });
+  flow.on_capacity([&] { ++told; });
   flow.grant(1, Limit::running, {1, now + 5s, 30s, 10, 0, 1}, now);
   EXPECT_EQ(told, 1);
   ASSERT_EQ(take(limited(10), 2), 1U);
@@ -64,9 +64,9 @@ TEST_F(FlowControlTest, TellsWhenAPermitIsFree) {
 
 TEST_F(FlowControlTest, TellsTheOtherEnginesWhenTheHandlerHasRoomAgain) {
   int told = 0;
-  flow.on_more([&] { ++told; });
+  flow.on_capacity([&] { ++told; });
   BizType type = biz_type(1);
-  type.room = 2;
+  type.pool = pool_of(2);
   ASSERT_EQ(take(type, 2), 2U);
   flow.release(1, 1);
   EXPECT_EQ(told, 0) << "nobody wanted more";
@@ -77,12 +77,37 @@ TEST_F(FlowControlTest, TellsTheOtherEnginesWhenTheHandlerHasRoomAgain) {
   EXPECT_EQ(told, 1) << "whoever wanted it knows";
 }
 
+TEST_F(FlowControlTest, WhoFindsAPoolFullHearsOfTheNextFreeSlot) {
+  int told = 0;
+  flow.on_capacity([&] { ++told; });
+  BizType type = biz_type(1);
+  type.pool = pool_of(2);
+  EXPECT_TRUE(flow.has_free(*type.pool));
+  ASSERT_EQ(take(type, 2), 2U);
+  EXPECT_FALSE(flow.has_free(*type.pool)) << "another type, or another engine, waits";
+  flow.release(1, 1);
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(flow.has_free(*type.pool));
+}
+
+TEST_F(FlowControlTest, ATypeWhoseEndpointChangesTakesItsSlotsAlong) {
+  BizType type = biz_type(1);
+  const auto before = pool_of(4), after = pool_of(5);
+  type.pool = before;
+  ASSERT_EQ(take(type, 3), 3U);
+  type.pool = after;
+  EXPECT_EQ(take(type, 10), 2U) << "three of five run on";
+  EXPECT_EQ(flow.in_pool(*before), 0U);
+  flow.release(1, 5);
+  EXPECT_EQ(flow.in_pool(*after), 0U);
+}
+
 TEST_F(FlowControlTest, WhoSharesItWithOtherEnginesLooksAgainByItself) {
   BizType type = biz_type(1);
-  type.room = 2;
-  flow.on_more([] {});
+  type.pool = pool_of(2);
+  flow.on_capacity([] {});
   EXPECT_EQ(flow.take(type, 3, Pace::fresh, now).again, MonoTime::max());
-  flow.on_more([] {});
+  flow.on_capacity([] {});
   const auto again = flow.take(type, 1, Pace::fresh, now).again;
   EXPECT_GT(again, now) << "or it would never rest";
   EXPECT_LE(again, now + 1s);
@@ -138,8 +163,8 @@ TEST_F(FlowControlTest, OnlyLateJobsGoAtTheCatchUpPace) {
 // Several nodes on one store ------------------------------------------------------------------------------------------
 
 TEST_F(PermitsTest, OneNodeGetsAllAtOnceAndTwoShareThem) {
-  node(1).next = node(1).keeper.step(now);
-  while (node(1).next <= now) node(1).next = node(1).keeper.step(now);
+  node(1).next = node(1).renewer.step(now);
+  while (node(1).next <= now) node(1).next = node(1).renewer.step(now);
   EXPECT_EQ(node(1).take(10), 6U);
   node(1).flow.release(1, 6);
   node(2);
@@ -223,7 +248,7 @@ TEST_F(PermitsTest, ANodeThatIsCutOffStopsBeforeItsPermitsGoToOthers) {
 TEST_F(PermitsTest, ARequestThatArrivesLateChangesNothing) {
   node(1).waiting = 100;
   node(1).is_late = true;
-  node(1).next = node(1).keeper.step(now);  // asks for all while it holds nothing
+  node(1).next = node(1).renewer.step(now);  // asks for all while it holds nothing
   node(1).is_late = false;
   pass(2s);
   ASSERT_EQ(node(1).take(10), 6U);
@@ -249,7 +274,7 @@ TEST_F(PermitsTest, ALoweredLimitHoldsForAllThatStartAfterwards) {
   node(1).take(10), node(2).take(10);
   ASSERT_EQ(running(), 6U);
   type.max_running = 2;
-  for (auto& [id, each] : nodes) each->keeper.set_catalog(catalog());
+  for (auto& [id, each] : nodes) each->renewer.set_catalog(catalog());
   pass(2s);
   for (auto& [id, each] : nodes) EXPECT_EQ(each->take(10), 0U);
   for (int i = 0; i < 3; ++i)
@@ -262,7 +287,7 @@ TEST_F(PermitsTest, ALoweredLimitHoldsForAllThatStartAfterwards) {
 TEST_F(PermitsTest, ANodeThatDrainsLeavesItsPartToTheOthers) {
   node(1), node(2).waiting = 100;
   pass(2s);
-  node(1).keeper.drain();
+  node(1).renewer.drain();
   pass(2s);
   EXPECT_EQ(node(1).take(10), 0U);
   EXPECT_EQ(node(2).take(10), 6U);
@@ -284,7 +309,7 @@ TEST_F(PermitsTest, TheNodesTogetherKeepARate) {
 
 TEST_F(PermitsTest, AsksNothingWhenNoTypeHasALimit) {
   type = biz_type(1);
-  EXPECT_EQ(node(1).keeper.step(now), kWhenWoken);
+  EXPECT_EQ(node(1).renewer.step(now), kWhenWoken);
 }
 
 }  // namespace

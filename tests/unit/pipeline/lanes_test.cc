@@ -25,7 +25,7 @@ class LanesTest : public StageBench {
   }
   DueBatch pop(std::size_t most = 1000) {
     const auto catalog = shared().catalog.get();
-    return shared().due.pop(most, {*catalog, db_now(), now, *shared().flow}, shared().gate);
+    return shared().admission.next_batch(most, {*catalog, db_now(), now});
   }
   void scan_table(std::vector<Candidate> table) {
     store.on_scan = [this, table = std::move(table)](std::span<const ScanRange> ranges) -> Result<ScanReply> {
@@ -67,7 +67,8 @@ TEST_F(LanesTest, JobsThatMayNotStartYetLeaveTheMemoryToOthers) {
 
 TEST_F(LanesTest, JobsWhoseHandlerTakesNoneLeaveTheMemoryToOthers) {
   BizType dead = biz_type(1);
-  dead.room = 0;
+  const auto pool = pool_of(0);
+  dead.pool = pool;
   set_types({dead, biz_type(2)});
   shared().due.push(jobs(1, 1000, kStart));
   shared().due.push(jobs(2, 1, kStart));
@@ -75,8 +76,7 @@ TEST_F(LanesTest, JobsWhoseHandlerTakesNoneLeaveTheMemoryToOthers) {
   EXPECT_EQ(batch.dropped.size(), 1000U - 101U);
   EXPECT_EQ(batch.jobs.size(), 1U);
   EXPECT_TRUE(pop().empty());
-  dead.room = 2'000;
-  set_types({dead, biz_type(2)});
+  pool->slots = 2'000;
   EXPECT_EQ(pop(200).jobs.size(), 101U);
   EXPECT_TRUE(pop(200).backlog) << "the rest from the table";
 }

@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "pipeline/permit_keeper.h"
+#include "pipeline/permit_renewer.h"
 #include "support/fake_sessions.h"
 #include "unit/pipeline/stage_bench.h"
 
@@ -27,11 +27,11 @@ class PermitsTest : public ::testing::Test {
  protected:
   struct OneNode final : Clock, FaultPoint {
     OneNode(PermitsTest& owner, NodeId id)
-        : test(owner), store(owner.database, this, this), keeper({id}, flow, store, events, [this](TypeId) {
+        : test(owner), store(owner.database, this, this), renewer({id}, flow, store, events, [this](TypeId) {
             return Waiting{waiting, 0};
           }) {
-      keeper.set_waker(&waker);
-      keeper.set_catalog(test.catalog());
+      renewer.set_waker(&waker);
+      renewer.set_catalog(test.catalog());
     }
     MonoTime now() const override { return test.now; }
     bool is_hit(const FakeCall& call) const { return faulty_verb.empty() || call.verb == faulty_verb; }
@@ -57,7 +57,7 @@ class PermitsTest : public ::testing::Test {
     EventLog events;
     FlowControl flow;
     FakePermitStore store;
-    PermitKeeper keeper;
+    PermitRenewer renewer;
     MonoTime next{};
   };
 
@@ -70,7 +70,7 @@ class PermitsTest : public ::testing::Test {
   void pass(Duration time) {
     for (const MonoTime end = now + time; now < end; now += 50ms)
       for (auto& [id, each] : nodes)
-        if (now >= each->next) each->next = each->keeper.step(now);
+        if (now >= each->next) each->next = each->renewer.step(now);
   }
   std::size_t running() {
     std::size_t n = 0;

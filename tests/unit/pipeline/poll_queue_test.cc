@@ -16,7 +16,7 @@ class CountingWaker final : public Waker {
 
 class PollQueueTest : public ::testing::Test {
  protected:
-  PollQueueTest() { polls.join({&claimer}, &keeper); }
+  PollQueueTest() { polls.join({&claimer}, &sweeper); }
 
   // Its answer will be in answers[name].
   PollPtr poll(int name, TypeId type, std::size_t max, Duration wait, Duration ttr = 30s) {
@@ -31,7 +31,7 @@ class PollQueueTest : public ::testing::Test {
   MonoTime now{};
   std::set<int> gone;
   std::map<int, std::size_t> answers;
-  CountingWaker claimer, keeper;
+  CountingWaker claimer, sweeper;
   PollQueue polls{3};
 };
 
@@ -100,11 +100,11 @@ TEST_F(PollQueueTest, AnswersWithNothingWhenTheTimeIsOver) {
 
 TEST_F(PollQueueTest, WakesTheKeeperForAnEarlierDeadlineOnly) {
   polls.add(poll(0, 1, 10, 5s));
-  EXPECT_EQ(keeper.wakes, 1);
+  EXPECT_EQ(sweeper.wakes, 1);
   polls.add(poll(1, 1, 10, 6s));
-  EXPECT_EQ(keeper.wakes, 1);
+  EXPECT_EQ(sweeper.wakes, 1);
   polls.add(poll(2, 1, 10, 1s));
-  EXPECT_EQ(keeper.wakes, 2);
+  EXPECT_EQ(sweeper.wakes, 2);
 }
 
 TEST_F(PollQueueTest, WhoDoesNotWaitIsAnsweredOnceAClaimerHasLooked) {
@@ -119,7 +119,7 @@ TEST_F(PollQueueTest, WhoDoesNotWaitIsAnsweredOnceAClaimerHasLooked) {
 
 TEST_F(PollQueueTest, OfSeveralEnginesAllHaveToLookBeforeWhoDoesNotWaitIsAnswered) {
   CountingWaker other;
-  const std::size_t second = polls.join({&other}, &keeper);
+  const std::size_t second = polls.join({&other}, &sweeper);
   polls.answer_impatient(second, now);
   now += 1s;
   polls.add(poll(0, 1, 10, 0s));

@@ -22,7 +22,7 @@ class Pull : public StageBench {
     const MonoTime next = claimer_->step(now);
     return claimer_->has_answers() ? claimer_->step(now) : next;
   }
-  std::size_t running() { return shared().gate.running(); }
+  std::size_t running() { return shared().limiter.running(); }
 
   void ask(int consumer, TypeId type, std::size_t max, Duration wait = 10s, Duration ttr = 30s) {
     EXPECT_TRUE(shared().polls.add(std::make_shared<const Poll>(

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
-#include "pipeline/due_queue.h"
+#include "pipeline/admission.h"
+#include "pipeline/concurrency_limiter.h"
 #include "pipeline/known_jobs.h"
-#include "pipeline/running_gate.h"
 #include "unit/pipeline/stage_bench.h"
 
 namespace tocsin {
@@ -54,23 +54,48 @@ TEST(KnownJobs, GivesRoomBackToTheTypeThatHeldIt) {
   EXPECT_EQ(known.room(1), 2U);
 }
 
-TEST(RunningGate, CountsPerTypeAndInAll) {
-  RunningGate gate(10, 6);
-  EXPECT_EQ(gate.acquire(1, 100), 6U);
-  EXPECT_EQ(gate.acquire(1, 1), 0U);
-  EXPECT_EQ(gate.acquire(2, 100), 4U);
-  EXPECT_EQ(gate.running(), 10U);
-  EXPECT_EQ(gate.running(1), 6U);
-  gate.release(1, 5);
-  EXPECT_EQ(gate.acquire(2, 100), 2U) << "six of one type at most";
-  EXPECT_EQ(gate.running(), 7U);
+TEST(ConcurrencyLimiter, OneTypeAloneGetsHalf) {
+  ConcurrencyLimiter limiter(4096);
+  EXPECT_EQ(limiter.acquire(1, 100), 100U);
+  EXPECT_EQ(limiter.acquire(1, 10'000), 1948U);
+  EXPECT_EQ(limiter.acquire(1, 1), 0U);
+  EXPECT_EQ(limiter.running(1), 2048U);
+  EXPECT_EQ(limiter.running(), 2048U);
 }
 
-TEST(RunningGate, TellsOfEveryReleaseOutsideItsLock) {
-  RunningGate gate(10, 10);
+TEST(ConcurrencyLimiter, TypesThatComeOneAfterTheOtherLeaveSlotsForThoseThatFollow) {
+  ConcurrencyLimiter limiter(4096);
+  for (TypeId type = 1; type <= 40; ++type) EXPECT_GT(limiter.acquire(type, 256), 0U) << type;
+  EXPECT_GE(limiter.total() - limiter.running(), 50U);
+  EXPECT_GT(limiter.acquire(1000, 1), 0U) << "for a healthy type, whoever came before";
+}
+
+TEST(ConcurrencyLimiter, AllThatWaitConvergeToEqualParts) {
+  ConcurrencyLimiter limiter(4096);
+  for (int round = 0; round < 50; ++round) {
+    for (TypeId type = 1; type <= 20; ++type) {
+      limiter.release(type, limiter.running(type) / 4);  // a few of them end
+      limiter.acquire(type, 256);
+    }
+  }
+  for (TypeId type = 1; type <= 20; ++type) EXPECT_NEAR(static_cast<double>(limiter.running(type)), 175, 25) << type;
+  EXPECT_GT(limiter.total() - limiter.running(), 400U);
+}
+
+TEST(ConcurrencyLimiter, TheLastSlotsGoToTypesThatHaveNone) {
+  ConcurrencyLimiter limiter(10);
+  ASSERT_EQ(limiter.acquire(1, 10), 5U);
+  for (TypeId type = 2; type <= 5; ++type) EXPECT_EQ(limiter.acquire(type, 5), 1U) << type;
+  EXPECT_EQ(limiter.acquire(2, 1), 0U);
+  EXPECT_EQ(limiter.acquire(6, 1), 1U);
+  EXPECT_EQ(limiter.acquire(7, 1), 0U);
+}
+
+TEST(ConcurrencyLimiter, TellsOfEveryReleaseOutsideItsLock) {
+  ConcurrencyLimiter gate(10);
   int told = 0;
-  gate.on_release([&] { told += gate.running() < 10; });  // reads it: a lock held here would never return
-  ASSERT_EQ(gate.acquire(1, 10), 10U);
+  gate.on_release([&] { told += gate.running() < 5; });  // reads it: a lock held here would never return
+  ASSERT_EQ(gate.acquire(1, 10), 5U);
   gate.release(1, 0);
   EXPECT_EQ(told, 0);
   gate.release(1, 1);
@@ -84,15 +109,17 @@ class DueQueueTest : public ::testing::Test {
     for (int i = 0; i < n; ++i) jobs.push_back({++last_id_, type, kStart});
     queue.push(jobs);
   }
-  DueBatch pop(std::size_t most, ClaimerRole role = ClaimerRole::bulk) {
-    return queue.pop(most, {catalog, kStart, {}, flow}, gate, role);
+  DueBatch pop(std::size_t most, ClaimerRole role = ClaimerRole::primary) {
+    return admission.next_batch(most, {catalog, now, {}}, role);
   }
 
   TypeCatalog catalog = TypeCatalog({biz_type(1), biz_type(2), biz_type(3), biz_type(4, "noop"), biz_type(5, "noop")});
-  RunningGate gate = RunningGate(10'000, 10'000);
+  WallTime now = kStart;
+  ConcurrencyLimiter limiter = ConcurrencyLimiter(10'000);
   FlowControl flow;
   PollQueue polls{10};
-  DueQueue queue{polls, 100'000, 64};
+  DueQueue queue;
+  JobAdmission admission{queue, polls, flow, limiter, 100'000, 64, 5s};
 
  private:
   JobId last_id_ = 0;
@@ -110,7 +137,7 @@ TEST_F(DueQueueTest, GivesJobsOfATypeInTheOrderTheyCame) {
   ASSERT_EQ(batch.jobs.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(batch.jobs[i].job_id, static_cast<JobId>(i + 1));
   EXPECT_EQ(queue.size(), 2U);
-  EXPECT_EQ(gate.running(1), 3U);
+  EXPECT_EQ(limiter.running(1), 3U);
 }
 
 TEST_F(DueQueueTest, FloodedTypesShareTheirBatches) {
@@ -125,7 +152,7 @@ TEST_F(DueQueueTest, FloodedTypesShareTheirBatches) {
 
 TEST_F(DueQueueTest, ATypeThatMayTakeNothingMakesNobodysShareSmaller) {
   BizType shut = biz_type(2);
-  shut.room = 0;
+  shut.pool = pool_of(0);
   catalog = TypeCatalog({biz_type(1), shut});
   push(1, 10'000);
   push(2, 10'000);
@@ -144,22 +171,22 @@ TEST_F(DueQueueTest, FewJobsNeverShareABatchWithAFlood) {
   EXPECT_EQ(served.at(2), 30U) << "within three batches";
 }
 
-TEST_F(DueQueueTest, TheHelperLeavesTheCrowdAloneWhileOthersHaveJobsDue) {
+TEST_F(DueQueueTest, TheSecondaryClaimerLeavesHotTypesAloneWhileLightOnesHaveJobsDue) {
   push(1, 10'000);
-  EXPECT_EQ(pop(90, ClaimerRole::helper).jobs.size(), 90U);
+  EXPECT_EQ(pop(90, ClaimerRole::secondary).jobs.size(), 90U);
   push(2, 1);
-  EXPECT_EQ(by_type(pop(90, ClaimerRole::express)), (std::map<TypeId, std::size_t>{{2, 1}}));
-  const DueBatch none = pop(90, ClaimerRole::helper);
+  EXPECT_EQ(by_type(pop(90, ClaimerRole::priority)), (std::map<TypeId, std::size_t>{{2, 1}}));
+  const DueBatch none = pop(90, ClaimerRole::secondary);
   EXPECT_TRUE(none.empty());
   EXPECT_TRUE(none.is_left_to_others);
   EXPECT_EQ(pop(90).jobs.size(), 90U);
   push(2, 1);
-  EXPECT_EQ(by_type(pop(90, ClaimerRole::helper)), (std::map<TypeId, std::size_t>{{2, 1}}));
-  EXPECT_EQ(queue.pop(90, {catalog, kStart + std::chrono::seconds(1), {}, flow}, gate, ClaimerRole::helper).jobs.size(),
-            90U);
+  EXPECT_EQ(by_type(pop(90, ClaimerRole::secondary)), (std::map<TypeId, std::size_t>{{2, 1}}));
+  now += 1s;
+  EXPECT_EQ(pop(90, ClaimerRole::secondary).jobs.size(), 90U);
 }
 
-TEST_F(DueQueueTest, CalmJobsDoNotTurnBackTheTurnsOfTheBacklog) {
+TEST_F(DueQueueTest, LightJobsDoNotTurnBackTheTurnsOfTheBacklog) {
   for (const TypeId type : {1, 2}) queue.push_backlog({{0, type}, kStart});
   std::map<TypeId, int> served;
   for (int i = 0; i < 40; ++i) {
@@ -173,13 +200,13 @@ TEST_F(DueQueueTest, CalmJobsDoNotTurnBackTheTurnsOfTheBacklog) {
   EXPECT_GT(served[1], 0);
 }
 
-TEST_F(DueQueueTest, TheExpressServesOnlyTypesWithFewJobs) {
+TEST_F(DueQueueTest, ThePriorityClaimerServesOnlyLightTypes) {
   push(1, 10'000);
-  EXPECT_TRUE(pop(90, ClaimerRole::express).empty());
+  EXPECT_TRUE(pop(90, ClaimerRole::priority).empty());
   push(2, 30);
-  EXPECT_EQ(by_type(pop(90, ClaimerRole::express)), (std::map<TypeId, std::size_t>{{2, 30}}));
+  EXPECT_EQ(by_type(pop(90, ClaimerRole::priority)), (std::map<TypeId, std::size_t>{{2, 30}}));
   queue.push_backlog({{0, 3}, kStart});
-  EXPECT_TRUE(pop(90, ClaimerRole::express).empty());
+  EXPECT_TRUE(pop(90, ClaimerRole::priority).empty());
 }
 
 TEST_F(DueQueueTest, EveryTypeIsServedWithinAsManyBatchesAsThereAreTypes) {
@@ -204,25 +231,29 @@ TEST_F(DueQueueTest, InstantTypesAndOthersNeverShareABatch) {
     taken += batch.jobs.size();
     for (const Candidate& job : batch.jobs) EXPECT_EQ(job.type_id >= 4, batch.is_instant);
   }
-  EXPECT_EQ(gate.running(), 10U) << "instant types need no slot";
+  EXPECT_EQ(limiter.running(), 10U) << "instant types need no slot";
 }
 
-TEST_F(DueQueueTest, ATypeWithoutSlotsWaitsAndHoldsUpNobody) {
-  ASSERT_EQ(gate.acquire(1, 10'000), 10'000U);
-  gate.release(1, 5);
-  ASSERT_EQ(flow.take(biz_type(1), 9'995, Pace::fresh, {}).n, 9'995U);
+TEST_F(DueQueueTest, ATypeWithoutPermitsWaitsAndHoldsUpNoOther) {
   BizType limited = biz_type(1);
-  limited.max_running = 9'990;
+  limited.max_running = 3;
   catalog = TypeCatalog({limited, biz_type(2)});
   push(1, 10);
-  push(2, 10);
-  const DueBatch batch = pop(100);
-  EXPECT_EQ(by_type(batch), (std::map<TypeId, std::size_t>{{2, 5}}));
+  push(2, 5);
+  EXPECT_EQ(by_type(pop(100)), (std::map<TypeId, std::size_t>{{1, 3}, {2, 5}}));
   EXPECT_TRUE(pop(100).empty());
-  EXPECT_EQ(queue.size(), 15U);
-  flow.release(1, 6);
-  gate.release(1, 6);  // 9,989 of 9,990 are taken now
+  EXPECT_EQ(queue.size(), 7U);
+  flow.release(1, 1);
+  limiter.release(1, 1);
   EXPECT_EQ(by_type(pop(100)).at(1), 1U);
+}
+
+TEST_F(DueQueueTest, ATypeThatHoldsItsShareOfTheNodeWaitsAndHoldsUpNoOther) {
+  ASSERT_EQ(flow.take(biz_type(1), 5'000, Pace::fresh, {}).n, 5'000U);
+  ASSERT_EQ(limiter.acquire(1, 5'000), 5'000U);
+  push(1, 10);
+  push(2, 10);
+  EXPECT_EQ(by_type(pop(100)), (std::map<TypeId, std::size_t>{{2, 10}}));
 }
 
 TEST_F(DueQueueTest, DropsJobsOfTypesThatArePausedOrGone) {
@@ -290,10 +321,10 @@ TEST_F(DueQueueTest, BacklogLanesOfATypeAndTypesOfABacklogTakeTurns) {
 }
 
 TEST_F(DueQueueTest, ABacklogGetsNoMoreThanThereAreSlots) {
-  ASSERT_EQ(gate.acquire(1, 9'997), 9'997U);
+  ASSERT_EQ(limiter.acquire(1, 4'997), 4'997U);
   queue.push_backlog({{0, 1}, kStart});
   EXPECT_EQ(pop(10).limit, 3U);
-  EXPECT_EQ(gate.running(), 10'000U);
+  EXPECT_EQ(limiter.running(), 5'000U);
   queue.push_backlog({{1, 1}, kStart});
   EXPECT_TRUE(pop(10).empty());
   EXPECT_TRUE(queue.has_backlog({1, 1})) << "it waits for a slot";

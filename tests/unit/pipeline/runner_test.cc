@@ -19,7 +19,7 @@ class RunnerTest : public StageBench {
   void SetUp() override { set_types({biz_type(1), biz_type(2, "carrier_pigeon")}); }
   void give(ClaimedJob job) {
     ASSERT_EQ(shared().flow->take(biz_type(job.job.type_id), 1, Pace::fresh, now).n, 1U);
-    ASSERT_EQ(shared().gate.acquire(job.job.type_id, 1), 1U);
+    ASSERT_EQ(shared().limiter.acquire(job.job.type_id, 1), 1U);
     ASSERT_TRUE(shared().claimed.try_push(std::move(job)));
   }
   MonoTime step() { return runner_->step(now); }
@@ -46,7 +46,7 @@ TEST_F(RunnerTest, StartsTheHandlerAndHandsOnItsOutcome) {
   EXPECT_EQ(runs[0].outcome.kind, Outcome::Kind::retry);
   EXPECT_EQ(runs[0].outcome.retry_after, 3s);
   EXPECT_FALSE(runs[0].is_given_back);
-  EXPECT_EQ(shared().gate.running(), 1U) << "free only when the outcome is written";
+  EXPECT_EQ(shared().limiter.running(), 1U) << "free only when the outcome is written";
 }
 
 TEST_F(RunnerTest, KeepsTheJobAsLongAsItsHandlerRuns) {

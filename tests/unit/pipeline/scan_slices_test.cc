@@ -65,11 +65,11 @@ class ScannerInAStorm : public ScannerTest {
   // The claimers take so many of what memory has.
   void fire(std::size_t n) {
     const auto catalog = shared().catalog.get();
-    const DueBatch batch = shared().due.pop(n, {*catalog, db_now(), now, *shared().flow}, shared().gate);
+    const DueBatch batch = shared().admission.next_batch(n, {*catalog, db_now(), now});
     for (const Candidate& job : batch.jobs)
       std::erase_if(table, [&](const Row& row) { return row.candidate.job_id == job.job_id; });
     shared().known.remove(batch.jobs);
-    shared().gate.release(1, batch.jobs.size());
+    shared().limiter.release(1, batch.jobs.size());
   }
   std::vector<Shard> backlog() {
     std::vector<Shard> lanes;
@@ -121,7 +121,7 @@ TEST_F(ScannerInAStorm, WhatIsOverdueDoesNotWaitBehindWhatIsCalledUp) {
   ASSERT_EQ(backlog(), shards);
   const auto catalog = shared().catalog.get();
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    const DueBatch batch = shared().due.pop(1, {*catalog, db_now(), now, *shared().flow}, shared().gate);
+    const DueBatch batch = shared().admission.next_batch(1, {*catalog, db_now(), now});
     ASSERT_TRUE(batch.backlog);
     EXPECT_LT(batch.backlog->span.from, older) << batch.backlog->lane.shard;
   }
@@ -151,7 +151,7 @@ TEST_F(ScannerInAStorm, OfATypeThatCatchesUpOnlyWhatIsNotLateIsCalledUpAtItsOwnP
   fire(in_memory.size());
   scan_until(db_now() + 1ms);
   const auto catalog = shared().catalog.get();
-  const DueBatch batch = shared().due.pop(8, {*catalog, db_now(), now, *shared().flow}, shared().gate);
+  const DueBatch batch = shared().admission.next_batch(8, {*catalog, db_now(), now});
   ASSERT_TRUE(batch.backlog);
   EXPECT_GE(batch.backlog->span.from, kDue) << "what is due there is for the catch-up";
 }

@@ -235,7 +235,7 @@ TEST_F(ScannerTest, AnOverduePageFullOfStrangersBecomesABacklogAndTakesNoMemory)
   EXPECT_EQ(shared().known.size(), 0U);
   EXPECT_TRUE(shared().due.has_backlog({0, 1}));
   const auto catalog = shared().catalog.get();
-  const DueBatch batch = shared().due.pop(10, {*catalog, db_now(), now, *shared().flow}, shared().gate);
+  const DueBatch batch = shared().admission.next_batch(10, {*catalog, db_now(), now});
   ASSERT_TRUE(batch.backlog);
   EXPECT_LT(batch.backlog->span.from, kStart - 1h) << "no row lies before it";
 }

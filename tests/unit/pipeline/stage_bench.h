@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -112,6 +114,16 @@ inline BizType biz_type(TypeId id, const std::string& kind = "webhook") {
   type.backoff.jitter = 0;
   return type;
 }
+
+// A start pool whose figures the test sets.
+struct TestPool final : StartPool {
+  explicit TestPool(std::size_t n, double per_s = std::numeric_limits<double>::infinity()) : slots(n), rate(per_s) {}
+  std::size_t capacity() const override { return slots; }
+  double starts_per_s() const override { return rate; }
+  std::atomic<std::size_t> slots;
+  std::atomic<double> rate;
+};
+inline std::shared_ptr<TestPool> pool_of(std::size_t n) { return std::make_shared<TestPool>(n); }
 
 class StageBench : public ::testing::Test {
  protected:

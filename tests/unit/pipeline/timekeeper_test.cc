@@ -22,8 +22,7 @@ class TimekeeperTest : public StageBench {
     set_types({biz_type(1, "noop")});
     const auto catalog = shared().catalog.get();
     std::vector<JobId> ids;
-    for (const Candidate& job :
-         shared().due.pop(1'000'000, {*catalog, db_now(), now, *shared().flow}, shared().gate).jobs) {
+    for (const Candidate& job : shared().admission.next_batch(1'000'000, {*catalog, db_now(), now}).jobs) {
       ids.push_back(job.job_id);
     }
     return ids;

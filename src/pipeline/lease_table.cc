@@ -1,4 +1,4 @@
-#include "pipeline/lease_book.h"
+#include "pipeline/lease_table.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace tocsin {
 
-bool LeaseBook::put(JobId job, const Entry& entry, bool& is_first) {
+bool LeaseTable::put(JobId job, const Entry& entry, bool& is_first) {
   is_first = entries_.empty();
   const auto old = entries_.find(job);
   const bool was_held = old != entries_.end() && erase(old);
@@ -17,7 +17,7 @@ bool LeaseBook::put(JobId job, const Entry& entry, bool& is_first) {
   return was_held;
 }
 
-bool LeaseBook::erase(Entries::iterator entry) {
+bool LeaseTable::erase(Entries::iterator entry) {
   const bool was_held = !entry->second.is_guest;
   Tally& tally = tallies_[entry->second.type];
   --(was_held ? tally.held : tally.guests);
@@ -26,11 +26,11 @@ bool LeaseBook::erase(Entries::iterator entry) {
   return was_held;
 }
 
-void LeaseBook::tell_first() const {
+void LeaseTable::tell_first() const {
   for (const auto& callback : on_first_) callback();
 }
 
-void LeaseBook::enter(TypeId type, const Lease& lease, MonoTime ends) {
+void LeaseTable::enter(TypeId type, const Lease& lease, MonoTime ends) {
   bool is_first = false, was_held = false;
   flow_.hand_over(type);
   {
@@ -41,7 +41,7 @@ void LeaseBook::enter(TypeId type, const Lease& lease, MonoTime ends) {
   if (is_first) tell_first();
 }
 
-void LeaseBook::settle(std::span<const Lease> leases) {
+void LeaseTable::settle(std::span<const Lease> leases) {
   if (is_empty_) return;
   for (const Lease& lease : leases) {
     TypeId type = 0;
@@ -56,7 +56,7 @@ void LeaseBook::settle(std::span<const Lease> leases) {
   }
 }
 
-void LeaseBook::extend(TypeId type, const Lease& lease, MonoTime ends) {
+void LeaseTable::extend(TypeId type, const Lease& lease, MonoTime ends) {
   bool is_first = false, was_held = false;
   {
     std::lock_guard lock(mutex_);
@@ -73,7 +73,7 @@ void LeaseBook::extend(TypeId type, const Lease& lease, MonoTime ends) {
   if (is_first) tell_first();
 }
 
-std::vector<Lease> LeaseBook::next(JobId after, std::size_t most, const std::vector<Shard>& shards) const {
+std::vector<Lease> LeaseTable::next(JobId after, std::size_t most, const std::vector<Shard>& shards) const {
   std::vector<Lease> leases;
   std::lock_guard lock(mutex_);
   for (auto entry = entries_.upper_bound(after); entry != entries_.end() && leases.size() < most; ++entry) {
@@ -83,7 +83,7 @@ std::vector<Lease> LeaseBook::next(JobId after, std::size_t most, const std::vec
   return leases;
 }
 
-void LeaseBook::note(const Lease& lease, std::optional<Duration> left, MonoTime now) {
+void LeaseTable::note(const Lease& lease, std::optional<Duration> left, MonoTime now) {
   if (!left) return settle({&lease, 1});
   std::lock_guard lock(mutex_);
   const auto entry = entries_.find(lease.job_id);
@@ -91,13 +91,13 @@ void LeaseBook::note(const Lease& lease, std::optional<Duration> left, MonoTime 
   entry->second.ends = now + *left;
 }
 
-std::size_t LeaseBook::count(TypeId type) const {
+std::size_t LeaseTable::count(TypeId type) const {
   std::lock_guard lock(mutex_);
   const auto tally = tallies_.find(type);
   return tally == tallies_.end() ? 0 : tally->second.held;
 }
 
-MonoTime LeaseBook::last_end(TypeId type) const {
+MonoTime LeaseTable::last_end(TypeId type) const {
   MonoTime last = MonoTime::min();
   std::lock_guard lock(mutex_);
   if (const auto tally = tallies_.find(type); tally == tallies_.end() || tally->second.held == 0) return last;
@@ -106,13 +106,13 @@ MonoTime LeaseBook::last_end(TypeId type) const {
   return last;
 }
 
-std::size_t LeaseBook::guests(TypeId type) const {
+std::size_t LeaseTable::guests(TypeId type) const {
   std::lock_guard lock(mutex_);
   const auto tally = tallies_.find(type);
   return tally == tallies_.end() ? 0 : tally->second.guests;
 }
 
-void LeaseBook::adopt(TypeId type, std::size_t n) {
+void LeaseTable::adopt(TypeId type, std::size_t n) {
   std::lock_guard lock(mutex_);
   for (auto& [job, entry] : entries_) {
     if (n == 0) return;

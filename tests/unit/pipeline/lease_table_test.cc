@@ -1,5 +1,5 @@
 // Leased jobs hold permits until their leases are over, whoever hears of it first and whatever dies meanwhile.
-#include "pipeline/lease_book.h"
+#include "pipeline/lease_table.h"
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +17,7 @@ BizType limited_pull(int max_running) {
   return type;
 }
 
-class LeaseBookTest : public ::testing::Test {
+class LeaseTableTest : public ::testing::Test {
  protected:
   // Starts as many as it may of jobs `from`, ..., and leases them.
   int lease(JobId from, int n) {
@@ -34,14 +34,14 @@ class LeaseBookTest : public ::testing::Test {
   FlowControl flow;
 };
 
-TEST_F(LeaseBookTest, LeasedJobsKeepTheirPermitsUntilTheyAreSettled) {
+TEST_F(LeaseTableTest, LeasedJobsKeepTheirPermitsUntilTheyAreSettled) {
   EXPECT_EQ(lease(1, 5), 3);
   EXPECT_EQ(lease(4, 5), 0);
   settle(2, 20);
   EXPECT_EQ(lease(4, 5), 1);
 }
 
-TEST_F(LeaseBookTest, NoLeaseEndsTwice) {
+TEST_F(LeaseTableTest, NoLeaseEndsTwice) {
   lease(1, 3);
   settle(2, 20);
   settle(2, 20);
@@ -53,7 +53,7 @@ TEST_F(LeaseBookTest, NoLeaseEndsTwice) {
   EXPECT_EQ(flow.used(1), 2U) << "another attempt's token";
 }
 
-TEST_F(LeaseBookTest, AnotherLeaseOfTheSameJobEndsTheOneBefore) {
+TEST_F(LeaseTableTest, AnotherLeaseOfTheSameJobEndsTheOneBefore) {
   lease(1, 2);
   ASSERT_EQ(flow.take(type, 1, Pace::fresh, now).n, 1U);
   flow.leases().enter(1, {1, 11}, now + 30s);
@@ -64,7 +64,7 @@ TEST_F(LeaseBookTest, AnotherLeaseOfTheSameJobEndsTheOneBefore) {
   EXPECT_EQ(flow.used(1), 1U);
 }
 
-TEST_F(LeaseBookTest, TheDatabasesWordEndsALeaseOrProlongsIt) {
+TEST_F(LeaseTableTest, TheDatabasesWordEndsALeaseOrProlongsIt) {
   lease(1, 2);
   flow.leases().note({1, 10}, Duration(50s), now);
   EXPECT_EQ(flow.leases().last_end(1), now + 50s);
@@ -75,7 +75,7 @@ TEST_F(LeaseBookTest, TheDatabasesWordEndsALeaseOrProlongsIt) {
   EXPECT_EQ(flow.leases().last_end(1), now + 30s);
 }
 
-TEST_F(LeaseBookTest, LeasesOfOthersThatWereExtendedHereCountOnlyWhenAdopted) {
+TEST_F(LeaseTableTest, LeasesOfOthersThatWereExtendedHereCountOnlyWhenAdopted) {
   flow.leases().extend(1, {7, 70}, now + 30s);
   EXPECT_EQ(flow.used(1), 0U);
   EXPECT_EQ(flow.leases().guests(1), 1U);
@@ -87,13 +87,13 @@ TEST_F(LeaseBookTest, LeasesOfOthersThatWereExtendedHereCountOnlyWhenAdopted) {
   EXPECT_TRUE(flow.leases().is_empty());
 }
 
-TEST_F(LeaseBookTest, HandedOverTheyTakeNoRoomOfTheHandler) {
+TEST_F(LeaseTableTest, HandedOverTheyTakeNoRoomOfTheHandler) {
   type.handler_kind = "webhook";
   type.max_running = 10;
-  type.room = 2;
+  type.pool = pool_of(2);
   EXPECT_EQ(lease(1, 5), 2);
   EXPECT_EQ(lease(3, 5), 2);
-  EXPECT_EQ(flow.in_handlers(1), 0U);
+  EXPECT_EQ(flow.in_pool(*type.pool), 0U);
   EXPECT_EQ(flow.used(1), 4U);
 }
 
@@ -319,7 +319,7 @@ TEST_F(AdoptionInDoubt, WhoLeavesBeforeItIsSettledKeepsWhatMayHaveCome) {
   node(2).loses_answers = true;
   for (int i = 0; i < 200 && node(2).events.failures() == 0; ++i) pass(50ms);
   ASSERT_GT(node(2).events.failures(), 0);
-  ASSERT_TRUE(node(2).keeper.leave(now));
+  ASSERT_TRUE(node(2).renewer.leave(now));
   nodes.erase(2);
   node(3).waiting = 6;
   for (int i = 0; i < 20; ++i) {
@@ -333,9 +333,9 @@ TEST_F(LeasesInACluster, ANodeThatLeavesKeepsPermitsForItsLeasesOnly) {
   node(1).waiting = 6;
   pass(2s);
   lease(1, 2);
-  node(1).keeper.drain();
-  node(1).keeper.step(now);
-  ASSERT_TRUE(node(1).keeper.leave(now));
+  node(1).renewer.drain();
+  node(1).renewer.step(now);
+  ASSERT_TRUE(node(1).renewer.leave(now));
   nodes.erase(1);
   node(2).waiting = 6;
   pass_and_look(1s);
@@ -384,8 +384,8 @@ TEST_F(LeasesInACluster, NeverMoreAreLeasedThanMaxRunningWhateverHappens) {
       if (random.below(200) == 0) {
         const NodeId gone = any_node();
         if (random.below(2) == 0) {
-          node(gone).keeper.drain();
-          ASSERT_TRUE(node(gone).keeper.leave(now));
+          node(gone).renewer.drain();
+          ASSERT_TRUE(node(gone).renewer.leave(now));
         }
         nodes.erase(gone);
         node(++last).waiting = 6;

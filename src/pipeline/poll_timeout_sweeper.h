@@ -8,11 +8,11 @@
 
 namespace tocsin {
 
-class PollKeeper final : public Stage {
+class PollTimeoutSweeper final : public Stage {
  public:
-  explicit PollKeeper(EngineShared& shared) : shared_(shared) {}
+  explicit PollTimeoutSweeper(EngineShared& shared) : shared_(shared) {}
 
-  const char* name() const override { return "poll_keeper"; }
+  const char* name() const override { return "poll_timeout_sweeper"; }
   MonoTime step(MonoTime now) override { return shared_.polls.expire(now); }
 
  private:

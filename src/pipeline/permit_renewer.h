@@ -32,10 +32,10 @@ struct PermitConfig {
   Duration trust() const { return ttl - ttl / 10; }
 };
 
-class PermitKeeper final : public Stage {
+class PermitRenewer final : public Stage {
  public:
   using WaitingOf = std::function<Waiting(TypeId)>;
-  PermitKeeper(PermitConfig config, FlowControl& flow, PermitStore& store, EventSink& events, WaitingOf waiting)
+  PermitRenewer(PermitConfig config, FlowControl& flow, PermitStore& store, EventSink& events, WaitingOf waiting)
       : config_(config), flow_(flow), store_(store), events_(events), waiting_(std::move(waiting)) {}
 
   // REQUIRES: before the first step and the first claim.
@@ -48,7 +48,7 @@ class PermitKeeper final : public Stage {
   // REQUIRES: no step runs.
   Status leave(MonoTime now);
 
-  const char* name() const override { return "permit_keeper"; }
+  const char* name() const override { return "permit_renewer"; }
   MonoTime step(MonoTime now) override;
 
  private:

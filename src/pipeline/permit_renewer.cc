@@ -1,4 +1,4 @@
-#include "pipeline/permit_keeper.h"
+#include "pipeline/permit_renewer.h"
 
 #include <algorithm>
 
@@ -12,17 +12,17 @@ constexpr Duration kTurn = std::chrono::seconds(2);
 
 }  // namespace
 
-void PermitKeeper::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
+void PermitRenewer::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
   catalog_.set(std::move(catalog));
   if (self_) self_->wake();
 }
 
-void PermitKeeper::drain() {
+void PermitRenewer::drain() {
   is_draining_ = true;
   if (self_) self_->wake();
 }
 
-PermitRequest PermitKeeper::request_for(const BizType& type, Limit limit, MonoTime now) {
+PermitRequest PermitRenewer::request_for(const BizType& type, Limit limit, MonoTime now) {
   PermitRequest request{type.type_id, limit};
   if (is_draining_) flow_.grant(type.type_id, limit, {}, now);
   request.held = flow_.held(type.type_id, limit);
@@ -55,15 +55,15 @@ PermitRequest PermitKeeper::request_for(const BizType& type, Limit limit, MonoTi
   return request;
 }
 
-Duration PermitKeeper::lease_of(const BizType& type, MonoTime now) const {
-  const LeaseBook& book = flow_.leases();
+Duration PermitRenewer::lease_of(const BizType& type, MonoTime now) const {
+  const LeaseTable& book = flow_.leases();
   const MonoTime end = book.last_end(type.type_id);
   const Duration length = std::max(type.ttr, flow_.wanted_lease(type.type_id, now));
   if (end <= now) return type.is_pull() ? length + config_.adoption() : length;
   return std::max(length, end - now) + config_.adoption();
 }
 
-std::vector<PermitRequest> PermitKeeper::requests(MonoTime now) {
+std::vector<PermitRequest> PermitRenewer::requests(MonoTime now) {
   const auto catalog = catalog_.get();
   std::vector<PermitRequest> requests;
   for (const auto& type : catalog->types) {
@@ -74,7 +74,7 @@ std::vector<PermitRequest> PermitKeeper::requests(MonoTime now) {
   return requests;
 }
 
-Status PermitKeeper::leave(MonoTime now) {
+Status PermitRenewer::leave(MonoTime now) {
   is_draining_ = true;
   // Nothing is asked again: what may have been adopted counts as if it was.
   for (const auto& [type, doubt] : in_doubt_) flow_.leases().adopt(type, static_cast<std::size_t>(doubt.guests));
@@ -92,7 +92,7 @@ Status PermitKeeper::leave(MonoTime now) {
   return reply ? Status(Unit{}) : Status(reply.error());
 }
 
-MonoTime PermitKeeper::adopt(MonoTime now) {
+MonoTime PermitRenewer::adopt(MonoTime now) {
   Adoption adoption = orphaned_.back();
   orphaned_.pop_back();
   adoption.guests = static_cast<int>(flow_.leases().guests(adoption.type));
@@ -107,7 +107,7 @@ MonoTime PermitKeeper::adopt(MonoTime now) {
   return now;
 }
 
-void PermitKeeper::settle_doubt(TypeId type, int granted) {
+void PermitRenewer::settle_doubt(TypeId type, int granted) {
   const auto doubt = in_doubt_.find(type);
   if (doubt == in_doubt_.end()) return;
   // Before they are granted: no job may start under a permit that a lease has. Of leases that ended meanwhile the
@@ -116,7 +116,7 @@ void PermitKeeper::settle_doubt(TypeId type, int granted) {
   in_doubt_.erase(doubt);
 }
 
-MonoTime PermitKeeper::step(MonoTime now) {
+MonoTime PermitRenewer::step(MonoTime now) {
   if (!orphaned_.empty()) return adopt(now);
   PermitBeat beat{config_.node, 0, config_.ttl, requests(now)};
   if (beat.requests.empty()) return kWhenWoken;
@@ -136,7 +136,7 @@ MonoTime PermitKeeper::step(MonoTime now) {
   return reply->answered + (is_hungry_ ? std::min(config_.hungry_interval, config_.interval()) : config_.interval());
 }
 
-bool PermitKeeper::apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply) {
+bool PermitRenewer::apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply) {
   int left = item.total, free = item.total, granted = 0, in_use = 0;
   std::vector<int> needs;
   std::size_t self = 0;

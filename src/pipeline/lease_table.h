@@ -22,9 +22,9 @@ namespace tocsin {
 
 class FlowControl;
 
-class LeaseBook {
+class LeaseTable {
  public:
-  explicit LeaseBook(FlowControl& flow) : flow_(flow) {}
+  explicit LeaseTable(FlowControl& flow) : flow_(flow) {}
 
   // Called, outside the lock, when the first lease comes in. REQUIRES: before the first use.
   void on_first(std::function<void()> callback) { on_first_.push_back(std::move(callback)); }
@@ -43,7 +43,7 @@ class LeaseBook {
   void note(const Lease& lease, std::optional<Duration> left, MonoTime now);
   bool is_empty() const { return is_empty_; }
 
-  // For the permit keeper: of the leases that hold permits of this node.
+  // For the permit renewer: of the leases that hold permits of this node.
   std::size_t count(TypeId type) const;
   MonoTime last_end(TypeId type) const;  // MonoTime::min(): there is none
   // Leases of other nodes that were extended here.

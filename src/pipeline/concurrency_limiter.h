@@ -1,0 +1,48 @@
+// How many claimed jobs this node holds, in all and of each type: the bound of its memory. A slot is taken before the
+// claim and returned when the outcome is written, so everything between the two is bounded whatever the database or a
+// handler does.
+//
+// Rule: a type may hold 2 * free * free / total slots, and one as long as any is free. Alone it reaches half of all.
+// The more the node is filled, the less a type may take: types that wait together converge to equal parts, and some
+// slots stay free for types that come later (of 4,096: 200 beside 200 waiting types).
+//
+// Thread: any.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+class ConcurrencyLimiter {
+ public:
+  explicit ConcurrencyLimiter(std::size_t total) : total_(total) {}
+
+  // Called after every release, outside the lock: claimers may wait for a slot. REQUIRES: set before the first release.
+  void on_release(std::function<void()> callback) { on_release_ = std::move(callback); }
+
+  // Takes up to `want` slots; returns how many it got.
+  std::size_t acquire(TypeId type, std::size_t want);
+  void release(TypeId type, std::size_t n);
+
+  std::size_t running() const;
+  std::size_t running(TypeId type) const;
+  std::size_t total() const { return total_; }
+  // How many a type may hold now.
+  std::size_t share() const;
+
+ private:
+  std::size_t share_of(std::size_t free) const { return 2 * free * free / total_; }
+
+  const std::size_t total_;
+  std::function<void()> on_release_;
+  mutable std::mutex mutex_;
+  std::size_t used_ = 0;
+  std::unordered_map<TypeId, std::size_t> used_by_type_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,170 @@
+// What slow and numerous businesses cost the others: shared gateways, slow and refusing endpoints, many types.
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <map>
+#include <regex>
+
+#include "bench/measurements.h"
+#include "bench/receiver.h"
+#include "bench/stage_times.h"
+#include "bench/subject.h"
+
+namespace tocsin::bench {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string webhook_to(const std::string& url) {
+  return Json{{"kind", "webhook"}, {"url", url}, {"timeout_ms", 20'000}}.dump();
+}
+
+double counter_of(Subject& subject, const std::string& name) {
+  const std::string text = metrics_of(subject.port());
+  std::smatch found;
+  if (!std::regex_search(text, found, std::regex("\n" + name + R"((?:\{[^}]*\})? ([0-9.e+]+))"))) return 0;
+  return std::stod(found[1]);
+}
+
+double wal_bytes(Subject& subject) {
+  pqxx::nontransaction tx(subject.sql());
+  return tx.exec1("SELECT pg_current_wal_lsn() - '0/0'")[0].as<double>();
+}
+
+std::map<std::string, double> done_by_type(Subject& subject) {
+  pqxx::nontransaction tx(subject.sql());
+  std::map<std::string, double> done;
+  for (const auto& row : tx.exec("SELECT biz_type, count(*) FROM tocsin.job WHERE status = 'done' GROUP BY 1"))
+    done[row[0].as<std::string>()] = row[1].as<double>();
+  return done;
+}
+
+std::string name_of(int i) { return "type-" + std::to_string(i); }
+
+// A backlog of six types to one gateway that takes two seconds for an answer; the requests are worked off in rows of
+// 256, so the gateway's rate is 128/s.
+void measure_gateway(Bench& bench) {
+  Receiver gateway(milliseconds(2'000));
+  Subject subject(bench.server, {bench.binary});
+  std::vector<std::string> names;
+  for (int i = 0; i < 6; ++i) names.push_back(name_of(i));
+  for (const std::string& name : names) subject.put_type(name, webhook_to(gateway.url()));
+  const WallTime start = subject.db_now() + seconds(3);
+  for (const std::string& name : names) subject.create(jobs_due_over(start, seconds(1), 2'000, 1, name.c_str()));
+  subject.settle();
+  subject.wait_until(start + seconds(1), "the gateway");
+  const double wal = wal_bytes(subject), back = counter_of(subject, "tocsin_given_back_total");
+  const WallTime end = start + seconds(1 + bench.sizes.isolation_s);
+  subject.wait_until(end, "the gateway");
+  const double given_back = counter_of(subject, "tocsin_given_back_total") - back;
+  const double wal_spent = wal_bytes(subject) - wal;
+  auto done = done_by_type(subject);
+  double all = 0, least = 1e9, most = 1;
+  for (const std::string& name : names) {
+    all += done[name];
+    least = std::min(least, std::max(done[name], 1.0));
+    most = std::max(most, done[name]);
+  }
+  bench.results.add("isolation.gateway_done", all / (bench.sizes.isolation_s + 1));
+  bench.results.add("isolation.gateway_given_back", 100 * given_back / std::max(1.0, all));
+  bench.results.add("isolation.gateway_wal", wal_spent / 1024 / std::max(1.0, all));
+  bench.results.add("isolation.gateway_spread", most / least);
+}
+
+// A slow endpoint falls behind; jobs that have waited for five seconds are not to start.
+void measure_perishable(Bench& bench) {
+  Receiver gateway(milliseconds(2'000));
+  Subject subject(bench.server, {bench.binary});
+  subject.rest().send("PUT", "/v1/types/perishable",
+                      {{"handler", Json::parse(webhook_to(gateway.url()))},
+                       {"max_attempts", 3},
+                       {"catch_up", {{"drop_older_than_ms", 5'000}}}});
+  const WallTime start = subject.db_now() + seconds(3);
+  subject.create(jobs_due_over(start, seconds(10), 5'000, 1, "perishable"));
+  subject.wait_until(start + seconds(18), "what perishes");
+  const auto late = subject.lateness_ms({}, "perishable");
+  bench.results.add("isolation.perishable_late", late.empty() ? 0 : late.back() / 1000);
+}
+
+// Webhook jobs at 50/s while noop types fire 10,000/s together.
+void measure_beside_noop(Bench& bench, int types) {
+  Receiver receiver;
+  Subject subject(bench.server, {bench.binary, webhook_to(receiver.url())});
+  for (int i = 0; i < types; ++i) subject.put_type(name_of(i));
+  const auto lasts = seconds(bench.sizes.isolation_s / 2);
+  const auto n = static_cast<std::size_t>(10'000 * lasts.count());
+  const WallTime start = subject.db_now() + seconds(12);
+  std::vector<std::string> names;
+  for (int i = 0; i < types; ++i) names.push_back(name_of(i));
+  std::vector<BenchJob> noop = jobs_due_over(start, lasts, n, 2);
+  for (std::size_t i = 0; i < noop.size(); ++i) noop[i].type = names[i % names.size()].c_str();
+  subject.create(jobs_due_over(start, lasts, static_cast<std::size_t>(50 * lasts.count()), 3));
+  subject.create(noop);
+  subject.wait_until(start + lasts + seconds(4), "beside noop");
+  const auto late = subject.lateness_ms();
+  bench.results.add("isolation.beside_" + std::to_string(types) + "_p50", quantile(late, 0.5));
+  bench.results.add("isolation.beside_" + std::to_string(types) + "_p99", quantile(late, 0.99));
+}
+
+// A healthy type at 10/s beside endpoints that answer after five seconds, each with more than it can take.
+void measure_beside_slow(Bench& bench, int endpoints) {
+  Receiver healthy, slow(milliseconds(5'000));
+  Subject subject(bench.server, {bench.binary, webhook_to(healthy.url())});
+  std::vector<std::string> names;
+  for (int i = 0; i < endpoints; ++i) {
+    names.push_back(name_of(i));
+    subject.put_type(names.back(), webhook_to(slow.url_of(i)));
+  }
+  const auto lasts = seconds(bench.sizes.isolation_s);
+  const WallTime start = subject.db_now() + seconds(8);
+  if (endpoints > 0) {
+    std::vector<BenchJob> jobs = jobs_due_over(start, lasts, 20'000, 4);
+    for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].type = names[i % names.size()].c_str();
+    subject.create(jobs);
+  }
+  subject.create(jobs_due_over(start, lasts, static_cast<std::size_t>(10 * lasts.count()), 5));
+  subject.wait_until(start + lasts + seconds(2), "beside slow endpoints");
+  const auto late = subject.lateness_ms();
+  bench.results.add("isolation.slow_" + std::to_string(endpoints) + "_p50", quantile(late, 0.5));
+  bench.results.add("isolation.slow_" + std::to_string(endpoints) + "_p99", quantile(late, 0.99));
+}
+
+void measure_refusing(Bench& bench) {
+  using boost::asio::ip::tcp;
+  boost::asio::io_context io;
+  tcp::acceptor port(io, tcp::endpoint(boost::asio::ip::address_v4::any(), 0));
+  const std::string at = ":" + std::to_string(port.local_endpoint().port()) + "/fire";
+  port.close();
+  Subject subject(bench.server, {bench.binary});
+  std::vector<std::string> names;
+  for (int i = 0; i < 250; ++i) {
+    names.push_back(name_of(i));
+    if (i < 50)
+      subject.put_type(names.back(), webhook_to("http://127.1.0." + std::to_string(i + 1) + at));
+    else
+      subject.put_type(names.back());
+  }
+  const WallTime start = subject.db_now() + seconds(5);
+  std::vector<BenchJob> jobs = jobs_due_over(start, seconds(5), 5'000, 6);
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].type = names[i % 50].c_str();
+  subject.create(jobs);
+  subject.wait_until(start + seconds(2), "refusing endpoints");
+  const auto before = stage_times_of(subject.port()).at("scanner");
+  const auto lasts = seconds(bench.sizes.isolation_s / 2);
+  subject.wait_until(start + seconds(2) + lasts, "refusing endpoints");
+  const auto scans = stage_times_of(subject.port()).at("scanner").since(before);
+  bench.results.add("isolation.refusing_scans", scans.steps / static_cast<double>(lasts.count()));
+}
+
+}  // namespace
+
+void measure_isolation(Bench& bench) {
+  measure_gateway(bench);
+  measure_perishable(bench);
+  for (const int types : {1, 300, 1'000}) measure_beside_noop(bench, types);
+  for (const int endpoints : {0, 20, 200}) measure_beside_slow(bench, endpoints);
+  measure_refusing(bench);
+}
+
+}  // namespace tocsin::bench
