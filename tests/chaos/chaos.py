@@ -30,6 +30,8 @@ COUNTS = "SELECT biz_type, status, n FROM tocsin.job_stats WHERE n > 0"
 WITNESS = "CREATE TABLE public.witness (biz_id text, job_id bigint)"
 WITNESSED = "SELECT biz_id, job_id FROM public.witness"
 FLOAT_MISSING = "\\N"
+# s: between two faults, longer than a lease and what the checker adds to it. So there are starts that no fault excuses.
+PAUSE = max(spec["ttr_ms"] for spec in load.TYPES.values() if "ttr_ms" in spec) / 1000 + judge.CLAIM_TO_START + 1
 
 
 def row_of(line):
@@ -90,13 +92,14 @@ class Run:
             raise RuntimeError("; ".join(failures))
         self.cluster.wait_until_well()
         for fault in struck:
-            self.events.write("fault", name=fault.name, on=on, off=time.time(), loses_claims=fault.loses_claims)
+            self.events.write("fault", name=fault.name, on=on, off=time.time(), loses_claims=fault.loses_claims,
+                              repeats=fault.repeats)
 
-    def strike_all(self, seconds, pause):
+    def strike_all(self, seconds):
         """Each fault once."""
         for name in self.rng.sample(sorted(self.names), len(self.names)):
             self.strike([faults.FAULTS[name]], seconds)
-            time.sleep(pause)
+            time.sleep(PAUSE)
 
     def strike_for(self, minutes, seconds):
         until = time.monotonic() + minutes * 60
@@ -104,7 +107,7 @@ class Run:
             if time.monotonic() >= until:
                 return
             self.strike(struck, seconds)
-            time.sleep(self.rng.uniform(0.5, seconds))
+            time.sleep(PAUSE + self.rng.uniform(0, seconds))
 
     def finish(self):
         """Lets all come to its end, and judges. The checker, with its violations."""

@@ -299,7 +299,7 @@ class Checker:
         lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START
         if before.until is not None:
             lease_end = before.until - before.slack
-        lost_claims = self.faults_between(before.claimed, run.at, loses_claims=True)
+        lost_claims = [fault for fault in self.faults_between(before.claimed, run.at) if fault.get("loses_claims")]
         if run.attempt <= before.attempt and not lost_claims:
             self.broken("I4", "an attempt started twice", job_id, f"attempt {run.attempt} after {before.attempt}")
         if before.answer == "fail":
@@ -311,15 +311,21 @@ class Checker:
         is_expired = run.claimed >= lease_end - MARGIN
         if is_expired and kind["kind"] == "pull" and (before.answer is None or before.is_unknown):
             return  # its consumer let the lease end
-        faults = self.faults_between(before.claimed - CLAIM_TO_START, run.at)
+        faults = lost_claims + self.faults_that_repeat(before, run, lease_end, is_expired)
         if not faults:
             self.broken("I4", "started again without a reason" if is_expired else "overlap within a lease", job_id,
                         f"{run.claimed - before.claimed:.3f} s later")
         self.duplicates["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
 
-    def faults_between(self, begin, end, loses_claims=False):
-        return [fault for fault in self.history.faults
-                if fault["on"] <= end and fault["off"] >= begin and (fault.get("loses_claims") or not loses_claims)]
+    def faults_that_repeat(self, before, run, lease_end, is_expired):
+        """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so."""
+        if is_expired:  # its outcome was not written in time: the fault fell into the lease
+            return [fault for fault in self.faults_between(before.claimed, lease_end + CLAIM_TO_START)
+                    if "expired" in fault["repeats"]]
+        return [fault for fault in self.faults_between(before.at, run.claimed) if "within" in fault["repeats"]]
+
+    def faults_between(self, begin, end):
+        return [fault for fault in self.history.faults if fault["on"] <= end and fault["off"] >= begin]
 
     # ---- I5: results of those who no longer hold the job
 

@@ -2,6 +2,7 @@
 import unittest
 
 from checker import Checker, History, Row
+from faults import FAULTS
 
 TYPES = [{"e": "type", "name": "noop", "kind": "noop", "ttr": 5.0, "retry": 1.0, "max_attempts": 3},
          {"e": "type", "name": "hook", "kind": "webhook", "ttr": 5.0, "retry": 1.0, "max_attempts": 3},
@@ -40,7 +41,7 @@ def seen(job_id, b, status):
 
 
 def fault(on, off, name="kill", **more):
-    return {"e": "fault", "name": name, "on": on, "off": off, **more}
+    return {"e": "fault", "name": name, "on": on, "off": off, "repeats": FAULTS[name].repeats, **more}
 
 
 def row(job_id, key="k", type="hook", status="done", attempts=1, at=10.0, started=10.1, **more):
@@ -109,8 +110,7 @@ class AnHonestHistory(OneJob):
 
     def test_of_an_attempt_whose_claim_the_database_lost(self):
         self.assertHonest([create("k", "1"), start("1", 10.1), start("1", 12, 1),
-                           fault(10.15, 11, "crash", loses_claims=True)], [row("1")])
-
+                           fault(10.15, 11, "promote", loses_claims=True)], [row("1")])
 
     def test_of_a_request_that_was_handled_when_its_sender_had_given_up(self):
         late = {**start("1", 14.5, 1), "sent": 10}
@@ -178,6 +178,26 @@ class TheCheckerFinds(OneJob):
     def test_a_duplicate_that_nothing_explains(self):
         self.assertFinds("I4", "started again without a reason",
                          [create("k", "1"), start("1", 10.1), start("1", 16, 2)], [row("1", attempts=2)])
+
+    def test_a_duplicate_that_the_faults_beside_it_cannot_cause(self):
+        soon = [create("k", "1"), start("1", 10.1), start("1", 10.4, 2)]
+        self.assertFinds("I4", "overlap within a lease", [*soon, fault(5, 10, "locks"), fault(10.5, 20, "delay")],
+                         [row("1", attempts=2)])
+        for name in ("locks", "delay", "kill", "crash", "terminate", "clock", "restart"):
+            self.assertFinds("I4", "overlap within a lease", [*soon, fault(10.05, 12, name)], [row("1", attempts=2)])
+        late = [create("k", "1"), start("1", 10.1), start("1", 16, 2)]
+        self.assertFinds("I4", "started again without a reason", [*late, fault(15.3, 20)], [row("1", attempts=2)])
+        self.assertFinds("I4", "started again without a reason", [*late, fault(5, 9.4)], [row("1", attempts=2)])
+
+    def test_overlaps_under_the_step_of_a_nodes_clock(self):
+        self.assertFinds("I4", "overlap within a lease",
+                         [create("k", "1"), start("1", 10.1), start("1", 10.3, 2), start("1", 10.5, 3),
+                          fault(9, 12, "clock")], [row("1", attempts=3)])
+
+    def test_an_attempt_of_a_claim_that_a_crash_cannot_lose(self):
+        self.assertFinds("I4", "an attempt started twice",
+                         [create("k", "1"), start("1", 10.1), start("1", 12, 1), fault(10.15, 11, "crash")],
+                         [row("1")])
 
     def test_two_handlers_at_once(self):
         self.assertFinds("I4", "overlap within a lease", [create("k", "1"), start("1", 10.1), start("1", 11, 2)],

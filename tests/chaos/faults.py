@@ -18,15 +18,19 @@ class Fault:
     group: str  # node, wire, database, second
     strike: typing.Callable
     about: str
-    loses_claims: bool = False  # claims that were not on the disk, or not on the standby, may be gone
+    loses_claims: bool = False  # claims that were not on the standby may be gone
+    # Which duplicates it can cause. `expired`: an outcome is not written before the lease ends, because the node or the
+    # way to the database is gone, so the job is due again. `within`: the next attempt begins within the lease, because
+    # the sender takes an attempt for failed whose receiver has done it.
+    repeats: tuple = ("expired",)
 
 
 FAULTS = {}
 
 
-def fault(name, group, about, loses_claims=False):
+def fault(name, group, about, **more):
     def register(strike):
-        FAULTS[name] = Fault(name, group, strike, about, loses_claims)
+        FAULTS[name] = Fault(name, group, strike, about, **more)
         return strike
     return register
 
@@ -46,7 +50,7 @@ def kill(cluster, rng, seconds):
     node.start()
 
 
-@fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT")
+@fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT", repeats=("expired", "within"))
 def freeze(cluster, rng, seconds):
     node = rng.choice(cluster.nodes)
     node.signal(signal.SIGSTOP)
@@ -66,7 +70,7 @@ def restart(cluster, rng, seconds):
         node.wait_until_ready()
 
 
-@fault("clock", "node", "the clock of one node steps by hours, forward and back")
+@fault("clock", "node", "the clock of one node steps by hours, forward and back", repeats=())
 def clock(cluster, rng, seconds):
     node = next(node for node in cluster.nodes if node.clock)
     try:
@@ -132,14 +136,14 @@ def locks(cluster, rng, seconds):
         stranger.stdin.close()
 
 
-@fault("crash", "database", "pg_ctl stop -m immediate of the primary, and start", loses_claims=True)
+@fault("crash", "database", "pg_ctl stop -m immediate of the primary, and start")
 def crash(cluster, rng, seconds):
     cluster.primary.stop("immediate")
     last(rng.uniform(0, seconds / 2))
     cluster.primary.start()
 
 
-@fault("crash_second", "second", "the same of the second database", loses_claims=True)
+@fault("crash_second", "second", "the same of the second database")
 def crash_second(cluster, rng, seconds):
     cluster.others[0].stop("immediate")
     last(rng.uniform(0, seconds))
@@ -168,7 +172,7 @@ def demote(cluster, rng, seconds):
     cluster.rebuild_standby()
 
 
-@fault("disk", "database", "the disk of the primary is full", loses_claims=True)
+@fault("disk", "database", "the disk of the primary is full")
 def disk(cluster, rng, seconds):
     server = cluster.primary
     server.fill_disk()

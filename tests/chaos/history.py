@@ -15,7 +15,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   lease    b, t, type, items [[id, token, until, attempt]]                           jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          somebody looked
-  fault    name, on, off, loses_claims (the database came back without its last claims)
+  fault    name, on, off, loses_claims (the database came back without its last claims), repeats (which duplicates it
+           can cause: see faults.py)
   note     text, t
 """
 import json

@@ -37,7 +37,7 @@ class Chaos(unittest.TestCase):
         self.assertTrue(FAKETIME.exists(), "libfaketime is missing; scripts/install brings it")
         with Run(folder(), SEED, rate=500, batch=50, spread_s=3, heartbeat_timeout=2) as run:
             run.start()
-            run.strike_all(seconds=2, pause=0.5)
+            run.strike_all(seconds=2)
             checker = run.finish()
             run.report.print()
         self.assert_honest(run, checker)
