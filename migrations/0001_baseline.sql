@@ -505,6 +505,8 @@ DECLARE
   found_ record;
   shard_ smallint;
   is_new boolean;
+  -- Before the clock is read: the scan's xmin watermark tells by ids how old a row can be that is still to come.
+  xid_   xid8 := pg_current_xact_id();
   now_   timestamptz := clock_timestamp();
 BEGIN
   IF now_ > valid_until THEN
@@ -782,6 +784,8 @@ DECLARE
   kind   tocsin.biz_type;
   target smallint;
   id     bigint;
+  -- Before the clock is read: the scan's xmin watermark tells by ids how old a row can be that is still to come.
+  xid_   xid8 := pg_current_xact_id();
   now_   timestamptz := clock_timestamp();
   found_ record;
   hash   bigint;

@@ -24,10 +24,11 @@ enum class Counter {
   stale_finishes,  // results of lost claims: changed nothing
   expired_starts,  // claimed jobs whose lease was over before they could start
   buried,          // lease ended on the last attempt
+  audit_found,     // overdue rows that only the audit could find: must stay zero
   dropped_late,    // too late by their type's catch_up.drop_older_than_ms: dead, never run
   store_errors,
 };
-inline constexpr int kCounters = 15;
+inline constexpr int kCounters = 16;
 
 // Thread: any; must not block.
 class EventSink {

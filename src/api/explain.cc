@@ -46,6 +46,14 @@ std::string pause_reason(const BizType& type) {
          ".";
 }
 
+// A promise only while the next scan can keep it.
+std::string claim_expected(Duration overdue) {
+  constexpr Duration kNextScan = std::chrono::seconds(3);
+  if (overdue <= kNextScan) return "It is about to be claimed by the node that owns its shard.";
+  return "No node has claimed it yet: the node that owns its shard is behind, or was not told of it. A sweep looks for "
+         "such jobs every 30 seconds, an audit of all lanes every 5 minutes.";
+}
+
 // Why what is due does not run, or that it is about to.
 std::string due_reason(const BizType* type, WallTime now, const std::string& hold, const std::string& otherwise) {
   if (type != nullptr && type->is_paused(now)) return pause_reason(*type);
@@ -63,7 +71,7 @@ std::string pending_reason(const Job& job, const BizType* type, WallTime now, co
            (is_paused ? " " + pause_reason(*type) : "");
   }
   return "Overdue by " + duration_text(now - job.fire_at) + ". " +
-         due_reason(type, now, hold, "It is about to be claimed by the node that owns its shard.") + after;
+         due_reason(type, now, hold, claim_expected(now - job.fire_at)) + after;
 }
 
 bool is_async_webhook(const BizType& type) {

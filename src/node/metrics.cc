@@ -33,6 +33,8 @@ constexpr CounterText kTexts[kCounters] = {
     {Counter::given_back, "tocsin_given_back_total", "Claimed jobs given back before they started"},
     {Counter::stale_finishes, "tocsin_stale_finishes_total", "Results of lost claims, which changed nothing"},
     {Counter::expired_starts, "tocsin_expired_starts_total", "Claimed jobs not started because their lease was over"},
+    {Counter::audit_found, "tocsin_audit_found_total",
+     "Overdue jobs that lay before the xmin watermark, where only the audit looks; must stay zero"},
     {Counter::buried, "tocsin_buried_total", "Jobs made dead because the lease of their last attempt ended"},
     {Counter::dropped_late, "tocsin_dropped_late_total", "Jobs made dead because they were too late to run"},
     {Counter::store_errors, "tocsin_store_errors_total", "Failed database calls of the engine"},

@@ -27,6 +27,7 @@ struct EngineConfig {
   Duration lookahead = std::chrono::seconds(5);
   Duration scan_interval = std::chrono::seconds(1);
   Duration sweep_interval = std::chrono::seconds(30);
+  Duration audit_interval = std::chrono::minutes(5);      // from the beginning of time, whatever was assumed
   Duration late_commit_margin = std::chrono::seconds(5);  // how far the low-water mark stays behind now
   Duration tick = std::chrono::microseconds(500);
   Duration retry_pause = std::chrono::milliseconds(200);   // after a store error

@@ -223,7 +223,10 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
              !(std::ranges::binary_search(*all_shards, lane.shard) &&
                reads_every_shard_of(*catalog->find(lane.type_id), now));
     });
-    if (slice_ == 0) plan_sweep();
+    if (slice_ == 0) {
+      plan_sweep();
+      plan_audit();
+    }
   }
   for (const auto& type : catalog->types) {
     if (type->is_paused(db_now)) continue;
@@ -298,6 +301,21 @@ void Scanner::plan_sweep() {
   }
 }
 
+// The floor rests on an assumption about every writer: its transaction has an id before its clock is read. The audit
+// assumes nothing: some of the lanes per interval are read from the beginning of time.
+void Scanner::plan_audit() {
+  const auto rounds =
+      static_cast<std::size_t>(std::max<std::int64_t>(1, shared_.config.audit_interval / shared_.config.scan_interval));
+  while (audited_ < intervals_) {
+    const std::size_t turn = ++audited_ % rounds;
+    for (auto& [lane, state] : lanes_) {
+      if (static_cast<std::size_t>(lane.shard) % rounds != turn) continue;
+      state.audited_up_to = state.floor;
+      state.low = WallTime::min();
+    }
+  }
+}
+
 // Jobs are never due before the moment they are written. What this scan could not see was written by transactions that
 // had not begun to write when an earlier scan began, if that scan's next writer is no younger than today's oldest one.
 void Scanner::mark(const ScanReply& reply) {
@@ -356,11 +374,23 @@ void Scanner::take(const Asked& asked, const ScanRange& range, const std::vector
   if (!rows.empty()) lane.is_quiet = false;
   if (asked.part == Part::window) return take_window(lane, range, rows);
   if (asked.part == Part::both) return take_both(lane, range, rows, db_now);
+  count_audited(lane, range, rows);
   if (range.after <= lane.low) move_low(lane, range, rows, db_now);
   if (asked.part == Part::overdue)
     take_overdue(lane, range, rows);
   else
     take_late(asked.part, range, rows);
+}
+
+// Before the floor there is no row, or the floor is wrong.
+void Scanner::count_audited(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
+  if (lane.audited_up_to == WallTime::min() || range.after > WallTime::min()) return;
+  const WallTime up_to = std::exchange(lane.audited_up_to, WallTime::min());
+  if (is_sweep_requested_) return;  // another server has answered, or the clock was set: no floor holds
+  const auto n = std::ranges::count_if(rows, [&](const auto& row) { return row.candidate.fire_at < up_to; });
+  if (n == 0) return;
+  shared_.events.count(Counter::audit_found, n);
+  lane.floor = WallTime::min();
 }
 
 void Scanner::take_late(Part part, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
@@ -419,6 +449,7 @@ void Scanner::take_both(LaneState& lane, const ScanRange& range, const std::vect
   const std::vector<ScanReply::Row> window(part, rows.end());
   const int rest = range.limit - static_cast<int>(overdue.size());
   const ScanRange before{range.lane, range.after, range.after_id, planned_at_, range.limit};
+  count_audited(lane, before, overdue);
   move_low(lane, before, overdue, db_now);
   take_overdue(lane, before, overdue);
   take_window(lane, {range.lane, lane.cursor, lane.cursor_id, range.before, rest}, window);

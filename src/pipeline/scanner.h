@@ -58,6 +58,7 @@ class Scanner final : public Stage {
     JobId cursor_id = 0;
     WallTime low = WallTime::min();          // overdue: no live row before it, but for late commits
     WallTime floor = WallTime::min();        // overdue: no live row before it, ever
+    WallTime audited_up_to = WallTime::min();  // the floor when the audit that is under way began
     bool is_page_full = false;               // window: more rows wait right behind the cursor
     bool is_quiet = false;                   // both were read last time, and empty
     std::size_t slice = 0;                   // in whose turn it is read
@@ -77,6 +78,8 @@ class Scanner final : public Stage {
   // Consumers come to one node for the jobs of every shard; the claim decides between nodes that read the same.
   bool reads_every_shard_of(const BizType& type, MonoTime now) const;
   void plan_sweep();
+  void plan_audit();
+  void count_audited(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows);
   void begin_whole_cycle();
   Duration end_turn();
   void adapt_reach();
@@ -117,6 +120,7 @@ class Scanner final : public Stage {
   std::size_t rows_ = 0;                     // read in this cycle
   std::size_t intervals_ = 0;                // that have passed
   std::size_t swept_ = 0;                    // up to this one
+  std::size_t audited_ = 0;                  // likewise
   std::uint64_t connection_ = 0;             // of the last reply
   bool has_more_ = false;
   bool is_overfull_ = false;                      // in this cycle there was more than memory, or one read, has room for

@@ -284,9 +284,10 @@ std::string drop_late(const std::string& table) {
 
 namespace {
 
-// One clock reading for the whole call; fire_at never lies before the creation, so rows never land below a low-water
-// mark.
-const std::string kInsertNow = "WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now";
+// One clock reading for the whole call, after the transaction has its id: rows never land below the xmin watermark of a
+// scan, however long the insert waits for a key or a table.
+const std::string kInsertNow =
+    "WITH t AS MATERIALIZED (SELECT CASE WHEN pg_current_xact_id() IS NOT NULL THEN clock_timestamp() END AS now";
 const std::string kInsertSelect =
     "), ins AS (INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create,"
     " gmt_modified, type_id, shard, max_attempts, biz_id, traceparent, attribute";

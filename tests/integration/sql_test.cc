@@ -102,6 +102,48 @@ TEST_F(Sql, AKeyHeldByAnOpenTransactionDelaysNoOtherCreate) {
   for (std::thread& caller : callers) caller.join();
 }
 
+// The xmin watermark tells by transaction ids how old a row can be that is still to come. So the id comes before the
+// clock that a row's time is read from, and before anything that may wait.
+TEST_F(Sql, ACreateHasItsTransactionIdBeforeItWaits) {
+  pqxx::work open(*shop);
+  const std::string id = create_job(open, "held", "1 hour", "'key-1'");
+  open.exec0("INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (4711, 1, now(), now())");
+  const std::string calls[] = {
+      "SELECT tocsin.create_job('noop', 'held', now() + '1 hour', NULL, 'key-1')",
+      "SELECT tocsin.take_over(1::smallint, now() + '1 minute', '{4711}', '{1}', '{1}', '{f}', ARRAY[now()], "
+      "ARRAY[now()], '{held}', '{NULL}', '{NULL}', '{NULL}')"};
+  std::vector<std::thread> callers;
+  for (const std::string& call : calls) {
+    callers.emplace_back([this, &call] {
+      pqxx::connection connection(database.url());
+      pqxx::work tx(connection);
+      try {
+        tx.exec(call);
+      } catch (const pqxx::sql_error&) {
+        // its wait has ended
+      }
+    });
+  }
+  callers.emplace_back([this] {
+    Rest(node().port())
+        .post("/v1/jobs", {{"biz_type", "noop"}, {"biz_id", "held"}, {"delay_ms", 1000}, {"idempotency_key", "key-1"}});
+  });
+  for (const char* who : {"take_over(", "create_job(", "ON CONFLICT DO NOTHING RETURNING job_id, type_id"}) {
+    pqxx::result waiting;
+    EXPECT_TRUE(eventually([&] {
+      waiting = database.query(
+          "SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+          "strpos(query, '" + std::string(who) + "') > 0");
+      return !waiting.empty();
+    })) << who;
+    if (!waiting.empty()) {
+      EXPECT_TRUE(waiting[0][0].as<bool>()) << who;
+    }
+  }
+  open.abort();
+  for (std::thread& caller : callers) caller.join();
+}
+
 TEST_F(Sql, WrongInputIsRefusedByName) {
   const std::pair<const char*, const char*> table[] = {
       {"'nonsense', 'o', now()", "biz_type"},

@@ -168,10 +168,8 @@ void Callers::change(int session) {
   SimDatabase& database = world_.databases.of(job);
   const bool is_move = world_.random.below(2) == 0;
   const When when = any_time(database);
-  ChangeBatch batch;
-  batch.changes.push_back({job, is_move ? std::optional(when) : std::nullopt});
-  const auto replies = ask(database.place, session, [&](FakeJobDesk& desk) { return desk.change_together(batch); });
-  const ChangeReply* reply = replies ? &replies->changes.front() : nullptr;
+  const auto reply = ask(database.place, session,
+                         [&](FakeJobDesk& desk) { return is_move ? desk.reschedule(job, when) : desk.run_now(job); });
   if (reply && reply->kind == ChangeReply::Kind::changed) hint(candidate(*reply->job));
 }
 
@@ -227,10 +225,18 @@ CreateReply Callers::commit(const NewJob& job, Duration age) {
   return data.create({job}, CreateMode::all_or_nothing, data.now() - age)->front();
 }
 
-void Callers::commit_late(Duration age, Duration bound) {
-  NewJob job = any_prompt_job();
-  job.when = {{}, Duration(0)};
-  world_.checker.expect_within(commit(job, age).job_id, age + bound);
+void Callers::commit_late(Duration age, Duration bound, Duration id_delay) {
+  world_.scheduler.spawn([this, age, bound, id_delay] {
+    NewJob job = any_prompt_job();
+    job.when = {{}, Duration(0)};
+    FakeDatabase& data = database_of(job).data;
+    const WallTime clock = data.now();
+    world_.scheduler.sleep(id_delay);
+    const FakeDatabase::Writer writer(data, data.now());
+    world_.scheduler.sleep(age - id_delay);
+    const auto reply = data.create({job}, CreateMode::all_or_nothing, clock);
+    world_.checker.expect_within(reply->front().job_id, age + bound);
+  });
 }
 
 void Callers::commit_ahead(Duration in, Duration on_time) {
@@ -257,6 +263,7 @@ void Callers::create_overdue(Duration age, Place place) {
   NewJob job = any_job_in(place, {});
   job.type_id = prompt_[world_.random.below(prompt_.size())];
   job.when = {{}, Duration(0)};
+  world_.has_foreign_writer = true;  // its clock was read long before its transaction had an id
   const CreateReply reply = commit(job, age);
   hint({reply.job_id, job.type_id, reply.fire_at});
 }

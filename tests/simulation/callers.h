@@ -23,8 +23,9 @@ class Callers {
   void cancel_later(std::vector<JobId> jobs, Duration in);
   // In the calm: jobs that must fire on time, in any database but `away`.
   void probe(int n, Duration on_time, Duration scan_interval, std::optional<Place> away = {});
-  // A transaction that has been open for `age` commits now and tells nobody: its job must fire within `bound` from now.
-  void commit_late(Duration age, Duration bound);
+  // A transaction begins now, commits `age` later and tells nobody: its job must fire within `bound` from then on. It
+  // has an id `id_delay` after it read its clock.
+  void commit_late(Duration age, Duration bound, Duration id_delay = Duration(0));
   // Likewise, in good time: the scanner finds it before it is due.
   void commit_ahead(Duration in, Duration on_time);
   // Many jobs that are due now; of one type, or of all; in one database, or in all.

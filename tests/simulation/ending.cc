@@ -98,6 +98,11 @@ void Ending::calm_down() {
     callers.commit_late(config.late_commit_margin + world_.up_to(5s),
                         config.sweep_interval + 2 * world_.longest_scan_interval() + kOnTime);
   });
+  if (world_.context.has_foreign_writer) {  // behind the floor: only the audit finds it
+    const Duration id_delay = config.late_commit_margin + world_.up_to(3s);
+    callers.commit_late(id_delay + world_.up_to(1s),
+                        config.audit_interval + 2 * world_.longest_scan_interval() + kOnTime, id_delay);
+  }
   // And some after a lull, in which the wheel stood still.
   for (int i = 0; i < 5; ++i)
     world_.scheduler.after(20s + i * 300ms, [&] {

@@ -11,7 +11,7 @@ const char* name_of(Counter counter) {
   constexpr const char* kNames[] = {"candidates",      "refused",        "claims_won",     "claims_lost",
                                     "claims_in_doubt", "backlog_claims", "finished_done",  "finished_retry",
                                     "finished_dead",   "given_back",     "stale_finishes", "expired_starts",
-                                    "buried",          "dropped_late",   "store_errors"};
+                                    "buried",          "audit_found",    "dropped_late",   "store_errors"};
   static_assert(std::size(kNames) == kCounters);
   return kNames[static_cast<int>(counter)];
 }
@@ -331,6 +331,8 @@ void SimNode::hurry_handlers(Duration time) {
 
 void SimNode::count(Counter what, std::int64_t n) {
   counters_[static_cast<std::size_t>(what)] += n;
+  if (what == Counter::audit_found && n > 0 && !world_.has_foreign_writer)
+    world_.checker.fail("audit", name_ + ": a row lay before the floor, although every writer took its id first");
   if (n != 0) world_.trace.line(world_.scheduler.now(), name_ + " counts " + std::to_string(n) + ' ' + name_of(what));
 }
 

@@ -26,6 +26,7 @@ struct SimContext {
   SimDatabases& databases;
   Checker& checker;
   bool hears_notifications = false;
+  bool has_foreign_writer = false;  // somebody reads the clock long before its transaction has an id
 };
 
 // How a node comes by its shards: by the shard map, or it believes that it owns them all.

@@ -14,6 +14,7 @@ World::World(std::uint64_t seed, const LifeOptions& options)
       checker(scheduler, trace, databases, options.may_lose) {
   for (SimDatabase& database : databases) {
     database.data.bugs = options.bugs;
+    database.data.writer_lag = chance(0.5) ? Duration(0) : up_to(10s);
     if (chance(0.5)) database.wall.set_drift((random.unit() - 0.5) * 1.8e-4);  // +-90 ppm
     if (chance(0.5)) database.wall.step(up_to(2s) - 1s);                       // no two clocks agree
   }
@@ -33,6 +34,7 @@ std::vector<Place> World::draw_places() {
 // Small, so that every bound is reached.
 void World::draw_config() {
   config.sweep_interval = 8s;
+  config.audit_interval = 12s;
   config.late_commit_margin = 2s;
   config.async_claims = chance(0.15);
   config.capacity = 16 + random.below(48);
@@ -40,6 +42,7 @@ void World::draw_config() {
   config.overdue_page = 2 + random.below(8);
   config.many_rows = 1 + random.below(20);
   context.hears_notifications = chance(0.5);
+  context.has_foreign_writer = chance(0.3);
   config.claim_batch = 1 + random.below(10);
   config.hot_above = 1 + random.below(6);
   config.finish_batch = 1 + random.below(10);

@@ -130,7 +130,7 @@ ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, WallTime now)
   reply.began = now;
   reply.next_writer = now.time_since_epoch().count();
   const WallTime oldest = writers_.empty() ? now : *writers_.begin();
-  reply.oldest_writer = std::min(oldest, now - kLongestTransaction).time_since_epoch().count();
+  reply.oldest_writer = std::min(oldest, now - writer_lag).time_since_epoch().count();
   for (const ScanRange& range : ranges) {
     auto& rows = reply.rows.emplace_back();
     for (auto it = due_.upper_bound({range.lane, range.after, range.after_id}); it != due_.end(); ++it) {

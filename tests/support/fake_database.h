@@ -69,8 +69,8 @@ inline constexpr FakeBugName kFakeBugs[] = {
 class FakeDatabase {
  public:
   using WallClock = std::function<WallTime()>;
-  // How long a caller may keep a transaction open before it commits.
-  static constexpr Duration kLongestTransaction = std::chrono::seconds(10);
+  // How far the oldest transaction that is open lies behind now, at least: others than ours keep theirs open.
+  Duration writer_lag = std::chrono::seconds(10);
   explicit FakeDatabase(WallClock clock, int shards = kDefaultShards);
 
   struct Row {
@@ -118,7 +118,8 @@ class FakeDatabase {
   const std::map<JobId, Row>& live() const { return live_; }
   const std::map<JobId, Row>& history() const { return history_; }
 
-  // A statement that writes and has read its clock: scans know that its rows are still to come.
+  // A transaction that writes and got its number at `began`: scans know that its rows are still to come. One that reads
+  // its clock before it opens its Writer breaks the contract of ScanReply.
   class Writer {
    public:
     Writer(FakeDatabase& database, WallTime began) : open_(database.writers_), at_(open_.insert(began)) {}

@@ -139,6 +139,11 @@ TEST_F(Explain, SaysWhyAJobHasNotFired) {
   EXPECT_EQ(reason(), "Not due yet: due at 2026-03-01T12:01:00.000000Z, in 1 min 0 s.");
   backend.time += 70s;
   EXPECT_NE(reason().find("Overdue by 10.0 s"), std::string::npos);
+  EXPECT_EQ(reason().find("about to be claimed"), std::string::npos) << "ten scans have not found it";
+  EXPECT_NE(reason().find("an audit of all lanes every 5 minutes"), std::string::npos);
+  backend.time -= 9s;
+  EXPECT_NE(reason().find("It is about to be claimed"), std::string::npos);
+  backend.time += 9s;
   backend.hold = "the type is at its limit of 2 running jobs";
   EXPECT_NE(reason().find(backend.hold), std::string::npos);
   post("/v1/types/order.unpaid/pause", R"({"until":"2026-03-02T00:00:00Z"})");

@@ -66,6 +66,34 @@ TEST_F(ScannerTest, ASweepGoesBackAsFarAsTheOldestWriter) {
   EXPECT_GT(earliest, opened - config.late_commit_margin - 5s);
 }
 
+// A writer whose clock was read long before its transaction had an id: no scan's xmin tells of it.
+TEST_F(ScannerTest, AnAuditFindsAndCountsWhatLiesBeforeTheFloor) {
+  oldest_writer = next_writer = 7;
+  config.sweep_interval = 10s;
+  config.audit_interval = 40s;
+  scan_until(kStart + 25s);
+  const JobId late = insert(kStart + 1s);
+  scan_until(kStart + 39s);
+  EXPECT_EQ(found(), std::vector<JobId>{}) << "no sweep looks there";
+  scan_until(kStart + 82s);
+  EXPECT_EQ(found(), std::vector<JobId>{late});
+  EXPECT_EQ(events[Counter::audit_found], 1);
+  table.clear();
+  scan_until(kStart + 165s);
+  EXPECT_EQ(events[Counter::audit_found], 1) << "only what lies there";
+}
+
+TEST_F(ScannerTest, AnAuditCountsNothingThatASweepWouldHaveFound) {
+  oldest_writer = 7;
+  next_writer = 8;  // a writer has been open from the beginning
+  config.audit_interval = 20s;
+  scan_until(kStart + 15s);
+  insert(kStart + 1s);
+  scan_until(kStart + 65s);
+  EXPECT_EQ(found().size(), 1U);
+  EXPECT_EQ(events[Counter::audit_found], 0);
+}
+
 TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
   shards = {1};
   shared().all_shards.set(std::make_shared<const std::vector<Shard>>(std::vector<Shard>{0, 1, 2, 3}));
