@@ -46,7 +46,7 @@ function Days({type}) {
 
 export function Calendar() {
   const shared = useShared();
-  const types = useGet('v1/types', {every: 12});
+  const types = useGet('v1/types?limit=1000', {every: 12});
   const [type, setType] = useState(shared.query.get('type') || '');
   const names = ((types.data && types.data.items) || []).map((each) => each.name);
   return html`<${Title} text="Calendar"><span class="grow"></span><${Field} label="Type"><select value=${type} onChange=${(e) => setType(e.target.value)}><option value="">all</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select><//><//>

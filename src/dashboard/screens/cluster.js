@@ -83,7 +83,7 @@ function Audit() {
 }
 
 export function Cluster() {
-  const nodes = useGet('v1/nodes'), shards = useGet('v1/shards?limit=1000'), ready = useGet('readyz');
+  const nodes = useGet('v1/nodes?limit=1000'), shards = useGet('v1/shards?limit=1000'), ready = useGet('readyz');
   const index = useMemo(() => new Map(((nodes.data && nodes.data.items) || []).map((n) => n.node).sort().map((name, i) => [name, i + 1])), [nodes.data]);
   return html`<${Title} text="Cluster" />
     <${Panel} title="Nodes"><${Nodes} nodes=${nodes} index=${index} /><//>

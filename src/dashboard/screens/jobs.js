@@ -10,7 +10,7 @@ const kStatuses = ['pending', 'running', 'done', 'cancelled', 'dead'];
 const kFilters = ['biz_id', 'biz_type', 'status', 'from', 'to'];
 
 function Search({filters}) {
-  const types = useGet('v1/types', {every: 12});
+  const types = useGet('v1/types?limit=1000', {every: 12});
   const [form, setForm] = useState(filters);
   const key = JSON.stringify(filters);
   useEffect(() => setForm(filters), [key]);

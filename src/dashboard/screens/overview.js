@@ -94,7 +94,7 @@ function Worst({stats, slo, backlog}) {
 
 export function Overview() {
   const shared = useShared();
-  const stats = useGet('v1/stats'), ready = useGet('readyz'), types = useGet('v1/types', {every: 3});
+  const stats = useGet('v1/stats'), ready = useGet('readyz'), types = useGet('v1/types?limit=1000', {every: 3});
   const slo = useGet('v1/reports/slo', {every: 12}), backlog = useGet('v1/reports/backlog', {every: 2});
   const hours = useHours(48);
   const [kind, icon, text, more] = verdict({stats: stats.data, ready: ready.data, lost: shared.lost, slo: slo.data, backlog: backlog.data});

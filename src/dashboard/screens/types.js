@@ -12,7 +12,7 @@ const Paused = ({type}) => (type.paused ?
   html`<${Badge} icon="▶" kind="good">fires<//>`);
 
 function useRows() {
-  const types = useGet('v1/types', {every: 2}), stats = useGet('v1/stats'), slo = useGet('v1/reports/slo', {every: 12});
+  const types = useGet('v1/types?limit=1000', {every: 2}), stats = useGet('v1/stats'), slo = useGet('v1/reports/slo', {every: 12});
   const backlog = useGet('v1/reports/backlog', {every: 2});
   const rows = useMemo(() => {
     const by = (data) => new Map(((data && data.items) || []).map((row) => [row.biz_type, row]));
