@@ -998,6 +998,58 @@ ALTER TABLE tocsin.biz_type ALTER COLUMN type_id ADD GENERATED ALWAYS AS IDENTIT
     CACHE 1
 );
 
+-- Name: bulk; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.bulk (
+    bulk_id bigint NOT NULL,
+    action text NOT NULL,
+    state text DEFAULT 'running'::text NOT NULL,
+    filter jsonb NOT NULL,
+    biz_id text,
+    type_id integer,
+    from_time timestamp with time zone,
+    to_time timestamp with time zone,
+    death_reason text,
+    action_time timestamp with time zone,
+    delay_us bigint,
+    spread_us bigint,
+    rate_per_s double precision,
+    reason text DEFAULT ''::text NOT NULL,
+    actor text DEFAULT ''::text NOT NULL,
+    matched bigint NOT NULL,
+    changed bigint DEFAULT 0 NOT NULL,
+    is_stop_requested boolean DEFAULT false NOT NULL,
+    node_id bigint NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    finished_at timestamp with time zone,
+    error text DEFAULT ''::text NOT NULL,
+    CONSTRAINT bulk_action_check CHECK ((action = ANY (ARRAY['cancel'::text, 'reschedule'::text, 'run'::text, 'retry'::text]))),
+    CONSTRAINT bulk_state_check CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'stopped'::text, 'failed'::text])))
+);
+
+-- Name: bulk_bulk_id_seq; Type: SEQUENCE; Schema: tocsin; Owner: -
+
+ALTER TABLE tocsin.bulk ALTER COLUMN bulk_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME tocsin.bulk_bulk_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+-- Name: bulk_progress; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.bulk_progress (
+    bulk_id bigint NOT NULL,
+    last_job_id bigint DEFAULT 0 NOT NULL,
+    changed bigint DEFAULT 0 NOT NULL,
+    is_done boolean DEFAULT false NOT NULL,
+    locked bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    written_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 -- Name: database; Type: TABLE; Schema: tocsin; Owner: -
 
 CREATE TABLE tocsin.database (
@@ -1937,6 +1989,16 @@ ALTER TABLE ONLY tocsin.biz_type
 ALTER TABLE ONLY tocsin.biz_type
     ADD CONSTRAINT biz_type_pkey PRIMARY KEY (type_id);
 
+-- Name: bulk bulk_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.bulk
+    ADD CONSTRAINT bulk_pkey PRIMARY KEY (bulk_id);
+
+-- Name: bulk_progress bulk_progress_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.bulk_progress
+    ADD CONSTRAINT bulk_progress_pkey PRIMARY KEY (bulk_id);
+
 -- Name: database database_name_key; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
 ALTER TABLE ONLY tocsin.database
@@ -2065,6 +2127,10 @@ ALTER TABLE ONLY tocsin.shard_map
 -- Name: audit_log_at; Type: INDEX; Schema: tocsin; Owner: -
 
 CREATE INDEX audit_log_at ON tocsin.audit_log USING btree (at);
+
+-- Name: bulk_running; Type: INDEX; Schema: tocsin; Owner: -
+
+CREATE INDEX bulk_running ON tocsin.bulk USING btree (lease_until) WHERE (state = 'running'::text);
 
 -- Name: job_live_0000_biz; Type: INDEX; Schema: tocsin; Owner: -
 

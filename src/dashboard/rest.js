@@ -50,7 +50,7 @@ export async function call(method, path, body, signal, maxAge = 0) {
     data = JSON.parse(text);
   } catch { /* no JSON: a proxy's page, perhaps */ }
   // /readyz says with 503 what is wrong.
-  if (response.ok || (path === 'readyz' && data && data.checks)) return {status: response.status, text, data};
+  if (response.ok || (path === 'readyz' && data && data.status)) return {status: response.status, text, data};
   const refused = new Refused(response.status, data || {detail: `The answer was ${response.status}.`});
   if (response.status === 401) tokenIsMissing(refused.problem);
   throw refused;

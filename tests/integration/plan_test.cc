@@ -248,6 +248,36 @@ TEST_F(Plans, TheScanReadsNoMoreThanItsPage) {
   EXPECT_EQ(plan.find("Rows Removed"), std::string::npos) << plan;
 }
 
+// A day on which much has finished and nothing was analyzed yet, as every midnight begins one.
+TEST_F(Plans, AKeyCostsWhatItsOwnJobsDoWhateverHasFinishedToday) {
+  database.query(
+      "INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, "
+      "shard, status, attempts, max_attempts, biz_id) SELECT n * 1024 + n % 16, now(), now(), now(), now(), now(), 1, "
+      "n % 16, 2, 1, 16, 'past-' || n % 5000 FROM generate_series(1, 20000) n");
+  const std::vector<Statement> statements = {
+      {"list_keys", sql::list_keys(), "'{3}', '{past-7}', '{NULL}', '{9223372036854775807}', '{3}'", {}},
+      {"state of keys", sql::state_of_keys(), "'{3}', '{past-7}', '{NULL}', 100, 3", {}},
+      {"find_by_key", sql::find_by_key(), "'{1027}', '{3}', '{1}', '{past-7}', '{k}', '{x}', '{NULL}', '{NULL}'", {}}};
+  for (const bool is_analyzed : {false, true}) {
+    if (is_analyzed) database.query("ANALYZE");
+    for (const char* mode : {"force_generic_plan", "force_custom_plan"}) {
+      auto connection = connect(std::string("SET plan_cache_mode = ") + mode);
+      for (const Statement& statement : statements) {
+        pqxx::work tx(*connection);
+        tx.exec("PREPARE hot AS " + statement.sql);
+        const auto rows =
+            tx.exec("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) EXECUTE hot(" +
+                    statement.arguments + ")");
+        const std::string plan = rows[0][0].as<std::string>();
+        const auto at = plan.find("\"Shared Hit Blocks\": ");
+        ASSERT_NE(at, std::string::npos);
+        EXPECT_LT(std::stoi(plan.substr(at + 21)), 200) << statement.name << ", " << mode << "\n" << plan;
+        tx.exec("DEALLOCATE hot");
+      }
+    }
+  }
+}
+
 TEST_F(Plans, ABacklogClaimNeverTakesMoreThanItsLimitUnderAnyPlan) {
   const std::vector<std::string> settings{"hashjoin", "mergejoin", "hashagg", "material", "sort"};
   // A small table tempts the planner to read it first and to ask for the locked rows again for every row it reads.

@@ -168,8 +168,10 @@ void Callers::change(int session) {
   SimDatabase& database = world_.databases.of(job);
   const bool is_move = world_.random.below(2) == 0;
   const When when = any_time(database);
-  const auto reply = ask(database.place, session,
-                         [&](FakeJobDesk& desk) { return is_move ? desk.reschedule(job, when) : desk.run_now(job); });
+  ChangeBatch batch;
+  batch.changes.push_back({job, is_move ? std::optional(when) : std::nullopt});
+  const auto replies = ask(database.place, session, [&](FakeJobDesk& desk) { return desk.change_together(batch); });
+  const ChangeReply* reply = replies ? &replies->changes.front() : nullptr;
   if (reply && reply->kind == ChangeReply::Kind::changed) hint(candidate(*reply->job));
 }
 

@@ -23,7 +23,7 @@ TEST_F(Types, PutFillsInDefaults) {
 TEST_F(Types, PutKeepsEverySetting) {
   const std::string body =
       R"({"handler":{"kind":"noop"},"ttr_ms":1000,"max_attempts":3,"backoff":{"delays_ms":[0,1000,60000]},"max_running":7,"rate_per_s":2.5,)"
-      R"("catch_up":{"drop_older_than_ms":86400000,"rate_per_s":100}})";
+      R"("catch_up":{"drop_older_than_ms":86400000,"rate_per_s":100},"slo":{"lateness_ms":1000,"share":0.999}})";
   ASSERT_EQ(call("PUT", "/v1/types/a", body).status, 201);
   const Json type = get("/v1/types/a").body;
   const Json wanted = Json::parse(body);
@@ -188,6 +188,11 @@ TEST_F(Types, RefuseBadBodies) {
       {R"({"handler":{"kind":"noop"},"backoff":{"base_ms":100,"max_ms":50}})", "backoff.max_ms"},
       {R"({"handler":{"kind":"noop"},"catch_up":{"drop_older_than_ms":-1}})", "catch_up.drop_older_than_ms"},
       {R"({"handler":{"kind":"noop"},"catch_up":{"x":1}})", "catch_up.x"},
+      {R"({"handler":{"kind":"noop"},"slo":{"share":0.9}})", "slo.lateness_ms"},
+      {R"({"handler":{"kind":"noop"},"slo":{"lateness_ms":5}})", "slo.share"},
+      {R"({"handler":{"kind":"noop"},"slo":{"lateness_ms":-1,"share":0.9}})", "slo.lateness_ms"},
+      {R"({"handler":{"kind":"noop"},"slo":{"lateness_ms":1,"share":1.1}})", "slo.share"},
+      {R"({"handler":{"kind":"noop"},"slo":{"lateness_ms":1,"share":1,"x":1}})", "slo.x"},
       {R"({"handler":{"kind":"noop"},"name":"other"})", "name"},
       {R"({"handler":{"kind":"webhook","url":"http://x/","timeout_ms":30001}})", "handler.timeout_ms"},
       {R"({"handler":{"kind":"webhook","url":"http://x/","timeout_ms":0}})", "handler.timeout_ms"},
