@@ -12,21 +12,23 @@ namespace tocsin {
 enum class ErrorCode {
   unavailable,  // did not happen: no connection, shutting down, time-out before the statement took effect. Retry.
   in_doubt,     // may have happened: the answer to a COMMIT was lost. Re-read before you say anything.
-  conflict,     // did not happen: somebody else holds what it needs (lock, deadlock, unique key). Retry or tell the
-                // caller.
+  conflict,     // did not happen: another transaction holds what it needs (lock, deadlock, unique key). Retry or tell
+                // the caller.
+  moved,        // did not happen: the shard does not live in this database, or is just moving away. Retry elsewhere.
+  superseded,   // did not happen: another process drives this operation now. Stop.
   invalid,      // did not happen and never will: the input or the configuration is wrong.
 };
 
+// Whether the same call may succeed a moment later, here or where the shard lives then.
+inline constexpr bool is_contention(ErrorCode code) { return code == ErrorCode::conflict || code == ErrorCode::moved; }
+
 struct Error {
   ErrorCode code;
-  std::string message;  // for people; one line, no secrets
+  std::string message;  // human-readable; one line, no secrets
   std::string field;    // the input field at fault, or empty
 };
 
 const char* to_string(ErrorCode code);
-
-// The field of an error conflict that says: the shard does not live in this database, or is just moving away.
-inline constexpr const char* kElsewhere = "shard";
 
 // The field of an error conflict that says: a lock was waited for, as long as the session allows.
 inline constexpr const char* kLocked = "lock";

@@ -76,14 +76,16 @@ Problem ApiContext::problem_of(const Error& error, Place place) const {
     case ErrorCode::invalid:
       return {400, error.message, error.field};
     case ErrorCode::conflict:
-      if (error.field == kElsewhere)
-        return {
-            503,
-            "The job's shard is moving to another database: repeat the request after a second (" + error.message + ").",
-            "", 1};
       // What the server says of a lock names its tables and indexes.
       if (error.field == kLocked) return {503, "Another transaction holds what this needs: repeat the request.", "", 1};
-      return {503, "Somebody else holds what this needs: " + error.message, "", 1};
+      return {503, "Another transaction holds what this needs: " + error.message, "", 1};
+    case ErrorCode::superseded:
+      return {503, "Another process drives this now: " + error.message, "", 1};
+    case ErrorCode::moved:
+      return {
+          503,
+          "The job's shard is moving to another database: repeat the request after a second (" + error.message + ").",
+          "", 1};
     case ErrorCode::unavailable:
       if (error.field == kTooSlow)
         return {503, "This took too long. Of a list, name more: biz_id, or biz_type with status, from and to.", "", 1};

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <deque>
 #include <iterator>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/waker.h"
 
 namespace tocsin {
@@ -25,7 +25,7 @@ class BoundedQueue {
   // False: full; `item` is untouched.
   bool try_push(T&& item) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (items_.size() >= capacity_) return false;
       items_.push_back(std::move(item));
     }
@@ -37,7 +37,7 @@ class BoundedQueue {
   std::size_t push_some(std::vector<T>& items) {
     std::size_t n = 0;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       n = std::min(items.size(), capacity_ - std::min(capacity_, items_.size()));
       items_.insert(items_.end(), std::make_move_iterator(items.begin()),
                     std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(n)));
@@ -49,7 +49,7 @@ class BoundedQueue {
   // Up to `most` items, oldest first; empty when there are none.
   std::vector<T> pop_some(std::size_t most) {
     std::vector<T> out;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto n = static_cast<std::ptrdiff_t>(std::min(most, items_.size()));
     out.reserve(static_cast<std::size_t>(n));
     std::move(items_.begin(), items_.begin() + n, std::back_inserter(out));
@@ -58,7 +58,7 @@ class BoundedQueue {
   }
 
   std::size_t size() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return items_.size();
   }
   std::size_t capacity() const { return capacity_; }
@@ -66,8 +66,8 @@ class BoundedQueue {
  private:
   const std::size_t capacity_;
   Waker* consumer_;
-  mutable std::mutex mutex_;
-  std::deque<T> items_;
+  mutable Mutex mutex_;
+  std::deque<T> items_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

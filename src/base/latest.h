@@ -2,8 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace tocsin {
 
@@ -13,17 +14,17 @@ class Latest {
  public:
   explicit Latest(std::shared_ptr<const T> first) : value_(std::move(first)) {}
   std::shared_ptr<const T> get() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return value_;
   }
   void set(std::shared_ptr<const T> value) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     value_ = std::move(value);
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const T> value_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const T> value_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

@@ -71,7 +71,7 @@ std::shared_ptr<Handler> BrokerKind::make(const BizType& type) {
   auto exit = read_exit_(type, guard_);
   if (!exit) return nullptr;
   auto publisher = std::make_shared<Publisher>(exit->target, exit->make_link, clock_, counts_);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(publishers_, [](const auto& each) { return each->has_ended(); });
   if (is_stopped_) {
     publisher->stop(Duration(0));
@@ -84,7 +84,7 @@ std::shared_ptr<Handler> BrokerKind::make(const BizType& type) {
 void BrokerKind::stop(Duration grace) {
   std::vector<std::shared_ptr<Publisher>> all;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_stopped_ = true;
     all.swap(publishers_);
   }

@@ -3,10 +3,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "broker/peer.h"
 #include "broker/publisher.h"
 #include "delivery/handler_kind.h"
@@ -47,9 +47,10 @@ class BrokerKind final : public HandlerKind {
   const Clock& clock_;
   const JobWriter write_job_;
   const std::shared_ptr<PublisherCounts> counts_ = std::make_shared<PublisherCounts>();
-  std::mutex mutex_;
-  bool is_stopped_ = false;                             // guarded by mutex_
-  std::vector<std::shared_ptr<Publisher>> publishers_;  // guarded by mutex_; those of former settings end by themselves
+  Mutex mutex_;
+  bool is_stopped_ TOCSIN_GUARDED_BY(mutex_) = false;
+  // Those of former settings end by themselves.
+  std::vector<std::shared_ptr<Publisher>> publishers_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

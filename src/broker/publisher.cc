@@ -49,7 +49,7 @@ void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime
   const MonoTime deadline = now + (lease_deadline - now) * 9 / 10;
   bool is_closed = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_closed = is_closed_;
     if (!is_closed && accepted_.size() < kMostWaiting) {
       const bool was_empty = accepted_.empty();
@@ -73,7 +73,7 @@ bool Publisher::start_thread() {
 }
 
 void Publisher::retire() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   is_retired_ = true;
   if (!is_running_) has_ended_ = true;
   wake();
@@ -81,10 +81,12 @@ void Publisher::retire() {
 
 void Publisher::stop(Duration grace) {
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     is_closed_ = true;
     wake();
-    if (is_running_) ended_.wait_for(lock, grace, [this] { return has_ended_.load(); });
+    const auto end = std::chrono::steady_clock::now() + grace;
+    while (is_running_ && !has_ended_ && ended_.wait_until(mutex_, end)) {
+    }
     is_stopping_ = true;
     if (link_) link_->interrupt();
     wake();
@@ -109,14 +111,14 @@ void Publisher::run() {
   }
   end_all("shutting down");
   if (std::exchange(is_open_, false)) --counts_->connections;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   link_.reset();
   has_ended_ = true;
   ended_.notify_all();
 }
 
 bool Publisher::take() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::move(accepted_.begin(), accepted_.end(), std::back_inserter(waiting_));
   accepted_.clear();
   const bool is_done = (is_retired_ || is_closed_) && waiting_.empty() && in_flight_.empty();
@@ -131,7 +133,7 @@ bool Publisher::connect() {
   }
   std::shared_ptr<Link> link = make_link_();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (is_stopping_) return false;
     link_ = link;
   }
@@ -202,7 +204,7 @@ void Publisher::settle(const std::vector<Verdict>& verdicts) {
 void Publisher::lose(const Error& error) {
   std::shared_ptr<Link> link;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     link.swap(link_);
   }
   last_failure_ = target_ + ": " + error.message;

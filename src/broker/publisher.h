@@ -13,16 +13,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "broker/link.h"
 #include "tocsin/handler.h"
 
@@ -62,7 +61,7 @@ class Publisher {
     Handler::Finish finish;
   };
 
-  bool start_thread();  // false: there is none to be had. REQUIRES: mutex_ held
+  bool start_thread() TOCSIN_REQUIRES(mutex_);  // false: the machine has no more threads
   void run();
   bool take();  // false: the thread's work is over
   bool connect();
@@ -85,16 +84,15 @@ class Publisher {
   const std::shared_ptr<PublisherCounts> counts_;
   const int wake_fd_;
 
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::deque<Item> accepted_;
-  bool is_retired_ = false;
-  bool is_closed_ = false;    // takes no more
-  bool is_stopping_ = false;  // ends at once
-  bool is_running_ = false;
-  std::shared_ptr<Link> link_;  // replaced under the lock, used by the thread without it
+  Mutex mutex_;
+  std::deque<Item> accepted_ TOCSIN_GUARDED_BY(mutex_);
+  bool is_retired_ TOCSIN_GUARDED_BY(mutex_) = false;
+  bool is_closed_ TOCSIN_GUARDED_BY(mutex_) = false;    // takes no more
+  bool is_stopping_ TOCSIN_GUARDED_BY(mutex_) = false;  // ends at once
+  bool is_running_ TOCSIN_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<Link> link_;  // not annotated: replaced under the lock, used by the thread without it
   std::thread thread_;
-  std::condition_variable ended_;
+  CondVar ended_;
   std::atomic<bool> has_ended_{false};
 
   // The thread's own.

@@ -11,6 +11,10 @@ const char* to_string(ErrorCode code) {
       return "in doubt";
     case ErrorCode::conflict:
       return "conflict";
+    case ErrorCode::moved:
+      return "moved";
+    case ErrorCode::superseded:
+      return "superseded";
     case ErrorCode::invalid:
       return "invalid";
   }

@@ -291,6 +291,8 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
                                           : "the connection was lost while the function ran: ") +
                               error.message);
       case ErrorCode::conflict:
+      case ErrorCode::moved:
+      case ErrorCode::superseded:
       case ErrorCode::invalid:
         break;
     }

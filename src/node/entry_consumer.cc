@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/thread_guard.h"
 #include "base/utf8.h"
 
 namespace tocsin {
@@ -25,31 +24,29 @@ EntryConsumer::EntryConsumer(Entry entry, ApiContext& context, EntryCounts& coun
 EntryConsumer::~EntryConsumer() { stop(); }
 
 void EntryConsumer::start() {
-  thread_ = std::thread([this] { or_abort("entry", [this] { run(); }); });
+  worker_.start("entry", [this] { run(); });
 }
 
 void EntryConsumer::stop() {
+  worker_.request_stop();
   {
-    std::lock_guard lock(mutex_);
-    is_stopping_ = true;
+    MutexLock lock(mutex_);
     if (source_) source_->interrupt();
   }
-  stopped_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  worker_.stop();
 }
 
 bool EntryConsumer::pause(int failures) {
   const Duration length = std::min(kLongestPause, kFirstPause * (1 << std::min(failures, 6)));
-  std::unique_lock lock(mutex_);
-  return !stopped_.wait_for(lock, length, [this] { return is_stopping_; });
+  return worker_.wait_for(length);
 }
 
 void EntryConsumer::run() {
   for (int failures = 0;; ++failures) {
     const std::unique_ptr<EntrySource> source = entry_.make_source();
     {
-      std::lock_guard lock(mutex_);
-      if (is_stopping_) return;
+      MutexLock lock(mutex_);
+      if (worker_.is_stopping()) return;  // under the lock: stop() interrupts the source that it finds
       source_ = source.get();
     }
     Status done = source->open();
@@ -62,10 +59,10 @@ void EntryConsumer::run() {
       --counts_.connected;
     }
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       source_ = nullptr;
-      if (is_stopping_) return;
     }
+    if (worker_.is_stopping()) return;
     say(done.error().message);
     if (failures % kWorthSaying == 0) spdlog::warn("entry {}: {}", entry_.target, done.error().message);
     if (!pause(failures)) return;
@@ -73,11 +70,7 @@ void EntryConsumer::run() {
 }
 
 Status EntryConsumer::consume(EntrySource& source) {
-  while (true) {
-    {
-      std::lock_guard lock(mutex_);
-      if (is_stopping_) return Unit{};
-    }
+  while (!worker_.is_stopping()) {
     const auto messages = source.receive(kMessageBatch, kPatience);
     if (!messages) return messages.error();
     if (messages->empty()) continue;
@@ -89,6 +82,7 @@ Status EntryConsumer::consume(EntrySource& source) {
     if (Status settled = source.settle(refusals); !settled) return settled;
     count(*messages, *answers);
   }
+  return Unit{};
 }
 
 std::optional<std::vector<EntryAnswer>> EntryConsumer::take(const std::vector<EntryMessage>& messages) {

@@ -6,13 +6,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <string>
-#include <thread>
 
 #include "api/entry.h"
 #include "base/latest.h"
+#include "base/worker_thread.h"
 #include "broker/entry_source.h"
 
 namespace tocsin {
@@ -37,7 +35,7 @@ class EntryConsumer {
 
   std::shared_ptr<const EntryState> state() const { return state_; }
   void start();
-  // Returns when nothing is on its way; what was not settled the broker gives to somebody else.
+  // Returns when nothing is in progress; the broker delivers again what was not settled.
   void stop();
 
  private:
@@ -54,11 +52,9 @@ class EntryConsumer {
   const std::shared_ptr<EntryState> state_;
   ApiContext& context_;
   EntryCounts& counts_;
-  std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool is_stopping_ = false;       // guarded by mutex_
-  EntrySource* source_ = nullptr;  // guarded by mutex_; while there is one
-  std::thread thread_;
+  Mutex mutex_;
+  EntrySource* source_ TOCSIN_GUARDED_BY(mutex_) = nullptr;  // while there is one
+  WorkerThread worker_;
 };
 
 }  // namespace tocsin

@@ -73,7 +73,7 @@ std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateIte
     return {};
   }
   const Error& error = replies.error();
-  if (items.size() == 1 && error.code == ErrorCode::conflict && error.field != kElsewhere) return items;
+  if (items.size() == 1 && error.code == ErrorCode::conflict) return items;
   if (items.size() == 1 || is_of_all(error)) {
     for (const CreateItem& item : items) item.done(error);
     return {};

@@ -99,7 +99,7 @@ bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> an
   std::function<void(Result<CreateReply>)> done = std::move(answer);
   if (second_tries_) {
     done = [this, job, until, caller = std::move(done)](Result<CreateReply> reply) {
-      if (!reply && reply.error().field == kElsewhere && again(until, [this, job, until, caller] {
+      if (!reply && reply.error().code == ErrorCode::moved && again(until, [this, job, until, caller] {
             if (!create(job, caller, until)) caller(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
           }))
         return;

@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "base/random.h"
-#include "base/thread_guard.h"
+#include "base/worker_thread.h"
 #include "postgres/pg_type_store.h"
 
 namespace tocsin {
@@ -50,23 +50,16 @@ class OutboxRelay::Intake {
       : place_(database.place), name_(database.name), shared_(shared), session_(impatient(database.session)) {}
 
   void start() {
-    thread_ = std::thread([this] { or_abort("intake", [this] { run(); }); });
+    worker_.start("intake", [this] { run(); });
   }
-  void stop() {
-    {
-      std::lock_guard lock(mutex_);
-      is_stopping_ = true;
-    }
-    woken_.notify_one();
-    if (thread_.joinable()) thread_.join();
-  }
+  void stop() { worker_.stop(); }  // after what was pushed before
   // As many as there are outboxes, for each waits for its answer.
   void push(Work work) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       queue_.push_back(std::move(work));
     }
-    woken_.notify_one();
+    worker_.wake();
   }
 
   // On this thread only: what became of the entries; those that are missing come again.
@@ -76,6 +69,7 @@ class OutboxRelay::Intake {
 
  private:
   void run();
+  void run_queue();
   std::optional<TakenOver> take_alone(Place source, WallTime valid_until, const OutboxEntry& entry, bool& is_away);
 
   const Place place_;
@@ -83,22 +77,22 @@ class OutboxRelay::Intake {
   Shared& shared_;
   Session session_;
   PgIntake store_{session_};
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  std::deque<Work> queue_;
-  bool is_stopping_ = false;
-  std::thread thread_;
+  Mutex mutex_;
+  std::deque<Work> queue_ TOCSIN_GUARDED_BY(mutex_);
+  WorkerThread worker_;
 };
 
 void OutboxRelay::Intake::run() {
-  for (std::unique_lock lock(mutex_);;) {
-    woken_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });
-    if (queue_.empty()) return;
+  while (worker_.wait()) run_queue();
+  run_queue();
+}
+
+void OutboxRelay::Intake::run_queue() {
+  for (MutexLock lock(mutex_); !queue_.empty(); lock.lock()) {
     Work work = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
     work(*this);
-    lock.lock();
   }
 }
 
@@ -113,7 +107,7 @@ std::vector<TakenOver> OutboxRelay::Intake::take_over(Place source, WallTime val
   std::vector<TakenOver> all;
   if (taken) {
     all = std::move(*taken);
-  } else if (taken.error().code == ErrorCode::conflict || taken.error().code == ErrorCode::invalid) {
+  } else if (is_contention(taken.error().code) || taken.error().code == ErrorCode::invalid) {
     // One that cannot go now must not hold up its neighbours.
     bool is_away = false;
     for (std::size_t i = 0; i < entries.size() && !is_away; ++i)
@@ -132,8 +126,8 @@ std::optional<TakenOver> OutboxRelay::Intake::take_alone(Place source, WallTime 
   if (taken) return std::move(taken->front());
   const Error& error = taken.error();
   if (error.code == ErrorCode::invalid) return TakenOver{entry.job_id, entry.type_id, {}, {}, error.message};
-  if (error.field == kElsewhere) shared_.hooks.moved();
-  is_away = error.code != ErrorCode::conflict;
+  if (error.code == ErrorCode::moved) shared_.hooks.moved();
+  is_away = !is_contention(error.code);
   failed({error.code, "job " + std::to_string(entry.job_id) + ": " + error.message, ""});
   return {};
 }
@@ -150,23 +144,10 @@ class OutboxRelay::Outbox {
         next_forgetting_(shared.clock.now() + std::chrono::minutes(1)) {}
 
   void start() {
-    thread_ = std::thread([this] { or_abort("outbox", [this] { run(); }); });
+    worker_.start("outbox", [this] { run(); });
   }
-  void stop() {
-    {
-      std::lock_guard lock(mutex_);
-      is_stopping_ = true;
-    }
-    woken_.notify_one();
-    if (thread_.joinable()) thread_.join();
-  }
-  void wake() {
-    {
-      std::lock_guard lock(mutex_);
-      is_woken_ = true;
-    }
-    woken_.notify_one();
-  }
+  void stop() { worker_.stop(); }
+  void wake() { worker_.wake(); }
 
   const std::string& name() const { return name_; }
   OutboxSize size() const { return *size_.get(); }
@@ -181,7 +162,7 @@ class OutboxRelay::Outbox {
   void look_after();
   void look_for(const std::pair<Place, std::vector<JobId>>& remembered);
   bool is_busy(Place to) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return busy_.contains(to);
   }
   void failed(const Error& error) { shared_.metrics.failed("outbox", {error.code, name_ + ": " + error.message, ""}); }
@@ -197,29 +178,22 @@ class OutboxRelay::Outbox {
   std::map<Place, MonoTime> next_looks_;
   std::vector<TakenOver> unsettled_;
 
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  // Guarded by mutex_.
-  std::set<Place> busy_;  // a batch is on its way there
-  std::vector<TakenOver> answers_;
-  std::vector<std::pair<Place, std::vector<JobId>>> remembered_;
-  bool is_woken_ = false;
-  bool is_stopping_ = false;
-  std::thread thread_;
+  Mutex mutex_;
+  CondVar answered_;
+  std::set<Place> busy_ TOCSIN_GUARDED_BY(mutex_);  // databases that a batch was sent to
+  std::vector<TakenOver> answers_ TOCSIN_GUARDED_BY(mutex_);
+  std::vector<std::pair<Place, std::vector<JobId>>> remembered_ TOCSIN_GUARDED_BY(mutex_);
+  WorkerThread worker_;
 };
 
 void OutboxRelay::Outbox::run() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    woken_.wait_for(lock, kPoll, [this] { return is_stopping_ || is_woken_; });
-    if (is_stopping_) break;
-    is_woken_ = false;
-    lock.unlock();
-    step();
-    lock.lock();
+  while (worker_.wait_for(kPoll)) step();
+  {
+    MutexLock lock(mutex_);
+    const auto end = std::chrono::steady_clock::now() + kLastWait;
+    while (!busy_.empty() && answered_.wait_until(mutex_, end)) {
+    }
   }
-  woken_.wait_for(lock, kLastWait, [this] { return busy_.empty(); });
-  lock.unlock();
   settle();
 }
 
@@ -233,7 +207,7 @@ void OutboxRelay::Outbox::step() {
 // What is not settled stays, and nothing more is handed over meanwhile.
 bool OutboxRelay::Outbox::settle() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     unsettled_.insert(unsettled_.end(), std::make_move_iterator(answers_.begin()),
                       std::make_move_iterator(answers_.end()));
     answers_.clear();
@@ -272,17 +246,17 @@ void OutboxRelay::Outbox::hand_over() {
 
 void OutboxRelay::Outbox::hand_over(Place to, std::vector<OutboxEntry> entries, WallTime valid_until) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     busy_.insert(to);
   }
   intakes_.at(to)->push([this, to, valid_until, entries = std::move(entries)](Intake& intake) {
     auto answers = intake.take_over(place_, valid_until, entries);
-    // Notified under the lock: the outbox may be gone a moment later.
-    std::lock_guard lock(mutex_);
+    // Notified under the lock: the outbox may be destroyed a moment later.
+    MutexLock lock(mutex_);
     busy_.erase(to);
-    is_woken_ = is_woken_ || !answers.empty();
+    if (!answers.empty()) worker_.wake();
     answers_.insert(answers_.end(), std::make_move_iterator(answers.begin()), std::make_move_iterator(answers.end()));
-    woken_.notify_one();
+    answered_.notify_one();
   });
 }
 
@@ -300,7 +274,7 @@ void OutboxRelay::Outbox::measure() {
 void OutboxRelay::Outbox::look_after() {
   std::vector<std::pair<Place, std::vector<JobId>>> remembered;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     remembered.swap(remembered_);
   }
   for (const auto& there : remembered) look_for(there);
@@ -314,16 +288,18 @@ void OutboxRelay::Outbox::look_after() {
     MonoTime& next = next_looks_.try_emplace(to, next_forgetting_).first->second;
     if (there.mine.empty() || !intakes_.contains(to) || now < next || is_busy(to)) continue;
     next = now + kLookEvery;
-    std::lock_guard lock(mutex_);
-    busy_.insert(to);
+    {
+      MutexLock lock(mutex_);
+      busy_.insert(to);
+    }
     intakes_.at(to)->push([this, to = to, mine = there.mine](Intake& intake) {
       auto jobs = intake.store().remembered(place_, mine, kLookBatch);
       if (!jobs) intake.failed(jobs.error());
-      std::lock_guard done(mutex_);
+      MutexLock done(mutex_);
       busy_.erase(to);
-      is_woken_ = true;
       if (jobs && !jobs->empty()) remembered_.emplace_back(to, std::move(*jobs));
-      woken_.notify_one();
+      worker_.wake();
+      answered_.notify_one();
     });
   }
 }

@@ -57,8 +57,8 @@ Status ShardMover::patiently(const std::function<Status()>& step, bool is_whole)
     const auto now = Timer::now();
     if (progress_at_ >= began) trouble = now;
     if (done || now - trouble > options_.patience) return done;
-    const bool is_final = done.error().code == ErrorCode::invalid;
-    if (is_final && !(is_whole && is_taken_over(done.error()))) return done;
+    const ErrorCode code = done.error().code;
+    if (code == ErrorCode::invalid || (code == ErrorCode::superseded && !is_whole)) return done;
     if (said != done.error().message) on_step_("trying again: " + done.error().message);
     said = done.error().message;
     std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -272,7 +272,7 @@ Status ShardMover::count_failures(const ShardMove& move) {
 
 Status ShardMover::copy(const ShardMove& move) {
   if (auto done = prepare_copy(move); !done) {
-    is_refused_ = is_begun_here_ && done.error().code == ErrorCode::invalid && !is_taken_over(done.error());
+    is_refused_ = is_begun_here_ && done.error().code == ErrorCode::invalid;
     return done;
   }
   is_begun_here_ = false;
@@ -360,7 +360,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   if (!can_open_target(move)) return false;
   if (auto done = home().set_state(move, State::switching); !done) return done.error();
   const Status frozen = at(move.source).freeze(move);
-  if (!frozen && frozen.error().code != ErrorCode::conflict) return about_database(name(move.source), frozen.error());
+  if (!frozen && !is_contention(frozen.error().code)) return about_database(name(move.source), frozen.error());
   const auto began = Timer::now();
   Result<bool> is_same = frozen ? wait_until_same(move) : Result<bool>(false);
   if (!is_same) return is_same.error();

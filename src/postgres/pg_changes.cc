@@ -110,7 +110,7 @@ Status PgChanges::write(const Turn& turn) {
   if (batch_.is_second_try) return write_apart(turn);
   const Status done = write_together(turn);
   has_written_ = has_written_ || done;
-  if (done || done.error().code != ErrorCode::conflict) return done;
+  if (done || !is_contention(done.error().code)) return done;
   return write_apart(turn);
 }
 
@@ -153,7 +153,7 @@ Status PgChanges::write_alone(const std::function<void(pqxx::transaction_base&)>
     return Unit{};
   });
   has_written_ = has_written_ || done;
-  if (!done && done.error().code == ErrorCode::conflict) return Unit{};
+  if (!done && is_contention(done.error().code)) return Unit{};
   return done;
 }
 
@@ -166,7 +166,7 @@ Status PgChanges::write_changes_apart(const Indexes& items) {
     return Unit{};
   });
   has_written_ = has_written_ || done;
-  if (done || done.error().code != ErrorCode::conflict) return done;
+  if (done || !is_contention(done.error().code)) return done;
   if (items.size() == 1) return Unit{};  // still pending: answered as locked
   const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
   if (const Status first = write_changes_apart({items.begin(), middle}); !first) return first;

@@ -103,7 +103,7 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
     auto late = create_at_once(jobs.subspan(i, 1), CreateMode::each_by_itself, 1);
     if (late)
       replies[i] = std::move(late->front());
-    else if (late.error().code == ErrorCode::conflict)
+    else if (is_contention(late.error().code))
       may_wait = false;
     else
       return Error{ErrorCode::in_doubt, late.error().message, ""};  // the others are created
@@ -119,7 +119,7 @@ Status PgJobDesk::create_unheld(std::span<const NewJob> jobs, std::size_t first,
     return Unit{};
   }
   const Error& error = created.error();
-  if (error.code != ErrorCode::conflict || error.field == kElsewhere) {
+  if (error.code != ErrorCode::conflict) {
     const bool is_first = first == 0 && jobs.size() == replies.size();
     return is_first ? error : Error{ErrorCode::in_doubt, error.message, ""};  // a part may be created
   }
@@ -146,7 +146,7 @@ Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJo
     Status done = create.run();
     if (done) return create.take_replies();
     const Error& error = done.error();
-    const bool may_be_gone = error.code == ErrorCode::conflict && error.field != kLocked;
+    const bool may_be_gone = is_contention(error.code) && error.field != kLocked;
     if (may_be_gone && tries < most_tries && mode != CreateMode::each_if_free)
       continue;  // undone; a concurrent holder of a key may be gone now
     if (error.code != ErrorCode::in_doubt) return error;
@@ -207,7 +207,7 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
     const ErrorCode why = done.error().code;
     // What an earlier pass did stands, whatever becomes of this one.
     if (why == ErrorCode::unavailable && !replies.empty()) break;
-    if (why != ErrorCode::conflict || pass == sql::CancelPass::skipping) return done.error();
+    if (!is_contention(why) || pass == sql::CancelPass::skipping) return done.error();
   }
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {

@@ -178,7 +178,7 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
 Result<std::vector<Fired>> PgJobStore::fire(std::span<const Candidate> jobs, const std::string& node) {
   if (clock_.now() >= skips_locked_until_) {
     auto fired = fire_by(sql::fire, "fire", jobs, node);
-    if (fired || fired.error().code != ErrorCode::conflict) return fired;
+    if (fired || !is_contention(fired.error().code)) return fired;
     // Whoever holds a row of these may hold it for long: the others do not wait for it again and again.
     skips_locked_until_ = clock_.now() + kSkipsLockedFor;
   }

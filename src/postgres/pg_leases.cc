@@ -85,14 +85,14 @@ class PgJobDesk::LeaseWrite {
       return true;
     }
     trouble_ = written.error();
-    if (trouble_->field == kElsewhere && shard(places.front()) != shard(places.back())) {
+    if (trouble_->code == ErrorCode::moved && shard(places.front()) != shard(places.back())) {
       // One shard stands still: the others go on without it.
       const std::size_t half = places.size() / 2;
       return write(places.first(half), wait) && write(places.subspan(half), wait);
     }
     if (trouble_->code == ErrorCode::in_doubt)
       for (const std::size_t i : places) replies_[i] = LeaseReply::in_doubt;
-    return trouble_->code == ErrorCode::conflict;
+    return is_contention(trouble_->code);
   }
 
   // Those unchanged that are not held; what is held, and yet unchanged, is locked or stands still.
@@ -108,7 +108,7 @@ class PgJobDesk::LeaseWrite {
     }
     for (std::size_t i = 0; i < open.size(); ++i)
       if (!(*held)[i]) replies_[open[i]] = LeaseReply::stale;
-    if (!trouble_) trouble_ = Error{ErrorCode::conflict, "it stands still", kElsewhere};
+    if (!trouble_) trouble_ = Error{ErrorCode::moved, "its shard is write-frozen", ""};
   }
 
   int shard(std::size_t i) const { return shard_of(leases_[i].job_id); }

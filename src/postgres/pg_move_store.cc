@@ -5,11 +5,9 @@
 namespace tocsin {
 namespace {
 
-constexpr const char* kTakenOver = "somebody else drives this move now";
-
-class MoveTakenOver : public Refused {
+class MoveTakenOver : public Superseded {
  public:
-  MoveTakenOver() : Refused(kTakenOver) {}
+  MoveTakenOver() : Superseded("another driver has taken this move over") {}
 };
 
 constexpr const char* kMoveColumns =
@@ -63,8 +61,6 @@ std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard) {
     tables.emplace_back(row[0].c_str());
   return tables;
 }
-
-bool is_taken_over(const Error& error) { return error.message.find(kTakenOver) != std::string::npos; }
 
 const char* to_string(ShardMove::State state) {
   switch (state) {

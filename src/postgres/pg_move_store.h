@@ -27,7 +27,6 @@ struct ShardMove {
   bool is_overdue = false;       // and it should
 };
 const char* to_string(ShardMove::State state);
-bool is_taken_over(const Error& error);
 
 // So long a shard that stands still waits for a word of its driver.
 inline constexpr std::chrono::milliseconds kThawLease{2000};
@@ -46,7 +45,7 @@ class PgMoveStore {
   // Becomes the driver of a move that is overdue; `switching` ends with this, for its flip would fail. False: somebody
   // was faster, or it goes on.
   Result<bool> take_over(ShardMove& move);
-  // Error is_taken_over(), here and wherever something is changed: another driver has it. `switching`: it may stand
+  // Error superseded, here and wherever something is changed: another driver has it. `switching`: it may stand
   // still from now on.
   Status set_state(ShardMove& move, ShardMove::State state);
   // The driver lives, and the shard stands still.
@@ -106,7 +105,7 @@ class PgMoveStore {
   Session& session_;
 };
 
-// A transaction that checks first that `move.driver` is who drives the move. Error is_taken_over(): it is not.
+// A transaction that checks first that `move.driver` is who drives the move. Error superseded: it is not.
 enum class Statements { usual, long_ones };
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
                  Statements length = Statements::usual);

@@ -57,7 +57,8 @@ std::string one_line(std::string text) {
 
 Error from_sql_state(const std::string& state, bool is_write, std::string message) {
   const std::string group = state.substr(0, 2);
-  if (state == "TC001") return {ErrorCode::conflict, std::move(message), kElsewhere};
+  if (state == "TC001") return {ErrorCode::moved, std::move(message), ""};
+  if (state == Superseded::kState) return {ErrorCode::superseded, std::move(message), ""};
   if (state == "57014") return {ErrorCode::unavailable, std::move(message), kTooSlow};
   if (state == "55P03") return {ErrorCode::conflict, std::move(message), kLocked};
   if (group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};

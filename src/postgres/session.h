@@ -29,7 +29,14 @@ class Refused : public pqxx::data_exception {
   explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
 };
 
-// The same for what somebody else is about to be done with; becomes Error conflict.
+// Thrown inside a transaction to leave it; becomes Error superseded.
+class Superseded : public pqxx::sql_error {
+ public:
+  static constexpr const char* kState = "TC002";
+  explicit Superseded(const std::string& why) : pqxx::sql_error(why, "", kState) {}
+};
+
+// Aborts the transaction on contention; becomes Error conflict.
 class Busy : public pqxx::sql_error {
  public:
   explicit Busy(const std::string& why) : pqxx::sql_error(why, "", "40001") {}

@@ -25,7 +25,7 @@ class MoveStore : public testing::Test {
   bool lives_here() { return database.query("SELECT tocsin.lives_here(3::smallint)")[0][0].as<bool>(); }
   void expect_taken_over(const Status& status) {
     ASSERT_FALSE(status);
-    EXPECT_TRUE(is_taken_over(status.error())) << status.error().message;
+    EXPECT_EQ(status.error().code, ErrorCode::superseded) << status.error().message;
   }
 
   TestDatabase database{8};
@@ -114,7 +114,7 @@ TEST_F(MoveStore, AShardThatStandsStillRefusesItsOwnLeasesAndNoOthers) {
     EXPECT_EQ(extended[i].kind, shard_of(leases[i].job_id) == 3 ? LeaseReply::busy : LeaseReply::applied) << i;
   const auto alone = desk.extend(still, std::chrono::hours(2));
   ASSERT_FALSE(alone);
-  EXPECT_EQ(alone.error().field, kElsewhere);
+  EXPECT_EQ(alone.error().code, ErrorCode::moved);
   const auto finished = must(desk.finish_leased(requests, "n"));
   for (std::size_t i = 0; i < leases.size(); ++i)
     EXPECT_EQ(finished[i], shard_of(leases[i].job_id) == 3 ? LeaseReply::busy : LeaseReply::applied) << i;

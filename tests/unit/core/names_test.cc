@@ -47,6 +47,8 @@ TEST(ErrorCode, HasANameForEveryValue) {
   EXPECT_STREQ(to_string(ErrorCode::unavailable), "unavailable");
   EXPECT_STREQ(to_string(ErrorCode::in_doubt), "in doubt");
   EXPECT_STREQ(to_string(ErrorCode::conflict), "conflict");
+  EXPECT_STREQ(to_string(ErrorCode::moved), "moved");
+  EXPECT_STREQ(to_string(ErrorCode::superseded), "superseded");
   EXPECT_STREQ(to_string(ErrorCode::invalid), "invalid");
 }
 

@@ -1,0 +1,85 @@
+// A mutex that Clang's -Wthread-safety understands: members say which mutex guards them, functions which one they need.
+// The standard library's mutexes carry no annotations.
+//
+//   Mutex mutex_;
+//   CondVar changed_;
+//   std::deque<Item> items_ TOCSIN_GUARDED_BY(mutex_);
+//
+//   MutexLock lock(mutex_);
+//   while (items_.empty()) changed_.wait(mutex_);   // a loop: the analysis does not see into a lambda
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#ifdef __clang__
+#define TOCSIN_THREAD_ANNOTATION(x) __attribute__((x))
+#else
+#define TOCSIN_THREAD_ANNOTATION(x)
+#endif
+#define TOCSIN_GUARDED_BY(mutex) TOCSIN_THREAD_ANNOTATION(guarded_by(mutex))
+#define TOCSIN_REQUIRES(mutex) TOCSIN_THREAD_ANNOTATION(requires_capability(mutex))
+
+namespace tocsin {
+
+// Thread: any.
+class TOCSIN_THREAD_ANNOTATION(capability("mutex")) Mutex {
+ public:
+  void lock() TOCSIN_THREAD_ANNOTATION(acquire_capability()) { mutex_.lock(); }
+  void unlock() TOCSIN_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
+
+ private:
+  friend class CondVar;
+  std::mutex mutex_;
+};
+
+// Holds a mutex while it exists; can let go of it in between.
+class TOCSIN_THREAD_ANNOTATION(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) TOCSIN_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {
+    mutex_.lock();
+  }
+  ~MutexLock() TOCSIN_THREAD_ANNOTATION(release_capability()) {
+    if (is_held_) mutex_.unlock();
+  }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+  void lock() TOCSIN_THREAD_ANNOTATION(acquire_capability()) {
+    mutex_.lock();
+    is_held_ = true;
+  }
+  void unlock() TOCSIN_THREAD_ANNOTATION(release_capability()) {
+    is_held_ = false;
+    mutex_.unlock();
+  }
+
+ private:
+  Mutex& mutex_;
+  bool is_held_ = true;
+};
+
+// Waits end also without a reason: wait in a loop. Thread: any.
+class CondVar {
+ public:
+  void wait(Mutex& mutex) TOCSIN_REQUIRES(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    changed_.wait(lock);
+    lock.release();
+  }
+  // False: the time is over.
+  bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point end) TOCSIN_REQUIRES(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    const bool is_in_time = changed_.wait_until(lock, end) == std::cv_status::no_timeout;
+    lock.release();
+    return is_in_time;
+  }
+  void notify_one() { changed_.notify_one(); }
+  void notify_all() { changed_.notify_all(); }
+
+ private:
+  std::condition_variable changed_;
+};
+
+}  // namespace tocsin

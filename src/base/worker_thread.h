@@ -1,0 +1,49 @@
+// A thread with a loop: starts it, wakes it, and stops it.
+//
+//   worker_.start("relay", [this] { while (worker_.wait_for(kPoll)) step(); });
+//
+// Thread: wake and request_stop any; wait, wait_for and is_stopping any, made for the thread itself; the rest owner
+// only.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/mutex.h"
+#include "base/waker.h"
+
+namespace tocsin {
+
+class WorkerThread final : public Waker {
+ public:
+  WorkerThread() = default;
+  ~WorkerThread() override { stop(); }
+  WorkerThread(const WorkerThread&) = delete;
+  WorkerThread& operator=(const WorkerThread&) = delete;
+
+  // `name`: at most 15 characters are shown. An exception of `work` ends the process. REQUIRES: called once.
+  void start(std::string name, std::function<void()> work);
+
+  void wake() override;
+  void request_stop();
+  // Requests the stop and waits for the end of `work`. May be called again, and without start().
+  void stop();
+
+  bool is_stopping() const;
+  // Returns when the thread is woken (at once if it was woken since the last wait) or to be stopped. False: to be
+  // stopped.
+  bool wait();
+  bool wait_for(std::chrono::microseconds length);
+
+ private:
+  bool wait_until(std::chrono::steady_clock::time_point end);
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool is_woken_ TOCSIN_GUARDED_BY(mutex_) = false;
+  bool is_stopping_ TOCSIN_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace tocsin
