@@ -46,6 +46,8 @@ TICKET = re.compile(r"\b(issue|ticket|bug|pull request)s? #?\d+\b|(^|[\s(])#\d{1
 RAW_BEGIN, RAW_END = re.compile(r'R"\w*\('), re.compile(r'\)\w*"')
 INCLUDE = re.compile(r"#\s*include\s*([<\"])([^>\"]+)[>\"]")
 
+SQL_FOLDER = pathlib.Path("src/postgres/sql")
+
 PROGRAMS = {"bench", "replay"}  # of tests/: they measure, and so may pace themselves
 FOLDERS = ["src", "include", "tests", "scripts", "migrations", "docs", ".ci"]
 CODE = {".h", ".cc"}
@@ -121,6 +123,23 @@ class Checker:
         if "#pragma once" not in lines:
             self.complain(path, 1, "no #pragma once")
 
+    def check_statements(self):
+        """Every file of SQL says what it is, is one statement, and is used."""
+        folder = self.root / SQL_FOLDER
+        names = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob("*.sql")}
+        code = "\n".join(path.read_text(encoding="utf-8") for path in (self.root / "src").rglob("*.cc"))
+        texts = {name: path.read_text(encoding="utf-8") for name, path in names.items()}
+        used = set(re.findall(r'"([\w/]+)"', code))
+        used |= {"parts/" + key for text in texts.values() for key in re.findall(r"\{\{(\w+)\}\}", text)}
+        for name, path in names.items():
+            if not texts[name].startswith("-- "):
+                self.complain(path, 1, "a statement begins with a comment that says what it does")
+            bare = re.sub(r"\$(\w*)\$.*?\$\1\$", "", re.sub("--.*", "", texts[name]), flags=re.DOTALL)
+            if ";" in bare:
+                self.complain(path, 1, "more than one statement")
+            if name not in used:
+                self.complain(path, 1, "nothing uses this statement")
+
     def check_include(self, path, number, top, layer, is_own, name):
         if is_own and not (top == "include" or layer):
             return  # tests and main.cc may see every layer
@@ -176,6 +195,7 @@ def main():
     for path in files:
         checker.check_file(path)
     check_cited_tests(checker, root / "docs" / "security.md")
+    checker.check_statements()
     print(*checker.offences, sep="\n", end="\n" if checker.offences else "")
     print(f"{len(files)} files, {len(checker.offences)} offences")
     sys.exit(1 if checker.offences else 0)

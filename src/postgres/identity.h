@@ -17,11 +17,6 @@ struct DatabaseIdentity {
   auto operator<=>(const DatabaseIdentity&) const = default;
 };
 
-// The two of them, of the database that is asked.
-inline constexpr const char* kIdentityColumns =
-    "(SELECT system_identifier FROM pg_control_system()), (SELECT oid::bigint FROM pg_database WHERE datname = "
-    "current_database())";
-
 // "server 7012345678901234567, database 16384"
 inline std::string to_string(const DatabaseIdentity& identity) {
   return "server " + std::to_string(identity.server) + ", database " + std::to_string(identity.oid);

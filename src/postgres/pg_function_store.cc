@@ -4,36 +4,10 @@
 
 #include "postgres/finish_arrays.h"
 #include "postgres/queries.h"
+#include "postgres/sql_text.h"
 
 namespace tocsin {
 namespace {
-
-// The settings of the session are made for Tocsin's statements; functions get those that PostgreSQL has by default. The
-// constraints that a function may have deferred are checked, and their triggers run, before the fence is left: at the
-// commit they would run as the node.
-constexpr const char* kFence = R"(
-CREATE FUNCTION pg_temp.tocsin_call(schema text, name text, jobs tocsin.job[])
-RETURNS TABLE (job_id bigint, answer jsonb) LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = on SET enable_bitmapscan = on SET enable_hashjoin = on
-SET enable_mergejoin = on SET plan_cache_mode = auto AS $fence$
-BEGIN
-  RETURN QUERY EXECUTE format('SELECT j.job_id, %I.%I(j) FROM unnest($1) j', schema, name) USING jobs;
-  SET CONSTRAINTS ALL IMMEDIATE;
-END $fence$)";
-
-// Which row of pg_proc the fence is: whoever alters or replaces it writes another.
-constexpr const char* kFenceIdentity =
-    "SELECT p.oid::text || '/' || p.xmin::text FROM pg_catalog.pg_proc p WHERE p.oid ="
-    " to_regprocedure('pg_temp.tocsin_call(text,text,tocsin.job[])')";
-
-// What a function may leave in its session for those who come after it: whether a cursor, whether temporary objects
-// beside the fence, whose number is given.
-std::string left_behind(const std::string& fence_oid) {
-  return "SELECT EXISTS (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable), EXISTS (SELECT FROM"
-         " pg_catalog.pg_depend WHERE refclassid = 'pg_catalog.pg_namespace'::regclass AND refobjid ="
-         " pg_my_temp_schema() AND NOT (classid = 'pg_catalog.pg_proc'::regclass AND objid = " +
-         fence_oid + "))";
-}
 
 constexpr const char* kUnlock = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
@@ -97,14 +71,7 @@ Status PgFunctionStore::check(const FunctionName& function) {
       return wrong(function,
                    "cannot be called: this server has no role tocsin_handler yet; docs/operations.md says how "
                    "to make it");
-    const auto rows = tx.exec_params(
-        "SELECT p.prokind = 'f' AND NOT p.proretset AND p.prorettype = 'pg_catalog.jsonb'::regtype,"
-        " p.pronargs >= 1 AND p.pronargs - p.pronargdefaults <= 1 AND p.proargtypes[0] = 'tocsin.job'::regtype,"
-        " has_function_privilege('tocsin_handler', p.oid, 'EXECUTE'),"
-        " has_schema_privilege('tocsin_handler', n.oid, 'USAGE')"
-        " FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
-        " WHERE n.nspname = $1 AND p.proname = $2 ORDER BY 2 DESC LIMIT 1",
-        function.schema, function.name);
+    const auto rows = tx.exec_params(sql::statement("function_check"), function.schema, function.name);
     if (rows.empty()) return wrong(function, "is no function of this database");
     const auto& row = rows[0];
     if (!row[1].as<bool>()) return wrong(function, "must take one argument of the type tocsin.job");
@@ -123,9 +90,9 @@ void PgFunctionStore::build_fence(pqxx::connection& connection) {
   try {
     pqxx::work tx(connection);
     tx.exec0("SET LOCAL ROLE tocsin_handler");
-    tx.exec0(kFence);
+    tx.exec0(sql::statement("function_sandbox"));
     tx.exec0("RESET ROLE");
-    const auto identity = tx.exec1(kFenceIdentity)[0].as<std::string>();
+    const auto identity = tx.exec1(sql::statement("function_sandbox_identity"))[0].as<std::string>();
     tx.commit();
     fence_ = identity;
   } catch (const pqxx::sql_error& error) {
@@ -153,9 +120,9 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   const auto milliseconds = std::max<std::int64_t>(1, timeout.count() / 1000);
   // A function may wait for a lock as long as it may run. A server whose client has gone ends the session.
   const auto fence = tx.exec(
-      "SET LOCAL lock_timeout = 0; SET LOCAL client_connection_check_interval = 1000; SET LOCAL "
-      "statement_timeout = " +
-      std::to_string(milliseconds) + "; " + kFenceIdentity);
+      "SET LOCAL lock_timeout = 0; SET LOCAL client_connection_check_interval = 1000; "
+      "SET LOCAL statement_timeout = " +
+      std::to_string(milliseconds) + "; " + sql::statement("function_sandbox_identity"));
   if (fence.size() != 1 || fence[0][0].as<std::string>() != fence_) throw FenceChanged();
 
   PgArray shards, jobs, tokens;
@@ -183,7 +150,7 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
       throw Failed{"the end of the job took too long: " + message_of(error), true};
     }
   };
-  const std::string look = left_behind(fence_.substr(0, fence_.find('/')));
+  const std::string look = sql::statement("function_leftovers", {{"sandbox_oid", fence_.substr(0, fence_.find('/'))}});
   const auto left = in_time([&] { return tx.exec1(std::string("RESET ALL; UNLISTEN *; ") + kUnlock + "; " + look); });
   if (left[0].as<bool>()) throw Failed{"it left a cursor WITH HOLD open"};
   const bool is_temporary_left = left[1].as<bool>();

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "postgres/call_watch.h"
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -129,10 +130,7 @@ void PgListener::look_up_due() {
   heard_.due.clear();
   WatchedCall call(connection_->sock(), patience(config_));
   pqxx::nontransaction tx(*connection_);
-  const auto rows = tx.exec_params(
-      "SELECT j.job_id, j.type_id, j.fire_at FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id)"
-      " JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id",
-      shards.literal(), jobs.literal());
+  const auto rows = tx.exec_params(sql::statement("due_by_id"), shards.literal(), jobs.literal());
   for (const auto& row : rows) {
     const WallTime fire_at = wall_time_from_pg({row[2].c_str(), row[2].size()});
     heard_.due.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), fire_at});

@@ -7,41 +7,6 @@
 namespace tocsin {
 namespace {
 
-// Members and map are of one snapshot: a map that is newer than the members would look wrong to this node, and be
-// "corrected". Its own row is not in that snapshot, so it comes from RETURNING. Whether a session is still there is
-// asked by pid and start, for pids are used again; a start that may not be seen says nothing. A beat need not survive a
-// crash of the database: the next one is a second or two away, and it does not wait for the disk.
-std::string beat_statement() {
-  return R"(
-WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now, set_config('synchronous_commit', 'off', true)),
-     s AS MATERIALIZED (SELECT pid, backend_start FROM pg_stat_get_activity(pg_backend_pid())),
-     own AS (
-       INSERT INTO tocsin.node AS n
-         (node_id, name, state, version, heartbeat_at, backend_pid, backend_start, places, scanned, map_version)
-       SELECT $1, $2, $3, $4, t.now, s.pid, s.backend_start, $5::smallint[],
-              ARRAY(SELECT t.now - age * interval '1 microsecond' FROM unnest($6::bigint[]) WITH ORDINALITY a (age, i)
-                    ORDER BY i),
-              nullif($7::bigint, -1) FROM t, s
-       ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, state = excluded.state,
-         backend_pid = excluded.backend_pid, backend_start = excluded.backend_start, places = excluded.places,
-         scanned = excluded.scanned, map_version = excluded.map_version
-       RETURNING n.*)
-SELECT m.node_id, m.name, m.version, m.state = 'draining', m.heartbeat_at,
-       greatest(0, extract(epoch FROM t.now - m.heartbeat_at) * 1000000)::bigint,
-       m.places, ARRAY(SELECT CASE WHEN at IS NULL THEN -1
-                              ELSE greatest(0, extract(epoch FROM t.now - at) * 1000000)::bigint END
-                       FROM unnest(m.scanned) WITH ORDINALITY a (at, i) ORDER BY i),
-       EXISTS (SELECT FROM pg_stat_get_activity(m.backend_pid) a WHERE coalesce(a.backend_start = m.backend_start, true)),
-       p.version, p.owners, p.places
-FROM t CROSS JOIN (SELECT * FROM own UNION ALL SELECT * FROM tocsin.node WHERE node_id <> $1) m
-     LEFT JOIN tocsin.shard_map p ON m.node_id = $1 AND p.version <> $8::bigint
-ORDER BY m.node_id)";
-}
-
-std::string replace_statement() {
-  return "UPDATE tocsin.shard_map SET version = version + 1, owners = $2::bigint[] WHERE version = $1::bigint";
-}
-
 // Places and microseconds, -1: none. A node of an older version tells neither.
 std::vector<ScannedPlace> scanned_from(const pqxx::field& places, const pqxx::field& ages) {
   std::vector<ScannedPlace> scanned;
@@ -58,7 +23,7 @@ std::vector<ScannedPlace> scanned_from(const pqxx::field& places, const pqxx::fi
 Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
   return session_.write<BeatReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const Statement& statement = session_.prepared("beat", beat_statement);
+    const Statement& statement = session_.prepared("beat");
     BeatReply reply;
     reply.connection = session_.connections();
     reply.asked = clock_.now();
@@ -94,7 +59,7 @@ Result<bool> PgMemberStore::replace_map(std::int64_t known, const std::vector<No
   PgArray array;
   for (const NodeId owner : owners) array.add(owner);
   return session_.write<bool>([&](pqxx::connection& connection) {
-    const Statement& replace = session_.prepared("replace_map", replace_statement);
+    const Statement& replace = session_.prepared("replace_map");
     pqxx::work tx(connection);
     const bool is_replaced = exec(tx, replace, known, array.literal()).affected_rows() == 1;
     if (is_replaced) tx.exec0("NOTIFY tocsin_member");

@@ -1,5 +1,6 @@
 #include "postgres/pg_move_store.h"
 
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -10,19 +11,12 @@ class MoveTakenOver : public Superseded {
   MoveTakenOver() : Superseded("another driver has taken this move over") {}
 };
 
-constexpr const char* kMoveColumns =
-    "shard, source, target, driver, state, thaw_at IS NOT NULL, coalesce(thaw_at < clock_timestamp(), false)";
-
-// As other members see it; here without having watched it, so a little generous.
-constexpr const char* kLiveNodes =
-    "FROM tocsin.node n WHERE n.state = 'active' AND (n.heartbeat_at > clock_timestamp() - interval '10 s' OR "
-    "n.heartbeat_at > clock_timestamp() - interval '1 min' AND EXISTS (SELECT FROM pg_stat_get_activity(n.backend_pid) "
-    "a WHERE a.backend_start = n.backend_start))";
-
 constexpr Duration kVeryLong = std::chrono::hours(24);
 
-// So that a command that is gone does not keep the shard from moving on.
-std::string thaw_lease() { return "clock_timestamp() + interval '" + std::to_string(kThawLease.count()) + " ms'"; }
+// The statement of a file that sets the end of the write freeze.
+std::string freezing(std::string_view name) {
+  return sql::statement(name, {{"thaw_lease_ms", std::to_string(kThawLease.count())}});
+}
 
 ShardMove::State state_from(const std::string& text) {
   using State = ShardMove::State;
@@ -53,11 +47,7 @@ std::string call(const char* function, const ShardMove& move) {
 
 std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard) {
   std::vector<std::string> tables;
-  for (const auto& row :
-       tx.exec_params("SELECT format('tocsin.job_live_%s', lpad(($1::integer % 8)::text, 4, '0')) UNION ALL (SELECT "
-                      "p.relid::regclass::text FROM pg_partition_tree('tocsin.job_history') p WHERE p.isleaf AND "
-                      "p.level > 1 ORDER BY 1) UNION ALL SELECT 'tocsin.relayed'",
-                      static_cast<int>(shard)))
+  for (const auto& row : tx.exec_params(sql::statement("job_tables_of_shard"), static_cast<int>(shard)))
     tables.emplace_back(row[0].c_str());
   return tables;
 }
@@ -82,8 +72,7 @@ Status as_driver(Session& session, const ShardMove& move, const std::function<vo
   return session.write<Unit>(
       [&](pqxx::connection& connection) {
         pqxx::work tx(connection);
-        const auto mine = tx.exec_params("SELECT FROM tocsin.move WHERE shard = $1 AND driver = $2 FOR UPDATE",
-                                         static_cast<int>(move.shard), move.driver);
+        const auto mine = tx.exec_params(sql::statement("move_lock"), static_cast<int>(move.shard), move.driver);
         if (mine.size() != 1) throw MoveTakenOver();
         if (is_long) tx.exec0("SET LOCAL statement_timeout = 0");
         work(tx);
@@ -99,8 +88,7 @@ Result<std::vector<ShardMove>> PgMoveStore::list() {
   return session_.read<std::vector<ShardMove>>([&](pqxx::connection& connection) {
     std::vector<ShardMove> moves;
     pqxx::nontransaction tx(connection);
-    for (const auto& row : tx.exec("SELECT " + std::string(kMoveColumns) + " FROM tocsin.move ORDER BY shard"))
-      moves.push_back(move_from(row));
+    for (const auto& row : tx.exec(sql::statement("moves"))) moves.push_back(move_from(row));
     return moves;
   });
 }
@@ -111,22 +99,12 @@ Result<std::optional<ShardMove>> PgMoveStore::take(Shard shard, std::optional<Pl
   return session_.write<Taken>([&](pqxx::connection& connection) -> Taken {
     pqxx::work tx(connection);
     const int number = shard;
-    const std::string returning = std::string(" RETURNING ") + kMoveColumns;
-    auto rows = tx.exec_params(
-        "UPDATE tocsin.move SET driver = CASE WHEN driver = $2::bigint THEN driver ELSE driver + 1 END, is_rescued = "
-        "false WHERE shard = $1 AND (driver = coalesce($2::bigint, driver) OR is_rescued)" +
-            returning,
-        number, driver);
+    auto rows = tx.exec_params(sql::statement("move_take"), number, driver);
     if (rows.empty()) {
       if (driver && !tx.exec_params("SELECT FROM tocsin.move WHERE shard = $1", number).empty())
         throw Refused("another command drives this move now");
       if (!target) return {};
-      rows = tx.exec_params(
-          "INSERT INTO tocsin.move (shard, source, target) SELECT $1::integer, p.places[$1::integer + 1], $2::smallint "
-          "FROM "
-          "tocsin.shard_map p WHERE p.places[$1::integer + 1] <> $2::smallint" +
-              returning,
-          number, *target);
+      rows = tx.exec_params(sql::statement("move_begin"), number, *target);
       if (rows.empty()) return {};
     }
     const ShardMove move = move_from(rows[0]);
@@ -141,13 +119,7 @@ Result<std::optional<ShardMove>> PgMoveStore::take(Shard shard, std::optional<Pl
 Result<bool> PgMoveStore::take_over(ShardMove& move) {
   return session_.write<bool>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
-    const auto rows = tx.exec_params(
-        "UPDATE tocsin.move SET driver = driver + 1, is_rescued = true, state = CASE state WHEN 'switching' THEN "
-        "'copying' ELSE state "
-        "END, changed_at = clock_timestamp(), thaw_at = " +
-            thaw_lease() + " WHERE shard = $1 AND driver = $2 AND thaw_at < clock_timestamp() RETURNING " +
-            kMoveColumns,
-        static_cast<int>(move.shard), move.driver);
+    const auto rows = tx.exec_params(freezing("move_rescue"), static_cast<int>(move.shard), move.driver);
     if (rows.empty()) return false;
     tx.commit();
     move = move_from(rows[0]);
@@ -158,10 +130,8 @@ Result<bool> PgMoveStore::take_over(ShardMove& move) {
 Status PgMoveStore::set_state(ShardMove& move, ShardMove::State state) {
   const bool may_stand_still = move.may_stand_still || state == ShardMove::State::switching;
   auto done = as_driver(session_, move, [&](pqxx::work& tx) {
-    const auto changed =
-        tx.exec_params("UPDATE tocsin.move SET state = $2, changed_at = clock_timestamp(), thaw_at = " +
-                           (may_stand_still ? thaw_lease() : "NULL") + " WHERE shard = $1 AND state = $3",
-                       static_cast<int>(move.shard), to_string(state), to_string(move.state));
+    const auto changed = tx.exec_params(freezing(may_stand_still ? "move_set_state" : "move_set_state_writable"),
+                                        static_cast<int>(move.shard), to_string(state), to_string(move.state));
     if (changed.affected_rows() != 1) throw MoveTakenOver();
   });
   if (done) move.state = state, move.may_stand_still = may_stand_still;
@@ -170,8 +140,7 @@ Status PgMoveStore::set_state(ShardMove& move, ShardMove::State state) {
 
 Status PgMoveStore::keep(const ShardMove& move) {
   return as_driver(session_, move, [&](pqxx::work& tx) {
-    tx.exec_params0("UPDATE tocsin.move SET thaw_at = " + thaw_lease() + " WHERE shard = $1",
-                    static_cast<int>(move.shard));
+    tx.exec_params0(freezing("move_extend_freeze"), static_cast<int>(move.shard));
   });
 }
 
@@ -186,10 +155,7 @@ Status PgMoveStore::goes_on(ShardMove& move) {
 
 Result<std::vector<std::string>> PgMoveStore::nodes_without(Place place) {
   return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
-    return names_from(pqxx::nontransaction(connection)
-                          .exec_params("SELECT n.name " + std::string(kLiveNodes) +
-                                           " AND NOT coalesce($1 = ANY (n.places), false) ORDER BY 1",
-                                       place));
+    return names_from(pqxx::nontransaction(connection).exec_params(sql::statement("move_nodes_without"), place));
   });
 }
 
@@ -201,23 +167,15 @@ Result<std::int64_t> PgMoveStore::map_version() {
 
 Result<std::vector<std::string>> PgMoveStore::nodes_behind(std::int64_t version) {
   return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
-    return names_from(pqxx::nontransaction(connection)
-                          .exec_params("SELECT n.name " + std::string(kLiveNodes) +
-                                           " AND coalesce(n.map_version, -1) < $1 ORDER BY 1",
-                                       version));
+    return names_from(pqxx::nontransaction(connection).exec_params(sql::statement("move_nodes_behind"), version));
   });
 }
 
 Status PgMoveStore::flip(ShardMove& move) {
   auto done = as_driver(session_, move, [&](pqxx::work& tx) {
-    const auto changed = tx.exec_params(
-        "UPDATE tocsin.move SET state = 'switched', changed_at = clock_timestamp(), thaw_at = " + thaw_lease() +
-            " WHERE shard = $1 AND state = 'switching'",
-        static_cast<int>(move.shard));
-    const auto flipped = tx.exec_params(
-        "UPDATE tocsin.shard_map SET version = version + 1, places[$1::integer + 1] = $3::smallint WHERE "
-        "places[$1::integer + 1] = $2::smallint",
-        static_cast<int>(move.shard), move.source, move.target);
+    const auto changed = tx.exec_params(freezing("move_switch"), static_cast<int>(move.shard));
+    const auto flipped =
+        tx.exec_params(sql::statement("move_flip_map"), static_cast<int>(move.shard), move.source, move.target);
     if (changed.affected_rows() != 1 || flipped.affected_rows() != 1) throw MoveTakenOver();
     tx.exec0("NOTIFY tocsin_member");
   });
@@ -236,14 +194,7 @@ Status PgMoveStore::recall(const ShardMove& lost) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
     const int number = lost.shard;
-    const auto made = tx.exec_params(
-        "INSERT INTO tocsin.move (shard, source, target, driver, state, thaw_at) SELECT $1::integer, $2::smallint, "
-        "$3::smallint, $4::bigint + 1, CASE p.places[$1::integer + 1] WHEN $2::smallint THEN 'copying' ELSE 'switched' "
-        "END, " +
-            thaw_lease() +
-            " FROM tocsin.shard_map p WHERE p.places[$1::integer + 1] IN ($2::smallint, $3::smallint) ON CONFLICT DO "
-            "NOTHING",
-        number, lost.source, lost.target, lost.driver);
+    const auto made = tx.exec_params(freezing("move_recall"), number, lost.source, lost.target, lost.driver);
     if (made.affected_rows() == 0 && tx.exec_params("SELECT FROM tocsin.move WHERE shard = $1", number).empty())
       throw Refused("databases remember a move of shard " + std::to_string(number) +
                     " between others than the one it lives in: delete what they have of it in tocsin.move, in "
@@ -259,8 +210,7 @@ Result<std::optional<ShardMove>> PgMoveStore::noted(Shard shard) {
   using Noted = std::optional<ShardMove>;
   return session_.read<Noted>([&](pqxx::connection& connection) -> Noted {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_params("SELECT " + std::string(kMoveColumns) + " FROM tocsin.move WHERE shard = $1",
-                                     static_cast<int>(shard));
+    const auto rows = tx.exec_params(sql::statement("move_of_shard"), static_cast<int>(shard));
     return rows.empty() ? Noted() : Noted(move_from(rows[0]));
   });
 }
@@ -268,10 +218,7 @@ Result<std::optional<ShardMove>> PgMoveStore::noted(Shard shard) {
 Status PgMoveStore::end_others() {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto ended = tx.exec_params(
-        "SELECT count(*) FILTER (WHERE NOT pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE "
-        "application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()",
-        session_.config().application);
+    const auto ended = tx.exec_params(sql::statement("move_end_sessions"), session_.config().application);
     if (ended[0][0].as<int>() > 0) throw Busy("a session of the command before does not end");
     return Unit{};
   });
@@ -280,11 +227,8 @@ Status PgMoveStore::end_others() {
 Status PgMoveStore::note(const ShardMove& move) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
-    const auto noted = tx.exec_params(
-        "INSERT INTO tocsin.move AS m (shard, source, target, driver) VALUES ($1, $2, $3, $4) ON CONFLICT (shard) DO "
-        "UPDATE SET driver = excluded.driver WHERE m.driver <= excluded.driver AND m.source = excluded.source AND "
-        "m.target = excluded.target",
-        static_cast<int>(move.shard), move.source, move.target, move.driver);
+    const auto noted = tx.exec_params(sql::statement("move_note"), static_cast<int>(move.shard), move.source,
+                                      move.target, move.driver);
     if (noted.affected_rows() != 1) throw MoveTakenOver();
     tx.commit();
     return Unit{};
@@ -294,9 +238,8 @@ Status PgMoveStore::note(const ShardMove& move) {
 Status PgMoveStore::note_successor(const ShardMove& move) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
-    const auto noted = tx.exec_params(
-        "UPDATE tocsin.move SET driver = $4 WHERE shard = $1 AND source = $2 AND target = $3 AND driver <= $4",
-        static_cast<int>(move.shard), move.source, move.target, move.driver);
+    const auto noted = tx.exec_params(sql::statement("move_note_successor"), static_cast<int>(move.shard), move.source,
+                                      move.target, move.driver);
     if (noted.affected_rows() != 1) throw MoveTakenOver();
     tx.commit();
     return Unit{};

@@ -1,5 +1,6 @@
 #include "postgres/pg_permit_store.h"
 
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -17,10 +18,7 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
   }
   return session_.write<PermitReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("renew_permits", [] {
-      return "SELECT * FROM tocsin.renew_permits($1, $2, $3, $4::integer[], $5::smallint[], $6::integer[],"
-             " $7::integer[], $8::integer[], $9::integer[], $10::bigint[])";
-    });
+    const auto& name = session_.prepared("renew_permits");
     PermitReply reply;
     reply.asked = clock_.now();
     const auto rows = exec(tx, name, beat.node, beat.number, beat.ttl.count(), types.literal(), kinds.literal(),
@@ -44,16 +42,7 @@ Result<int> PgPermitStore::adopt(NodeId node, std::int64_t number, TypeId type, 
     pqxx::work tx(connection);
     // As in renew_permits: what follows has a snapshot from after the lock.
     tx.exec_params("SELECT FROM tocsin.biz_type t WHERE t.type_id = $1 FOR NO KEY UPDATE", type);
-    const auto row = tx.exec_params1(
-        "WITH e AS MATERIALIZED (SELECT p.node_id, least(p.granted, greatest(0, $3 - (sum(p.granted) OVER (ORDER BY"
-        " p.node_id) - p.granted)))::integer AS n FROM tocsin.permit p WHERE p.type_id = $1 AND p.limit_kind = 0 AND"
-        " p.node_id <> $2 AND p.renewed_at + p.ttl < clock_timestamp() AND EXISTS (SELECT FROM tocsin.permit o WHERE"
-        " o.type_id = $1 AND o.limit_kind = 0 AND o.node_id = $2 AND o.request_no = $4)), u AS (UPDATE tocsin.permit p "
-        "SET granted ="
-        " p.granted + CASE WHEN p.node_id = $2 THEN m.n ELSE -m.n END FROM (SELECT e.node_id, e.n FROM e UNION ALL"
-        " SELECT $2, sum(e.n)::integer FROM e HAVING sum(e.n) > 0) m WHERE p.type_id = $1 AND p.limit_kind = 0 AND"
-        " p.node_id = m.node_id) SELECT coalesce(sum(e.n), 0) FROM e",
-        type, node, n, number);
+    const auto row = tx.exec_params1(sql::statement("adopt_permits"), type, node, n, number);
     tx.commit();
     return row[0].as<int>();
   });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "postgres/sql_text.h"
+
 namespace tocsin {
 namespace {
 
@@ -15,9 +17,13 @@ std::string slot_name(pqxx::transaction_base& tx, const ShardMove& move) {
          tx.exec1("SELECT oid FROM pg_database WHERE datname = current_database()")[0].c_str();
 }
 
-std::string is_here(const std::string& subscription) {
-  return " WHERE subname = '" + subscription +
-         "' AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())";
+// The statement of a file about the subscription of a move.
+std::string of_subscription(std::string_view name, const std::string& subscription) {
+  return sql::statement(name, {{"subscription", subscription}});
+}
+
+bool is_subscribed(pqxx::transaction_base& tx, const std::string& subscription) {
+  return !tx.exec(of_subscription("copy_subscription", subscription)).empty();
 }
 
 std::string row_filter(Shard shard) { return " WHERE ((job_id & 1023) = " + std::to_string(shard) + ")"; }
@@ -25,8 +31,7 @@ std::string row_filter(Shard shard) { return " WHERE ((job_id & 1023) = " + std:
 // Those that no publication of the shard has.
 std::vector<std::string> unpublished(pqxx::transaction_base& tx, Shard shard) {
   std::set<std::string> published;
-  for (const auto& row : tx.exec("SELECT schemaname || '.' || tablename FROM pg_publication_tables WHERE pubname = '" +
-                                 link_name(shard) + "'"))
+  for (const auto& row : tx.exec_params(sql::statement("copy_published_tables"), link_name(shard)))
     published.emplace(row[0].c_str());
   std::vector<std::string> missing;
   for (std::string& table : job_tables(tx, shard))
@@ -94,18 +99,12 @@ Result<std::string> PgShardCopy::slot(const ShardMove& move) {
 Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copies) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto copies = [&](const std::string& name) {
-      return of_copies.empty() ? "false" : name + " LIKE " + tx.quote(of_copies);
-    };
-    const std::string ours = "slot_name = " + tx.quote(slot_name(tx, move)) + " OR " + copies("slot_name");
-    const auto busy = tx.exec1(
-        "SELECT count(*) FILTER (WHERE NOT pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE pid IN (SELECT "
-        "active_pid FROM pg_replication_slots WHERE " +
-        ours + ") OR backend_type = 'walsender' AND " + copies("application_name"));
-    if (busy[0].as<int>() == 0)
-      tx.exec("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active AND (" + ours +
-              ")");
-    if (!tx.exec("SELECT FROM pg_replication_slots WHERE " + ours).empty())
+    const std::string slot = slot_name(tx, move);
+    const char* const copies = of_copies.empty() ? nullptr : of_copies.c_str();
+    const auto busy = tx.exec_params1(sql::statement("copy_end_users_of_slots"), slot, copies);
+    if (busy[0].as<int>() == 0) tx.exec_params(sql::statement("copy_drop_slots"), slot, copies);
+    if (!tx.exec_params("SELECT FROM pg_replication_slots WHERE slot_name = $1 OR slot_name LIKE $2", slot, copies)
+             .empty())
       throw Busy("a replication slot of the move is still in use");
     return Unit{};
   });
@@ -129,10 +128,7 @@ Result<std::string> PgShardCopy::position() {
 Result<std::int64_t> PgShardCopy::behind(const ShardMove& move, const std::string& position) {
   return session_.read<std::int64_t>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = tx.exec_params(
-        "SELECT greatest(0, pg_wal_lsn_diff($1::pg_lsn, confirmed_flush_lsn))::bigint FROM pg_replication_slots WHERE "
-        "slot_name = $2",
-        position, slot_name(tx, move));
+    const auto rows = tx.exec_params(sql::statement("copy_bytes_behind"), position, slot_name(tx, move));
     if (rows.empty())
       throw Refused("the replication slot of the move is gone from the source: roll the move back with --abort");
     return rows[0][0].as<std::int64_t>();
@@ -157,13 +153,12 @@ Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source, 
   const std::string name = link_name(move.shard);
   bool is_known = false;
   auto made = as_driver(session_, move, [&](pqxx::work& tx) {
-    const auto known = tx.exec("SELECT subconninfo FROM pg_subscription" + is_here(name));
+    const auto known = tx.exec(of_subscription("copy_subscription", name));
     is_known = !known.empty();
     try {
-      // What it has confirmed must be on its disk: the source's rows will be deleted.
       if (!is_known)
-        tx.exec("CREATE SUBSCRIPTION " + name + " CONNECTION " + tx.quote(source) + " PUBLICATION " + name +
-                " WITH (create_slot = false, slot_name = '" + slot + "', synchronous_commit = 'on')");
+        tx.exec(
+            sql::statement("copy_subscribe", {{"subscription", name}, {"source", tx.quote(source)}, {"slot", slot}}));
       else if (source != known[0][0].c_str())
         tx.exec("ALTER SUBSCRIPTION " + name + " CONNECTION " + tx.quote(source));
     } catch (const pqxx::failure& error) {
@@ -172,9 +167,7 @@ Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source, 
       throw Refused("its server does not reach the source: " + why + "; --source-url says how it does");
     }
     // Without a publication of that name the server only warns.
-    if (!is_known &&
-        tx.exec("SELECT FROM pg_subscription_rel r JOIN pg_subscription s ON s.oid = r.srsubid" + is_here(name))
-            .empty())
+    if (!is_known && tx.exec1(of_subscription("copy_subscribed_tables", name))[1].as<int>() == 0)
       throw Refused("the URL by which its server reaches the source leads to another database: see --source-url");
   });
   if (!made || !is_known) return made;
@@ -188,12 +181,7 @@ Result<std::string> PgShardCopy::why_no_worker(const ShardMove& move) {
   return session_.read<std::string>([&](pqxx::connection& connection) -> std::string {
     pqxx::nontransaction tx(connection);
     // One applies what comes, and while tables are copied there is one more at least.
-    const auto row = tx.exec1(
-        "SELECT current_setting('max_logical_replication_workers'), count(s.pid) >= "
-        "current_setting('max_logical_replication_workers')::integer, count(s.pid) FILTER (WHERE s.subid = (SELECT oid "
-        "FROM pg_subscription" +
-        is_here(link_name(move.shard)) +
-        ")), string_agg(DISTINCT s.subname, ', ') FILTER (WHERE s.pid IS NOT NULL) FROM pg_stat_subscription s");
+    const auto row = tx.exec1(of_subscription("copy_workers", link_name(move.shard)));
     if (!row[1].as<bool>() || row[2].as<int>() > 1) return "";
     return std::string("no worker is free on its server: max_logical_replication_workers is ") + row[0].c_str() +
            ", and these subscriptions have them all: " + (row[3].is_null() ? "none" : row[3].c_str()) +
@@ -204,21 +192,15 @@ Result<std::string> PgShardCopy::why_no_worker(const ShardMove& move) {
 Result<std::int64_t> PgShardCopy::failures(const ShardMove& move) {
   return session_.read<std::int64_t>([&](pqxx::connection& connection) {
     return pqxx::nontransaction(connection)
-        .exec1(
-            "SELECT coalesce(sum(apply_error_count + sync_error_count), 0)::bigint FROM pg_stat_subscription_stats "
-            "WHERE subid = (SELECT oid FROM pg_subscription" +
-            is_here(link_name(move.shard)) + ")")[0]
+        .exec1(of_subscription("copy_failures", link_name(move.shard)))[0]
         .as<std::int64_t>();
   });
 }
 
 Result<std::pair<int, int>> PgShardCopy::copied(const ShardMove& move) {
   return session_.read<std::pair<int, int>>([&](pqxx::connection& connection) {
-    const auto row = pqxx::nontransaction(connection)
-                         .exec1(
-                             "SELECT count(*) FILTER (WHERE r.srsubstate = 'r'), count(*) FROM pg_subscription_rel "
-                             "r JOIN pg_subscription s ON s.oid = r.srsubid" +
-                             is_here(link_name(move.shard)));
+    const auto row =
+        pqxx::nontransaction(connection).exec1(of_subscription("copy_subscribed_tables", link_name(move.shard)));
     return std::pair(row[0].as<int>(), row[1].as<int>());
   });
 }
@@ -227,11 +209,7 @@ Result<std::vector<std::string>> PgShardCopy::slots_needed(const ShardMove& move
   return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
     std::vector<std::string> names;
     pqxx::nontransaction tx(connection);
-    // As PostgreSQL names them.
-    for (const auto& row : tx.exec("SELECT format('pg_%s_sync_%s_%s', s.oid, r.srrelid, (SELECT system_identifier FROM "
-                                   "pg_control_system())) FROM pg_subscription_rel r JOIN pg_subscription s ON s.oid = "
-                                   "r.srsubid" +
-                                   is_here(link_name(move.shard)) + " AND r.srsubstate = 'f'"))
+    for (const auto& row : tx.exec(of_subscription("copy_slots_needed", link_name(move.shard))))
       names.emplace_back(row[0].c_str());
     return names;
   });
@@ -240,26 +218,18 @@ Result<std::vector<std::string>> PgShardCopy::slots_needed(const ShardMove& move
 Result<std::string> PgShardCopy::stop_workers(const ShardMove& move) {
   const std::string name = link_name(move.shard);
   auto off = as_driver(session_, move, [&](pqxx::work& tx) {
-    if (!tx.exec("SELECT FROM pg_subscription" + is_here(name)).empty())
-      tx.exec0("ALTER SUBSCRIPTION " + name + " DISABLE");
+    if (is_subscribed(tx, name)) tx.exec0("ALTER SUBSCRIPTION " + name + " DISABLE");
   });
   if (!off) return off.error();
   return session_.write<std::string>([&](pqxx::connection& connection) -> std::string {
     pqxx::nontransaction tx(connection);
     // Whoever comes now finds it switched off; a worker that was about to end may have started another.
     for (int tries = 0;; ++tries) {
-      const auto workers = tx.exec(
-          "SELECT pg_terminate_backend(s.pid, 1000) FROM pg_stat_subscription s WHERE s.pid IS NOT NULL AND s.subid = "
-          "(SELECT oid FROM pg_subscription" +
-          is_here(name) + ")");
+      const auto workers = tx.exec(of_subscription("copy_end_workers", name));
       if (workers.empty()) break;
       if (tries == 10) throw Busy("the workers of the subscription do not end");
     }
-    // As PostgreSQL names them.
-    const auto slots = tx.exec(
-        "SELECT format('pg\\_%s\\_sync\\_%%\\_%s', oid, (SELECT system_identifier FROM "
-        "pg_control_system())) FROM pg_subscription" +
-        is_here(name));
+    const auto slots = tx.exec(of_subscription("copy_slot_pattern", name));
     return slots.empty() ? "" : slots[0][0].c_str();
   });
 }
@@ -267,7 +237,7 @@ Result<std::string> PgShardCopy::stop_workers(const ShardMove& move) {
 Status PgShardCopy::unsubscribe(const ShardMove& move) {
   const std::string name = link_name(move.shard);
   return as_driver(session_, move, [&](pqxx::work& tx) {
-    if (tx.exec("SELECT FROM pg_subscription" + is_here(name)).empty()) return;
+    if (!is_subscribed(tx, name)) return;
     tx.exec0("ALTER SUBSCRIPTION " + name + " SET (slot_name = NONE)");
     // Dropping it would drop slots at the source from inside its transaction, and may wait for ever for one that waits
     // for all transactions: there is no source any more.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -22,19 +23,14 @@ struct Local {
   int registered = 0;                        // databases that it is the home of
 };
 
-const std::string kIdentity = std::string("SELECT ") + kIdentityColumns;
-
 DatabaseIdentity identity_from(const pqxx::row& row) { return {row[0].as<std::int64_t>(), row[1].as<std::int64_t>()}; }
 
 std::string_view text_of(const pqxx::field& field) { return {field.c_str(), field.size()}; }
 
 Local read_local(pqxx::transaction_base& tx) {
   Local local;
-  local.identity = identity_from(tx.exec1(kIdentity));
-  const auto row = tx.exec1(
-      "SELECT current_database(), p.installation, p.place, p.name, p.shards, (SELECT count(*) FROM tocsin.database),"
-      " NOT EXISTS (SELECT FROM tocsin.job_live) AND NOT EXISTS (SELECT FROM tocsin.job_history) AND NOT EXISTS "
-      "(SELECT FROM tocsin.biz_type) FROM tocsin.place p");
+  local.identity = identity_from(tx.exec1(sql::statement("identity")));
+  const auto row = tx.exec1(sql::statement("place_of_database"));
   local.database = row[0].c_str();
   local.installation = row[1].c_str();
   local.place = row[2].as<Place>();
@@ -137,16 +133,14 @@ class HomeStep {
 };
 
 void HomeStep::insert(const RegisteredDatabase& database) {
-  tx_.exec_params0(
-      "INSERT INTO tocsin.database (place, name, address, server, database_oid) VALUES ($1, $2, $3, $4, $5)",
-      database.place, database.name, database.address, database.identity.server, database.identity.oid);
+  tx_.exec_params0(sql::statement("insert_database"), database.place, database.name, database.address,
+                   database.identity.server, database.identity.oid);
   registry_.databases.push_back(database);
 }
 
 void HomeStep::update(const RegisteredDatabase& database) {
-  const auto done =
-      tx_.exec_params("UPDATE tocsin.database SET address = $2, server = $3, database_oid = $4 WHERE place = $1",
-                      database.place, database.address, database.identity.server, database.identity.oid);
+  const auto done = tx_.exec_params(sql::statement("update_database"), database.place, database.address,
+                                    database.identity.server, database.identity.oid);
   TOCSIN_ASSERT(done.affected_rows() == 1);
   for (RegisteredDatabase& known : registry_.databases)
     if (known.place == database.place) known = database;
@@ -234,9 +228,7 @@ void HomeStep::place_shards(int shards, const std::vector<Place>& places) {
     registry_.map.places.push_back(place);
     array.add(static_cast<std::int64_t>(place));
   }
-  const auto done =
-      tx_.exec_params("UPDATE tocsin.shard_map SET version = version + 1, places = $1::smallint[] WHERE places = '{}'",
-                      array.literal());
+  const auto done = tx_.exec_params(sql::statement("place_shards"), array.literal());
   TOCSIN_ASSERT(done.affected_rows() == 1);
   tx_.exec0("NOTIFY tocsin_member");
 }
@@ -283,8 +275,9 @@ Result<DatabaseUrl> parse_database(const std::string& text) {
 }
 
 Result<DatabaseIdentity> identify(Session& session) {
-  auto identity = session.read<DatabaseIdentity>(
-      [](pqxx::connection& connection) { return identity_from(pqxx::nontransaction(connection).exec1(kIdentity)); });
+  auto identity = session.read<DatabaseIdentity>([](pqxx::connection& connection) {
+    return identity_from(pqxx::nontransaction(connection).exec1(sql::statement("identity")));
+  });
   if (identity || identity.error().code != ErrorCode::unavailable) return identity;
   // A session wants a server that can be written to: one that cannot looks away. Worth saying.
   SessionConfig any = session.config();

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "postgres/call_watch.h"
+#include "postgres/sql_text.h"
 
 namespace tocsin {
 namespace {
@@ -156,8 +157,8 @@ Connected open_connection(const SessionConfig& config) {
   WatchedCall call(opened.connection->sock(), patience(config));
   stay_as_you_are(*opened.connection);
   pqxx::nontransaction tx(*opened.connection);
-  const auto row = tx.exec1(std::string("SELECT current_setting('tocsin.session', true)") +
-                            (config.expected ? std::string(", ") + kIdentityColumns : ""));
+  const auto row =
+      tx.exec1(config.expected ? sql::statement("new_session") : "SELECT current_setting('tocsin.session', true)");
   if (config.expected) refuse_another(*config.expected, {row[1].as<std::int64_t>(), row[2].as<std::int64_t>()});
   opened.is_pooled = row[0].is_null();
   // Times are read as text. Poolers keep these two for each client.
@@ -238,6 +239,10 @@ const Statement& Session::prepared(const std::string& name, const std::function<
     it = prepared_.emplace(name, statement).first;
   }
   return it->second;
+}
+
+const Statement& Session::prepared(const char* name) {
+  return prepared(name, [=] { return sql::statement(name); });
 }
 
 }  // namespace tocsin

@@ -104,6 +104,8 @@ class Session {
   // A statement that is prepared once per connection, or sent as text each time through a pooler. REQUIRES: inside
   // `work`.
   const Statement& prepared(const std::string& name, const std::function<std::string()>& sql);
+  // The same for the statement of sql/<name>.sql.
+  const Statement& prepared(const char* name);
   // As found at the last connect.
   bool is_pooled() const { return is_pooled_; }
 

@@ -1,0 +1,4 @@
+-- Errors of the subscription so far.
+SELECT coalesce(sum(apply_error_count + sync_error_count), 0)::bigint
+FROM pg_stat_subscription_stats
+WHERE subid = (SELECT oid FROM pg_subscription WHERE {{subscription_here}})

@@ -1,0 +1,2 @@
+-- The identity of the database that answers.
+SELECT {{identity}}

@@ -1,0 +1,2 @@
+-- Adds a database to the installation.
+INSERT INTO tocsin.database (place, name, address, server, database_oid) VALUES ($1, $2, $3, $4, $5)

@@ -1,0 +1,5 @@
+-- Names of live nodes that work with a shard map older than the version $1.
+SELECT n.name
+{{live_nodes}}
+  AND coalesce(n.map_version, -1) < $1
+ORDER BY 1

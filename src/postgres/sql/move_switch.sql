@@ -1,0 +1,4 @@
+-- Part of the switch, beside move_flip_map.sql in one transaction: the move is switched.
+UPDATE tocsin.move
+SET state = 'switched', changed_at = clock_timestamp(), thaw_at = {{thaw_lease}}
+WHERE shard = $1 AND state = 'switching'

@@ -1,0 +1,2 @@
+-- All moves.
+SELECT {{move_columns}} FROM tocsin.move ORDER BY shard

@@ -1,0 +1,2 @@
+-- Of these entries those that are not in the outbox any more.
+SELECT j FROM unnest($1::bigint[]) j WHERE NOT EXISTS (SELECT FROM tocsin.outbox o WHERE o.job_id = j)

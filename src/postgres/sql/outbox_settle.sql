@@ -1,0 +1,9 @@
+-- Deletes the entries $1, which are jobs now, and records of the entries $2 why they became none. Any relay may have done
+-- it; an entry that was never claimed cannot have been relayed.
+WITH d AS (
+  DELETE FROM tocsin.outbox o
+  WHERE o.job_id = ANY ($1::bigint[]) AND o.claimed_by IS NOT NULL AND o.settled_at IS NULL)
+UPDATE tocsin.outbox o
+SET settled_at = clock_timestamp(), existing_job_id = e.existing, error = e.error
+FROM unnest($2::bigint[], $3::bigint[], $4::text[]) e (job_id, existing, error)
+WHERE o.job_id = e.job_id AND o.claimed_by IS NOT NULL AND o.settled_at IS NULL

@@ -1,0 +1,2 @@
+-- Replaces the owners in the shard map. Guard: the version that the node has read, so one of several writers wins.
+UPDATE tocsin.shard_map SET version = version + 1, owners = $2::bigint[] WHERE version = $1::bigint
