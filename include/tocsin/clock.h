@@ -17,7 +17,7 @@ struct MonoClock {
 };
 using MonoTime = MonoClock::time_point;
 
-// The database's wall clock, microseconds since 1970-01-01 UTC; used for rows and for people.
+// The database's wall clock, microseconds since 1970-01-01 UTC; used for rows and for display.
 using WallTime = std::chrono::sys_time<Duration>;
 
 // Reads the local monotonic clock. The one implementation that touches the machine is SystemClock (src/node).

@@ -17,7 +17,7 @@ struct NodeConfig {
   std::string node_name;      // empty: the host's name
   std::optional<int> shards;  // at first migration only
   bool migrate_first = false;
-  bool has_dashboard = true;  // serve the page for people at /
+  bool has_dashboard = true;  // serve the dashboard at /
   std::size_t max_attribute_bytes = 65536;
   std::vector<std::string> allow_webhook;  // CIDRs of private addresses that webhooks and brokers may be at
   std::string webhook_ca_file;             // PEM, trusted besides the system's own
@@ -34,7 +34,8 @@ struct NodeConfig {
   int sql_workers = 2;        // calls of SQL handlers at once, each with a connection; spare ones as above
   std::size_t queue_capacity = 100000;  // candidates in memory
   std::chrono::milliseconds drain_timeout{20000};
-  std::chrono::milliseconds heartbeat_timeout{5000};  // so long silent, and a node is dead; the same on every node
+  std::chrono::milliseconds heartbeat_timeout{
+      5000};  // a node that is silent for longer is dead; the same on every node
   std::string log_level = "info";
   std::string log_format = "text";  // or json
 };

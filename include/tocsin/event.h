@@ -14,7 +14,7 @@ enum class Counter {
   candidates,  // scanned rows taken into memory
   refused,     // scanned rows or hints that found no room in memory
   claims_won,
-  claims_lost,      // somebody else won, cancelled or moved the job
+  claims_lost,      // another node won it, or it was cancelled or moved
   claims_in_doubt,  // the answer to a claim was lost
   backlog_claims,   // of claims_won: claimed straight from the table
   finished_done,

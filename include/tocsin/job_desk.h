@@ -23,7 +23,7 @@ enum class OnConflict {
   reject,    // refused
 };
 
-// When a job is due: at an instant, or so long after the database's now.
+// When a job is due: at an instant, or a duration after the database's now.
 struct When {
   std::optional<WallTime> at;
   std::optional<Duration> in;  // exactly one of the two

@@ -65,7 +65,7 @@ struct ScanReply {
 // lost in a crash would hand the same token out twice.
 struct ClaimTicket {
   std::int64_t seed = 0;
-  std::string node;  // name of the claiming node, for people
+  std::string node;  // name of the claiming node, only a label
   // Only claim and claim_due: a crash of the database does not take the claim back. For claims whose work starts
   // outside of the database.
   bool is_durable = false;
@@ -98,7 +98,7 @@ struct FinishRequest {
 enum class FinishReply {
   applied,
   stale,  // the claim is not this one's any more: nothing was changed
-  busy,   // somebody holds the row locked: nothing was changed, ask again
+  busy,   // another transaction holds the row locked: nothing was changed, ask again
 };
 
 // What a consumer shows for a job that it leased.

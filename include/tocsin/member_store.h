@@ -14,7 +14,7 @@
 
 namespace tocsin {
 
-// Drawn at process start, positive: a restart under an old name is a new node. 0: nobody.
+// Drawn at process start, positive: a restart under an old name is a new node. 0: no owner.
 using NodeId = std::int64_t;
 
 // A database that a node was given.
@@ -25,7 +25,7 @@ struct ScannedPlace {
 
 struct Member {
   NodeId id = 0;
-  std::string name;  // for people
+  std::string name;  // only a label
   std::string version;
   bool is_draining = false;           // leaves: takes no shards, and gives up those it has
   WallTime heartbeat_at{};            // by the database's clock; changes with every heartbeat
@@ -74,7 +74,7 @@ class MemberStore {
   // Writes this node's heartbeat and reads all members.
   virtual Result<BeatReply> beat(const Beat& beat) = 0;
   // Makes `owners`, with the places as they are, version known + 1 if `known` is the stored version, and wakes the
-  // other nodes. False: somebody else was faster, nothing was changed.
+  // other nodes. False: another node was faster, nothing was changed.
   virtual Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) = 0;
   // Removes this node's row and wakes the others. Safe to repeat.
   virtual Status leave(NodeId id) = 0;

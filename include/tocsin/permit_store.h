@@ -33,14 +33,14 @@ struct PermitRequest {
   int held = 0;       // it uses no more than so many from now on, whatever it was granted before
   int wanted = 0;     // so many it would like to have in all
   int need = 0;       // for the others: what it could use at once; -1: none, it leaves
-  int used = 0;       // for people: so many are in use
-  Duration lease{0};  // what it starts under a permit may go on so long after the permit has ended
+  int used = 0;       // in use; only for display
+  Duration lease{0};  // jobs started under a permit may run for this long after its end
 };
 
 struct PermitBeat {
   NodeId node = 0;
   std::int64_t number = 0;              // grows with every request of the node: one that arrives late changes nothing
-  Duration ttl{0};                      // what is granted holds so long
+  Duration ttl{0};                      // duration of the grant
   std::vector<PermitRequest> requests;  // at most one per type and limit
 };
 

@@ -1,4 +1,4 @@
-// Reads for people: single jobs, lists, counts. Changes nothing and is never on the firing path.
+// Human-readable reads: single jobs, lists, counts. Changes nothing and is never on the firing path.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ struct TypeCount {
   std::int64_t n = 0;
 };
 
-// Facts about one database, for readiness and for people.
+// Facts about one database, for readiness and for display.
 struct DatabaseInfo {
   std::string name;  // host:port/dbname, without user and password
   int shards = 0;

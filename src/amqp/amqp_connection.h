@@ -40,7 +40,7 @@ class AmqpConnection {
   // often. A peer that acknowledges no data for kSilence is given up.
   Status open(const AmqpServer& server, int heartbeat_s, std::chrono::milliseconds timeout);
 
-  // Success, or what the last call that waits for an answer met.
+  // The result of the last call that waits for an answer.
   Status last_reply();
   // What a close frame says, or "".
   static std::string closed_by(const amqp_frame_t& frame);

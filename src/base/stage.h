@@ -1,4 +1,4 @@
-// A station of the pipeline: does a bounded piece of work when called and says when it wants to be called again.
+// A stage of the pipeline: does a bounded piece of work per call and returns when it wants to be called again.
 #pragma once
 
 #include "tocsin/clock.h"

@@ -7,16 +7,17 @@ namespace tocsin {
 
 using LastWords = void (*)(const char* thread, const char* why);
 
-// How it is said that a thread has met an exception: on standard error, until the program has a log. Thread: any.
+// Sets the handler that runs before the process ends on an uncaught exception; it writes to standard error by default.
+// Thread: any.
 void set_last_words(LastWords say);
 
 [[noreturn]] void end_with_last_words(const char* thread, const char* why);
 
-// What `top` and a debugger call the calling thread; no more than 15 characters.
+// Sets the name of the calling thread in `top` and debuggers; at most 15 characters.
 void name_thread(const char* name);
 
-// An exception that got this far is a bug, and a thread that is missing is worse than a process that is: says so and
-// ends it. What was claimed comes back when its lease ends.
+// Runs `work`. An exception that escapes it is a bug: reports it and ends the process, because a process without one of
+// its threads is worse than none. Claimed jobs become due again when their leases end.
 template <class Work>
 void or_abort(const char* thread, const Work& work) {
   name_thread(thread);

@@ -12,7 +12,7 @@
 
 namespace tocsin {
 
-// At least once: what was received and not settled is given again, to this source's successor or to somebody else's.
+// At least once: a message that was received and not settled is delivered again, to this or another consumer.
 // Thread: owner only, except interrupt() (any, while the source lives).
 class EntrySource {
  public:

@@ -16,8 +16,8 @@
 
 namespace tocsin {
 
-// Null: any address. Brokers of types have one, for whoever writes a type chooses the address; those of entries, which
-// the operator has configured, have none.
+// Null: any address. Brokers of types have one, because the author of a type chooses the address; those of entries,
+// which the operator has configured, have none.
 using GuardPtr = std::shared_ptr<const AddressGuard>;
 
 struct BrokerPeer {

@@ -125,7 +125,7 @@ bool Publisher::take() {
   return !is_stopping_ && !is_done;
 }
 
-// REQUIRES: somebody waits for it.
+// REQUIRES: a message waits for it.
 bool Publisher::connect() {
   if (clock_.now() < next_try_) {
     refuse_waiting(last_failure_);
@@ -232,7 +232,7 @@ void Publisher::expire(MonoTime now) {
     refuse(finish, target_ + ": not confirmed in time" + why);
     is_silent = true;
   }
-  // What the link still remembers of it would pile up, and a link that confirms nothing for so long is of no use.
+  // The link would accumulate unconfirmed messages, and one that confirms nothing for this long is useless.
   if (is_silent && link_) lose({ErrorCode::unavailable, "confirms nothing" + why, {}});
 }
 

@@ -46,7 +46,7 @@ class Publisher {
 
   void publish(BrokerMessage message, MonoTime lease_deadline, MonoTime start_by, Handler::Finish finish);
 
-  // Nobody will publish any more: the thread ends after what is on its way.
+  // No call of publish() follows: the thread ends after the messages in flight.
   void retire();
   bool has_ended() const { return has_ended_; }
 

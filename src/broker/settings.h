@@ -43,7 +43,7 @@ class Settings {
 
   const std::optional<Error>& problem() const { return error_; }
   void fail(const std::string& name, const std::string& why);
-  // What is wrong, fields that nobody asked for included; empty when all is right.
+  // What is wrong, unknown fields included; empty when all is right.
   std::optional<Error> end();
 
  private:

@@ -1,4 +1,4 @@
-// What this node knows of its cluster: written by the heartbeat, read by everybody.
+// What this node knows of its cluster: written by the heartbeat, read by any thread.
 #pragma once
 
 #include <algorithm>
@@ -22,39 +22,39 @@ struct ClusterConfig {
   Duration retry_pause = std::chrono::milliseconds(200);
 
   Duration interval() const { return timeout / 5; }
-  // Without others to watch it. Less than the silence that anybody who comes grants one whom it never heard, and than
-  // its own trust; a connection that is lost is noticed by the listener, too, which asks for a beat.
+  // Of a sole member. Shorter than the silence a new node grants a member it never heard, and shorter than trust(). The
+  // listener notices a lost connection, too, and asks for a beat.
   Duration interval_alone() const { return 2 * interval(); }
-  // So long silent, and a node counts as dead; a beat and what it leads to take their time.
+  // A node silent for longer counts as dead; the rest of the time-out is for the beat and the new map.
   Duration patience() const { return timeout - interval(); }
-  // When the session that wrote the last heartbeat is gone too. No less: who lives notices with the next heartbeat, at
-  // the latest an interval after the last one, that its connection is lost, and makes another at once. Who was not
-  // heard since this node itself was cut off may have been so, too, and be slower to come back.
+  // The same if the session that wrote the last heartbeat has ended, too. Not shorter: a live node notices its lost
+  // connection with the next heartbeat, an interval after the last one at the latest, and connects again at once. A
+  // node not heard since this node itself was cut off may have been cut off, too, and return more slowly.
   Duration timeout_without_session() const { return interval() + timeout / 10; }
   Duration patience_with(bool is_connected, bool is_heard) const {
     return is_connected ? patience() : is_heard ? timeout_without_session() : long_silence();
   }
-  // Who was silent for so long is as good as new; who heard nothing for so long judges nobody.
+  // After this silence a member counts as new; a node that heard nothing for this long judges no member.
   Duration long_silence() const { return timeout / 2; }
-  // So long without a heartbeat it has missed one: it keeps its shards and is given none.
+  // After this time without a heartbeat a member has missed one: it keeps its shards and is given none.
   Duration hesitation() const { return timeout * 3 / 10; }
-  // Who has scanned a database so lately reaches it: every second a scan, and with the next heartbeat the others know.
+  // A member that scanned a database within this time reaches it: it scans once a second and reports it with its beat.
   Duration reached_lately() const { return interval() + 2 * kScanInterval; }
-  // So long without a scan, and its shards there are for others. When nobody reaches it the last ones to scan it are
-  // not taken for the only ones who do: they are no longer "lately" by then.
+  // After this time without a scan its shards there go to others. If no node reaches the database, the last ones that
+  // scanned it are not taken for the only ones that do: their scans are older than reached_lately() by then.
   Duration out_of_reach() const { return std::max(timeout, reached_lately() + 2 * kScanInterval); }
-  // So long it reaches a database before it gets shards there: the second after it did not, that a wire which comes and
-  // goes moves nothing to and fro.
+  // A member must reach a database for this long before it gets shards there; the second time is for one that failed
+  // to, so that an unstable network does not move shards back and forth.
   Duration steady() const { return 3 * interval(); }
   Duration steady_again() const { return 2 * timeout; }
-  // It stops by itself a little before the others act on its silence.
+  // The node stops by itself a little before the others act on its silence.
   Duration trust() const { return patience() - timeout / 10; }
 
   static constexpr Duration kScanInterval = std::chrono::seconds(1);  // as EngineConfig's
 };
 
-// A member as this node has watched it, by its own monotonic clock: a step of the database's clock kills nobody, and
-// silence counts only while this node could hear.
+// A member as this node has watched it, by its own monotonic clock: a step of the database's clock
+// declares no member dead, and silence counts only while this node could hear.
 struct SeenMember {
   Member member;
   Duration silent_for{0};           // since its heartbeat was seen to change

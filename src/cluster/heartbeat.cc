@@ -35,7 +35,7 @@ MonoTime Heartbeat::step(MonoTime now) {
   is_leave_told_ = is_draining;
   // A standby that took over and lacks the last commits gives a number again that another map has had.
   is_map_doubted_ = std::exchange(connection_, reply->connection) != reply->connection && !reply->map;
-  // Before it is read again nobody may act on it.
+  // No stage may act on the map before it is read again.
   if (is_map_doubted_) return next_ = reply->answered;
   const MonoTime asked = reply->asked;
   const MonoTime answered = reply->answered;
@@ -45,7 +45,8 @@ MonoTime Heartbeat::step(MonoTime now) {
   const bool is_alone =
       1 == std::ranges::count_if(view->members, [this](const SeenMember& member) { return !is_dead(member, config_); });
   hooks_.alone(is_alone);
-  // Nobody waits for the next one, and who comes says so. Of several databases it tells which of them are reached, too.
+  // No member waits for the next beat, and a new one announces itself. With several databases a beat also reports which
+  // of them are reached, so it stays frequent.
   if (is_alone && !is_draining && view->map.is_all_at_home()) next_ = answered + config_.interval_alone();
   if (shard_owner_) shard_owner_->wake();
   return next_;
@@ -53,7 +54,8 @@ MonoTime Heartbeat::step(MonoTime now) {
 
 ClusterView Heartbeat::take(BeatReply reply) {
   const auto known = view_.get();
-  // Who could not hear must not judge: silence is counted anew. So an outage of the database kills nobody.
+  // A node that could not hear must not judge: silence is counted anew, so an outage of the database declares no member
+  // dead.
   const Duration unheard = known ? reply.answered - known->answered : Duration::max();
   if (std::exchange(was_deaf_, false) || unheard >= config_.long_silence()) seen_.clear();
   ClusterView view;
@@ -69,7 +71,7 @@ ClusterView Heartbeat::take(BeatReply reply) {
     now = before == seen_.end() ? Seen{member.heartbeat_at, reply.answered, reply.answered, member.id == config_.id, {}}
                                 : before->second;
     if (now.heartbeat_at != member.heartbeat_at) {
-      // Who comes back from a long silence is as good as new.
+      // A member that returns after a long silence counts as new.
       if (reply.answered - now.changed >= config_.long_silence()) now.steady_since = reply.answered;
       now.heartbeat_at = member.heartbeat_at;
       // It came since this node last looked; the database's clock tells when, and can be wrong by no more than that.

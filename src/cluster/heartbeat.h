@@ -1,4 +1,4 @@
-// Tells the cluster that this node lives, and learns who else does and who scans what.
+// Tells the cluster that this node is alive; learns the other members and the shard map.
 //
 // Thread: owner only, except request() and drain() (any).
 #pragma once
@@ -20,18 +20,18 @@ class Heartbeat final : public Stage {
     std::function<std::vector<ScannedPlace>(MonoTime now)> scanned;  // of every database that this node was given
     std::function<void(MonoTime)> trusted_until;                     // the others leave this node its shards until then
     std::function<std::int64_t()> used_map;                          // version of the map that this node works with
-    std::function<void(bool)> alone;                                 // whether there are no others
+    std::function<void(bool)> alone;                                 // whether this is the sole member
   };
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
 
-  // Who is woken by news. REQUIRES: before the first step.
+  // Woken by every reply. REQUIRES: before the first step.
   void set_wakers(Waker* self, Waker* shard_owner) { self_ = self, shard_owner_ = shard_owner; }
 
   const char* name() const override { return "heartbeat"; }
   MonoTime step(MonoTime now) override;
 
-  // One more, now: somebody told that something has changed.
+  // One beat more, now: a notification said that something has changed.
   void request();
   // From now on this node takes no shards and gives up those it has.
   void drain();

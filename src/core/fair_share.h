@@ -7,9 +7,9 @@
 
 namespace tocsin {
 
-// The fair share of node `self` of `total` permits. Nobody gets more than it needs while another lacks some, the small
-// needs are met first, and what nobody needs is spread evenly, so that the next job finds a permit wherever it turns
-// up. What cannot be divided goes to the nodes in turn, by `turn`: with fewer permits than nodes each has its time.
+// The fair share of node `self` of `total` permits. No node gets more than it needs while another lacks some. Small
+// needs are met first. Permits that no node needs are spread evenly, so that the next job finds one on any node. The
+// rest of a division goes to the nodes in turn, by `turn`: with fewer permits than nodes, each node has its time.
 // REQUIRES: self < needs.size(); needs and total are not negative.
 int fair_share(int total, std::span<const int> needs, std::size_t self, std::uint64_t turn);
 

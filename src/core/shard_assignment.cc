@@ -71,7 +71,7 @@ class Assignment {
     return some.empty() ? gaining_ : some;
   }
 
-  // In the order of shards: those that nobody scans, and those that others could scan and their owner cannot.
+  // In the order of shards: those without an owner, and those that their owner cannot scan while others can.
   std::vector<std::size_t> take_orphans() {
     std::vector<std::size_t> orphans;
     for (std::size_t shard = 0; shard < owners_.size(); ++shard) {

@@ -1,12 +1,12 @@
 // Which node scans which shard, after the cluster has changed: moves as few shards as balance allows.
 //
-//   1. What belonged to nobody, to a node that is not among `peers`, or to one that does not reach the shard's database
-//   while another does, goes one by one to the peer that has the fewest.
-//   2. Peers that share are then balanced: while one has two more than another that may have one of its shards, one
-//   moves. Where everybody reaches everything, that is to within one; no chain of exchanges is looked for.
-// Both are the least that has to move. The same input gives the same output, whatever the order of `peers`; and who has
-// been balanced among all is balanced among some, so nodes that know fewer peers as sharing, or as reaching a database,
-// have nothing to correct.
+//   1. Shards without an owner, of a node that is not among `peers`, or of one that does not reach the shard's database
+//   while another does, go one by one to the peer that has the fewest.
+//   2. Sharing peers are then balanced: while one has two more than another that may have one of its shards, one shard
+//   moves. If every peer reaches every database, the result is even to within one; exchanges in chains are not
+//   searched.
+// Both steps move as few shards as possible. The result does not depend on the order of `peers`. A set of peers that is
+// balanced stays balanced when a part of it is considered, so a node that knows fewer sharing peers changes nothing.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ namespace tocsin {
 
 enum class Standing {
   keeps,     // silent for a moment: keeps what it has and gets nothing
-  newcomer,  // gets what nobody scans, and takes nothing from others yet
+  newcomer,  // gets shards without an owner, and takes none from others yet
   shares,
 };
 
@@ -34,9 +34,9 @@ struct Peer {
   std::map<Place, Reach> troubles = {};  // of the databases that it does not reach steadily
 };
 
-// `owners` by shard, 0 for nobody, and the databases they live in; the new owners in the same order. A database that
-// nobody reaches steadily is nobody's trouble: its shards stay where they are, and those of the dead go to whoever is
-// there. Without a peer that may get any, all stay.
+// `owners` by shard (0: none) and the databases the shards live in. Returns the new owners in the same order. Shards of
+// a database that no peer reaches steadily stay with their owners, and those of dead nodes go to any live peer. Without
+// a peer that may get shards, all stay.
 std::vector<NodeId> assign_shards(std::vector<NodeId> owners, const std::vector<Peer>& peers,
                                   const std::vector<Place>& places = {});
 

@@ -1,4 +1,4 @@
-// What a caller asked for when it said when, as one text: creates with the same key must have asked for the same.
+// The requested time in canonical form: part of the idempotency fingerprint, equal for creates with the same key.
 #pragma once
 
 #include <chrono>

@@ -24,7 +24,7 @@ KafkaLink::KafkaLink(KafkaProperties cluster, std::string topic, GuardPtr guard,
       guard_(std::move(guard)),
       message_timeout_(std::max(message_timeout, kShortestTimeout)) {}
 
-// What is still in the library's queues was given up: without this it would be sent when nobody expects it any more.
+// Messages in the library's queues were given up: without this they would be sent after their attempts have ended.
 KafkaLink::~KafkaLink() {
   if (client_) rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 }

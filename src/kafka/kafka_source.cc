@@ -61,7 +61,7 @@ Status KafkaSource::open() {
       {"enable.auto.commit", "false"},
       {"enable.auto.offset.store", "false"},
       {"auto.offset.reset", "earliest"},
-      {"session.timeout.ms", "10000"},          // so long after a node died, others take its partitions
+      {"session.timeout.ms", "10000"},          // others take the partitions of a dead node after this time
       {"queued.min.messages", "1000"},          // read ahead,
       {"queued.max.messages.kbytes", "16384"},  // but no more than this
       {"fetch.wait.max.ms", "100"},

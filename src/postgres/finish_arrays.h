@@ -30,7 +30,7 @@ class FinishArrays {
                         delays_.literal(), messages_.literal(), node);
   }
 
-  // The same in a session whose prepared statements may be somebody else's.
+  // The same in a session whose prepared statements may belong to another client.
   pqxx::result exec_unprepared(pqxx::transaction_base& tx, const std::string& sql, const std::string& node) {
     return tx.exec_params(sql, shards_.literal(), jobs_.literal(), tokens_.literal(), kinds_.literal(),
                           delays_.literal(), messages_.literal(), node);

@@ -22,8 +22,8 @@ inline std::string to_string(const DatabaseIdentity& identity) {
   return "server " + std::to_string(identity.server) + ", database " + std::to_string(identity.oid);
 }
 
-// Which database all sessions with an address are meant for: addresses change hands, and a session connects again
-// without a word. Thread: any.
+// The database that sessions with an address expect: addresses are reassigned, and sessions reconnect silently.
+// Thread: any.
 class ExpectedDatabase {
  public:
   ExpectedDatabase(std::string name, const DatabaseIdentity& identity)

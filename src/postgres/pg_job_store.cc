@@ -179,7 +179,7 @@ Result<std::vector<Fired>> PgJobStore::fire(std::span<const Candidate> jobs, con
   if (clock_.now() >= skips_locked_until_) {
     auto fired = fire_by(sql::fire, "fire", jobs, node);
     if (fired || !is_contention(fired.error().code)) return fired;
-    // Whoever holds a row of these may hold it for long: the others do not wait for it again and again.
+    // A transaction that holds one of these rows may hold it for long: do not wait for it with every batch.
     skips_locked_until_ = clock_.now() + kSkipsLockedFor;
   }
   return fire_by(sql::fire_skipping, "fire_skipping", jobs, node);

@@ -52,7 +52,7 @@ class PgJobDesk::LeaseWrite {
   Result<std::vector<LeaseReply>> run() {
     replies_.assign(leases_.size(), LeaseReply::busy);
     // First without waiting, so that one locked row does not hold up the rest; then patiently for those that were left:
-    // what is stale by then matches nothing and waits for nobody.
+    // stale leases match no row by then and wait for no lock.
     bool is_reachable = true;
     for (const bool wait : {false, true}) {
       const std::vector<std::size_t> open = busy();
@@ -86,7 +86,7 @@ class PgJobDesk::LeaseWrite {
     }
     trouble_ = written.error();
     if (trouble_->code == ErrorCode::moved && shard(places.front()) != shard(places.back())) {
-      // One shard stands still: the others go on without it.
+      // One shard is write-frozen: the others are written without it.
       const std::size_t half = places.size() / 2;
       return write(places.first(half), wait) && write(places.subspan(half), wait);
     }
@@ -95,7 +95,7 @@ class PgJobDesk::LeaseWrite {
     return is_contention(trouble_->code);
   }
 
-  // Those unchanged that are not held; what is held, and yet unchanged, is locked or stands still.
+  // Unchanged leases that are not held are stale; held ones are locked or their shard is write-frozen.
   void tell_stale() {
     const std::vector<std::size_t> open = busy();
     if (open.empty()) return;

@@ -86,7 +86,7 @@ Result<Heard> PgListener::wait(Duration timeout) {
       wait_for_more(std::clamp(until_asked, Duration(0), timeout));
       connection_->get_notifs();
     }
-    // libpqxx reconnects without a word; what was sent meanwhile is lost.
+    // libpqxx reconnects silently; notifications sent meanwhile are lost.
     if (connection_->backendpid() != backend_) {
       backend_ = connection_->backendpid();
       heard_.is_reconnected = true;

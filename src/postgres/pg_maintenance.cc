@@ -153,14 +153,14 @@ Result<bool> PgMaintenance::drop_history(const OldDay& day) {
   return session_.write<bool>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     try {
-      // Detached first, without the lock that would stop every finish; then nobody reads the table any more.
+      // Detached first, without the lock that would stop every finish; then no statement reads the table any more.
       if (day.is_attached) {
         tx.exec0("ALTER TABLE tocsin.job_history_" + day.status + " DETACH PARTITION tocsin." + day.table +
                  (day.is_half_detached ? " FINALIZE" : " CONCURRENTLY"));
       }
       tx.exec0("DROP TABLE tocsin." + day.table);
     } catch (const pqxx::sql_error& error) {
-      // Gone or detached since it was found, or somebody detaches it right now.
+      // Gone or detached since it was found, or another node detaches it right now.
       if (error.sqlstate() != "42P01" && error.sqlstate() != "55000") throw;
       return false;
     }

@@ -189,7 +189,7 @@ Status PgMoveStore::end(const ShardMove& move) {
   });
 }
 
-// Whoever drove it has a smaller number. The shard may stand still.
+// The earlier driver has a smaller number. The shard may be write-frozen.
 Status PgMoveStore::recall(const ShardMove& lost) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);

@@ -1,10 +1,10 @@
 // What moving a shard to another database asks of the databases, but for the copying (pg_shard_copy.h): one store per
 // database and move.
 //
-// Every change checks, in its transaction, that `driver` is still who drives the move; every verb may be repeated.
-// Before a shard stands still its driver leaves word at home until when it will (`thaw_at`), and renews it. Who finds
-// it past becomes the driver by the same row that the flip of the map has to change: so one of the two happens. Thread:
-// owner only.
+// Every change checks, in its transaction, that `driver` still drives the move; every verb may be repeated. Before the
+// driver freezes a shard it writes the end of the freeze (`thaw_at`) to the control database, and extends it later. A
+// node that finds it past becomes the driver by changing the row that the flip of the map also changes, so only one of
+// the two happens. Thread: owner only.
 #pragma once
 
 #include <chrono>
@@ -23,34 +23,34 @@ struct ShardMove {
   Place source = 0, target = 0;
   std::int64_t driver = 0;
   State state = State::copying;
-  bool may_stand_still = false;  // nobody has told since that it goes on
-  bool is_overdue = false;       // and it should
+  bool may_stand_still = false;  // no later step has recorded that it is writable
+  bool is_overdue = false;       // past the end of its freeze
 };
 const char* to_string(ShardMove::State state);
 
-// So long a shard that stands still waits for a word of its driver.
+// How long a freeze lasts unless its driver extends it.
 inline constexpr std::chrono::milliseconds kThawLease{2000};
 
 class PgMoveStore {
  public:
   explicit PgMoveStore(Session& session) : session_(session) {}
 
-  // ---- home
+  // ---- control database
 
   Result<std::vector<ShardMove>> list();
   // Becomes the driver of the shard's move, which begins with this unless it is under way. Without a target: only of
   // one that is. `driver`: the caller's number, which it keeps. nullopt: there is nothing to do. Error invalid: it is
   // on its way to another database, or another driver has it.
   Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target, std::optional<std::int64_t> driver);
-  // Becomes the driver of a move that is overdue; `switching` ends with this, for its flip would fail. False: somebody
-  // was faster, or it goes on.
+  // Becomes the driver of a move that is overdue; `switching` ends with this, for its flip would fail. False: another
+  // process was faster, or the driver extended the freeze.
   Result<bool> take_over(ShardMove& move);
   // Error superseded, here and wherever something is changed: another driver has it. `switching`: it may stand
   // still from now on.
   Status set_state(ShardMove& move, ShardMove::State state);
-  // The driver lives, and the shard stands still.
+  // Extends the freeze.
   Status keep(const ShardMove& move);
-  // The shard goes on.
+  // Records that the shard is writable.
   Status goes_on(ShardMove& move);
   // The moment of the move: the shard map says the target, and the state is `switched`.
   Status flip(ShardMove& move);
@@ -69,7 +69,7 @@ class PgMoveStore {
   // What a database other than home remembers of a move of this shard.
   Result<std::optional<ShardMove>> noted(Shard shard);
 
-  // Ends the sessions of whoever drove the move before: nothing of theirs is on its way any more. REQUIRES: all drivers
+  // Ends the sessions of earlier drivers, so none of their statements is still running. REQUIRES: all drivers
   // of the move have sessions of this name.
   Status end_others();
   // Makes the driver known here.
@@ -96,7 +96,7 @@ class PgMoveStore {
 
   // ---- target
 
-  // Whether open() would get its lock now. Error conflict: somebody reads or writes jobs, and has for a while.
+  // Whether open() would get its lock now. Error conflict: another transaction uses jobs, and has for a while.
   Status can_open(const ShardMove& move);
   Status open(const ShardMove& move);
   Status add_counts(const ShardMove& move, const std::string& counts);

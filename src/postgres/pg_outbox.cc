@@ -156,7 +156,7 @@ Result<std::vector<TakenOver>> PgIntake::take_over(Place source, WallTime valid_
 Result<std::vector<JobId>> PgIntake::remembered(Place source, std::span<const Shard> shards, int limit) {
   return session_.write<std::vector<JobId>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    // Long after anybody can hold an entry in his hands; both times are this database's, unless the shard has moved.
+    // Long after any node can still relay an entry. Both times are this database's, unless the shard has moved.
     tx.exec0("DELETE FROM tocsin.relayed WHERE gone_at < clock_timestamp() - interval '10 minutes'");
     std::vector<JobId> jobs;
     for (const auto& row : tx.exec_params(sql::statement("relayed_to_check"), source, array_of(shards), limit))

@@ -1,10 +1,10 @@
 // Jobs that SQL callers created in a database where their shards do not live: the side that they leave
 // and the side that they come to.
 //
-// An entry is claimed, in a transaction of its own, before it is handed over: what is claimed cannot be cancelled in
-// its outbox any more. Taking it over makes the job and remembers that it was made in one transaction, so it may be
-// repeated by anybody; then the entry is deleted. Nobody hands over what he read longer ago than kHandOver, and what is
-// remembered outlives that.
+// An entry is claimed, in a transaction of its own, before it is relayed: a claimed entry cannot be cancelled in its
+// outbox any more. Taking it over inserts the job and records that in one transaction, so any node may repeat it; then
+// the entry is deleted. No node relays an entry that it read longer ago than kHandOver, and the record is kept for
+// longer than that.
 #pragma once
 
 #include <optional>
@@ -52,10 +52,10 @@ class PgOutbox {
   explicit PgOutbox(Session& session) : session_(session) {}
 
   Result<bool> is_empty();
-  // Up to `limit` entries for `relay` to hand over: of the shards that are `mine`, and of `others` what nobody has
-  // handed over for 10 s, whoever owns them; those due soonest first, those that were tried before last. Entries that
+  // Up to `limit` entries for `relay` to hand over: of the shards that are `mine`, and of `others` entries that
+  // are older than 10 s, whatever their owner; those due soonest first, those that were tried before last. Entries that
   // another relay has claimed within 10 s are left to it; what `relay` itself has claimed comes again after a second.
-  // Entries that somebody holds locked are left out.
+  // Locked entries are left out.
   Result<std::vector<OutboxEntry>> claim(std::span<const Shard> mine, std::span<const Shard> others, std::int64_t relay,
                                          int limit);
   // Deletes what became a job; keeps the rest, with the reason. Repeating it changes nothing.
@@ -79,11 +79,11 @@ class PgIntake {
   explicit PgIntake(Session& session) : session_(session) {}
 
   // In one transaction: a reply per entry, in order. `valid_until`: by this database's clock, at most kHandOver after
-  // the entries were read. Error conflict: somebody holds the key of one of them, a shard does not live here, a type is
-  // not mirrored here yet, or it is too late. May be repeated after every Error.
+  // the entries were read. Error conflict: another transaction holds a key, a shard does not live here (moved), a type
+  // is not mirrored here yet, or it is too late. May be repeated after every Error.
   Result<std::vector<TakenOver>> take_over(Place source, WallTime valid_until, std::span<const OutboxEntry> entries);
 
-  // Of what came from `source` for these shards and is remembered: up to `limit` that nobody has looked after yet.
+  // Jobs recorded as relayed from `source` for these shards: up to `limit` whose entries were not checked yet.
   // Forgets what has been gone for more than ten minutes.
   Result<std::vector<JobId>> remembered(Place source, std::span<const Shard> shards, int limit);
   // Their entries are gone.

@@ -29,7 +29,7 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
       PermitReply::Item& item = reply.items.at(row[0].as<std::size_t>() - 1);
       item.total = row[1].as<int>();
       reply.db_now = wall_time_from_pg({row[7].c_str(), row[7].size()});
-      if (row[2].is_null()) continue;  // the type is gone, and nobody had anything
+      if (row[2].is_null()) continue;  // the type is gone, and no node had a grant
       item.shares.push_back(
           {row[2].as<NodeId>(), row[3].as<int>(), row[4].as<int>(), row[5].as<int>(), row[6].as<bool>()});
     }

@@ -1,4 +1,4 @@
-// Reads for people on PostgreSQL. Its session lets the planner choose (SessionConfig::has_pinned_plans = false).
+// The report store on PostgreSQL. Its session lets the planner choose (SessionConfig::has_pinned_plans = false).
 // Thread: owner only.
 #pragma once
 

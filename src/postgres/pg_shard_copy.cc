@@ -223,7 +223,7 @@ Result<std::string> PgShardCopy::stop_workers(const ShardMove& move) {
   if (!off) return off.error();
   return session_.write<std::string>([&](pqxx::connection& connection) -> std::string {
     pqxx::nontransaction tx(connection);
-    // Whoever comes now finds it switched off; a worker that was about to end may have started another.
+    // A worker that starts now finds it disabled; one that was about to end may have started another.
     for (int tries = 0;; ++tries) {
       const auto workers = tx.exec(of_subscription("copy_end_workers", name));
       if (workers.empty()) break;

@@ -178,7 +178,7 @@ void HomeStep::record_home() {
   tx_.exec_params0("UPDATE tocsin.place SET name = $1", home.name);
 }
 
-// A database that is in nobody's installation, as far as it knows itself.
+// Refuses a database that belongs to another installation, or has jobs or types.
 void HomeStep::refuse_stranger(const Local& local, const std::string& name) const {
   if (local.place != 0) throw Refused(name + ": it belongs to another installation, as '" + local.name + "'");
   if (local.registered > 1) throw Refused(name + ": it is the home of another installation");

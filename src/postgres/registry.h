@@ -64,8 +64,8 @@ struct GivenDatabase {
 };
 // Records at home those that are not yet recorded, makes them part of the installation, and gives every shard a place:
 // spread evenly over them at the first migration; who comes later gets none. Safe to repeat: what was interrupted is
-// completed. Calls `on_step` with what it did, for people. REQUIRES: all have this binary's schema and one shard count.
-// Error invalid: one that is not empty, or belongs elsewhere, or has another name.
+// completed. Calls `on_step` with a line of text for each change. REQUIRES: all have this binary's schema and one shard
+// count. Error invalid: one that is not empty, or belongs elsewhere, or has another name.
 Status register_databases(std::span<const GivenDatabase> given, int shards,
                           const std::function<void(const std::string&)>& on_step);
 

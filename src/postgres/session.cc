@@ -77,7 +77,7 @@ bool has_something_to_say(int socket) {
   return poll(&waiting, 1, 0) > 0;
 }
 
-// libpqxx would connect again in the middle of something, without a word and to whoever answers.
+// libpqxx would reconnect silently in the middle of a transaction, to any server that answers.
 void stay_as_you_are(pqxx::connection& connection) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

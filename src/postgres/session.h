@@ -60,7 +60,7 @@ struct Statement {
   bool is_prepared = true;
 };
 
-// Host, port and database of a URL, for people: never user or password. Error: not a connection string.
+// Host, port and database of a URL, for display: never user or password. Error: not a connection string.
 Result<std::string> database_name(const std::string& url);
 
 // The URL with Tocsin's session settings added, for libpqxx. `has_settings`: false for a pooler, which refuses them.
@@ -111,7 +111,7 @@ class Session {
 
   const SessionConfig& config() const { return config_; }
   void disconnect();
-  // How often it has connected: a connection that is lost while it is idle is made again without a word, maybe to a
+  // How often it has connected: a connection lost while it is idle is silently made again, maybe to a
   // standby that has taken over and lacks the last commits.
   std::uint64_t connections() const { return connections_; }
 
