@@ -177,7 +177,7 @@ TEST_F(LanesTest, WhatIsTooLateGoesToTheReaperAndHidesNothing) {
 
 TEST_F(LanesTest, TypesWithoutSuchWishesAreAskedForAsEver) {
   set_types({biz_type(1)});
-  scan_table({});
+  scan_table(jobs(1, 1, kStart + 1s));
   EXPECT_EQ(asked.size(), 2U) << "the window and what is overdue";
 }
 

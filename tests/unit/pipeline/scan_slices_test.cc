@@ -16,6 +16,7 @@ TEST_F(ScannerTest, ManyRowsAreReadInSlicesAndNoLaneLaterThanAnInterval) {
   std::map<Shard, MonoTime> read;
   std::map<std::size_t, int> scans_of_so_many_lanes;
   std::size_t inserted = 0, seen = 0;
+  scan_until_it_rests();
   for (int i = 0; i < 200; ++i) {
     const bool is_busy = i >= 20 && i < 120;
     for (const Shard shard : shards)
@@ -182,7 +183,7 @@ class ScannerThatLooksAhead : public ScannerTest {
 
 TEST_F(ScannerThatLooksAhead, LessFarWhileMemoryIsNearlyFullAndFurtherStepByStepAfterwards) {
   EXPECT_EQ(reach(), config.lookahead);
-  for (int i = 0; i < 44; ++i) insert(db_now() + 4s);
+  for (int i = 0; i < 44; ++i) insert(db_now() + config.lookahead + 500ms);
   EXPECT_EQ(reach(), config.lookahead);
   EXPECT_EQ(found().size(), 44U);
   EXPECT_EQ(reach(), config.scan_interval * 3 / 2) << "no lane may be overtaken between two scans";
@@ -286,7 +287,7 @@ TEST_F(ScannerTest, ALaneWithMoreThanAPageEndsTheSlices) {
     for (const Shard shard : shards)
       for (int i = 0; i < n; ++i) insert(db_now() + config.lookahead + 1ms, 1, shard);
   };
-  for (int i = 0; i < 3; ++i) scan_and_insert(2);
+  for (int i = 0; i < 6; ++i) scan_and_insert(2);
   for (int i = 0; i < 12; ++i) {
     scan_and_insert(2);
     ASSERT_LE(lanes_asked(), 2U) << "although sweeps find more than a page that memory has: " << i;
@@ -308,6 +309,7 @@ TEST_F(ScannerTest, ALoneNodeThatHearsNotificationsScansHalfAsOftenWhileItFindsN
   scan_until_it_rests();
   const auto next_scan_comes_after = [&] {
     scan();  // as the state was before
+    scan_until_it_rests();
     const MonoTime last = now;
     scan();
     return now - last - round_trip;

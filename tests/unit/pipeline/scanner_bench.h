@@ -128,7 +128,7 @@ class ScannerTest : public StageBench {
     for (const auto& type : shared().catalog.get()->types) {
       for (const Shard shard : *shared().shards.get()) {
         const JobId id = make_job_id(kWakers + type->type_id, shard);
-        table.push_back({{id, type->type_id, asked_at + config.lookahead - 1ms}, true});
+        table.push_back({{id, type->type_id, asked_at + config.lookahead - 10ms}, true});
       }
     }
   }
