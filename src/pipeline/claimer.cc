@@ -280,7 +280,7 @@ void Claimer::send_back(const std::vector<PollShare>& shares) {
 // `asked`: when the claim was sent.
 void Claimer::after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won) {
   shared_.events.count(Counter::claims_won, static_cast<std::int64_t>(won.size()));
-  if (!batch.backlog) return forget_or_retry(asked, batch.jobs, std::move(won));
+  if (!batch.backlog) return forget_or_retry(asked, batch, std::move(won));
   shared_.events.count(Counter::backlog_claims, static_cast<std::int64_t>(won.size()));
   if (won.size() < batch.limit) {
     shared_.due.end_backlog(*batch.backlog);
@@ -292,17 +292,18 @@ void Claimer::after_batch(MonoTime asked, const DueBatch& batch, std::vector<Job
 // A job that was not won although it had only just become due may have been claimed too early: the database's clock
 // runs slower than the estimate, or was set back a little. It goes back on the wheel for some milliseconds, a few
 // times. Without that its next claim would wait for a scan.
-void Claimer::forget_or_retry(MonoTime asked, const std::vector<Candidate>& jobs, std::vector<JobId> won) {
+void Claimer::forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won) {
   constexpr Duration kMostOff = std::chrono::milliseconds(50);  // more is a step, which the next sample shows
   constexpr Duration kFirstPause = std::chrono::milliseconds(2);
-  constexpr int kMostRetries = 4;  // 2 + 4 + 8 + 16 ms
+  // 2 + 4 + 8 + 16 ms. Of pull types several nodes may claim the same jobs, and all but one lose.
+  const int most_retries = batch.is_pull ? 1 : 4;
   std::ranges::sort(won);
   const auto claimed_at = shared_.db_clock.at_least(asked);
   std::vector<Candidate> gone;
-  for (Candidate job : jobs) {
+  for (Candidate job : batch.jobs) {
     const bool is_lost = !std::ranges::binary_search(won, job.job_id);
     const bool may_be_early = is_lost && claimed_at && *claimed_at - job.fire_at < kMostOff;
-    if (may_be_early && job.retries < kMostRetries) {
+    if (may_be_early && job.retries < most_retries) {
       job.fire_at = *claimed_at + kFirstPause * (1 << job.retries++);
       if (Candidate retry = job; shared_.candidates.try_push(std::move(retry))) continue;
     }

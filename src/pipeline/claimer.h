@@ -67,7 +67,7 @@ class Claimer final : public Stage {
   void send_back(const std::vector<PollShare>& shares);
   void give_back(ClaimedJob claimed);
   void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
-  void forget_or_retry(MonoTime asked, const std::vector<Candidate>& jobs, std::vector<JobId> won);
+  void forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   void give_up(const DueBatch& batch);
 
   EngineShared& shared_;
