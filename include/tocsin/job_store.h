@@ -26,6 +26,7 @@ struct Candidate {
   JobId job_id = 0;
   TypeId type_id = 0;
   WallTime fire_at{};
+  std::uint8_t retries = 0;  // claims by id that came too early by the database's clock
   Lane lane() const { return {shard_of(job_id), type_id}; }
 };
 
@@ -43,6 +44,19 @@ struct ScanRange {
   JobId after_id = 0;
   WallTime before{};
   int limit = 0;
+  bool only_exhausted = false;
+};
+
+// Finds the lanes that have a row with fire_at < before: of each shard named, of the types from first to last. Lanes
+// without rows cost nothing, the others an index probe each. At most `limit` lanes are told.
+struct LaneSearch {
+  struct Walk {
+    Shard shard = 0;
+    TypeId first = 0, last = 0;
+  };
+  std::vector<Walk> walks;
+  WallTime before{};
+  int limit = 0;
 };
 
 struct ScanReply {
@@ -51,6 +65,7 @@ struct ScanReply {
     bool is_exhausted = false;  // running its last allowed attempt: to be buried, not claimed, once the lease has ended
   };
   std::vector<std::vector<Row>> rows;  // one list per range asked, in the order asked
+  std::vector<Lane> lanes;             // that the search found
   WallTime db_now{};                   // the database's clock, read between `asked` and `answered`
   MonoTime asked{}, answered{};        // the local clock before the request and after the reply
   std::uint64_t connection = 0;        // another than before: maybe to another server, that lacks the last commits
@@ -113,7 +128,8 @@ class JobStore {
   virtual ~JobStore() = default;
 
   // Reads; locks and changes nothing.
-  virtual Result<ScanReply> scan(std::span<const ScanRange> ranges) = 0;
+  virtual Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) = 0;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges) { return scan(ranges, LaneSearch{}); }
 
   // Claims those of `jobs` that are due by the database's clock: live, of that type, fire_at passed, attempts left (a
   // running row whose lease has ended is due again; that expiry joins its errors). Of another type is another job: ids

@@ -307,6 +307,8 @@ void NodeBackend::check_databases(Readiness& out) const {
     else if (!database->shared().db_clock.at_least(now))
       trouble = "its clock is not known yet";
     is_any_well = is_any_well || trouble.empty();
+    // It works, and late: a balancer that took it out would make that worse.
+    if (trouble.empty()) trouble = database->shared().scan_trouble(now);
     out.is_degraded = out.is_degraded || !trouble.empty();
     out.checks.emplace_back(name, trouble.empty() ? "ok" : trouble);
   }

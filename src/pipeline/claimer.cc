@@ -67,7 +67,9 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
   for (const Fired& job : *fired) shared_.events.started(job.type_id, job.started_at - job.due_at);
   shared_.events.count(Counter::finished_done, static_cast<std::int64_t>(fired->size()));
   if (batch.is_paced) put_back_unfired(batch, *fired);
-  after_batch(batch, fired->size());
+  std::vector<JobId> won;
+  for (const Fired& job : *fired) won.push_back(job.job_id);
+  after_batch(now, batch, std::move(won));
   return now;
 }
 
@@ -170,7 +172,9 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     TOCSIN_ASSERT(unused[type] > 0);
     --unused[type];
   }
-  after_batch(sent.batch, won.size());
+  std::vector<JobId> ids;
+  for (const ClaimedJob& claimed : won) ids.push_back(claimed.job.job_id);
+  after_batch(sent.at, sent.batch, std::move(ids));
   const Pace pace = sent.batch.pace();
   if (sent.batch.is_pull) {
     if (gather(sent, asked, won)) return;
@@ -273,19 +277,40 @@ void Claimer::send_back(const std::vector<PollShare>& shares) {
   shared_.polls.put_back(polls);
 }
 
-void Claimer::after_batch(const DueBatch& batch, std::size_t won) {
-  shared_.events.count(Counter::claims_won, static_cast<std::int64_t>(won));
-  if (!batch.backlog) {
-    shared_.known.remove(batch.jobs);
-    shared_.events.count(Counter::claims_lost, static_cast<std::int64_t>(batch.jobs.size() - won));
-    return;
-  }
-  shared_.events.count(Counter::backlog_claims, static_cast<std::int64_t>(won));
-  if (won < batch.limit) {
+// `asked`: when the claim was sent.
+void Claimer::after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won) {
+  shared_.events.count(Counter::claims_won, static_cast<std::int64_t>(won.size()));
+  if (!batch.backlog) return forget_or_retry(asked, batch, std::move(won));
+  shared_.events.count(Counter::backlog_claims, static_cast<std::int64_t>(won.size()));
+  if (won.size() < batch.limit) {
     shared_.due.end_backlog(*batch.backlog);
   } else {
     shared_.due.put_back(*batch.backlog);
   }
+}
+
+// A job that was not won although it had only just become due may have been claimed too early: the database's clock
+// runs slower than the estimate, or was set back a little. It goes back on the wheel for some milliseconds, a few
+// times. Without that its next claim would wait for a scan.
+void Claimer::forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won) {
+  constexpr Duration kMostOff = std::chrono::milliseconds(50);  // more is a step, which the next sample shows
+  constexpr Duration kFirstPause = std::chrono::milliseconds(2);
+  // 2 + 4 + 8 + 16 ms. Of pull types several nodes may claim the same jobs, and all but one lose.
+  const int most_retries = batch.is_pull ? 1 : 4;
+  std::ranges::sort(won);
+  const auto claimed_at = shared_.db_clock.at_least(asked);
+  std::vector<Candidate> gone;
+  for (Candidate job : batch.jobs) {
+    const bool is_lost = !std::ranges::binary_search(won, job.job_id);
+    const bool may_be_early = is_lost && claimed_at && *claimed_at - job.fire_at < kMostOff;
+    if (may_be_early && job.retries < most_retries) {
+      job.fire_at = *claimed_at + kFirstPause * (1 << job.retries++);
+      if (Candidate retry = job; shared_.candidates.try_push(std::move(retry))) continue;
+    }
+    if (is_lost) shared_.events.count(Counter::claims_lost);
+    gone.push_back(job);
+  }
+  shared_.known.remove(gone);
 }
 
 // Before the claim memory is a hint: the rows are still pending, the next scan finds them.

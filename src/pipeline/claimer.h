@@ -66,7 +66,8 @@ class Claimer final : public Stage {
   void add_lease(ClaimedJob& claimed, Duration ttr) const;
   void send_back(const std::vector<PollShare>& shares);
   void give_back(ClaimedJob claimed);
-  void after_batch(const DueBatch& batch, std::size_t won);
+  void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
+  void forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   void give_up(const DueBatch& batch);
 
   EngineShared& shared_;

@@ -62,6 +62,15 @@ void EngineShared::hand_over(TypeId type, const std::vector<std::pair<Lease, Wal
   limiter.release(type, leases.size());
 }
 
+std::string EngineShared::scan_trouble(MonoTime now) const {
+  const auto ms = [](Duration time) { return std::to_string(time.count() / 1000) + " ms"; };
+  const auto age = scan_age(now);
+  if (age && *age > config.lookahead) return "scans are behind: the last one ended " + ms(*age) + " ago";
+  const Duration took(scan_took.load());
+  if (took <= config.scan_interval * 3 / 2) return "";
+  return "scans are behind: one takes " + ms(took) + " where there is one every " + ms(config.scan_interval);
+}
+
 bool EngineShared::hint(const Candidate& job) {
   if (is_draining) return false;
   // What is held must not fill the memory; the scan finds it when its time comes.
@@ -69,12 +78,12 @@ bool EngineShared::hint(const Candidate& job) {
   const BizType* type = types->find(job.type_id);
   if (type && type->is_paused(job.fire_at)) return false;
   // What memory knows under another time must get an entry of its own: a scan that reads the row would pass it over.
-  if (job.fire_at > sight.load() && known.fill(job.type_id) >= KnownJobs::kAmple && !known.contains(job.job_id))
+  if (job.fire_at > scan_horizon.load() && known.fill(job.type_id) >= KnownJobs::kAmple && !known.contains(job.job_id))
     return false;
   // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
   if (known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
     events.count(Counter::refused);
-    if (!has_refused.exchange(true) && sight.load() == WallTime::max() && on_refusal) on_refusal();
+    if (!has_refused.exchange(true) && scan_horizon.load() == WallTime::max() && on_refusal) on_refusal();
     return false;
   }
   Candidate copy = job;

@@ -112,12 +112,15 @@ struct EngineShared {
   std::atomic<bool> was_cut_off{false};   // a stage sleeps because of that
   std::atomic<bool> is_alone{false};      // no other node works here
   std::atomic<bool> is_listening{false};  // notifications are heard
-  // What is due later needs no hint while memory has little room: a scan that has not begun yet will read it.
-  std::atomic<WallTime> sight{WallTime::max()};
+  // While memory is tight, hints due after this are refused: a scan that has not begun yet will read their rows.
+  std::atomic<WallTime> scan_horizon{WallTime::max()};
   std::atomic<bool> has_refused{false};      // hints, since the scanner has looked
   std::function<void()> on_refusal;          // of the first, while scans look as far ahead as ever
   std::atomic<MonoTime::rep> scanned_at{0};  // when all its shards had been scanned last; 0: not yet
 
+  std::atomic<Duration::rep> scan_took{0};  // the last cycle of scans, from its first statement to its last answer
+  // Why jobs may start late although nothing fails; empty: the scans keep up with their interval.
+  std::string scan_trouble(MonoTime now) const;
   std::optional<Duration> scan_age(MonoTime now) const {
     const auto at = scanned_at.load();
     return at == 0 ? std::nullopt : std::optional(now - MonoTime(Duration(at)));

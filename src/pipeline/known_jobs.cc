@@ -65,4 +65,12 @@ double KnownJobs::fill(TypeId type) const {
   return 1 - static_cast<double>(room(type)) / static_cast<double>(type_capacity_);
 }
 
+double KnownJobs::highest_fill() const {
+  std::lock_guard lock(mutex_);
+  std::size_t most = 0;
+  for (const auto& [type, n] : per_type_) most = std::max(most, n);
+  const std::size_t room = std::min(capacity_ - jobs_.size(), type_capacity_ - std::min(type_capacity_, most));
+  return 1 - static_cast<double>(room) / static_cast<double>(type_capacity_);
+}
+
 }  // namespace tocsin

@@ -35,6 +35,7 @@ class KnownJobs {
   std::size_t room(TypeId type) const;
   // 0: nothing of what a type may hold is used, 1: all.
   double fill(TypeId type) const;
+  double highest_fill() const;  // of all types
   std::size_t capacity() const { return capacity_; }
 
  private:

@@ -7,325 +7,150 @@ namespace tocsin {
 
 namespace {
 
-// Jobs that are due at the same instant leave the wheel in the order they came: dealt in small hands, every shard gets
-// on when thousands are due at once. A hand lies together in its table, so that claiming stays as cheap as in one
-// piece.
-void deal_by_lanes(std::vector<Candidate>& found) {
-  constexpr std::uint32_t kHand = 32;
-  struct Card {
+// Jobs that are due at the same instant leave the wheel in the order they came: interleaved in small pieces, every
+// shard gets on when thousands are due at once. A piece lies together in its table, so that claiming stays as cheap as
+// in one read.
+void interleave_by_lane(std::vector<Candidate>& found) {
+  constexpr std::uint32_t kPiece = 32;
+  struct Place {
     std::uint32_t round;
     std::uint32_t index;
   };
-  std::vector<Card> order;
+  std::vector<Place> order;
   order.reserve(found.size());
-  std::map<Lane, std::uint32_t> dealt;
-  for (std::uint32_t i = 0; i < found.size(); ++i) order.push_back({dealt[found[i].lane()]++ / kHand, i});
-  std::ranges::stable_sort(order, {}, &Card::round);
+  std::map<Lane, std::uint32_t> placed;
+  for (std::uint32_t i = 0; i < found.size(); ++i) order.push_back({placed[found[i].lane()]++ / kPiece, i});
+  std::ranges::stable_sort(order, {}, &Place::round);
   std::vector<Candidate> sorted;
   sorted.reserve(found.size());
-  for (const Card& card : order) sorted.push_back(found[card.index]);
+  for (const Place& place : order) sorted.push_back(found[place.index]);
   found.swap(sorted);
 }
 
 }  // namespace
 
+Scanner::Scanner(EngineShared& shared, JobStore& store)
+    : shared_(shared),
+      store_(store),
+      schedule_(shared.config.scan_interval, shared.config.many_rows),
+      sweeps_(shared.config.sweep_interval, shared.config.scan_interval),
+      audits_(shared.config.audit_interval, shared.config.scan_interval),
+      lookahead_(shared.config.lookahead, shared.config.scan_interval) {}
+
 MonoTime Scanner::step(MonoTime now) {
   if (shared_.is_draining) return kWhenWoken;
   if (is_scan_requested_.exchange(false)) {
     next_scan_ = now;
-    begin_whole_cycle();
+    schedule_.begin_whole_cycle();
   }
   const bool is_continuation = has_more_ && now < next_scan_;
-  if (now < next_scan_ && !is_continuation && !is_sweep_requested_)
-    return std::min(next_scan_, call_up_left_behind(now));
+  if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return std::min(next_scan_, promote_overflow(now));
 
   ranges_.clear();
-  asked_.clear();
-  const bool is_cut_off = shared_.stops_cut_off(now);
-  // Others may have scanned meanwhile: later everything is read from the beginning.
-  if (is_cut_off) {
+  reads_.clear();
+  search_.walks.clear();
+  const bool is_lease_lost = shared_.stops_cut_off(now);
+  if (is_lease_lost) {  // others may scan meanwhile: later everything is read from the beginning
     lanes_.clear();
-    begin_whole_cycle();
+    overflow_.clear();
+    schedule_.begin_whole_cycle();
   }
   // Before the first answer the database's clock is unknown: ask for nothing but the time.
   const auto db_now = shared_.db_clock.at_least(now);
-  if (db_now && !is_cut_off) plan(now, *db_now, is_continuation);
+  if (db_now && !is_lease_lost) plan(now, *db_now, is_continuation);
   if (is_continuation && ranges_.empty()) {
     has_more_ = false;
-    return std::min(next_scan_, call_up_left_behind(now));
+    return std::min(next_scan_, promote_overflow(now));
   }
-  auto reply = store_.scan(ranges_);
-  if (!reply) {
-    shared_.events.failed(name(), reply.error());
-    next_scan_ = now + shared_.config.retry_pause;
-    has_more_ = false;
-    request_sweep();
-    shared_.sight = WallTime::max();  // nobody knows when the next scan reads something
-    return next_scan_;
-  }
-  shared_.sight = end_of_sight();
-  const bool is_first = !db_now;
+  const auto reply = store_.scan(ranges_, search_);
+  if (!reply) return failed(now, reply.error());
+  shared_.scan_horizon = lookahead_.scan_horizon(planned_at_);
   if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();
   // A standby that took over and lacks the last commits has rows again behind every mark.
   if (std::exchange(connection_, reply->connection) != reply->connection) request_sweep();
+  take(*reply);
 
-  mark(*reply);
-  has_more_ = false;
-  found_.clear();
-  expired_.clear();
-  new_backlogs_.clear();
-  for (std::size_t i = 0; i < ranges_.size(); ++i) {
-    take(asked_[i], ranges_[i], reply->rows[i], reply->db_now);
-    rows_ += reply->rows[i].size();
-  }
-  if (!new_backlogs_.empty()) call_up(planned_at_, [&](TypeId type) { return new_backlogs_.contains(type); });
-  shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
-  deal_by_lanes(found_);
-  const std::size_t pushed = shared_.candidates.push_some(found_);
-  for (std::size_t i = pushed; i < found_.size(); ++i) shared_.known.remove(found_[i].job_id);
-  for (JobId job : expired_) shared_.expired.try_push(std::move(job));
-
-  if (is_first) return now;  // the clock is known now: scan
-  if (has_more_ && is_overfull_ && slices_ > 1) {
-    begin_whole_cycle();
+  if (!db_now) return now;  // the clock is known now: scan
+  if (has_more_ && schedule_.is_overfull() && schedule_.is_in_groups()) {
+    schedule_.begin_whole_cycle();
     next_scan_ = now;
     return now;
   }
   if (!is_continuation) {
-    const bool was_sliced = slices_ > 1;
-    adapt_reach();
+    if (schedule_.is_cycle_begin()) cycle_began_ = reply->asked;
+    const bool was_in_groups = schedule_.is_in_groups();
     const Duration pause = end_turn();
     next_scan_ = reply->answered + pause;
-    // What the slices of a cycle take must not make it longer; but the database has half of the time for others.
-    if (was_sliced) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
-    if (!is_cut_off && slice_ == 0) shared_.scanned_at = reply->answered.time_since_epoch().count();
-  }
-  return has_more_ ? now : std::min(next_scan_, call_up_left_behind(reply->answered));
-}
-
-void Scanner::begin_whole_cycle() {
-  slices_ = 1;
-  slice_ = 0;
-}
-
-// Returns how long until the next. No lane waits longer than the interval: after a read of all lanes the first slice
-// follows a slice of the interval later, and so does a read of all lanes after the last slice.
-Duration Scanner::end_turn() {
-  constexpr std::size_t kRest = 2;  // intervals: what enters the window then still has half of the lookahead
-  const std::size_t before = slices_;
-  std::size_t intervals = 1;
-  if (++slice_ == slices_) {
-    const std::size_t rows = std::exchange(rows_, 0);
-    const bool is_whole = std::exchange(is_overfull_, false) || rows < shared_.config.many_rows;
-    slices_ = is_whole ? 1 : kSlices;
-    slice_ = 0;
-    const bool finds_nothing =
-        rows == 0 && before == 1 && shared_.is_idle() && !is_sweep_requested_ && reach_ == shared_.config.lookahead;
-    if (finds_nothing && shared_.is_alone && shared_.is_listening) intervals = kRest;
-    intervals_ += intervals;
-  }
-  return shared_.config.scan_interval * static_cast<Duration::rep>(intervals) /
-         static_cast<Duration::rep>(std::max(before, slices_));
-}
-
-// No cursor lies beyond the new end: what lies behind it, and was read, is read again.
-void Scanner::adapt_reach() {
-  constexpr double kNearlyFull = 0.875;
-  constexpr Duration::rep kStepsToRecover = 32;
-  const Duration lookahead = shared_.config.lookahead;
-  const Duration least = std::min(lookahead, shared_.config.scan_interval * 3 / 2);
-  const bool has_refused = shared_.has_refused.exchange(false);
-  double fill = 0;
-  for (const auto& type : shared_.catalog.get()->types) fill = std::max(fill, shared_.known.fill(type->type_id));
-  if (fill < KnownJobs::kAmple && !has_refused) {
-    reach_ = std::min(lookahead, reach_ + lookahead / kStepsToRecover);
-  } else if ((fill > kNearlyFull || has_refused) && reach_ > least) {
-    reach_ = least;
-    for (auto& [lane, state] : lanes_) {
-      if (state.cursor < planned_at_ + reach_) continue;
-      if (std::exchange(state.is_page_full, false)) leave_behind(state, state.cursor);
-      state.cursor = planned_at_ + reach_;
-      state.cursor_id = 0;
+    // What the groups of a cycle take must not make it longer; but the database has half of the time for others.
+    if (was_in_groups) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
+    if (!is_lease_lost && schedule_.is_cycle_begin()) {
+      shared_.scanned_at = reply->answered.time_since_epoch().count();
+      shared_.scan_took = (reply->answered - cycle_began_).count();
     }
-    shared_.sight = end_of_sight();
   }
+  return has_more_ ? now : std::min(next_scan_, promote_overflow(reply->answered));
 }
 
-// No cursor lies beyond it, ever: it moves on before the scan that reads so far is sent, and back when one was
-// answered. A little further, because the hint of a retry names a time some milliseconds after its row's.
-WallTime Scanner::end_of_sight() const {
-  if (reach_ == shared_.config.lookahead) return WallTime::max();
-  return planned_at_ + reach_ + shared_.config.scan_interval / 4;
+MonoTime Scanner::failed(MonoTime now, const Error& error) {
+  shared_.events.failed(name(), error);
+  next_scan_ = now + shared_.config.retry_pause;
+  has_more_ = false;
+  request_sweep();
+  shared_.scan_horizon = WallTime::max();  // it is unknown when the next scan reads something
+  return next_scan_;
 }
 
-void Scanner::leave_behind(LaneState& lane, WallTime from) {
-  lane.left_behind = std::min(lane.left_behind, from);
-  first_left_behind_ = std::min(first_left_behind_, from);
+Duration Scanner::end_turn() {
+  adapt_lookahead();
+  const bool may_idle = shared_.is_idle() && !is_sweep_requested_ && !has_more_ && lookahead_.is_full() &&
+                        shared_.is_alone && shared_.is_listening;
+  return schedule_.end_turn(may_idle);
+}
+
+void Scanner::adapt_lookahead() {
+  const bool has_refused = shared_.has_refused.exchange(false);
+  if (!lookahead_.adapt(shared_.known.highest_fill(), KnownJobs::kAmple, has_refused)) return;
+  const WallTime end = lookahead_.window_end(planned_at_);
+  for (auto& [lane, cursor] : lanes_) {
+    if (cursor.window_at() < end) continue;
+    if (cursor.stop_page()) overflow_.note(lane, cursor.window_at());
+    cursor.move_window(end);
+  }
+  shared_.scan_horizon = lookahead_.scan_horizon(planned_at_);
 }
 
 // Of the types of which memory has, by now, no more than a claim takes. Returns when to look again.
-MonoTime Scanner::call_up_left_behind(MonoTime now) {
+MonoTime Scanner::promote_overflow(MonoTime now) {
   constexpr Duration kPause = std::chrono::milliseconds(10);
   constexpr Duration kHandOver = std::chrono::milliseconds(50);  // the wheel's, of what was due at the same instant
   std::map<TypeId, bool> has_run_out;
   if (const auto db_now = shared_.db_clock.at_least(now)) {
-    call_up(*db_now - kHandOver, [&](TypeId type) {
+    promote(*db_now - kHandOver, [&](TypeId type) {
       const auto [known, is_new] = has_run_out.try_emplace(type);
       if (is_new) known->second = shared_.due.size(type) <= shared_.config.claim_batch;
       return known->second;
     });
   }
-  if (first_left_behind_ == WallTime::max()) return MonoTime::max();
-  return std::max(shared_.db_clock.when(first_left_behind_ + kHandOver), now + kPause);
+  if (overflow_.first() == WallTime::max()) return MonoTime::max();
+  return std::max(shared_.db_clock.when(overflow_.first() + kHandOver), now + kPause);
 }
 
-// Of the types that are meant, the lanes whose rows are due by then become backlog, all of them: none gets ahead.
-void Scanner::call_up(WallTime due_by, const std::function<bool(TypeId)>& is_meant) {
-  if (first_left_behind_ > due_by) return;
+void Scanner::promote(WallTime due_by, const std::function<bool(TypeId)>& is_meant) {
   const auto catalog = shared_.catalog.get();
-  first_left_behind_ = WallTime::max();
-  for (auto& [lane, state] : lanes_) {
-    if (state.left_behind <= due_by && is_meant(lane.type_id)) {
-      // Others that are overdue must not wait behind them.
-      WallTime from = std::min(state.low, std::exchange(state.left_behind, WallTime::max()) - Duration(1));
-      const BizType* type = catalog->find(lane.type_id);
-      if (type && type->catch_up_rate_per_s) from = std::max(from, due_by - shared_.config.lookahead);
-      shared_.due.push_backlog({lane, {from}, Pace::fresh});
-    }
-    first_left_behind_ = std::min(first_left_behind_, state.left_behind);
-  }
+  overflow_.promote(due_by, is_meant, [&](Lane lane, WallTime overflow_from) {
+    // Others that are overdue must not wait behind them.
+    WallTime from = overflow_from - Duration(1);
+    if (const auto cursor = lanes_.find(lane); cursor != lanes_.end()) from = std::min(from, cursor->second.low());
+    const BizType* type = catalog->find(lane.type_id);
+    if (type && type->catch_up_rate_per_s) from = std::max(from, due_by - shared_.config.lookahead);
+    shared_.due.push_backlog({lane, {from}, Pace::fresh});
+  });
 }
 
-bool Scanner::reads_every_shard_of(const BizType& type, MonoTime now) const {
+bool Scanner::is_asked_for(const BizType& type, MonoTime now) const {
   // A consumer that works on what it got comes back; its lanes need not be read from the beginning each time.
   constexpr Duration kComesBack = std::chrono::seconds(10);
   return type.is_pull() && shared_.polls.was_asked_since(type.type_id, now - kComesBack);
-}
-
-void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
-  const auto catalog = shared_.catalog.get();
-  const auto shards = shared_.shards.get();
-  const auto all_shards = shared_.all_shards.get();
-  planned_at_ = db_now;
-  const WallTime horizon = planned_at_ + reach_;
-  shared_.sight = std::max(shared_.sight.load(), end_of_sight());
-  if (!is_continuation) {
-    const bool sweep_all = is_sweep_requested_.exchange(false);
-    if (sweep_all) {  // the clock, or the database itself, may be another
-      marks_.clear();
-      settled_ = WallTime::min();
-      begin_whole_cycle();
-    }
-    std::erase_if(lanes_, [&](const auto& entry) {
-      const Lane& lane = entry.first;
-      if (sweep_all || is_held(*catalog, db_now, lane.type_id)) return true;
-      return !std::ranges::binary_search(*shards, lane.shard) &&
-             !(std::ranges::binary_search(*all_shards, lane.shard) &&
-               reads_every_shard_of(*catalog->find(lane.type_id), now));
-    });
-    if (slice_ == 0) {
-      plan_sweep();
-      plan_audit();
-    }
-  }
-  for (const auto& type : catalog->types) {
-    if (type->is_paused(db_now)) continue;
-    const bool has_room = shared_.known.room(type->type_id) > 0;
-    is_overfull_ = is_overfull_ || !has_room;
-    for (const Shard shard : reads_every_shard_of(*type, now) ? *all_shards : *shards) {
-      const Lane lane{shard, type->type_id};
-      auto [it, is_new] = lanes_.try_emplace(lane);
-      LaneState& state = it->second;
-      if (is_new) state.slice = last_slice_++ % kSlices;
-      const bool has_turn = !is_continuation && state.slice % slices_ == slice_;
-      if (!has_room && std::exchange(state.is_page_full, false)) leave_behind(state, state.cursor);
-      if (state.left_behind <= db_now && shared_.due.has_backlog(lane)) state.left_behind = WallTime::max();
-      // What is overdue belongs to the other read.
-      if (is_new || state.cursor < db_now) {
-        state.cursor = db_now;
-        state.cursor_id = 0;
-      }
-      const bool reads_window = has_room && state.cursor < horizon && (has_turn || state.is_page_full);
-      const bool reads_overdue = has_turn && (type->is_pull() || !shared_.due.has_backlog(lane));
-      const bool is_all_alike = !type->drop_older_than && !type->catch_up_rate_per_s;
-      if (reads_window && reads_overdue && is_all_alike && state.is_quiet) {
-        ask({lane, state.low, 0, horizon, static_cast<int>(shared_.config.window_page)}, Part::both);
-        continue;
-      }
-      if (has_turn) state.is_quiet = reads_window && reads_overdue;
-      if (reads_window) {
-        ask({lane, state.cursor, state.cursor_id, horizon, static_cast<int>(shared_.config.window_page)}, Part::window);
-      }
-      if (has_turn) plan_overdue(*type, lane, state, db_now);
-    }
-  }
-}
-
-void Scanner::ask(const ScanRange& range, Part part) {
-  ranges_.push_back(range);
-  asked_.push_back({range.lane, part});
-}
-
-// In the order of time, so that the first read is the one that moves the low-water mark.
-void Scanner::plan_overdue(const BizType& type, const Lane& lane, const LaneState& state, WallTime db_now) {
-  constexpr int kFew = 8;  // exhausted ones may be among them
-  WallTime from = state.low;
-  if (type.drop_older_than) {
-    const WallTime edge = db_now - *type.drop_older_than;
-    if (edge > from) ask({lane, from, 0, edge, 1}, Part::too_late);
-    from = std::max(from, edge - Duration(1));
-  }
-  if (type.catch_up_rate_per_s) {
-    const WallTime edge = db_now - shared_.config.lookahead;
-    if (edge > from && !shared_.due.has_backlog(lane, Pace::catch_up)) ask({lane, from, 0, edge, kFew}, Part::catch_up);
-    from = std::max(from, edge - Duration(1));
-  }
-  // A backlog is claimed straight from the table, exhausted rows found there; but nobody may come for a pull type.
-  if (type.is_pull() || !shared_.due.has_backlog(lane))
-    ask({lane, from, 0, db_now, static_cast<int>(shared_.config.overdue_page)}, Part::overdue);
-}
-
-void Scanner::plan_sweep() {
-  // Some of the lanes per interval, so that no single scan pays for all dead entries at once.
-  const auto rounds =
-      static_cast<std::size_t>(std::max<std::int64_t>(1, shared_.config.sweep_interval / shared_.config.scan_interval));
-  while (swept_ < intervals_) {
-    const std::size_t turn = ++swept_ % rounds;
-    for (auto& [lane, state] : lanes_) {
-      if (static_cast<std::size_t>(lane.shard) % rounds != turn) continue;
-      if (std::exchange(state.is_page_full, false)) leave_behind(state, state.cursor);
-      state.low = state.floor;
-      state.cursor = WallTime::min();
-      state.cursor_id = 0;
-    }
-  }
-}
-
-// The floor rests on an assumption about every writer: its transaction has an id before its clock is read. The audit
-// assumes nothing: some of the lanes per interval are read from the beginning of time.
-void Scanner::plan_audit() {
-  const auto rounds =
-      static_cast<std::size_t>(std::max<std::int64_t>(1, shared_.config.audit_interval / shared_.config.scan_interval));
-  while (audited_ < intervals_) {
-    const std::size_t turn = ++audited_ % rounds;
-    for (auto& [lane, state] : lanes_) {
-      if (static_cast<std::size_t>(lane.shard) % rounds != turn) continue;
-      state.audited_up_to = state.floor;
-      state.low = WallTime::min();
-    }
-  }
-}
-
-// Jobs are never due before the moment they are written. What this scan could not see was written by transactions that
-// had not begun to write when an earlier scan began, if that scan's next writer is no younger than today's oldest one.
-void Scanner::mark(const ScanReply& reply) {
-  marks_.push_back({reply.began, reply.next_writer});
-  if (marks_.size() > kMostMarks) marks_.pop_front();
-  while (!marks_.empty() && marks_.front().next_writer <= reply.oldest_writer) {
-    // The clock is read a moment before the transaction gets its number.
-    settled_ = marks_.front().began - shared_.config.late_commit_margin;
-    marks_.pop_front();
-  }
 }
 
 bool Scanner::enter(const Candidate& candidate) {
@@ -343,59 +168,91 @@ bool Scanner::enter(const Candidate& candidate) {
   return false;
 }
 
-void Scanner::take_window(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
-  lane.is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
-  if (range.after <= lane.left_behind && lane.left_behind < range.before) lane.left_behind = WallTime::max();
+void Scanner::take(const ScanReply& reply) {
+  watermark_.note(reply);
+  has_more_ = false;
+  found_.clear();
+  expired_.clear();
+  new_backlogs_.clear();
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    take_rows(reads_[i], ranges_[i], reply.rows[i], reply.db_now);
+    if (reads_[i].kind != ReadKind::exhausted) schedule_.note_rows(reply.rows[i].size());
+  }
+  for (const Lane& lane : reply.lanes) lanes_.try_emplace(lane, planned_at_);
+  if (!reply.lanes.empty()) has_more_ = true;
+  if (search_.limit > 0 && reply.lanes.size() >= static_cast<std::size_t>(search_.limit)) request_scan();
+  if (!new_backlogs_.empty()) promote(planned_at_, [&](TypeId type) { return new_backlogs_.contains(type); });
+  shared_.events.count(Counter::candidates, static_cast<std::int64_t>(found_.size()));
+  interleave_by_lane(found_);
+  const std::size_t pushed = shared_.candidates.push_some(found_);
+  for (std::size_t i = pushed; i < found_.size(); ++i) shared_.known.remove(found_[i].job_id);
+  for (JobId job : expired_) shared_.expired.try_push(std::move(job));
+}
+
+void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const LaneCursor::Rows& rows,
+                        WallTime db_now) {
+  LaneCursor& cursor = *read.cursor;
+  cursor.note_read(planned_at_, rows);
+  // A slow reply tells of a moment long past: what became due since then was not looked at.
+  const WallTime seen = std::min(planned_at_, db_now) - shared_.config.late_commit_margin;
+  if (read.kind == ReadKind::window) return take_window(cursor, range, rows);
+  if (read.kind == ReadKind::exhausted) {
+    for (const ScanReply::Row& row : rows) expired_.push_back(row.candidate.job_id);
+    return cursor.read_exhausted(seen, rows, rows.size() >= static_cast<std::size_t>(range.limit));
+  }
+  // The clock is read a moment before the transaction gets its number.
+  const WallTime reached = watermark_.reached();
+  const WallTime settled = reached == WallTime::min() ? reached : reached - shared_.config.late_commit_margin;
+  const auto audited = cursor.read_overdue(range.after, range.before, rows, seen, settled);
+  // If another server has answered, or the clock was set, no floor holds.
+  if (audited > 0 && !is_sweep_requested_) shared_.events.count(Counter::audit_found, audited);
+  read.kind == ReadKind::overdue ? take_overdue(cursor, range, rows) : take_late(read.kind, range, rows);
+}
+
+void Scanner::take_window(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows) {
+  const bool is_full = rows.size() >= static_cast<std::size_t>(range.limit);
+  overflow_.forget_within(range.lane, range.after, range.before);
   const std::size_t found_before = found_.size();
   for (const ScanReply::Row& row : rows) {
     // An exhausted row shows the end of its last lease, which has not come: the overdue read will see it then.
     if (!row.is_exhausted && !enter(row.candidate)) {
-      lane.is_page_full = false;  // no room: go on from here in a later scan
-      is_overfull_ = true;
-      leave_behind(lane, row.candidate.fire_at);
-      return;
+      cursor.end_page(false);  // no room: go on from here in a later scan
+      schedule_.note_overfull();
+      return overflow_.note(range.lane, row.candidate.fire_at);
     }
-    lane.cursor = row.candidate.fire_at;
-    lane.cursor_id = row.candidate.job_id;
+    cursor.move_window(row.candidate.fire_at, row.candidate.job_id);
   }
-  if (lane.is_page_full) {
-    has_more_ = true;
-    // A sweep reads again what memory has.
-    if (found_.size() - found_before > rows.size() / 2) is_overfull_ = true;
-  } else {
-    lane.cursor = range.before;
-    lane.cursor_id = 0;
+  cursor.end_page(is_full);
+  if (!is_full) return cursor.move_window(range.before);
+  has_more_ = true;
+  // A sweep reads again what memory has.
+  if (found_.size() - found_before > rows.size() / 2) schedule_.note_overfull();
+}
+
+void Scanner::take_overdue(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows) {
+  const bool is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
+  cursor.note_overdue_page(is_page_full);
+  const bool is_in_backlog = shared_.due.has_backlog(range.lane);  // since it was asked
+  const auto unknown = static_cast<std::size_t>(std::ranges::count_if(
+      rows, [&](const auto& row) { return !row.is_exhausted && !shared_.known.contains(row.candidate.job_id); }));
+  bool is_backlog = is_page_full && unknown > rows.size() / 2;
+  for (const ScanReply::Row& row : rows) {
+    if (row.is_exhausted)
+      expired_.push_back(row.candidate.job_id);
+    else if (!is_backlog && !is_in_backlog && !enter(row.candidate))
+      is_backlog = true;
   }
+  if (!is_backlog) {
+    if (!is_page_full && !is_in_backlog) overflow_.forget_within(range.lane, range.after, range.before);
+    return;
+  }
+  shared_.due.push_backlog({range.lane, {std::max(range.after, cursor.low())}, Pace::fresh});
+  new_backlogs_.insert(range.lane.type_id);
 }
 
-void Scanner::take(const Asked& asked, const ScanRange& range, const std::vector<ScanReply::Row>& rows,
-                   WallTime db_now) {
-  LaneState& lane = lanes_[asked.lane];
-  if (!rows.empty()) lane.is_quiet = false;
-  if (asked.part == Part::window) return take_window(lane, range, rows);
-  if (asked.part == Part::both) return take_both(lane, range, rows, db_now);
-  count_audited(lane, range, rows);
-  if (range.after <= lane.low) move_low(lane, range, rows, db_now);
-  if (asked.part == Part::overdue)
-    take_overdue(lane, range, rows);
-  else
-    take_late(asked.part, range, rows);
-}
-
-// Before the floor there is no row, or the floor is wrong.
-void Scanner::count_audited(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
-  if (lane.audited_up_to == WallTime::min() || range.after > WallTime::min()) return;
-  const WallTime up_to = std::exchange(lane.audited_up_to, WallTime::min());
-  if (is_sweep_requested_) return;  // another server has answered, or the clock was set: no floor holds
-  const auto n = std::ranges::count_if(rows, [&](const auto& row) { return row.candidate.fire_at < up_to; });
-  if (n == 0) return;
-  shared_.events.count(Counter::audit_found, n);
-  lane.floor = WallTime::min();
-}
-
-void Scanner::take_late(Part part, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
+void Scanner::take_late(ReadKind kind, const ScanRange& range, const LaneCursor::Rows& rows) {
   if (rows.empty()) return;
-  if (part == Part::too_late) {
+  if (kind == ReadKind::too_late) {
     shared_.too_late.try_push({range.lane, range.before});
     return;
   }
@@ -407,52 +264,6 @@ void Scanner::take_late(Part part, const ScanRange& range, const std::vector<Sca
       is_backlog = true;
   }
   if (is_backlog) shared_.due.push_backlog({range.lane, {range.after, range.before}, Pace::catch_up});
-}
-
-void Scanner::move_low(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,
-                       WallTime db_now) {
-  // A slow reply tells of a moment long past: what became due since then was not looked at.
-  lane.low = std::min(range.before, std::min(planned_at_, db_now) - shared_.config.late_commit_margin);
-  const WallTime first = rows.empty() ? WallTime::max() : rows.front().candidate.fire_at - Duration(1);
-  lane.low = std::min(lane.low, first);
-  if (range.after <= lane.floor) lane.floor = std::max(lane.floor, std::min({settled_, first, lane.low}));
-}
-
-void Scanner::take_overdue(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows) {
-  const bool is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
-  const auto strangers = static_cast<std::size_t>(std::ranges::count_if(
-      rows, [&](const auto& row) { return !row.is_exhausted && !shared_.known.contains(row.candidate.job_id); }));
-  const bool is_in_backlog = shared_.due.has_backlog(range.lane);
-  bool is_backlog = is_page_full && strangers > rows.size() / 2;
-  for (const ScanReply::Row& row : rows) {
-    if (row.is_exhausted) {
-      expired_.push_back(row.candidate.job_id);
-    } else if (!is_backlog && !is_in_backlog && !enter(row.candidate)) {
-      is_backlog = true;
-    }
-  }
-  if (!is_backlog) {
-    const bool is_all_in_memory = !is_in_backlog && !is_page_full;
-    if (is_all_in_memory && range.after <= lane.left_behind && lane.left_behind < range.before)
-      lane.left_behind = WallTime::max();
-    return;
-  }
-  shared_.due.push_backlog({range.lane, {std::max(range.after, lane.low)}, Pace::fresh});
-  new_backlogs_.insert(range.lane.type_id);
-}
-
-void Scanner::take_both(LaneState& lane, const ScanRange& range, const std::vector<ScanReply::Row>& rows,
-                        WallTime db_now) {
-  const auto part = std::ranges::partition_point(
-      rows, [&](const ScanReply::Row& row) { return row.candidate.fire_at < planned_at_; });
-  const std::vector<ScanReply::Row> overdue(rows.begin(), part);
-  const std::vector<ScanReply::Row> window(part, rows.end());
-  const int rest = range.limit - static_cast<int>(overdue.size());
-  const ScanRange before{range.lane, range.after, range.after_id, planned_at_, range.limit};
-  count_audited(lane, before, overdue);
-  move_low(lane, before, overdue, db_now);
-  take_overdue(lane, before, overdue);
-  take_window(lane, {range.lane, lane.cursor, lane.cursor_id, range.before, rest}, window);
 }
 
 }  // namespace tocsin

@@ -93,8 +93,8 @@ std::vector<Fired> fired_from(const pqxx::result& rows) {
 
 }  // namespace
 
-Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
-  PgArray shards, types, after, after_id, before, limits;
+Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search) {
+  PgArray shards, types, after, after_id, before, limits, only_exhausted;
   for (const ScanRange& range : ranges) {
     shards.add(range.lane.shard);
     types.add(range.lane.type_id);
@@ -102,6 +102,13 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
     after_id.add(range.after_id);
     before.add(range.before);
     limits.add(range.limit);
+    only_exhausted.add(std::int64_t{range.only_exhausted});
+  }
+  PgArray walk_shards, first_types, last_types;
+  for (const LaneSearch::Walk& walk : search.walks) {
+    walk_shards.add(walk.shard);
+    first_types.add(walk.first);
+    last_types.add(walk.last);
   }
   return session_.read<ScanReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
@@ -110,11 +117,17 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges) {
     reply.connection = session_.connections();
     reply.asked = clock_.now();
     const auto rows = exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(),
-                           before.literal(), limits.literal());
+                           before.literal(), limits.literal(), only_exhausted.literal(), walk_shards.literal(),
+                           first_types.literal(), last_types.literal(), to_pg(search.before), search.limit);
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());
     for (const auto& row : rows) {
       const auto ordinal = row[0].as<std::int64_t>();
+      if (ordinal == -2) {
+        const auto lane = row[1].as<std::int64_t>();
+        reply.lanes.push_back({static_cast<Shard>(lane % kMaxShards), static_cast<TypeId>(lane / kMaxShards)});
+        continue;
+      }
       const WallTime time = wall_time_from_pg({row[2].c_str(), row[2].size()});
       if (ordinal <= 0) {
         (ordinal == 0 ? reply.db_now : reply.began) = time;

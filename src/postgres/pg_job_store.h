@@ -12,7 +12,8 @@ class PgJobStore : public JobStore {
   // Both must outlive the store.
   PgJobStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
-  Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
+  using JobStore::scan;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override;
   Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,

@@ -77,13 +77,7 @@ Result<std::vector<TypeCount>> PgReportStore::counts() {
 Result<std::int64_t> PgReportStore::overdue(int at_most) {
   return session_.read<std::int64_t>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("overdue", [] {
-      return "SELECT count(*) FROM (SELECT 1 FROM tocsin.biz_type t CROSS JOIN generate_series(0, tocsin.shard_count() "
-             "- 1) s CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live j WHERE tocsin.lives_here(s::smallint) AND "
-             "j.shard = s::smallint AND j.shard + 0 = "
-             "s AND j.type_id = "
-             "t.type_id AND j.fire_at < statement_timestamp() LIMIT $1::integer) x LIMIT $1::integer) y";
-    });
+    const auto& name = session_.prepared("overdue", sql::overdue);
     return exec1(tx, name, at_most)[0].as<std::int64_t>();
   });
 }

@@ -87,20 +87,6 @@ std::string has_live_jobs(const std::string& type_id) {
          ")";
 }
 
-std::string scan() {
-  return "SELECT k.ord, j.job_id, j.fire_at, j.is_exhausted FROM unnest($1::smallint[], $2::integer[], "
-         "$3::timestamptz[], $4::bigint[],"
-         " $5::timestamptz[], $6::integer[]) WITH ORDINALITY k (shard, type_id, after, after_id, before, most, ord)"
-         " CROSS JOIN LATERAL (SELECT l.job_id, l.fire_at, l.status = 1 AND l.attempts >= l.max_attempts AS "
-         "is_exhausted FROM tocsin.job_live l"
-         " WHERE l.shard = k.shard AND l.shard + 0 = k.shard::integer AND l.type_id = k.type_id AND (l.fire_at, "
-         "l.job_id + 0) > (k.after, k.after_id) AND "
-         "l.fire_at < k.before"
-         " ORDER BY l.fire_at, l.job_id + 0 LIMIT k.most) j"
-         " UNION ALL SELECT -1, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, statement_timestamp(), false"
-         " UNION ALL SELECT 0, pg_snapshot_xmin(pg_current_snapshot())::text::bigint, clock_timestamp(), false";
-}
-
 std::string claim(const std::string& table) {
   return claim_locked(
       table,

@@ -24,6 +24,7 @@ std::string has_live_jobs(const std::string& type_id);  // tocsin.job_live_0007
 // instant can be paged. Two rows more: (-1, next transaction to write, when it was the next) and (0, oldest that still
 // writes, the clock); the clock is read last, to be as fresh as possible when the reply arrives.
 std::string scan();
+std::string overdue();  // how many rows, counted up to $1
 
 // pending or expired -> running. Index _id. SKIP LOCKED in a materialized CTE: a locking sub-select that is planned
 // twice claims more than it locked; the join back by key does not. Commits without waiting for the disk: a claim that a

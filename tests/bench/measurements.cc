@@ -17,6 +17,7 @@ Sizes quick_sizes() {
   sizes.webhook_s /= 2;
   sizes.request_s /= 10;
   sizes.idle_s /= 10;
+  sizes.types_s /= 2;
   for (std::size_t& depth : sizes.depths) depth /= 100;
   sizes.history_jobs /= 100;
   sizes.snapshot_s /= 20;
@@ -50,6 +51,7 @@ const std::vector<Measurement>& measurements() {
       {"verbs", measure_verbs},
       {"past", measure_past, true},
       {"isolation", measure_isolation, true},
+      {"types", measure_types},
   };
   return all;
 }

@@ -39,6 +39,8 @@ struct Sizes {
   std::size_t storm_other_jobs = 1'000;
   std::size_t idle_jobs = 100'000;
   int idle_s = 60;
+  std::size_t types = 500;
+  int types_s = 20;
   std::vector<std::size_t> depths = {0, 1'000'000, 10'000'000};
   std::size_t history_jobs = 10'000'000;
   int history_days = 10;
@@ -77,6 +79,7 @@ void measure_life(Bench& bench);
 void measure_floors(Bench& bench);
 void measure_storm(Bench& bench);
 void measure_peak(Bench& bench);
+void measure_types(Bench& bench);
 void measure_depth(Bench& bench);
 void measure_snapshot(Bench& bench);
 void measure_history(Bench& bench);

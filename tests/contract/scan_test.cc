@@ -98,6 +98,50 @@ TEST_P(StoreContract, ScanAnswersManyRangesInTheOrderAsked) {
   }
 }
 
+TEST_P(StoreContract, ScanFindsTheLanesThatHaveARowDueSoon) {
+  const WallTime soon = db->now() + kMinute;
+  std::vector<NewJob> wanted(4, due("a"));
+  for (NewJob& job : wanted) job.when = {soon, {}};
+  wanted[1].type_id = other_type_id;
+  wanted[1].when = {soon + 60 * kMinute, {}};
+  wanted[3].biz_id = "of another shard";
+  const Ids jobs = create(wanted);
+  const Shard shard = shard_of(jobs[0]), elsewhere = shard_of(jobs[3]);
+  ASSERT_NE(shard, elsewhere);
+  const TypeId last = std::max(type_id, other_type_id);
+  const auto found = [&](std::vector<LaneSearch::Walk> walks, Duration ahead, int limit = 100) {
+    auto lanes = must(db->store().scan({}, {std::move(walks), soon + ahead, limit})).lanes;
+    std::ranges::sort(lanes);
+    return lanes;
+  };
+  using Lanes = std::vector<Lane>;
+  const Lane here{shard, type_id}, later{shard, other_type_id}, there{elsewhere, type_id};
+  EXPECT_EQ(found({{shard, 1, last}}, Duration(1)), Lanes{here}) << "the other's row is due later";
+  EXPECT_EQ(found({{shard, 1, last}}, Duration(0)), Lanes{});
+  EXPECT_EQ(found({{shard, 1, 1'000'000}}, 70 * kMinute), (Lanes{std::min(here, later), std::max(here, later)}));
+  EXPECT_EQ(found({{shard, type_id, type_id}}, 70 * kMinute), Lanes{here});
+  EXPECT_EQ(found({{shard, other_type_id, other_type_id}}, 70 * kMinute), Lanes{later});
+  EXPECT_EQ(found({{shard, last + 1, 1'000'000}}, 70 * kMinute), Lanes{});
+  EXPECT_EQ(found({{shard, 1, last}, {elsewhere, 1, last}}, kMinute),
+            (Lanes{std::min(here, there), std::max(here, there)}));
+  EXPECT_EQ(found({{shard, 1, last}, {elsewhere, 1, last}}, kMinute, 1).size(), 1U) << "no more than asked for";
+}
+
+TEST_P(StoreContract, ScanOfExhaustedJobsPassesOverTheOthers) {
+  std::vector<NewJob> wanted(6, due("same"));
+  for (NewJob& job : wanted) job.max_attempts = 1;
+  const Ids jobs = create(wanted);
+  const std::vector<JobId> claimed{jobs[2], jobs[4]};
+  const std::vector<Duration> ttr(2, kLong);
+  ASSERT_EQ(must(db->store().claim(seen(claimed), ttr, ticket())).size(), 2U);
+  ScanRange range{lane_of(jobs[0]), WallTime{}, 0, db->now() + 2 * kLong, 10, true};
+  auto rows = must(db->store().scan({&range, 1})).rows[0];
+  ASSERT_EQ(rows.size(), 2U);
+  for (const auto& row : rows) EXPECT_TRUE(row.is_exhausted);
+  range.limit = 1;
+  EXPECT_EQ(must(db->store().scan({&range, 1})).rows[0].size(), 1U);
+}
+
 TEST_P(StoreContract, ScanOfNothingStillTellsTheTime) {
   const WallTime before = db->now();
   const auto reply = must(db->store().scan({}));

@@ -133,7 +133,8 @@ TEST_F(Sql, ACreateHasItsTransactionIdBeforeItWaits) {
     EXPECT_TRUE(eventually([&] {
       waiting = database.query(
           "SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
-          "strpos(query, '" + std::string(who) + "') > 0");
+          "strpos(query, '" +
+          std::string(who) + "') > 0");
       return !waiting.empty();
     })) << who;
     if (!waiting.empty()) {

@@ -44,7 +44,7 @@ bool PlainTable::fire(JobId job, WallTime now, Fired& fired) {
   return true;
 }
 
-Result<ScanReply> PlainStore::scan(std::span<const ScanRange> ranges) {
+Result<ScanReply> PlainStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search) {
   ++statements_.scans;
   statements_.ranges += std::ssize(ranges);
   ScanReply reply;
@@ -53,7 +53,12 @@ Result<ScanReply> PlainStore::scan(std::span<const ScanRange> ranges) {
   reply.oldest_writer = reply.next_writer = reply.began.time_since_epoch().count();  // nobody writes for long
   std::size_t rows = 0;
   for (const ScanRange& range : ranges) rows += reply.rows.emplace_back(table_.read(range)).size();
-  work(rows + ranges.size());
+  for (const LaneSearch::Walk& walk : search.walks) {
+    const Lane lane{walk.shard, table_.type()};
+    const bool is_meant = walk.first <= lane.type_id && lane.type_id <= walk.last;
+    if (is_meant && !table_.read({lane, WallTime::min(), 0, search.before, 1}).empty()) reply.lanes.push_back(lane);
+  }
+  work(rows + ranges.size() + search.walks.size());
   reply.db_now = db_now();
   reply.answered = scheduler_.now();
   return reply;

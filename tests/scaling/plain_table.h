@@ -27,6 +27,7 @@ class PlainTable {
 
   std::vector<ScanReply::Row> read(const ScanRange& range) const;
   // False: it is not due, or has fired.
+  TypeId type() const { return type_; }
   bool fire(JobId job, WallTime now, Fired& fired);
   std::int64_t left() const { return left_; }
 
@@ -46,7 +47,8 @@ class PlainStore final : public JobStore {
   PlainStore(PlainTable& table, Scheduler& scheduler, Statements& statements, PlainTable::OnFired on_fired)
       : table_(table), scheduler_(scheduler), statements_(statements), on_fired_(std::move(on_fired)) {}
 
-  Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
+  using JobStore::scan;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override;
   Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) override;
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
 

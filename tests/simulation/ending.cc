@@ -103,6 +103,9 @@ void Ending::calm_down() {
     callers.commit_late(id_delay + world_.up_to(1s),
                         config.audit_interval + 2 * world_.longest_scan_interval() + kOnTime, id_delay);
   }
+  // Clocks are set by some milliseconds, and nothing is late for it.
+  for (SimDatabase& database : world_.databases)
+    world_.scheduler.after(world_.up_to(4s), [&] { database.wall.step(world_.up_to(10ms) - 5ms); });
   // And some after a lull, in which the wheel stood still.
   for (int i = 0; i < 5; ++i)
     world_.scheduler.after(20s + i * 300ms, [&] {

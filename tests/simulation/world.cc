@@ -15,8 +15,8 @@ World::World(std::uint64_t seed, const LifeOptions& options)
   for (SimDatabase& database : databases) {
     database.data.bugs = options.bugs;
     database.data.writer_lag = chance(0.5) ? Duration(0) : up_to(10s);
-    if (chance(0.5)) database.wall.set_drift((random.unit() - 0.5) * 1.8e-4);  // +-90 ppm
-    if (chance(0.5)) database.wall.step(up_to(2s) - 1s);                       // no two clocks agree
+    if (chance(0.5)) database.wall.set_drift((random.unit() - 0.5) * 1e-3);  // as far as ntpd slews: +-500 ppm
+    if (chance(0.5)) database.wall.step(up_to(2s) - 1s);                     // no two clocks agree
   }
   draw_config();
   draw_types();

@@ -122,8 +122,23 @@ void FakeDatabase::restore(const Snapshot& standby) {
 
 // JobStore ------------------------------------------------------------------------------------------------------------
 
-ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, WallTime now) const {
+std::vector<Lane> FakeDatabase::find_lanes(const LaneSearch& search) const {
+  std::vector<Lane> lanes;
+  for (const LaneSearch::Walk& walk : search.walks) {
+    auto it = due_.lower_bound({Lane{walk.shard, walk.first}, WallTime::min(), 0});
+    while (it != due_.end() && std::get<Lane>(*it) <= Lane{walk.shard, walk.last}) {
+      const Lane lane = std::get<Lane>(*it);
+      if (std::get<WallTime>(*it) < search.before && static_cast<int>(lanes.size()) < search.limit)
+        lanes.push_back(lane);
+      it = due_.lower_bound({Lane{lane.shard, lane.type_id + 1}, WallTime::min(), 0});
+    }
+  }
+  return lanes;
+}
+
+ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) const {
   ScanReply reply;
+  reply.lanes = find_lanes(search);
   reply.db_now = now;
   reply.connection = generation_;
   // Transactions are numbered by the microsecond in which they begin, and any of the last while may still be open.
@@ -137,8 +152,8 @@ ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, WallTime now)
       const auto& [lane, fire_at, id] = *it;
       if (lane != range.lane || fire_at >= range.before || static_cast<int>(rows.size()) >= range.limit) break;
       const Job& job = live_.at(id).job;
-      rows.push_back(
-          {{id, job.type_id, fire_at}, job.status == JobStatus::running && job.attempts >= job.max_attempts});
+      const bool is_exhausted = job.status == JobStatus::running && job.attempts >= job.max_attempts;
+      if (is_exhausted || !range.only_exhausted) rows.push_back({{id, job.type_id, fire_at}, is_exhausted});
     }
   }
   return reply;

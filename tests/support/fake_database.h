@@ -138,7 +138,7 @@ class FakeDatabase {
   bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
 
   // JobStore
-  ScanReply scan(const std::vector<ScanRange>& ranges, WallTime now) const;
+  ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) const;
   std::vector<ClaimedJob> claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
                                 const ClaimTicket& ticket, WallTime now);
   std::vector<ClaimedJob> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket,
@@ -218,6 +218,7 @@ class FakeDatabase {
   void begin_attempt(Row& row, const std::string& node, WallTime now) const;
   ClaimedJob claim_row(Live row, Duration ttr, const ClaimTicket& ticket, WallTime now);
   Fired fire_row(Live row, const std::string& node, WallTime now);
+  std::vector<Lane> find_lanes(const LaneSearch& search) const;
   std::vector<JobId> due_in(Lane lane, DueSpan span, int limit, WallTime now) const;
   FinishReply finish_one(const FinishRequest& request, const std::string& node, WallTime now);
 

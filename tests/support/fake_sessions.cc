@@ -47,10 +47,10 @@ Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect)
   return reply;
 }
 
-Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges) {
+Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search) {
   const MonoTime asked = local_now();
-  auto reply =
-      call<ScanReply>("scan", false, [&db = database_, r = copied(ranges)](WallTime now) { return db.scan(r, now); });
+  auto reply = call<ScanReply>(
+      "scan", false, [&db = database_, r = copied(ranges), search](WallTime now) { return db.scan(r, search, now); });
   if (reply) reply->asked = asked, reply->answered = local_now();
   return reply;
 }

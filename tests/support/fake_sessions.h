@@ -59,7 +59,8 @@ class FakeSession {
 class FakeJobStore final : public JobStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
-  Result<ScanReply> scan(std::span<const ScanRange> ranges) override;
+  using JobStore::scan;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override;
   Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,

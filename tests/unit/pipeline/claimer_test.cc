@@ -45,7 +45,7 @@ TEST_F(ClaimerTest, HasNothingToDoWhenNothingIsDue) {
 }
 
 TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
-  push_due({{1, 1, kStart}, {2, 1, kStart}, {3, 1, kStart}});
+  push_due({{1, 1, kStart}, {2, 1, kStart - 1s}, {3, 1, kStart}});
   win_all_but({2});
   EXPECT_LE(step(), now);
   const auto jobs = won();
@@ -55,6 +55,40 @@ TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
   EXPECT_EQ(events[Counter::claims_lost], 1);
   EXPECT_EQ(shared().known.size(), 0U);
   EXPECT_EQ(running(), 2U) << "the slot of the lost one is free again";
+}
+
+// The database's clock runs slower than the estimate, or was set back by some milliseconds.
+TEST_F(ClaimerTest, WhatMayHaveBeenClaimedTooEarlyGoesBackOnTheWheelForMilliseconds) {
+  push_due({{1, 1, kStart}, {2, 3, kStart}});
+  store.on_claim = [](auto, auto, auto&) { return std::vector<ClaimedJob>{}; };
+  store.on_fire = [](auto) { return std::vector<Fired>{}; };
+  step();
+  step();
+  auto again = shared().candidates.pop_some(10);
+  ASSERT_EQ(again.size(), 2U);
+  for (const Candidate& job : again) EXPECT_EQ(job.fire_at, db_now() + 2ms);
+  EXPECT_EQ(shared().known.size(), 2U) << "no scan takes it in meanwhile";
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(events[Counter::claims_lost], 0);
+}
+
+TEST_F(ClaimerTest, WhatIsLostAgainAndAgainIsLeftToTheScan) {
+  Candidate job{1, 1, kStart};
+  store.on_claim = [](auto, auto, auto&) { return std::vector<ClaimedJob>{}; };
+  int claims = 0;
+  shared().known.add(1, 1);
+  for (; claims < 10; ++claims) {
+    now += std::max(Duration(0), job.fire_at - db_now());
+    shared().due.push(std::vector{job});
+    step();
+    const auto again = shared().candidates.pop_some(10);
+    if (again.empty()) break;
+    job = again.front();
+  }
+  EXPECT_EQ(claims, 4);
+  EXPECT_EQ(now - MonoTime{}, 30ms);
+  EXPECT_EQ(shared().known.size(), 0U);
+  EXPECT_EQ(events[Counter::claims_lost], 1);
 }
 
 TEST_F(ClaimerTest, TellsNoLatenessOfWhatHasNotStartedYet) {
@@ -256,7 +290,7 @@ TEST_F(ClaimerTest, AsksWhatItWonOfABacklogByItsLane) {
 }
 
 TEST_F(ClaimerTest, FiresInstantTypesInOneCall) {
-  push_due({{1, 3, kStart}, {2, 3, kStart}});
+  push_due({{1, 3, kStart}, {2, 3, kStart - 1s}});
   store.on_fire = [this](auto jobs) {
     EXPECT_EQ(jobs.size(), 2U);
     return std::vector<Fired>{{1, 3, kStart, kStart + 4ms}};

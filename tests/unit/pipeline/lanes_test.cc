@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <set>
+
 #include "pipeline/claimer.h"
 #include "pipeline/engine.h"
 #include "pipeline/lease_reaper.h"
@@ -28,9 +30,17 @@ class LanesTest : public StageBench {
     return shared().admission.next_batch(most, {*catalog, db_now(), now});
   }
   void scan_table(std::vector<Candidate> table) {
-    store.on_scan = [this, table = std::move(table)](std::span<const ScanRange> ranges) -> Result<ScanReply> {
+    store.on_scan = [this, table = std::move(table)](std::span<const ScanRange> ranges,
+                                                     const LaneSearch& search) -> Result<ScanReply> {
       asked.assign(ranges.begin(), ranges.end());
-      ScanReply reply{{}, db_now(), now, now, 0, db_now(), 0, 0};
+      ScanReply reply;
+      reply.db_now = reply.began = db_now();
+      reply.asked = reply.answered = now;
+      std::set<Lane> lanes;
+      for (const LaneSearch::Walk& walk : search.walks)
+        for (const Candidate& job : table)
+          if (job.lane().shard == walk.shard && job.fire_at < search.before) lanes.insert(job.lane());
+      reply.lanes.assign(lanes.begin(), lanes.end());
       for (const ScanRange& range : ranges) {
         auto& rows = reply.rows.emplace_back();
         for (const Candidate& job : table)
@@ -41,7 +51,9 @@ class LanesTest : public StageBench {
       return reply;
     };
     know_time();
-    Scanner(shared(), store).step(now);
+    Scanner scanner(shared(), store);
+    scanner.step(now);  // finds the lanes
+    scanner.step(now);
   }
   std::vector<ScanRange> asked;
 
@@ -165,7 +177,7 @@ TEST_F(LanesTest, WhatIsTooLateGoesToTheReaperAndHidesNothing) {
 
 TEST_F(LanesTest, TypesWithoutSuchWishesAreAskedForAsEver) {
   set_types({biz_type(1)});
-  scan_table({});
+  scan_table(jobs(1, 1, kStart + 1s));
   EXPECT_EQ(asked.size(), 2U) << "the window and what is overdue";
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,12 +21,16 @@ class ScannerTest : public StageBench {
   };
 
   void SetUp() override {
-    store.on_scan = [this](std::span<const ScanRange> ranges) { return answer(ranges); };
+    store.on_scan = [this](std::span<const ScanRange> ranges, const LaneSearch& search) {
+      return answer(ranges, search);
+    };
   }
 
-  Result<ScanReply> answer(std::span<const ScanRange> ranges) {
+  Result<ScanReply> answer(std::span<const ScanRange> ranges, const LaneSearch& search) {
     asked.assign(ranges.begin(), ranges.end());
+    searched = search;
     asked_at = db_now();
+    if (keeps_awake) renew_wakers();
     ScanReply reply;
     reply.asked = now;
     reply.db_now = db_now();
@@ -42,10 +47,21 @@ class ScannerTest : public StageBench {
       for (const auto& [job, is_exhausted] : table) {
         const bool is_in_range = job.lane() == range.lane && job.fire_at < range.before &&
                                  std::pair(job.fire_at, job.job_id) > std::pair(range.after, range.after_id);
-        if (is_in_range && std::ssize(rows) < range.limit) rows.push_back({job, is_exhausted});
+        if (is_in_range && is_exhausted >= range.only_exhausted && std::ssize(rows) < range.limit)
+          rows.push_back({job, is_exhausted});
       }
     }
+    std::set<Lane> lanes;
+    for (const auto& [job, is_exhausted] : table)
+      if (job.fire_at < search.before && is_searched(job.lane())) lanes.insert(job.lane());
+    reply.lanes.assign(lanes.begin(), lanes.end());
     return reply;
+  }
+  // The last statement looked for rows of this lane without a cursor.
+  bool is_searched(Lane lane) const {
+    return std::ranges::any_of(searched.walks, [&](const LaneSearch::Walk& walk) {
+      return walk.shard == lane.shard && walk.first <= lane.type_id && lane.type_id <= walk.last;
+    });
   }
 
   // A scanner that knows the time and the types, one step before its first scan.
@@ -82,7 +98,6 @@ class ScannerTest : public StageBench {
     std::ranges::sort(ids);
     return ids;
   }
-  // A quiet lane's one read is both.
   std::vector<ScanRange> asked_overdue() const {
     std::vector<ScanRange> out;
     std::ranges::copy_if(asked, std::back_inserter(out),
@@ -100,11 +115,24 @@ class ScannerTest : public StageBench {
   std::int64_t oldest_writer = 0, next_writer = std::numeric_limits<std::int64_t>::max();
   std::vector<Row> table;
   std::vector<ScanRange> asked;
+  LaneSearch searched;
+  bool keeps_awake = false;  // every scan finds a row of each lane, which it does not take: its last attempt runs
   WallTime asked_at{};
   Duration round_trip = 1ms;
   bool fails = false;
 
  private:
+  static constexpr std::int64_t kWakers = 1'000'000;  // their sequence numbers begin there
+  void renew_wakers() {
+    std::erase_if(table, [](const Row& row) { return row.candidate.job_id >= make_job_id(kWakers, 0); });
+    for (const auto& type : shared().catalog.get()->types) {
+      for (const Shard shard : *shared().shards.get()) {
+        const JobId id = make_job_id(kWakers + type->type_id, shard);
+        table.push_back({{id, type->type_id, asked_at + config.lookahead - 10ms}, true});
+      }
+    }
+  }
+
   std::optional<Scanner> scanner_;
   MonoTime next_{};
   std::int64_t last_sequence_ = 0;

@@ -50,7 +50,7 @@ class ScriptedStore final : public JobStore {
   using Claimed = Result<std::vector<ClaimedJob>>;
   using FiredJobs = Result<std::vector<Fired>>;
 
-  std::function<Result<ScanReply>(std::span<const ScanRange>)> on_scan;
+  std::function<Result<ScanReply>(std::span<const ScanRange>, const LaneSearch&)> on_scan;
   std::function<Claimed(std::span<const JobId>, std::span<const Duration>, const ClaimTicket&)> on_claim;
   std::function<Claimed(Lane, DueSpan, int, Duration, const ClaimTicket&)> on_claim_due;
   std::function<Claimed(const ClaimTicket&, std::span<const JobId>)> on_claimed_with;
@@ -63,7 +63,10 @@ class ScriptedStore final : public JobStore {
   std::function<Result<int>(Lane, WallTime, int)> on_drop_late;
   int calls = 0;
 
-  Result<ScanReply> scan(std::span<const ScanRange> ranges) override { return call(on_scan, ranges); }
+  using JobStore::scan;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override {
+    return call(on_scan, ranges, search);
+  }
   Claimed claim(std::span<const Candidate> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override {
     return call(on_claim, ids_of(jobs), ttr, ticket);
   }

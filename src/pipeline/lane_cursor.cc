@@ -1,0 +1,39 @@
+#include "pipeline/lane_cursor.h"
+
+namespace tocsin {
+
+void LaneCursor::begin_sweep() {
+  low_ = floor_;
+  move_window(WallTime::min());
+  wants_exhausted_ = true;
+}
+
+void LaneCursor::begin_audit() {
+  audited_floor_ = floor_;
+  low_ = floor_ = exhausted_from_ = WallTime::min();
+  wants_exhausted_ = true;
+}
+
+std::int64_t LaneCursor::read_overdue(WallTime from, WallTime to, const Rows& rows, WallTime seen, WallTime settled) {
+  if (from > low_) return 0;
+  const WallTime first = rows.empty() ? WallTime::max() : rows.front().candidate.fire_at - Duration(1);
+  low_ = std::min({to, seen, first});
+  if (from > floor_) return 0;
+  floor_ = std::max(floor_, std::min(settled, low_));
+  const WallTime audited = std::exchange(audited_floor_, WallTime::min());
+  return std::ranges::count_if(rows, [&](const auto& row) { return row.candidate.fire_at < audited; });
+}
+
+void LaneCursor::read_exhausted(WallTime seen, const Rows& rows, bool is_page_full) {
+  wants_exhausted_ = is_page_full;
+  exhausted_from_ = rows.empty() ? std::max(exhausted_from_, seen) : rows.front().candidate.fire_at - Duration(1);
+}
+
+void LaneCursor::note_read(WallTime at, const Rows& rows) {
+  if (rows.empty()) return;
+  is_empty_ = false;
+  seen_at_ = at;
+  last_due_ = std::max(last_due_, rows.back().candidate.fire_at);
+}
+
+}  // namespace tocsin

@@ -1,0 +1,59 @@
+// Lanes with rows that a scan read, or would have read, and that found no room in memory: for each the earliest
+// fire_at left behind, its overflow watermark.
+//
+// Once that time has passed, and memory has nearly run out of the type, the lanes are promoted to the backlog, all of
+// them at once: none waits for the next scan, and none runs ahead of the others. Thread: owner only.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "tocsin/job_store.h"
+
+namespace tocsin {
+
+class ScanOverflow {
+ public:
+  void note(Lane lane, WallTime from) {
+    const auto [it, is_new] = lanes_.try_emplace(lane, from);
+    it->second = std::min(it->second, from);
+    first_ = std::min(first_, from);
+  }
+  void forget(Lane lane) { lanes_.erase(lane); }
+  // Everything that is due in [from, to) is in memory now.
+  void forget_within(Lane lane, WallTime from, WallTime to) {
+    const auto it = lanes_.find(lane);
+    if (it != lanes_.end() && from <= it->second && it->second < to) lanes_.erase(it);
+  }
+  void clear() {
+    lanes_.clear();
+    first_ = WallTime::max();
+  }
+  bool contains(Lane lane) const { return lanes_.contains(lane); }
+  // At this time, or later, a lane may be promoted; max(): there is none.
+  WallTime first() const { return first_; }
+
+  // Takes out the lanes of those types whose watermark has passed and hands them to `promote`.
+  void promote(WallTime due_by, const std::function<bool(TypeId)>& is_meant,
+               const std::function<void(Lane, WallTime)>& promote) {
+    if (first_ > due_by) return;
+    first_ = WallTime::max();
+    for (auto it = lanes_.begin(); it != lanes_.end();) {
+      const auto [lane, from] = *it;
+      if (from <= due_by && is_meant(lane.type_id)) {
+        promote(lane, from);
+        it = lanes_.erase(it);
+      } else {
+        first_ = std::min(first_, from);
+        ++it;
+      }
+    }
+  }
+
+ private:
+  std::map<Lane, WallTime> lanes_;
+  WallTime first_ = WallTime::max();  // of all lanes, or before it
+};
+
+}  // namespace tocsin

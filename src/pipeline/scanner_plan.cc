@@ -1,0 +1,166 @@
+// What the next statement reads.
+#include <algorithm>
+#include <limits>
+
+#include "pipeline/scanner.h"
+
+namespace tocsin {
+
+void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
+  planned_at_ = db_now;
+  shared_.scan_horizon = std::max(shared_.scan_horizon.load(), lookahead_.scan_horizon(db_now));
+  if (!is_continuation) begin_turn(now, db_now);
+  const auto catalog = shared_.catalog.get();
+  const auto shards = shared_.shards.get();
+  for (auto& [lane, cursor] : lanes_) {
+    const BizType* type = catalog->find(lane.type_id);
+    if (!type || type->is_paused(db_now)) continue;
+    const bool has_turn = cursor.is_new() || (!is_continuation && is_turn_of(lane.shard, *shards));
+    plan_lane(*type, lane, cursor, has_turn, now);
+  }
+  if (!is_continuation) plan_search(now, *shards);
+}
+
+bool Scanner::is_turn_of(Shard shard, const std::vector<Shard>& shards) const {
+  return schedule_.is_turn_of(static_cast<std::size_t>(std::ranges::lower_bound(shards, shard) - shards.begin()));
+}
+
+// Forgets the lanes that are not to be read, and those that have nothing to read.
+void Scanner::begin_turn(MonoTime now, WallTime db_now) {
+  if (is_sweep_requested_.exchange(false)) {  // the clock, or the database itself, may be another
+    watermark_.reset();
+    schedule_.begin_whole_cycle();
+    lanes_.clear();
+    overflow_.clear();
+  }
+  const auto catalog = shared_.catalog.get();
+  const auto shards = shared_.shards.get();
+  const auto all_shards = shared_.all_shards.get();
+  const auto is_read = [&](const Lane& lane) {
+    if (is_held(*catalog, db_now, lane.type_id)) return false;
+    if (std::ranges::binary_search(*shards, lane.shard)) return true;
+    return std::ranges::binary_search(*all_shards, lane.shard) && is_asked_for(*catalog->find(lane.type_id), now);
+  };
+  std::erase_if(lanes_, [&](const auto& entry) {
+    const auto& [lane, cursor] = entry;
+    if (!is_read(lane)) {
+      overflow_.forget(lane);
+      return true;
+    }
+    return cursor.is_asleep(db_now, watermark_.reached()) && !overflow_.contains(lane) &&
+           !shared_.due.has_backlog(lane) && !shared_.due.has_backlog(lane, Pace::catch_up);
+  });
+  if (schedule_.is_cycle_begin()) begin_sweeps_and_audits();
+}
+
+void Scanner::begin_sweeps_and_audits() {
+  // Some of the shards per interval, so that no single scan pays for all dead index entries at once.
+  while (sweeps_.next(schedule_.intervals())) {
+    for (auto& [lane, cursor] : lanes_) {
+      if (!sweeps_.is_turn_of(lane.shard)) continue;
+      if (cursor.stop_page()) overflow_.note(lane, cursor.window_at());
+      cursor.begin_sweep();
+    }
+  }
+  while (audits_.next(schedule_.intervals())) {
+    for (auto& [lane, cursor] : lanes_)
+      if (audits_.is_turn_of(lane.shard)) cursor.begin_audit();
+  }
+}
+
+void Scanner::plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn, MonoTime now) {
+  const bool has_room = shared_.known.room(type.type_id) > 0;
+  if (!has_room) {
+    schedule_.note_overfull();
+    if (cursor.stop_page()) overflow_.note(lane, cursor.window_at());
+  }
+  const bool is_backlog = shared_.due.has_backlog(lane);
+  if (is_backlog) overflow_.forget_within(lane, WallTime::min(), planned_at_ + Duration(1));
+  // What is overdue belongs to the other read.
+  if (cursor.window_at() < planned_at_) cursor.move_window(planned_at_);
+  const WallTime horizon = lookahead_.window_end(planned_at_);
+  // The claim for a consumer who comes later reads the table; a window in memory would be of no use to anyone.
+  const bool is_dormant = is_backlog && type.is_pull() && !is_asked_for(type, now);
+  const bool reads_window =
+      has_room && !is_dormant && cursor.window_at() < horizon && (has_turn || cursor.is_page_full());
+  if (has_turn) cursor.begin_turn(/*reads_all=*/reads_window && !is_backlog);
+  if (reads_window)
+    ask({lane, cursor.window_at(), cursor.window_id(), horizon, static_cast<int>(shared_.config.window_page)}, cursor,
+        ReadKind::window);
+  if (has_turn) plan_overdue(type, lane, cursor, is_backlog);
+}
+
+// In the order of time, so that the first read is the one that moves the low-water mark.
+void Scanner::plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cursor, bool is_backlog) {
+  constexpr int kFew = 8;  // exhausted ones may be among them
+  const bool is_late_backlog = shared_.due.has_backlog(lane, Pace::catch_up);
+  const int page = static_cast<int>(shared_.config.overdue_page);
+  WallTime from = cursor.low();
+  if (type.drop_older_than) {
+    const WallTime edge = planned_at_ - *type.drop_older_than;
+    if (edge > from) ask({lane, from, 0, edge, 1}, cursor, ReadKind::too_late);
+    from = std::max(from, edge - Duration(1));
+  }
+  if (type.catch_up_rate_per_s) {
+    const WallTime edge = planned_at_ - shared_.config.lookahead;
+    if (edge > from && !is_late_backlog) ask({lane, from, 0, edge, kFew}, cursor, ReadKind::catch_up);
+    from = std::max(from, edge - Duration(1));
+  }
+  if (!is_backlog) ask({lane, from, 0, planned_at_, page}, cursor, ReadKind::overdue);
+  // The claim of a backlog skips them, and so does an overdue read whose page ends before them.
+  if (cursor.wants_exhausted() && (is_backlog || is_late_backlog || cursor.is_overdue_page_full()))
+    ask({lane, cursor.exhausted_from(), 0, planned_at_, page, /*only_exhausted=*/true}, cursor, ReadKind::exhausted);
+}
+
+void Scanner::ask(const ScanRange& range, LaneCursor& cursor, ReadKind kind) {
+  ranges_.push_back(range);
+  reads_.push_back({&cursor, kind});
+}
+
+// Runs of consecutive types, so that an index walk over one of them meets no row of a type that is not meant.
+std::vector<Scanner::TypeRun> Scanner::type_runs(const std::function<bool(const BizType&)>& is_meant) const {
+  std::vector<TypeId> ids;
+  const auto catalog = shared_.catalog.get();
+  for (const auto& type : catalog->types)
+    if (is_meant(*type)) ids.push_back(type->type_id);
+  std::ranges::sort(ids);
+  std::vector<TypeRun> runs;
+  for (const TypeId id : ids) {
+    if (!runs.empty() && runs.back().last + 1 == id)
+      runs.back().last = id;
+    else
+      runs.push_back({id, id});
+  }
+  return runs;
+}
+
+void Scanner::plan_search(MonoTime now, const std::vector<Shard>& shards) {
+  constexpr int kMostLanes = 8192;
+  search_.before = lookahead_.window_end(planned_at_);
+  search_.limit = kMostLanes;
+  const auto runs = type_runs([&](const BizType& type) { return !type.is_paused(planned_at_); });
+  for (const Shard shard : shards)
+    if (is_turn_of(shard, shards)) search_shard(shard, runs);
+  const auto asked =
+      type_runs([&](const BizType& type) { return !type.is_paused(planned_at_) && is_asked_for(type, now); });
+  if (asked.empty()) return;
+  for (const Shard shard : *shared_.all_shards.get())
+    if (!std::ranges::binary_search(shards, shard) && is_turn_of(shard, shards)) search_shard(shard, asked);
+}
+
+// All types but those whose lanes have a cursor: these are read anyway, from their low-water mark on.
+void Scanner::search_shard(Shard shard, const std::vector<TypeRun>& runs) {
+  auto lane = lanes_.lower_bound({shard, std::numeric_limits<TypeId>::min()});
+  for (const TypeRun& run : runs) {
+    TypeId first = run.first;
+    for (; lane != lanes_.end() && lane->first.shard == shard && lane->first.type_id <= run.last; ++lane) {
+      const TypeId known = lane->first.type_id;
+      if (known < first) continue;
+      if (known > first) search_.walks.push_back({shard, first, known - 1});
+      first = known + 1;
+    }
+    if (first <= run.last) search_.walks.push_back({shard, first, run.last});
+  }
+}
+
+}  // namespace tocsin

@@ -1,0 +1,42 @@
+// Before which time no row can be committed any more.
+//
+// A writer gets its transaction id before it reads the clock of its row. So once every id that a scan saw in use or
+// free to be next is over, whatever is committed later is due after that scan began. The watermark is the begin of the
+// latest such scan; it stands still while a transaction is open, and is never behind one.
+//
+// Called by the scanner with every reply. Reads no clock. Thread: owner only.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+
+#include "tocsin/job_store.h"
+
+namespace tocsin {
+
+class XminWatermark {
+ public:
+  void note(const ScanReply& reply) {
+    marks_.push_back({reply.began, reply.next_writer});
+    if (marks_.size() > kMostMarks) marks_.pop_front();
+    while (!marks_.empty() && marks_.front().next_writer <= reply.oldest_writer) {
+      reached_ = marks_.front().began;
+      marks_.pop_front();
+    }
+  }
+  // The clock was set, or another server answered.
+  void reset() { *this = {}; }
+
+  WallTime reached() const { return reached_; }
+
+ private:
+  struct Mark {
+    WallTime began;
+    std::int64_t next_writer;
+  };
+  static constexpr std::size_t kMostMarks = 4096;  // an hour of scans, a quarter of it while they come in groups
+  std::deque<Mark> marks_;                         // the oldest first
+  WallTime reached_ = WallTime::min();
+};
+
+}  // namespace tocsin

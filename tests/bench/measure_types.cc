@@ -1,0 +1,89 @@
+// What many types cost: idle, and with a few jobs for each; beside one type, which must cost nearly as much.
+#include <algorithm>
+#include <chrono>
+#include <deque>
+
+#include "bench/measurements.h"
+#include "bench/processor_time.h"
+#include "bench/subject.h"
+
+namespace tocsin::bench {
+namespace {
+
+constexpr std::size_t kRate = 100;  // jobs per second, of all types together
+
+struct TypesOutcome {
+  double idle_ms = 0, busy_ms = 0;  // processor time of node and PostgreSQL per minute
+  double late_p99_ms = 0, stats_ms = 0, resident_mb = 0;
+};
+
+double both_seconds(Subject& subject, pid_t server) {
+  return processor_seconds(subject.process().pid()) + processor_seconds_of_all(server);
+}
+
+double per_minute_ms(double seconds, int of_s) { return 1000 * seconds * 60 / of_s; }
+
+TypesOutcome run_types(Bench& bench, std::size_t n) {
+  using std::chrono::seconds;
+  const int window_s = bench.sizes.types_s;
+  Subject subject(bench.server, {bench.binary});
+  std::deque<std::string> names{kType};
+  for (std::size_t i = 1; i < n; ++i) {
+    names.push_back("bench." + std::to_string(i));
+    subject.put_type(names.back());
+  }
+  subject.settle();
+  const pid_t server = server_of(subject.sql());
+  TypesOutcome outcome;
+  const WallTime idle = subject.db_now() + seconds(4);  // the types are known to the engine by then
+  subject.wait_until(idle, "settling");
+  double before = both_seconds(subject, server);
+  subject.wait_until(idle + seconds(window_s), "resting");
+  outcome.idle_ms = per_minute_ms(both_seconds(subject, server) - before, window_s);
+
+  const WallTime start = subject.db_now() + seconds(8);
+  auto jobs = jobs_due_over(start, seconds(window_s), kRate * static_cast<std::size_t>(window_s),
+                            9000 + static_cast<std::uint64_t>(bench.round));
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].type = names[i % names.size()].c_str();
+  subject.create(jobs);
+  subject.wait_until(start, "the first job");
+  before = both_seconds(subject, server);
+  subject.wait_until(start + seconds(window_s), "firing");
+  outcome.busy_ms = per_minute_ms(both_seconds(subject, server) - before, window_s);
+  subject.wait_until_finished(static_cast<std::int64_t>(jobs.size()), "the last jobs");
+
+  std::vector<double> late;
+  for (const std::string& name : names) {
+    const auto of_type = subject.lateness_ms({}, name);
+    late.insert(late.end(), of_type.begin(), of_type.end());
+    if (names.size() > 50 && late.size() > 500) break;  // a sample
+  }
+  std::ranges::sort(late);
+  outcome.late_p99_ms = quantile(late, 0.99);
+  std::vector<double> stats;
+  for (int i = 0; i < 9; ++i) {
+    const auto asked = std::chrono::steady_clock::now();
+    subject.rest().get("/v1/stats");
+    stats.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - asked).count());
+  }
+  std::ranges::sort(stats);
+  outcome.stats_ms = quantile(stats, 0.5);
+  outcome.resident_mb = subject.process().resident_mb();
+  return outcome;
+}
+
+}  // namespace
+
+void measure_types(Bench& bench) {
+  const TypesOutcome one = run_types(bench, 1), many = run_types(bench, bench.sizes.types);
+  bench.results.add("types.one_idle", one.idle_ms);
+  bench.results.add("types.one_busy", one.busy_ms);
+  bench.results.add("types.one_late_p99", one.late_p99_ms);
+  bench.results.add("types.many_idle", many.idle_ms);
+  bench.results.add("types.many_busy", many.busy_ms);
+  bench.results.add("types.many_late_p99", many.late_p99_ms);
+  bench.results.add("types.stats", many.stats_ms);
+  bench.results.add("types.resident", many.resident_mb);
+}
+
+}  // namespace tocsin::bench

@@ -1,0 +1,106 @@
+// Which lanes a scan reads: those with rows due soon, and nothing of the others.
+#include "unit/pipeline/scanner_bench.h"
+
+namespace tocsin {
+namespace {
+
+TEST_F(ScannerTest, SearchesEveryLaneOfItsShardsAndReadsThoseWithRows) {
+  shards = {3, 9};
+  set_types({biz_type(1), biz_type(2), biz_type(7)});
+  insert(kStart + 1s, 2, 9);
+  scan();
+  EXPECT_TRUE(asked.empty());
+  for (const Shard shard : shards)
+    for (const TypeId type : {1, 2, 7}) EXPECT_TRUE(is_searched({shard, type})) << shard << ' ' << type;
+  EXPECT_EQ(searched.walks.size(), 4U) << "consecutive types together";
+  scan();
+  EXPECT_TRUE(searched.walks.empty()) << "it goes on with what it found";
+  ASSERT_EQ(asked.size(), 2U) << "the window and what is overdue";
+  EXPECT_EQ(asked[0].lane, (Lane{9, 2}));
+  scan();
+  EXPECT_EQ(asked.size(), 2U);
+  EXPECT_FALSE(is_searched({9, 2})) << "it is read";
+  EXPECT_TRUE(is_searched({9, 1}));
+  EXPECT_TRUE(is_searched({3, 2}));
+}
+
+TEST_F(ScannerTest, AThousandEmptyTypesCostAsMuchAsOne) {
+  std::vector<BizType> types;
+  for (TypeId type = 1; type <= 1000; ++type) types.push_back(biz_type(type));
+  set_types(types);
+  for (int i = 0; i < 5; ++i) {
+    scan();
+    EXPECT_TRUE(asked.empty());
+    EXPECT_EQ(searched.walks.size(), shards.size());
+  }
+  EXPECT_EQ(scanner().lanes(), 0U);
+}
+
+TEST_F(ScannerTest, ALaneWhoseRowsAreDueLaterHasNoCursor) {
+  insert(kStart + 1h);
+  scan_until(kStart + 10s);
+  EXPECT_EQ(scanner().lanes(), 0U);
+}
+
+TEST_F(ScannerTest, ALaneIsForgottenWhenItsRowsAreGoneAndNoSnapshotIsOlder) {
+  oldest_writer = 6;
+  next_writer = 7;
+  insert(kStart + 1s);
+  scan_until(kStart + 3s);
+  table.clear();
+  scan_until(kStart + 30s);
+  EXPECT_EQ(scanner().lanes(), 1U) << "dead index entries may lie at its beginning";
+  oldest_writer = 8;
+  next_writer = 9;
+  scan_until(kStart + 33s);
+  EXPECT_EQ(scanner().lanes(), 0U);
+  const JobId job = insert(db_now() + 2s);
+  found();
+  scan_until(db_now() + 1s + 10ms);
+  EXPECT_EQ(found(), std::vector{job});
+}
+
+TEST_F(ScannerTest, ALaneWithJobsInMemoryIsNotForgotten) {
+  oldest_writer = next_writer = 7;
+  insert(kStart + 4s);
+  scan_until(kStart + 4s);
+  EXPECT_EQ(scanner().lanes(), 1U);
+}
+
+TEST_F(ScannerTest, FindsExhaustedJobsAmongTheRowsOfABacklogOncePerSweep) {
+  config.overdue_page = 8;
+  config.sweep_interval = 10s;
+  const auto fill = [&](WallTime from) {
+    for (int i = 0; i < 40; ++i) insert(from + i * 1ms);
+  };
+  fill(kStart - 1h);
+  const JobId first = insert(kStart - 1h + 30ms, 1, 0, true);
+  scan_until(kStart + 21s);
+  ASSERT_TRUE(shared().due.has_backlog({0, 1}));
+  EXPECT_EQ(shared().expired.pop_some(10).front(), first);
+  std::erase_if(table, [&](const Row& row) { return row.candidate.job_id == first; });
+  const JobId second = insert(db_now() - 1s, 1, 0, true);
+  shared().expired.pop_some(100);
+  scan_until(db_now() + 20s);
+  EXPECT_EQ(shared().expired.pop_some(10).front(), second);
+}
+
+TEST_F(ScannerTest, APullBacklogThatNobodyAsksForCostsASearchOfItsShard) {
+  config.overdue_page = 4;
+  set_types({biz_type(1, "pull")});
+  for (int i = 0; i < 20; ++i) insert(kStart - 1s + i * 1ms);
+  scan_until(kStart + 15s);
+  ASSERT_TRUE(shared().due.has_backlog({0, 1}));
+  int reads = 0;
+  for (int i = 0; i < 60; ++i) {
+    scan();
+    reads += static_cast<int>(asked.size());
+  }
+  EXPECT_LE(reads, 3) << "for exhausted jobs, with the sweeps";
+  shared().due.end_backlog({{0, 1}, {}, Pace::fresh});  // a consumer has come
+  scan();
+  EXPECT_EQ(asked_overdue().size(), 1U);
+}
+
+}  // namespace
+}  // namespace tocsin
