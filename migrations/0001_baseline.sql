@@ -219,6 +219,51 @@ END $$;
 REVOKE EXECUTE ON FUNCTION tocsin.ensure_history(date, date) FROM PUBLIC;
 SELECT tocsin.ensure_history((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 7);
 
+-- Raises the sequence of job ids beyond everything that is stored, with a distance that covers what was drawn and lost.
+-- It can lie behind: after a restore, or when rows were copied here. Called with every new connection that draws ids.
+-- The maxima are the ends of indexes.
+CREATE FUNCTION tocsin.raise_ids() RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  distance CONSTANT bigint := 1000000;
+  stored   bigint;
+  drawn    bigint;
+  step     bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('tocsin.raise_ids', 0));
+  stored := greatest((SELECT max(job_id) FROM tocsin.job_live), (SELECT max(job_id) FROM tocsin.job_history),
+                     (SELECT max(job_id) FROM tocsin.outbox), (SELECT max(job_id) FROM tocsin.relayed)) >> 10;
+  SELECT s.last_value INTO drawn FROM tocsin.job_seq s;
+  IF stored IS NULL OR stored <= drawn OR stored > 9007199254740991 - 2 * distance THEN
+    RETURN false;
+  END IF;
+  -- In steps: with several databases each draws its own residue.
+  SELECT s.seqincrement INTO step FROM pg_sequence s WHERE s.seqrelid = 'tocsin.job_seq'::regclass;
+  PERFORM setval('tocsin.job_seq', drawn + ((stored - drawn + distance) / step + 1) * step);
+  RETURN true;
+END $$;
+REVOKE EXECUTE ON FUNCTION tocsin.raise_ids() FROM PUBLIC;
+
+-- An id may have been given twice all the same. Of these ids, those that a live job has and a finished one too: the record
+-- of the finished one gets a fresh id and says so among its errors. Returns the ids that are free again.
+CREATE FUNCTION tocsin.free_ids(ids bigint[]) RETURNS SETOF bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM tocsin.raise_ids();
+  RETURN QUERY
+    WITH taken AS MATERIALIZED (
+      SELECT h.job_id, h.status, h.finished_at FROM unnest(ids) k (job_id) JOIN tocsin.job_history h ON h.job_id = k.job_id
+       WHERE EXISTS (SELECT FROM tocsin.job_live l WHERE l.shard = (k.job_id & 1023)::smallint AND l.job_id = k.job_id)
+    )
+    UPDATE tocsin.job_history h
+       SET job_id = nextval('tocsin.job_seq') * 1024 + h.shard,
+           errors = tocsin.append_error(h.errors, clock_timestamp(), h.node, h.attempts::integer,
+                                        format('its id was %s, which was then given to another job', h.job_id))
+      FROM taken t WHERE h.job_id = t.job_id AND h.status = t.status AND h.finished_at = t.finished_at
+    RETURNING t.job_id;
+END $$;
+REVOKE EXECUTE ON FUNCTION tocsin.free_ids(bigint[]) FROM PUBLIC;
+
 -- 5. Counts ----------------------------------------------------------------------------------------------------------
 
 -- Every statement that changes a status appends rows to job_count_delta, one per type and event; a node folds those rows

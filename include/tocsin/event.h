@@ -21,6 +21,7 @@ enum class Counter {
   finished_retry,
   finished_dead,
   given_back,
+  set_aside,       // outcomes that the store refused by themselves: tried again apart from the others
   stale_finishes,  // results of lost claims: changed nothing
   expired_starts,  // claimed jobs whose lease was over before they could start
   buried,          // lease ended on the last attempt
@@ -28,7 +29,7 @@ enum class Counter {
   dropped_late,    // too late by their type's catch_up.drop_older_than_ms: dead, never run
   store_errors,
 };
-inline constexpr int kCounters = 16;
+inline constexpr int kCounters = 17;
 
 // Thread: any; must not block.
 class EventSink {

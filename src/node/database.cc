@@ -42,7 +42,8 @@ Housekeeping::Callbacks Database::callbacks(Hooks hooks) {
           [this](std::vector<TypeState> states) {
             std::lock_guard lock(mutex_);
             type_states_ = std::move(states);
-          }};
+          },
+          [this](std::size_t days) { withheld_history_ = static_cast<std::int64_t>(days); }};
 }
 
 Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, std::shared_ptr<PollQueue> polls,

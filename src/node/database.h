@@ -107,6 +107,8 @@ class Database {
   bool knows(TypeId type) const;
   // Brings the mirror up to date, if need be.
   Status mirror(TypeStore& store, const TypeCatalog& catalog);
+  // Tables of history that only the database's clock calls old: they stay.
+  std::int64_t withheld_history() const { return withheld_history_; }
   void reload_types() { housekeeping_.reload_types(); }
 
   // What arrives together shares statements and commits. False: too much waits, `done` will not be called.
@@ -133,6 +135,7 @@ class Database {
   ReportBuffer reports_;
   DatabaseEvents events_;
   std::atomic<MonoTime::rep> last_answer_{0};
+  std::atomic<std::int64_t> withheld_history_{0};
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   bool is_open_ = false;

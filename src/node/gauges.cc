@@ -60,6 +60,8 @@ void add_gauges_of(const Databases& databases, Metrics& metrics) {
       [](const Database& database) { return static_cast<double>(database.shared().due.backlog_lanes()); });
   sum("tocsin_running_jobs", "Claimed jobs on this node",
       [](const Database& database) { return static_cast<double>(database.shared().limiter.running()); });
+  sum("tocsin_history_withheld_tables", "Tables of history that only the database's clock calls old: they stay",
+      [](const Database& database) { return static_cast<double>(database.withheld_history()); });
   metrics.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
                     [&databases] {
                       Duration most{0};

@@ -6,7 +6,6 @@
 
 #include "base/random.h"
 #include "base/thread_guard.h"
-#include "postgres/pg_maintenance.h"
 #include "postgres/pg_type_store.h"
 
 namespace tocsin {
@@ -54,6 +53,7 @@ Status Housekeeping::prepare() {
   checked_at_ = clock_.now();
   if (is_prepared_ && session_.connections() == prepared_connection_) return Unit{};
   if (auto done = PgMaintenance(session_).prepare_history(); !done) return done;
+  if (auto done = PgMaintenance(session_).raise_ids(); !done) return done;
   is_prepared_ = true;
   prepared_connection_ = session_.connections();
   callbacks_.checked();
@@ -149,7 +149,13 @@ Status Housekeeping::round(bool reload) {
     is_folding_ = *folded > 0;
     callbacks_.answered();
   }
-  return Unit{};
+  if (!reload || !is_prepared_) return Unit{};
+  // A clock that was set forward by more than a week: every finish would fail until the next slow round.
+  const auto has_today = PgMaintenance(session_).has_history_today();
+  if (!has_today) return has_today.error();
+  if (*has_today) return Unit{};
+  spdlog::warn("the database's clock shows a day that has no history tables yet; making them");
+  return PgMaintenance(session_).prepare_history();
 }
 
 Status Housekeeping::count_types() {
@@ -180,17 +186,33 @@ Status Housekeeping::slow_round() {
   if (auto done = maintenance.forget_dead_nodes(); !has_answered(done)) return done;
   if (auto done = maintenance.forget_removed_types(); !has_answered(done)) return done;
   if (auto done = maintenance.forget_old_reports(); !has_answered(done)) return done;
-  const auto old = maintenance.old_history(config_.retain_days);
-  if (!has_answered(old)) return old.error();
+  auto found = maintenance.old_history(config_.retain_days);
+  if (!has_answered(found)) return found.error();
+  witness_.see(found->today, clock_.now());
+  auto& old = found->days;
+  withhold(old);
   // Any one, and the next one later: several nodes seldom take the same, and one that somebody holds keeps no other.
-  if (!old->empty()) {
-    const PgMaintenance::OldDay& day = (*old)[Random(true_random()).below(old->size())];
+  if (!old.empty()) {
+    const PgMaintenance::OldDay& day = old[Random(true_random()).below(old.size())];
     const auto is_dropped = maintenance.drop_history(day);
     if (!has_answered(is_dropped)) return is_dropped.error();
     if (*is_dropped) spdlog::info("retention: dropped {}", day.table);
   }
-  next_slow_round_ = clock_.now() + (old->size() > 1 ? Duration(kBetweenDrops) : Duration(kSlowRound));
+  next_slow_round_ = clock_.now() + (old.size() > 1 ? Duration(kBetweenDrops) : Duration(kSlowRound));
   return Unit{};
+}
+
+// What the database's clock alone calls old stays.
+void Housekeeping::withhold(std::vector<PgMaintenance::OldDay>& old) {
+  const std::size_t withheld =
+      std::erase_if(old, [&](const auto& day) { return !witness_.confirms(day.past, clock_.now()); });
+  if (withheld == std::exchange(withheld_, withheld)) return;
+  if (withheld > 0)
+    spdlog::warn(
+        "retention: {} tables of history are old by the database's clock alone and stay; is that clock right? They go "
+        "when as many later days hold finishes, or this node has run for as long",
+        withheld);
+  callbacks_.withheld(withheld);
 }
 
 }  // namespace tocsin

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/day_witness.h"
 #include "core/report_histogram.h"
 #include "postgres/pg_maintenance.h"
 #include "postgres/session.h"
@@ -38,6 +39,8 @@ class Housekeeping {
     std::function<void(const Error&)> failed;
     std::function<std::vector<ReportHistogram>()> take_histograms;  // what has come together for the reports
     std::function<void(std::vector<TypeState>)> counted;
+    // So many days of history are old by the database's clock alone, and stay. Told when it changes.
+    std::function<void(std::size_t days)> withheld = [](std::size_t) {};
   };
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);
   ~Housekeeping() { stop(); }
@@ -58,6 +61,7 @@ class Housekeeping {
   Status flush_reports();
   Status count_types();
   Status count_horizon();
+  void withhold(std::vector<PgMaintenance::OldDay>& old);
 
   const HousekeepingConfig config_;
   const Clock& clock_;
@@ -70,6 +74,8 @@ class Housekeeping {
   bool is_folding_ = true;  // the last round found counts to fold
   bool is_prepared_ = false;
   bool is_check_wanted_ = true;
+  DayWitness witness_;
+  std::size_t withheld_ = 0;
   MonoTime checked_at_{};
   std::uint64_t prepared_connection_ = 0;
   MonoTime next_slow_round_;

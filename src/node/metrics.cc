@@ -31,6 +31,8 @@ constexpr CounterText kTexts[kCounters] = {
     {Counter::finished_retry, "tocsin_finished_retry_total", "Attempts that ended in a retry"},
     {Counter::finished_dead, "tocsin_finished_dead_total", "Jobs finished as dead"},
     {Counter::given_back, "tocsin_given_back_total", "Claimed jobs given back before they started"},
+    {Counter::set_aside, "tocsin_set_aside_total",
+     "Outcomes that the database refused by themselves, tried again apart"},
     {Counter::stale_finishes, "tocsin_stale_finishes_total", "Results of lost claims, which changed nothing"},
     {Counter::expired_starts, "tocsin_expired_starts_total", "Claimed jobs not started because their lease was over"},
     {Counter::audit_found, "tocsin_audit_found_total",

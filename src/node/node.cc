@@ -386,6 +386,13 @@ void Node::Impl::add_gauges() {
                      {{"version", kVersion}});
   metrics_.add_gauge("tocsin_shards", "Shards of the installation",
                      [shards = open_.shards] { return static_cast<double>(shards); });
+  metrics_.add_counter("tocsin_ids_given_twice_total", "Job ids that two jobs had: the older record has a fresh one",
+                       [this] {
+                         double n = 0;
+                         for (const OpenDatabase& each : open_.databases)
+                           n += static_cast<double>(each.ids_given_twice->load());
+                         return n;
+                       });
   metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of a rate in thousandths",
                       [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });
   metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of a rate in thousandths",

@@ -1,6 +1,8 @@
 // The databases that an operator named: which is which, and whether they fit together.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +22,8 @@ struct OpenDatabase {
   bool is_answering = true;
   std::shared_ptr<ExpectedDatabase> expected;
   std::string silence;  // why it does not answer
+  // Ids that two jobs had, found by sessions of this node.
+  std::shared_ptr<std::atomic<std::int64_t>> ids_given_twice = std::make_shared<std::atomic<std::int64_t>>(0);
 };
 
 // Of a node with this database, and with no other one that answers at its address.

@@ -1,6 +1,7 @@
 #include "pipeline/finisher.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.h"
@@ -8,16 +9,53 @@
 #include "core/retry_policy.h"
 
 namespace tocsin {
+namespace {
+
+// Of single rows, maybe: others of the batch need not wait for them.
+bool is_of_rows(const Error& error) { return error.code == ErrorCode::invalid || error.code == ErrorCode::conflict; }
+
+}  // namespace
+
 MonoTime Finisher::step(MonoTime now) {
   hint_retries(now);
   // Next to what is kept, so that rows which somebody holds locked delay no others. The limiter bounds both.
-  const auto runs = shared_.outcomes.pop_some(shared_.config.finish_batch);
-  for (const FinishedRun& run : runs) {
+  const bool is_quiet = shared_.outcomes.size() == 0;
+  take_outcomes(now);
+  if (!apart_.empty() && apart_.front().again <= now) return write_apart(now);
+  const MonoTime again = apart_.empty() ? kWhenWoken : apart_.front().again;
+  if (requests_.empty()) return is_quiet ? again : now;
+  const std::size_t n = std::min(requests_.size(), most_);
+  const auto replies = store_.finish({requests_.data(), n}, shared_.config.node);
+  if (!replies) return refused(now, n, replies.error());
+  TOCSIN_ASSERT(replies->size() == n);
+  most_ = std::min(most_ * 2, kUnlimited);
+  // What is busy goes behind what was not asked for yet.
+  std::vector<FinishRequest> busy;
+  std::vector<Origin> busy_origins;
+  for (std::size_t i = 0; i < n; ++i) {
+    if ((*replies)[i] != FinishReply::busy) {
+      settle(requests_[i], origins_[i], (*replies)[i]);
+      continue;
+    }
+    busy.push_back(std::move(requests_[i]));
+    busy_origins.push_back(origins_[i]);
+  }
+  const auto asked = static_cast<std::ptrdiff_t>(n);
+  requests_.erase(requests_.begin(), requests_.begin() + asked);
+  origins_.erase(origins_.begin(), origins_.begin() + asked);
+  std::ranges::move(busy, std::back_inserter(requests_));
+  std::ranges::copy(busy_origins, std::back_inserter(origins_));
+  return busy.size() < n ? now : std::min(now + shared_.config.retry_pause, again);
+}
+
+void Finisher::take_outcomes(MonoTime now) {
+  for (const FinishedRun& run : shared_.outcomes.pop_some(shared_.config.finish_batch)) {
+    const ClaimedJob& claimed = *run.claimed;
     const bool is_unstarted = run.is_given_back || run.outcome.kind == Outcome::Kind::not_started;
-    if (!is_unstarted) shared_.note_started(*run.claimed);
-    const Origin origin{run.claimed->job.type_id, run.claimed->is_catch_up ? Pace::catch_up : Pace::fresh};
+    if (!is_unstarted) shared_.note_started(claimed);
+    const Origin origin{claimed.job.type_id, claimed.is_catch_up ? Pace::catch_up : Pace::fresh,
+                        claimed.lease_deadline};
     if (run.outcome.kind == Outcome::Kind::handed_over) {  // nothing to write: the claim goes on as the lease
-      const ClaimedJob& claimed = *run.claimed;
       shared_.hand_over(claimed.job.type_id, {{{claimed.job.job_id, claimed.token}, claimed.job.fire_at}});
       continue;
     }
@@ -30,30 +68,40 @@ MonoTime Finisher::step(MonoTime now) {
     requests_.push_back(std::move(request));
     origins_.push_back(origin);
   }
-  if (requests_.empty()) return runs.empty() ? kWhenWoken : now;
-  const auto replies = store_.finish(requests_, shared_.config.node);
-  if (!replies) {
-    // In doubt is no different: what was applied answers `stale` the next time and stays as it is.
-    shared_.events.failed(name(), replies.error());
-    return now + shared_.config.retry_pause;
+}
+
+MonoTime Finisher::refused(MonoTime now, std::size_t n, const Error& error) {
+  shared_.events.failed(name(), error);
+  // In doubt is no different: what was applied answers `stale` the next time and stays as it is.
+  if (!is_of_rows(error)) return now + shared_.config.retry_pause;
+  if (n > 1) {
+    most_ = n / 2;
+    return now;
   }
-  TOCSIN_ASSERT(replies->size() == requests_.size());
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < requests_.size(); ++i) {
-    if ((*replies)[i] == FinishReply::busy) {
-      if (kept != i) {
-        requests_[kept] = std::move(requests_[i]);
-        origins_[kept] = origins_[i];
-      }
-      ++kept;
-    } else {
-      settle(requests_[i], origins_[i], (*replies)[i]);
-    }
+  shared_.events.count(Counter::set_aside);
+  apart_.push_back({std::move(requests_.front()), origins_.front(), now + kApartPause});
+  requests_.erase(requests_.begin());
+  origins_.erase(origins_.begin());
+  return now;
+}
+
+MonoTime Finisher::write_apart(MonoTime now) {
+  Apart next = std::move(apart_.front());
+  apart_.pop_front();
+  const auto reply = store_.finish({&next.request, 1}, shared_.config.node);
+  if (reply && reply->front() != FinishReply::busy) {
+    settle(next.request, next.origin, reply->front());
+    return now;
   }
-  const bool has_progress = kept < requests_.size();
-  requests_.resize(kept);
-  origins_.resize(kept);
-  return has_progress ? now : now + shared_.config.retry_pause;
+  if (!reply) shared_.events.failed(name(), reply.error());
+  // Values do not get better. Once the lease is over the row is due again, and its attempts are counted.
+  if (!reply && reply.error().code == ErrorCode::invalid && now >= next.origin.lease_deadline) {
+    settle(next.request, next.origin, FinishReply::stale);
+    return now;
+  }
+  next.again = now + kApartPause;
+  apart_.push_back(std::move(next));
+  return now;
 }
 
 FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {

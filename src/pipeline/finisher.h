@@ -1,9 +1,12 @@
 // Writes outcomes: done, dead, pending again. Keeps what it could not write and tries again: after the claim memory is
-// a promise.
+// a promise. A batch that is refused for its values is split until the culprit is alone. That one is tried again apart
+// from the others, until its lease is over and the job due again.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "base/random.h"
@@ -20,12 +23,19 @@ class Finisher final : public Stage {
   MonoTime step(MonoTime now) override;
 
  private:
-  // Of which type a request is, and at which pace its attempt was claimed.
+  static constexpr std::size_t kUnlimited = SIZE_MAX / 2;
+  static constexpr Duration kApartPause = std::chrono::milliseconds(500);
+
+  // Of which type a request is, at which pace its attempt was claimed, and how long the claim is trusted.
   struct Origin {
     TypeId type = 0;
     Pace pace = Pace::fresh;
+    MonoTime lease_deadline{};
   };
 
+  void take_outcomes(MonoTime now);
+  MonoTime refused(MonoTime now, std::size_t n, const Error& error);
+  MonoTime write_apart(MonoTime now);
   FinishRequest request_for(MonoTime now, const FinishedRun& run);
   void tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);
   Duration give_back_delay(MonoTime now, const FinishedRun& run) const;
@@ -37,6 +47,13 @@ class Finisher final : public Stage {
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
   std::vector<Origin> origins_;          // of requests_, one by one
+  std::size_t most_ = kUnlimited;        // requests in one call: fewer while a culprit is looked for
+  struct Apart {
+    FinishRequest request;
+    Origin origin;
+    MonoTime again;
+  };
+  std::deque<Apart> apart_;  // refused by themselves, the next one first
   struct Retry {
     JobId job_id;
     TypeId type_id;

@@ -5,6 +5,8 @@
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -22,15 +24,24 @@ class LeaseReaper final : public Stage {
     if (now >= next_look_ && !shared_.flow->leases().is_empty()) return look(now);
     const MonoTime later = shared_.flow->leases().is_empty() ? kWhenWoken : next_look_;
     if (shared_.is_draining) return later;
-    const auto jobs = shared_.expired.pop_some(shared_.config.finish_batch);
-    return jobs.empty() ? std::min(drop_late(now), later) : std::min(bury(now, jobs), later);
+    if (to_bury_.empty()) to_bury_ = shared_.expired.pop_some(shared_.config.finish_batch);
+    return to_bury_.empty() ? std::min(drop_late(now), later) : std::min(bury(now), later);
   }
 
  private:
-  MonoTime bury(MonoTime now, const std::vector<JobId>& jobs) {
-    const auto buried = store_.bury(jobs);
+  MonoTime bury(MonoTime now) {
+    const std::size_t n = std::min(to_bury_.size(), most_);
+    const auto buried = store_.bury({to_bury_.data(), n});
+    // What is refused for the values of one row is split until that row is alone: the others need not wait for it.
+    if (!buried && n > 1 && (buried.error().code == ErrorCode::invalid || buried.error().code == ErrorCode::conflict)) {
+      shared_.events.failed(name(), buried.error());
+      most_ = n / 2;
+      return now;
+    }
+    to_bury_.erase(to_bury_.begin(), to_bury_.begin() + static_cast<std::ptrdiff_t>(n));
     // The rows are as they were: the next overdue scan brings them again.
     if (!buried) return failed(now, buried.error());
+    most_ = std::min(most_ * 2, kUnlimited);
     shared_.events.count(Counter::buried, *buried);
     return now;
   }
@@ -65,6 +76,7 @@ class LeaseReaper final : public Stage {
     return now + shared_.config.retry_pause;
   }
 
+  static constexpr std::size_t kUnlimited = SIZE_MAX / 2;
   static constexpr std::size_t kPiece = 1000;
   static constexpr Duration kRound = std::chrono::milliseconds(500);
   static constexpr Duration kBetweenPieces = std::chrono::milliseconds(50);
@@ -74,6 +86,8 @@ class LeaseReaper final : public Stage {
   MonoTime next_look_{};
   JobId looked_at_ = 0;
   std::optional<LateLane> late_;
+  std::vector<JobId> to_bury_;
+  std::size_t most_ = kUnlimited;  // of them in one call
 };
 
 }  // namespace tocsin

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "postgres/id_clash.h"
 #include "postgres/job_rows.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/text.h"
@@ -149,7 +150,7 @@ Status PgChanges::write_apart(const Turn& turn) {
 Status PgChanges::write_alone(const std::function<void(pqxx::transaction_base&)>& statement) {
   const Status done = session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    statement(tx);
+    with_ids_freed(session_, tx, {}, [&] { statement(tx); });
     return Unit{};
   });
   has_written_ = has_written_ || done;

@@ -36,8 +36,15 @@ void add_or_null(Array& array, bool is_given, T value) {
 
 }  // namespace
 
-PgCreate::PgCreate(Session& session, std::span<const NewJob> jobs, const std::vector<JobId>& ids, CreateMode mode)
-    : session_(session), jobs_(jobs), ids_(ids), mode_(mode), replies_(jobs.size()), is_settled_(jobs.size(), false) {}
+PgCreate::PgCreate(Session& session, std::span<const NewJob> jobs, const std::vector<JobId>& ids,
+                   std::uint64_t drawn_on, CreateMode mode)
+    : session_(session),
+      jobs_(jobs),
+      ids_(ids),
+      drawn_on_(drawn_on),
+      mode_(mode),
+      replies_(jobs.size()),
+      is_settled_(jobs.size(), false) {}
 
 bool PgCreate::has_keys() const {
   for (const NewJob& job : jobs_) {
@@ -59,12 +66,14 @@ Status PgCreate::run() {
     // The replies of a lone statement are not known when its answer is lost: say what would be there.
     for (std::size_t i = 0; i < jobs_.size(); ++i) replies_[i].job_id = ids_[i];
     return session_.write<Unit>([&](pqxx::connection& connection) {
+      refuse_old_ids();
       pqxx::nontransaction tx(connection);
       insert(tx, false);
       return Unit{};
     });
   }
   return session_.write<Unit>([&](pqxx::connection& connection) {
+    refuse_old_ids();
     pqxx::work tx(connection);
     insert(tx, false);
     insert(tx, true);
@@ -79,7 +88,23 @@ Status PgCreate::run() {
   });
 }
 
+// The session may have connected again since the ids were drawn.
+void PgCreate::refuse_old_ids() {
+  if (session_.connections() == drawn_on_) return;
+  has_bad_ids_ = true;
+  throw Busy("the ids were drawn on another connection");
+}
+
 void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
+  try {
+    insert_all(tx, keyed);
+  } catch (const pqxx::unique_violation& error) {
+    has_bad_ids_ = std::string_view(error.what()).find("(job_id)=(") != std::string_view::npos;
+    throw;
+  }
+}
+
+void PgCreate::insert_all(pqxx::transaction_base& tx, bool keyed) {
   using Of = BinaryArray::Of;
   BinaryArray ids(Of::int8), shards(Of::int2), types(Of::int4), at(Of::timestamptz), in(Of::int8),
       max_attempts(Of::int2), biz_ids(Of::text), traceparents(Of::text), attributes(Of::jsonb), keys(Of::text),
@@ -169,8 +194,10 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
   update_existing(tx, std::move(updates));
   undo(tx, to_undo);
   for (bool settled : is_settled_) {
-    // It vanished between two statements.
-    if (!settled) throw Busy("the holder of an idempotency key changed");
+    if (settled) continue;
+    // It vanished between two statements, or it was not the key that was taken, but the id.
+    has_bad_ids_ = true;
+    throw Busy("the holder of an idempotency key changed");
   }
 }
 

@@ -13,18 +13,24 @@ namespace tocsin {
 
 class PgCreate {
  public:
-  // ids[i] is the number reserved for jobs[i]. All must outlive the object.
-  PgCreate(Session& session, std::span<const NewJob> jobs, const std::vector<JobId>& ids, CreateMode mode);
+  // ids[i] is the number reserved for jobs[i], drawn on the session's connection `drawn_on`. All must outlive the
+  // object.
+  PgCreate(Session& session, std::span<const NewJob> jobs, const std::vector<JobId>& ids, std::uint64_t drawn_on,
+           CreateMode mode);
 
   Status run();
   // After run() returned ok, or in doubt: what it answers if the commit happened.
   std::vector<CreateReply> take_replies() { return std::move(replies_); }
+  // After run() failed with conflict: the ids are taken, or are of another connection. Nothing was committed.
+  bool has_bad_ids() const { return has_bad_ids_; }
   // Jobs that exist if, and only if, the commit happened.
   std::vector<JobId> created_ids() const;
 
  private:
   bool has_keys() const;
+  void refuse_old_ids();
   void insert(pqxx::transaction_base& tx, bool keyed);
+  void insert_all(pqxx::transaction_base& tx, bool keyed);
   void settle_keys(pqxx::transaction_base& tx);
   void undo(pqxx::transaction_base& tx, const std::vector<std::size_t>& items);
   // A pending job with the key of an item that may change it.
@@ -40,9 +46,11 @@ class PgCreate {
   Session& session_;
   std::span<const NewJob> jobs_;
   const std::vector<JobId>& ids_;
+  const std::uint64_t drawn_on_;
   const CreateMode mode_;
   std::vector<CreateReply> replies_;
   std::vector<bool> is_settled_;
+  bool has_bad_ids_ = false;
 };
 
 }  // namespace tocsin

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "postgres/finish_arrays.h"
+#include "postgres/id_clash.h"
 #include "postgres/queries.h"
 #include "postgres/sql_text.h"
 
 namespace tocsin {
 namespace {
 
+constexpr int kMostFreed = 16;  // ids that two jobs had, in one call
 constexpr const char* kUnlock = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
 // Longer than it takes to learn that a statement was cancelled.
@@ -186,8 +188,8 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
                                            Duration timeout, const Judge& judge, const std::string& node) {
   if (calls.empty()) return FunctionReply{};
   // Twice: the session may be another than the one in which the fence was built.
-  for (int round = 0; round < 2; ++round) {
-    bool is_altered = false;
+  for (int round = 0, freed = 0; round < 2; ++round) {
+    bool is_altered = false, is_freed = false;
     auto reply = session_.write<FunctionReply>(
         [&](pqxx::connection& connection) -> FunctionReply {
           try {
@@ -197,6 +199,13 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
                   "that shares them"};
             if (fence_.empty()) build_fence(connection);
             return run_in_one(connection, function, calls, timeout, judge, node);
+          } catch (const pqxx::unique_violation& error) {
+            // Of the finish: everything is undone, and the job runs again at once.
+            pqxx::nontransaction tx(connection);
+            tx.exec(kUnlock);  // these locks outlive the transaction
+            if (!free_ids(session_, tx, error, {})) throw;
+            is_freed = true;
+            return {};
           } catch (const FenceChanged&) {
             is_altered = true;
             return {};
@@ -206,6 +215,10 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
           }
         },
         timeout);
+    if (reply && is_freed) {
+      if (++freed <= kMostFreed) --round;
+      continue;
+    }
     if (reply && !is_altered && !is_littered_) return reply;
     fence_.clear();
     session_.disconnect();

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/assert.h"
+#include "postgres/id_clash.h"
 #include "postgres/job_rows.h"
 #include "postgres/pg_changes.h"
 #include "postgres/pg_create.h"
@@ -56,7 +57,7 @@ Status PgJobDesk::reserve_ids(std::size_t n) {
     block_ = std::clamp(2 * used, kFewestIds, kMostIds);
     sequence_.clear();
   }
-  if (sequence_.size() >= n) return Unit{};
+  if (sequence_.size() >= n && drawn_on_ == session_.connections()) return Unit{};
   if (sequence_.empty())
     drawn_at_ = now;
   else
@@ -64,12 +65,30 @@ Status PgJobDesk::reserve_ids(std::size_t n) {
   // The numbers come before the insert, so that a commit whose answer is lost can be looked up by id.
   return session_.read<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
+    if (drawn_on_ != session_.connections()) {
+      // Another server may answer now, or an older state of it, whose sequence gives the same numbers to others.
+      sequence_.clear();
+      tx.exec("SELECT tocsin.raise_ids()");
+      drawn_on_ = session_.connections();
+    }
+    if (sequence_.size() >= n) return Unit{};
     const auto& name = session_.prepared(
         "reserve_ids", [] { return "SELECT nextval('tocsin.job_seq') FROM generate_series(1, $1::integer)"; });
     for (const auto& row : exec(tx, name, static_cast<int>(std::max(n, block_))))
       sequence_.push_back(row[0].as<std::int64_t>());
     return Unit{};
   });
+}
+
+Result<std::vector<JobId>> PgJobDesk::draw_ids(std::span<const NewJob> jobs) {
+  if (auto reserved = reserve_ids(jobs.size()); !reserved) return reserved.error();
+  std::vector<JobId> ids;
+  ids.reserve(jobs.size());
+  for (const NewJob& job : jobs) {
+    ids.push_back(make_job_id(sequence_.front(), shard_of(job.biz_id, shards_)));
+    sequence_.pop_front();
+  }
+  return ids;
 }
 
 Result<bool> PgJobDesk::look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies) {
@@ -135,17 +154,18 @@ Status PgJobDesk::create_unheld(std::span<const NewJob> jobs, std::size_t first,
 Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJob> jobs, CreateMode mode,
                                                            int most_tries) {
   if (jobs.empty()) return std::vector<CreateReply>{};
-  if (auto reserved = reserve_ids(jobs.size()); !reserved) return reserved.error();
-  std::vector<JobId> ids;
-  for (const NewJob& job : jobs) {
-    ids.push_back(make_job_id(sequence_.front(), shard_of(job.biz_id, shards_)));
-    sequence_.pop_front();
-  }
   for (int tries = 1;; ++tries) {
-    PgCreate create(session_, jobs, ids, mode);
+    const auto ids = draw_ids(jobs);
+    if (!ids) return ids.error();
+    PgCreate create(session_, jobs, *ids, drawn_on_, mode);
     Status done = create.run();
     if (done) return create.take_replies();
     const Error& error = done.error();
+    // Undone, or not even begun: with fresh ids it may succeed.
+    if (create.has_bad_ids()) {
+      drawn_on_ = 0;
+      if (tries < kCreateTries) continue;
+    }
     const bool may_be_gone = is_contention(error.code) && error.field != kLocked;
     if (may_be_gone && tries < most_tries && mode != CreateMode::each_if_free)
       continue;  // undone; a concurrent holder of a key may be gone now
@@ -168,8 +188,9 @@ Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::CancelPass pass,
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const std::string name = "cancel_" + std::to_string(static_cast<int>(pass));
-    const auto rows =
-        exec(tx, session_.prepared(name, [=] { return sql::cancel(pass); }), shards.literal(), ids.literal());
+    const auto rows = with_ids_freed(session_, tx, open, [&] {
+      return exec(tx, session_.prepared(name, [=] { return sql::cancel(pass); }), shards.literal(), ids.literal());
+    });
     for (const auto& row : rows) {
       CancelReply reply = cancelled(job_from_row(row));
       replies.insert_or_assign(reply.job_id, std::move(reply));

@@ -43,6 +43,7 @@ class PgJobDesk final : public JobDesk {
   // `first`: of `jobs` in the call.
   Status create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
                        std::vector<std::size_t>& held);
+  Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);
   // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are
   // completed from them.
   Result<bool> look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
@@ -59,6 +60,7 @@ class PgJobDesk final : public JobDesk {
   std::deque<std::int64_t> sequence_;                 // numbers drawn from the database, not used yet
   std::chrono::steady_clock::time_point drawn_at_{};  // the first of them
   std::size_t block_ = 0;                             // so many at a time
+  std::uint64_t drawn_on_ = 0;  // the connection that drew them; 0: none, or they are not to be used
 };
 
 }  // namespace tocsin

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "postgres/finish_arrays.h"
+#include "postgres/id_clash.h"
 #include "postgres/queries.h"
 #include "postgres/text.h"
 
@@ -204,7 +205,9 @@ Result<std::vector<Fired>> PgJobStore::fire_by(SqlFor sql_for, const char* verb,
   const Keys keys = keys_of(ids, jobs);
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = exec(tx, statement(session_, verb, sql_for, ids), keys.shards, keys.jobs, node, keys.types);
+    const auto rows = with_ids_freed(session_, tx, ids, [&] {
+      return exec(tx, statement(session_, verb, sql_for, ids), keys.shards, keys.jobs, node, keys.types);
+    });
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return fired_from(rows);
   });
@@ -213,8 +216,10 @@ Result<std::vector<Fired>> PgJobStore::fire_by(SqlFor sql_for, const char* verb,
 Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = exec(tx, lane_statement(session_, "fire_due", sql::fire_due, lane), lane.shard, lane.type_id,
-                           to_pg(span.from), to_pg(span.to), limit, node);
+    const auto rows = with_ids_freed(session_, tx, {}, [&] {
+      return exec(tx, lane_statement(session_, "fire_due", sql::fire_due, lane), lane.shard, lane.type_id,
+                  to_pg(span.from), to_pg(span.to), limit, node);
+    });
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return fired_from(rows);
   });
@@ -226,7 +231,9 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
   return session_.write<std::vector<FinishReply>>([&](pqxx::connection& connection) {
     std::vector<FinishReply> replies(requests.size(), FinishReply::stale);
     pqxx::nontransaction tx(connection);
-    const auto applied = FinishArrays(requests).exec(tx, statement(session_, "finish", sql::finish, ids), node);
+    const auto applied = with_ids_freed(session_, tx, ids, [&] {
+      return FinishArrays(requests).exec(tx, statement(session_, "finish", sql::finish, ids), node);
+    });
     for (const auto& row : applied) replies[row[0].as<std::size_t>() - 1] = FinishReply::applied;
     if (applied.size() == requests.size()) return replies;
 
@@ -267,16 +274,20 @@ Result<int> PgJobStore::bury(std::span<const JobId> jobs) {
   const Keys keys = keys_of(jobs);
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return exec1(tx, session_.prepared("bury", sql::bury), keys.shards, keys.jobs)[0].as<int>();
+    return with_ids_freed(session_, tx, jobs, [&] {
+      return exec1(tx, session_.prepared("bury", sql::bury), keys.shards, keys.jobs)[0].as<int>();
+    });
   });
 }
 
 Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, const std::string& node) {
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return exec1(tx, lane_statement(session_, "drop_late", sql::drop_late, lane), lane.shard, lane.type_id,
-                 to_pg(before), limit, node)[0]
-        .as<int>();
+    return with_ids_freed(session_, tx, {}, [&] {
+      return exec1(tx, lane_statement(session_, "drop_late", sql::drop_late, lane), lane.shard, lane.type_id,
+                   to_pg(before), limit, node)[0]
+          .as<int>();
+    });
   });
 }
 

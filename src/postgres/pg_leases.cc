@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "postgres/finish_arrays.h"
+#include "postgres/id_clash.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/queries.h"
 
@@ -132,7 +133,10 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
       const auto& name =
           session_.prepared(wait ? "finish_leased_wait" : "finish_leased", [=] { return sql::finish_leased(wait); });
       std::vector<bool> written(places.size());
-      for (const auto& row : FinishArrays(some).exec(tx, name, node)) written[row[0].as<std::size_t>() - 1] = true;
+      std::vector<JobId> ids;
+      for (const FinishRequest& request : some) ids.push_back(request.job_id);
+      const auto applied = with_ids_freed(session_, tx, ids, [&] { return FinishArrays(some).exec(tx, name, node); });
+      for (const auto& row : applied) written[row[0].as<std::size_t>() - 1] = true;
       return written;
     });
   };

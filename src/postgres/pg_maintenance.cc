@@ -130,20 +130,49 @@ Status PgMaintenance::prepare_history() {
   });
 }
 
-Result<std::vector<PgMaintenance::OldDay>> PgMaintenance::old_history(const std::map<std::string, int>& days) {
-  return session_.read<std::vector<OldDay>>([&](pqxx::connection& connection) {
+Result<bool> PgMaintenance::has_history_today() {
+  return session_.read<bool>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    std::vector<OldDay> found;
+    const auto& statement = session_.prepared("has_history_today", [] {
+      return std::string(
+          "SELECT to_regclass('tocsin.job_history_done_' || to_char(statement_timestamp() AT TIME ZONE 'UTC', "
+          "'YYYYMMDD')) IS NOT NULL");
+    });
+    return exec1(tx, statement)[0].as<bool>();
+  });
+}
+
+Status PgMaintenance::raise_ids() {
+  return session_.write<Unit>([&](pqxx::connection& connection) {
+    pqxx::nontransaction(connection).exec("SELECT tocsin.raise_ids()");
+    return Unit{};
+  });
+}
+
+Result<PgMaintenance::OldDays> PgMaintenance::old_history(const std::map<std::string, int>& days) {
+  return session_.read<OldDays>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto day_of = [](const pqxx::field& field) {
+      return std::chrono::sys_days(std::chrono::days(field.as<int>()));
+    };
+    OldDays found;
+    found.today = day_of(tx.exec1("SELECT (statement_timestamp() AT TIME ZONE 'UTC')::date - date '1970-01-01'")[0]);
     for (const auto& [status, keep] : days) {
       const auto rows = tx.exec_params(
-          "SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false) FROM pg_class c JOIN "
-          "pg_namespace n ON n.oid = c.relnamespace"
-          " LEFT JOIN pg_inherits i ON i.inhrelid = c.oid WHERE n.nspname = 'tocsin' AND c.relkind = 'r'"
-          " AND c.relname ~ ('^job_history_' || $1 || '_[0-9]{8}$')"
-          " AND to_date(right(c.relname, 8), 'YYYYMMDD') < (statement_timestamp() AT TIME ZONE 'UTC')::date - "
-          "$2::integer ORDER BY 1",
+          "WITH leaf AS MATERIALIZED (SELECT c.oid, c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') AS day,"
+          " pg_relation_size(c.oid) > 0 AS is_used FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+          " WHERE n.nspname = 'tocsin' AND c.relkind = 'r'"
+          " AND c.relname ~ '^job_history_(done|cancelled|dead)_[0-9]{8}$')"
+          " SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false), c.day - date '1970-01-01',"
+          " c.is_used, (SELECT count(DISTINCT l.day) FROM leaf l WHERE l.is_used AND l.day > c.day)"
+          " FROM leaf c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid"
+          " WHERE c.relname LIKE 'job\\_history\\_' || $1 || '\\_%'"
+          " AND c.day < (statement_timestamp() AT TIME ZONE 'UTC')::date - $2::integer ORDER BY 1",
           status, keep);
-      for (const auto& row : rows) found.push_back({status, row[0].c_str(), row[1].as<bool>(), row[2].as<bool>()});
+      for (const auto& row : rows) {
+        const PastDay past{day_of(row[3]), keep, row[4].as<bool>(), row[5].as<int>()};
+        found.days.push_back({status, row[0].c_str(), row[1].as<bool>(), row[2].as<bool>(), past});
+      }
     }
     return found;
   });

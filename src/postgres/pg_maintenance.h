@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/day_witness.h"
 #include "core/report_histogram.h"
 #include "postgres/session.h"
 #include "tocsin/member_store.h"
@@ -35,6 +36,8 @@ class PgMaintenance {
   // Folds the deltas of job_count into the counts and the reports; returns how many rows it folded. Several nodes may
   // do it at once.
   Result<int> fold_counts();
+  // Whether finishes have a table to go to, by the database's clock.
+  Result<bool> has_history_today();
 
   // Adds histograms to the reports. `seq` grows with every flush of a node: one that is repeated because its answer was
   // lost adds nothing. False: it was known.
@@ -53,14 +56,23 @@ class PgMaintenance {
   // History tables for today and the week ahead.
   Status prepare_history();
 
+  // Job ids that are drawn from now on lie beyond all that are stored.
+  Status raise_ids();
+
   struct OldDay {
     std::string status;
     std::string table;
     bool is_attached = false;
     bool is_half_detached = false;  // an earlier attempt was interrupted
+    PastDay past;
   };
-  // Whole days of history older than `days` of each final status ("done", "cancelled", "dead").
-  Result<std::vector<OldDay>> old_history(const std::map<std::string, int>& days);
+  struct OldDays {
+    std::vector<OldDay> days;
+    std::chrono::sys_days today;
+  };
+  // Whole days of history older than `days` of each final status ("done", "cancelled", "dead"), by the database's
+  // clock, which may be wrong: see DayWitness.
+  Result<OldDays> old_history(const std::map<std::string, int>& days);
   // Waits for those who read the table. False: another node has dropped it, or is about to.
   Result<bool> drop_history(const OldDay& day);
 

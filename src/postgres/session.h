@@ -52,6 +52,8 @@ struct SessionConfig {
   bool has_pinned_plans = true;  // false for reports and migrations: the planner chooses
   // Another one that answers is refused. nullptr: whichever answers.
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
+  // Told of every id that two jobs had; see id_clash.h.
+  std::function<void(std::int64_t job_id)> on_id_given_twice = nullptr;
 };
 
 // A statement that a session may use many times; see exec().

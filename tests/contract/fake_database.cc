@@ -50,6 +50,8 @@ class FakeFixture final : public StoreFixture {
   void wait_until(WallTime time) override { now_ = std::max(now_, time); }
   void lock(JobId job) override { database_.lock(locked_ = job); }
   void unlock() override { database_.unlock(locked_); }
+  void give_id(JobId finished, JobId id) override { database_.give_id(finished, id); }
+  void begin_ids_anew() override { database_.begin_ids_anew(); }
 
  private:
   WallTime now_{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};

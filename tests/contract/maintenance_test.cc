@@ -17,7 +17,7 @@ class Retention : public testing::Test {
   std::vector<PgMaintenance::OldDay> old_days() {
     auto found = maintenance.old_history({{"done", 7}, {"dead", 30}});
     if (!found) throw std::runtime_error(found.error().message);
-    return *found;
+    return found->days;
   }
   // Whether it was this one that dropped it.
   static bool drop(PgMaintenance& node, const PgMaintenance::OldDay& day) {
@@ -62,6 +62,26 @@ TEST_F(Retention, ARemovedTypeIsForgottenWhenNoHistoryOfItCanBeLeft) {
   for (const auto& day : old_days()) drop(maintenance, day);
   database.query("DROP TABLE tocsin.job_history_cancelled_20200101, tocsin.job_history_cancelled_20200102");
   EXPECT_EQ(names(), "has a job, in use");
+}
+
+TEST_F(Retention, TellsWhichDaysHoldFinishesAndOnHowManyDaysThereAreLaterOnes) {
+  const auto finish_on = [&](const char* day) {
+    database.query(
+        std::string("SELECT tocsin.ensure_history('") + day + "', '" + day +
+        "'); INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, finished_at, type_id, "
+        "shard, status, attempts, max_attempts, biz_id) SELECT 1024, t, t, t, t, 1, 0, 4, 1, 1, 'x' FROM "
+        "(SELECT '" +
+        day + " 12:00:00+00'::timestamptz AS t) t");
+  };
+  for (const char* day : {"2020-01-01", "2020-01-05", "2020-01-09"}) finish_on(day);
+  std::map<std::string, PastDay> past;
+  for (const auto& day : old_days()) past[day.table] = day.past;
+  EXPECT_TRUE(past.at("job_history_dead_20200101").is_used);
+  EXPECT_EQ(past.at("job_history_dead_20200101").later_days_used, 2);
+  EXPECT_EQ(past.at("job_history_dead_20200101").keep, 30);
+  EXPECT_FALSE(past.at("job_history_done_20200101").is_used) << "its own table holds nothing";
+  EXPECT_EQ(past.at("job_history_dead_20200105").later_days_used, 1);
+  EXPECT_EQ(past.at("job_history_dead_20200105").day, std::chrono::sys_days(std::chrono::year(2020) / 1 / 5));
 }
 
 TEST_F(Retention, WhatAnotherNodeHasDroppedMeanwhileIsNoError) {

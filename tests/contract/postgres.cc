@@ -114,6 +114,14 @@ class PostgresFixture final : public StoreFixture {
     lock_.reset();
     locker_.reset();
   }
+  void give_id(JobId finished, JobId id) override {
+    pqxx::nontransaction(watch_).exec("UPDATE tocsin.job_history SET job_id = " + std::to_string(id) +
+                                      " WHERE job_id = " + std::to_string(finished));
+  }
+  void begin_ids_anew() override {
+    pqxx::nontransaction(watch_).exec("SELECT setval('tocsin.job_seq', 1)");
+    for (Session* session : {&session_, &other_session_, &desk_session_, &other_desk_session_}) session->disconnect();
+  }
 
  private:
   static constexpr int kLockTimeoutMs = 50;

@@ -82,7 +82,30 @@ void FakeDatabase::to_history(Live row, JobStatus status, Kind kind, ClaimToken 
   finished.job.finished_at = finished.job.gmt_modified = now;
   finished.token = 0;
   const JobId id = finished.job.job_id;
+  if (history_.contains(id)) free_id(id, now);
   tell(kind, history_[id] = std::move(finished), now, token);
+}
+
+// Two jobs had one id: the record of the one that ended first gets a fresh one.
+void FakeDatabase::free_id(JobId id, WallTime now) {
+  auto record = history_.extract(id);
+  Job& job = record.mapped().job;
+  record.key() = job.job_id = make_job_id(++last_sequence_, shard_of(id));
+  append_error(job, now, job.node.value_or(""), "its id was " + std::to_string(id));
+  if (job.idempotency_key) keys_[{job.biz_id, job.type_id, *job.idempotency_key}] = job.job_id;
+  history_.insert(std::move(record));
+}
+
+void FakeDatabase::give_id(JobId finished, JobId id) {
+  auto record = history_.extract(finished);
+  record.key() = record.mapped().job.job_id = id;
+  history_.insert(std::move(record));
+}
+
+void FakeDatabase::begin_ids_anew() {
+  last_sequence_ = 0;
+  for (const auto* table : {&live_, &history_})
+    for (const auto& [id, row] : *table) last_sequence_ = std::max(last_sequence_, id / kMaxShards);
 }
 
 void FakeDatabase::revive(JobId id, WallTime fire_at, WallTime now) {

@@ -137,6 +137,12 @@ class FakeDatabase {
   void unlock(JobId job) { locked_.erase(job); }
   bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
 
+  // What ends the job is refused with all that is written beside it: as for a value that no table takes.
+  void refuse(JobId job) { refused_.insert(job); }
+  bool refuses(JobId job) const { return refused_.contains(job); }
+  // As after a restore: a finished record has the id of another job; the sequence begins anew.
+  void give_id(JobId finished, JobId id);
+  void begin_ids_anew();
   // JobStore
   ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) const;
   std::vector<ClaimedJob> claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
@@ -162,13 +168,9 @@ class FakeDatabase {
   Snapshot snapshot() const;
   // The standby takes over: nothing of what came since is there, no transaction is open, and nobody is connected.
   void restore(const Snapshot& standby);
-  // Grows with every restore() and crash(): calls that began before can have no effect any more.
-  std::uint64_t generation() const { return generation_; }
-
-  // The server crashes and has recovered, however quickly: every session has ended, open transactions are gone, and
-  // claims that committed after the last change that waited for the disk never were. Returns the jobs of those claims.
+  std::uint64_t generation() const { return generation_; }  // grows with both: calls that began before have no effect
+  // Crash and recovery: no sessions, no claims since the last change that waited for the disk. Returns their jobs.
   std::vector<JobId> crash(WallTime now);
-
   // JobDesk
   Result<std::vector<CreateReply>> create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now);
   Result<std::vector<CancelReply>> cancel(const std::vector<JobId>& jobs, WallTime now);
@@ -185,13 +187,11 @@ class FakeDatabase {
                                                 WallTime now);
   Result<std::vector<ExtendReply>> extend(const std::vector<Lease>& leases, Duration ttr, WallTime now);
   int retry_many(const JobDesk::RetryMany& request, WallTime now);
-
   // ReportStore
   std::optional<Job> find(JobId job) const;
   std::vector<Job> list(const JobFilter& filter) const;
   std::vector<TypeCount> counts() const;
   std::int64_t overdue(int at_most, WallTime now) const;
-
   // TypeStore
   std::vector<BizType> list_types(TypeStore::Removed removed = TypeStore::Removed::left_out) const;
   bool has_any_type(const std::vector<std::string>& names, TypeStore::Removed removed) const;
@@ -210,6 +210,7 @@ class FakeDatabase {
   Row take_live(Live row);
   void edit_live(Live row, const std::function<void(Row&)>& edit);
   void to_history(Live row, JobStatus status, Change::Kind kind, ClaimToken token, WallTime now);
+  void free_id(JobId id, WallTime now);
   void revive(JobId job, WallTime fire_at, WallTime now);
   void tell(Change::Kind kind, const Row& row, WallTime now, ClaimToken token = 0, bool is_durable = true);
 
@@ -240,7 +241,7 @@ class FakeDatabase {
   std::set<std::tuple<Lane, WallTime, JobId>> due_;  // of live_
   std::multiset<WallTime> writers_;
   std::map<Key, JobId> keys_;  // of live_ and history_
-  std::set<JobId> locked_;
+  std::set<JobId> locked_, refused_;
   std::vector<std::pair<ClaimToken, Row>> unflushed_;  // claims, each with the row as it was before
   std::map<std::string, BizType> types_;
   std::uint64_t generation_ = 0;

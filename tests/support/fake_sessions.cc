@@ -93,8 +93,14 @@ Result<std::vector<Fired>> FakeJobStore::fire_due(Lane lane, DueSpan span, int l
 
 Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequest> requests,
                                                       const std::string& node) {
-  return call<std::vector<FinishReply>>(
-      "finish", true, [&db = database_, r = copied(requests), node](WallTime now) { return db.finish(r, node, now); });
+  using Replies = Result<std::vector<FinishReply>>;
+  return call<std::vector<FinishReply>>("finish", true,
+                                        [&db = database_, r = copied(requests), node](WallTime now) -> Replies {
+                                          for (const FinishRequest& request : r)
+                                            if (db.refuses(request.job_id))
+                                              return Error{ErrorCode::invalid, "a row that no table takes", ""};
+                                          return db.finish(r, node, now);
+                                        });
 }
 
 Result<std::vector<std::optional<Duration>>> FakeJobStore::leases_left(std::span<const Lease> leases) {
@@ -103,7 +109,11 @@ Result<std::vector<std::optional<Duration>>> FakeJobStore::leases_left(std::span
 }
 
 Result<int> FakeJobStore::bury(std::span<const JobId> jobs) {
-  return call<int>("bury", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.bury(j, now); });
+  return call<int>("bury", true, [&db = database_, j = copied(jobs)](WallTime now) -> Result<int> {
+    for (const JobId job : j)
+      if (db.refuses(job)) return Error{ErrorCode::invalid, "a row that no table takes", ""};
+    return db.bury(j, now);
+  });
 }
 
 Result<int> FakeJobStore::drop_late(Lane lane, WallTime before, int limit, const std::string& node) {

@@ -53,6 +53,10 @@ class StoreFixture {
   // A third session locks the row and keeps its transaction open until unlock().
   virtual void lock(JobId job) = 0;
   virtual void unlock() = 0;
+  // What a restore can do: the finished job's record has the id of another job of its shard.
+  virtual void give_id(JobId finished, JobId id) = 0;
+  // The sequence of job ids begins anew, and every session has ended.
+  virtual void begin_ids_anew() = 0;
 };
 
 struct StoreKind {

@@ -106,7 +106,7 @@ TEST_F(BulkRunnerTest, AStopEndsItWithDefiniteNumbers) {
   EXPECT_EQ(ended.state, BulkState::stopped);
   EXPECT_GT(ended.changed, 0);
   EXPECT_EQ(ended.changed + ended.missed(), 100);
-  EXPECT_LE(now, kNow + 2s);
+  EXPECT_LE(now, kNow + 3s);
 }
 
 TEST_F(BulkRunnerTest, AnotherNodeGoesOnWhereTheFirstEnded) {

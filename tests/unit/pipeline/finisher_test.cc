@@ -282,6 +282,62 @@ TEST_F(FinisherTest, KeepsEverythingWhileTheStoreIsAwayAndWritesItThen) {
   }
 }
 
+// What two jobs of a batch cannot both have, the store refuses for the whole batch.
+TEST_F(FinisherTest, SplitsARefusedBatchUntilTheCulpritIsAlone) {
+  for (JobId id = 1; id <= 20; ++id) give(claimed(id, 1), Outcome::done());
+  constexpr JobId kCulprit = 13;
+  std::vector<JobId> written;
+  bool is_cured = false;
+  store.on_finish = [&](std::span<const FinishRequest> requests) -> Result<std::vector<FinishReply>> {
+    for (const FinishRequest& request : requests)
+      if (request.job_id == kCulprit && !is_cured) return Error{ErrorCode::invalid, "not this one", ""};
+    for (const FinishRequest& request : requests) written.push_back(request.job_id);
+    return std::vector<FinishReply>(requests.size(), FinishReply::applied);
+  };
+  MonoTime next = now;
+  for (int steps = 0; next <= now && steps < 100; ++steps) next = step();
+  EXPECT_EQ(written.size(), 19U) << "without any time passing";
+  EXPECT_EQ(running(), 1U);
+  EXPECT_EQ(events[Counter::set_aside], 1);
+  EXPECT_GT(events.failures(), 0);
+  // Others pass it by.
+  give(claimed(30, 1), Outcome::done());
+  step();
+  EXPECT_EQ(written.back(), 30);
+  is_cured = true;
+  now = next;
+  step();
+  EXPECT_EQ(written.back(), kCulprit) << "nothing is lost";
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(step(), kWhenWoken);
+}
+
+TEST_F(FinisherTest, GivesUpARefusedOutcomeWhenItsLeaseIsOver) {
+  ClaimedJob job = claimed(1, 1);
+  job.lease_deadline = now + 2s;
+  give(job, Outcome::done());
+  store.on_finish = [](auto) -> Result<std::vector<FinishReply>> { return Error{ErrorCode::invalid, "never", ""}; };
+  int steps = 0;
+  for (MonoTime next = step(); next != kWhenWoken && steps < 100; next = step(), ++steps) now = std::max(now, next);
+  EXPECT_EQ(running(), 0U) << "the row is due again by itself";
+  EXPECT_GE(now.time_since_epoch(), 2s);
+  EXPECT_LT(steps, 20) << "not in a hurry";
+}
+
+TEST_F(FinisherTest, KeepsWhatSomebodyElseIsInTheWayOfForAsLongAsItTakes) {
+  ClaimedJob job = claimed(1, 1);
+  job.lease_deadline = now + 1s;
+  give(job, Outcome::done());
+  store.on_finish = [](auto) -> Result<std::vector<FinishReply>> { return Error{ErrorCode::conflict, "later", ""}; };
+  for (int steps = 0; steps < 20; ++steps) now = std::max(now, step());
+  EXPECT_GT(now.time_since_epoch(), 3s);
+  EXPECT_EQ(running(), 1U);
+  reply_with(FinishReply::applied);
+  now += 1s;
+  step();
+  EXPECT_EQ(running(), 0U);
+}
+
 class LeaseReaperTest : public StageBench {
  protected:
   void give(std::vector<JobId> jobs) { shared().expired.push_some(jobs); }
@@ -299,6 +355,20 @@ TEST_F(LeaseReaperTest, BuriesABatchAndCountsWhatWasStillThere) {
   };
   EXPECT_LE(step(), now);
   EXPECT_EQ(events[Counter::buried], 2);
+  EXPECT_EQ(step(), kWhenWoken);
+}
+
+TEST_F(LeaseReaperTest, SplitsARefusedBatchUntilTheCulpritIsAlone) {
+  give({1, 2, 3, 4, 5, 6, 7});
+  int buried = 0;
+  store.on_bury = [&](std::span<const JobId> jobs) -> Result<int> {
+    if (std::ranges::count(jobs, 5) > 0) return Error{ErrorCode::invalid, "not this one", ""};
+    buried += static_cast<int>(jobs.size());
+    return static_cast<int>(jobs.size());
+  };
+  for (int steps = 0; steps < 30; ++steps) now = std::min(step(), now + 1s);
+  EXPECT_EQ(buried, 6);
+  EXPECT_EQ(events[Counter::buried], 6);
   EXPECT_EQ(step(), kWhenWoken);
 }
 

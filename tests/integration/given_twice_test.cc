@@ -1,0 +1,42 @@
+// Ids that come again, as after a restore: the sequence of a running installation is set back.
+#include "integration/live_node.h"
+
+namespace tocsin {
+namespace {
+
+class GivenTwiceTest : public LiveNode {
+ protected:
+  void create_by_sql(const std::string& type, const std::string& biz_id) {
+    database.query("SELECT tocsin.create_job('" + type + "', '" + biz_id + "', now(), NULL, NULL)");
+  }
+};
+
+TEST_F(GivenTwiceTest, StopNoOutcomeOfOtherJobs) {
+  put_type("hook", {{"handler", receiver.handler()}});
+  put_noop("instant");
+  create_by_sql("hook", "same");
+  ASSERT_TRUE(eventually([&] { return count("done") == 1; }));
+  const auto first = database.number("SELECT job_id FROM tocsin.job WHERE biz_id = 'same'");
+  database.query("SELECT setval('tocsin.job_seq', " + std::to_string(first >> 10) + " - 1, true)");
+  create_by_sql("hook", "same");
+  for (int i = 0; i < 20; ++i) create_by_sql(i % 2 ? "hook" : "instant", "other-" + std::to_string(i));
+  EXPECT_TRUE(eventually([&] { return count("done") == 22; })) << count("running") << " still run";
+  EXPECT_EQ(database.number("SELECT count(DISTINCT job_id) FROM tocsin.job"), 22) << "both are kept";
+  EXPECT_EQ(
+      database.number("SELECT count(*) FROM tocsin.job WHERE biz_id = 'same' AND errors::text LIKE '%its id was " +
+                      std::to_string(first) + "%'"),
+      1);
+  EXPECT_NE(rest().get("/metrics").text.find("tocsin_ids_given_twice_total 1"), std::string::npos);
+}
+
+TEST_F(GivenTwiceTest, TheNextNodeDrawsIdsBeyondThem) {
+  put_type("hook", {{"handler", receiver.handler()}});
+  const std::string id = create("hook", 0);
+  ASSERT_TRUE(becomes(id, "done"));
+  database.query("SELECT setval('tocsin.job_seq', 1)");
+  start();
+  EXPECT_GT(std::stoll(create("hook", 0)), std::stoll(id));
+}
+
+}  // namespace
+}  // namespace tocsin

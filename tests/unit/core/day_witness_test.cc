@@ -1,0 +1,60 @@
+#include "core/day_witness.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin {
+namespace {
+
+using std::chrono::days;
+using std::chrono::sys_days;
+
+constexpr sys_days kToday{std::chrono::year(2026) / 3 / 10};
+constexpr MonoTime kStarted{std::chrono::hours(5)};
+
+// Kept for seven days, with finishes on so many later ones.
+PastDay used(sys_days day, int later) { return {day, 7, true, later}; }
+
+TEST(DayWitness, AFreshProcessTrustsTheFinishesThatAreStored) {
+  DayWitness witness;
+  witness.see(kToday, kStarted);
+  EXPECT_TRUE(witness.confirms(used(kToday - days(8), 8), kStarted));
+  EXPECT_TRUE(witness.confirms(used(kToday - days(8), 7), kStarted));
+}
+
+TEST(DayWitness, AWrongYearDropsNothing) {
+  DayWitness witness;
+  witness.see(kToday, kStarted);
+  const sys_days wrong = kToday + std::chrono::years(1) + days(1);
+  witness.see(wrong, kStarted + std::chrono::minutes(1));
+  // Finishes of the wrong day are stored by now.
+  for (int age = 0; age < 7; ++age)
+    EXPECT_FALSE(
+        witness.confirms(used(kToday - days(age), age + 1 > 6 ? 6 : age + 1), kStarted + std::chrono::minutes(2)));
+}
+
+TEST(DayWitness, AProcessThatBeganUnderTheWrongYearDropsNothingEither) {
+  DayWitness witness;
+  witness.see(kToday + days(365), kStarted);
+  EXPECT_FALSE(witness.confirms(used(kToday - days(2), 3), kStarted));
+  EXPECT_FALSE(witness.confirms(used(kToday - days(2), 3), kStarted + days(6)));
+}
+
+TEST(DayWitness, WhatIsOlderThanAProcessThatRanLongEnoughMayGo) {
+  DayWitness witness;
+  witness.see(kToday, kStarted);
+  EXPECT_FALSE(witness.confirms(used(kToday - days(1), 0), kStarted + days(7) - Duration(1)));
+  EXPECT_TRUE(witness.confirms(used(kToday - days(1), 0), kStarted + days(7)));
+  EXPECT_FALSE(witness.confirms(used(kToday, 0), kStarted + days(7))) << "it may be of today";
+}
+
+TEST(DayWitness, AClockThatWasSetBackIsAnEarlierDay) {
+  DayWitness witness;
+  witness.see(kToday + days(30), kStarted);
+  witness.see(kToday, kStarted + days(1));
+  EXPECT_FALSE(witness.confirms(used(kToday + days(1), 0), kStarted + days(20)));
+}
+
+TEST(DayWitness, AnEmptyDayLosesNothing) { EXPECT_TRUE(DayWitness().confirms({kToday, 7, false, 0}, kStarted)); }
+
+}  // namespace
+}  // namespace tocsin
