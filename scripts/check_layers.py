@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the rules that no compiler checks: who includes whom, what the pure layers must not call, sizes, house rules.
 
+check_layers.py --map [ROOT] prints the layers and what each includes, for docs/architecture.md.
 check_layers.py [ROOT]. Prints one line per offence, `file:line: what is wrong`; exit 1 when there are any. The layers
 and what stands below each are read from CMakeLists.txt, where tocsin_layer() links them.
 """
@@ -186,8 +187,25 @@ def read_layers(cmake):
     return {name: all_below(name) for name in linked}
 
 
+def include_map(root):
+    """The layers from top to bottom, one line each: the layers whose headers it includes."""
+    below = read_layers(root / "CMakeLists.txt")
+    lines = []
+    for layer in sorted(below, key=lambda each: (-len(below[each]), each)):
+        seen = set()
+        for path in (root / "src" / layer).glob("*.[hc]*"):
+            for match in INCLUDE.finditer(path.read_text(encoding="utf-8")):
+                seen.add(match[2].split("/")[0] if match[1] == '"' else "")
+        lines.append(f"{layer:10} -> {' '.join(sorted(seen & set(below) - {layer})) or '(the contract only)'}")
+    return lines
+
+
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    arguments = [each for each in sys.argv[1:] if each != "--map"]
+    root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parent.parent).resolve()
+    if "--map" in sys.argv:
+        print(*include_map(root), sep="\n")
+        return
     checker = Checker(root)
     files = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*"))]
     files += [*sorted(root.glob("*.md")), root / "CMakeLists.txt"]

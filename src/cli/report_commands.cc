@@ -83,9 +83,9 @@ int report(ReportOptions& options) {
 
 void add_report_command(CLI::App& root, Chosen& chosen) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = add_command(root, "report", "Show what has happened, by hour, day, type and reason",
-                                  "Reports: hour, day, lateness, duration, slo, dead, outcome, delay, horizon, "
-                                  "backlog, audit\n"
+  CLI::App* command = add_command(root, "report", "Show what has happened, by hour, day and type",
+                                  "Reports: hour, day, lateness, duration, slo, dead, outcome, delay,\n"
+                                  "  horizon, backlog, audit\n"
                                   "Examples:\n"
                                   "  tocsin report day --type order.unpaid --tz Europe/Berlin\n"
                                   "  tocsin report hour --from 2026-03-01T00:00:00Z --csv > hours.csv\n"

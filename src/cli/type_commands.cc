@@ -94,7 +94,7 @@ void add_put(CLI::App& types, Chosen& chosen) {
   command->add_option("--rate", options->rate_per_s, "Starts per second")
       ->check(CLI::Range(0.001, 1e6))
       ->option_text("N");
-  command->add_option("--slo-lateness", options->slo_lateness, "Target: start no later than this after the deadline")
+  command->add_option("--slo-lateness", options->slo_lateness, "Target: latest start after the deadline")
       ->check(not_a_duration)
       ->option_text("TIME");
   command->add_option("--slo-share", options->slo_share, "Target: for this share of the jobs, like 0.999")

@@ -98,9 +98,10 @@ Plan plan_of(Report report, bool is_of_zone) {
               type,
               false};
     case Report::backlog:
+      // A type without due jobs is in every range, with zeros.
       return {
-          "SELECT * FROM tocsin.backlog b WHERE coalesce(b.oldest_due_at >= $2::timestamptz, $2::timestamptz IS "
-          "NULL) AND coalesce(b.oldest_due_at < $3::timestamptz, $3::timestamptz IS NULL)",
+          "SELECT * FROM tocsin.backlog b WHERE coalesce(b.oldest_due_at >= $2::timestamptz, true) AND "
+          "coalesce(b.oldest_due_at < $3::timestamptz, true)",
           "'oldest_due_at', " + iso("q.oldest_due_at"), "", "", ""};
     case Report::audit:
       return {
