@@ -305,7 +305,8 @@ void overview(ApiContext& context, const std::shared_ptr<SharedAnswer>& shared, 
           shared->at = context.backend.now();
         }
         all->reply(200, std::move(text));
-      });
+      },
+      0, Pool::reads);
 }
 
 }  // namespace

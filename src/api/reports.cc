@@ -63,7 +63,8 @@ void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, 
         write_missing(names, context.backend, answers);
         if (!missing.empty()) text += "," + missing;
         call->reply(200, text + "}");
-      });
+      },
+      0, Pool::reads);
 }
 
 void report(ApiContext& context, const CallPtr& call, const ReportShape& shape) {

@@ -1,5 +1,7 @@
 #include "node/work_pool.h"
 
+#include <algorithm>
+
 #include "base/thread_guard.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_report_store.h"
@@ -38,7 +40,7 @@ void WorkPool::stop() {
 void WorkPool::run(SessionConfig config, int shards) {
   Session pinned(config);
   config.has_pinned_plans = false;  // lists and counts: the planner knows better
-  config.statement_timeout_ms = 10'000;
+  config.statement_timeout_ms = std::min(config.statement_timeout_ms, 10'000);
   Session free_plans(config);
   PgJobDesk desk(pinned, shards);
   PgReportStore reports(free_plans, shards);
