@@ -16,7 +16,7 @@ std::filesystem::path docs_folder() {
   return std::filesystem::path(required_env("TOCSIN_POSTGRES_SH")).parent_path().parent_path() / "docs";
 }
 
-std::string text_of(const std::filesystem::path& path) {
+std::string file_text(const std::filesystem::path& path) {
   std::ifstream file(path);
   EXPECT_TRUE(file) << path;
   std::stringstream text;
@@ -40,8 +40,8 @@ TEST_F(Monitoring, TheRulesAreValidAndDoWhatTheirTestsSay) {
 }
 
 TEST_F(Monitoring, EveryAlertHasItsSectionInTheRunbook) {
-  const std::string runbook = text_of(docs_folder() / "runbook.md");
-  const auto alerts = matches(text_of(docs_folder() / "monitoring/tocsin.rules.yml"), "alert: (\\w+)");
+  const std::string runbook = file_text(docs_folder() / "runbook.md");
+  const auto alerts = matches(file_text(docs_folder() / "monitoring/tocsin.rules.yml"), "alert: (\\w+)");
   EXPECT_GE(alerts.size(), 10U);
   for (const std::string& alert : alerts) EXPECT_NE(runbook.find("\n## " + alert + "\n"), std::string::npos) << alert;
 }
@@ -49,8 +49,8 @@ TEST_F(Monitoring, EveryAlertHasItsSectionInTheRunbook) {
 TEST_F(Monitoring, EveryMetricAndViewThatIsNamedExists) {
   put_type("order.unpaid", {{"handler", receiver.handler()}});
   ASSERT_TRUE(becomes(create("order.unpaid", 0), "done"));
-  const auto named = matches(text_of(docs_folder() / "monitoring/tocsin.rules.yml") +
-                                 text_of(docs_folder() / "monitoring/grafana-prometheus.json"),
+  const auto named = matches(file_text(docs_folder() / "monitoring/tocsin.rules.yml") +
+                                 file_text(docs_folder() / "monitoring/grafana-prometheus.json"),
                              "\\b(tocsin_[a-z_]+)");
   EXPECT_GE(named.size(), 15U);
   std::string metrics;
@@ -63,7 +63,7 @@ TEST_F(Monitoring, EveryMetricAndViewThatIsNamedExists) {
   EXPECT_NE(metrics.find("tocsin_attempt_seconds_count{biz_type=\"order.unpaid\",outcome=\"done\"} 1"),
             std::string::npos);
 
-  const Json board = Json::parse(text_of(docs_folder() / "monitoring/grafana-sql.json"));
+  const Json board = Json::parse(file_text(docs_folder() / "monitoring/grafana-sql.json"));
   pqxx::connection connection(database.url());
   int statements = 0;
   for (const Json& panel : board.at("panels")) {

@@ -24,7 +24,7 @@ TEST(DayWitness, AFreshProcessTrustsTheFinishesThatAreStored) {
 TEST(DayWitness, AWrongYearDropsNothing) {
   DayWitness witness;
   witness.see(kToday, kStarted);
-  const sys_days wrong = kToday + std::chrono::years(1) + days(1);
+  const sys_days wrong = kToday + days(366);
   witness.see(wrong, kStarted + std::chrono::minutes(1));
   // Finishes of the wrong day are stored by now.
   for (int age = 0; age < 7; ++age)
