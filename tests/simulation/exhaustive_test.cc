@@ -70,7 +70,9 @@ class SmallStore final : public JobStore {
  public:
   SmallStore(FakeDatabase& database, const Clock& clock, Line& line, bool hides)
       : store_(database, &clock, &line), hides_(hides) {}
-  Result<ScanReply> scan(std::span<const ScanRange> ranges) override { return store_.scan(ranges); }
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override {
+    return store_.scan(ranges, search);
+  }
   Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override {
     return store_.claim(jobs, ttr, ticket);
