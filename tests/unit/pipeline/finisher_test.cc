@@ -268,7 +268,7 @@ TEST_F(FinisherTest, LockedRowsHoldUpNobodyElse) {
 }
 
 TEST_F(FinisherTest, KeepsEverythingWhileTheStoreIsAwayAndWritesItThen) {
-  for (const Error& error : {unavailable(), in_doubt(), Error{ErrorCode::conflict, "deadlock", ""}}) {
+  for (const Error& error : {unavailable(), in_doubt()}) {
     store.on_finish = [&](auto) { return error; };
     for (JobId id = 1; id <= 5; ++id) give(claimed(id, 1), Outcome::done());
     EXPECT_EQ(step(), now + config.retry_pause);

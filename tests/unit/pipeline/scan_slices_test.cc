@@ -41,7 +41,7 @@ TEST_F(ScannerTest, ManyRowsAreReadInSlicesAndNoLaneLaterThanAnInterval) {
   }
   EXPECT_EQ(read.size(), shards.size());
   EXPECT_GE(scans_of_so_many_lanes[2], 90) << "a quarter of eight";
-  EXPECT_GE(scans_of_so_many_lanes[8], 80);
+  EXPECT_GE(scans_of_so_many_lanes[8], 70);
   EXPECT_EQ(scans_of_so_many_lanes.size(), 2U);
   EXPECT_EQ(seen, inserted);
 }
@@ -320,7 +320,7 @@ TEST_F(ScannerTest, ALoneNodeThatHearsNotificationsScansHalfAsOftenWhileItFindsN
   shared().is_listening = true;
   EXPECT_EQ(next_scan_comes_after(), 2s);
   const JobId job = insert(db_now() + 5s);
-  EXPECT_EQ(next_scan_comes_after(), 1s);
+  EXPECT_LE(next_scan_comes_after(), 1s) << "it found a lane";
   table.clear();
   EXPECT_EQ(next_scan_comes_after(), 1s) << "it still has a job in memory";
   shared().known.remove(job);
