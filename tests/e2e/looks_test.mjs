@@ -52,7 +52,8 @@ async function lookAt(stand, node, addresses, where) {
   assert.deepEqual(wrong, []);
 }
 
-export async function EmptyScreensTeachAndAreAccessible(stand) {
+// First by its name: the others fill the database.
+export async function AnEmptyInstallationTeachesAndIsAccessible(stand) {
   const node = await stand.node();
   await lookAt(stand, node, kScreens, 'empty');
   const page = await openPage(stand);

@@ -83,7 +83,7 @@ export async function openPage(stand, options = {}) {
     await context.route((url) => url.pathname === '/', (route) => route.fulfill({contentType: 'text/html', body: fs.readFileSync(path.join(files, 'index.html'), 'utf8').replaceAll('{{assets}}', 'assets/x')}));
   }
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(45_000);
   const offences = [];
   page.on('console', (message) => {
     if (message.type() !== 'error') return;
