@@ -148,6 +148,7 @@ class SmallWorld {
       jobs_.push_back(database.create({job}, CreateMode::all_or_nothing, database.now())->front().job_id);
     }
     clock_.time += 1ms;
+    begin_where_jobs_are_due();
   }
 
   // What can happen now, by name; performs the one chosen.
@@ -203,6 +204,17 @@ class SmallWorld {
 
  private:
   static constexpr WallTime kBegin{1'767'225'600s};
+
+  // Before the first claim there is one order only: the scanner reads both jobs, and the wheel brings them out.
+  void begin_where_jobs_are_due() {
+    for (int i = 0; i < 10'000 && engine_->shared().due.size() < jobs_.size(); ++i) {
+      for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
+        const std::string_view name = stages_[stage]->name();
+        if ((name == "scanner" || name == "timekeeper") && is_ready(stage)) step(stage);
+      }
+      clock_.time += 1ms;
+    }
+  }
 
   struct Running {
     const ClaimedJob* claimed;
