@@ -17,10 +17,11 @@ export class Refused extends Error {
   }
 }
 
-function tokenIsMissing(problem) {
-  const hadToken = Boolean(token());
+// `used`: the token that the refused request had. A late answer says nothing about a token that was typed since.
+function tokenIsMissing(problem, used) {
+  if (token() !== used || (!used && state.needsToken)) return;
   setToken('');
-  change({needsToken: true, tokenProblem: hadToken ? `The token was refused: ${problem.detail || 'not known'}` : ''});
+  change({needsToken: true, tokenProblem: used ? `The token was refused: ${problem.detail || 'not known'}` : ''});
 }
 
 async function fetched(method, path, body, signal, maxAge) {
@@ -42,6 +43,7 @@ async function fetched(method, path, body, signal, maxAge) {
 
 /** {status, text, data}. Throws Refused. */
 export async function call(method, path, body, signal, maxAge = 0) {
+  const used = token();
   const response = await fetched(method, path, body, signal, maxAge);
   const text = await response.text();
   if (state.lost) change({lost: ''});
@@ -52,7 +54,7 @@ export async function call(method, path, body, signal, maxAge = 0) {
   // /readyz says with 503 what is wrong.
   if (response.ok || (path === 'readyz' && data && data.status)) return {status: response.status, text, data};
   const refused = new Refused(response.status, data || {detail: `The answer was ${response.status}.`});
-  if (response.status === 401) tokenIsMissing(refused.problem);
+  if (response.status === 401) tokenIsMissing(refused.problem, used);
   throw refused;
 }
 

@@ -85,7 +85,7 @@ TEST_F(Monitoring, ARealPrometheusScrapesANode) {
       << "global: {scrape_interval: 1s}\nscrape_configs:\n"
       << "  - job_name: tocsin\n    static_configs: [{targets: ['127.0.0.1:" << node().port() << "']}]\n";
   const int port = free_port();
-  Process prometheus({"prometheus", "--config.file=" + (folder / "prometheus.yml").string(),
+  Process prometheus({"/usr/bin/env", "prometheus", "--config.file=" + (folder / "prometheus.yml").string(),
                       "--storage.tsdb.path=" + (folder / "data").string(),
                       "--web.listen-address=127.0.0.1:" + std::to_string(port)});
   Rest api(port);
