@@ -51,7 +51,7 @@ TEST_F(Bulks, ChangeOnlyWhatTheFilterNames) {
   create_jobs("noop", 100);
   const std::string from = database
                                .query(
-                                   "SELECT to_char(min(action_time) + interval '10 seconds' AT TIME ZONE 'UTC', "
+                                   "SELECT to_char((min(action_time) + interval '10 seconds') AT TIME ZONE 'UTC', "
                                    "'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') FROM tocsin.job")[0][0]
                                .c_str();
   const Json ended = run_bulk({{"action", "cancel"}, {"filter", {{"from", from}}}});
@@ -139,6 +139,7 @@ TEST_F(AuditedNode, SaysWhoChangedWhat) {
               202);
     ASSERT_EQ(olga.post("/v1/types/noop/pause").status, 200);
     EXPECT_EQ(shop.get("/v1/me").body, Json({{"name", "shop"}, {"role", "producer"}}));
+    EXPECT_EQ(node.stop(), 0);
   }  // the node writes what it holds when it ends
   const auto rows = database.query(
       "SELECT actor, role, action, target, changed, matched, reason, address FROM tocsin.audit ORDER BY action");
