@@ -234,7 +234,7 @@ TEST(Databases, EightWithAThousandShardsShareTheWorkOfOneNode) {
     connections += database->number(
         "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'tocsin%' AND"
         " datname = current_database()");
-  EXPECT_LE(connections, 8 * 14) << "bounded";
+  EXPECT_LE(connections, 8 * 24) << "bounded";
 }
 
 TEST(Databases, ConsumersGetJobsOfEveryDatabase) {
