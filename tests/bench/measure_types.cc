@@ -21,7 +21,7 @@ double both_seconds(Subject& subject, pid_t server) {
   return processor_seconds(subject.process().pid()) + processor_seconds_of_all(server);
 }
 
-double per_minute_ms(double seconds, int of_s) { return 1000 * seconds * 60 / of_s; }
+double per_minute_ms(double measured_s, int of_s) { return 1000 * measured_s * 60 / of_s; }
 
 TypesOutcome run_types(Bench& bench, std::size_t n) {
   using std::chrono::seconds;
