@@ -349,6 +349,27 @@ BEGIN
   RETURN n;
 END $$;
 
+-- Name: free_ids(bigint[]); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.free_ids(ids bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+  PERFORM tocsin.raise_ids();
+  RETURN QUERY
+    WITH taken AS MATERIALIZED (
+      SELECT h.job_id, h.status, h.finished_at FROM unnest(ids) k (job_id) JOIN tocsin.job_history h ON h.job_id = k.job_id
+       WHERE EXISTS (SELECT FROM tocsin.job_live l WHERE l.shard = (k.job_id & 1023)::smallint AND l.job_id = k.job_id)
+    )
+    UPDATE tocsin.job_history h
+       SET job_id = nextval('tocsin.job_seq') * 1024 + h.shard,
+           errors = tocsin.append_error(h.errors, clock_timestamp(), h.node, h.attempts::integer,
+                                        format('its id was %s, which was then given to another job', h.job_id))
+      FROM taken t WHERE h.job_id = t.job_id AND h.status = t.status AND h.finished_at = t.finished_at
+    RETURNING t.job_id;
+END $$;
+
 -- Name: freeze_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.freeze_shard(shard smallint) RETURNS void
@@ -478,6 +499,31 @@ BEGIN
     NOTIFY tocsin_outbox;
   END IF;
   RETURN id;
+END $$;
+
+-- Name: raise_ids(); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.raise_ids() RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+  distance CONSTANT bigint := 1000000;
+  stored   bigint;
+  drawn    bigint;
+  step     bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('tocsin.raise_ids', 0));
+  stored := greatest((SELECT max(job_id) FROM tocsin.job_live), (SELECT max(job_id) FROM tocsin.job_history),
+                     (SELECT max(job_id) FROM tocsin.outbox), (SELECT max(job_id) FROM tocsin.relayed)) >> 10;
+  SELECT s.last_value INTO drawn FROM tocsin.job_seq s;
+  IF stored IS NULL OR stored <= drawn OR stored > 9007199254740991 - 2 * distance THEN
+    RETURN false;
+  END IF;
+  -- In steps: with several databases each draws its own residue.
+  SELECT s.seqincrement INTO step FROM pg_sequence s WHERE s.seqrelid = 'tocsin.job_seq'::regclass;
+  PERFORM setval('tocsin.job_seq', drawn + ((stored - drawn + distance) / step + 1) * step);
+  RETURN true;
 END $$;
 
 -- Name: refuse_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -2261,6 +2307,10 @@ REVOKE ALL ON FUNCTION tocsin.ensure_history(first_day date, last_day date) FROM
 
 REVOKE ALL ON FUNCTION tocsin.forget_shard(leaf regclass, shard smallint) FROM PUBLIC;
 
+-- Name: FUNCTION free_ids(ids bigint[]); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.free_ids(ids bigint[]) FROM PUBLIC;
+
 -- Name: FUNCTION freeze_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.freeze_shard(shard smallint) FROM PUBLIC;
@@ -2276,6 +2326,10 @@ REVOKE ALL ON FUNCTION tocsin.open_shard(shard smallint) FROM PUBLIC;
 -- Name: FUNCTION put_in_outbox(id bigint, kind tocsin.biz_type, biz_id text, action_time timestamp with time zone, created timestamp with time zone, attribute jsonb, idempotency_key text, hash bigint); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.put_in_outbox(id bigint, kind tocsin.biz_type, biz_id text, action_time timestamp with time zone, created timestamp with time zone, attribute jsonb, idempotency_key text, hash bigint) FROM PUBLIC;
+
+-- Name: FUNCTION raise_ids(); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.raise_ids() FROM PUBLIC;
 
 -- Name: FUNCTION report_day_at(tz text, since timestamp with time zone, until timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
 
