@@ -20,7 +20,7 @@ struct ApiConfig {
   Tokens tokens;  // none: everything is allowed; bind to loopback only then (is_loopback)
   std::size_t max_attribute_bytes = 65536;
   std::string version = "0";
-  bool has_dashboard = true;  // GET / and /assets/
+  bool has_dashboard = true;                                            // GET / and /assets/
   std::function<void(const std::string& route, int status)> on_answer;  // thread: any of the server's
 };
 

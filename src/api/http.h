@@ -25,7 +25,7 @@ struct HttpRequest {
   std::string traceparent;
   std::string accept_encoding;
   std::string if_none_match;
-  int max_age_s = 0;  // of Cache-Control: an answer this old will do
+  int max_age_s = 0;    // of Cache-Control: an answer this old will do
   std::string address;  // of the caller's end of the connection, without the port
   std::string body;     // empty at admission
 };
@@ -35,7 +35,7 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>>
-      headers;  // further ones; names and values come from code, never from callers
+      headers;                                  // further ones; names and values come from code, never from callers
   std::string_view cache_control = "no-store";  // a literal
 };
 

@@ -14,8 +14,9 @@ class Roles : public ::testing::Test {
  protected:
   void run_script() {
     const std::filesystem::path folder = std::filesystem::path(required_env("TOCSIN_POSTGRES_SH")).parent_path();
-    Process psql({"/usr/bin/env", "psql", "-qX", "-v", "node=small_node", "-v", "business=small_shop", "-v", "reporter=small_reader",
-                  "-v", "mover=small_mover", "-f", (folder / "roles.sql").string(), database.url()});
+    Process psql({"/usr/bin/env", "psql", "-qX", "-v", "node=small_node", "-v", "business=small_shop", "-v",
+                  "reporter=small_reader", "-v", "mover=small_mover", "-f", (folder / "roles.sql").string(),
+                  database.url()});
     ASSERT_EQ(psql.wait(), 0) << psql.err();
     EXPECT_EQ(psql.err(), "");
   }

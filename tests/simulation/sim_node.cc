@@ -8,11 +8,10 @@
 namespace tocsin {
 
 const char* name_of(Counter counter) {
-  constexpr const char* kNames[] = {"candidates",     "refused",        "claims_won",     "claims_lost",
-                                    "claims_in_doubt", "backlog_claims", "finished_done",  "finished_retry",
-                                    "finished_dead",   "given_back",     "set_aside",      "stale_finishes",
-                                    "expired_starts",  "buried",         "audit_found",    "dropped_late",
-                                    "store_errors"};
+  constexpr const char* kNames[] = {
+      "candidates",     "refused",        "claims_won",    "claims_lost",  "claims_in_doubt", "backlog_claims",
+      "finished_done",  "finished_retry", "finished_dead", "given_back",   "set_aside",       "stale_finishes",
+      "expired_starts", "buried",         "audit_found",   "dropped_late", "store_errors"};
   static_assert(std::size(kNames) == kCounters);
   return kNames[static_cast<int>(counter)];
 }
