@@ -320,8 +320,8 @@ class Checker:
     def faults_that_repeat(self, before, run, lease_end, is_expired):
         """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so."""
         if is_expired:  # its outcome was not written in time: the fault fell into the lease
-            return [fault for fault in self.faults_between(before.claimed, lease_end + CLAIM_TO_START)
-                    if "expired" in fault["repeats"]]
+            return [fault for fault in self.history.faults if "expired" in fault["repeats"] and
+                    fault["on"] <= lease_end + CLAIM_TO_START and fault["off"] + fault.get("tail", 0) >= before.claimed]
         return [fault for fault in self.faults_between(before.at, run.claimed) if "within" in fault["repeats"]]
 
     def faults_between(self, begin, end):

@@ -41,7 +41,8 @@ def seen(job_id, b, status):
 
 
 def fault(on, off, name="kill", **more):
-    return {"e": "fault", "name": name, "on": on, "off": off, "repeats": FAULTS[name].repeats, **more}
+    return {"e": "fault", "name": name, "on": on, "off": off, "repeats": FAULTS[name].repeats,
+            "tail": FAULTS[name].tail, **more}
 
 
 def row(job_id, key="k", type="hook", status="done", attempts=1, at=10.0, started=10.1, **more):
@@ -188,6 +189,12 @@ class TheCheckerFinds(OneJob):
         late = [create("k", "1"), start("1", 10.1), start("1", 16, 2)]
         self.assertFinds("I4", "started again without a reason", [*late, fault(15.3, 20)], [row("1", attempts=2)])
         self.assertFinds("I4", "started again without a reason", [*late, fault(5, 9.4)], [row("1", attempts=2)])
+
+    def test_a_connection_that_is_half_open_delays_outcomes_after_the_fault(self):
+        late = [create("k", "1"), start("1", 30.1), start("1", 36, 2)]
+        self.assertHonest([*late, fault(5, 20, "half_open")], [row("1", attempts=2, at=30.0, started=30.1)])
+        self.assertFinds("I4", "started again without a reason", [*late, fault(5, 9.9, "half_open")],
+                         [row("1", attempts=2, at=30.0, started=30.1)])
 
     def test_overlaps_under_the_step_of_a_nodes_clock(self):
         self.assertFinds("I4", "overlap within a lease",
