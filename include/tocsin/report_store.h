@@ -45,7 +45,7 @@ struct ReportQuery {
   Report report = Report::hour;
   std::optional<std::string> biz_type;
   std::optional<WallTime> from, to;  // its time in [from, to); for reports without one unused
-  std::string tz;                    // of Report::day: the zone whose days are meant; empty: UTC
+  std::string tz;                    // of Report::day: the time zone of its days; empty: UTC
   // The keys of the last row seen, as texts, in the order of the report; empty: from the beginning.
   std::vector<std::string> after;
   int limit = 100;

@@ -33,7 +33,7 @@ class Api {
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  // Takes the address, answers nobody yet. Error invalid: it cannot be listened on.
+  // Binds the address; requests are answered from start() on. Error invalid: the address cannot be bound.
   Status bind();
   // Answers; binds first where bind() was not called.
   Status start();

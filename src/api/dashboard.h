@@ -1,4 +1,4 @@
-// The page for people: GET / and the files it loads from /assets/. They are part of the binary and need no token; the
+// The dashboard: GET / and the files it loads from /assets/. They are part of the binary and need no token; the
 // data that the page shows is read from the REST interface with the reader's token.
 #pragma once
 

@@ -78,7 +78,7 @@ struct TypeState {
     const double limit = target_ms.is_number() ? std::max(target_ms.get<double>(), 1000.0) : kLateMs;
     return !is_paused && due > 0 && oldest_age_ms > limit;
   }
-  // The higher, the sooner somebody should look at it.
+  // Order of urgency: the highest comes first.
   double badness() const {
     return (misses_target() ? 1e12 : 0) + (is_behind() ? 1e11 : 0) + (is_paused ? 0 : oldest_age_ms) +
            static_cast<double>(dead) * 1000 + static_cast<double>(missed);

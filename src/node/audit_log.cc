@@ -94,7 +94,7 @@ void AuditLog::flush(std::unique_lock<std::mutex>& lock) {
   const Status done = store_.append(batch);
   lock.lock();
   if (done) return;
-  // In doubt counts as written: a row too few is better than a row that never happened twice.
+  // An append in doubt counts as written: the log may lack a row, but never has one twice.
   if (done.error().code == ErrorCode::in_doubt) return;
   for (auto& [key, n] : counts) counts_[key] += n;
   for (std::size_t i = n_each; i > 0; --i) entries_.push_front(std::move(batch[i - 1]));
