@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Checks the rules that no compiler checks: who includes whom, what the pure layers must not call, sizes, house rules.
 
-check_layers.py --map [ROOT] prints the layers and what each includes, for docs/architecture.md.
+check_layers.py --diagram [ROOT] prints the layers and what each includes; --write puts that into docs/architecture.md.
 check_layers.py [ROOT]. Prints one line per offence, `file:line: what is wrong`; exit 1 when there are any. The layers
 and what stands below each are read from CMakeLists.txt, where tocsin_layer() links them.
 """
 import pathlib
 import re
 import sys
+
+from check_docs import check_documents
 
 # Library -> where its headers may be included. What is in no pattern is the standard library, or the system's.
 LIBRARIES = {
@@ -160,19 +162,6 @@ class Checker:
                     break
 
 
-def check_cited_tests(checker, path):
-    """Every `Suite.Test` that a document cites in parentheses must exist."""
-    tests = set()
-    for source in (checker.root / "tests").rglob("*.cc"):
-        text = source.read_text(encoding="utf-8")
-        for suite, name in re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", text, re.MULTILINE):
-            tests.add(f"{suite}.{name}")
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        for cited in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", line):
-            if cited not in tests:
-                checker.complain(path, number, f"there is no test {cited}")
-
-
 def read_layers(cmake):
     """Layer -> all layers below it."""
     linked = {}
@@ -187,24 +176,68 @@ def read_layers(cmake):
     return {name: all_below(name) for name in linked}
 
 
-def include_map(root):
-    """The layers from top to bottom, one line each: the layers whose headers it includes."""
-    below = read_layers(root / "CMakeLists.txt")
-    lines = []
-    for layer in sorted(below, key=lambda each: (-len(below[each]), each)):
-        seen = set()
-        for path in (root / "src" / layer).glob("*.[hc]*"):
-            for match in INCLUDE.finditer(path.read_text(encoding="utf-8")):
-                seen.add(match[2].split("/")[0] if match[1] == '"' else "")
-        lines.append(f"{layer:10} -> {' '.join(sorted(seen & set(below) - {layer})) or '(the contract only)'}")
-    return lines
+DIAGRAM = re.compile(r"(<!-- diagram: [^>]* -->\n+```\n)(.*?)(```\n)", re.DOTALL)
+DIAGRAM_PAGE = pathlib.Path("docs/architecture.md")
+DIAGRAM_COLUMNS = 96
+
+
+def includes(root, below):
+    """Layer -> the layers whose headers it includes, without those that one of them includes anyway."""
+    direct = {}
+    for layer in below:
+        text = "\n".join(path.read_text(encoding="utf-8") for path in (root / "src" / layer).rglob("*.[hc]*"))
+        seen = {match[2].split("/")[0] for match in INCLUDE.finditer(text) if match[1] == '"'}
+        direct[layer] = seen & below[layer]  # what is above is an offence of its own
+
+    def reach(layer):
+        return direct[layer].union(*(reach(each) for each in direct[layer]))
+
+    return {layer: seen - set().union(*(reach(each) for each in seen)) for layer, seen in direct.items()}
+
+
+def diagram(root):
+    """The layers as a picture: a row per height above the bottom, `layer > what it includes`."""
+    direct = includes(root, read_layers(root / "CMakeLists.txt"))
+
+    def height(layer):
+        return 1 + max((height(each) for each in direct[layer]), default=-1)
+
+    rows = []
+    for level in range(max(map(height, direct)), -1, -1):
+        row = "|"
+        for layer in sorted(each for each in direct if height(each) == level):
+            cell = f" {layer} > {' '.join(sorted(direct[layer]))} |" if direct[layer] else f" {layer} |"
+            if len(row + cell) > DIAGRAM_COLUMNS:
+                rows.append(row)
+                row = "|"
+            row += cell
+        rows += [row, ""]
+    rule = "+" + "-" * (max(map(len, rows)) - 2) + "+\n"
+    lines = [row[:-1].ljust(len(rule) - 2) + "|\n" if row else rule for row in rows]
+    return rule + "".join(lines)
+
+
+def write_diagram(root):
+    page = root / DIAGRAM_PAGE
+    text = DIAGRAM.sub(lambda match: match[1] + diagram(root) + match[3], page.read_text(encoding="utf-8"))
+    page.write_text(text, encoding="utf-8")
+
+
+def check_diagram(checker):
+    page = checker.root / DIAGRAM_PAGE
+    found = DIAGRAM.search(page.read_text(encoding="utf-8"))
+    if not found or found[2] != diagram(checker.root):
+        checker.complain(page, 1, "the diagram of layers is not current: scripts/check_layers.py --write")
 
 
 def main():
-    arguments = [each for each in sys.argv[1:] if each != "--map"]
+    arguments = [each for each in sys.argv[1:] if not each.startswith("--")]
     root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parent.parent).resolve()
-    if "--map" in sys.argv:
-        print(*include_map(root), sep="\n")
+    if "--diagram" in sys.argv:
+        print(diagram(root), end="")
+        return
+    if "--write" in sys.argv:
+        write_diagram(root)
         return
     checker = Checker(root)
     files = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*"))]
@@ -212,7 +245,8 @@ def main():
     files = [path for path in files if path.is_file() and path.suffix in TEXT and "__pycache__" not in path.parts]
     for path in files:
         checker.check_file(path)
-    check_cited_tests(checker, root / "docs" / "security.md")
+    check_documents(checker)
+    check_diagram(checker)
     checker.check_statements()
     print(*checker.offences, sep="\n", end="\n" if checker.offences else "")
     print(f"{len(files)} files, {len(checker.offences)} offences")

@@ -1,0 +1,78 @@
+"""Checks the documents: width, the first paragraph, links, cited files and tests. check_layers.py calls it.
+
+Prose is wrapped at 100 columns; tables, code and what cannot be broken may be wider. Every page begins with one
+sentence of what it is for and for whom: pages under docs/ with "For ...:".
+"""
+import re
+
+MAX_COLUMNS = 100
+FENCE = re.compile(r"^\s*```")
+RECORD = re.compile(r"^\d{4}-")
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)(#[^)]*)?\)")
+CITED_FILE = re.compile(r"`((?:src|include|tests|scripts|migrations)/[\w./-]*\w)`")
+CITED_TEST = re.compile(r"`([A-Z]\w+\.[A-Z]\w+)`")
+TEST = re.compile(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", re.MULTILINE)
+
+
+def check_documents(checker):
+    """Complains to the checker about every document that breaks a rule."""
+    pages = [*sorted(checker.root.glob("*.md")), *sorted((checker.root / "docs").rglob("*.md"))]
+    tests = known_tests(checker.root)
+    for path in pages:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        prose = list(prose_lines(lines))
+        check_width(checker, path, prose)
+        if not RECORD.match(path.name):
+            check_beginning(checker, path, lines)
+        for number, line in enumerate(lines, 1):
+            check_citations(checker, path, number, line, tests)
+
+
+def prose_lines(lines):
+    """(number, line) of what is neither a table nor code."""
+    is_code = False
+    for number, line in enumerate(lines, 1):
+        if FENCE.match(line):
+            is_code = not is_code
+        elif not is_code and not line.startswith("|"):
+            yield number, line
+
+
+def check_width(checker, path, prose):
+    for number, line in prose:
+        can_break = " " in line.strip().removeprefix("- ")
+        if len(line) > MAX_COLUMNS and can_break:
+            checker.complain(path, number, f"{len(line)} columns; {MAX_COLUMNS} at most in documents")
+
+
+def check_beginning(checker, path, lines):
+    if not lines or not lines[0].startswith("# "):
+        checker.complain(path, 1, "a page begins with its title")
+        return
+    first = next((line for line in lines[1:] if line), "")
+    is_guide = "docs" in path.relative_to(checker.root).parts
+    if is_guide and not first.startswith("For "):
+        checker.complain(path, 3, 'a page begins with one sentence "For <whom>: <what it is for>."')
+    if not is_guide and not re.search(r"\b[Ff]or\b", " ".join(lines[1:6])):
+        checker.complain(path, 3, "the first paragraph says for whom the page is")
+
+
+def check_citations(checker, path, number, line, tests):
+    for target, _ in LINK.findall(line):
+        if not (path.parent / target).exists():
+            checker.complain(path, number, f"the link leads nowhere: {target}")
+    for cited in CITED_FILE.findall(line):
+        if not (checker.root / cited).exists() and not list(checker.root.glob(cited + ".*")):
+            checker.complain(path, number, f"there is no file {cited}")
+    if path.name == "security.md":
+        for cited in CITED_TEST.findall(line):
+            if cited not in tests:
+                checker.complain(path, number, f"there is no test {cited}")
+
+
+def known_tests(root):
+    tests = set()
+    for source in (root / "tests").rglob("*.cc"):
+        for suite, name in TEST.findall(source.read_text(encoding="utf-8")):
+            tests.add(f"{suite}.{name}")
+    return tests
