@@ -17,7 +17,7 @@ void Checker::on_types(const std::vector<BizType>& types, Duration hold) {
 }
 
 // A job runs from its start to its answer, or to the end of its lease: then another node may run it anyway. An
-// extension is not counted: consumers of types with a limit may be unlucky in their nodes (docs/adr/0023).
+// extension is not counted: consumers of types with a limit may be unlucky in their nodes (docs/adr/0018).
 void Checker::check_running(const BizType& type) {
   auto& running = running_[type.type_id];
   std::erase_if(running, [&](ClaimToken token) {
