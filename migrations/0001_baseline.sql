@@ -1380,15 +1380,16 @@ CREATE VIEW tocsin.audit AS
   SELECT a.at, a.actor, a.role, a.address, a.action, a.target, a.filter, a.matched, a.changed, a.reason FROM tocsin.audit_log a;
 COMMENT ON VIEW tocsin.audit IS 'Writes through the API by people and programs with a token';
 
--- Two reads per type and shard at most, and 2,000 rows per type: due counts no further.
+-- Two reads per type and shard at most, and 2,000 rows per type: with more, due is 2,000 and is_exact false.
 CREATE VIEW tocsin.backlog AS
-  SELECT t.name AS biz_type, d.due, o.oldest_due_at, (date_part('epoch', statement_timestamp() - o.oldest_due_at) * 1000)::double precision AS oldest_age_ms,
+  SELECT t.name AS biz_type, least(d.due, 2000) AS due, o.oldest_due_at, (date_part('epoch', statement_timestamp() - o.oldest_due_at) * 1000)::double precision AS oldest_age_ms,
          CASE WHEN o.oldest_due_at IS NULL THEN NULL
               WHEN t.paused AND (t.paused_until IS NULL OR t.paused_until > statement_timestamp()) THEN 'paused'
               WHEN t.max_running <= (SELECT sum(c.n) FROM (SELECT c.n FROM tocsin.job_count c WHERE c.type_id = t.type_id AND c.status = 1
                                      UNION ALL SELECT d.n FROM tocsin.job_count_delta d WHERE d.type_id = t.type_id AND d.status = 1) c) THEN 'max_running'
               WHEN t.rate_per_s IS NOT NULL THEN 'rate_per_s'
-              ELSE 'workers' END AS waits_for
+              ELSE 'workers' END AS waits_for,
+         d.due <= 2000 AS is_exact
   FROM tocsin.biz_type t
   CROSS JOIN LATERAL (
     SELECT min(j.fire_at) AS oldest_due_at FROM unnest(tocsin.shards_here()) s CROSS JOIN LATERAL (
@@ -1398,7 +1399,7 @@ CREATE VIEW tocsin.backlog AS
     SELECT count(*) AS due FROM (
       SELECT FROM unnest(tocsin.shards_here()) s CROSS JOIN LATERAL (
         SELECT FROM tocsin.job_live j WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = t.type_id AND j.fire_at < statement_timestamp()
-          AND o.oldest_due_at IS NOT NULL LIMIT 2000) j LIMIT 2000) x) d
+          AND o.oldest_due_at IS NOT NULL LIMIT 2001) j LIMIT 2001) x) d
   WHERE t.removed_at IS NULL;
 COMMENT ON VIEW tocsin.backlog IS 'Jobs whose time has passed, by type';
 

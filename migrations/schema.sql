@@ -994,7 +994,7 @@ PARTITION BY LIST (shard);
 
 CREATE VIEW tocsin.backlog AS
  SELECT t.name AS biz_type,
-    d.due,
+    LEAST(d.due, (2000)::bigint) AS due,
     o.oldest_due_at,
     (date_part('epoch'::text, (statement_timestamp() - o.oldest_due_at)) * (1000)::double precision) AS oldest_age_ms,
         CASE
@@ -1010,7 +1010,8 @@ CREATE VIEW tocsin.backlog AS
                       WHERE ((d_1.type_id = t.type_id) AND (d_1.status = 1))) c)) THEN 'max_running'::text
             WHEN (t.rate_per_s IS NOT NULL) THEN 'rate_per_s'::text
             ELSE 'workers'::text
-        END AS waits_for
+        END AS waits_for,
+    (d.due <= 2000) AS is_exact
    FROM ((tocsin.biz_type t
      CROSS JOIN LATERAL ( SELECT min(j.fire_at) AS oldest_due_at
            FROM (unnest(tocsin.shards_here()) s(s)
@@ -1025,8 +1026,8 @@ CREATE VIEW tocsin.backlog AS
                      CROSS JOIN LATERAL ( SELECT
                            FROM tocsin.job_live j_1
                           WHERE ((j_1.shard = s.s) AND ((j_1.shard + 0) = s.s) AND (j_1.type_id = t.type_id) AND (j_1.fire_at < statement_timestamp()) AND (o.oldest_due_at IS NOT NULL))
-                         LIMIT 2000) j)
-                 LIMIT 2000) x) d)
+                         LIMIT 2001) j)
+                 LIMIT 2001) x) d)
   WHERE (t.removed_at IS NULL);
 
 -- Name: VIEW backlog; Type: COMMENT; Schema: tocsin; Owner: -

@@ -38,8 +38,22 @@ struct DatabaseInfo {
   WallTime now{};
 };
 
-// The reports of docs/reports.md: each a view of the same name; and `recent`, the last 15 minutes by type, and in all.
-enum class Report { hour, day, lateness, duration, slo, dead, outcome, delay, horizon, backlog, audit, recent };
+// The reports of docs/reports.md: each a view of the same name; and the last 15 minutes by type, or of all types.
+enum class Report {
+  hour,
+  day,
+  lateness,
+  duration,
+  slo,
+  dead,
+  outcome,
+  delay,
+  horizon,
+  backlog,
+  audit,
+  recent,
+  recent_of_all
+};
 
 struct ReportQuery {
   Report report = Report::hour;

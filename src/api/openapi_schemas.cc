@@ -149,8 +149,8 @@ std::string_view openapi_schemas() {
   "at":{"$ref":"#/components/schemas/Time"},"node":{"type":"string"},"verdict":{"enum":["ok","late","down"]},
   "reasons":{"type":"array","description":"Why it is not ok","items":{"type":"object","properties":{"code":{"type":"string"},"text":{"type":"string"},"remedy":{"type":"string"}}}},
   "totals":{"type":"object","description":"Jobs by status"},
-  "due":{"type":"object","description":"now: overdue, counted up to 2000 per type; next_hour: null until the horizon is known","properties":{
-    "now":{"type":"integer"},"next_minute":{"type":"integer"},"next_hour":{"type":["integer","null"]},"is_capped":{"type":"boolean"}}},
+  "due":{"type":"object","description":"now: overdue, counted up to 2000 per type, more than that when is_now_exact is false; next_hour: null until the horizon is known","properties":{
+    "now":{"type":"integer"},"is_now_exact":{"type":"boolean"},"next_minute":{"type":"integer"},"next_hour":{"type":["integer","null"]},"is_capped":{"type":"boolean"}}},
   "lateness_ms":{"type":"object","description":"First starts of the last 15 minutes of the cluster"},
   "throughput":{"type":"object","properties":{"created_per_s":{"type":"number"},"done_per_s":{"type":"number"}}},
   "worst":{"type":"array","maxItems":5,"items":{"type":"object"}},
@@ -159,7 +159,8 @@ std::string_view openapi_schemas() {
   "missing":{"$ref":"#/components/schemas/Missing"}}},
 "ReportPage":{"type":"object","required":["items","next_cursor"],"properties":{
   "items":{"type":"array","items":{"type":"object","description":"The columns of the view of this name: docs/reports.md"}},
-  "next_cursor":{"type":["string","null"]},"missing":{"$ref":"#/components/schemas/Missing"}}},
+  "next_cursor":{"type":["string","null"]},"missing":{"$ref":"#/components/schemas/Missing"},
+  "tz":{"type":"string","description":"When tz was given: the time zone whose days or hours the rows are"}}},
 "DeletedType":{"type":"object","required":["result","name"],"properties":{"result":{"const":"deleted"},"name":{"$ref":"#/components/schemas/TypeName"}}},
 "Pause":{"type":"object","additionalProperties":false,"properties":{"until":{"$ref":"#/components/schemas/MaybeTime","description":"Resumes by itself then"}}},
 "LeaseJobs":{"type":"object","additionalProperties":false,"required":["max"],"properties":{

@@ -27,7 +27,7 @@ struct Facts {  // of one database
   std::vector<TypeCount> counts;
   std::int64_t due_next_minute = 0;
   bool is_capped = false;
-  std::vector<std::string> recent, backlog, horizon;
+  std::vector<std::string> recent, recent_of_all, backlog, horizon;
 };
 
 Result<Facts> read_facts(Stores& stores, const std::vector<Shard>& shards, WallTime now) {
@@ -44,6 +44,7 @@ Result<Facts> read_facts(Stores& stores, const std::vector<Shard>& shards, WallT
   ReportQuery query;
   query.limit = kHorizonRows;
   for (auto [report, rows] : {std::pair(Report::recent, &facts.recent),
+                              {Report::recent_of_all, &facts.recent_of_all},
                               {Report::backlog, &facts.backlog},
                               {Report::horizon, &facts.horizon}}) {
     query.report = report;
@@ -94,16 +95,18 @@ class Overview {
       types_[type->name].name = type->name;
       types_[type->name].is_paused = type->is_paused(now_);
     }
-    std::vector<std::vector<std::string>> recent, backlog, horizon;
+    std::vector<std::vector<std::string>> recent, recent_of_all, backlog, horizon;
     for (const auto& [place, facts] : answers_) {
       if (!facts) continue;
       for (const TypeCount& count : facts->counts) totals_[static_cast<std::size_t>(count.status)] += count.n;
       due_next_minute_ += facts->due_next_minute;
       is_capped_ = is_capped_ || facts->is_capped;
       recent.push_back(facts->recent);
+      recent_of_all.push_back(facts->recent_of_all);
       backlog.push_back(facts->backlog);
       horizon.push_back(facts->horizon);
     }
+    add_recent_of_all(recent_of_all);
     add_recent(recent);
     add_backlog(backlog);
     add_horizon(horizon);
@@ -115,6 +118,7 @@ class Overview {
   static json items(Report report, const std::vector<std::vector<std::string>>& parts) {
     return json::parse(merged_report(report_shape_of(report), parts, kHorizonRows * 10, {}) + "}").at("items");
   }
+  void add_recent_of_all(const std::vector<std::vector<std::string>>& parts);
   void add_recent(const std::vector<std::vector<std::string>>& parts);
   void add_backlog(const std::vector<std::vector<std::string>>& parts);
   void add_horizon(const std::vector<std::vector<std::string>>& parts);
@@ -129,26 +133,26 @@ class Overview {
   std::array<std::int64_t, 5> totals_{};
   std::int64_t due_next_minute_ = 0, due_ = 0;
   json due_next_hour_;
-  bool is_capped_ = false;
+  bool is_capped_ = false, is_due_exact_ = true;
   json lateness_ = {{"n", 0}, {"missed", 0}, {"p50", nullptr}, {"p99", nullptr}, {"max", nullptr}};
   json throughput_ = {{"created_per_s", 0.0}, {"done_per_s", 0.0}};
 };
 
-// `all` is the sum over the types, with its histogram.
+void Overview::add_recent_of_all(const std::vector<std::vector<std::string>>& parts) {
+  for (const json& row : items(Report::recent_of_all, parts)) {
+    lateness_ = {{"n", whole(row, "n")},
+                 {"missed", whole(row, "missed")},
+                 {"p50", row["p50_ms"]},
+                 {"p99", row["p99_ms"]},
+                 {"max", row["max_ms"]}};
+    const double seconds = std::max(1.0, number(row, "seconds"));
+    throughput_ = {{"created_per_s", number(row, "created") / seconds}, {"done_per_s", number(row, "done") / seconds}};
+  }
+}
+
 void Overview::add_recent(const std::vector<std::vector<std::string>>& parts) {
   for (const json& row : items(Report::recent, parts)) {
-    const std::string name = row.at("biz_type").is_string() ? row.at("biz_type").get<std::string>() : "";
-    if (name.empty()) {
-      lateness_ = {{"n", whole(row, "n")},
-                   {"missed", whole(row, "missed")},
-                   {"p50", row["p50_ms"]},
-                   {"p99", row["p99_ms"]},
-                   {"max", row["max_ms"]}};
-      const double seconds = std::max(1.0, number(row, "seconds"));
-      throughput_ = {{"created_per_s", number(row, "created") / seconds},
-                     {"done_per_s", number(row, "done") / seconds}};
-      continue;
-    }
+    const auto name = row.at("biz_type").get<std::string>();
     TypeState& type = types_[name];
     type.name = name;
     type.started = whole(row, "n");
@@ -164,6 +168,7 @@ void Overview::add_backlog(const std::vector<std::vector<std::string>>& parts) {
   for (const json& row : items(Report::backlog, parts)) {
     TypeState& type = types_[row.at("biz_type").get<std::string>()];
     type.due = whole(row, "due");
+    is_due_exact_ = is_due_exact_ && row.value("is_exact", true);
     type.oldest_age_ms = number(row, "oldest_age_ms");
     type.waits_for = row["waits_for"];
     due_ += type.due;
@@ -234,7 +239,8 @@ std::string Overview::text() const {
   out.field("verdict", is_down ? "down" : why.empty() ? "ok" : "late").key("reasons").raw(json(why).dump());
   out.key("totals").begin_object();
   for (std::size_t i = 0; i < totals_.size(); ++i) out.field(to_string(static_cast<JobStatus>(i)), totals_[i]);
-  out.end_object().key("due").begin_object().field("now", due_).field("next_minute", due_next_minute_);
+  out.end_object().key("due").begin_object().field("now", due_).field("is_now_exact", is_due_exact_);
+  out.field("next_minute", due_next_minute_);
   out.key("next_hour").raw(due_next_hour_.dump()).field("is_capped", is_capped_).end_object();
   out.key("lateness_ms").raw(lateness_.dump()).key("throughput").raw(throughput_.dump());
   out.key("worst").raw(worst().dump()).key("paused").begin_array();

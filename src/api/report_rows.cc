@@ -38,6 +38,17 @@ std::vector<ReportColumn> with_percentiles(std::vector<ReportColumn> columns) {
   return columns;
 }
 
+std::vector<ReportColumn> recent_columns() {
+  return with_percentiles({{"biz_type", Merge::key},
+                           {"seconds", Merge::most},
+                           {"created", Merge::sum},
+                           {"done", Merge::sum},
+                           {"dead", Merge::sum},
+                           {"missed", Merge::sum},
+                           {"target_ms", Merge::first},
+                           {"target_share", Merge::first}});
+}
+
 struct Key {
   std::vector<json> values;
   bool is_falling = false;  // by the first
@@ -205,6 +216,7 @@ const std::vector<ReportShape>& report_shapes() {
        "Jobs whose time has passed, by type",
        {{"biz_type", Merge::key},
         {"due", Merge::sum},
+        {"is_exact", Merge::all},
         {"oldest_due_at", Merge::least},
         {"oldest_age_ms", Merge::most},
         {"waits_for", Merge::first}},
@@ -222,23 +234,15 @@ const std::vector<ReportShape>& report_shapes() {
         {"matched", Merge::first},
         {"changed", Merge::first},
         {"reason", Merge::first}}},
+      {Report::recent, "recent", "What happened in the last 10 to 25 minutes, by type", recent_columns(), false},
   };
   return shapes;
 }
 
 const ReportShape& report_shape_of(Report report) {
-  static const ReportShape recent = {Report::recent, "recent", "",
-                                     with_percentiles({{"biz_type", Merge::key},
-                                                       {"created", Merge::sum},
-                                                       {"done", Merge::sum},
-                                                       {"dead", Merge::sum},
-                                                       {"missed", Merge::sum},
-                                                       {"seconds", Merge::most},
-                                                       {"target_ms", Merge::first},
-                                                       {"target_share", Merge::first}}),
-                                     false};
+  static const ReportShape of_all = {Report::recent_of_all, "recent_of_all", "", recent_columns(), false};
   const auto found = std::ranges::find(report_shapes(), report, &ReportShape::report);
-  return found == report_shapes().end() ? recent : *found;
+  return found == report_shapes().end() ? of_all : *found;
 }
 
 std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,

@@ -43,6 +43,11 @@ std::optional<Problem> read_report_query(const Call& call, const ReportShape& sh
   return {};
 }
 
+// Deaths and outcomes are kept by UTC day, the rest by hour: only days can be those of another zone.
+std::string zone_of_rows(const ReportQuery& query) {
+  return query.report == Report::day && !query.tz.empty() ? query.tz : "UTC";
+}
+
 void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, const ReportQuery& query) {
   ReportQuery one_more = query;
   ++one_more.limit;
@@ -62,6 +67,7 @@ void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, 
         JsonWriter names(missing);
         write_missing(names, context.backend, answers);
         if (!missing.empty()) text += "," + missing;
+        if (call->parameter("tz")) append_json_string(text += R"(,"tz":)", zone_of_rows(query));
         call->reply(200, text + "}");
       },
       0, Pool::reads);
@@ -84,9 +90,11 @@ std::vector<Parameter> parameters_of(const ReportShape& shape) {
   all.push_back({"type", R"({"type":"string"})", "Only of this type"});
   all.push_back({"from", time, "Not before"});
   all.push_back({"to", time, "Before"});
-  all.push_back({"tz", R"({"type":"string","default":"UTC","examples":["Europe/Berlin"]})",
-                 shape.report == Report::day ? "Days of this time zone; without from, the last 31"
-                                             : "Checked, and of no effect: only days depend on it"});
+  all.push_back(
+      {"tz", R"({"type":"string","default":"UTC","examples":["Europe/Berlin"]})",
+       shape.report == Report::day
+           ? "Days of this time zone; without from, the last 31"
+           : "Has to exist. The rows of this report are hours or days of UTC, and the answer says \"tz\":\"UTC\""});
   all.push_back({"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", "Rows per page"});
   all.push_back({"cursor", R"({"type":"string"})", "next_cursor of the page before"});
   return all;

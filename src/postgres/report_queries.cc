@@ -108,21 +108,24 @@ Plan plan_of(Report report, bool is_of_zone) {
           "SELECT a.*, coalesce(a.filter ->> 'biz_type', a.target) AS biz_type, lpad(a.audit_id::text, 20, '0') AS "
           "audit_key FROM tocsin.audit_log a",
           "'at', " + iso("q.at") + ", 'audit_id', NULL", "at", "q.audit_key", ""};
-    case Report::recent: {
+    case Report::recent:
+    case Report::recent_of_all: {
       // The quarter that runs, and the one before it until that has been over for ten minutes.
       const std::string since =
           "date_bin('15 minutes', statement_timestamp() - interval '10 minutes', '2000-01-01 00:00:00+00')";
       return {
-          "SELECT t.name AS biz_type, sum(s.created)::bigint AS created, sum(s.done)::bigint AS done, "
-          "sum(s.dead)::bigint AS dead, sum(s.started)::bigint AS n, sum(s.missed)::bigint AS missed, max(s.max_ms) "
-          "AS max_ms, date_part('epoch', statement_timestamp() - " +
+          std::string(report == Report::recent ? "SELECT t.name" : "SELECT NULL::text") +
+              " AS biz_type, coalesce(sum(s.created), 0)::bigint AS created, coalesce(sum(s.done), 0)::bigint AS done, "
+              "coalesce(sum(s.dead), 0)::bigint AS dead, coalesce(sum(s.started), 0)::bigint AS n, "
+              "coalesce(sum(s.missed), 0)::bigint AS missed, max(s.max_ms) AS max_ms, date_part('epoch', "
+              "statement_timestamp() - " +
               since +
               ") AS seconds, tocsin.merge_histograms(tocsin.histogram_concat(h.buckets), '{}') AS buckets, "
               "(min(t.slo ->> 'lateness_ms'))::double precision AS target_ms, (min(t.slo ->> 'share'))::double "
               "precision AS target_share FROM tocsin.report_slot s JOIN tocsin.biz_type t USING (type_id) LEFT "
               "JOIN tocsin.report_histogram h ON h.kind = 0 AND h.grain = 1 AND h.slot = s.slot AND h.type_id = "
               "s.type_id WHERE s.grain = 1 AND s.slot >= " +
-              since + " GROUP BY GROUPING SETS ((t.name), ())",
+              since + (report == Report::recent ? " GROUP BY t.name" : ""),
           "", "", "", ""};
     }
   }

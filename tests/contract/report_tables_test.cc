@@ -245,6 +245,40 @@ TEST_F(ReportTables, TheBacklogSaysHowMuchIsDueAndWhy) {
   EXPECT_STREQ(database.query(read)[0][2].c_str(), "max_running");
 }
 
+TEST_F(ReportTables, ABacklogThatIsNotCountedToItsEndSaysSo) {
+  const auto write = [&](int first, int last) {
+    database.query(
+        "INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, "
+        "max_attempts, biz_id) SELECT i * 1024 + i % 8, now(), now(), now(), now(), " +
+        std::to_string(type_id) + ", i % 8, 16, i::text FROM generate_series(" + std::to_string(first) + ", " +
+        std::to_string(last) + ") i");
+  };
+  const std::string read = "SELECT due, is_exact FROM tocsin.backlog";
+  write(1, 2000);
+  EXPECT_EQ(database.query(read)[0][0].as<int>(), 2000);
+  EXPECT_TRUE(database.query(read)[0][1].as<bool>());
+  write(2001, 2001);
+  EXPECT_EQ(database.query(read)[0][0].as<int>(), 2000);
+  EXPECT_FALSE(database.query(read)[0][1].as<bool>());
+}
+
+TEST_F(ReportTables, TheLastMinutesHaveARowPerTypeAndOneForAll) {
+  live();
+  fold();
+  Session reading{SessionConfig{database.url(), "test", 15'000, 50, false}};
+  PgReportStore reports(reading, 8);
+  ReportQuery query;
+  query.report = Report::recent;
+  const auto by_type = must(reports.report(query));
+  ASSERT_EQ(by_type.size(), 1U);
+  EXPECT_NE(by_type[0].find("\"order.unpaid\""), std::string::npos) << by_type[0];
+  EXPECT_NE(by_type[0].find("\"created\": 7"), std::string::npos) << by_type[0];
+  query.report = Report::recent_of_all;
+  const auto of_all = must(reports.report(query));
+  ASSERT_EQ(of_all.size(), 1U);
+  EXPECT_NE(of_all[0].find("\"created\": 7"), std::string::npos) << of_all[0];
+}
+
 TEST_F(ReportTables, TheHorizonIsExactForSmallTypes) {
   for (int i = 0; i < 3; ++i) create("a" + std::to_string(i), std::chrono::minutes(90));
   create("b", std::chrono::hours(30));

@@ -32,8 +32,44 @@ TEST_F(ReportsApi, ARangeWithoutDataIsEmptyAndNoError) {
     const Answer answer = get(std::string("/v1/reports/") + name +
                               "?from=2026-03-01T00:00:00Z&to=2026-03-02T00:00:00Z&type=order.unpaid&tz=UTC");
     EXPECT_EQ(answer.status, 200) << name << answer.text;
-    EXPECT_EQ(answer.body, Json::parse(R"({"items":[],"next_cursor":null})")) << name;
+    EXPECT_EQ(answer.body, Json::parse(R"({"items":[],"next_cursor":null,"tz":"UTC"})")) << name;
   }
+}
+
+TEST_F(ReportsApi, TheAnswerNamesTheZoneOfItsRows) {
+  EXPECT_EQ(get("/v1/reports/day?tz=Europe/Berlin").body.at("tz"), "Europe/Berlin");
+  for (const char* name : {"hour", "lateness", "duration", "slo", "dead", "outcome", "delay", "horizon", "audit"})
+    EXPECT_EQ(get(std::string("/v1/reports/") + name + "?tz=Europe/Berlin").body.at("tz"), "UTC") << name;
+  EXPECT_FALSE(get("/v1/reports/dead").body.contains("tz"));
+}
+
+TEST_F(ReportsApi, ADueCountIsExactOnlyWhenThoseOfAllDatabasesAre) {
+  const auto row = [](const char* type, bool is_exact) {
+    return Json{{"biz_type", type}, {"due", 2000}, {"is_exact", is_exact}}.dump();
+  };
+  backend.database.report_rows[Report::backlog] = {row("a", true), row("b", false)};
+  const Answer answer = get("/v1/reports/backlog");
+  EXPECT_EQ(answer.body["items"][0]["is_exact"], true) << answer.text;
+  EXPECT_EQ(answer.body["items"][1]["is_exact"], false);
+}
+
+TEST_F(ReportsApi, TheLastMinutesOfEveryTypeAreAReport) {
+  backend.database.report_rows[Report::recent] = {Json{
+      {"biz_type", "a"},
+      {"seconds", 900.0},
+      {"created", 2},
+      {"done", 1},
+      {"dead", 0},
+      {"n", 4},
+      {"missed", 0},
+      {"max_ms", 10},
+      {"target_ms", 1000},
+      {"target_share", 0.9},
+      {"buckets", {}}}.dump()};
+  const Answer answer = get("/v1/reports/recent");
+  ASSERT_EQ(answer.body["items"].size(), 1U) << answer.text;
+  EXPECT_EQ(answer.body["items"][0]["n"], 4);
+  EXPECT_TRUE(answer.body["items"][0].contains("p99_ms"));
 }
 
 TEST_F(ReportsApi, WhatIsWrongIsNamed) {
