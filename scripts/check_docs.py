@@ -64,10 +64,9 @@ def check_citations(checker, path, number, line, tests):
     for cited in CITED_FILE.findall(line):
         if not (checker.root / cited).exists() and not list(checker.root.glob(cited + ".*")):
             checker.complain(path, number, f"there is no file {cited}")
-    if path.name == "security.md":
-        for cited in CITED_TEST.findall(line):
-            if cited not in tests:
-                checker.complain(path, number, f"there is no test {cited}")
+    for cited in CITED_TEST.findall(line):
+        if cited not in tests:
+            checker.complain(path, number, f"there is no test {cited}")
 
 
 def known_tests(root):
