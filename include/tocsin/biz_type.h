@@ -71,6 +71,8 @@ struct TypeCatalog {
   std::unordered_map<std::string, std::shared_ptr<const BizType>> by_name;
   std::unordered_map<std::string, std::shared_ptr<const BizType>> removed;
   std::unordered_map<TypeId, std::shared_ptr<const BizType>> by_id;
+  // Of the leases whose outcomes the engine writes: consumers and sql handlers write their own.
+  Duration shortest_ttr = BizType{}.ttr;
 
   explicit TypeCatalog(std::vector<BizType> all = {});
   const BizType* find(const std::string& name) const;

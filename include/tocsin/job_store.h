@@ -157,8 +157,12 @@ class JobStore {
   virtual Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) = 0;
 
   // Writes outcomes, guarded by (job_id, token); one reply per request, in order. Safe to repeat: what was applied is
-  // stale then.
-  virtual Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) = 0;
+  // stale then. An answer that takes longer than `within` is not waited for: in doubt, and the session is left.
+  virtual Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
+                                                  Duration within) = 0;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) {
+    return finish(requests, node, Duration::max());
+  }
 
   // How long each of these leases holds from now on, in order; nullopt: it is over. 0: that cannot be told here, for
   // its shard is moving. Changes nothing. At most 10,000.

@@ -13,6 +13,8 @@ TypeCatalog::TypeCatalog(std::vector<BizType> all) {
       continue;
     }
     by_name.emplace(shared->name, shared);
+    if (!shared->is_instant() && !shared->is_pull() && !shared->starts_in_database())
+      shortest_ttr = std::min(shortest_ttr, shared->ttr);
     types.push_back(std::move(shared));
   }
 }

@@ -22,16 +22,18 @@ class MovedOutcomes : public PgJobStore {
       : PgJobStore(own, clock), clock_(clock), others_(others) {}
 
   // Its own first. Those whose database is away are busy; it is not asked again for a while, so that waiting for it
-  // takes a third of the time at most.
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
+  // takes a third of the time at most. `within` goes for each of them.
+  using JobStore::finish;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
+                                          Duration within) override;
 
  protected:
   // Asks one database. `place`: not this one's.
   virtual Result<std::vector<FinishReply>> finish_at(Place place, std::span<const FinishRequest> requests,
-                                                     const std::string& node);
-  virtual Result<std::vector<FinishReply>> finish_here(std::span<const FinishRequest> requests,
-                                                       const std::string& node) {
-    return PgJobStore::finish(requests, node);
+                                                     const std::string& node, Duration within);
+  virtual Result<std::vector<FinishReply>> finish_here(std::span<const FinishRequest> requests, const std::string& node,
+                                                       Duration within) {
+    return PgJobStore::finish(requests, node, within);
   }
 
  private:

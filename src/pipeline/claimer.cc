@@ -36,6 +36,7 @@ MonoTime Claimer::step(MonoTime now) {
   if (unresolved_) return resolve(now);
   if (gathering_) return send(now, *std::exchange(gathering_, std::nullopt));
   if (shared_.is_draining || shared_.stops_cut_off(now)) return kWhenWoken;
+  if (shared_.has_stuck_outcomes(now)) return now + shared_.config.retry_pause;
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -118,6 +119,10 @@ struct EngineShared {
   std::function<void()> on_refusal;          // of the first, while scans look as far ahead as ever
   std::atomic<MonoTime::rep> scanned_at{0};  // when all its shards had been scanned last; 0: not yet
 
+  // When the finisher asked first of what the database has not answered yet.
+  static constexpr MonoTime::rep kAnswered = std::numeric_limits<MonoTime::rep>::min();
+  std::atomic<MonoTime::rep> unanswered_since{kAnswered};
+
   std::atomic<Duration::rep> scan_took{0};  // the last cycle of scans, from its first statement to its last answer
   // Why jobs may start late although nothing fails; empty: the scans keep up with their interval.
   std::string scan_trouble(MonoTime now) const;
@@ -151,6 +156,15 @@ struct EngineShared {
     if (!is_cut_off(now)) return false;
     was_cut_off = true;  // then a second look: who prolongs the trust meanwhile either is seen or wakes this stage
     return is_cut_off(now);
+  }
+  // How long the answer to a written outcome may take, and how long outcomes may wait for one while jobs are claimed:
+  // a part of the shortest lease, so that what is claimed meanwhile is written before its lease ends.
+  Duration outcome_patience() const {
+    return std::max<Duration>(catalog.get()->shortest_ttr / 3, std::chrono::seconds(1));
+  }
+  bool has_stuck_outcomes(MonoTime now) const {
+    const auto since = unanswered_since.load();
+    return since != kAnswered && now - MonoTime(Duration(since)) > outcome_patience();
   }
   // Nothing is in memory and nothing runs.
   bool is_idle() const {

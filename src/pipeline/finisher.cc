@@ -25,7 +25,7 @@ MonoTime Finisher::step(MonoTime now) {
   const MonoTime again = apart_.empty() ? kWhenWoken : apart_.front().again;
   if (requests_.empty()) return is_quiet ? again : now;
   const std::size_t n = std::min(requests_.size(), most_);
-  const auto replies = store_.finish({requests_.data(), n}, shared_.config.node);
+  const auto replies = write(now, {requests_.data(), n});
   if (!replies) return refused(now, n, replies.error());
   TOCSIN_ASSERT(replies->size() == n);
   most_ = std::min(most_ * 2, kUnlimited);
@@ -46,6 +46,22 @@ MonoTime Finisher::step(MonoTime now) {
   std::ranges::move(busy, std::back_inserter(requests_));
   std::ranges::copy(busy_origins, std::back_inserter(origins_));
   return busy.size() < n ? now : std::min(now + shared_.config.retry_pause, again);
+}
+
+// The session may be a dead one whose peer is silent. A database that is slow, and not silent, is given twice the time
+// with each try.
+Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const FinishRequest> requests) {
+  constexpr int kMostDoublings = 10;
+  if (unanswered_ == 0) shared_.unanswered_since = now.time_since_epoch().count();
+  auto replies = store_.finish(requests, shared_.config.node,
+                               shared_.outcome_patience() * (1 << std::min(unanswered_, kMostDoublings)));
+  if (replies || is_of_rows(replies.error())) {
+    unanswered_ = 0;
+    shared_.unanswered_since = EngineShared::kAnswered;
+  } else {
+    ++unanswered_;
+  }
+  return replies;
 }
 
 void Finisher::take_outcomes(MonoTime now) {
@@ -88,7 +104,7 @@ MonoTime Finisher::refused(MonoTime now, std::size_t n, const Error& error) {
 MonoTime Finisher::write_apart(MonoTime now) {
   Apart next = std::move(apart_.front());
   apart_.pop_front();
-  const auto reply = store_.finish({&next.request, 1}, shared_.config.node);
+  const auto reply = write(now, {&next.request, 1});
   if (reply && reply->front() != FinishReply::busy) {
     settle(next.request, next.origin, reply->front());
     return now;

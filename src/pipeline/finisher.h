@@ -1,12 +1,14 @@
 // Writes outcomes: done, dead, pending again. Keeps what it could not write and tries again: after the claim memory is
 // a promise. A batch that is refused for its values is split until the culprit is alone. That one is tried again apart
-// from the others, until its lease is over and the job due again.
+// from the others, until its lease is over and the job due again. A database that does not answer is asked again on a
+// fresh session within a part of the shortest lease.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -34,6 +36,7 @@ class Finisher final : public Stage {
   };
 
   void take_outcomes(MonoTime now);
+  Result<std::vector<FinishReply>> write(MonoTime now, std::span<const FinishRequest> requests);
   MonoTime refused(MonoTime now, std::size_t n, const Error& error);
   MonoTime write_apart(MonoTime now);
   FinishRequest request_for(MonoTime now, const FinishedRun& run);
@@ -47,6 +50,7 @@ class Finisher final : public Stage {
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
   std::vector<Origin> origins_;          // of requests_, one by one
+  int unanswered_ = 0;                   // calls in a row
   std::size_t most_ = kUnlimited;        // requests in one call: fewer while a culprit is looked for
   struct Apart {
     FinishRequest request;

@@ -225,10 +225,11 @@ Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int lim
   });
 }
 
-Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishRequest> requests, const std::string& node) {
+Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishRequest> requests, const std::string& node,
+                                                    Duration within) {
   std::vector<JobId> ids;
   for (const FinishRequest& request : requests) ids.push_back(request.job_id);
-  return session_.write<std::vector<FinishReply>>([&](pqxx::connection& connection) {
+  const auto work = [&](pqxx::connection& connection) {
     std::vector<FinishReply> replies(requests.size(), FinishReply::stale);
     pqxx::nontransaction tx(connection);
     const auto applied = with_ids_freed(session_, tx, ids, [&] {
@@ -250,7 +251,8 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
                            tokens.literal());
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
-  });
+  };
+  return session_.write<std::vector<FinishReply>>(work, Duration(0), within);
 }
 
 Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<const Lease> leases) {

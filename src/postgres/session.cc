@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <map>
 
 #include "postgres/call_watch.h"
@@ -19,6 +20,12 @@ struct Door {
 };
 template struct Door<&pqxx::connection_base::raw_connection>;
 PGconn* raw(const pqxx::connection_base& connection);
+
+constexpr int kLeastConnectTime = 2;  // seconds; libpq knows no less
+
+std::chrono::milliseconds in_ms(Duration usual, Duration at_most) {
+  return std::chrono::ceil<std::chrono::milliseconds>(std::min(usual, at_most));
+}
 
 using Keywords = std::map<std::string, std::string>;
 
@@ -115,7 +122,7 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
   if (!keywords) return keywords.error();
   Keywords& k = *keywords;
   // emplace: what the user wrote in the URL wins.
-  k.emplace("connect_timeout", "5");
+  k.emplace("connect_timeout", std::to_string(config.connect_timeout_s));
   k.emplace("keepalives_idle", "10");
   k.emplace("keepalives_interval", "5");
   k.emplace("keepalives_count", "3");
@@ -144,7 +151,7 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
   return text;
 }
 
-Connected open_connection(const SessionConfig& config) {
+Connected open_connection(const SessionConfig& config, Duration at_most) {
   const auto connect = [&](bool has_settings) {
     const auto text = connection_string(config, has_settings);
     if (!text) throw pqxx::broken_connection(text.error().message);
@@ -157,7 +164,7 @@ Connected open_connection(const SessionConfig& config) {
     if (std::string_view(error.what()).find("unsupported startup parameter") == std::string_view::npos) throw;
     opened.connection = connect(false);
   }
-  WatchedCall call(opened.connection->sock(), patience(config));
+  WatchedCall call(opened.connection->sock(), in_ms(patience(config), at_most));
   stay_as_you_are(*opened.connection);
   pqxx::nontransaction tx(*opened.connection);
   const auto row =
@@ -183,11 +190,15 @@ void Session::disconnect() {
   prepared_.clear();
 }
 
-std::optional<Error> Session::connect() {
-  if (const auto text = connection_string(config_); !text) return text.error();
+std::optional<Error> Session::connect(Duration at_most) {
+  SessionConfig config = config_;
+  const auto longest = std::chrono::ceil<std::chrono::seconds>(at_most).count();
+  config.connect_timeout_s =
+      static_cast<int>(std::clamp<std::int64_t>(longest, kLeastConnectTime, config.connect_timeout_s));
+  if (const auto text = connection_string(config); !text) return text.error();
   try {
     prepared_.clear();
-    Connected opened = open_connection(config_);
+    Connected opened = open_connection(config, at_most);
     connection_ = std::move(opened.connection);
     is_pooled_ = opened.is_pooled;
     ++connections_;
@@ -199,15 +210,15 @@ std::optional<Error> Session::connect() {
 }
 
 std::optional<Error> Session::guarded(bool is_write, const std::function<void(pqxx::connection&)>& work,
-                                      Duration more) {
+                                      CallTime time) {
   if (connection_ && (!connection_->is_open() || has_something_to_say(connection_->sock()))) disconnect();
   if (!connection_) {
-    if (auto error = connect()) return error;
+    if (auto error = connect(time.at_most)) return error;
   }
   std::optional<Error> error;
   try {
     {
-      WatchedCall call(connection_->sock(), patience(config_) + std::chrono::ceil<std::chrono::milliseconds>(more));
+      WatchedCall call(connection_->sock(), in_ms(patience(config_) + time.more, time.at_most));
       work(*connection_);
     }
     if (config_.is_any_server || !is_demoted(*connection_)) return {};

@@ -54,6 +54,7 @@ struct SessionConfig {
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
   // Told of every id that two jobs had; see id_clash.h.
   std::function<void(std::int64_t job_id)> on_id_given_twice = nullptr;
+  int connect_timeout_s = 5;  // the URL's own wins
 };
 
 // A statement that a session may use many times; see exec().
@@ -74,8 +75,8 @@ struct Connected {
 };
 
 // Asks what answers, in one request. Throws what libpqxx throws, also where another database answers than is expected.
-// The connection never connects again by itself.
-Connected open_connection(const SessionConfig& config);
+// The connection never connects again by itself. `at_most`: for how long its first statement is waited for.
+Connected open_connection(const SessionConfig& config, Duration at_most = Duration::max());
 
 // Whether the server has told, with its last answer, that it takes no writes any more: a primary that was demoted and
 // stays up would be read for ever, while the writes go to its successor. Costs no request.
@@ -97,10 +98,11 @@ class Session {
   Result<T> read(const std::function<T(pqxx::connection&)>& work) {
     return run<T>(false, work);
   }
-  // `more`: how much longer than usual it may take.
+  // `more`: how much longer than usual it may take; `at_most`: for how long its answer is waited for.
   template <class T>
-  Result<T> write(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0)) {
-    return run<T>(true, work, more);
+  Result<T> write(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0),
+                  Duration at_most = Duration::max()) {
+    return run<T>(true, work, {more, at_most});
   }
 
   // A statement that is prepared once per connection, or sent as text each time through a pooler. REQUIRES: inside
@@ -118,19 +120,24 @@ class Session {
   std::uint64_t connections() const { return connections_; }
 
  private:
+  // Of one call: beyond what calls have, and the limit of both.
+  struct CallTime {
+    Duration more{0};
+    Duration at_most = Duration::max();
+  };
   template <class T>
-  Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0)) {
+  Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work, CallTime time = {}) {
     std::optional<T> value;
     const auto attempt = [&](pqxx::connection& connection) { value.emplace(work(connection)); };
     const bool was_connected = connection_ != nullptr;
-    auto error = guarded(is_write, attempt, more);
+    auto error = guarded(is_write, attempt, time);
     // A read may be repeated, and a connection that was lost while it was idle says nothing about the database.
-    if (error && !is_write && was_connected && !connection_) error = guarded(is_write, attempt, more);
+    if (error && !is_write && was_connected && !connection_) error = guarded(is_write, attempt, time);
     if (error) return std::move(*error);
     return std::move(*value);
   }
-  std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work, Duration more);
-  std::optional<Error> connect();
+  std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work, CallTime time);
+  std::optional<Error> connect(Duration at_most);
 
   SessionConfig config_;
   std::unique_ptr<pqxx::connection> connection_;

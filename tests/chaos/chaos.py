@@ -93,7 +93,7 @@ class Run:
         self.cluster.wait_until_well()
         for fault in struck:
             self.events.write("fault", name=fault.name, on=on, off=time.time(), loses_claims=fault.loses_claims,
-                              repeats=fault.repeats, tail=fault.tail)
+                              repeats=fault.repeats)
 
     def strike_all(self, seconds):
         """Each fault once."""

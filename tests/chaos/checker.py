@@ -159,6 +159,7 @@ class Checker:
         self.acknowledged = {asked.job_id for asked in history.asked.values()}
         self.violations = []
         self.duplicates = collections.Counter()  # by the names of the faults that explain them
+        self.done_and_dead = collections.Counter()  # the same
         for row in rows:
             if row.job_id in self.rows:
                 self.broken("I10", "two rows of one job", row.job_id,
@@ -294,6 +295,7 @@ class Checker:
                 self.broken("I6", "attempts beyond the limit", job_id, f"attempt {run.attempt} of {row.max_attempts}")
         for before, run in zip(runs, runs[1:]):
             self.check_pair(job_id, kind, before, run)
+        self.check_last(row, kind, runs[-1])
 
     def check_pair(self, job_id, kind, before, run):
         lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START
@@ -317,11 +319,21 @@ class Checker:
                         f"{run.claimed - before.claimed:.3f} s later")
         self.duplicates["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
 
+    def check_last(self, row, kind, run):
+        """What its handler has done at its last attempt may end dead only where a fault kept the outcome away."""
+        if row.status != "dead" or run.answer != "done" or run.is_unknown or run.attempt != row.attempts:
+            return
+        lease_end = run.claimed + kind["ttr"] - CLAIM_TO_START
+        faults = self.faults_that_repeat(run, run, lease_end, True)
+        if not faults:
+            self.broken("I4", "done by its handler, and dead", row.job_id, f"attempt {run.attempt}")
+        self.done_and_dead["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
+
     def faults_that_repeat(self, before, run, lease_end, is_expired):
         """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so."""
         if is_expired:  # its outcome was not written in time: the fault fell into the lease
             return [fault for fault in self.history.faults if "expired" in fault["repeats"] and
-                    fault["on"] <= lease_end + CLAIM_TO_START and fault["off"] + fault.get("tail", 0) >= before.claimed]
+                    fault["on"] <= lease_end + CLAIM_TO_START and fault["off"] >= before.claimed]
         return [fault for fault in self.faults_between(before.at, run.claimed) if "within" in fault["repeats"]]
 
     def faults_between(self, begin, end):

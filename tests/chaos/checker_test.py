@@ -42,7 +42,7 @@ def seen(job_id, b, status):
 
 def fault(on, off, name="kill", **more):
     return {"e": "fault", "name": name, "on": on, "off": off, "repeats": FAULTS[name].repeats,
-            "tail": FAULTS[name].tail, **more}
+            **more}
 
 
 def row(job_id, key="k", type="hook", status="done", attempts=1, at=10.0, started=10.1, **more):
@@ -190,11 +190,20 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I4", "started again without a reason", [*late, fault(15.3, 20)], [row("1", attempts=2)])
         self.assertFinds("I4", "started again without a reason", [*late, fault(5, 9.4)], [row("1", attempts=2)])
 
-    def test_a_connection_that_is_half_open_delays_outcomes_after_the_fault(self):
-        late = [create("k", "1"), start("1", 30.1), start("1", 36, 2)]
-        self.assertHonest([*late, fault(5, 20, "half_open")], [row("1", attempts=2, at=30.0, started=30.1)])
-        self.assertFinds("I4", "started again without a reason", [*late, fault(5, 9.9, "half_open")],
-                         [row("1", attempts=2, at=30.0, started=30.1)])
+    def test_a_connection_that_was_half_open_delays_no_outcome_of_a_later_claim(self):
+        late = [create("k", "1"), start("1", 10.1), start("1", 16, 2)]
+        self.assertHonest([*late, fault(5, 10.2, "half_open")], [row("1", attempts=2)])
+        self.assertFinds("I4", "started again without a reason", [*late, fault(5, 10.0, "half_open")],
+                         [row("1", attempts=2)])
+
+    def test_a_job_that_its_handler_has_done_and_that_is_dead(self):
+        runs = [create("k", "1"), start("1", 10.1), start("1", 16, 2), start("1", 22, 3)]
+        dead = [row("1", status="dead", attempts=3)]
+        while_it_ran = [fault(9, 23, "half_open")]
+        self.assertHonest([*runs, *while_it_ran], dead)
+        self.assertEqual(self.checker.done_and_dead, {"half_open": 1})
+        self.assertFinds("I4", "done by its handler, and dead", [*runs, fault(9, 17, "half_open")], dead)
+        self.assertHonest([*runs[:3], start("1", 22, 3, "fail"), fault(9, 17, "half_open")], dead)
 
     def test_overlaps_under_the_step_of_a_nodes_clock(self):
         self.assertFinds("I4", "overlap within a lease",

@@ -23,7 +23,6 @@ class Fault:
     # way to the database is gone, so the job is due again. `within`: the next attempt begins within the lease, because
     # the sender takes an attempt for failed whose receiver has done it.
     repeats: tuple = ("expired",)
-    tail: float = 0  # s: for how long after its end leases may still end because of it
 
 
 FAULTS = {}
@@ -85,8 +84,8 @@ def clock(cluster, rng, seconds):
 # ---- wires
 
 
-def wire(name, about, tail=0, **settings):
-    @fault(name, "wire", about, tail=tail)
+def wire(name, about, **settings):
+    @fault(name, "wire", about)
     def cut(cluster, rng, seconds):
         node = rng.choice(cluster.nodes)
         cluster.set_wires(node, name, **settings)
@@ -97,8 +96,7 @@ def wire(name, about, tail=0, **settings):
 
 
 wire("blackhole", "nothing passes between a node and its databases; it arrives when the cut is over")
-# A session that rests meanwhile finds out with its next call, which the node ends after 18 s (15 s and 3 s of grace).
-wire("half_open", "the databases' side of a node's connections is gone, and nobody tells the node", tail=20)
+wire("half_open", "the databases' side of a node's connections is gone, and nobody tells the node")
 wire("delay", "every packet between a node and its databases is late", seconds=0.03)
 wire("lose_reply", "answers to COMMIT and to other statements are lost", p=0.3)
 

@@ -42,6 +42,8 @@ class Report:
         for name, n in sorted(self.checker.duplicates.items()):
             if "+" in name or name == "no fault":
                 print(f"{n} duplicates: {name}")
+        for name, n in sorted(self.checker.done_and_dead.items()):
+            print(f"{n} dead although the last attempt was done: {name}")
 
     def first_starts(self, rows):
         """(deadline, lateness, type) of jobs whose deadline stands as it was asked, in order."""

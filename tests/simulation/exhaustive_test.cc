@@ -93,8 +93,10 @@ class SmallStore final : public JobStore {
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override {
     return store_.fire_due(lane, span, limit, node);
   }
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override {
-    auto replies = store_.finish(requests, node);
+  using JobStore::finish;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
+                                          Duration within) override {
+    auto replies = store_.finish(requests, node, within);
     if (!replies && hides_) return Error{ErrorCode::unavailable, "away", ""};
     return replies;
   }

@@ -29,10 +29,11 @@ class Watched final : public MovedOutcomes {
   std::function<void()> on_silence = [] {};
 
  protected:
-  Result<Replies> finish_at(Place place, std::span<const FinishRequest> requests, const std::string&) override {
+  Result<Replies> finish_at(Place place, std::span<const FinishRequest> requests, const std::string&,
+                            Duration) override {
     return answer(place, requests);
   }
-  Result<Replies> finish_here(std::span<const FinishRequest> requests, const std::string&) override {
+  Result<Replies> finish_here(std::span<const FinishRequest> requests, const std::string&, Duration) override {
     return answer(1, requests);
   }
 

@@ -44,6 +44,18 @@ TEST_F(ClaimerTest, HasNothingToDoWhenNothingIsDue) {
   EXPECT_EQ(store.calls, 0);
 }
 
+TEST_F(ClaimerTest, ClaimsNothingWhileOutcomesAreStuck) {
+  push_due({{1, 1, kStart}});
+  win_all_but({});
+  shared().unanswered_since = now.time_since_epoch().count();
+  now += shared().outcome_patience() + 1ms;
+  EXPECT_EQ(step(), now + config.retry_pause);
+  EXPECT_EQ(store.calls, 0);
+  shared().unanswered_since = EngineShared::kAnswered;
+  step();
+  EXPECT_EQ(won().size(), 1U);
+}
+
 TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
   push_due({{1, 1, kStart}, {2, 1, kStart - 1s}, {3, 1, kStart}});
   win_all_but({2});

@@ -282,6 +282,55 @@ TEST_F(FinisherTest, KeepsEverythingWhileTheStoreIsAwayAndWritesItThen) {
   }
 }
 
+// A dead session whose peer is silent must not take a lease along.
+TEST_F(FinisherTest, WaitsForAnAnswerNoLongerThanAPartOfTheShortestLease) {
+  BizType brief = biz_type(1), brisk = biz_type(2), pulled = biz_type(3, "pull"), function = biz_type(4, "sql");
+  brief.ttr = 6s;
+  pulled.ttr = function.ttr = 100ms;
+  const auto first_wait = [&](std::vector<BizType> types) {
+    set_types(std::move(types));
+    give(claimed(1, 1), Outcome::done());
+    step();
+    return store.finish_within;
+  };
+  EXPECT_EQ(first_wait({biz_type(1), biz_type(2)}), 10s);
+  EXPECT_EQ(first_wait({brief, biz_type(2)}), 2s);
+  EXPECT_EQ(first_wait({brief, pulled, function}), 2s) << "others write their outcomes";
+  brisk.ttr = 100ms;
+  EXPECT_EQ(first_wait({brief, brisk}), 1s);
+}
+
+TEST_F(FinisherTest, GivesASlowDatabaseTwiceTheTimeWithEachTry) {
+  give(claimed(1, 1), Outcome::done());
+  store.on_finish = [&](auto) { return in_doubt(); };
+  for (const Duration wait : {10s, 20s, 40s}) {
+    step();
+    EXPECT_EQ(store.finish_within, wait);
+  }
+  reply_with(FinishReply::applied);
+  step();
+  give(claimed(2, 1), Outcome::done());
+  step();
+  EXPECT_EQ(store.finish_within, 10s);
+}
+
+TEST_F(FinisherTest, TellsWhenOutcomesAreStuck) {
+  give(claimed(1, 1), Outcome::done());
+  store.on_finish = [&](auto) -> Result<std::vector<FinishReply>> {
+    EXPECT_FALSE(shared().has_stuck_outcomes(now + 10s));
+    EXPECT_TRUE(shared().has_stuck_outcomes(now + 11s)) << "while it is waited for";
+    return in_doubt();
+  };
+  step();
+  store.on_finish = [&](auto) { return unavailable(); };
+  now += 11s;
+  step();
+  EXPECT_TRUE(shared().has_stuck_outcomes(now)) << "since the first try";
+  reply_with(FinishReply::busy);
+  step();
+  EXPECT_FALSE(shared().has_stuck_outcomes(now)) << "a row that somebody holds is no silence";
+}
+
 // What two jobs of a batch cannot both have, the store refuses for the whole batch.
 TEST_F(FinisherTest, SplitsARefusedBatchUntilTheCulpritIsAlone) {
   for (JobId id = 1; id <= 20; ++id) give(claimed(id, 1), Outcome::done());

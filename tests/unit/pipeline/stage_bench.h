@@ -62,6 +62,7 @@ class ScriptedStore final : public JobStore {
   std::function<Result<int>(std::span<const JobId>)> on_bury;
   std::function<Result<int>(Lane, WallTime, int)> on_drop_late;
   int calls = 0;
+  Duration finish_within{0};  // of the last call of finish
 
   using JobStore::scan;
   Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override {
@@ -83,7 +84,10 @@ class ScriptedStore final : public JobStore {
   FiredJobs fire_due(Lane lane, DueSpan span, int limit, const std::string&) override {
     return call(on_fire_due, lane, span, limit);
   }
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string&) override {
+  using JobStore::finish;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string&,
+                                          Duration within) override {
+    finish_within = within;
     return call(on_finish, requests);
   }
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override {
