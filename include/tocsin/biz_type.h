@@ -1,4 +1,5 @@
-// A kind of timeout: how its jobs are delivered, retried and limited.
+// A type of jobs (a kind of timeout, such as "order.unpaid"): its handler, retries and limits; and the registry's
+// snapshot of all types.
 #pragma once
 
 #include <memory>
@@ -24,7 +25,7 @@ struct Backoff {
   bool operator==(const Backoff&) const = default;
 };
 
-// The target of first starts: that share of them begins no later than `lateness` after its time.
+// The target for first starts: at least `share` of them begin within `lateness` after they are due.
 struct Slo {
   Duration lateness{0};
   double share = 1;  // 0..1
@@ -40,28 +41,28 @@ struct BizType {
   Duration ttr = std::chrono::seconds(30);  // time to run: length of a lease
   int max_attempts = 16;
   Backoff backoff;
-  // Of the whole cluster: jobs in handlers, and jobs that consumers have leased. Instant ones run nowhere.
+  // In the whole cluster: jobs in handlers, and jobs that consumers have leased. Not for instant types.
   std::optional<int> max_running;
   std::optional<double> rate_per_s;           // starts (of pull types: leases), retries included
-  std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: later ones are dead and never run
+  std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: jobs later than this become dead
   std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs that were found late
-  std::optional<Slo> slo;                     // for reports alone
+  std::optional<Slo> slo;                     // for reports only
   bool paused = false;
   std::optional<WallTime> paused_until;  // with paused: resumes by itself then
-  bool is_removed = false;               // no new jobs; those on their way when it was removed still run
+  bool is_removed = false;               // no new jobs; creates under way when it was removed still run
   WallTime gmt_create{};
   WallTime gmt_modified{};
-  // Not of the registry: what its attempts on this node share with those of other types. Null: nothing.
+  // Not in the registry: the slots that its attempts share with other types on this node. Null: none.
   std::shared_ptr<const StartPool> pool;
 
   bool operator==(const BizType&) const = default;
   bool is_instant() const { return handler_kind == "noop"; }  // claimed, run and finished in one statement
-  bool is_pull() const { return handler_kind == "pull"; }     // claimed for consumers who ask
-  // The handler finds its claim again in the transaction that runs it: where the claim is lost, nothing starts.
+  bool is_pull() const { return handler_kind == "pull"; }     // claimed when a consumer asks
+  // The handler looks up its claim in the transaction that runs it: without the claim nothing starts.
   bool starts_in_database() const { return handler_kind == "sql"; }
   bool is_paused(WallTime now) const { return paused && (!paused_until || now < *paused_until); }
   bool is_limited() const { return max_running || rate_per_s || catch_up_rate_per_s; }
-  // Due so long ago that it is not to run any more.
+  // Whether a job is dropped: due longer ago than drop_older_than.
   bool is_too_late(WallTime fire_at, WallTime now) const { return drop_older_than && fire_at < now - *drop_older_than; }
 };
 
@@ -71,7 +72,7 @@ struct TypeCatalog {
   std::unordered_map<std::string, std::shared_ptr<const BizType>> by_name;
   std::unordered_map<std::string, std::shared_ptr<const BizType>> removed;
   std::unordered_map<TypeId, std::shared_ptr<const BizType>> by_id;
-  // Of the leases whose outcomes the engine writes: consumers and sql handlers write their own.
+  // Shortest ttr of the types whose outcomes the engine writes: consumers and sql handlers write their own.
   Duration shortest_ttr = BizType{}.ttr;
 
   explicit TypeCatalog(std::vector<BizType> all = {});

@@ -1,4 +1,4 @@
-// Two kinds of time that never convert into each other by accident.
+// Two kinds of time, as types that do not convert into each other: MonoTime for waits and leases, WallTime for rows.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@ namespace tocsin {
 
 using Duration = std::chrono::microseconds;
 
-// A clock that only ever moves forward; used for every wait and every lease. Its zero means nothing.
+// The local monotonic clock: never goes back; used for every wait and every lease. Its zero is arbitrary.
 struct MonoClock {
   using duration = Duration;
   using rep = duration::rep;
@@ -20,7 +20,7 @@ using MonoTime = MonoClock::time_point;
 // The database's wall clock, microseconds since 1970-01-01 UTC; used for rows and for display.
 using WallTime = std::chrono::sys_time<Duration>;
 
-// Reads the local monotonic clock. The one implementation that touches the machine is SystemClock (src/node).
+// Reads the local monotonic clock. SystemClock reads the machine's; tests and the simulator have their own.
 // Thread: any.
 class Clock {
  public:

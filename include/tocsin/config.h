@@ -1,4 +1,4 @@
-// What a node is told at its start.
+// The configuration of a node. The defaults are those of `tocsin serve`; docs/operations.md explains each setting.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@
 namespace tocsin {
 
 struct NodeConfig {
-  std::vector<std::string> databases;  // connection strings; the first is home
-  std::string listen = "127.0.0.1:7070";
-  std::string token_file;
-  std::string node_name;      // empty: the host's name
-  std::optional<int> shards;  // at first migration only
+  std::vector<std::string> databases;     // connection strings, NAME=URL or URL; the first is the control database
+  std::string listen = "127.0.0.1:7070";  // beyond loopback only with tokens
+  std::string token_file;                 // TOML; empty: no tokens, this machine only
+  std::string node_name;                  // empty: the host's name
+  std::optional<int> shards;              // at first migration only
   bool migrate_first = false;
   bool has_dashboard = true;  // serve the dashboard at /
   std::size_t max_attribute_bytes = 65536;
@@ -24,12 +24,12 @@ struct NodeConfig {
   int webhook_connections = 256;           // per endpoint
   std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};
   std::vector<std::string> entries;  // topics whose messages become jobs, each a JSON object: docs/brokers.md
-  // Functions of sql handlers may be called though the role of this node is a superuser: their authors can become one.
+  // Call functions of sql handlers although the role of this node is a superuser: their authors can become one.
   bool allow_superuser_handlers = false;
-  int api_threads = 1;
-  int claimers = 2;  // and one more for types with few jobs due
-  int db_pool = 4;
-  bool async_claims = false;  // EngineConfig::async_claims: handlers start a flush sooner, I3 leans on the start window
+  int api_threads = 1;  // network threads of the REST listener
+  int claimers = 2;     // and one more for types with few jobs due
+  int db_pool = 4;      // threads for requests that share no statement, divided by the databases; two connections each
+  bool async_claims = false;  // claims do not wait for the disk: a crash may let a cancelled job start (ADR 0031)
   int workers = 4;            // threads for C++ handlers; a type that would wait for others gets a spare one
   int sql_workers = 2;        // calls of SQL handlers at once, each with a connection; spare ones as above
   std::size_t queue_capacity = 100000;  // candidates in memory

@@ -1,5 +1,5 @@
-// How a broken environment is reported. An expected answer ("not found", "lost the claim") is a value, never an Error;
-// a bug is TOCSIN_ASSERT.
+// Errors as values: Result<T> is a T or an Error with a code. For failures of the environment only. An expected answer
+// ("not found", "lost the claim") is part of T; a bug ends the process (TOCSIN_ASSERT).
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@ namespace tocsin {
 
 enum class ErrorCode {
   unavailable,  // did not happen: no connection, shutting down, time-out before the statement took effect. Retry.
-  in_doubt,     // may have happened: the answer to a COMMIT was lost. Re-read before you say anything.
+  in_doubt,     // may have happened: the answer to a COMMIT was lost. Read the state before repeating or reporting.
   conflict,     // did not happen: another transaction holds what it needs (lock, deadlock, unique key). Retry or tell
                 // the caller.
-  moved,        // did not happen: the shard does not live in this database, or is just moving away. Retry elsewhere.
+  moved,        // did not happen: the shard lives in another database, or is moving there. Retry there.
   superseded,   // did not happen: another process drives this operation now. Stop.
   invalid,      // did not happen and never will: the input or the configuration is wrong.
 };
@@ -30,10 +30,10 @@ struct Error {
 
 const char* to_string(ErrorCode code);
 
-// The field of an error conflict that says: a lock was waited for, as long as the session allows.
+// Error::field of a conflict: the lock time-out of the session has passed.
 inline constexpr const char* kLocked = "lock";
 
-// The field of an error unavailable that says: the server is well, but the statement reached its time limit.
+// Error::field of unavailable: the server answers, but the statement reached its time limit.
 inline constexpr const char* kTooSlow = "statement";
 
 // Either a T or an Error. Read value() only when ok().

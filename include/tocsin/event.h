@@ -1,5 +1,5 @@
-// What the engine tells about itself, as it happens. The node turns it into metrics and log lines; the simulator into
-// checks.
+// Events of the engine: counters, starts, ends and failed calls. The stages report them to an EventSink as they happen;
+// the node's sink makes metrics and log lines of them, the simulator's makes checks.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tocsin {
 
 enum class Counter {
   candidates,  // scanned rows taken into memory
-  refused,     // scanned rows or hints that found no room in memory
+  refused,     // scanned rows or hints that did not fit into memory
   claims_won,
   claims_lost,      // another node won it, or it was cancelled or moved
   claims_in_doubt,  // the answer to a claim was lost
@@ -20,14 +20,14 @@ enum class Counter {
   finished_done,
   finished_retry,
   finished_dead,
-  given_back,
-  set_aside,       // outcomes that the store refused by themselves: tried again apart from the others
+  given_back,      // claims released: the attempt never started
+  set_aside,       // outcomes that the store refused for their own values: tried again apart from the others
   stale_finishes,  // results of lost claims: changed nothing
   expired_starts,  // claimed jobs whose lease was over before they could start
-  buried,          // lease ended on the last attempt
+  buried,          // jobs made dead because the lease of their last attempt ended
   audit_found,     // overdue rows that only the audit could find: must stay zero
-  dropped_late,    // too late by their type's catch_up.drop_older_than_ms: dead, never run
-  store_errors,
+  dropped_late,    // jobs made dead because they were later than their type's catch_up.drop_older_than_ms
+  store_errors,    // failed store calls
 };
 inline constexpr int kCounters = 17;
 

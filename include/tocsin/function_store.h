@@ -1,4 +1,4 @@
-// Functions of the business that live in the database, called in the very transaction that finishes their jobs.
+// Calls SQL functions of `sql` handlers in the transaction that finishes their jobs.
 // Implemented by PgFunctionStore (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on
 // both.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace tocsin {
 
-// schema.name, each 1 to 63 bytes, spelled as the database spells them.
+// schema.name, each 1 to 63 bytes, without quotes.
 struct FunctionName {
   std::string schema, name;
 };
@@ -26,12 +26,12 @@ struct FunctionCall {
 };
 
 struct FunctionReply {
-  // One per call, in order: what was written. Empty: the claim is not this one's any more, or somebody holds the row
-  // locked; the function was not called for it.
+  // One per call, in order: what was written. Empty: the claim is stale, or another transaction holds the row locked;
+  // the function was not called for it.
   std::vector<std::optional<FinishRequest>> written;
-  // Not empty: some call failed, with these words, and nothing of all of them happened.
+  // Not empty: one call failed with this message, and the whole transaction was undone.
   std::string failure;
-  bool is_too_slow = false;  // it failed because it took longer than it was given
+  bool is_too_slow = false;  // it failed because the time-out passed
   Duration took{0};          // by the calls alone; 0 when they failed
 };
 
@@ -44,13 +44,13 @@ class FunctionStore {
   // tocsin_handler may not call it.
   virtual Status check(const FunctionName& function) = 0;
 
-  // What an answer (JSON text; empty: SQL NULL) of call number n means. An error makes the call a failed one.
+  // Turns the answer of call n (JSON text; nullopt: SQL NULL) into what is written. An error fails the call.
   using Judge = std::function<Result<FinishRequest>(std::size_t n, const std::optional<std::string>& answer)>;
 
-  // Calls the function for each job whose claim still stands, and finishes the jobs, all in one transaction: all or
-  // nothing. Each row is locked before its function is called, so an attempt whose claim is over changes nothing, and
-  // repeating one that has been written calls nothing. The calls together get `timeout`.
-  // Error unavailable: nothing was called. In doubt: all of it or nothing of it happened.
+  // Calls the function for each job whose claim is valid, and finishes the jobs, in one transaction: all or nothing.
+  // Each row is locked before its function is called, so a stale attempt changes nothing, and repeating a written one
+  // calls nothing. `timeout` bounds all calls together. Error unavailable: nothing happened. in_doubt: all or nothing
+  // happened.
   virtual Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
                                     const Judge& judge, const std::string& node) = 0;
 };

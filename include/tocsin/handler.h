@@ -1,4 +1,4 @@
-// What runs when a job fires.
+// How an attempt of a job is run: Handler, the interface of all kinds, and CppHandler, a function of your program.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ class Handler {
   // It should begin by job.start_by, or end as not_started.
   virtual void start(const ClaimedJob& job, Finish finish) = 0;
 
-  // What its attempts share with those of other types. Null: any number may run at once.
+  // The slots that its attempts share with those of other types. Null: any number may run at once.
   virtual std::shared_ptr<const StartPool> pool() const { return nullptr; }
 
   // Why the pool has less capacity than usual, human-readable: "its endpoint http://... does not answer". Empty when

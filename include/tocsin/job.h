@@ -1,4 +1,4 @@
-// A job as the outside sees it, and what a handler says of it.
+// A job as callers see it (Job), as the engine holds it (ClaimedJob), and the result of an attempt (Outcome).
 #pragma once
 
 #include <algorithm>
@@ -32,17 +32,17 @@ struct Job {
   std::string biz_type;  // name of the type
   TypeId type_id = 0;
   JobStatus status = JobStatus::pending;
-  WallTime action_time{};  // the deadline the business asked for; never touched by retries
-  WallTime fire_at{};      // when the row next wants attention: deadline, retry time or lease end
+  WallTime action_time{};  // the deadline that the caller asked for; retries do not change it
+  WallTime fire_at{};      // when the row is due next: deadline, retry time or end of the lease
   int attempts = 0;        // started so far
   int max_attempts = 16;
   std::string attribute_json;  // the caller's data as JSON text; empty when none was given
   std::optional<std::string> idempotency_key;
-  std::optional<std::string> node;  // that claimed it last
+  std::optional<std::string> node;  // name of the node that claimed it last
   std::optional<std::string> traceparent;
   WallTime gmt_create{};
   WallTime gmt_modified{};
-  // Of the first attempt since the deadline was set: by the create, or a reschedule, replace or retry after it.
+  // Start of the first attempt since the deadline was set by the create, or by a reschedule, replace or retry.
   std::optional<WallTime> started_at;
   std::optional<WallTime> late_from;    // lateness counts from here; else from action_time, not before gmt_create
   std::optional<WallTime> finished_at;  // done, cancelled or dead
@@ -51,38 +51,38 @@ struct Job {
   Shard shard() const { return shard_of(job_id); }
   // The later of the deadline and the moment at which it was set.
   WallTime due_at() const { return late_from.value_or(std::max(action_time, gmt_create)); }
-  // Of that start, never negative.
+  // From due_at() to started_at, never negative; nullopt: not started.
   std::optional<Duration> lateness() const {
     return started_at ? std::optional(std::max(*started_at - due_at(), Duration(0))) : std::nullopt;
   }
-  // The claim that gave this row, and wrote both times, was that of this first attempt (the order of the columns is the
-  // order in which PostgreSQL reads the clock for them).
+  // Whether the claim that returned this row was that of the first attempt: it wrote both times, and PostgreSQL read
+  // the clock for started_at last.
   bool is_first_start() const { return started_at && *started_at >= gmt_modified; }
 };
 
-// A job that this node has claimed: a promise to run it, valid until the lease ends.
+// A job that this node has claimed and must finish or release before its lease ends.
 struct ClaimedJob {
   Job job;                    // job.attempts counts this attempt; job.fire_at is the end of the lease
-  ClaimToken token = 0;       // fences this attempt: a finish with another token changes nothing
-  MonoTime lease_deadline{};  // local trust in the lease, counted from before the claim was sent
-  // Not to be started later than this: a standby that takes over may lack the claim, and a cancel may then win.
+  ClaimToken token = 0;       // of this attempt: a finish with another token changes nothing
+  MonoTime lease_deadline{};  // end of the lease by the local clock, counted from before the claim was sent
+  // The handler must not start later: a standby that takes over may lack the claim, and a cancel may then win.
   MonoTime start_by = MonoTime::max();
-  // When the row was due before the claim: its time again if the attempt does not start. Empty: not known.
+  // fire_at before the claim, restored if the attempt does not start. Empty: not known.
   std::optional<WallTime> fire_at_before = {};
   bool is_catch_up = false;  // claimed at the catch-up pace
 };
 
-// What became of one attempt.
+// The result of one attempt.
 struct Outcome {
   enum class Kind {
     done,
     retry,
     dead,
-    not_started,  // the handler had no room for it: due again, the attempt not counted
-    handed_over,  // somebody outside acknowledges it with its lease token; if not, the lease ends and it is due again
+    not_started,  // the handler had no capacity: due again, the attempt not counted
+    handed_over,  // a receiver or consumer acknowledges it with its lease token; otherwise the lease ends
   };
   Kind kind = Kind::done;
-  std::optional<Duration> retry_after;  // retry: the handler's own wish; otherwise the backoff of the type decides
+  std::optional<Duration> retry_after;  // retry: the delay that the handler asks for; else the type's back-off
   std::string message;                  // retry, dead: why; kept in the job's errors
   bool is_written = false;  // the handler wrote it itself, in a transaction of its own under the claim's token
   bool is_least = false;    // retry_after is a lower bound: the backoff of the type counts when it is longer
@@ -91,7 +91,7 @@ struct Outcome {
   static Outcome retry(std::string why, std::optional<Duration> after = {}) {
     return {Kind::retry, after, std::move(why), false, false};
   }
-  // What the receiver asks for; never sooner than the type's own backoff.
+  // After `after`, but never sooner than the type's back-off.
   static Outcome retry_no_sooner(std::string why, std::optional<Duration> after) {
     return {Kind::retry, after, std::move(why), false, true};
   }

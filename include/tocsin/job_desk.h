@@ -1,6 +1,6 @@
-// What callers ask of jobs in one database: create, cancel, change. Every answer is definite, or an Error that says it
-// is not. Implemented by PgJobDesk (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on
-// both.
+// The store of client requests for jobs in one database: create, find, cancel, change, lease. A reply is definite;
+// otherwise the call returns an Error that says whether it may have happened. Implemented by PgJobDesk (src/postgres)
+// and FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ namespace tocsin {
 
 // What to do when a job with the same (biz_type, biz_id, idempotency_key) exists.
 enum class OnConflict {
-  keep,      // same body: the existing job is the answer; another body: refused
-  replace,   // new time, attribute and attempts for the pending job, of which none is used up
+  keep,      // same body: returns the existing job; another body: refused
+  replace,   // new time, attribute and max_attempts for the pending job, attempts 0
   earliest,  // replace if the new time is earlier
   latest,    // replace if the new time is later
   reject,    // refused
@@ -27,8 +27,8 @@ enum class OnConflict {
 struct When {
   std::optional<WallTime> at;
   std::optional<Duration> in;  // exactly one of the two
-  // Of an `at` that was counted from an instant which the caller does not choose, so that it may be another when it
-  // asks for the same again: what it did ask for.
+  // The delay that the caller asked for when `at` was computed from it. Part of the fingerprint in place of `at`,
+  // which differs when the caller repeats the request.
   std::optional<Duration> asked_in{};
 };
 
@@ -37,7 +37,7 @@ struct NewJob {
   TypeId type_id = 0;
   When when;
   int max_attempts = 16;
-  bool has_own_max_attempts = false;  // given by the caller, so part of the body
+  bool has_own_max_attempts = false;  // given by the caller, so part of the idempotency fingerprint
   std::string attribute_json;         // valid JSON that jsonb accepts, or empty
   std::optional<std::string> idempotency_key;
   OnConflict on_conflict = OnConflict::keep;  // read only with a key
@@ -52,7 +52,7 @@ struct CreateReply {
     key_reused,   // refused: the key's job has another body
     rejected,     // refused: on_conflict = reject
     not_pending,  // refused: replace, earliest or latest of a job that runs or is finished
-    locked,       // of each_by_itself: another transaction holds the key, nothing was created; ask again
+    locked,       // with each_by_itself: another transaction holds the key, nothing was created; ask again
   };
   Kind kind = Kind::created;
   JobId job_id = 0;
@@ -66,9 +66,9 @@ struct CreateReply {
 
 enum class CreateMode {
   all_or_nothing,  // one refusal undoes the whole call; the replies say which
-  each_by_itself,  // refusals undo nothing else; keys that others hold are waited for last, a few seconds at most
-  each_if_free,    // each_by_itself, and where another transaction holds a key or a job of it: error conflict soon,
-                   // for all
+  each_by_itself,  // a refusal affects its job only; keys that other transactions hold are waited for last, a few
+                   // seconds at most
+  each_if_free,    // as each_by_itself; if another transaction holds a key or its job: Error conflict soon, for all
 };
 
 struct CancelReply {
@@ -86,8 +86,8 @@ struct CancelReply {
 
 // Answer to reschedule, run_now and retry.
 struct ChangeReply {
-  // All but changed: nothing was changed, and why. `locked` is an answer of change_together alone; type_removed of
-  // retry: the type of the dead job is not registered any more.
+  // All but `changed`: the job was left alone because it is in that state. `locked`: only from change_together.
+  // `type_removed`: only from retry.
   enum class Kind { changed, pending, running, finished, not_found, locked, type_removed };
   Kind kind = Kind::not_found;
   std::optional<Job> job;  // as it is now; not for not_found
@@ -105,7 +105,7 @@ struct KeyCancel {
   std::optional<TypeId> type;
 };
 
-// What a key's jobs were; each list by id, `finished` newest first and at most kMostNamed of them.
+// The jobs of a key by their state at the cancel; lists by id, `finished` newest first and at most kMostNamed.
 struct KeyCancelReply {
   std::vector<JobId> cancelled, running, finished;
   std::vector<JobId> locked;  // pending and unchanged: another transaction holds them, ask again
@@ -115,7 +115,7 @@ struct KeyCancelReply {
 
 // Changes of jobs that are written together.
 struct ChangeBatch {
-  bool is_second_try = false;  // of what was locked a moment ago: no lock is waited for
+  bool is_second_try = false;  // repeats what was locked: waits for no lock
   std::vector<JobId> cancels;
   std::vector<KeyCancel> key_cancels;
   std::vector<PendingChange> changes;
@@ -142,10 +142,10 @@ struct LeasedJob {
 
 enum class LeaseReply {
   applied,
-  stale,     // not this consumer's any more: the lease has ended, or the job is finished; nothing was changed
-  busy,      // nothing was changed, and it may hold: another transaction has the row, its shard is moving, or the
-             // database went away before its turn; ask again
-  in_doubt,  // the answer was lost; ask again: what was finished is stale then
+  stale,     // the lease has ended, or the job is finished; nothing was changed
+  busy,      // nothing was changed, and the lease may be valid: another transaction holds the row, its shard is moving,
+             // or the connection was lost before its turn; ask again
+  in_doubt,  // the answer was lost; ask again: `stale` then means that it was written
 };
 
 // Answer to extend.
@@ -154,7 +154,7 @@ struct ExtendReply {
   TypeId type_id = 0;  // of what was applied
 };
 
-// Jobs carry no biz_type name in replies: type_id is the catalog's business.
+// Job::biz_type is empty in replies; TypeCatalog maps type_id to the name.
 // Thread: owner only (each thread has its own).
 class JobDesk {
  public:
@@ -164,9 +164,8 @@ class JobDesk {
   // without a key are re-read by id before that is said). REQUIRES: at most 10,000 jobs.
   virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
 
-  // Pending jobs become cancelled; one reply per id, in order. Durable when it returns. Rows that others hold locked
-  // are waited for after all others are done, a few seconds at most; those whose turn did not come before the database
-  // went away are said to be locked.
+  // Pending jobs become cancelled; one reply per id, in order. Durable when it returns. Locked rows are waited for
+  // last, a few seconds at most; those not reached before the connection was lost answer `locked`.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) = 0;
 
   // All jobs of a business key, of one type or of every type: first the live ones, oldest first, then those that have
@@ -207,10 +206,9 @@ class JobDesk {
   };
   virtual Result<int> retry_many(const RetryMany& request) = 0;
 
-  // Leases, on whichever node they were taken. All three answer one by one, in order, and take a lease for what it
-  // says: once it has ended it is stale, whether or not somebody else has claimed the job. At most 10,000 each.
-  // Finish and extend write those that they can, and wait a few seconds at most for rows that others hold locked; what
-  // is written is answered as written, whatever becomes of the rest. Error: of none is anything known.
+  // Leases, whichever node granted them. One reply per lease, in order; a lease past its end is stale, also when no
+  // other claim followed. At most 10,000 leases each. Finish and extend write what they can, and wait a few seconds at
+  // most for locked rows; each reply is definite although others fail. Error: nothing is known of any of them.
 
   // The jobs behind leases; nullopt: stale. Changes nothing.
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;

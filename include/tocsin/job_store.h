@@ -1,6 +1,6 @@
-// What the engine asks of one database. Every verb that writes is one transaction and a compare-and-set: a row that no
-// longer has the state the verb names is left alone, and the reply says so. Implemented by PgJobStore (src/postgres)
-// and FakeDatabase (tests/support); tests/contract runs one suite on both.
+// The engine's store in one database: scan, claim, fire, finish. Every verb that writes is one transaction and a
+// compare-and-set: a row in another state is left alone, and the reply says so. Implemented by PgJobStore
+// (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Lane {
   auto operator<=>(const Lane&) const = default;
 };
 
-// A row that a scan has seen: unclaimed, unlocked, a hint only.
+// A row that a scan or a hint has named: not claimed, and only a hint, for it may have changed since.
 struct Candidate {
   JobId job_id = 0;
   TypeId type_id = 0;
@@ -30,7 +30,7 @@ struct Candidate {
   Lane lane() const { return {shard_of(job_id), type_id}; }
 };
 
-// From `from` to `to`, both included.
+// A range of fire_at, both ends included.
 struct DueSpan {
   WallTime from, to;
   DueSpan(WallTime begin = WallTime::min(), WallTime end = WallTime::max()) : from(begin), to(end) {}
@@ -47,8 +47,8 @@ struct ScanRange {
   bool only_exhausted = false;
 };
 
-// Finds the lanes that have a row with fire_at < before: of each shard named, of the types from first to last. Lanes
-// without rows cost nothing, the others an index probe each. At most `limit` lanes are told.
+// Finds the lanes that have a row with fire_at < before: in each shard named, of the types from first to last. Lanes
+// without rows cost nothing, the others one index probe each. Returns at most `limit` lanes.
 struct LaneSearch {
   struct Walk {
     Shard shard = 0;
@@ -62,27 +62,27 @@ struct LaneSearch {
 struct ScanReply {
   struct Row {
     Candidate candidate;
-    bool is_exhausted = false;  // running its last allowed attempt: to be buried, not claimed, once the lease has ended
+    bool is_exhausted = false;  // running its last attempt: to be made dead, not claimed, once the lease has ended
   };
   std::vector<std::vector<Row>> rows;  // one list per range asked, in the order asked
   std::vector<Lane> lanes;             // that the search found
   WallTime db_now{};                   // the database's clock, read between `asked` and `answered`
   MonoTime asked{}, answered{};        // the local clock before the request and after the reply
-  std::uint64_t connection = 0;        // another than before: maybe to another server, that lacks the last commits
-  // What the scan could not see: changes of transactions numbered oldest_writer or above. By `began`, of the database's
-  // clock, none numbered next_writer or above had changed anything.
+  std::uint64_t connection = 0;  // number of the connection: a new one may reach a server without the last commits
+  // For XminWatermark. The scan did not see changes of transactions numbered oldest_writer or above. At `began`, by the
+  // database's clock, no transaction numbered next_writer or above had changed anything.
   WallTime began{};
   std::int64_t oldest_writer = 0;
   std::int64_t next_writer = std::numeric_limits<std::int64_t>::max();
 };
 
-// Draws the claim tokens of one claim: token = hash(job_id, seed). A fresh random seed per claim, or a claim that was
-// lost in a crash would hand the same token out twice.
+// The claim seed: the tokens of one claim are hash(job_id, seed). Every claim needs a fresh random seed; otherwise a
+// claim lost in a crash would issue the same token twice.
 struct ClaimTicket {
   std::int64_t seed = 0;
   std::string node;  // name of the claiming node, only a label
-  // Only claim and claim_due: a crash of the database does not take the claim back. For claims whose work starts
-  // outside of the database.
+  // claim and claim_due only: waits for the disk, so that no crash of the database takes the claim back. For handlers
+  // that start outside of the database.
   bool is_durable = false;
 };
 
@@ -99,8 +99,8 @@ struct FinishRequest {
     done,   // to history
     dead,   // to history, with `message` among the errors
     retry,  // pending again, due after `delay`, with `message` among the errors
-    // Pending again, this attempt not counted: it never started. Due after `delay`, which may be negative: at the time
-    // that it had before the claim.
+    // Releases the claim: pending again, the attempt not counted, because it never started. Due after `delay`, which is
+    // negative to restore an earlier time.
     give_back,
   };
   JobId job_id = 0;
@@ -112,11 +112,11 @@ struct FinishRequest {
 
 enum class FinishReply {
   applied,
-  stale,  // the claim is not this one's any more: nothing was changed
+  stale,  // another claim, or none, holds the job: nothing was changed
   busy,   // another transaction holds the row locked: nothing was changed, ask again
 };
 
-// What a consumer shows for a job that it leased.
+// Proof of a lease: the job and its token.
 struct Lease {
   JobId job_id = 0;
   ClaimToken token = 0;
@@ -131,12 +131,11 @@ class JobStore {
   virtual Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) = 0;
   Result<ScanReply> scan(std::span<const ScanRange> ranges) { return scan(ranges, LaneSearch{}); }
 
-  // Claims those of `jobs` that are due by the database's clock: live, of that type, fire_at passed, attempts left (a
-  // running row whose lease has ended is due again; that expiry joins its errors). Of another type is another job: ids
-  // are drawn again after a failover that lost more than a sequence writes ahead. Sets status running, attempts + 1, a
-  // fresh token, fire_at = now + ttr. Rows locked by others are skipped. Returns the jobs won, in any order, without
-  // biz_type and lease_deadline, with fire_at_before; each once, though `jobs` may name it twice. REQUIRES: ttr.size()
-  // == jobs.size(), at most 10,000 jobs.
+  // Claims those of `jobs` that are due by the database's clock: live, of the type named, fire_at passed, attempts
+  // left. A running row whose lease has ended is due again; the expiry joins its errors. (The type is compared because
+  // a failover may give an id again to another job.) Sets status running, attempts + 1, a fresh token, fire_at = now +
+  // ttr. Skips locked rows. Returns the jobs won, in any order, each once, with fire_at_before and without biz_type and
+  // lease_deadline. REQUIRES: ttr.size() == jobs.size(), at most 10,000 jobs.
   virtual Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                                 const ClaimTicket& ticket) = 0;
 
@@ -145,9 +144,8 @@ class JobStore {
   virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                     const ClaimTicket& ticket) = 0;
 
-  // What a claim with this ticket really won, after its answer was lost; each job once, though `jobs` may name it twice
-  // (it was moved, or its shard went and came back). `lane` asks for claim_due's, else `jobs` for
-  // claim's.
+  // After the answer of a claim was lost: the jobs that the claim with this seed won, each once. With `jobs` after
+  // claim(), with `lane` after claim_due().
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) = 0;
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) = 0;
 
@@ -156,25 +154,25 @@ class JobStore {
   virtual Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) = 0;
   virtual Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) = 0;
 
-  // Writes outcomes, guarded by (job_id, token); one reply per request, in order. Safe to repeat: what was applied is
-  // stale then. An answer that takes longer than `within` is not waited for: in doubt, and the session is left.
+  // Writes outcomes, guarded by (job_id, token); one reply per request, in order. Safe to repeat: applied ones answer
+  // stale then. If no answer comes within `within`: Error in_doubt, and the session is closed.
   virtual Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
                                                   Duration within) = 0;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) {
     return finish(requests, node, Duration::max());
   }
 
-  // How long each of these leases holds from now on, in order; nullopt: it is over. 0: that cannot be told here, for
-  // its shard is moving. Changes nothing. At most 10,000.
+  // How long each lease is valid from now on, in order; nullopt: it is over; 0: unknown, because its shard is moving.
+  // Changes nothing. At most 10,000.
   virtual Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) = 0;
 
   // Makes dead those of `jobs` that are running, whose lease has ended and whose attempts are spent. Returns how many.
   virtual Result<int> bury(std::span<const JobId> jobs) = 0;
 
-  // Makes dead the oldest rows of a lane, at most `limit`, whose fire_at lies before `before` and longer ago than the
-  // registry allows the type (drop_older_than; a type without it loses nothing), by the database's clock: pending,
-  // or running with their lease ended. Their last error says "too late". Returns how many; fewer than `limit` means
-  // that no other was unlocked.
+  // Makes dead the oldest rows of a lane, at most `limit`, whose fire_at is before `before` and, by the database's
+  // clock, longer ago than the type's drop_older_than in the registry (types without it lose nothing): pending, or
+  // running with the lease ended. Their last error is "too late". Returns how many; fewer than `limit`: no other row
+  // was unlocked.
   virtual Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) = 0;
 };
 

@@ -1,5 +1,6 @@
-// Who belongs to the cluster, and which node scans which shard: kept in the home database. Implemented by PgMemberStore
-// (src/postgres) and FakeMemberStore (tests/support); tests/contract runs one suite on both.
+// The store of the cluster's membership and of the shard map (which node scans which shard), in the control database.
+// Implemented by PgMemberStore (src/postgres) and FakeMemberStore (tests/support); tests/contract runs one suite on
+// both.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace tocsin {
 // Drawn at process start, positive: a restart under an old name is a new node. 0: no owner.
 using NodeId = std::int64_t;
 
-// A database that a node was given.
+// A database that a node was started with.
 struct ScannedPlace {
   Place place = 0;
   std::optional<Duration> age;  // since the node's last scan of all its shards there; nullopt: none yet
@@ -27,10 +28,10 @@ struct Member {
   NodeId id = 0;
   std::string name;  // only a label
   std::string version;
-  bool is_draining = false;           // leaves: takes no shards, and gives up those it has
+  bool is_draining = false;           // leaving: takes no shards, and loses those it has
   WallTime heartbeat_at{};            // by the database's clock; changes with every heartbeat
   Duration heartbeat_age{0};          // not negative
-  std::vector<ScannedPlace> scanned;  // as it told with its last heartbeat, with the time since then
+  std::vector<ScannedPlace> scanned;  // from its last heartbeat; ages include the time since then
   bool is_connected = true;           // the session of its last heartbeat is still there
 };
 
@@ -38,7 +39,7 @@ struct Member {
 struct ShardMap {
   std::int64_t version = 0;
   std::vector<NodeId> owners;  // by shard; empty before the first assignment
-  std::vector<Place> places;   // by shard: the database it lives in; what is missing lives at home
+  std::vector<Place> places;   // by shard: the database it lives in; missing entries: the control database
 
   Place place_of(Shard shard) const {
     const auto at = static_cast<std::size_t>(shard);
@@ -57,14 +58,14 @@ struct Beat {
   std::vector<ScannedPlace> scanned;
   std::int64_t known_map = -1;  // version of the map that the node has; -1: none
   std::int64_t used_map = -1;   // version of the map that all of the node works with; -1: none
-  bool wakes_others = false;    // this node comes, or its state has changed
+  bool wakes_others = false;    // notify the other nodes: this node is new, or its state has changed
 };
 
 struct BeatReply {
   std::vector<Member> members;   // this node's own row included, by id
-  std::optional<ShardMap> map;   // when it is another than the known one
+  std::optional<ShardMap> map;   // if its version differs from known_map
   MonoTime asked{}, answered{};  // the local clock before the request and after the reply
-  std::uint64_t connection = 0;  // another than before: maybe to another server, that lacks the last commits
+  std::uint64_t connection = 0;  // number of the connection: a new one may reach a server without the last commits
 };
 
 // Thread: owner only (each thread has its own).

@@ -1,5 +1,6 @@
-// How the nodes of a cluster share the limits of a type: kept in the home database. Implemented by PgPermitStore
-// (src/postgres) and FakePermitStore (tests/support); tests/contract runs one suite on both.
+// The store of permits, by which nodes share the limits of a type (max_running, rates), in the control database.
+// Implemented by PgPermitStore (src/postgres) and FakePermitStore (tests/support); tests/contract runs one suite on
+// both.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace tocsin {
 
-// What is shared. Stored. DO NOT CHANGE
+// The limit that permits belong to. Stored. DO NOT CHANGE.
 enum class Limit : std::int16_t {
   running = 0,   // max_running: permits, one per job that runs or is leased
   rate = 1,      // rate_per_s: in thousandths
@@ -26,13 +27,13 @@ int permits_of(const BizType& type, Limit limit);
 // Jobs per second; 0: there is no such limit, or it is no rate.
 double rate_of(const BizType& type, Limit limit);
 
-// What one node says of one limit of one type.
+// The request of one node for one limit of one type.
 struct PermitRequest {
   TypeId type_id = 0;
   Limit limit = Limit::running;
-  int held = 0;       // it uses no more than so many from now on, whatever it was granted before
-  int wanted = 0;     // so many it would like to have in all
-  int need = 0;       // for the others: what it could use at once; -1: none, it leaves
+  int held = 0;       // permits that it keeps using; the store frees the rest of its earlier grant
+  int wanted = 0;     // permits that it would like to hold in all
+  int need = 0;       // permits that it could use at once, for the other nodes to compute shares; -1: it leaves
   int used = 0;       // in use; only for display
   Duration lease{0};  // jobs started under a permit may run for this long after its end
 };
@@ -44,13 +45,13 @@ struct PermitBeat {
   std::vector<PermitRequest> requests;  // at most one per type and limit
 };
 
-// What one node has of one limit of one type.
+// The permits of one node for one limit of one type.
 struct PermitShare {
   NodeId node = 0;
   int granted = 0;
   int need = 0;
   int used = 0;
-  bool is_expired = false;  // not renewed in time: what it had started may still go on
+  bool is_expired = false;  // not renewed in time: jobs started under them may still run
 };
 
 struct PermitReply {
@@ -63,20 +64,20 @@ struct PermitReply {
   MonoTime asked{}, answered{};  // the local clock before the request and after the reply
 };
 
-// Invariant: the permits that all nodes have been granted of a limit are never more than its total, but for those that
-// a node had when the total was lowered. A node's are free again when it gives them back, or when nothing that it
-// started under them can go on: ttl and lease after its last request.
+// Invariant: the permits granted to all nodes never exceed the total of the limit, except those held when the total was
+// lowered. Permits are free again when their node returns them, or `ttl` and `lease` after its last request, when no
+// job started under them can still run.
 // Thread: owner only (each thread has its own).
 class PermitStore {
  public:
   virtual ~PermitStore() = default;
-  // Gives back what is not held any more, and grants up to what is wanted of what is free.
+  // Frees permits that are no longer held, then grants free ones up to what is wanted.
   virtual Result<PermitReply> renew(const PermitBeat& beat) = 0;
-  // A node has taken over up to `n` jobs that nodes had started whose permits have expired: as many permits of theirs
-  // as there are are its own from now on. Returns how many. Changes nothing if `number` is not that of the node's last
-  // renewal: so one in doubt has happened before the next renewal or never does.
+  // The node has taken over `n` leases of nodes whose permits have expired: transfers up to `n` of their permits to it
+  // and returns how many. Changes nothing unless `number` is that of the node's last renewal, so a call in doubt has
+  // happened before the next renewal or never happens.
   virtual Result<int> adopt(NodeId node, std::int64_t number, TypeId type, int n) = 0;
-  // The node leaves and runs nothing any more. Safe to repeat.
+  // Frees all permits of a node that leaves and runs nothing any more. Safe to repeat.
   virtual Status give_back_all(NodeId node) = 0;
 };
 

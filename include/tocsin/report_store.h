@@ -1,4 +1,5 @@
-// Human-readable reads: single jobs, lists, counts. Changes nothing and is never on the firing path.
+// Reads for callers and operators: single jobs, lists, counts, reports; and TypeStore, the type registry. The firing
+// path does not use them.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,7 @@ struct JobFilter {
   std::optional<WallTime> from, to;  // action_time in [from, to)
   std::optional<JobId> below;
   int limit = 100;  // 1..1000
-  // Not the copies of a shard that is moving to this database, or has left it.
+  // Leaves out rows of shards that do not live in this database: copies of a moving shard.
   bool is_local_only = false;
 };
 
@@ -30,7 +31,7 @@ struct TypeCount {
   std::int64_t n = 0;
 };
 
-// Facts about one database, for readiness and for display.
+// Facts about one database, for /readyz and for display.
 struct DatabaseInfo {
   std::string name;  // host:port/dbname, without user and password
   int shards = 0;
@@ -58,7 +59,7 @@ enum class Report {
 struct ReportQuery {
   Report report = Report::hour;
   std::optional<std::string> biz_type;
-  std::optional<WallTime> from, to;  // its time in [from, to); for reports without one unused
+  std::optional<WallTime> from, to;  // slot in [from, to); ignored by reports without a time
   std::string tz;                    // of Report::day: the time zone of its days; empty: UTC
   // The keys of the last row seen, as texts, in the order of the report; empty: from the beginning.
   std::vector<std::string> after;
@@ -85,7 +86,7 @@ class ReportStore {
   virtual Result<std::vector<std::string>> report(const ReportQuery& query) = 0;
 };
 
-// The type registry: kept in the home database, mirrored in the others.
+// The type registry, in the control database and mirrored in the others.
 // Thread: owner only (each thread has its own).
 class TypeStore {
  public:
@@ -106,7 +107,7 @@ class TypeStore {
   // paused = false resumes. nullopt: not found.
   virtual Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                                     std::optional<WallTime> until) = 0;
-  // In a database that is not home: these types as they are, ids included, but none that is there in a newer version
+  // Copies these types, ids included, into a database that is not the control database; a newer version there stays
   // (every change of a type moves its gmt_modified forward). Safe to repeat.
   virtual Status mirror(std::span<const BizType> types) = 0;
 };

@@ -9,11 +9,11 @@ namespace tocsin {
 using JobId = std::int64_t;
 using Shard = std::int16_t;
 
-// Number of a database in its installation; 0: home.
+// Database id: number of a database in its installation; 0: the control database.
 using Place = int;
 
-inline constexpr int kMaxPlaces = 64;    // ids of jobs are drawn in steps of so many, so that no two databases draw the
-                                         // same. DO NOT CHANGE.
+inline constexpr int kMaxPlaces = 64;  // databases; each draws job ids in steps of 64, so no id is drawn twice. DO NOT
+                                       // CHANGE.
 inline constexpr int kMaxShards = 1024;  // the low 10 bits of a job_id. DO NOT CHANGE.
 inline constexpr int kDefaultShards = 64;
 

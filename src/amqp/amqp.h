@@ -14,7 +14,7 @@ namespace tocsin {
 Result<Exit> read_amqp_exit(const BizType& type, const GuardPtr& guard);
 
 // Settings of an entry: url, queue (which must exist), prefetch (1..10000, 500 by default). Fields at fault begin with
-// `path`. What is bad is rejected without requeue, so that the queue's dead letter exchange gets it.
+// `path`. Bad messages are rejected without requeue, so that the queue's dead letter exchange gets them.
 Result<Entry> read_amqp_entry(const std::string& settings_json, const std::string& path);
 
 }  // namespace tocsin

@@ -1,4 +1,4 @@
-// A connection to an AMQP broker with one channel.
+// A connection to an AMQP broker with one channel. Used by AmqpLink (publishing) and AmqpSource (consuming).
 #pragma once
 
 #include <amqp.h>
@@ -15,7 +15,7 @@ namespace tocsin {
 
 struct AmqpServer {
   BrokerPeer peer;
-  std::string user = "guest", password = "guest";  // what AMQP brokers know from the start
+  std::string user = "guest", password = "guest";  // the default account of AMQP brokers
   std::string vhost = "/";
 };
 
@@ -37,16 +37,17 @@ class AmqpConnection {
   AmqpConnection& operator=(const AmqpConnection&) = delete;
 
   // Connects, logs in and opens the channel. `heartbeat_s`: 0 is none; otherwise the owner must read at least that
-  // often. A peer that acknowledges no data for kSilence is given up.
+  // often. `timeout`: for the connection and for every answer. The connection fails when the peer acknowledges no data
+  // for 15 s (give_up_when_silent).
   Status open(const AmqpServer& server, int heartbeat_s, std::chrono::milliseconds timeout);
 
-  // The result of the last call that waits for an answer.
+  // The result of the last call of the library that waited for an answer.
   Status last_reply();
-  // What a close frame says, or "".
+  // The reason in a close frame; "" for other frames.
   static std::string closed_by(const amqp_frame_t& frame);
   static Error failure(int library_status);
 
-  void interrupt();
+  void interrupt();  // makes a call that waits fail soon
   int fd() const { return amqp_get_sockfd(state_); }
   operator amqp_connection_state_t() const { return state_; }
 

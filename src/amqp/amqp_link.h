@@ -1,4 +1,4 @@
-// Publishes to one exchange with publisher confirms.
+// Publishes to one AMQP exchange with publisher confirms: a verdict comes with the broker's ack, nack or return.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Takes messages from one queue, each acknowledged by itself or with those before it.
+// Consumes one AMQP queue as an entry topic. An acknowledgement may cover several messages.
 #pragma once
 
 #include "amqp/amqp_connection.h"
@@ -6,8 +6,8 @@
 
 namespace tocsin {
 
-// The id of a message is its message-id property. Without one it is a digest of its bytes and properties, so that
-// messages which are the same in all of these are one.
+// The id of a message is its message-id property, or else a digest of its bytes and properties: messages equal in all
+// of these become one job.
 // Thread: as EntrySource.
 class AmqpSource final : public EntrySource {
  public:

@@ -1,4 +1,4 @@
-// What the audit log keeps of a write through the API.
+// The audit log of writes through the API: its entries and its store.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tocsin {
 
-// Who makes a request.
+// The caller of a request.
 struct Caller {
   std::string name;     // of the token; empty: this node has no tokens
   std::string role;     // "admin" for everyone where there are no tokens
@@ -33,7 +33,7 @@ struct AuditEntry {
   std::optional<std::int64_t> matched;  // jobs
   std::optional<std::int64_t> changed;
   std::string reason;
-  bool is_left_out = false;  // the call turned out to change nothing: a dry run
+  bool is_left_out = false;  // not recorded: the call changed nothing (a dry run)
 };
 
 // Where the audit log is kept. Implemented by PgAudit (src/postgres).

@@ -1,4 +1,5 @@
-// A bug is not an error to handle: stop before it does damage. On in release too.
+// TOCSIN_ASSERT(condition): ends the process with a message when the condition is false. For bugs only, in release
+// builds too; failures of the environment are Errors (tocsin/error.h).
 #pragma once
 
 namespace tocsin {

@@ -1,4 +1,5 @@
-// A first-in first-out queue between two threads that may refuse, never grow without limit.
+// A bounded first-in first-out queue between threads: a push into a full queue is refused, and a push wakes the
+// consumer.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t capacity, Waker* consumer = nullptr) : capacity_(capacity), consumer_(consumer) {}
 
-  // Who is woken by a push. REQUIRES: set before the first push.
+  // The consumer to wake after a push. REQUIRES: set before the first push.
   void set_consumer(Waker* consumer) { consumer_ = consumer; }
 
   // False: full; `item` is untouched.

@@ -1,4 +1,4 @@
-// The newest version of something immutable: many readers, replaced as a whole.
+// Holds the newest version of an immutable object: readers take a shared pointer, a writer replaces it as a whole.
 #pragma once
 
 #include <memory>

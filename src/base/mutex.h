@@ -1,5 +1,5 @@
-// A mutex that Clang's -Wthread-safety understands: members say which mutex guards them, functions which one they need.
-// The standard library's mutexes carry no annotations.
+// Mutex, lock and condition variable with annotations for Clang's -Wthread-safety: a member names the mutex that guards
+// it, a function the mutex that it needs. The standard library's mutexes have no annotations.
 //
 //   Mutex mutex_;
 //   CondVar changed_;
@@ -34,7 +34,7 @@ class TOCSIN_THREAD_ANNOTATION(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex while it exists; can let go of it in between.
+// Holds a mutex while it exists; can release it in between.
 class TOCSIN_THREAD_ANNOTATION(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) TOCSIN_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {
@@ -60,7 +60,7 @@ class TOCSIN_THREAD_ANNOTATION(scoped_lockable) MutexLock {
   bool is_held_ = true;
 };
 
-// Waits end also without a reason: wait in a loop. Thread: any.
+// A wait may end without a notification: wait in a loop. Thread: any.
 class CondVar {
  public:
   void wait(Mutex& mutex) TOCSIN_REQUIRES(mutex) {

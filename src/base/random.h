@@ -1,4 +1,5 @@
-// The one source of chance: seeded, so that a run can be repeated; and true_random(), of which the seeds are made.
+// The only source of randomness: Random, a seeded generator, so that a run can be repeated; and true_random(), which
+// makes the seeds. Not for secrets.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,7 @@
 
 namespace tocsin {
 
-// From the operating system; another one each time. Thread: any.
+// 64 bits from the operating system. Thread: any.
 inline std::uint64_t true_random() {
   std::random_device device;
   return (std::uint64_t{device()} << 32) | device();

@@ -1,4 +1,4 @@
-// What stands at the top of every thread.
+// The outermost function of every thread: names the thread, and ends the process on an uncaught exception.
 #pragma once
 
 #include <exception>

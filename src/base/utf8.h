@@ -1,4 +1,4 @@
-// UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Checks and repairs UTF-8 as RFC 3629 defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tocsin {
 
-// Length of the sequence at the start of `text`, 1..4; 0 when it is not one (or text is empty).
+// Length in bytes of the sequence at the start of `text`, 1..4; 0 if it is invalid or `text` is empty.
 std::size_t utf8_sequence(std::string_view text);
 
 bool is_utf8(std::string_view text);

@@ -1,4 +1,4 @@
-// Tells a loop that there is work for it.
+// Wakes a loop that waits, because it has work. Implemented by threads (node) and by fibers (simulator).
 #pragma once
 
 namespace tocsin {

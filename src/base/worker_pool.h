@@ -1,4 +1,4 @@
-// Threads for work that may block, shared fairly between those who bring it.
+// Threads for tasks that may block, shared fairly between lanes of tasks.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Handler kinds that publish to brokers: a publisher for each type, whatever the kind of its broker.
+// The handler kind of brokers (amqp, kafka, redis): one publisher per type. The node makes one BrokerKind per broker
+// library of the build.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,7 @@
 
 namespace tocsin {
 
-// Where the jobs of a type go, as its settings say.
+// The destination of a type's jobs, read from its handler settings.
 struct Exit {
   std::string target;  // names the broker in errors, without secrets
   LinkMaker make_link;
@@ -28,7 +29,7 @@ class BrokerKind final : public HandlerKind {
   // A job as JSON text; called on the thread that starts attempts.
   using JobWriter = std::function<std::string(const Job&)>;
 
-  // `guard`: where it may connect to; not null.
+  // `guard`: the addresses that it may connect to; not null.
   BrokerKind(std::string name, ExitReader read_exit, GuardPtr guard, const Clock& clock, JobWriter write_job);
   ~BrokerKind() override;  // stop()
 
@@ -49,7 +50,7 @@ class BrokerKind final : public HandlerKind {
   const std::shared_ptr<PublisherCounts> counts_ = std::make_shared<PublisherCounts>();
   Mutex mutex_;
   bool is_stopped_ TOCSIN_GUARDED_BY(mutex_) = false;
-  // Those of former settings end by themselves.
+  // Publishers of former settings retire by themselves.
   std::vector<std::shared_ptr<Publisher>> publishers_ TOCSIN_GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,5 @@
-// Where messages for new jobs come from: one subscription to one entry topic.
+// A subscription to one entry topic of a broker: receives messages that become jobs, and settles them. Used by the
+// node's entry consumer, one thread per source.
 #pragma once
 
 #include <functional>
@@ -21,19 +22,19 @@ class EntrySource {
   // Connects and subscribes, within about kConnectTimeout. Called once, first.
   virtual Status open() = 0;
 
-  // Waits up to `timeout` for the first message, and returns those that are at hand, at most `most`. The broker sends
-  // only so many ahead. Error: the connection is of no use any more.
+  // Waits up to `timeout` for the first message, and returns the messages that have arrived, at most `most`; empty
+  // after the time-out. Error: the connection is broken.
   virtual Result<std::vector<EntryMessage>> receive(std::size_t most, Duration timeout) = 0;
 
-  // Tells the broker what became of each message of the last receive(), in order: nullopt, it is taken; or why it can
-  // never be: then it goes to the dead letters. Error: as above.
+  // Settles each message of the last receive(), in order: nullopt acknowledges it; a reason rejects it, so that it goes
+  // to the dead letters. Error: as above.
   virtual Status settle(const std::vector<std::optional<std::string>>& refusals) = 0;
 
-  // Makes a call that waits for the peer fail soon.
+  // Makes a call that waits for the broker fail soon.
   virtual void interrupt() {}
 };
 
-// An entry topic, as its settings say.
+// An entry topic, read from the node's configuration.
 struct Entry {
   std::string target;  // names broker and topic in logs, without secrets
   std::function<std::unique_ptr<EntrySource>()> make_source;

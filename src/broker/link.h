@@ -1,4 +1,4 @@
-// One connection to a broker, from its making to its end. One implementation per kind of broker.
+// One connection to a broker that publishes messages. One implementation per broker; used by Publisher.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace tocsin {
 
-// What the broker says of a message.
+// The broker's answer for one message.
 struct Verdict {
   std::uint64_t ticket = 0;  // of send()
-  std::string refusal;       // empty: it has the message, as safely as its kind promises
+  std::string refusal;       // empty: confirmed; otherwise why it was refused
 };
 
 // Thread: owner only, except interrupt() (any, while the link lives).
@@ -25,25 +25,24 @@ class Link {
  public:
   virtual ~Link() = default;
 
-  // Connects. `wake`: an eventfd that ends a poll() early. `timeout`: of each thing it waits for,
-  // the name, the connection and every answer. Called once, first.
+  // Connects. Called once, first. `wake`: an eventfd that ends a poll() early. `timeout` bounds each wait: for the
+  // name, for the connection, for every answer.
   virtual Status open(int wake, std::chrono::milliseconds timeout) = 0;
 
   // Why the broker takes no messages right now; empty when it does.
   virtual std::string hold() const { return {}; }
 
-  // What stands in the way of messages that have no verdict, as far as it is known; empty when it is not.
+  // Why messages have no verdict yet, if it is known; otherwise empty.
   virtual std::string trouble() const { return {}; }
 
-  // Hands one message over without waiting for the broker. Error: the connection is of no use any more.
+  // Queues one message without waiting for the broker. Error: the connection is broken.
   virtual Status send(std::uint64_t ticket, const BrokerMessage& message) = 0;
 
-  // Moves what can be moved both ways; waits up to `timeout` until there is something, or `wake` is readable. Adds to
-  // `verdicts`, also when it returns an Error: the connection is of no use any more, and messages without a verdict may
-  // or may not have arrived.
+  // Sends and receives; waits up to `timeout` until it can do either, or `wake` is readable. Appends to `verdicts`,
+  // also before an Error. Error: the connection is broken; messages without a verdict may have arrived.
   virtual Status poll(Duration timeout, std::vector<Verdict>& verdicts) = 0;
 
-  // Makes a call that waits for the peer fail soon.
+  // Makes a call that waits for the broker fail soon.
   virtual void interrupt() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Where a broker is, whether a node may connect there, and how it does.
+// Connecting to a broker: name look-up, the check of the address, and the attempts to connect.
 #pragma once
 
 #include <sys/time.h>
@@ -28,8 +28,8 @@ struct BrokerPeer {
 
 inline constexpr const char* kForbiddenPeer = "it is at no address that jobs may go to (see --allow-webhook)";
 
-// The addresses of names, for threads that wait for them. One lookup per name at a time, however many wait for it or
-// have given up: a resolver that hangs gets no more of them with every try. Thread: any.
+// Resolves names for threads that wait. One look-up per name is under way, however many threads wait for it or have
+// given up, so a resolver that hangs is not called again. Thread: any.
 class PeerNames {
  public:
   explicit PeerNames(std::shared_ptr<Resolver> resolver);
@@ -49,7 +49,7 @@ class PeerNames {
 
 inline constexpr std::chrono::milliseconds kConnectTimeout{5000};
 
-// As the libraries of brokers take times.
+// The form of time that the broker libraries take.
 inline timeval timeval_of(std::chrono::milliseconds time) {
   return {time.count() / 1000, static_cast<suseconds_t>(time.count() % 1000 * 1000)};
 }
@@ -60,12 +60,12 @@ class Dialer {
   explicit Dialer(std::shared_ptr<PeerNames> names = PeerNames::of_system()) : names_(std::move(names)) {}
 
   using Connect = std::function<Status(const std::string& address, std::chrono::milliseconds timeout)>;
-  // Calls `connect` with each address of the peer that is allowed, spelt out, until one succeeds; each gets its part of
-  // `timeout`, after the name has had as much at most. So what is connected to is what was judged, whatever the name
-  // resolves to a moment later. Error unavailable: no address, none that is allowed, or why the last one failed.
+  // Calls `connect` with each allowed address of the peer until one succeeds. The look-up gets `timeout` at most, then
+  // the addresses share another `timeout`. The address that was checked is the one connected to, so a name that changes
+  // gains nothing. Error unavailable: no address, none allowed, or why the last one failed.
   Status dial(const BrokerPeer& peer, std::chrono::milliseconds timeout, const Connect& connect);
 
-  // Ends dial(), now or whenever it is called; a `connect` that is under way takes its time.
+  // Makes the current and every later dial() fail; a `connect` under way is not interrupted.
   void interrupt() { names_->interrupt(is_interrupted_); }
   // Error unavailable: it was interrupted.
   Status interruption() const;
@@ -75,7 +75,7 @@ class Dialer {
   PeerNames::Flag is_interrupted_{false};
 };
 
-// A peer that acknowledges no data for 15 s is given up, also one that takes nothing.
+// Sets TCP options that end the connection when the peer acknowledges no data for 15 s.
 void give_up_when_silent(int socket);
 
 }  // namespace tocsin

@@ -4,11 +4,11 @@
 // Guarantees
 //  - Done only after the broker's confirmation. Refused, not confirmed in nine tenths of the lease, or sent on a
 //    connection that broke: retry, with the reason. What is retried may have arrived; its id is the same then.
-//  - Nothing is sent after the start_by of its attempt. What could not be sent by then has not started and does not
-//    count, unless no connection could be made.
+//  - Nothing is sent after the start_by of its attempt. An attempt that could not be sent by then has not started and
+//    does not count, unless no connection could be made.
 //  - Bounds: kMostInFlight unconfirmed, kMostWaiting not sent yet; more is not started.
-//  - The connection is made when there is something to send. Making it takes no longer than leaves time to write the
-//    reason down. While it cannot be made, attempts fail at once with the reason, and new tries come 0.1 s to 5 s
+//  - The connection is made when there is a message to send, and early enough before the lease ends that a failure can
+//    still be recorded. While it cannot be made, attempts fail at once with the reason, and new tries come 0.1 s to 5 s
 //    apart.
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace tocsin {
 
-// What all publishers of a kind count together.
+// Counters shared by all publishers of a kind.
 struct PublisherCounts {
   std::atomic<std::int64_t> confirmed = 0, refused = 0, connections = 0;
 };
@@ -50,7 +50,7 @@ class Publisher {
   void retire();
   bool has_ended() const { return has_ended_; }
 
-  // Waits up to `grace` for what is on its way; then every attempt ends with a retry "shutting down", as does every
+  // Waits up to `grace` for messages under way; then every attempt ends with a retry "shutting down", as does every
   // later one.
   void stop(Duration grace);
 

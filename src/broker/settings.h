@@ -1,5 +1,5 @@
-// Reads the settings of a broker strictly: what is misspelt, missing or out of range is an error that names the field
-// and shows no secret.
+// Reads the JSON settings of a broker strictly: a field that is misspelt, missing or out of range is an error that
+// names the field and shows no secret.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct BrokerUrl {
   std::string shown;           // scheme://host:port, for logs and errors
 };
 
-// The first mistake is kept; after it everything reads as absent, so a caller reads all it wants and asks once.
+// Keeps the first mistake; after it every field reads as absent. So a caller reads all fields and calls end() once.
 // Thread: owner only.
 class Settings {
  public:
@@ -43,7 +43,7 @@ class Settings {
 
   const std::optional<Error>& problem() const { return error_; }
   void fail(const std::string& name, const std::string& why);
-  // What is wrong, unknown fields included; empty when all is right.
+  // The first mistake, unknown fields included; nullopt: none.
   std::optional<Error> end();
 
  private:
@@ -55,7 +55,7 @@ class Settings {
   std::optional<Error> error_;
 };
 
-// What a handler's settings begin with in errors.
+// Prefix of the fields of a handler in errors.
 inline const std::string kHandlerPath = "handler.";
 
 }  // namespace tocsin

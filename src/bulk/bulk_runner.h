@@ -1,7 +1,7 @@
 // Runs the bulk operations of this node: one bulk and one batch at a time, at the rate that was asked for.
 //
-// The node that accepted a bulk runs it; a bulk whose node has ended is taken over when its lease ends. A lease that is
-// lost ends the work on that bulk: at most one batch overlaps, and every batch is a compare-and-set on the progress.
+// The node that accepted a bulk runs it; a bulk whose node has ended is taken over when its lease ends. A lost
+// lease ends the work on that bulk: at most one batch overlaps, and every batch is a compare-and-set on the progress.
 // Thread: owner only.
 #pragma once
 

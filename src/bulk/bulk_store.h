@@ -3,7 +3,7 @@
 //
 // The control database keeps one row per bulk: the request, the state, and which node runs it until when. Every
 // database keeps the progress of a bulk in its own shards, written in the transaction that changes the jobs, so that a
-// bulk that another node takes over goes on where the last batch ended, and its numbers are exact.
+// bulk that another node takes over continues after the last batch, and its numbers are exact.
 #pragma once
 
 #include <functional>

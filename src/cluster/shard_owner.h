@@ -1,7 +1,7 @@
 // Keeps the shard map in step with the members, and this node's shards in step with the map.
 //
 // Every node proposes what assign_shards() makes of the map and of the members that it sees; the store takes the first
-// proposal for each version. Thread: owner only, but where it says any.
+// proposal for each version. Thread: owner only, except used_map() (any).
 #pragma once
 
 #include <atomic>
@@ -21,13 +21,13 @@ class ShardOwner final : public Stage {
   struct Hooks {
     // This node's shards from now on, in order, and where they live.
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
-    std::function<void()> proposed;  // the map may have changed: read it
+    std::function<void()> proposed;  // a proposal was written or lost: read the map again
   };
   ShardOwner(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
 
   const char* name() const override { return "shard_owner"; }
-  // Woken by the heartbeat, after every news.
+  // Woken by the heartbeat after every reply.
   MonoTime step(MonoTime now) override;
   // Version of the map that the node was last told to work with; -1: none yet. Thread: any.
   std::int64_t used_map() const { return used_map_; }

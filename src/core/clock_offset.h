@@ -1,12 +1,12 @@
-// What the database's clock shows, told from the local monotonic clock and timed round trips.
+// Estimates the database's clock from the local monotonic clock and timed round trips. Each engine has one.
 //
 // One sample is a database time T read between the local instants `asked` and `answered`. At `answered` the database
 // showed at least T, so T - answered bounds the offset from below: the estimate is the largest lower bound of the last
-// samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks do not run
-// evenly, so a bound loses worth with its age: the estimate is late by a round trip and a little, and not early while
-// the database's clock runs slower by less than kDrift. Early by a hair would cost much: the claim of a job would be
-// lost, and the next scan is far. A sample that contradicts the estimate (T - asked below it: the clock was set back)
-// throws the older samples away. Thread: owner only.
+// samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks drift,
+// so a bound is lowered with its age. The estimate is late by about a round trip, and not early while the database's
+// clock runs slower than the local one by less than kDrift. An early estimate would lose claims. A sample that
+// contradicts the estimate (T - asked is below it: the clock was set back) discards the older samples. Thread: owner
+// only.
 #pragma once
 
 #include <array>

@@ -1,6 +1,5 @@
-// Which days of history are over for certain. The database's clock alone may be wrong by years, and what retention
-// drops is gone. A second source of time has to agree: the finishes that are stored, or the monotonic clock of this
-// process.
+// Decides which days of history retention may drop. The database's clock alone may be wrong by years. So a second
+// source of time has to agree: the stored finishes, or the monotonic clock of this process.
 //
 // Invariants: a step of the database's clock, in whichever direction and however often, confirms at most the one day
 // that it leads to. Thread: owner only.
@@ -24,13 +23,13 @@ struct PastDay {
 
 class DayWitness {
  public:
-  // What the database's clock shows.
+  // Reports the day that the database's clock shows.
   void see(std::chrono::sys_days today, MonoTime now) {
     if (!first_day_) since_ = now;
     first_day_ = std::min(today, first_day_.value_or(today));
   }
-  // Whether the day is over for as long as it is to be kept. A clock that stepped adds one day with finishes, not many.
-  // And what lies before every day that this process has seen is at least as old as the process.
+  // Whether the day may be dropped: `keep` later days hold finishes (a clock that steps adds one such day, not many),
+  // or the process has run for `keep` days and the day precedes every day that it has seen.
   bool confirms(const PastDay& past, MonoTime now) const {
     if (!past.is_used || past.later_days_used >= past.keep) return true;
     return first_day_ && past.day < *first_day_ && now - since_ >= std::chrono::days(past.keep);

@@ -1,4 +1,4 @@
-// A message from an entry topic, which is to become a job.
+// A message from an entry topic of a broker; it becomes a job (api/entry.h).
 #pragma once
 
 #include <optional>

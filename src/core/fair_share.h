@@ -1,4 +1,4 @@
-// How many permits each of several nodes should have.
+// Divides the permits of a limit between the nodes. Every node computes the same shares from the same rows.
 #pragma once
 
 #include <cstddef>

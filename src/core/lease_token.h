@@ -11,7 +11,7 @@ namespace tocsin {
 
 std::string lease_token_text(ClaimToken token);  // sixteen hexadecimal digits
 
-// Empty: no lease ever had it.
+// nullopt: not sixteen hexadecimal digits.
 std::optional<ClaimToken> lease_token_from_text(std::string_view text);
 
 }  // namespace tocsin

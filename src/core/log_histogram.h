@@ -1,5 +1,6 @@
-// Buckets of at most 1/16 relative width (the idea of HdrHistogram, G. Tene). Rows of report_histogram hold bucket
-// numbers, and histogram_quantiles in SQL knows their values. DO NOT CHANGE.
+// Maps a duration in microseconds to a histogram bucket of at most 1/16 relative width, and back (the idea of
+// HdrHistogram, G. Tene). Rows of report_histogram hold bucket numbers, and histogram_quantiles in SQL knows their
+// values. DO NOT CHANGE.
 #pragma once
 
 #include <bit>

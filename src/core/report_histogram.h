@@ -1,4 +1,4 @@
-// Histograms of one type and quarter of an hour, on their way to the report tables.
+// Histogram of lateness or duration of one type in a slot of 15 minutes, before it is added to the report tables.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct ReportHistogram {
   WallTime slot{};  // start of its quarter of an hour
   TypeId type_id = 0;
   std::int64_t n = 0;
-  std::int64_t missed = 0;  // of lateness: starts later than the type's target
+  std::int64_t missed = 0;  // lateness only: starts later than the type's target
   Duration max{0};
   std::map<int, std::int64_t> buckets;  // of log_histogram.h, in microseconds
 };
 
-// The quarter of an hour that `at` lies in.
+// The start of the slot of 15 minutes that contains `at`.
 inline WallTime report_slot(WallTime at) {
   constexpr Duration kQuarter = std::chrono::minutes(15);
   return WallTime(at.time_since_epoch() - at.time_since_epoch() % kQuarter);

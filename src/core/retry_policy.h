@@ -1,4 +1,4 @@
-// How long to wait before the next attempt.
+// The back-off: how long to wait before the next attempt of a job.
 #pragma once
 
 #include "base/random.h"

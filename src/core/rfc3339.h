@@ -1,4 +1,4 @@
-// How times are written for callers: "2026-03-01T12:00:00.250000Z".
+// Writes times for callers as RFC 3339: "2026-03-01T12:00:00.250000Z".
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace tocsin {
 
-// In UTC, with microseconds. What lies outside the years 0 to 9999, as infinity does, is written as the nearest inside.
+// In UTC, with microseconds. Times outside of the years 0 to 9999, infinity included, are written as the nearest
+// inside.
 std::string rfc3339(WallTime time);
 void append_rfc3339(std::string& out, WallTime time);
 

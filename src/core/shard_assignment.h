@@ -17,15 +17,15 @@
 namespace tocsin {
 
 enum class Standing {
-  keeps,     // silent for a moment: keeps what it has and gets nothing
+  keeps,     // missed a heartbeat: keeps its shards and gets none
   newcomer,  // gets shards without an owner, and takes none from others yet
   shares,
 };
 
 // How a peer reaches a database.
 enum class Reach {
-  out_of_reach,  // not lately: what it has there is for others
-  unsteady,      // not for long enough: it keeps what it has there and gets nothing
+  out_of_reach,  // has not scanned it for a time-out: loses its shards there to others
+  unsteady,      // not for long enough: keeps its shards there and gets none
 };
 
 struct Peer {

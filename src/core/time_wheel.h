@@ -20,8 +20,7 @@ class TimeWheel {
   // REQUIRES: tick > 0, lookahead >= tick, capacity < 2^32 - 1. `now`: the database's clock.
   TimeWheel(Duration tick, Duration lookahead, std::size_t capacity, WallTime now);
 
-  // False: full, or further away than the wheel reaches. An entry whose time has passed comes out with the next
-  // advance.
+  // False: full, or later than the wheel reaches. An entry whose time has passed leaves with the next advance().
   bool add(const Candidate& job);
 
   // Appends every entry whose tick has ended by `now` to `due`, earliest tick first.

@@ -13,8 +13,8 @@ namespace tocsin {
 // The producer is idempotent and waits for all in-sync replicas: done means that they have the message.
 Result<Exit> read_kafka_exit(const BizType& type, const GuardPtr& guard);
 
-// Settings of an entry: those, and group ("tocsin" by default), dead_letter_topic (none by default: what is bad is
-// logged and passed over). Fields at fault begin with `path`.
+// Settings of an entry: those, and group ("tocsin" by default), dead_letter_topic (none by default: bad messages are
+// logged and skipped). Fields at fault begin with `path`.
 Result<Entry> read_kafka_entry(const std::string& settings_json, const std::string& path);
 
 }  // namespace tocsin

@@ -1,4 +1,4 @@
-// A librdkafka client of one kind or the other, with what both share.
+// What the producer (KafkaLink) and the consumer (KafkaSource) share: configuration, client, errors of librdkafka.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -14,7 +14,7 @@
 
 namespace tocsin {
 
-// How to reach a cluster: properties of librdkafka.
+// Properties of librdkafka that say how to reach and log in to a cluster.
 using KafkaProperties = std::vector<std::pair<std::string, std::string>>;
 
 // bootstrap_servers, security_protocol, sasl_mechanism, username, password.
@@ -30,7 +30,7 @@ struct KafkaDestroy {
 template <class T>
 using KafkaPtr = std::unique_ptr<T, KafkaDestroy>;
 
-// Error invalid: a property is wrong. What the library would print goes nowhere: errors are told by its calls.
+// Error invalid: a property is wrong. The library's own log lines are discarded; its calls return errors.
 Result<KafkaPtr<rd_kafka_conf_t>> make_kafka_conf(const KafkaProperties& properties);
 Result<KafkaPtr<rd_kafka_t>> make_kafka_client(rd_kafka_type_t type, KafkaPtr<rd_kafka_conf_t> conf);
 

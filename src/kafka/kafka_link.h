@@ -1,4 +1,5 @@
-// Publishes to one topic with the idempotent producer.
+// Publishes to one Kafka topic with the idempotent producer: a verdict comes when all in-sync replicas have the
+// message.
 #pragma once
 
 #include <mutex>
@@ -14,7 +15,7 @@ namespace tocsin {
 // Thread: as Link.
 class KafkaLink final : public Link {
  public:
-  // `message_timeout`: after this the library gives a message up.
+  // `message_timeout`: after this the library fails a message.
   KafkaLink(KafkaProperties cluster, std::string topic, GuardPtr guard, Duration message_timeout);
   ~KafkaLink() override;
 
@@ -40,7 +41,7 @@ class KafkaLink final : public Link {
   int wake_ = -1;
   std::vector<Verdict>* verdicts_ = nullptr;  // during poll()
   std::vector<Verdict> refused_;              // by send(), told by the next poll()
-  std::string broken_;                        // why the producer is of no use any more
+  std::string broken_;                        // why the producer cannot be used any more; empty: it can
   KafkaPtr<rd_kafka_t> client_;
 };
 

@@ -1,4 +1,4 @@
-// Takes messages from one topic as a member of a consumer group.
+// Consumes one Kafka topic as an entry topic, as a member of a consumer group.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct KafkaSubscription {
   std::string dead_letter_topic;  // or empty
 };
 
-// Where a message without an id of its own lies, and when it was written (0: not known).
+// The id of a message without a message-id header: "topic/partition/offset@timestamp" (timestamp 0: not known). The
+// timestamp tells a topic that was made anew, whose offsets start at 0 again.
 std::string place_id(const std::string& topic, std::int32_t partition, std::int64_t offset, std::int64_t written_at_ms);
 
 // The id of a message is its header message-id, or else its place_id(). Offsets are committed by settle() only,
@@ -37,7 +38,7 @@ class KafkaSource final : public EntrySource {
   const KafkaSubscription subscription_;
   std::vector<KafkaPtr<rd_kafka_message_t>> messages_;  // of the last receive(); before the client, which they need
   std::string dead_letter_failure_;
-  KafkaPtr<rd_kafka_t> dead_letters_;  // made when there is the first
+  KafkaPtr<rd_kafka_t> dead_letters_;  // the producer, made at the first dead letter
   KafkaPtr<rd_kafka_t> client_;
 };
 

@@ -1,4 +1,4 @@
-// Redis streams as exits.
+// Redis streams as exit topics: reads the settings of a handler of kind `redis`.
 #pragma once
 
 #include "broker/broker_kind.h"

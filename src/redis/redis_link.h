@@ -1,4 +1,4 @@
-// Adds to one stream, many entries on their way at once.
+// Publishes to one Redis stream with pipelined XADDs: a verdict comes with the server's answer.
 #pragma once
 
 #include <hiredis/hiredis.h>
