@@ -1,6 +1,6 @@
-// Which addresses jobs may go to, by webhook or broker. Whoever may write a type chooses a URL, and the node's network
-// is not his: without a guard a webhook reads the cloud's metadata service or posts to a database's admin port. What
-// counts is the address that is connected to, after the name was resolved, however either was spelt.
+// Decides which addresses webhooks and brokers of types may connect to. The author of a type chooses a URL, but has no
+// right to the node's network: without a guard a webhook could read the cloud's metadata service or post to a
+// database's admin port. The resolved address that is connected to is checked, not the text of the URL.
 #pragma once
 
 #include <sys/socket.h>
@@ -21,19 +21,19 @@ namespace tocsin {
 // relay, do not pass. Thread: const after construction.
 class AddressGuard {
  public:
-  // Nothing but public addresses.
+  // Allows public addresses only.
   AddressGuard() = default;
 
-  // `ranges`: what may be called besides, as `10.0.0.0/8`, `fd00::/8` or a single address. Error invalid, field
+  // `ranges`: further allowed addresses, as `10.0.0.0/8`, `fd00::/8` or a single address. Error invalid, field
   // `allow_webhook`: one of them is no such range.
   static Result<AddressGuard> allowing(const std::vector<std::string>& ranges, bool allow_loopback);
 
   bool allows(const boost::asio::ip::address& address) const;
-  // False also for what is neither IPv4 nor IPv6.
+  // False for addresses that are neither IPv4 nor IPv6.
   bool allows(const sockaddr& address) const;
 
-  // For hosts that are addresses in any spelling that the resolver knows (2130706433, 0177.0.0.1, [::ffff:a00:1]);
-  // false for names, which are judged when they are resolved.
+  // Whether `host` is a forbidden address in any spelling that the resolver knows (2130706433, 0177.0.0.1,
+  // [::ffff:a00:1]). False for names, which are checked when they are resolved.
   bool refuses_literal(const std::string& host) const;
 
   // IPv4 addresses in their mapped form, so that one table serves both families.

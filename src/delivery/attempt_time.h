@@ -1,4 +1,4 @@
-// How long a type's attempts take, to decide how many to hold.
+// The mean duration of a type's attempts, and the capacity of workers that follows from it.
 #pragma once
 
 #include <algorithm>
@@ -31,11 +31,11 @@ class AttemptTime {
   std::atomic<std::int64_t> mean_us_{1000};
 };
 
-// The workers as one type sees them: as many attempts as they work off within `ahead`.
+// The start pool of a type on shared workers: its capacity is the number of attempts that they finish within `ahead`.
 // Thread: any.
 class WorkerShare final : public StartPool {
  public:
-  // `most`: attempts per worker.
+  // `most`: attempts per worker at most.
   WorkerShare(int workers, Duration ahead, std::size_t most) : workers_(workers), ahead_(ahead), most_(most) {}
 
   AttemptTime& time() { return time_; }

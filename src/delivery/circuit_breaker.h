@@ -1,5 +1,5 @@
-// Whether an endpoint deserves attempts: after a row of failures without an answer it gets a pause, then one attempt at
-// a time until one is answered.
+// The circuit breaker of an endpoint: after several failures in a row without an answer no attempt begins for a while
+// (the back-off), then one attempt at a time until one is answered. Owned by Endpoint; ADR 0014.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 namespace tocsin {
 
 struct BreakerOptions {
-  // In a row, and it opens: more than one job's bad luck, fewer than what a pool of connections has in flight.
+  // Failures in a row that open it: more than one bad job causes, fewer than a pool of connections has in flight.
   int failures = 8;
   Duration first_pause = std::chrono::seconds(1);
-  // Each pause is twice the one before, up to this: so long a recovery may go unseen.
+  // Each back-off is twice the one before, up to this: a recovery is noticed this late at most.
   Duration longest_pause = std::chrono::seconds(10);
-  // Attempts at once at an endpoint that has answered nothing yet: so many a dead one may hold until it is found out.
+  // Attempts at once while the endpoint has answered none yet: bounds the slots that a dead endpoint can hold.
   std::size_t untried_room = 128;
 };
 
-// A pure state machine; time is an argument. Never goes back, or a pause lasts longer.
+// A pure state machine; time is an argument and must not go back.
 // Thread: owner only.
 class CircuitBreaker {
  public:
@@ -29,22 +29,22 @@ class CircuitBreaker {
     open,       // none begins before the pause ends
     half_open,  // one at a time
   };
-  // One attempt that may begin; exactly one of answered, failed, abandoned takes it back.
+  // The permission to begin one attempt; exactly one of answered, failed, abandoned ends it.
   using Permit = std::uint64_t;
 
   explicit CircuitBreaker(BreakerOptions options = {}) : options_(options) {}
 
-  // Empty: not now.
+  // nullopt: no attempt may begin now.
   std::optional<Permit> admit(MonoTime now);
 
-  // Each is true when the state, or the room, changed. An answer closes it whenever its attempt began. A failure of an
-  // attempt that began before the last change of state says nothing new.
+  // Each returns whether the state or room() changed. An answer closes the breaker whenever its attempt began. A
+  // failure of an attempt that began before the last change of state is ignored.
   bool answered();
   bool failed(Permit permit, MonoTime now);
-  bool abandoned(Permit permit);  // the attempt ended without telling anything of the endpoint
+  bool abandoned(Permit permit);  // the attempt ended without a result of the endpoint
 
   State state(MonoTime now) const;
-  std::size_t room(MonoTime now) const;     // attempts that it may have at once; the maximum: any number
+  std::size_t room(MonoTime now) const;     // capacity: attempts at once; the maximum of size_t: any number
   Duration pause_left(MonoTime now) const;  // 0 unless open
   MonoTime pause_end() const { return pause_end_; }
 

@@ -1,4 +1,4 @@
-// Jobs handled by C++ functions of the program that links libtocsin.
+// The handler kind `cpp`: jobs handled by C++ functions of the program that links libtocsin (Node::handle).
 #pragma once
 
 #include <map>
@@ -13,13 +13,13 @@ namespace tocsin {
 
 class InFlight;
 
-// The functions by name of type.
+// The registered functions, by name of the type.
 // Thread: any.
 class CppHandlers {
  public:
-  // Replaces nothing: false when the type has a function already.
+  // False: the type has a function already, which stays.
   bool add(const std::string& type_name, CppHandler handler);
-  // Null: none here; the node must not claim jobs of this type.
+  // Null: no function; the node must not claim jobs of this type.
   std::shared_ptr<const CppHandler> find(const std::string& type_name) const;
 
  private:
@@ -27,8 +27,8 @@ class CppHandlers {
   std::map<std::string, std::shared_ptr<const CppHandler>> by_type_;
 };
 
-// Runs attempts on a worker pool, each type in a lane of its own: one whose function is slow, blocks for ever or fails
-// holds up no other. An exception is a retry with its message. A function that overruns its lease is left
+// Runs attempts on a worker pool, each type in a worker lane of its own: a type whose function is slow, blocks for ever
+// or fails delays no other. An exception is a retry with its message. A function that overruns its lease is left
 // running; its outcome comes late and is refused by the store. An attempt that no worker begins in time, or that finds
 // the queue full, does not start and does not count.
 // Thread: stop and destructor owner only; the rest any.
@@ -66,7 +66,7 @@ class CppKind final : public HandlerKind {
   void stop(Duration grace) override;
 
  private:
-  static constexpr int kSpareThreads = 64;  // as many types may have functions that block for good
+  static constexpr int kSpareThreads = 64;  // types whose functions may block for ever without delaying others
 
   const CppHandlers& functions_;
   WorkerPool workers_;

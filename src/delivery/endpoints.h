@@ -1,4 +1,4 @@
-// The endpoints that webhooks go to (scheme, host, port), and how each is doing.
+// The endpoints of webhooks (scheme, host, port): per endpoint a circuit breaker and a start pool.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 
 namespace tocsin {
 
-// One endpoint, shared by all types that go there: its breaker, and how many attempts it may have at once.
+// One endpoint, shared by all types that go there: its breaker, and the capacity for attempts.
 //
-// At most `connections` requests are on their way. Where answers come quickly, as many attempts again may wait for a
-// connection, so that none is idle while the next claim is on its way; where they come slowly, none may: a claim would
-// wait for a connection longer than it holds.
+// At most `connections` requests are under way. While answers are quick, as many attempts again may wait for a
+// connection, so that no connection is idle during the next claim. While they are slow, none may wait: its start window
+// would end first.
 // Thread: any.
 class Endpoint final : public StartPool {
  public:
@@ -44,7 +44,7 @@ class Endpoint final : public StartPool {
   State state() const;
   Duration pause_left() const;
 
-  // An attempt was given back because no connection became free in time: none waits until answers are quick again.
+  // An attempt was released because no connection became free in time: none waits until answers are quick again.
   void waited_in_vain();
 
   std::size_t capacity() const override;
@@ -55,8 +55,7 @@ class Endpoint final : public StartPool {
   void took(Duration time);
   std::size_t may_wait() const;
 
-  // Attempts may wait for a connection as long as answers take no longer than this: a fifth of the time that a claim
-  // has to start.
+  // Attempts may wait for a connection while answers take no longer than this on average: a fifth of the start window.
   static constexpr Duration kQuick = std::chrono::milliseconds(100);
   static constexpr Duration kSlow = std::chrono::seconds(1);  // none may wait
 
@@ -76,10 +75,10 @@ class Endpoints {
   Endpoints(BreakerOptions options, std::size_t connections, const Clock& clock, Endpoint::OnChange on_change)
       : options_(options), connections_(connections), clock_(clock), on_change_(std::move(on_change)) {}
 
-  // The same one for as long as anybody holds it.
+  // The endpoint of an origin; the same object as long as a reference to it exists.
   std::shared_ptr<Endpoint> at(const std::string& origin);
 
-  int not_closed() const;  // how many are paused or on trial
+  int not_closed() const;  // endpoints whose breaker is open or half open
   std::int64_t trips() const { return trips_; }
 
  private:

@@ -1,4 +1,4 @@
-// What every receiver of a job is sent, by HTTP or through a broker: {"type","timestamp","data"}.
+// The body that every receiver of a job gets, by webhook or through a broker: {"type","timestamp","data"}.
 #pragma once
 
 #include <string>

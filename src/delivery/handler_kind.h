@@ -1,5 +1,6 @@
-// One way of delivering jobs: webhook, sql, cpp. A new kind is its files in this folder and one line where the node is
-// wired (make_handlers() in node/node.cc); nothing else knows the kinds.
+// HandlerKind: the interface of a way to deliver jobs (webhook, sql, cpp, pull, noop, brokers). A new kind has its
+// files in this folder and is added in make_handlers() of node/node.cc; docs/contributing.md names the other places
+// (settings in the API's schema, BizType's predicates).
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 
 namespace tocsin {
 
-// One figure that a kind shows among the node's metrics.
+// A metric of a kind, shown with the node's metrics.
 struct KindMetric {
   std::string name;  // as Prometheus wants it; that of a counter ends in _total
   std::string help;
@@ -29,8 +30,8 @@ class HandlerKind {
 
   virtual std::string name() const = 0;  // as in `handler.kind`
 
-  // Empty when the handler object of the type is right; otherwise Error invalid with the field at fault, e.g.
-  // `handler.url`. Other nodes may judge differently: they may lack what this one has.
+  // nullopt: the handler object of the type is valid here; otherwise Error invalid with the field at fault, e.g.
+  // `handler.url`. Nodes may differ: another one may lack a function or a library.
   virtual std::optional<Error> check(const BizType& type) const = 0;
 
   // The handler of one type. Null: its jobs cannot run here, and are not claimed. REQUIRES: the kind outlives its
@@ -40,7 +41,7 @@ class HandlerKind {
   // Before the first Handler::start().
   virtual Status start() { return Unit{}; }
 
-  // What runs may take until `grace` to end; then every attempt in flight ends as a retry "shutting down", as does
+  // Lets running attempts end within `grace`; then every attempt in flight ends as a retry "shutting down", as does
   // every later one. May be called again, with another grace.
   virtual void stop(Duration grace) { static_cast<void>(grace); }
 

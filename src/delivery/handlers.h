@@ -1,4 +1,4 @@
-// From a type to the handler of its jobs.
+// The registry of handler kinds: finds the handler of a type.
 #pragma once
 
 #include <map>
@@ -30,18 +30,18 @@ class HandlerRegistry {
   std::vector<KindMetric> metrics();
   void on_capacity_change(const std::function<void()>& changed);
 
-  // Empty when the handler of the type is right; otherwise Error invalid with the field at fault, e.g. `handler.kind`.
+  // nullopt: the handler of the type is valid; otherwise Error invalid with the field at fault, e.g. `handler.kind`.
   std::optional<Error> check(const BizType& type) const;
 
   // Null: its jobs cannot run here (unknown kind, wrong settings, no function of that name). Valid as long as the
-  // registry; follows later changes of the type. What the former settings held open is let go.
+  // registry; follows later changes of the type; connections of its former settings are closed.
   Handler* find(const BizType& type);
 
   // A node must not claim jobs of types for which this is false.
   bool can_run(const BizType& type) { return find(type) != nullptr; }
 
-  // The type has been removed: what its handler holds open is closed when its last attempt has ended. A job that came
-  // in before still finds a handler, which opens it again.
+  // The type has been removed: connections of its handler are closed when its last attempt has ended. A job created
+  // before still finds a handler, which connects again.
   void let_go(const BizType& type);
 
  private:

@@ -1,18 +1,16 @@
 // Sends HTTP requests: thousands at once on a few threads, each exactly once and within one total deadline.
 //
 // Guarantees
-//  - One send is at most one request on the wire. A kept connection that has died is noticed before the request is
-//  written and
+//  - One send is at most one request on the wire. A closed kept connection is noticed before the request is written and
 //    replaced; from the first byte written on, every failure is a failed request and nothing is sent again. Redirects
 //    are answers.
-//  - The deadline covers everything from the first step on: resolve, connect, TLS, write, read.
+//  - The deadline covers all steps: resolve, connect, TLS, write, read.
 //  - The status decides as soon as the header has arrived. The body is read only so that the connection can be kept;
-//  past 64 KiB or the
-//    deadline the connection is closed instead.
+//    past 64 KiB or the deadline the connection is closed instead.
 //  - Memory: at most 16 KiB of answer header and 64 KiB of answer body per connection, whatever the peer sends.
 //  - Only addresses that the guard allows are connected to, whatever a name resolves to. No proxy is ever used.
 //  - HTTPS peers are verified: certificate chain and host name, TLS 1.2 or later.
-//  - A name that resolves slowly, or a peer that answers slowly, takes nothing from the others.
+//  - A slow name or a slow peer does not delay requests to other origins.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +39,9 @@ struct OutboundRequest {
   HttpTarget target;
   std::vector<std::pair<std::string, std::string>> headers;  // besides Host, Content-Length
   std::string body;
-  Duration timeout{};                   // from the moment a connection may be used
+  Duration timeout{};                   // from the moment that its turn for a connection comes
   MonoTime deadline{};                  // absolute, waiting for a connection included
-  MonoTime start_by = MonoTime::max();  // not to be sent after this: Error conflict
+  MonoTime start_by = MonoTime::max();  // not sent after this: Error conflict
   // Asked when its turn comes, on the sender's thread; false: it is not sent, Error conflict. Must not block or throw.
   std::function<bool()> may_begin = {};
 };
@@ -74,7 +72,7 @@ struct HttpSenderStats {
   std::int64_t connects = 0;   // attempts to connect; the other requests went over kept connections
 };
 
-// Every origin lives on one of the threads: what belongs to it needs no lock.
+// Every origin belongs to one of the threads, so its connections need no lock.
 // Thread: send, call_at, stats any; the rest owner only. `done` runs on a thread of the sender (after stop() on the
 // caller's) and must not block or throw.
 class HttpSender {

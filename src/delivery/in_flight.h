@@ -1,4 +1,5 @@
-// Attempts that were handed to threads which may outlive the node.
+// The attempts given to worker threads, which may outlive the node. Makes sure that each attempt's finish is called
+// once, and in time if no thread begins it.
 #pragma once
 
 #include <condition_variable>
@@ -14,9 +15,9 @@
 
 namespace tocsin {
 
-// Every attempt that was handed over and has not ended; whoever takes an attempt out calls its finish, so it is called
-// once. What no thread has begun by its time ends as not started, so that waiting for those that overrun costs a job
-// nothing of its lease. REQUIRES: `clock` outlives it.
+// Holds every attempt that was added and has not ended; removing an attempt calls its finish, so it is called once. An
+// attempt that no thread has begun by `begin_by` ends as not started, so that its job does not lose its lease while it
+// waits. REQUIRES: `clock` outlives it.
 // Thread: close and destructor owner only; the rest any.
 class InFlight {
  public:
@@ -29,7 +30,7 @@ class InFlight {
   std::uint64_t add(Handler::Finish& finish, MonoTime begin_by);
   // False: it has ended, and must not begin.
   bool begin(std::uint64_t attempt);
-  // It has not begun after all, and waits again.
+  // Undoes begin(): the attempt waits again.
   void wait_again(std::uint64_t attempt, MonoTime begin_by);
   void end(std::uint64_t attempt, Outcome outcome);
   void close();

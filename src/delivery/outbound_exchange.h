@@ -1,4 +1,4 @@
-// One request on one connection: what goes over the wire, and what comes back.
+// One HTTP request on one connection: TLS, the request, the answer. Used by SenderLoop.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -19,7 +19,7 @@ struct OutboundConnection {
 
   OutboundConnection(boost::asio::io_context& io, boost::asio::ssl::context& tls_context, bool is_https);
 
-  // Neither closed by the peer nor holding bytes nobody asked for.
+  // Whether it can be reused: not closed by the peer, and without unexpected bytes.
   bool is_fresh();
 
   Socket socket;
@@ -39,7 +39,7 @@ struct OutboundExchange {
   }
   void fail(const std::string& why, std::optional<ErrorCode> code = {});
   void fail(const boost::system::error_code& ec);
-  // Makes whatever it waits for fail at once.
+  // Makes the current wait fail at once.
   void interrupt(std::string why);
 
   OutboundRequest request;
@@ -53,7 +53,7 @@ struct OutboundExchange {
   bool is_sent = false;      // the first byte may have left
 };
 
-// Of a connection just made. An error may have failed the exchange already, with better words.
+// TLS handshake on a new connection. On an error the exchange may have failed already, with a better message.
 boost::asio::awaitable<boost::system::error_code> negotiate_tls(OutboundExchange& exchange);
 
 // Sends the request, ends the exchange with its answer or a failure, and reads the rest of the answer away. True: the

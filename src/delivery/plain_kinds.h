@@ -1,4 +1,4 @@
-// The kinds that need nothing: `noop` is done at once, `pull` waits for consumers.
+// The handler kinds without settings: `noop` jobs are done at once, `pull` jobs wait for consumers.
 #pragma once
 
 #include "delivery/handler_kind.h"

@@ -1,4 +1,4 @@
-// From the name of a host to its addresses.
+// Resolves host names to addresses without blocking the caller.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>

@@ -1,4 +1,4 @@
-// The Retry-After header of HTTP.
+// Reads the Retry-After header of HTTP.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace tocsin {
 
-// Longer wishes are cut: a receiver that says a year by mistake must not bury its jobs.
+// Longer values are cut: a receiver that says a year by mistake must not delay its jobs for so long.
 inline constexpr Duration kLongestRetryAfter = std::chrono::hours(24);
 
-// How long to wait from `now` on: seconds or a date, in any of the three forms that HTTP knows. Empty: there is none,
-// it cannot be read, or it asks for no wait at all, and the backoff of the type decides.
+// How long to wait from `now` on: seconds or a date, in any of the three forms that HTTP knows. nullopt: there is none,
+// it cannot be read, or it asks for no wait; the type's back-off then decides.
 std::optional<Duration> read_retry_after(const std::string& text, WallTime now);
 
 }  // namespace tocsin

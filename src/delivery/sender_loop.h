@@ -1,4 +1,4 @@
-// One thread of the HTTP sender: its endpoints, their connections, and who waits for one.
+// One thread of the HTTP sender: its origins, their connections, and the requests that wait for one.
 #pragma once
 
 #include <atomic>

@@ -1,10 +1,10 @@
-// Jobs handled by functions of the business inside the database: the function's work and the end of the job are one
-// transaction, so exactly once in effect.
+// The handler kind `sql`: jobs handled by functions of the business inside the database. The function's effects and the
+// end of the job are one transaction, so they happen exactly once (ADR 0016).
 //
-// Claimed jobs of one type are called in batches while that goes well: a batch costs one commit. When a call fails the
-// batch is undone and tried in halves, so a failing job undoes nothing of its neighbours. A repeated attempt runs
-// alone: whatever killed its session before takes nobody along. Only one batch of a type runs at a time, or two of
-// them would wait for each other's rows; calls that take long run one by one, side by side.
+// Claimed jobs of one type are called in batches: a batch costs one commit. If a call fails, the batch is undone and
+// tried in halves, so other jobs keep their effects. A repeated attempt runs alone: a function that ends its session
+// costs no other job an attempt. Only one batch of a type runs at a time, because two would wait for each other's rows;
+// slow calls run one by one, side by side.
 #pragma once
 
 #include <functional>
@@ -17,16 +17,16 @@
 
 namespace tocsin {
 
-// What a function's answer (JSON text; empty: SQL NULL) means: NULL done, {"retry_ms":n} another attempt in n ms,
-// {"dead":"why"} never again. Anything else is Error invalid.
+// Reads a function's answer (JSON text; nullopt: SQL NULL): NULL is done, {"retry_ms":n} another attempt in n ms,
+// {"dead":"why"} dead. Anything else is Error invalid.
 Result<Outcome> outcome_of(const std::optional<std::string>& answer);
 
-// Where functions live: one store per session, and the database of a shard. Thread: any.
+// How SqlKind reaches the databases: the database of a shard, and a store per session. Thread: any.
 struct FunctionDatabases {
   int count = 1;
-  std::function<int(Shard)> of = [](Shard) { return 0; };  // 0 .. count-1; -1: in none that this node has
-  std::function<std::unique_ptr<FunctionStore>(int database)> connect{};              // connects when it is used
-  std::function<std::string(int database)> name = [](int) { return std::string(); };  // for people
+  std::function<int(Shard)> of = [](Shard) { return 0; };                 // 0 .. count-1; -1: none of this node's
+  std::function<std::unique_ptr<FunctionStore>(int database)> connect{};  // connects when it is used
+  std::function<std::string(int database)> name = [](int) { return std::string(); };  // human-readable
   std::function<std::string()> refusal = [] {
     return std::string();
   };  // why no function may be called; empty: they may

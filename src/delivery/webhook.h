@@ -1,9 +1,9 @@
-// Delivers jobs as HTTP POSTs.
+// The handler kind `webhook`: delivers jobs as HTTP POSTs.
 //
 // The attempt ends done on 2xx, dead on 410, and is retried on every other answer and on every failure; Retry-After of
 // 429 and 503 is honoured. With `async`, 202 hands the job over: its receiver acknowledges it with the lease token that
-// came with the request, or the lease ends. One attempt is at most one request. What a request may take, use and trust:
-// delivery/http_sender.h. An endpoint that answers nothing gets a pause, in which no attempt is spent on it.
+// came with the request, or the lease ends. One attempt is at most one request. The limits of a request:
+// delivery/http_sender.h. Jobs of an endpoint that does not answer are not claimed for a while (circuit_breaker.h).
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ struct WebhookOptions {
   BreakerOptions breaker = {};
 };
 
-// What the deliveries of all webhook types share: connections and their thread.
+// Shared by all webhook types: connections, their threads, and the endpoints.
 // Thread: as HandlerKind.
 class WebhookKind final : public HandlerKind {
  public:

@@ -1,4 +1,4 @@
-// The handler object of a webhook type, as the caller wrote it.
+// Parses and checks the handler object of a webhook type (URL, secrets, headers, time-out).
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct WebhookSettings {
 // Error invalid names the field at fault, as `handler.url`; its message holds no secret.
 Result<WebhookSettings> parse_webhook_settings(const std::string& handler_json);
 
-// The same, and what depends on the type: empty when right. `timeout_ms` must not exceed the ttr.
+// Checks the same and that `timeout_ms` does not exceed the ttr. nullopt: valid.
 std::optional<Error> check_webhook(const std::string& handler_json, Duration ttr);
 
 }  // namespace tocsin

@@ -1,6 +1,6 @@
-// An array on its way to PostgreSQL in its binary format, which the server reads without taking a text apart: for
-// statements of many rows. The format: array_recv() in the server's arrayfuncs.c, and the receive function of each
-// type.
+// Builds an array parameter in PostgreSQL's binary format, for statements of many rows: the server need not parse text
+// (ADR 0002). The format: array_recv() in the server's arrayfuncs.c, and the receive function of each type. Thread:
+// owner only.
 #pragma once
 
 #include <pqxx/pqxx>
@@ -18,7 +18,7 @@ class BinaryArray {
 
   explicit BinaryArray(Of type);
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
-  // Each REQUIRES the type it fits: a whole number in its range, a time, a text (of text or jsonb).
+  // REQUIRES: the value fits the array's type: a number in its range, a time, a text (for text or jsonb).
   void add(std::int64_t value);
   void add(WallTime value);
   void add_text(std::string_view value);

@@ -1,4 +1,4 @@
-// Ends calls to a server that neither answers nor goes away.
+// Bounds the time of a database call: ends calls to a server that neither answers nor closes the connection.
 //
 // libpq waits for an answer without a limit. Keepalives find a host that died, but not a peer whose kernel or proxy
 // still acknowledges while the server behind it is frozen or gone: such a call would hold its thread for ever. The
@@ -12,8 +12,8 @@ namespace tocsin {
 
 class WatchedCall {
  public:
-  // Watches `socket` until this is destroyed; shuts it down when that takes longer than `patience`, give or take half a
-  // second. REQUIRES: the socket is not closed meanwhile but by a failure that ends the call.
+  // Watches `socket` until this object is destroyed; shuts it down after `patience`, within half a second. REQUIRES:
+  // the socket is closed meanwhile only by a failure that ends the call.
   WatchedCall(int socket, std::chrono::milliseconds patience);
   ~WatchedCall();
   WatchedCall(const WatchedCall&) = delete;

@@ -1,4 +1,4 @@
-// Connection strings as text that is stored where others may read it.
+// Connection strings without their passwords, to be stored where others may read them (subscriptions of shard moves).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Outcomes on their way into a finish statement, as arrays.
+// The parameters of a finish statement: outcomes as one array per column.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ class FinishArrays {
     }
   }
 
-  // The ordinals (1..) of those that were applied.
+  // Runs the statement. Returns the ordinals (1..) of the outcomes that were applied.
   pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, const std::string& node) {
     return tocsin::exec(tx, statement, shards_.literal(), jobs_.literal(), tokens_.literal(), kinds_.literal(),
                         delays_.literal(), messages_.literal(), node);

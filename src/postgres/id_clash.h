@@ -1,7 +1,6 @@
-// Ids that were given twice: after a restore, or after a failover that lost what a sequence had drawn. A live job that
-// ends then meets a finished one with its id in history, and the statement for its whole batch fails. The record of the
-// finished one gets a fresh id, which its errors say, and the statement runs again: no job is lost, no other job waits,
-// and the id names the job that its last caller was told of.
+// Repairs ids that two jobs have, after a restore or a failover that set the id sequence back (ADR 0032). When such a
+// live job ends, a finished job in history has its id, and the statement for the whole batch fails. The finished record
+// gets a fresh id, which its errors tell, and the statement runs again.
 // Thread: any.
 #pragma once
 
@@ -12,12 +11,12 @@
 
 namespace tocsin {
 
-// Frees the id that the error names, and those of `jobs` that are taken likewise. False: none of them was.
+// Gives fresh ids to finished jobs whose ids the error or `jobs` name and a live job has. False: there is none.
 bool free_ids(Session& session, pqxx::transaction_base& tx, const pqxx::unique_violation& error,
               std::span<const JobId> jobs);
 
-// Runs a statement that moves `jobs`, as far as they are known, to history; again when ids were freed. REQUIRES: each
-// statement of `tx` is a transaction of its own.
+// Runs a statement that moves jobs to history (`jobs`: those that are known before), again when ids were freed.
+// REQUIRES: each statement of `tx` is a transaction of its own.
 template <class Work>
 auto with_ids_freed(Session& session, pqxx::nontransaction& tx, std::span<const JobId> jobs, const Work& work) {
   constexpr int kMostRounds = 16;  // a statement that does not know its jobs frees one id a round

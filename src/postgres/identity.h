@@ -1,4 +1,4 @@
-// What a database is known by, whatever answers at its address.
+// The identity of a database, independent of its address; sessions compare it when they connect.
 #pragma once
 
 #include <compare>
@@ -30,7 +30,7 @@ class ExpectedDatabase {
       : name_(std::move(name)), identity_(std::make_shared<const DatabaseIdentity>(identity)) {}
   const std::string& name() const { return name_; }
   DatabaseIdentity identity() const { return *identity_.get(); }
-  // It was restored, and recorded anew.
+  // After the database was restored and recorded anew by `tocsin migrate`.
   void set(const DatabaseIdentity& identity) { identity_.set(std::make_shared<const DatabaseIdentity>(identity)); }
 
  private:

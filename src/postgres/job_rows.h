@@ -1,4 +1,4 @@
-// Looking up jobs by id, live or finished: shared by the desk and the reports.
+// Looks up jobs by id, live or finished; shared by PgJobDesk and PgReportStore.
 #pragma once
 
 #include <pqxx/pqxx>
@@ -10,8 +10,8 @@
 
 namespace tocsin {
 
-// Those of `ids` that exist, by the id that was asked for. An id of an outbox entry whose idempotency key another job
-// had finds that job, which has another id.
+// The jobs of `ids` that exist, by the id asked for. The id of an outbox entry whose idempotency key had a job already
+// finds that job, whose own id differs.
 std::unordered_map<JobId, Job> find_jobs(Session& session, pqxx::transaction_base& tx, std::span<const JobId> ids);
 
 }  // namespace tocsin

@@ -1,4 +1,4 @@
-// The audit log's table in the control database.
+// AuditStore on PostgreSQL: the table tocsin.audit_log in the control database.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Bulk operations in PostgreSQL: section 13 of the schema.
+// BulkStore on PostgreSQL; its tables are section 13 of the baseline migration.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Changes of jobs that were gathered from many callers, on PostgreSQL: each kind of verb is one statement, and all of
-// them share one transaction.
+// Runs one ChangeBatch (JobDesk::change_together) on PostgreSQL: cancels, cancels by key and new deadlines of many
+// callers, one statement per kind, all in one transaction (ADR 0040).
 // Thread: owner only.
 #pragma once
 
@@ -18,13 +18,13 @@ class PgChanges {
   // Both must outlive the object. `shards`: as installed in the database.
   PgChanges(Session& session, int shards, const ChangeBatch& batch);
 
-  // Error: of none is anything known but what the error says.
+  // Error: applies to the whole batch.
   Result<ChangeBatchReply> run();
 
  private:
   using Indexes = std::vector<std::size_t>;
-  // What one transaction takes on: no job is changed twice, and no key is cancelled twice. The ids are sorted, so that
-  // two transactions that wait for each other's rows do not deadlock.
+  // The part of the batch that one transaction writes: each job and each key once. Ids are sorted, so that two
+  // transactions lock rows in one order.
   struct Turn {
     Indexes cancels, key_cancels, changes;
     bool is_empty() const { return cancels.empty() && key_cancels.empty() && changes.empty(); }
@@ -45,7 +45,7 @@ class PgChanges {
   void tell_rest_of_jobs(pqxx::transaction_base& tx, const Turn& turn);
   void tell_rest_of_keys(pqxx::transaction_base& tx, const Indexes& items);
   void answer_repeated_cancels();
-  // Those whose ids stand for other jobs, with the ids of these.
+  // Repeats changes for ids of outbox entries that stand for other jobs, with the ids of those.
   Status change_existing();
 
   Session& session_;

@@ -1,5 +1,5 @@
-// One create call on PostgreSQL: a single statement when no job has an idempotency key, else a short transaction.
-// Thread: owner only.
+// Runs one JobDesk::create call on PostgreSQL: a single statement when no job has an idempotency key, else a short
+// transaction. Thread: owner only.
 #pragma once
 
 #include <map>
@@ -19,9 +19,9 @@ class PgCreate {
            CreateMode mode);
 
   Status run();
-  // After run() returned ok, or in doubt: what it answers if the commit happened.
+  // After run() returned ok or in_doubt: the replies, valid if the commit happened.
   std::vector<CreateReply> take_replies() { return std::move(replies_); }
-  // After run() failed with conflict: the ids are taken, or are of another connection. Nothing was committed.
+  // After run() failed with conflict: the ids exist already, or were drawn on an earlier connection. Draw new ones.
   bool has_bad_ids() const { return has_bad_ids_; }
   // Jobs that exist if, and only if, the commit happened.
   std::vector<JobId> created_ids() const;

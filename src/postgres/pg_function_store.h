@@ -1,10 +1,9 @@
-// Functions of the business on PostgreSQL, and the fence around them.
+// FunctionStore on PostgreSQL: calls SQL functions in a sandbox role (the *fence* in the code below).
 //
-// A function runs as tocsin_handler inside a SECURITY DEFINER function that lives in this session alone (pg_temp), so
-// that SET ROLE and RESET ROLE are refused to it, no other session can alter the fence, and this one notices when its
-// own calls have. Nothing that a call may leave behind in its session is trusted afterwards: settings are reset,
-// statements are not prepared. docs/adr/0016 says what this stops and what it does not.
-// Thread: owner only.
+// A function runs as tocsin_handler, called by a SECURITY DEFINER wrapper that exists in this session only (pg_temp).
+// So SET ROLE and RESET ROLE are refused to it, no other session can alter the wrapper, and this session notices when
+// its own calls have. Nothing that a call leaves in its session is trusted afterwards: settings are reset, statements
+// are not prepared. docs/adr/0016 says what this stops and what it does not. Thread: owner only.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The callers' verbs on PostgreSQL.
+// JobDesk on PostgreSQL: requests of callers (create, cancel, change, lease). One per API or coalescer thread.
 // Thread: owner only.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The engine's verbs on PostgreSQL.
+// JobStore on PostgreSQL: the engine's statements (scan, claim, fire, finish). One per stage and thread.
 // Thread: owner only.
 #pragma once
 

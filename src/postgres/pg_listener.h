@@ -1,4 +1,5 @@
-// Hears NOTIFY: jobs that are due soon, what came into the outbox, changes of the type registry and of the membership.
+// Receives the notifications (NOTIFY) of one database: jobs due soon, new outbox entries, changes of the type registry
+// and of the membership. A lost notification delays work until the next scan or poll, and loses nothing.
 // Thread: owner only, except interrupt() (any).
 #pragma once
 
@@ -13,23 +14,23 @@
 namespace tocsin {
 
 struct Heard {
-  std::vector<Candidate> due;  // created or moved elsewhere; as their rows say, for anyone may notify anything
+  std::vector<Candidate> due;  // jobs created or moved by other processes, as read from their rows
   bool is_types_changed = false;
   bool is_members_changed = false;
-  bool is_outbox_filled = false;  // heard only where it was asked for
-  bool is_deaf = false;           // a pooler shares this session with others: nothing will be heard, ever
-  bool is_reconnected = false;    // what was sent before is lost: read everything again
+  bool is_outbox_filled = false;  // only with hears_outbox
+  bool is_deaf = false;           // LISTEN is not supported: a pooler shares the session. Notifications never come
+  bool is_reconnected = false;    // earlier notifications may be lost: read everything again
 };
 
 class PgListener {
  public:
-  // `is_wanted`: jobs of other shards are not looked up. `hears_outbox`: what comes into the outbox is heard, too.
+  // `is_wanted`: the shards whose jobs are looked up. `hears_outbox`: listens for outbox entries, too.
   PgListener(SessionConfig config, std::function<bool(Shard)> is_wanted, bool hears_outbox = false);
   ~PgListener();
 
   // Waits up to `timeout` (rounded to milliseconds). Error unavailable: not connected; call again later.
   Result<Heard> wait(Duration timeout);
-  // The wait that is under way, or the next one, ends at once. Thread: any.
+  // Ends the wait under way, or the next one, at once. Thread: any.
   void interrupt();
 
  private:
@@ -53,7 +54,7 @@ class PgListener {
 // anyone may notify.
 std::vector<Candidate> parse_due(std::string_view payload);
 
-// Such a payload; PostgreSQL takes up to 8,000 bytes. REQUIRES: at most kMaxDuePerNotify jobs.
+// Writes such a payload; PostgreSQL takes up to 8,000 bytes. REQUIRES: at most kMaxDuePerNotify jobs.
 inline constexpr std::size_t kMaxDuePerNotify = 100;
 std::string due_payload(std::span<const Candidate> jobs);
 

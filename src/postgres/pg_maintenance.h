@@ -1,4 +1,5 @@
-// Housekeeping of one database: history tables, rollups, retention.
+// The statements of housekeeping in one database: history tables, rollups, retention, old rows. Each may be repeated,
+// and run on several nodes at once. Used by node/housekeeping.
 // Thread: owner only.
 #pragma once
 
@@ -26,11 +27,11 @@ class PgMaintenance {
  public:
   explicit PgMaintenance(Session& session) : session_(session) {}
 
-  // Rows of processes that have been silent for an hour. Not those that own shards: after an outage of the database
-  // that long they may come back.
+  // Deletes rows of nodes without a heartbeat for an hour, except owners of shards: after an outage of the database for
+  // so long they may come back.
   Status forget_dead_nodes();
 
-  // Rows of types that were removed before the oldest day of history that is kept: no job can have them any more.
+  // Deletes rows of types that were removed before the oldest day of kept history: no job can have them any more.
   Status forget_removed_types();
 
   // Folds the deltas of job_count into the counts and the reports; returns how many rows it folded. Several nodes may
@@ -43,20 +44,20 @@ class PgMaintenance {
   // lost adds nothing. False: it was known.
   Result<bool> flush_histograms(NodeId node, std::int64_t seq, std::span<const ReportHistogram> all);
 
-  // Of every type that is not removed.
+  // One per type that is not removed.
   Result<std::vector<TypeState>> type_states();
 
-  // Counts what is due when, of one type whose turn it is, within two seconds. False: it is no type's turn, or another
-  // node counts.
+  // Updates the horizon (jobs due per slot) of the next type whose turn it is, within two seconds. False: no type's
+  // turn, or another node does it.
   Result<bool> count_horizon();
 
-  // Numbers and audit records older than 400 days.
+  // Deletes report rows and audit records older than 400 days.
   Status forget_old_reports();
 
-  // History tables for today and the week ahead.
+  // Creates the history tables for today and the week ahead.
   Status prepare_history();
 
-  // Job ids that are drawn from now on lie beyond all that are stored.
+  // Sets the id sequence beyond all stored ids (ADR 0032).
   Status raise_ids();
 
   struct OldDay {
@@ -73,7 +74,7 @@ class PgMaintenance {
   // Whole days of history older than `days` of each final status ("done", "cancelled", "dead"), by the database's
   // clock, which may be wrong: see DayWitness.
   Result<OldDays> old_history(const std::map<std::string, int>& days);
-  // Waits for those who read the table. False: another node has dropped it, or is about to.
+  // Drops the table; waits for its readers. False: another node has dropped it, or does so now.
   Result<bool> drop_history(const OldDay& day);
 
  private:

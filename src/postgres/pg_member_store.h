@@ -1,4 +1,4 @@
-// Membership in the home database.
+// MemberStore on PostgreSQL: membership and shard map in the control database.
 // Thread: owner only.
 #pragma once
 

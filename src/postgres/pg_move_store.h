@@ -1,5 +1,5 @@
-// What moving a shard to another database asks of the databases, but for the copying (pg_shard_copy.h): one store per
-// database and move.
+// The statements of a shard move (ADR 0021), except the copying (pg_shard_copy.h). The mover has one store per
+// database; nodes use it to end the freeze of a driver that died.
 //
 // Every change checks, in its transaction, that `driver` still drives the move; every verb may be repeated. Before the
 // driver freezes a shard it writes the end of the freeze (`thaw_at`) to the control database, and extends it later. A
@@ -23,7 +23,7 @@ struct ShardMove {
   Place source = 0, target = 0;
   std::int64_t driver = 0;
   State state = State::copying;
-  bool may_stand_still = false;  // no later step has recorded that it is writable
+  bool may_stand_still = false;  // the shard may be write-frozen: no later step has recorded that it is writable
   bool is_overdue = false;       // past the end of its freeze
 };
 const char* to_string(ShardMove::State state);
@@ -38,65 +38,66 @@ class PgMoveStore {
   // ---- control database
 
   Result<std::vector<ShardMove>> list();
-  // Becomes the driver of the shard's move, which begins with this unless it is under way. Without a target: only of
-  // one that is. `driver`: the caller's number, which it keeps. nullopt: there is nothing to do. Error invalid: it is
-  // on its way to another database, or another driver has it.
+  // Makes the caller the driver of the shard's move, and begins the move unless it is under way. Without a target: only
+  // a move under way. `driver`: the number that the caller has already. nullopt: nothing to do. Error invalid: the
+  // shard moves to another database, or another driver has the move.
   Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target, std::optional<std::int64_t> driver);
-  // Becomes the driver of a move that is overdue; `switching` ends with this, for its flip would fail. False: another
-  // process was faster, or the driver extended the freeze.
+  // Makes the caller the driver of an overdue move and ends `switching`: the flip of the old driver fails from now on.
+  // False: another process was faster, or the driver extended the freeze.
   Result<bool> take_over(ShardMove& move);
-  // Error superseded, here and wherever something is changed: another driver has it. `switching`: it may stand
-  // still from now on.
+  // Error superseded, here and in every call that writes: another driver has the move. `switching`: the shard may be
+  // frozen from now on.
   Status set_state(ShardMove& move, ShardMove::State state);
   // Extends the freeze.
   Status keep(const ShardMove& move);
   // Records that the shard is writable.
   Status goes_on(ShardMove& move);
-  // The moment of the move: the shard map says the target, and the state is `switched`.
+  // The switch itself: writes the target into the shard map, and the state `switched`.
   Status flip(ShardMove& move);
-  // Names of the live nodes that were not given this database.
+  // Names of the live nodes that were not started with this database.
   Result<std::vector<std::string>> nodes_without(Place place);
   Result<std::int64_t> map_version();
   // Names of the live nodes that may work with an older map.
   Result<std::vector<std::string>> nodes_behind(std::int64_t version);
   Status end(const ShardMove& move);
-  // Records a move anew that home has lost in a failover, as another database remembers it. Its state is what the shard
-  // map says. Error invalid: the shard lives in neither of the two.
+  // Records a move again that the control database lost in a failover, as another database remembers it; its state
+  // follows from the shard map. Error invalid: the shard lives in neither of the two databases.
   Status recall(const ShardMove& lost);
 
   // ---- source and target
 
-  // What a database other than home remembers of a move of this shard.
+  // The move of this shard as a database other than the control database remembers it.
   Result<std::optional<ShardMove>> noted(Shard shard);
 
   // Ends the sessions of earlier drivers, so none of their statements is still running. REQUIRES: all drivers
   // of the move have sessions of this name.
   Status end_others();
-  // Makes the driver known here.
+  // Records the driver here.
   Status note(const ShardMove& move);
-  // The same for one who took over: only where a driver is known, for the move may have ended meanwhile.
+  // The same after take_over(): only where a driver is recorded, because the move may have ended meanwhile.
   Status note_successor(const ShardMove& move);
   Status forget(const ShardMove& move);
   // The tables of jobs, live ones and history.
   Result<std::vector<std::string>> tables(Shard shard);
-  // Deletes the shard's rows of a table. REQUIRES: it does not live here, and nothing replicates them.
+  // Deletes the shard's rows of a table. REQUIRES: the shard does not live here, and no subscription replicates them.
   Result<std::int64_t> delete_rows(const ShardMove& move, const std::string& table);
 
   // ---- source
 
-  // After the commit nothing of the shard changes here. Error conflict: an open transaction stands in the way.
+  // Write-freezes the shard: after the commit none of its rows changes here. Error conflict: an open transaction that
+  // has written blocks it.
   Status freeze(const ShardMove& move);
-  // It lives here and changes again. Error conflict: as for freeze.
+  // Ends the freeze: the shard lives here and changes again. Error conflict: as for freeze.
   Status unfreeze(const ShardMove& move);
-  // After the last row is gone.
+  // Removes the freeze after the shard's last row was deleted.
   Status thaw(const ShardMove& move);
   Result<std::string> take_counts(const ShardMove& move);  // as JSON, for add_counts
-  // They were added at the target: there is nothing to add any more, also when the target forgets that it has.
+  // Empties the counts after they were added at the target, so that they cannot be added twice.
   Status empty_counts(const ShardMove& move);
 
   // ---- target
 
-  // Whether open() would get its lock now. Error conflict: another transaction uses jobs, and has for a while.
+  // Takes and releases the lock of open(). Error conflict: another transaction that uses jobs holds it.
   Status can_open(const ShardMove& move);
   Status open(const ShardMove& move);
   Status add_counts(const ShardMove& move, const std::string& counts);

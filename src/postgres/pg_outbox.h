@@ -1,5 +1,5 @@
-// Jobs that SQL callers created in a database where their shards do not live: the side that they leave
-// and the side that they come to.
+// The outbox (ADR 0022): jobs that SQL callers created in a database where their shards do not live. PgOutbox is the
+// side that entries leave, PgIntake the side where they become jobs. Used by node/outbox_relay.
 //
 // An entry is claimed, in a transaction of its own, before it is relayed: a claimed entry cannot be cancelled in its
 // outbox any more. Taking it over inserts the job and records that in one transaction, so any node may repeat it; then
@@ -22,7 +22,7 @@ struct OutboxEntry {
   JobId job_id = 0;
   TypeId type_id = 0;
   int max_attempts = 0;
-  bool is_cancelled = false;  // it is to be a cancelled job
+  bool is_cancelled = false;  // it becomes a cancelled job
   WallTime action_time{}, gmt_create{};
   std::string biz_id;
   std::optional<std::string> idempotency_key;
@@ -30,37 +30,36 @@ struct OutboxEntry {
   std::optional<std::string> attribute_json;
 };
 
-// What became of an entry: a job, unless `error` or `existing` say otherwise.
+// The result of an entry: a new job, unless `error` or `existing` is set.
 struct TakenOver {
   JobId job_id = 0;
   TypeId type_id = 0;
-  std::optional<WallTime> fire_at;  // of a job that was made just now and is pending
+  std::optional<WallTime> fire_at;  // of a new pending job
   std::optional<JobId> existing;    // the job that had the idempotency key
   std::string error;                // refused, and why
 };
 
 struct OutboxSize {
-  std::int64_t waiting = 0;  // entries that are not handed over yet
+  std::int64_t waiting = 0;  // entries that are not relayed yet
   std::int64_t refused = 0;
   Duration oldest{0};  // how long the oldest of them has waited
 };
 
-// The database that the entries leave.
+// The outbox of the database that the entries leave.
 // Thread: owner only.
 class PgOutbox {
  public:
   explicit PgOutbox(Session& session) : session_(session) {}
 
   Result<bool> is_empty();
-  // Up to `limit` entries for `relay` to hand over: of the shards that are `mine`, and of `others` entries that
-  // are older than 10 s, whatever their owner; those due soonest first, those that were tried before last. Entries that
-  // another relay has claimed within 10 s are left to it; what `relay` itself has claimed comes again after a second.
-  // Locked entries are left out.
+  // Claims up to `limit` entries for `relay`: of the shards `mine`, and of `others` entries older than 10 s; the
+  // soonest due first, those tried before last. Leaves out entries that another relay has claimed within 10 s, or
+  // `relay` itself within a second, and locked ones.
   Result<std::vector<OutboxEntry>> claim(std::span<const Shard> mine, std::span<const Shard> others, std::int64_t relay,
                                          int limit);
-  // Deletes what became a job; keeps the rest, with the reason. Repeating it changes nothing.
+  // Deletes entries that became jobs; keeps the others, with the reason. Safe to repeat.
   Status settle(std::span<const TakenOver> entries);
-  // Which of these are in the outbox no more.
+  // Which of these jobs have no entry in the outbox any more.
   Result<std::vector<JobId>> gone(std::span<const JobId> jobs);
   // Entries whose key had a job already are kept for a week.
   Status forget_existing();
@@ -70,7 +69,7 @@ class PgOutbox {
   Session& session_;
 };
 
-// A database that they come to.
+// The database where entries become jobs.
 // Thread: owner only.
 class PgIntake {
  public:
@@ -78,15 +77,15 @@ class PgIntake {
 
   explicit PgIntake(Session& session) : session_(session) {}
 
-  // In one transaction: a reply per entry, in order. `valid_until`: by this database's clock, at most kHandOver after
-  // the entries were read. Error conflict: another transaction holds a key, a shard does not live here (moved), a type
-  // is not mirrored here yet, or it is too late. May be repeated after every Error.
+  // Creates the jobs in one transaction; a reply per entry, in order. `valid_until`: by this database's clock, at most
+  // kHandOver after the entries were read. Error conflict: another transaction holds a key, a type is not mirrored here
+  // yet, or valid_until has passed; moved: a shard lives elsewhere. May be repeated after every Error.
   Result<std::vector<TakenOver>> take_over(Place source, WallTime valid_until, std::span<const OutboxEntry> entries);
 
   // Jobs recorded as relayed from `source` for these shards: up to `limit` whose entries were not checked yet.
   // Forgets what has been gone for more than ten minutes.
   Result<std::vector<JobId>> remembered(Place source, std::span<const Shard> shards, int limit);
-  // Their entries are gone.
+  // Records that their entries are gone.
   Status note_gone(std::span<const JobId> jobs);
 
  private:

@@ -1,4 +1,4 @@
-// The limits of types, shared by the nodes, in the home database.
+// PermitStore on PostgreSQL: the permits of types with limits, in the control database.
 // Thread: owner only.
 #pragma once
 

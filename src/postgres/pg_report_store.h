@@ -1,4 +1,4 @@
-// The report store on PostgreSQL. Its session lets the planner choose (SessionConfig::has_pinned_plans = false).
+// ReportStore on PostgreSQL. Its session lets the planner choose (SessionConfig::has_pinned_plans = false).
 // Thread: owner only.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The type registry on PostgreSQL.
+// TypeStore on PostgreSQL: the type registry.
 // Thread: owner only.
 #pragma once
 

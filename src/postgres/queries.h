@@ -1,4 +1,5 @@
-// Every hot statement of Tocsin, by name. Each says what it needs: the index, and the hazard it avoids.
+// The statements of the firing path and of the request path that are not in sql/ yet, by name. Each says which index it
+// needs and which hazard it avoids.
 //
 // `table` is tocsin.job_live for a batch over several live tables (the executor prunes to one of them per row), or one
 // live table when the whole batch lies in it. Sessions pin index scans and nested loops (session.h), and
@@ -47,17 +48,17 @@ std::string fire_due(const std::string& table);
 
 // running -> done, dead or pending, guarded by the claim token. Answers the ordinals that were applied.
 std::string finish(const std::string& table);
-// Locks the running rows whose token still stands and calls the function $4.$5 for them, behind the session's fence
+// Locks the running rows whose token is valid and calls the function $4.$5 for them, inside the session's sandbox
 // (pg_function_store.h): tocsin.job is built from the live row, since the view would read every home of a job. Index
 // _id. Answers (ordinal, answer). SKIP LOCKED as in finish.
 std::string call_function(const std::string& table);
-// Of requests that were not applied: those whose claim still stands, so that somebody must hold the row locked.
+// Of requests that were not applied: those whose claim is valid, so another transaction must hold the row locked.
 std::string still_claimed();
 
-// The same for consumers, through the parent: only while the lease holds. `wait`: for rows that somebody has locked, at
-// most lock_timeout.
+// The same for consumers, through the parent: only while the lease is valid. `wait`: waits for locked rows, at most
+// lock_timeout.
 std::string finish_leased(bool wait);
-// What a consumer may still finish, and its lease made longer. Index _id. Answer the ordinals.
+// leased: the leases that are valid; extend: makes them longer. Index _id. Answer the ordinals.
 std::string leased();
 std::string extend(bool wait);
 std::string leases_left();
@@ -81,12 +82,12 @@ std::string count_revived(const std::string& from);
 std::string undo_create();
 
 // pending -> cancelled. REQUIRES: a transaction of its own, as every claim: `together` shortens the lock time-out for
-// the rest of the transaction, a claim that is not durable lets go of the disk. Index _id. The ids come sorted, so that
-// two that wait for each other's rows cannot deadlock.
+// the rest of the transaction, a claim that is not durable does not wait for the disk. Index _id. The ids come sorted,
+// so that two that wait for each other's rows cannot deadlock.
 enum class CancelPass {
   together,  // all or none: gives up (55P03) when a row stays locked for 50 ms. One pass over the rows: the fast way
   skipping,  // leaves locked rows alone
-  waiting,   // for rows that somebody has locked, at most lock_timeout
+  waiting,   // waits for locked rows, at most lock_timeout
 };
 std::string cancel(CancelPass pass);
 

@@ -1,5 +1,5 @@
-// The databases of an installation: recorded at home, each known by what identifies it rather than by its URL, so that
-// none is taken for another or counted twice.
+// The registry of an installation's databases, in the control database (`home` in the code). Each database is known by
+// its identity, not by its URL, so that none is taken for another or registered twice.
 #pragma once
 
 #include <functional>
@@ -31,41 +31,41 @@ struct RegisteredDatabase {
   DatabaseIdentity identity;
 };
 
-// What home says.
+// The registry as the control database has it.
 struct Registry {
   std::string installation;
-  std::vector<RegisteredDatabase> databases;  // by place; empty: home is alone and was never registered
+  std::vector<RegisteredDatabase> databases;  // by place; empty: a sole database that was never registered
   ShardMap map;
-  std::vector<Shard> moving;  // to another database
+  std::vector<Shard> moving;  // shards with a move under way
 
   const RegisteredDatabase* find(const DatabaseIdentity& identity) const;
   const RegisteredDatabase* at(Place place) const;
   std::vector<Shard> shards_at(Place place, int shards) const;
 };
-// Error invalid: this database is not the home of its installation, or is a copy of one with several databases.
+// Error invalid: this is not the control database of its installation, or a copy of one with several databases.
 Result<Registry> read_registry(Session& home);
 
-// Whether this database, which is not home, is the one that `registry` says and agrees with home on which shards live
-// in it. Error invalid: it is not, and why.
+// Checks that this database is the registered one and agrees with the control database on which shards live in it. Not
+// for the control database itself. Error invalid: it is not, and why.
 Status check_place(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards);
 
 struct ServerReport {
-  std::vector<std::string> warnings;  // what callers of the SQL functions should know about the server
+  std::vector<std::string> warnings;  // settings of the server that an operator should change
   std::string superuser;              // the role of these sessions, if it is a superuser
 };
 // Its own, short connection.
 Result<ServerReport> server_report(const SessionConfig& config);
 
-// One database of those that migrate was given; the first is home.
+// A database given to `tocsin migrate`; the first is the control database.
 struct GivenDatabase {
   Session& session;
   std::string name;     // empty: that of the database
   std::string address;  // as database_name()
 };
-// Records at home those that are not yet recorded, makes them part of the installation, and gives every shard a place:
-// spread evenly over them at the first migration; who comes later gets none. Safe to repeat: what was interrupted is
-// completed. Calls `on_step` with a line of text for each change. REQUIRES: all have this binary's schema and one shard
-// count. Error invalid: one that is not empty, or belongs elsewhere, or has another name.
+// Registers new databases in the control database, makes them part of the installation, and assigns shards: spread
+// evenly at the first migration; later databases get none. Safe to repeat: completes what was interrupted. Calls
+// `on_step` with a line of text for each change. REQUIRES: all have this binary's schema and one shard count. Error
+// invalid: a new one is not empty, belongs to another installation, or has another name.
 Status register_databases(std::span<const GivenDatabase> given, int shards,
                           const std::function<void(const std::string&)>& on_step);
 

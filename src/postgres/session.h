@@ -1,12 +1,12 @@
-// One database connection with settings that survive a reconnect, and the one place where libpqxx's exceptions end.
+// Session: one database connection whose settings survive a reconnect, and the only place where libpqxx's exceptions
+// become Errors. All stores of src/postgres use it; every thread has its own.
 //
 // Session settings travel in the connection string, because a session connects again by itself: time-outs on everything
 // (connect, statement, lock, idle transaction, TCP), UTC, synchronous_commit = on, and plans pinned to index scans and
 // nested loops, which fit every statement of Tocsin (small batches against big tables) whatever the statistics say.
 //
-// A pooler that shares sessions between transactions takes no settings and keeps no prepared statements: it is found
-// out when the session connects. Statements go as text then, and the settings are the role's business (see
-// server_report()).
+// A pooler that shares sessions between transactions takes no settings and keeps no prepared statements. The session
+// detects it when it connects; statements go as text then, and the role must have the settings (see server_report()).
 // Thread: owner only.
 #pragma once
 
@@ -47,14 +47,14 @@ struct SessionConfig {
   std::string application = "tocsin";
   int statement_timeout_ms = 15'000;
   int lock_timeout_ms = 3'000;
-  // A look at a server as others see it: a standby too, and with the server's own synchronous_commit.
+  // Connects to standbys too, and keeps the server's own synchronous_commit: for inspecting a server.
   bool is_any_server = false;
   bool has_pinned_plans = true;  // false for reports and migrations: the planner chooses
-  // Another one that answers is refused. nullptr: whichever answers.
+  // The database that must answer; another one is refused. nullptr: any.
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
-  // Told of every id that two jobs had; see id_clash.h.
+  // Called with every id that two jobs had; see id_clash.h.
   std::function<void(std::int64_t job_id)> on_id_given_twice = nullptr;
-  int connect_timeout_s = 5;  // the URL's own wins
+  int connect_timeout_s = 5;  // unless the URL has one
 };
 
 // A statement that a session may use many times; see exec().
@@ -71,18 +71,19 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
 
 struct Connected {
   std::unique_ptr<pqxx::connection> connection;
-  bool is_pooled = false;  // by one that shares sessions: it keeps nothing from one transaction to the next
+  bool is_pooled = false;  // through a pooler that shares sessions: keeps nothing between transactions
 };
 
-// Asks what answers, in one request. Throws what libpqxx throws, also where another database answers than is expected.
-// The connection never connects again by itself. `at_most`: for how long its first statement is waited for.
+// Connects, and reads the identity of the database and whether a pooler answers, in one request. Throws what libpqxx
+// throws, also when another database answers than expected. The connection never reconnects by itself. `at_most`:
+// time-out of that request.
 Connected open_connection(const SessionConfig& config, Duration at_most = Duration::max());
 
-// Whether the server has told, with its last answer, that it takes no writes any more: a primary that was demoted and
-// stays up would be read for ever, while the writes go to its successor. Costs no request.
+// Whether the server is read-only, as its last answer reported: a demoted primary that stays up must not be read while
+// writes go to its successor. Costs no request.
 bool is_demoted(const pqxx::connection& connection);
 
-// After which a call is ended that the server does not answer; longer than any statement may take.
+// The time after which an unanswered call is ended (WatchedCall): longer than any statement may take.
 std::chrono::milliseconds patience(const SessionConfig& config);
 
 class Session {
@@ -98,7 +99,7 @@ class Session {
   Result<T> read(const std::function<T(pqxx::connection&)>& work) {
     return run<T>(false, work);
   }
-  // `more`: how much longer than usual it may take; `at_most`: for how long its answer is waited for.
+  // `more`: added to the usual time of a call; `at_most`: the longest wait for its answer.
   template <class T>
   Result<T> write(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0),
                   Duration at_most = Duration::max()) {
@@ -115,12 +116,12 @@ class Session {
 
   const SessionConfig& config() const { return config_; }
   void disconnect();
-  // How often it has connected: a connection lost while it is idle is silently made again, maybe to a
-  // standby that has taken over and lacks the last commits.
+  // How often it has connected. A connection lost while idle is replaced silently, maybe by one to a standby that has
+  // taken over without the last commits: compare to notice it.
   std::uint64_t connections() const { return connections_; }
 
  private:
-  // Of one call: beyond what calls have, and the limit of both.
+  // Of one call; see write().
   struct CallTime {
     Duration more{0};
     Duration at_most = Duration::max();

@@ -1,4 +1,4 @@
-// Parts that several statements have in common.
+// SQL fragments that several statements of queries.cc share: counting into the reports, moving a row to history.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ std::string code(ReportEvent event);
 inline const std::string kCountInto =
     "INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event, sample_job_id, reason) ";
 
-// Final event of a row `d` of the table expression `from`: the day of its creation goes along, for report_outcome.
+// Counts the final event of each row `d` of the table expression `from`, by the day of its creation (report_outcome).
 std::string count_end(const std::string& from, const std::string& status, ReportEvent event,
                       const std::string& reason = "");
 
@@ -35,7 +35,7 @@ inline const std::string kHistoryInto =
     "(job_id, action_time, fire_at, gmt_create, started_at, late_from, finished_at, type_id, shard, status, attempts, "
     "max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors)";
 
-// A live row `d` on its way to history.
+// The select list that turns a live row `d` into a row of history.
 std::string history_select(const std::string& status, const std::string& started_at, const std::string& attempts,
                            const std::string& node, const std::string& errors);
 

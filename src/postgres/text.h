@@ -1,4 +1,4 @@
-// Values on their way to and from PostgreSQL's text format.
+// Converts values to and from PostgreSQL's text format: times, arrays, and a row into a Job (job_from_row).
 #pragma once
 
 #include <charconv>
@@ -33,7 +33,7 @@ class PgArray {
       add_null();
     }
   }
-  // May be asked for again: a read is repeated when its connection was lost.
+  // May be called several times: a read is repeated when its connection was lost.
   std::string literal() const { return text_ + "}"; }
 
  private:
