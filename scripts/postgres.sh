@@ -36,7 +36,7 @@ find_home() {
     home=/var/tmp/tocsin-$(printf '%s' "$asked" | sha256sum | head -c 12)
     [[ $command != start ]] || echo "User $owner cannot reach $asked: the data of PostgreSQL goes to $home" >&2
   fi
-  # In a folder that all may write to, somebody else's folder may be waiting under this name.
+  # In a folder that all users may write to, another user's folder may exist under this name.
   if [[ -e $home ]]; then
     [[ -d $home && ! -L $home && $(stat -c %U "$home") == @("$owner"|"$(id -un)") ]] ||
       die "$home is not a folder of $owner"
@@ -74,7 +74,7 @@ start() {
   if ! is_running; then
     for attempt in 1 2 3; do
       try_start "${port:-$(last_port)}" && break
-      # Somebody may have taken the port meanwhile; only one that nobody asked for may be exchanged.
+      # Another process may have taken the port meanwhile; a port that was asked for is not exchanged.
       [[ -z $port && $attempt != 3 ]] || { tail -n 20 "$home/log" >&2; die "PostgreSQL does not start; see $home/log"; }
     done
   fi

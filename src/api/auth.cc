@@ -97,7 +97,7 @@ Result<Tokens> Tokens::from_file(const std::string& path) {
   if (!file || !(text << file.rdbuf()))
     return Error{ErrorCode::invalid, "cannot read the token file " + path, "token_file"};
   auto tokens = from_text(text.str());
-  // A file without tokens would open everything to everybody: certainly not what its owner meant.
+  // A file without tokens would open the node to every caller: certainly a mistake.
   if (tokens && tokens->empty())
     return Error{ErrorCode::invalid, "the token file " + path + " has no [[token]]", "token_file"};
   return tokens;

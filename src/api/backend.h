@@ -51,7 +51,7 @@ struct LeaseCall {
   std::size_t max = 1;
   Duration wait{0};                                        // so long it waits for the first job
   Duration ttr{0};                                         // length of the leases
-  std::function<bool()> is_gone;                           // nobody would read the answer any more
+  std::function<bool()> is_gone;                           // the connection is closed: an answer is useless
   std::function<void(std::vector<ClaimedJob> jobs)> done;  // called once, unless the consumer is gone
 };
 

@@ -23,9 +23,9 @@ struct EntryAnswer {
   std::string why;  // refused: it can never become a job
 };
 
-// Creates the jobs of all messages that are right, each where its shard lives, and waits for the databases; one answer
-// per message, in order. Error: what was not answered is not certain; call again with the same messages. REQUIRES: not
-// on a thread of the backend.
+// Creates the jobs of all valid messages, each in its shard's database, and waits for the databases; one answer per
+// message, in order. Error: some jobs may have been created; call again with the same messages, their ids are
+// idempotency keys. Called by the entry consumers. REQUIRES: not on a thread of the backend.
 Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<const EntryMessage> messages);
 
 }  // namespace tocsin

@@ -1,4 +1,4 @@
-// Passwords of brokers in handler objects: in the field `password`, or in the URL. Nobody is shown one.
+// Hides and restores passwords of brokers in handler objects: in the field `password`, or in the URL.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace tocsin {
 // The handler object with *** in the place of its password.
 std::string with_hidden_password(const std::string& handler_json);
 
-// A hidden password in the handler object gets the one of `stored`, but only when it goes to the same user at the same
-// address in the same way: nobody may send a password that he has not seen to a host of his own, or in the clear.
+// Replaces a hidden password in the handler object by the stored one, but only for the same user, address and protocol:
+// otherwise an author could send a password that he does not know to a host of his own, or unencrypted.
 std::optional<Problem> restore_password(BizType& type, const BizType* stored);
 
 }  // namespace tocsin

@@ -44,7 +44,7 @@ struct HttpResponse {
 class Responder {
  public:
   using Send = std::function<void(HttpResponse)>;
-  // `is_gone`: set by the server when nobody will read the answer any more.
+  // `is_gone`: set by the server when the connection is closed.
   explicit Responder(Send send, std::shared_ptr<const std::atomic<bool>> is_gone = {});
   void operator()(HttpResponse response) const;
   // The caller has closed its connection. Found out only of requests that may wait long (reply_timeout).

@@ -296,7 +296,7 @@ void HttpConnection::check_deadline(SteadyTime now) {
       socket_.cancel(ignored);
       return fail({408, "The body took too long."});
     case Phase::waiting:
-      if (is_gone_) *is_gone_ = true;  // what is claimed for this caller from now on reaches nobody
+      if (is_gone_) *is_gone_ = true;  // jobs claimed for this caller from now on are released
       return fail({503, "The request took too long; its outcome is unknown.", "", 1});
     case Phase::writing:
     case Phase::lingering:

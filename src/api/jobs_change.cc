@@ -118,7 +118,7 @@ void reschedule(ApiContext& context, const CallPtr& call) {
 
 bool is_locked(const CancelReply& reply) { return reply.kind == CancelReply::Kind::locked; }
 
-// Ids whose databases gave no answer: nothing was done, or nobody knows.
+// Ids whose databases gave no answer: nothing was done, or it is in doubt.
 struct Unanswered {
   std::vector<JobId> unavailable, in_doubt;
   std::vector<std::string> impossible;  // as they were given: no job can have them
@@ -299,7 +299,7 @@ void retry_next(const ApiContext& context, const CallPtr& call, const std::share
           round->retried += *n;
           round->request.limit -= *n;
         } else if (n.error().code == ErrorCode::in_doubt) {
-          round->request.limit = 0;  // nobody knows how much of it is left
+          round->request.limit = 0;  // in doubt: unknown how much of the limit is left
         }
         round->answers.push_back(std::move(answers.front()));
         retry_next(context, call, round);

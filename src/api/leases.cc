@@ -272,8 +272,8 @@ const char* result_of(LeaseReply reply) {
   return "";
 }
 
-// "ok" or "stale"; "busy" where somebody else holds the row; of a database that did not answer "unavailable", and of
-// one whose answer was lost "in_doubt": ask again, what was finished answers "stale" then.
+// "ok" or "stale"; "busy" where another transaction holds the row; of a database that did not answer "unavailable", and
+// of one whose answer was lost "in_doubt": ask again, what was finished answers "stale" then.
 void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& parts,
             const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
   if (refused_by_all(context, call, answers)) return;

@@ -287,7 +287,7 @@ void overview(ApiContext& context, const std::shared_ptr<SharedAnswer>& shared, 
     shared->waiting.push_back(call);
     if (std::exchange(shared->is_underway, true)) return;
   }
-  // Answers of its own go to everybody who waits; so do its refusals.
+  // Its answer, or its failure, goes to all waiting calls.
   const auto all =
       std::make_shared<Call>(Call{{}, {}, {}, Responder([shared](const HttpResponse& response) {
                                     answer_all(*shared, [&](const CallPtr& each) { each->respond(response); });

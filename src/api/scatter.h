@@ -63,7 +63,7 @@ void scatter(const ApiContext& context, const CallPtr& call, const std::vector<P
       Result<T> result = Error{ErrorCode::unavailable, "something unexpected happened", ""};
       try {
         result = ask(place, stores);
-      } catch (const std::exception&) {  // somebody waits for an answer all the same
+      } catch (const std::exception&) {  // the caller waits for an answer
       }
       answer(i, std::move(result));
     };

@@ -19,7 +19,7 @@ Problem no_such_type(const std::string& name) { return {404, "There is no type \
 
 Problem has_live_jobs() { return {409, "The type has pending or running jobs; cancel them or let them finish first."}; }
 
-// Once everybody who can be reached knows of it: who has the answer may go on to any database.
+// Answers when all reachable databases have the change: the caller may use any of them next.
 void answer_change(ApiContext& context, const CallPtr& call, Stores& home, int status, std::string text) {
   static_cast<void>(context.backend.reload_types(home));
   context.backend.mirror_types(

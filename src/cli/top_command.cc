@@ -39,7 +39,7 @@ class RawKeyboard {
   RawKeyboard(const RawKeyboard&) = delete;
   RawKeyboard& operator=(const RawKeyboard&) = delete;
 
-  // True: q was pressed, or nobody can press it any more.
+  // True: q was pressed, or standard input has ended.
   bool quits_within(std::chrono::milliseconds length) const {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     if (poll(&input, 1, static_cast<int>(length.count())) <= 0) return false;

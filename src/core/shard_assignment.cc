@@ -55,14 +55,14 @@ class Assignment {
     to.shards.push_back(shard);
   }
 
-  // Who may get a shard of this database; empty where nobody reaches it steadily.
+  // The peers that may get a shard of this database; empty if none reaches it steadily.
   const Holdings& reaching(Place place) {
     auto [known, is_new] = reaching_.try_emplace(place);
     if (is_new)
       std::ranges::copy_if(gaining_, std::back_inserter(known->second), [&](auto* h) { return h->may_get(place); });
     return known->second;
   }
-  // Never empty: where nobody does, those that may soon, or else all.
+  // Never empty: if no peer reaches it steadily, those that may soon, or else all.
   Holdings takers(std::size_t shard) {
     const Place place = place_of(shard);
     if (const Holdings& steady = reaching(place); !steady.empty()) return steady;

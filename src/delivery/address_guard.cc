@@ -142,7 +142,7 @@ bool AddressGuard::allows(const sockaddr& address) const {
 
 bool AddressGuard::refuses_literal(const std::string& host) const {
   addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST;  // asks nobody
+  hints.ai_flags = AI_NUMERICHOST;  // no look-up
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);

@@ -36,8 +36,8 @@ struct Turn {
   MonoTime begun{};
 };
 
-// What an attempt tells of its endpoint. An answer is an answer, whatever it says: whoever refuses quickly costs
-// little, and the backoff sees to it.
+// Reports the result of an attempt to its endpoint. Any answer counts as an answer: an endpoint that refuses quickly
+// costs little, and the back-off of its jobs limits it.
 void report(Endpoint& endpoint, const Turn& turn, const Result<OutboundReply>& answer, MonoTime now) {
   if (!turn.permit) {
     if (!turn.is_refused && !answer && answer.error().code == ErrorCode::conflict) endpoint.waited_in_vain();

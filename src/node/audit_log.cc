@@ -33,7 +33,7 @@ void AuditLog::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Without tokens nobody is known: there is nothing to record.
+// Without tokens callers have no names: nothing is recorded.
 void AuditLog::record(AuditEntry entry) {
   if (entry.kind == Audit::none || entry.caller.name.empty()) return;
   std::lock_guard lock(mutex_);

@@ -2,8 +2,8 @@
 //
 // One writer at a time, as long as few wait: two that take turns at the disk each wait for the other's flush, and every
 // request pays for two. A second one helps when so many wait that executing statements takes longer than the flush, or
-// when the first is stuck behind somebody's lock. For the same reason a writer that finds fewer requests than its last
-// batch held waits a little for the others: callers that were just answered are about to come back (the idea of
+// when the first waits for another transaction's lock. For the same reason a writer that finds fewer requests than its
+// last batch held waits a little for the others: callers that were just answered are about to come back (the idea of
 // PostgreSQL's commit_delay). It never waits longer than a quarter of the last write, and a lone caller never waits.
 #pragma once
 
@@ -65,7 +65,7 @@ class Coalescer {
   static constexpr Duration kStuck = std::chrono::milliseconds(20);
   static constexpr Duration kMostGathering = std::chrono::milliseconds(1);
 
-  // What has taken so long waits for somebody's lock, or worse: the others need not.
+  // A write this slow is probably blocked: start a second writer.
   bool is_stuck() const { return clock_.now() - started_ > kStuck; }
   bool may_write() const {
     return !items_.empty() && !is_gathering_ && (writing_ == 0 || items_.size() >= kWorthAnother || is_stuck());
@@ -140,7 +140,7 @@ class Coalescer {
   MonoTime started_{};         // the last write
   int writing_ = 0;
   bool is_gathering_ = false;
-  bool is_watching_ = false;  // somebody waits for the write under way to be stuck
+  bool is_watching_ = false;  // a writer waits to see whether the write under way is stuck
   bool is_stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -105,7 +105,7 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
 Database::~Database() { stop(); }
 
 Status Database::start() {
-  // Connections that have seen their tables, for the first jobs; and open before anybody can ask.
+  // Connections that have seen their tables, for the first jobs; and open before the first request.
   Status done = Error{ErrorCode::unavailable, "it did not answer", ""};
   if (config_.is_answering) done = engine_.connect();
   if (done) done = housekeeping_.start();

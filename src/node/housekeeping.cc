@@ -177,7 +177,7 @@ Status Housekeeping::slow_round() {
   // Soon again after a failure, but not at once: what stands in the way, a backup for instance, takes its time.
   next_slow_round_ = clock_.now() + kSlowRetry;
   PgMaintenance maintenance(session_);
-  // Waiting for somebody's lock takes its time, and is an answer.
+  // A lock time-out is an answer of the database, too.
   const auto has_answered = [this](const auto& result) {
     if (result || result.error().code != ErrorCode::unavailable) callbacks_.answered();
     return static_cast<bool>(result);
@@ -191,7 +191,7 @@ Status Housekeeping::slow_round() {
   witness_.see(found->today, clock_.now());
   auto& old = found->days;
   withhold(old);
-  // Any one, and the next one later: several nodes seldom take the same, and one that somebody holds keeps no other.
+  // A random one, and the next one later: several nodes seldom take the same, and a locked one delays no other.
   if (!old.empty()) {
     const PgMaintenance::OldDay& day = old[Random(true_random()).below(old.size())];
     const auto is_dropped = maintenance.drop_history(day);

@@ -26,9 +26,9 @@ class Membership {
   ~Membership() { stop(); }
 
   void start();
-  // Somebody told that the members have changed.
+  // Beats at once: a notification said that the members have changed.
   void request() { heartbeat_.request(); }
-  // Gives up its shards; heartbeats go on.
+  // Gives up its shards; continues to beat.
   void drain() { heartbeat_.drain(); }
   // Ends the heartbeats, and leaves.
   void stop();

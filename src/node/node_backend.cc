@@ -9,7 +9,7 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(3);  // with a shard that stands still: longer than its pause
+constexpr Duration kPatience = std::chrono::seconds(3);  // with a write-frozen shard: longer than its freeze
 constexpr Duration kStuck = std::chrono::seconds(20);    // longer than any statement may take
 
 }  // namespace
@@ -118,7 +118,7 @@ bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> an
 
 namespace {
 
-// A job that stands still looks like one that another transaction holds locked.
+// A job of a write-frozen shard looks like one that another transaction holds locked.
 bool may_be_moving(const Result<CancelReply>& reply) { return reply && reply->kind == CancelReply::Kind::locked; }
 bool may_be_moving(const Result<ChangeReply>& reply) { return reply && reply->kind == ChangeReply::Kind::locked; }
 bool may_be_moving(const Result<KeyCancelReply>& reply) {
@@ -280,7 +280,7 @@ Waiting NodeBackend::waiting(TypeId type) const {
 }
 
 WallTime NodeBackend::now() const {
-  // Any of them will do where home's is not known yet: for nobody asks for more than a rough time then.
+  // Any database's clock serves while the control database's is unknown: only a rough time is needed then.
   for (const auto& database : databases_) {
     if (const auto now = database->shared().db_clock.at_least(clock_.now())) return *now;
   }
@@ -315,7 +315,7 @@ void NodeBackend::check_databases(Readiness& out) const {
   out.is_ready = out.is_ready && is_any_well;
 }
 
-// Databases that the map names and this node was not given: nobody here scans their shards.
+// Databases that the map names and this node was not started with: it cannot scan their shards.
 void NodeBackend::check_map(Readiness& out) const {
   std::map<Place, int> unknown;
   for (const Place place : *places_.get())

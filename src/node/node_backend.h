@@ -44,7 +44,7 @@ class NodeBackend final : public Backend {
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
   // Since the last scan of all this node's shards, by database.
   std::vector<ScannedPlace> scanned(MonoTime now) const;
-  // Reads the registry and lets the engine and the API see it, unless somebody read it later and was faster.
+  // Reads the registry and publishes it to engine and API, unless a later read was published before.
   Status refresh_types(TypeStore& registry);
   // Jobs of the type that are due here and could start; of a pull type for whom consumers ask here.
   Waiting waiting(TypeId type) const;

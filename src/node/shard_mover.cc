@@ -140,7 +140,7 @@ Status ShardMover::continue_move(Shard shard, Place target) {
     return Error{ErrorCode::invalid, shard_text(move) + " is being rolled back: end that first, with --abort", "shard"};
   if (auto done = note(move); !done) return done;
   if (move.state == State::copying) {
-    // A pause that nobody ended.
+    // An earlier freeze may not have been ended.
     if (auto done = goes_on_at_source(move); !done) return done;
     say(shard_text(move) + ": from " + name(move.source) + " to " + name(move.target));
     if (auto done = copy(move); !done) return done;
@@ -150,7 +150,7 @@ Status ShardMover::continue_move(Shard shard, Place target) {
   return complete(move);
 }
 
-// Home hears of it last: should this command end in between, somebody does it again.
+// The control database is told last: if this command ends in between, a node or the next command repeats it.
 Status ShardMover::goes_on_at_source(ShardMove& move) {
   if (auto done = patiently([&] { return at(move.source).unfreeze(move); }); !done)
     return about_database(name(move.source), done.error());
@@ -326,7 +326,7 @@ Status ShardMover::switch_over(ShardMove& move) {
                "shard"};
 }
 
-// Of a shard that stands still. False: it did not become so in time.
+// Waits until the target has all changes of the frozen shard. False: not in time.
 Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
   const auto began = Timer::now();
   auto signed_at = began;
@@ -347,14 +347,14 @@ Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
   return false;
 }
 
-// Where somebody reads for hours, a backup or a report, the shard could live nowhere for as long.
+// A long transaction in the target (a backup, a report) would keep the moved shard from being opened.
 bool ShardMover::can_open_target(const ShardMove& move) {
   const Status done = at(move.target).can_open(move);
   if (!done) say("a transaction in " + name(move.target) + " stands in the way: " + done.error().message);
   return static_cast<bool>(done);
 }
 
-// False: it did not work out, and the shard goes on where it was.
+// False: the shard stays in the source.
 Result<bool> ShardMover::try_switch(ShardMove& move) {
   if (auto done = refuse_nodes_without(move.target); !done) return done.error();
   if (!can_open_target(move)) return false;
@@ -369,7 +369,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   if (!*is_same) {
     if (!frozen) say("an open transaction stands in the way: " + frozen.error().message);
     if (!is_in_time) say("the target did not catch up in time: the shard goes on in " + name(move.source));
-    // First the state: nobody may flip what is about to move again.
+    // The state first: no process may flip the map after this.
     if (auto back = home().set_state(move, State::copying); !back) return back.error();
     if (auto back = goes_on_at_source(move); !back) return back.error();
     return false;

@@ -1,5 +1,5 @@
 // Moves shards from one database to another while they are in use, step by step; each step may be repeated, so that
-// whoever calls it again continues what was interrupted. Speaks to the databases alone, not to nodes.
+// a new call continues what was interrupted. Talks to the databases only, not to nodes. Used by `tocsin shard`.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,14 @@
 namespace tocsin {
 
 struct MoveOptions {
-  // How the target's server reaches the source, where that is not how this program does; empty: the same.
+  // URL by which the target's server reaches the source; empty: the URL of this program.
   std::string source_url;
   // On the target's machine, for the password of the source; empty: that of the URL is stored with the subscription.
   std::string source_passfile;
-  // The shard stands still for no longer than this while the target catches up; then it goes on where it was, and the
-  // move tries again.
+  // Longest freeze of the shard while the target catches up; after it the shard is thawed in the source and the move
+  // tries again.
   std::chrono::milliseconds longest_pause{1000};
-  // For so long without progress what fails is tried again.
+  // How long failing steps are repeated without progress.
   std::chrono::milliseconds patience{60'000};
 };
 
@@ -31,7 +31,7 @@ class ShardMover {
   ShardMover(const std::vector<OpenDatabase>& databases, MoveOptions options, OnStep on_step);
 
   // Returns when the shard lives in `target` alone. Error invalid: it cannot be moved there; unavailable or in_doubt: a
-  // database is away, call again.
+  // database is down, call again.
   Status move(Shard shard, Place target);
   // Continues whatever is under way.
   Status resume(const ShardMove& under_way) { return move(under_way.shard, under_way.target); }

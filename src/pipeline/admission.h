@@ -1,11 +1,14 @@
-// What starts next: the one place that joins the due jobs with everything that limits them.
+// Admission: decides which due jobs are claimed next. Claimers call next_batch(); it joins the due jobs with every
+// limit.
 //
-// Each rule has a name and an object of its own:
-//   LoadClass            light types (few jobs due), hot types and backlog lanes are served in turns, never in one
-//   batch TurnOrder            within a class the kinds of handlers take turns, and within a kind the types FlowControl
-//   permits of max_running, rates, slots of the start pools ConcurrencyLimiter   how many claimed jobs a type may hold
-//   on this node MemoryShare          how many jobs stay in memory while they may not start
-// A job is in a batch only when all of them have let it go, so what is claimed can start.
+// Each rule is an object or a type:
+//  - LoadClass: light types (few jobs due), hot types and backlog lanes are served in turns, never in one batch.
+//  - TurnOrder: within a class the kinds of handlers take turns, within a kind the types.
+//  - FlowControl: permits of max_running, rates, slots of the start pools.
+//  - ConcurrencyLimiter: how many claimed jobs a type may hold on this node.
+//  - MemoryShare: how many jobs stay in memory while they may not start.
+//
+// A job is in a batch only when all of them admit it, so every claimed job can start.
 // Thread: any.
 #pragma once
 
@@ -35,8 +38,8 @@ struct DueBatch {
   bool is_paced = false;             // by a rate
   bool is_left_to_others = false;    // empty, but there are hot types that the secondary claimer leaves alone for now
   std::vector<PollShare> polls;      // for which consumers, in the order of the jobs
-  std::vector<Candidate> dropped;    // held back, gone, too late or not asked for: forget them, the rows are pending
-  MonoTime again = MonoTime::max();  // when a rate lets the next one go
+  std::vector<Candidate> dropped;    // held back, of removed types, too late or not asked for: forget them
+  MonoTime again = MonoTime::max();  // when a rate admits the next one
   bool empty() const { return jobs.empty() && !backlog; }
   Pace pace() const { return backlog ? backlog->pace : Pace::fresh; }
 };
@@ -108,9 +111,9 @@ class JobAdmission {
   std::size_t take_slots(Round& round, const BizType& type, std::size_t want, Pace pace, bool one_ttr);
   void drop_too_late(Round& round, const Ready& ready, std::size_t want);
 
-  // Consumers who are busy with one batch come back for the next: that long their jobs wait in memory.
+  // How long due jobs stay in memory without a consumer: consumers that are busy with a batch ask again soon.
   static constexpr Duration kUnaskedStay = std::chrono::seconds(10);
-  // Of one lane's backlog at a time: larger pieces save a tenth of the time and let the lanes drift apart.
+  // Rows of one lane's backlog per claim: larger pieces save a tenth of the time and let the lanes drift apart.
   static constexpr std::size_t kBacklogPiece = 256;
   static constexpr Duration kLightMemory = std::chrono::milliseconds(50);  // how long light types keep the secondary
   static constexpr Duration kLookAgain = std::chrono::milliseconds(50);

@@ -10,7 +10,7 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kSecondaryLooksAgain = std::chrono::milliseconds(50);
-constexpr Duration kGatherTime = std::chrono::milliseconds(50);  // so long a consumer waits for more than it has
+constexpr Duration kGatherTime = std::chrono::milliseconds(50);  // how long a consumer waits for more jobs
 
 std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
   std::vector<JobId> ids;
@@ -21,7 +21,7 @@ std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
 
 }  // namespace
 
-// The step follows at once on the claim before it: so long that claim took.
+// Called right after the previous claim, so the elapsed time is its duration.
 void Claimer::note_pace(MonoTime now) {
   if (claimed_at_) is_slow_ = now - *std::exchange(claimed_at_, std::nullopt) > shared_.config.start_window / 2;
 }
@@ -74,7 +74,7 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
   return now;
 }
 
-// What a rate had let go and nothing came of.
+// Returns rate tokens and slots of jobs that were not fired.
 void Claimer::put_back_unfired(const DueBatch& batch, const std::vector<Fired>& fired) {
   std::map<TypeId, std::size_t> unused;
   for (const Candidate& job : batch.jobs) ++unused[job.type_id];
@@ -128,7 +128,7 @@ MonoTime Claimer::send(MonoTime now, Sent sent) {
     return now;
   }
   shared_.events.failed(name(), won.error());
-  // Nobody waits for a database that is away longer than he wanted to.
+  // Consumers get what was gathered, or return to the queue, so that their deadlines hold while the database is down.
   if (!sent.gathered.empty())
     won_ = Won{sent.batch, std::exchange(sent.gathered, {})};
   else
@@ -210,10 +210,9 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
   return true;
 }
 
-// Which consumer gets a job was said before the claim, since it decides the length of the lease; of a backlog nobody
-// knew the jobs then. What was won for somebody who is gone, or whose claim stayed in doubt, was never handed out: it
-// goes back, and the attempt does not count. So does what came too late: its lease may be over, and the job somebody
-// else's, or cancelled.
+// The consumer of a job is chosen before the claim, because it decides the length of the lease; for a backlog the jobs
+// are not known then. Jobs won for a closed connection, or by a claim that was in doubt, are released and the attempt
+// is not counted. So are jobs whose lease may be over already: another node may run them, or they may be cancelled.
 void Claimer::hand_out(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won) {
   std::vector<std::vector<ClaimedJob>> answers(batch.polls.size());
   std::unordered_map<JobId, std::size_t> asker;

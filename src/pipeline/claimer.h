@@ -1,6 +1,10 @@
-// Turns due into claimed: one store call per batch, won by exactly one node. What was not won is dropped and counted.
-// Instant types are claimed, run and finished in that one call; jobs of pull types go straight to the consumers for
-// whom they were claimed.
+// Claimer: the stage that claims due jobs. It takes the next batch from JobAdmission, claims it with one store call and
+// passes the jobs won to the runner. A claim is a compare-and-set, so exactly one node wins a job; jobs not won are
+// forgotten and counted.
+//  - Instant types (noop) are claimed and finished in that one call.
+//  - Jobs of pull types go to the consumers that were taken for the batch. A backlog of such a type may need claims in
+//    several lanes until the consumer has what it asked for.
+//  - If the answer is lost, the claim is in doubt; the next steps ask the store which jobs it won.
 //
 // Thread: owner only, except the inputs it shares (EngineShared). Several claimers work side by side on one engine.
 #pragma once
@@ -18,7 +22,7 @@ namespace tocsin {
 
 class Claimer final : public Stage {
  public:
-  // `seed`: of its own random numbers, which become claim tokens: must differ between claimers, nodes and process
+  // `seed`: of its random numbers, from which claim tokens are made: must differ between claimers, nodes and process
   // starts.
   Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::primary)
       : shared_(shared), store_(store), random_(seed), role_(role) {}
@@ -26,48 +30,55 @@ class Claimer final : public Stage {
   const char* name() const override { return "claimer"; }
   MonoTime step(MonoTime now) override;
 
-  // It holds a claim whose outcome it does not know yet.
+  // Whether it has a claim in doubt.
   bool has_unresolved() const { return unresolved_.has_value(); }
-  // It holds jobs that its next step hands to their consumers.
+  // Whether it has jobs that its next step gives to their consumers.
   bool has_answers() const { return won_.has_value(); }
 
  private:
-  // A claim that was sent. Kept while its answer is in doubt: the rows may be ours.
+  // A claim that was sent. Kept while it is in doubt: it may have won the rows.
   struct Sent {
     DueBatch batch;
     ClaimTicket ticket;
     MonoTime at{};
     bool is_slow = false;                        // its answer may take longer than the start window
     std::shared_ptr<const TypeCatalog> catalog;  // the leases asked for: types may change before the answer
-    std::map<TypeId, std::size_t> slots;         // taken of the limiter
-    // Pull, of a backlog: won from the lanes before. Jobs that come back together lie in many lanes.
+    std::map<TypeId, std::size_t> slots;         // taken from the limiter
+    // Pull types, backlog: jobs won from earlier lanes for the same consumers.
     std::vector<ClaimedJob> gathered;
   };
 
-  // Won for consumers: their leases go on while the claim's answer is on its way.
+  // Jobs won for consumers, to be given out by the next step.
   struct Won {
     DueBatch batch;
     std::vector<ClaimedJob> jobs;
   };
 
   MonoTime fire(MonoTime now, DueBatch batch);
+  // Returns permits and rate tokens of jobs that were not fired.
   void put_back_unfired(const DueBatch& batch, const std::vector<Fired>& fired);
-  void note_pace(MonoTime now);
+  void note_pace(MonoTime now);  // whether the last claim was slow
   MonoTime claim(MonoTime now, DueBatch batch);
+  // Whether the claim waits for the disk.
   bool must_last(const DueBatch& batch, const TypeCatalog& catalog) const;
   MonoTime send(MonoTime now, Sent sent);
-  MonoTime resolve(MonoTime now);
-  // `asked`: before the statement that told of the claim was sent.
+  MonoTime resolve(MonoTime now);  // asks what a claim in doubt has won
+  // Processes the answer of a claim. `asked`: before its statement was sent.
   void accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won);
-  // Goes on with another lane for consumers who want more than that one had. False: there is none, or no time.
+  // Continues with another lane for consumers that want more jobs. False: there is none, or no time is left.
   bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
+  // Gives jobs won to the consumers of the batch; releases those that no consumer takes.
   void hand_out(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
+  // Answers one poll; its consumer holds the leases from now on.
   void hand_over(const Poll& poll, std::vector<ClaimedJob> jobs);
   void add_lease(ClaimedJob& claimed, Duration ttr) const;
-  void send_back(const std::vector<PollShare>& shares);
-  void give_back(ClaimedJob claimed);
+  void send_back(const std::vector<PollShare>& shares);  // polls that got nothing return to the head of the queue
+  void give_back(ClaimedJob claimed);                    // releases a claim: the finisher writes it, not counted
+  // Counts the jobs won; ends the backlog of a lane that had fewer than asked for.
   void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
+  // Forgets jobs that were not won; those that may have been claimed too early return to the wheel.
   void forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
+  // Forgets a batch whose store call failed or is in doubt: a scan finds what is still pending.
   void give_up(const DueBatch& batch);
 
   EngineShared& shared_;
@@ -78,7 +89,7 @@ class Claimer final : public Stage {
   std::optional<Sent> gathering_;
   std::optional<Won> won_;
   std::optional<MonoTime> claimed_at_;  // the claim before this step was sent
-  bool is_slow_ = false;                // it took long
+  bool is_slow_ = false;                // the last claim took longer than half of the start window
 };
 
 }  // namespace tocsin

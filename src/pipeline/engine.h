@@ -21,7 +21,8 @@ namespace tocsin {
 // One store per stage that calls one: each has its own connection.
 struct EngineStores {
   JobStore& scanner;
-  std::vector<JobStore*> claimers;  // as many claimers as stores: bulk, helpers, and as the last of several the express
+  std::vector<JobStore*>
+      claimers;  // as many claimers as stores: primary, secondary ones, and last of several the priority claimer
   JobStore& finisher;
   JobStore& lease_reaper;
 };

@@ -1,4 +1,5 @@
-// What the stages of one engine share: settings, queues and the few thread-safe objects between them.
+// EngineShared: what the stages of one engine share (settings, queues, and the thread-safe objects between them). One
+// per engine; Engine owns it, every stage has a reference.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +65,7 @@ struct FinishedRun {
   MonoTime started{};          // when the handler began
 };
 
-// Finds who runs a type. nullptr: nobody on this node.
+// Finds the handler of a type. nullptr: its jobs cannot run on this node.
 using HandlerFinder = std::function<Handler*(const BizType&)>;
 
 // Queues, in the order jobs flow; each named for what it holds.
@@ -89,7 +90,7 @@ struct EngineShared {
 
   const EngineConfig config;
   Latest<std::vector<Shard>> shards;  // that this node owns
-  // That live in this database, whoever owns them: a consumer here may have jobs of any.
+  // All shards that live in this database: a consumer here may get jobs of any of them.
   Latest<std::vector<Shard>> all_shards{std::make_shared<const std::vector<Shard>>()};
   Latest<TypeCatalog> catalog;
   EventSink& events;
@@ -108,10 +109,10 @@ struct EngineShared {
   BoundedQueue<ClaimedJob> claimed;            // claimers -> runner
   BoundedQueue<FinishedRun> outcomes;          // runner, handlers -> finisher
   std::atomic<bool> is_draining{false};
-  // Then this node has been silent for so long that others may scan its shards: it scans and claims no more.
+  // End of the membership lease: past it others may scan this node's shards, so it stops scanning and claiming.
   std::atomic<MonoTime::rep> trusted_until{MonoTime::max().time_since_epoch().count()};
-  std::atomic<bool> was_cut_off{false};   // a stage sleeps because of that
-  std::atomic<bool> is_alone{false};      // no other node works here
+  std::atomic<bool> was_cut_off{false};   // a stage sleeps because the lease has ended
+  std::atomic<bool> is_alone{false};      // sole member: no other node uses this database
   std::atomic<bool> is_listening{false};  // notifications are heard
   // While memory is tight, hints due after this are refused: a scan that has not begun yet will read their rows.
   std::atomic<WallTime> scan_horizon{WallTime::max()};
@@ -130,28 +131,28 @@ struct EngineShared {
     const auto at = scanned_at.load();
     return at == 0 ? std::nullopt : std::optional(now - MonoTime(Duration(at)));
   }
-  // Claimed jobs that are over: their slots, and their leave to run, are free.
+  // Returns the slots and permits of claimed jobs that have ended.
   void release(TypeId type, std::size_t n) {
     flow->release(type, n);
     limiter.release(type, n);  // wakes the claimers
   }
-  // Slots taken for a claim that won fewer.
+  // Returns slots and permits taken for a claim that won fewer jobs.
   void release_unused(TypeId type, std::size_t n, Pace pace) {
     flow->put_back(type, n, pace, /*is_instant=*/false);
     if (n > 0) flow->notify_capacity();  // engines of other databases may wait for it
     limiter.release(type, n);
   }
-  // Claimed jobs that somebody outside works on now: their slots are free; their leave to run, too, unless it is
-  // limited how many there may be.
+  // Claimed jobs that consumers or receivers work on from now on: returns their slots, and their permits unless the
+  // type has max_running.
   void hand_over(TypeId type, const std::vector<std::pair<Lease, WallTime>>& leases);
   bool hint(const Candidate& job);  // as Engine::hint. Thread: any.
-  // An attempt began: of a first one its lateness is told.
+  // Reports the lateness of an attempt if it is the job's first start.
   void note_started(const ClaimedJob& attempt) {
     const Job& job = attempt.job;
     if (job.is_first_start()) events.started(job.type_id, *job.lateness());
   }
   bool is_cut_off(MonoTime now) const { return now >= MonoTime(Duration(trusted_until.load())); }
-  // The same for a stage that then sleeps until it is trusted again.
+  // The same for a stage that then sleeps until the lease is renewed.
   bool stops_cut_off(MonoTime now) {
     if (!is_cut_off(now)) return false;
     was_cut_off = true;  // then a second look: who prolongs the trust meanwhile either is seen or wakes this stage

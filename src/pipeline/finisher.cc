@@ -18,7 +18,7 @@ bool is_of_rows(const Error& error) { return error.code == ErrorCode::invalid ||
 
 MonoTime Finisher::step(MonoTime now) {
   hint_retries(now);
-  // Next to what is kept, so that rows which somebody holds locked delay no others. The limiter bounds both.
+  // Also while outcomes are kept, so that locked rows delay no other outcomes. The limiter bounds both.
   const bool is_quiet = shared_.outcomes.size() == 0;
   take_outcomes(now);
   if (!apart_.empty() && apart_.front().again <= now) return write_apart(now);

@@ -10,7 +10,7 @@
 namespace tocsin {
 namespace {
 
-// Between two looks at a bucket: twenty claims a second keep a rate as even as anybody could want.
+// Between two refills of a bucket: twenty claims a second keep a rate even enough.
 constexpr Duration kRefill = std::chrono::milliseconds(50);
 constexpr Duration kWishLasts = std::chrono::minutes(1);      // a consumer who wants long leases comes back
 constexpr Duration kLongestRefill = std::chrono::seconds(1);  // the part may have grown by then
@@ -127,7 +127,7 @@ void FlowControl::release_used(TypeId type, std::size_t n, bool is_awaited) {
     TOCSIN_ASSERT(flow.used >= n);
     const Grant& grant = flow.grants[at(Limit::running)];
     is_awaited = std::exchange(flow.is_awaited, false) || is_awaited;
-    // Somebody waits for what was in use beyond this node's part.
+    // Another node waits for permits in use beyond this node's share.
     if (flow.used > static_cast<std::size_t>(grant.n) && grant.reserved > grant.n) renewer = renewer_;
     flow.used -= n;
   }

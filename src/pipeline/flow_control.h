@@ -21,7 +21,7 @@
 
 namespace tocsin {
 
-// Jobs that were found long after their time go at a pace of their own, so that fresh ones stay on time.
+// Jobs found long after their time start at a rate of their own (catch-up), so that fresh ones stay on time.
 enum class Pace { fresh, catch_up };
 
 // Jobs of one type that are due on this node and not claimed. As many as can be counted cheaply; a backlog is many.
@@ -40,17 +40,17 @@ class FlowControl {
     std::size_t n = 0;
     MonoTime again = MonoTime::max();  // if fewer than wanted: when a rate allows the next
   };
-  // Takes leave to start up to `want` more jobs of the type, for `lease` at most (its time to run). What comes of it is
-  // told by put_back(), release() or hand_over(). `waiting`: types that wait for the same start pool, this one
-  // included.
+  // Takes permits, rate tokens and pool slots to start up to `want` jobs of the type, each for `lease` at most
+  // (default: its ttr). Each is returned by put_back(), release() or hand_over(). `waiting`: the number of types that
+  // wait for the same start pool, this one included.
   Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now, std::optional<Duration> lease = {},
              std::size_t waiting = 1);
   // Returns n unused slots and rate tokens; does not notify waiters. `is_instant`: as the type was at take().
   void put_back(TypeId type, std::size_t n, Pace pace, bool is_instant);
-  // Of those started, `n` have ended.
+  // Returns the permits and slots of `n` jobs that have ended.
   void release(TypeId type, std::size_t n);
 
-  // What consumers work on goes on without its handler.
+  // The leases of consumers, which keep their permits.
   LeaseTable& leases() { return leases_; }
   const LeaseTable& leases() const { return leases_; }
   // For the lease table: the receiver of one that was started acknowledges it later, and its slot in the start pool is
@@ -84,7 +84,7 @@ class FlowControl {
   // Thousandths of the rate that were used since the last call, of those a second brings.
   int pace_since(const BizType& type, Limit limit, MonoTime now);
 
-  // For people ------------------------------------------------------------------------------------------------------
+  // For display -----------------------------------------------------------------------------------------------------
 
   // nullopt: nothing granted, or the grant is over.
   std::optional<Grant> granted(TypeId type, Limit limit, MonoTime now) const;

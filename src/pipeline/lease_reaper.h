@@ -1,6 +1,6 @@
-// Makes dead what nobody may claim any more: jobs whose lease ended on their last allowed attempt, and those of types
-// that drop what is too late. And finds out which leases of consumers are over, so that their permits are free: those
-// that were acknowledged at another node, and those that nobody acknowledged.
+// The stage that makes jobs dead which cannot be claimed any more: those whose lease ended on their last attempt, and
+// those later than their type allows (drop_older_than_ms). It also asks the database which leases of consumers are
+// over, acknowledged at another node or expired, so that their permits are free.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once

@@ -1,9 +1,9 @@
-// The jobs of types with max_running that consumers work on, and receivers of asynchronous webhooks: each keeps a
-// permit of this node until its lease is over, whoever hears of that first. What is settled at this node is told here
-// at once; of all else the lease reaper asks the database.
+// The lease table: leases of types with max_running (jobs that consumers, or receivers of asynchronous webhooks, work
+// on). Each lease keeps a permit of this node until it is over. Acks and nacks at this node remove it at once; for all
+// others the lease reaper asks the database.
 //
-// A lease may be extended at any node. Of one that another node gave this one takes note, and counts it (adopts it) as
-// soon as the node that gave it is found dead, together with a permit of that node's.
+// A lease may be extended at any node. A lease that another node granted is entered here as a foreign lease (`guest`)
+// without a permit. When that node is dead, its permits and foreign leases are taken over (`adopt`).
 // Invariant: no permit is freed twice: an entry is one lease, by its token, and ends once. Thread: any.
 #pragma once
 
@@ -29,26 +29,25 @@ class LeaseTable {
   // Called, outside the lock, when the first lease comes in. REQUIRES: before the first use.
   void on_first(std::function<void()> callback) { on_first_.push_back(std::move(callback)); }
 
-  // A job that was started under a permit of this node is in the hands of somebody outside now, by `ends` at the
-  // latest.
+  // A job started under a permit of this node is now leased, until `ends`.
   void enter(TypeId type, const Lease& lease, MonoTime ends);
-  // Its consumer has given it back. No effect on leases that are not known here.
+  // The leases are over: acknowledged, failed or released. Unknown leases are ignored.
   void settle(std::span<const Lease> leases);
-  // Its consumer keeps it longer.
+  // The lease was extended; an unknown one becomes a foreign lease.
   void extend(TypeId type, const Lease& lease, MonoTime ends);
 
-  // For the lease reaper: at most `most` of these shards behind `after`, in the order of their ids.
+  // For the lease reaper: at most `most` leases of these shards with ids above `after`, in order.
   std::vector<Lease> next(JobId after, std::size_t most, const std::vector<Shard>& shards) const;
-  // What the database says: `left` of it, from now on; nullopt: it is over. 0: it cannot tell, so it goes on.
+  // The database's answer: the time left; nullopt: the lease is over; 0: unknown, so the lease stays.
   void note(const Lease& lease, std::optional<Duration> left, MonoTime now);
   bool is_empty() const { return is_empty_; }
 
-  // For the permit renewer: of the leases that hold permits of this node.
+  // For the permit renewer: number and last end of the leases that hold permits of this node.
   std::size_t count(TypeId type) const;
   MonoTime last_end(TypeId type) const;  // MonoTime::min(): there is none
-  // Leases of other nodes that were extended here.
+  // Number of foreign leases.
   std::size_t guests(TypeId type) const;
-  // So many permits for guests came to this node.
+  // Takes over `n` foreign leases: as many permits became this node's.
   void adopt(TypeId type, std::size_t n);
 
  private:

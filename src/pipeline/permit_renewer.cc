@@ -7,7 +7,7 @@
 namespace tocsin {
 namespace {
 
-// How long somebody has the permits that cannot be divided.
+// How long a node has the permits that cannot be divided.
 constexpr Duration kTurn = std::chrono::seconds(2);
 
 }  // namespace
@@ -34,7 +34,7 @@ PermitRequest PermitRenewer::request_for(const BizType& type, Limit limit, MonoT
     request.need = static_cast<int>(std::min(used + waiting.fresh + waiting.late, static_cast<std::size_t>(total)));
     request.lease = lease_of(type, now);
   } else {
-    // A little for everybody, so that a first job need not wait for its part of the rate.
+    // A small share for every node, so that a first job need not wait for its part of the rate.
     const int idle = kWholeRate / static_cast<int>(4 * nodes_);
     const bool is_waited_for = limit == Limit::catch_up ? waiting.late > 0 : waiting.fresh + waiting.late > 0;
     request.used = flow_.pace_since(type, limit, now);
@@ -47,8 +47,8 @@ PermitRequest PermitRenewer::request_for(const BizType& type, Limit limit, MonoT
     request.wanted = 0;
   }
   if (const auto doubt = in_doubt_.find(type.type_id); limit == Limit::running && doubt != in_doubt_.end()) {
-    // Nothing that came is given back, and nothing new comes: so the answer shows what was adopted. After this
-    // renewal the one in doubt does not happen any more.
+    // Returns nothing and asks for nothing, so the answer shows whether the takeover happened. After this renewal a
+    // takeover in doubt cannot happen any more.
     request.held = doubt->second.granted + doubt->second.guests;
     request.wanted = 0;
   }

@@ -1,5 +1,6 @@
-// Keeps this node's permits: asks for its fair share of every limit, gives back what others need more, and renews the
-// rest before it expires. The store only guards the sum; every node works out the shares from the same picture.
+// The stage that renews this node's permits (ADR 0018): it asks for the node's fair share of every limit, returns
+// permits that others need more, and renews the rest before it expires. The store guards the sum only; every node
+// computes the shares from the same rows.
 //
 // Thread: owner only, except wake-ups by its waker and drain() (any).
 #pragma once
@@ -19,14 +20,14 @@ namespace tocsin {
 
 struct PermitConfig {
   NodeId node = 0;
-  Duration ttl = std::chrono::seconds(5);  // what is granted holds so long
+  Duration ttl = std::chrono::seconds(5);  // length of a grant
   Duration longest_interval = std::chrono::milliseconds(500);
   Duration hungry_interval = std::chrono::milliseconds(200);  // while others hold what this node lacks
   Duration retry_pause = std::chrono::milliseconds(200);
 
   // Between renewals; a few of them while what is granted holds.
   Duration interval() const { return std::min(longest_interval, ttl / 5); }
-  // What was extended elsewhere just before its node died is adopted by then.
+  // Time until leases extended elsewhere just before their node died are taken over.
   Duration adoption() const { return ttl / 2; }
   // Trust ends a little before the store's does.
   Duration trust() const { return ttl - ttl / 10; }
@@ -44,7 +45,7 @@ class PermitRenewer final : public Stage {
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // It takes no more permits, and gives back what is not in use.
   void drain();
-  // The last request: nothing of this node goes on but leases, whose permits are free again when they end.
+  // The last request: returns all permits except those of leases, which are free when the leases end.
   // REQUIRES: no step runs.
   Status leave(MonoTime now);
 
@@ -53,7 +54,7 @@ class PermitRenewer final : public Stage {
 
  private:
   using Key = std::pair<TypeId, Limit>;
-  // Permits of dead nodes that are asked for, for leases of theirs that go on here.
+  // A takeover of permits of dead nodes for foreign leases here.
   struct Adoption {
     TypeId type = 0;
     int granted = 0;  // what this node had before
@@ -64,7 +65,7 @@ class PermitRenewer final : public Stage {
   PermitRequest request_for(const BizType& type, Limit limit, MonoTime now);
   // Returns whether the store should be asked again at once: permits to give back, or free ones to take.
   bool apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply);
-  // How long what was started under a permit may go on after it.
+  // How long a job started under a permit may run after the permit's end.
   Duration lease_of(const BizType& type, MonoTime now) const;
   MonoTime adopt(MonoTime now);
   // What came of an adoption in doubt, if there was one.

@@ -1,11 +1,11 @@
-// Consumers that wait for jobs of pull types, in the order they came. Jobs of such a type are claimed only for them.
+// The queue of waiting consumers (polls) of pull types, in order of arrival. Jobs of such a type are claimed only for
+// consumers in this queue.
 //
-// A claimer takes the consumers at the head together with the due jobs it claims for them, and either answers them or
-// puts them back at the head: while a claim is on its way its consumer is nobody else's, so no job is claimed that
-// nobody asked for, and a consumer costs an entry here, not a thread.
-// The engines of a node share one queue: a consumer gets what is due in any database.
-// Invariants: size() <= capacity. Every poll that was accepted is answered once, unless its consumer has gone.
-// Thread: any.
+// A claimer takes consumers from the head, claims due jobs for them, and either answers them or puts them back at the
+// head. While it claims, no other claimer has these consumers, so no job is claimed without a consumer. A consumer
+// costs an entry here, not a thread. The engines of a node share one queue: a consumer gets what is due in any
+// database. Invariants: size() <= capacity. Every poll that was accepted is answered once, unless its consumer has
+// gone. Thread: any.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,12 @@ struct Poll {
   MonoTime arrived{};
   MonoTime deadline{};  // answered with no jobs then
   // Both may be called from any thread and must not block.
-  std::function<bool()> is_gone;                             // nobody would read an answer any more
+  std::function<bool()> is_gone;                             // the connection is closed: an answer is useless
   std::function<void(std::vector<ClaimedJob> jobs)> answer;  // with none: nothing was due in time
 };
 using PollPtr = std::shared_ptr<const Poll>;
 
-// So many of a batch's jobs are claimed for this consumer.
+// The number of a batch's jobs that are claimed for a consumer.
 struct PollShare {
   PollPtr poll;
   std::size_t n = 0;
@@ -44,32 +44,32 @@ class PollQueue {
  public:
   explicit PollQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  // An engine takes part, and gets its number for answer_impatient(). Its `claimers` are woken when somebody asks,
-  // `sweeper` (one engine's is enough) when a deadline moves ahead. REQUIRES: before the first add.
+  // Registers an engine and returns its number for answer_impatient(). Wakes its `claimers` for a new poll, and
+  // `sweeper` (one engine's is enough) when the next deadline moves ahead. REQUIRES: before the first add.
   std::size_t join(const std::vector<Waker*>& claimers, Waker* sweeper);
 
   // False: too many wait already. After close() it is answered at once, with nothing.
   bool add(PollPtr poll);
 
-  // How many jobs of a type are asked for.
+  // How many jobs of a type the waiting consumers ask for.
   std::size_t demand(TypeId type) const;
-  // Of those that wait; 0: nobody does.
+  // The longest lease that a waiting consumer asks for; 0: none waits.
   Duration longest_ttr(TypeId type) const;
-  // Somebody asked for jobs of the type then or later, or waits for them now.
+  // Whether a consumer asked for jobs of the type at `time` or later, or waits now.
   bool was_asked_since(TypeId type, MonoTime time) const;
 
-  // Takes consumers from the head who together want up to `n` jobs; the last of them may want more than its share.
-  // `one_ttr`: only such whose leases are as long as the first one's.
+  // Takes consumers from the head that together want up to `n` jobs; the last may want more than its share. `one_ttr`:
+  // only consumers with the same lease length as the first.
   std::vector<PollShare> take(TypeId type, std::size_t n, bool one_ttr);
-  // Those for whom nothing was won: to the head, in their order.
+  // Returns consumers for which nothing was won to the head, in their order.
   void put_back(const std::vector<PollPtr>& polls);
 
-  // A claimer of this engine looked and found nothing to claim. Whoever did not want to wait has its answer once every
-  // engine has looked since it asked.
+  // A claimer of this engine found nothing to claim. A non-blocking poll is answered, with nothing, once every engine
+  // has found nothing since it arrived.
   void answer_impatient(std::size_t engine, MonoTime now);
-  // Answers those whose time is over and forgets those who are gone. Returns when to call again.
+  // Answers polls past their deadline, forgets those of closed connections. Returns when to call again.
   MonoTime expire(MonoTime now);
-  // Answers everybody with nothing, now and from now on.
+  // Answers all polls, and every later one, with nothing.
   void close();
 
   std::size_t size() const;

@@ -28,8 +28,8 @@ void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
     return;
   }
   if (now >= std::min(claimed->lease_deadline, claimed->start_by)) {
-    // Somebody else may run it by now, or may have cancelled it. If not, the attempt need not count: a slow claim would
-    // kill a job that has one attempt.
+    // Another node may run it by now, or it may be cancelled. Otherwise it is released without counting the attempt: a
+    // slow claim must not make a job with one attempt dead.
     shared_.events.count(Counter::expired_starts);
     put(shared_, {std::move(claimed), Outcome::done(), true});
     return;

@@ -48,7 +48,7 @@ PgChanges::PgChanges(Session& session, int shards, const ChangeBatch& batch)
 PgChanges::Turn PgChanges::next_turn() {
   Turn turn;
   if (!std::exchange(has_begun_, true)) {
-    // A cancel is final: whoever repeats it gets what the first one left, without a statement of its own.
+    // A cancel is final: a repeated one in the batch is answered from the first, without a statement of its own.
     std::unordered_set<JobId> seen;
     for (std::size_t i = 0; i < batch_.cancels.size(); ++i)
       if (seen.insert(batch_.cancels[i]).second) turn.cancels.push_back(i);

@@ -92,7 +92,7 @@ Status PgMaintenance::forget_dead_nodes() {
     tx.exec0(
         "DELETE FROM tocsin.node WHERE heartbeat_at < clock_timestamp() - interval '1 hour'"
         " AND node_id <> ALL (SELECT unnest(owners) FROM tocsin.shard_map)");
-    // Others take them when they ask for the same limit; of types that are gone nobody does.
+    // Permits of removed types: no node asks for them any more, so no renewal removes them.
     tx.exec0("DELETE FROM tocsin.permit WHERE renewed_at + ttl + lease < clock_timestamp() - interval '1 hour'");
     return Unit{};
   });
