@@ -42,7 +42,7 @@ struct Readiness {
   bool is_ready = false;
   bool is_degraded = false;                                 // ready, but a part of its work cannot be done
   std::vector<std::pair<std::string, std::string>> checks;  // name -> "ok" or what is wrong
-  std::vector<std::string> warnings;                        // what an operator should mend, though all of it works
+  std::vector<std::string> warnings;                        // settings that an operator should change
 };
 
 // A consumer asks for due jobs of a pull type. All functions may be called on any thread.

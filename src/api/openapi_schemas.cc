@@ -60,7 +60,7 @@ std::string_view openapi_schemas() {
 "CancelledJobs":{"type":"object","required":["cancelled","running","finished","not_found"],"properties":{
   "cancelled":{"$ref":"#/components/schemas/JobIds"},"running":{"$ref":"#/components/schemas/JobIds"},
   "finished":{"$ref":"#/components/schemas/JobIds"},"not_found":{"$ref":"#/components/schemas/JobIds"},
-  "locked":{"$ref":"#/components/schemas/JobIds","description":"Somebody else holds them: not cancelled, ask again; absent when there is none"},
+  "locked":{"$ref":"#/components/schemas/JobIds","description":"Locked by another transaction: not cancelled, ask again; absent when there is none"},
   "more":{"const":true,"description":"With biz_id: it has more jobs than one call takes, ask again; absent otherwise"},
   "more_finished":{"const":true,"description":"With biz_id: more have ended than the 1,000 newest that are named; absent otherwise"},
   "unavailable":{"$ref":"#/components/schemas/JobIds","description":"Their database did not answer: not cancelled; absent when there is none"},
@@ -183,7 +183,7 @@ std::string_view openapi_schemas() {
     "error":{"type":["string","null"],"maxLength":65536,"description":"Why; its first 1000 bytes are kept with the job"}}}}}},
 "ExtendLeases":{"type":"object","additionalProperties":false,"required":["items","ttr_ms"],"properties":{
   "items":{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/Lease"}},
-  "ttr_ms":{"type":"integer","minimum":1,"maximum":604800000,"description":"The leases end so long from now"}}},
+  "ttr_ms":{"type":"integer","minimum":1,"maximum":604800000,"description":"The leases end this long from now"}}},
 "LeaseResults":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{
   "type":"object","required":["job_id","result"],"properties":{"job_id":{"$ref":"#/components/schemas/JobId"},
     "result":{"enum":["ok","stale","busy","unavailable","in_doubt"],
@@ -207,7 +207,7 @@ std::string_view openapi_schemas() {
 "Readiness":{"type":"object","required":["status"],"description":"checks and warnings: for holders of a token, or on this machine where none is needed","properties":{
   "status":{"enum":["ready","degraded","not ready"],"description":"degraded: one of several databases cannot be used; answered with 200"},
   "checks":{"type":"object","additionalProperties":{"type":"string"}},
-  "warnings":{"type":"array","items":{"type":"string"},"description":"What an operator should mend, though all of it works"}}},
+  "warnings":{"type":"array","items":{"type":"string"},"description":"Settings that an operator should change"}}},
 "Counts":{"type":"object","required":["pending","running","done","cancelled","dead"],"properties":{
   "pending":{"type":"integer"},"running":{"type":"integer"},"done":{"type":"integer"},"cancelled":{"type":"integer"},"dead":{"type":"integer"}}},
 "Stats":{"type":"object","required":["items","totals","lateness_ms","backlog"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},

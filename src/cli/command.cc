@@ -30,7 +30,7 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
   command
       .add_option_function<std::string>(
           "--timeout", [&connection](const std::string& text) { connection.timeout = *parse_duration(text); },
-          "Wait so long for an answer (30s)")
+          "How long to wait for an answer (30s)")
       ->check(not_a_duration)
       ->option_text("TIME")
       ->group(kGroup);

@@ -26,7 +26,7 @@ struct WhenOptions {
 
 void add_when_options(CLI::App& command, WhenOptions& when) {
   command.add_option("--at", when.at, "Due at 2026-03-01T12:00:00Z (RFC 3339)")->option_text("TIME");
-  command.add_option("--in", when.in, "Due so long from now: 500ms, 15m, 24h, 7d")
+  command.add_option("--in", when.in, "Due after this time: 500ms, 15m, 24h, 7d")
       ->check(not_a_duration)
       ->option_text("TIME");
 }

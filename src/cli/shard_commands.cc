@@ -57,8 +57,8 @@ std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* 
         ->add_option("--source-passfile", options->source_passfile, "Its password, in a file on the target's machine")
         ->option_text("FILE");
     add_time(*command, "--longest-pause", options->longest_pause, "50ms", "30s",
-             "The shard stands still no longer than this (1s)");
-    add_time(*command, "--patience", options->patience, "1s", "1d", "What fails is tried again for so long (1m)");
+             "The shard is write-frozen no longer than this (1s)");
+    add_time(*command, "--patience", options->patience, "1s", "1d", "How long failing steps are tried again (1m)");
   }
   if (kind == ShardCommand::Kind::show) command->add_flag("--json", options->json, "Print JSON");
   add_database_options(*command, options->config);
@@ -72,7 +72,7 @@ void add_shard_commands(CLI::App& root, Chosen& chosen) {
   CLI::App* shard = add_command(root, "shard", "Move shards between databases", "");
   shard->require_subcommand(1);
   add(*shard, chosen, "move", "Move a shard while it is in use",
-      "Give all databases, home first. Interrupted, the same command continues.\n"
+      "Give all databases, the control database first. Interrupted, the same command continues.\n"
       "Example:\n"
       "  tocsin shard move 7 --to b --database a=URL --database b=URL",
       ShardCommand::Kind::move);

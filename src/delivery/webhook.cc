@@ -134,7 +134,7 @@ std::vector<KindMetric> WebhookKind::metrics() {
        of_sender(&HttpSenderStats::requests)},
       {"tocsin_webhook_connects_total", "Attempts to connect to endpoints", true,
        of_sender(&HttpSenderStats::connects)},
-      {"tocsin_webhook_unanswered_total", "Webhook attempts that nobody answered", true,
+      {"tocsin_webhook_unanswered_total", "Webhook attempts without an answer", true,
        [this] { return static_cast<double>(unanswered_); }},
       {"tocsin_webhook_handed_over_total", "Webhooks whose receivers acknowledge them later", true,
        [this] { return static_cast<double>(handed_over_); }},

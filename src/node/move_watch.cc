@@ -48,7 +48,8 @@ Status MoveWatch::end_pause(ShardMove move) {
     if (auto done = store.note_successor(move); !done) return done;
   auto done = move.state == ShardMove::State::switched ? store.open(move) : store.unfreeze(move);
   if (done) done = home.goes_on(move);
-  if (done) spdlog::warn("shard {}: the command that moves it is silent; the shard goes on", move.shard);
+  if (done)
+    spdlog::warn("shard {}: the command that moves it does not answer; the shard is writable again", move.shard);
   return done;
 }
 

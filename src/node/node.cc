@@ -454,7 +454,7 @@ bool Node::Impl::stop_engines() {
       end_handlers(Duration(0));
     });
   }
-  if (!is_clean) spdlog::warn("claimed jobs were left behind: they become due again when their leases end");
+  if (!is_clean) spdlog::warn("some claimed jobs could not be released: they become due again when their leases end");
   return is_clean;
 }
 

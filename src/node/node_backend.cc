@@ -350,7 +350,7 @@ Readiness NodeBackend::readiness() const {
   out.checks.emplace_back("membership", is_member ? "ok"
                                         : databases_.size() == 1
                                             ? "no heartbeat was answered for too long: it scans nothing"
-                                            : "home does not answer: nothing is reassigned");
+                                            : "the control database does not answer: nothing is reassigned");
   out.is_degraded = out.is_degraded || !is_member;
   out.is_ready = out.is_ready && (is_member || (databases_.size() > 1 && membership_.view()));
   std::size_t owned = 0;

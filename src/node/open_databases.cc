@@ -154,8 +154,10 @@ Status check_database(Session& session, const Registry& registry, Place place, i
   auto installed = check_installation(session, {});
   if (!installed) return installed.error();
   if (installed->shards != shards)
-    return Error{ErrorCode::invalid,
-                 "it has " + std::to_string(installed->shards) + " shards, home has " + std::to_string(shards), ""};
+    return Error{
+        ErrorCode::invalid,
+        "it has " + std::to_string(installed->shards) + " shards, the control database has " + std::to_string(shards),
+        ""};
   return check_place(session, registry, *registry.at(place), shards);
 }
 

@@ -92,7 +92,7 @@ Status ShardMover::recall(Shard shard) {
   if (!lost) return Unit{};
   is_begun_here_ = false;
   if (auto done = home().recall(*lost); !done) return done;
-  say("home has lost that " + shard_text(*lost) + " was on its way, other databases know");
+  say("the control database has lost the move of " + shard_text(*lost) + ", other databases remember it");
   return Unit{};
 }
 
@@ -165,7 +165,7 @@ Status ShardMover::refuse_nodes_without(Place place) {
   for (const std::string& node : *nodes) names += (names.empty() ? "" : ", ") + node;
   return Error{ErrorCode::invalid,
                "not every node was given the database " + name(place) + " (" + names +
-                   "): nobody there would scan the shard; start them with all databases, then run this again",
+                   "): they could not scan the shard; start them with all databases, then run this again",
                "to"};
 }
 
@@ -265,7 +265,7 @@ Status ShardMover::count_failures(const ShardMove& move) {
   if (now - *failures_.first < options_.patience) return Unit{};
   return Error{ErrorCode::invalid,
                "the workers of the subscription fail in " + name(move.target) +
-                   " over and over; the log of its server says why. Run this again when that is mended, or roll back "
+                   " repeatedly; the log of its server says why. Run this again when that is fixed, or roll back "
                    "with --abort",
                "shard"};
 }
@@ -322,7 +322,7 @@ Status ShardMover::switch_over(ShardMove& move) {
   }
   return Error{ErrorCode::invalid,
                "the target did not catch up within " + milliseconds(options_.longest_pause) + " of pause; " +
-                   shard_text(move) + " is where it was, the copying goes on: run this again at a quieter time",
+                   shard_text(move) + " stays where it was, the copying continues: run this again at a quieter time",
                "shard"};
 }
 
@@ -368,7 +368,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   if (*is_same) is_same = can_open_target(move);  // still: the flip is for good
   if (!*is_same) {
     if (!frozen) say("an open transaction stands in the way: " + frozen.error().message);
-    if (!is_in_time) say("the target did not catch up in time: the shard goes on in " + name(move.source));
+    if (!is_in_time) say("the target did not catch up in time: the shard stays in " + name(move.source));
     // The state first: no process may flip the map after this.
     if (auto back = home().set_state(move, State::copying); !back) return back.error();
     if (auto back = goes_on_at_source(move); !back) return back.error();

@@ -60,7 +60,7 @@ Registry registry_from(pqxx::transaction_base& tx) {
 void refuse_unless_home(const Local& local) {
   if (local.place != 0) {
     throw Refused("it is the database '" + local.name +
-                  "' of an installation whose home is another one: name the home database first");
+                  "' of an installation with another control database (home): name that one first");
   }
 }
 
@@ -170,7 +170,7 @@ void HomeStep::record_home() {
     home.name = wanted.empty() ? local.database : wanted;
     tx_.exec_params0("UPDATE tocsin.database SET name = $1 WHERE place = 0", home.name);
   } else if (known && known->identity != local.identity) {
-    on_step_("the home database was restored or copied: recorded anew");
+    on_step_("the control database was restored or copied: recorded anew");
   }
   if (!wanted.empty() && wanted != home.name)
     throw Refused("it is registered as '" + home.name + "', not '" + wanted + "': names never change");
@@ -181,7 +181,7 @@ void HomeStep::record_home() {
 // Refuses a database that belongs to another installation, or has jobs or types.
 void HomeStep::refuse_stranger(const Local& local, const std::string& name) const {
   if (local.place != 0) throw Refused(name + ": it belongs to another installation, as '" + local.name + "'");
-  if (local.registered > 1) throw Refused(name + ": it is the home of another installation");
+  if (local.registered > 1) throw Refused(name + ": it is the control database of another installation");
   if (!local.is_empty) throw Refused(name + ": it has jobs or types of its own; only an empty database can be added");
 }
 
@@ -317,7 +317,7 @@ Result<Registry> read_registry(Session& home) {
     Registry registry = registry_from(tx);
     if (registry.databases.size() > 1 && registry.at(0)->identity != local.identity) {
       throw Refused(
-          "it is a copy of the home database of an installation with several databases: if it is to take "
+          "it is a copy of the control database of an installation with several databases: if it is to take "
           "its place, run `tocsin migrate` with all of them");
     }
     return registry;
