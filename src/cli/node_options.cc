@@ -21,7 +21,7 @@ void add_capacity_options(CLI::App& command, NodeConfig& config) {
     command.add_option(name, value, what)->check(CLI::Range(1, 256))->option_text("N")->group("Capacity");
   };
   count("--api-threads", config.api_threads, "Threads that speak HTTP (1)");
-  count("--claimers", config.claimers, "Threads that claim jobs, besides the priority claimer (2)");
+  count("--claimers", config.claimers, "Claiming threads, one priority claimer more (2)");
   count("--db-pool", config.db_pool, "Database connections for the API (4)");
   count("--workers", config.workers, "Threads for in-process handlers (4)");
   count("--sql-workers", config.sql_workers, "Connections for functions of sql handlers (2)");
@@ -65,7 +65,7 @@ std::map<std::string, int> parse_retain(const std::string& text) {
 
 void add_database_options(CLI::App& command, NodeConfig& config) {
   command.add_option("--config", "TOML file with these options as keys")->option_text("FILE")->expected(1);
-  command.add_option("--database", config.databases, "[NAME=]URL; repeatable, the first is the control database")
+  command.add_option("--database", config.databases, "[NAME=]URL; repeatable, control database first")
       ->allow_extra_args(false)
       ->option_text("URL");
   command.add_option("--shards", config.shards, "Shard count, fixed by the first migration (64)")

@@ -72,7 +72,8 @@ void add_shard_commands(CLI::App& root, Chosen& chosen) {
   CLI::App* shard = add_command(root, "shard", "Move shards between databases", "");
   shard->require_subcommand(1);
   add(*shard, chosen, "move", "Move a shard while it is in use",
-      "Give all databases, the control database first. Interrupted, the same command continues.\n"
+      "Give all databases, control database first. Interrupted, the same command\n"
+      "continues.\n"
       "Example:\n"
       "  tocsin shard move 7 --to b --database a=URL --database b=URL",
       ShardCommand::Kind::move);
