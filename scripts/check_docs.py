@@ -14,8 +14,48 @@ CITED_TEST = re.compile(r"`([A-Z]\w+\.[A-Z]\w+)`")
 TEST = re.compile(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", re.MULTILINE)
 
 
+INDEX = """# Decision records
+
+For people who change Tocsin: decisions with the figures that decided them. Each record has a
+situation, a decision, its consequences, and what was tried and left. Numbers are never used twice;
+a missing one was merged into another record. `scripts/check_layers.py --write` makes this table.
+
+| number | decision |
+|---|---|
+"""
+SECTIONS = ["## Situation", "## Decision", "## Consequences"]
+
+
+def index_of_records(root):
+    """The text of docs/adr/README.md: a line per record."""
+    rows = []
+    for path in sorted((root / "docs" / "adr").glob("[0-9]*.md")):
+        number, _, title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ").partition(": ")
+        rows.append(f"| [{number}]({path.name}) | {title} |\n")
+    return INDEX + "".join(rows)
+
+
+def write_index(root):
+    (root / "docs" / "adr" / "README.md").write_text(index_of_records(root), encoding="utf-8")
+
+
+def check_records(checker):
+    folder = checker.root / "docs" / "adr"
+    for path in sorted(folder.glob("[0-9]*.md")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if not re.match(rf"# {path.name[:4]}: \S", lines[0]):
+            checker.complain(path, 1, f'the title is "# {path.name[:4]}: <the decision>"')
+        for section in SECTIONS:
+            if section not in lines:
+                checker.complain(path, 1, f'a record has a section "{section}"')
+    index = folder / "README.md"
+    if index.read_text(encoding="utf-8") != index_of_records(checker.root):
+        checker.complain(index, 1, "the index of records is not current: scripts/check_layers.py --write")
+
+
 def check_documents(checker):
     """Complains to the checker about every document that breaks a rule."""
+    check_records(checker)
     pages = [*sorted(checker.root.glob("*.md")), *sorted((checker.root / "docs").rglob("*.md"))]
     tests = known_tests(checker.root)
     for path in pages:

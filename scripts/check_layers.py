@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the rules that no compiler checks: who includes whom, what the pure layers must not call, sizes, house rules.
 
-check_layers.py --diagram [ROOT] prints the layers and what each includes; --write puts that into docs/architecture.md.
+check_layers.py --diagram [ROOT] prints the layers and what each includes; --write puts that into docs/architecture.md,
+and makes the index of docs/adr.
 check_layers.py [ROOT]. Prints one line per offence, `file:line: what is wrong`; exit 1 when there are any. The layers
 and what stands below each are read from CMakeLists.txt, where tocsin_layer() links them.
 """
@@ -9,7 +10,7 @@ import pathlib
 import re
 import sys
 
-from check_docs import check_documents
+from check_docs import check_documents, write_index
 
 # Library -> where its headers may be included. What is in no pattern is the standard library, or the system's.
 LIBRARIES = {
@@ -238,6 +239,7 @@ def main():
         return
     if "--write" in sys.argv:
         write_diagram(root)
+        write_index(root)
         return
     checker = Checker(root)
     files = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*"))]
