@@ -244,25 +244,45 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON FUNCTION tocsin.raise_ids() FROM PUBLIC;
 
+-- An id that no job here has, although the sequence may have been set back. Locks nothing.
+CREATE FUNCTION tocsin.fresh_id(shard smallint) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  id bigint;
+BEGIN
+  LOOP
+    id := nextval('tocsin.job_seq') * 1024 + shard;
+    EXIT WHEN NOT EXISTS (SELECT FROM tocsin.job_history h WHERE h.job_id = id)
+          AND NOT EXISTS (SELECT FROM tocsin.job_live l WHERE l.shard = shard AND l.job_id = id);
+  END LOOP;
+  RETURN id;
+END $$;
+REVOKE EXECUTE ON FUNCTION tocsin.fresh_id(smallint) FROM PUBLIC;
+
 -- An id may have been given twice all the same. Of these ids, those that a live job has and a finished one too: the record
--- of the finished one gets a fresh id and says so among its errors. Returns the ids that are free again.
-CREATE FUNCTION tocsin.free_ids(ids bigint[]) RETURNS SETOF bigint
+-- of the finished one gets a fresh id and says so among its errors. Returns the ids that are free again. is_ending: the
+-- caller has just taken the live rows away, in a transaction that may go on for long; so the sequence is not raised, for
+-- which every new session would wait.
+CREATE FUNCTION tocsin.free_ids(ids bigint[], is_ending boolean DEFAULT false) RETURNS SETOF bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM tocsin.raise_ids();
+  IF NOT is_ending THEN
+    PERFORM tocsin.raise_ids();
+  END IF;
   RETURN QUERY
     WITH taken AS MATERIALIZED (
       SELECT h.job_id, h.status, h.finished_at FROM unnest(ids) k (job_id) JOIN tocsin.job_history h ON h.job_id = k.job_id
-       WHERE EXISTS (SELECT FROM tocsin.job_live l WHERE l.shard = (k.job_id & 1023)::smallint AND l.job_id = k.job_id)
+       WHERE is_ending OR EXISTS (SELECT FROM tocsin.job_live l WHERE l.shard = (k.job_id & 1023)::smallint AND l.job_id = k.job_id)
     )
     UPDATE tocsin.job_history h
-       SET job_id = nextval('tocsin.job_seq') * 1024 + h.shard,
+       SET job_id = tocsin.fresh_id(h.shard),
            errors = tocsin.append_error(h.errors, clock_timestamp(), h.node, h.attempts::integer,
                                         format('its id was %s, which was then given to another job', h.job_id))
       FROM taken t WHERE h.job_id = t.job_id AND h.status = t.status AND h.finished_at = t.finished_at
     RETURNING t.job_id;
 END $$;
-REVOKE EXECUTE ON FUNCTION tocsin.free_ids(bigint[]) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION tocsin.free_ids(bigint[], boolean) FROM PUBLIC;
 
 -- 5. Counts ----------------------------------------------------------------------------------------------------------
 
@@ -607,7 +627,8 @@ BEGIN
         CONTINUE;
       END IF;
     END IF;
-    IF NOT is_new AND entry.key IS NULL THEN
+    -- Not by its key: a live job has the id. It will not go away, so the entry is refused and not tried for ever.
+    IF NOT is_new AND (entry.key IS NULL OR EXISTS (SELECT FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id)) THEN
       DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;
       error := 'its job_id is that of another job';
       RETURN NEXT;
@@ -951,10 +972,20 @@ BEGIN
       IF to_regclass('tocsin.job_history_cancelled_' || to_char(now_, 'YYYYMMDD')) IS NULL THEN
         PERFORM tocsin.ensure_history(now_::date, now_::date);
       END IF;
-      INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, late_from, finished_at, type_id, shard, status, attempts,
-                                      max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors)
-      VALUES (job.job_id, job.action_time, job.fire_at, job.gmt_create, job.started_at, job.late_from, now_, job.type_id, job.shard, 3, job.attempts,
-              job.max_attempts, job.biz_id, job.idempotency_key, job.body_hash, job.node, job.traceparent, job.attribute, job.errors);
+      LOOP
+        INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, late_from, finished_at, type_id, shard, status, attempts,
+                                        max_attempts, biz_id, idempotency_key, body_hash, node, traceparent, attribute, errors)
+        VALUES (job.job_id, job.action_time, job.fire_at, job.gmt_create, job.started_at, job.late_from, now_, job.type_id, job.shard, 3, job.attempts,
+                job.max_attempts, job.biz_id, job.idempotency_key, job.body_hash, job.node, job.traceparent, job.attribute, job.errors)
+        ON CONFLICT DO NOTHING;
+        EXIT WHEN FOUND;
+        -- The id was given twice, and a job that was cancelled today had it first.
+        PERFORM tocsin.free_ids(ARRAY[job_id], is_ending => true);
+        IF NOT FOUND THEN
+          RAISE EXCEPTION 'the id of job % is that of another job', job_id USING ERRCODE = 'serialization_failure', HINT = 'Cancel it again.';
+        END IF;
+        RAISE LOG 'the id of job % was given twice; the older record has a fresh id', job_id;
+      END LOOP;
       INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event)
       VALUES (job.type_id, 0, -1, NULL, NULL), (job.type_id, 3, 1, tocsin.day_of(job.gmt_create) * 64, 3);
       RETURN 'cancelled';

@@ -92,6 +92,9 @@ class Backend {
   // Leases that consumers gave back, and some that they keep for `ttr` more, at this node.
   virtual void end_leases(std::span<const Lease> leases) = 0;
   virtual void extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
+  // Whether the control database counts the leases of a type with max_running that this node extends. Not while it is
+  // away: their permits go to others when the leases that it knows of are over.
+  virtual bool are_leases_counted(TypeId type) const = 0;
   // For the metrics: what became of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;
 

@@ -84,7 +84,6 @@ class JsonBuilder {
   bool on_comment_part(Text, Ec&) { return true; }
   bool on_comment(Text, Ec&) { return true; }
 
-  bool out_of_range() { return fail("The number is out of range."); }
   std::optional<Problem> take_problem() { return std::move(problem_); }
 
  private:
@@ -128,6 +127,7 @@ class JsonBuilder {
   bool is_verbatim() const;
   bool add(json value);
   bool wrote(JsonWriter&);
+  bool out_of_range() { return fail("The number is out of range."); }
   bool fail(std::string detail);
   bool fail_whole(std::string detail);
   std::string path() const;
@@ -297,6 +297,30 @@ std::string JsonBuilder::path() const {
   return path;
 }
 
+// The parser stops at an exponent that no int holds. Four digits are out of any range just as well, and let it go on.
+std::string with_short_exponents(std::string_view text) {
+  constexpr std::size_t kMostDigits = 4;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string out;
+  out.reserve(text.size());
+  bool is_in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    out += c;
+    if (c == '"') is_in_string = !is_in_string;
+    if (is_in_string && c == '\\' && i + 1 < text.size()) out += text[++i];
+    if (is_in_string || (c != 'e' && c != 'E') || i == 0 || !is_digit(text[i - 1])) continue;
+    if (i + 1 < text.size() && (text[i + 1] == '-' || text[i + 1] == '+')) out += text[++i];
+    const std::size_t begin = i + 1;
+    std::size_t end = begin;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    const std::string_view digits = text.substr(begin, end - begin);
+    out += digits.size() > kMostDigits ? std::string(kMostDigits, '9') : std::string(digits);
+    i = end - 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Problem> build_json(std::string_view text, std::string_view verbatim, json& root, JsonItems* items) {
@@ -306,7 +330,12 @@ std::optional<Problem> build_json(std::string_view text, std::string_view verbat
   boost::json::basic_parser<JsonBuilder> parser(options, root, verbatim, items);
   boost::system::error_code ec;
   const std::size_t read = parser.write_some(/*more=*/false, text.data(), text.size(), ec);
-  if (ec == boost::json::error::exponent_overflow) parser.handler().out_of_range();
+  if (ec == boost::json::error::exponent_overflow) {
+    root = nullptr;
+    if (items != nullptr) items->problems.clear();
+    const std::string again = with_short_exponents(text);
+    return build_json(again, verbatim, root, items);
+  }
   if (auto problem = parser.handler().take_problem()) return problem;
   if (!ec && read < text.size()) ec = boost::json::error::extra_data;
   if (!ec) return {};

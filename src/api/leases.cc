@@ -134,8 +134,8 @@ Asked asked_of(const std::vector<LeaseItem>& items) {
 }
 
 using Items = std::vector<LeaseItem>;
-// What became of the items of one database, in their order.
-using LeaseReplies = std::vector<LeaseReply>;
+// What became of the items of one database, in their order; nullopt: not tried, as if the database had not answered.
+using LeaseReplies = std::vector<std::optional<LeaseReply>>;
 using Settled = Result<LeaseReplies>;
 using Settle = std::function<Settled(const ApiContext&, Stores&, const Items&)>;
 
@@ -216,11 +216,37 @@ Settled nack(const ApiContext& context, Stores& stores, const Items& items) {
   return settled;
 }
 
+// Leaves out leases of types with max_running while the control database does not hear of this node: it gives their
+// permits to other nodes when the leases that it knows of are over. Asks the database only then.
+Status leave_out_uncounted(const ApiContext& context, Stores& stores, Asked& asked, LeaseReplies& settled) {
+  const auto catalog = context.backend.types();
+  const auto is_uncounted = [&](const BizType* type) {
+    return type != nullptr && type->max_running && !context.backend.are_leases_counted(type->type_id);
+  };
+  if (std::ranges::none_of(catalog->types, is_uncounted, [](const auto& type) { return type.get(); })) return Unit{};
+  const auto leased = stores.desk.leased(asked.leases);
+  if (!leased) return leased.error();
+  Asked counted;
+  for (std::size_t i = 0; i < asked.leases.size(); ++i) {
+    const auto& job = (*leased)[i];
+    if (job && is_uncounted(catalog->find(job->type_id))) {
+      settled[asked.places[i]] = std::nullopt;
+      continue;
+    }
+    counted.leases.push_back(asked.leases[i]);
+    counted.places.push_back(asked.places[i]);
+  }
+  asked = std::move(counted);
+  return Unit{};
+}
+
 Settled extend(const ApiContext& context, Stores& stores, const Items& items, Duration ttr) {
-  const Asked asked = asked_of(items);
+  Asked asked = asked_of(items);
+  LeaseReplies settled(items.size(), LeaseReply::stale);
+  if (auto done = leave_out_uncounted(context, stores, asked, settled); !done) return done.error();
+  if (asked.leases.empty()) return settled;
   const auto replies = stores.desk.extend(asked.leases, ttr);
   if (!replies) return replies.error();
-  LeaseReplies settled(items.size(), LeaseReply::stale);
   for (std::size_t i = 0; i < asked.places.size(); ++i) settled[asked.places[i]] = (*replies)[i].kind;
   take_note([&] {
     std::map<TypeId, std::vector<Lease>> extended;
@@ -282,7 +308,7 @@ void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& pa
   for (const auto& [place, settled] : answers) {
     const LeasePart& part = parts.at(place);
     for (std::size_t i = 0; i < part.items.size(); ++i) {
-      const char* result = settled                                       ? result_of((*settled)[i])
+      const char* result = settled ? (*settled)[i] ? result_of(*(*settled)[i]) : "unavailable"
                            : settled.error().code == ErrorCode::in_doubt ? "in_doubt"
                                                                          : "unavailable";
       stale += settled && (*settled)[i] == LeaseReply::stale;

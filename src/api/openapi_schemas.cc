@@ -39,7 +39,8 @@ std::string_view openapi_schemas() {
   "delay_ms":{"$ref":"#/components/schemas/Delay"},"attribute":{"description":"Any JSON, at most 64 KiB"},
   "max_attempts":{"type":["integer","null"],"minimum":1,"maximum":1000},
   "idempotency_key":{"type":["string","null"],"minLength":1,"maxLength":256},
-  "on_conflict":{"type":["string","null"],"enum":["keep","replace","earliest","latest","reject",null],"default":"keep"}}},
+  "on_conflict":{"type":["string","null"],"enum":["keep","replace","earliest","latest","reject",null],"default":"keep",
+    "description":"When a job has the key: keep answers with it; replace, earliest and latest change it while it is pending; reject refuses. A job that has ended keeps its key until its history is dropped, so whatever is asked the answer is 409 then, unless keep finds the same body; detail and job_status say how the job ended and since when. A new job needs another key"}}},
 "NewJobs":{"type":"object","additionalProperties":false,"required":["jobs"],"properties":{
   "jobs":{"type":"array","maxItems":10000,"items":{"$ref":"#/components/schemas/NewJob"}}}},
 "CreatedJobs":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{"oneOf":[
@@ -187,7 +188,7 @@ std::string_view openapi_schemas() {
 "LeaseResults":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{
   "type":"object","required":["job_id","result"],"properties":{"job_id":{"$ref":"#/components/schemas/JobId"},
     "result":{"enum":["ok","stale","busy","unavailable","in_doubt"],
-      "description":"stale: not yours any more; nothing was changed. busy: another transaction has the job, or its shard is moving; nothing was changed, ask again. The last two where a database did not answer: ask again"}}}}}},
+      "description":"stale: not yours any more; nothing was changed. busy: another transaction has the job, or its shard is moving; nothing was changed, ask again. The last two where a database did not answer, unavailable also for an extension of a type with max_running while the control database does not answer: ask again"}}}}}},
 "NodePage":{"type":"object","required":["items","next_cursor"],"properties":{
   "items":{"type":"array","items":{"type":"object","required":["node","id","state","heartbeat_age_ms","shards","version"],"properties":{
     "node":{"type":"string","description":"Its name"},"id":{"type":"string","pattern":"^[0-9]+$","description":"Drawn at its start"},

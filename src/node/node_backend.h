@@ -67,6 +67,7 @@ class NodeBackend final : public Backend {
   bool lease(LeaseCall call) override;
   void end_leases(std::span<const Lease> leases) override { permits_.flow()->leases().settle(leases); }
   void extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) override;
+  bool are_leases_counted(TypeId type) const override { return permits_.flow()->is_counted(type, clock_.now()); }
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
   bool post(Place place, std::function<void(Stores&)> work) override;
   bool post_read(Place place, std::function<void(Stores&)> work) override;

@@ -229,6 +229,13 @@ int FlowControl::pace_since(const BizType& type, Limit limit, MonoTime now) {
   return static_cast<int>(std::lround(std::clamp(part, 0.0, 1.0) * kWholeRate));
 }
 
+bool FlowControl::is_counted(TypeId type, MonoTime now) const {
+  std::lock_guard lock(mutex_);
+  if (!is_shared_) return true;
+  const auto flow = flows_.find(type);
+  return flow != flows_.end() && now < flow->second.grants[at(Limit::running)].until;
+}
+
 std::optional<FlowControl::Grant> FlowControl::granted(TypeId type, Limit limit, MonoTime now) const {
   std::lock_guard lock(mutex_);
   const auto flow = flows_.find(type);

@@ -86,6 +86,9 @@ class FlowControl {
 
   // For display -----------------------------------------------------------------------------------------------------
 
+  // Whether the control database has heard of this node lately: what is started, or leased for longer, is counted
+  // there.
+  bool is_counted(TypeId type, MonoTime now) const;
   // nullopt: nothing granted, or the grant is over.
   std::optional<Grant> granted(TypeId type, Limit limit, MonoTime now) const;
   // The next start of this pace must wait for a rate.

@@ -2,6 +2,7 @@
 #include "brokers/broker_node.h"
 #include "brokers/forwarder.h"
 #include "brokers/kafka_cluster.h"
+#include "kafka/kafka_source.h"
 
 namespace tocsin {
 namespace {
@@ -142,6 +143,13 @@ TEST_F(Kafka, ANodeKilledWhileItConsumesLosesNothingAndDoublesNothing) {
   start_with_entry("kill");
   EXPECT_TRUE(eventually([&] { return count("done") == 3000; }));
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job"), 3000);
+}
+
+// Offsets begin again at 0 there: what they name now must not pass for what they named before.
+TEST(KafkaMessages, OfATopicThatIsMadeAnewAreNotThoseOfTheOldOne) {
+  EXPECT_EQ(place_id("t", 1, 0, 1'700'000'000'000), place_id("t", 1, 0, 1'700'000'000'000)) << "however often";
+  EXPECT_NE(place_id("t", 1, 0, 1'700'000'000'000), place_id("t", 1, 0, 1'700'000'000'001));
+  EXPECT_NE(place_id("t", 1, 0, 0), place_id("t", 1, 0, 1'700'000'000'000));
 }
 
 }  // namespace

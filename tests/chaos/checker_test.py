@@ -188,6 +188,8 @@ class TheCheckerFinds(OneJob):
             self.assertFinds("I4", "overlap within a lease", [*soon, fault(10.05, 12, name)], [row("1", attempts=2)])
         late = [create("k", "1"), start("1", 10.1), start("1", 16, 2)]
         self.assertFinds("I4", "started again without a reason", [*late, fault(15.3, 20)], [row("1", attempts=2)])
+        self.assertFinds("I4", "started again without a reason", [*late, fault(10, 12, "restart")],
+                         [row("1", attempts=2)])
         self.assertFinds("I4", "started again without a reason", [*late, fault(5, 9.4)], [row("1", attempts=2)])
 
     def test_a_connection_that_was_half_open_delays_no_outcome_of_a_later_claim(self):

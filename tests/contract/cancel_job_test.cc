@@ -36,5 +36,79 @@ TEST(CancelJob, FindsAJobThatIsRevivedMeanwhile) {
   EXPECT_EQ(cancelled.get(), "cancelled");
 }
 
+// As after a restore that set the sequence back: the job that is created next has the id of the one before it.
+class IdsThatComeAgain : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    database.query(
+        "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('noop', "
+        "'{\"kind\":\"noop\"}', 30000, 16, '{}', '{}')");
+  }
+  std::int64_t create() { return database.number("SELECT tocsin.create_job('noop', 'o', '2040-01-01')"); }
+  void set_back(std::int64_t job) {
+    database.query("SELECT setval('tocsin.job_seq', " + std::to_string(job >> 10) + ", false)");
+  }
+  std::int64_t records() { return database.number("SELECT count(*) FROM tocsin.job WHERE status = 'cancelled'"); }
+  void expect_both_kept(std::int64_t id) {
+    EXPECT_EQ(records(), 2);
+    EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE job_id = " + std::to_string(id)), 1);
+    EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE errors::text LIKE '%its id was " +
+                              std::to_string(id) + "%'"),
+              1);
+  }
+
+  TestDatabase database;
+};
+
+TEST_F(IdsThatComeAgain, FailNoCancelInATransactionOfTheBusiness) {
+  for (const bool is_by_key : {false, true}) {
+    database.query("DELETE FROM tocsin.job_history");
+    const auto first = create();
+    EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(first) + ")")[0][0].as<std::string>(),
+              "cancelled");
+    set_back(first);
+    ASSERT_EQ(create(), first);
+    pqxx::connection business(database.url());
+    pqxx::work tx(business);
+    const std::string one = "SELECT tocsin.cancel_job(" + std::to_string(first) + ")";
+    const auto told = tx.exec(is_by_key ? "SELECT result FROM tocsin.cancel_jobs('o')" : one);
+    EXPECT_EQ(told[0][0].as<std::string>(), "cancelled");
+    // Meanwhile others raise the sequence, as each new session of a node does.
+    database.query("SET lock_timeout = '1s'; SELECT tocsin.raise_ids()");
+    tx.commit();
+    expect_both_kept(first);
+  }
+}
+
+TEST_F(IdsThatComeAgain, ARollbackKeepsTheOlderRecord) {
+  const auto first = create();
+  database.query("SELECT tocsin.cancel_job(" + std::to_string(first) + ")");
+  set_back(first);
+  create();
+  {
+    pqxx::connection business(database.url());
+    pqxx::work tx(business);
+    tx.exec1("SELECT tocsin.cancel_job(" + std::to_string(first) + ")");
+  }
+  EXPECT_EQ(records(), 1);
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE job_id = " + std::to_string(first)), 2);
+}
+
+TEST_F(IdsThatComeAgain, StopNoEntryOfAnOutbox) {
+  const auto id = create();
+  const auto take_over = [&](const std::string& key, bool is_cancelled, const std::string& created) {
+    return database.query("SELECT error FROM tocsin.take_over(1::smallint, now() + '1 minute', ARRAY[" +
+                          std::to_string(id) + "], '{1}', '{1}', '{" + (is_cancelled ? "t" : "f") +
+                          "}', ARRAY[now()], ARRAY['" + created + "'::timestamptz], '{o}', " +
+                          (key.empty() ? "'{NULL}'" : "'{" + key + "}'") + ", '{7}', '{NULL}')")[0][0];
+  };
+  for (const std::string key : {"", "k"})
+    EXPECT_EQ(std::string(take_over(key, false, "2026-01-01").c_str()), "its job_id is that of another job")
+        << "a live job has it, which nothing will change";
+  database.query("SELECT tocsin.cancel_job(" + std::to_string(id) + ")");
+  EXPECT_TRUE(take_over("k", true, "2026-01-01").is_null()) << "the older record gives way";
+  expect_both_kept(id);
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -346,9 +346,12 @@ TEST(MoveTrouble, AServerWithoutAFreeWorkerIsNamedWithItsSetting) {
   const auto mover = two.begin({"1", "--to", "b"});
   EXPECT_TRUE(eventually([&] { return says(*mover, "max_logical_replication_workers is 1"); })) << mover->out();
   EXPECT_TRUE(says(*mover, "tocsin_move_1"));
+  const auto moves = [&] { return nlohmann::json::parse(run_tocsin(two.command({"shard", "moves", "--json"})).out); };
+  EXPECT_EQ(moves(), nlohmann::json::parse(R"({"items":[{"shard":1,"state":"copying","from":"a","to":"b"}]})"));
   kill(*mover);
   EXPECT_EQ(two.abort(1).exit_code, 0);
   EXPECT_EQ(two.leftovers(), 0U);
+  EXPECT_EQ(moves(), nlohmann::json::parse(R"({"items":[]})"));
 }
 
 // PostgreSQL starts a worker that fails anew, for ever.

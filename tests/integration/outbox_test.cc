@@ -214,6 +214,35 @@ TEST(Outbox, WhatTheOtherDatabaseRefusesStaysAndIsCounted) {
   EXPECT_EQ(both.ids(1, "pending"), (Ids{first}));
 }
 
+// A business that repeats its create in another database keeps the id that it was given there.
+TEST(Outbox, TheIdOfARepeatedCreateNamesTheJobToEveryVerb) {
+  TestDatabase a(0), b(0), c(0);
+  const Databases all({a.url(), b.url(), c.url()});
+  const auto node = all.node();
+  all.put_noop(*node);
+  const std::string repeated = create(key_of(7), "'2040-01-01', '{\"n\": 1}', 'once'");
+  std::vector<std::int64_t> ids;
+  for (const std::size_t place : {2, 0, 1}) {
+    ids.push_back(all.number(place, repeated));
+    ASSERT_TRUE(eventually([&] { return all.waiting(place) == 0; }));
+  }
+  const std::string first = std::to_string(ids[0]);
+  const auto path = [](std::int64_t id) { return "/v1/jobs/" + std::to_string(id); };
+  for (const std::int64_t id : ids) {
+    EXPECT_EQ(node->rest().get(path(id)).body["job_id"], first);
+    EXPECT_EQ(node->rest().get(path(id) + "/explain").status, 200);
+    EXPECT_EQ(node->rest().post(path(id) + "/reschedule", {{"delay_ms", 3'600'000}}).status, 200);
+  }
+  const auto cancelled = node->rest().post(path(ids[1]) + "/cancel", Json::object());
+  EXPECT_EQ(cancelled.body["job"]["job_id"], first) << cancelled.text;
+  for (const std::int64_t id : ids) EXPECT_EQ(node->rest().post(path(id) + "/cancel", Json::object()).status, 409);
+  const auto many = node->rest().post("/v1/jobs/cancel", {{"job_ids", {std::to_string(ids[2])}}});
+  EXPECT_EQ(many.body["finished"].size(), 1U) << many.text;
+  EXPECT_TRUE(many.body["not_found"].empty()) << many.text;
+  EXPECT_EQ(all.text(2, "SELECT tocsin.cancel_job(" + std::to_string(ids[1]) + ")"), "finished");
+  EXPECT_EQ(all.number(2, "SELECT count(*) FROM tocsin.job"), 1);
+}
+
 // Deletions from the outbox wait for a lock that the test holds: the moment between the job and the end of its entry.
 class HeldDeletions {
  public:

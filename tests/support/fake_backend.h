@@ -83,6 +83,8 @@ class FakeBackend final : public Backend, private FaultPoint {
     if (forgets_leases) throw std::bad_alloc();
     for (const Lease& lease : extended) extended_leases.emplace_back(type, lease.job_id);
   }
+  bool are_leases_counted(TypeId) const override { return !is_cut_off_from_control; }
+  bool is_cut_off_from_control = false;
   void count(Counter what, std::int64_t n) override { counted[what] += n; }
   bool post(Place place, std::function<void(Stores&)> work) override;
   bool post_read(Place place, std::function<void(Stores&)> work) override {

@@ -48,6 +48,27 @@ TEST_F(ClusterApi, TellsWhichShardsAreMovingAndWhere) {
   EXPECT_FALSE(items[4].contains("move"));
 }
 
+TEST_F(ClusterApi, PagesNodesThatComeAndGo) {
+  const auto names = [](const Answer& answer) {
+    std::vector<std::string> found;
+    for (const Json& node : answer.body.at("items")) found.push_back(node.at("node"));
+    return found;
+  };
+  const std::vector<std::string> all = names(get("/v1/nodes"));
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(get("/v1/nodes?limit=2").body.at("next_cursor"), nullptr);
+  const Answer first = get("/v1/nodes?limit=1");
+  EXPECT_EQ(names(first), std::vector<std::string>{all[0]});
+  const std::string cursor = first.body.at("next_cursor");
+  backend.members.erase(backend.members.begin());
+  const Answer second = get("/v1/nodes?limit=1&cursor=" + cursor);
+  EXPECT_EQ(names(second), std::vector<std::string>{all[1]}) << "though the one that the cursor names has left";
+  EXPECT_EQ(second.body.at("next_cursor"), nullptr);
+  EXPECT_EQ(get("/v1/nodes?limit=0").field(), "limit");
+  EXPECT_EQ(get("/v1/nodes?limit=1001").field(), "limit");
+  EXPECT_EQ(get("/v1/nodes?cursor=nonsense").field(), "cursor");
+}
+
 TEST_F(ClusterApi, PagesShards) {
   std::string cursor;
   std::vector<int> seen;

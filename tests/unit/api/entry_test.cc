@@ -90,6 +90,20 @@ TEST_F(EntryTest, AMessageThatItsProducerSendsAgainIsTheSame) {
   EXPECT_EQ(take(with(R"("delayTime":800000)"), "a", "", sent + 5s).kind, Kind::refused);
 }
 
+TEST_F(EntryTest, AMessageThatAnOlderBuildTookIsTheSame) {
+  const WallTime sent = backend.time;
+  NewJob job;
+  job.biz_id = "a";
+  job.type_id = backend.types()->find("order.unpaid")->type_id;
+  job.max_attempts = backend.types()->find("order.unpaid")->max_attempts;
+  job.when.at = sent + 15min;  // its body was stored with the instant, where it has the delay now
+  job.idempotency_key = "a";
+  ASSERT_TRUE(backend.database.create({job}, CreateMode::all_or_nothing, backend.time).ok());
+  EXPECT_EQ(take(with(R"("delayTime":900000)"), "a", "", sent).kind, Kind::existing);
+  EXPECT_EQ(take(with(R"("delayTime":900000,"message":1)"), "a", "", sent).kind, Kind::refused);
+  EXPECT_EQ(jobs().size(), 1U);
+}
+
 TEST_F(EntryTest, WhatCanNeverBeAJobSaysWhy) {
   const std::pair<std::string, const char*> table[] = {
       {"", "JSON"},

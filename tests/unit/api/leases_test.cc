@@ -245,6 +245,23 @@ TEST_F(Leases, WhatIsExtendedIsToldOfTypesWithALimit) {
   EXPECT_EQ(backend.extended_leases[0].second, std::stoll(id));
 }
 
+// The control database gives the permits of a node that it does not hear to others, when the leases it knows are over.
+TEST_F(Leases, NothingIsExtendedThatTheControlDatabaseDoesNotCount) {
+  due_job("a");
+  const Json free = named(lease()[0]);
+  backend.is_cut_off_from_control = true;
+  EXPECT_EQ(result("extend", free, {{"ttr_ms", 60000}}), "ok") << "without max_running nothing is counted";
+  ASSERT_EQ(call("PUT", "/v1/types/ticket", R"({"handler":{"kind":"pull"},"max_running":5})").status, 200);
+  due_job("b");
+  const Json item = named(lease()[0]);
+  const Job before = *backend.database.find(std::stoll(item["job_id"].get<std::string>()));
+  EXPECT_EQ(result("extend", item, {{"ttr_ms", 60000}}), "unavailable");
+  EXPECT_EQ(backend.database.find(before.job_id)->fire_at, before.fire_at);
+  EXPECT_TRUE(backend.extended_leases.empty());
+  backend.is_cut_off_from_control = false;
+  EXPECT_EQ(result("extend", item, {{"ttr_ms", 60000}}), "ok");
+}
+
 TEST_F(Leases, AnExtensionIsOneStatementWhateverTheTypes) {
   ASSERT_EQ(call("PUT", "/v1/types/ticket", R"({"handler":{"kind":"pull"},"max_running":5})").status, 200);
   due_job("a");

@@ -239,6 +239,8 @@ TEST_F(PermitsTest, ANodeThatIsCutOffStopsBeforeItsPermitsGoToOthers) {
     node(1).flow.release(1, node(1).used());  // its jobs end within their lease
   }
   EXPECT_EQ(node(2).used(), 6U);
+  EXPECT_FALSE(node(1).flow.is_counted(1, now)) << "so nothing is leased for longer there";
+  EXPECT_TRUE(node(2).flow.is_counted(1, now));
   node(1).is_cut_off = false;
   pass(3s);
   node(1).take(10);
