@@ -27,7 +27,7 @@ struct ApiConfig {
 // Thread: owner only.
 class Api {
  public:
-  // REQUIRES: `backend` outlives the Api, and lets go of its callbacks before the Api dies.
+  // REQUIRES: `backend` outlives the Api, and drops its callbacks before the Api is destroyed.
   Api(Backend& backend, ApiConfig config);
   ~Api();
   Api(const Api&) = delete;

@@ -1,4 +1,4 @@
-// Who may call what.
+// Authentication and authorisation of REST calls: tokens, their roles, and the gate in front of every route.
 #pragma once
 
 #include <array>

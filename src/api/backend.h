@@ -1,4 +1,5 @@
-// What the endpoints need of the node: database work off the network threads, and the state the node keeps.
+// Backend: the interface through which REST handlers use the node (database threads, consumers, state). Implemented by
+// NodeBackend, and by a fake in tests.
 #pragma once
 
 #include <functional>
@@ -49,7 +50,7 @@ struct Readiness {
 struct LeaseCall {
   TypeId type_id = 0;
   std::size_t max = 1;
-  Duration wait{0};                                        // so long it waits for the first job
+  Duration wait{0};                                        // how long it waits for the first job
   Duration ttr{0};                                         // length of the leases
   std::function<bool()> is_gone;                           // the connection is closed: an answer is useless
   std::function<void(std::vector<ClaimedJob> jobs)> done;  // called once, unless the consumer is gone
@@ -89,17 +90,17 @@ class Backend {
 
   // False: too many consumers wait already, `done` will not be called (answer 429).
   virtual bool lease(LeaseCall call) = 0;
-  // Leases that consumers gave back, and some that they keep for `ttr` more, at this node.
+  // Leases that ended at this node (ack, nack), and leases extended by `ttr`: updates the lease table.
   virtual void end_leases(std::span<const Lease> leases) = 0;
   virtual void extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
   // Whether the control database counts the leases of a type with max_running that this node extends. Not while it is
   // away: their permits go to others when the leases that it knows of are over.
   virtual bool are_leases_counted(TypeId type) const = 0;
-  // For the metrics: what became of leased jobs.
+  // For the metrics: results of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;
 
   // Everything else: runs `work` on a thread of that database. False: its queue is full (answer 429).
-  // REQUIRES: why_not() of it said nothing.
+  // REQUIRES: why_not() of it is empty.
   virtual bool post(Place place, std::function<void(Stores&)> work) = 0;
   // The same for reads that may be slow: few at a time, with a time limit, on threads and connections of their own.
   virtual bool post_read(Place place, std::function<void(Stores&)> work) = 0;
@@ -113,7 +114,8 @@ class Backend {
   virtual void hint(JobId job, TypeId type, WallTime fire_at) = 0;
 
   virtual std::shared_ptr<const TypeCatalog> types() const = 0;
-  // After a change of the registry: reads it again. Call on a thread of home; of another database it only asks for it.
+  // After a change of the registry: reads it again. Call on a thread of the control database; on another one it only
+  // requests it.
   virtual Status reload_types(Stores& stores) = 0;
   // Brings the mirrors of the registry up to date where they can be reached, then calls `done`, on any thread.
   virtual void mirror_types(std::function<void()> done) = 0;
@@ -140,13 +142,14 @@ class Backend {
   // Name of the node that scans this shard, as far as this node knows; "" when none does.
   virtual std::string shard_owner(Shard shard) const = 0;
 
-  // The databases of this node, home first.
+  // The databases of this node, the control database first.
   virtual std::vector<Place> places() const = 0;
   // Where the jobs of this shard live, as far as this node knows; maybe a database that it was not given.
   virtual Place place_of(Shard shard) const = 0;
   virtual std::string database_name(Place place) const = 0;   // its own name
   virtual std::string database_title(Place place) const = 0;  // and where it is, for messages
-  // Why it cannot be used: this node was not given it, or has not met it yet. nullopt: it can, though it may be away.
+  // Why the database cannot be used: not configured on this node, or not checked yet. nullopt: it can, though it may be
+  // down at the moment.
   virtual std::optional<Error> why_not(Place place) const = 0;
   // False: it has not answered for some time.
   virtual bool is_answering(Place place) const = 0;

@@ -1,4 +1,4 @@
-// What every endpoint has at hand: the backend, the limits, and the answers they all share.
+// ApiContext: what every REST handler uses (the backend, limits, look-ups of types, common answers).
 #pragma once
 
 #include <functional>
@@ -29,8 +29,8 @@ class ApiContext {
   static void too_busy(const CallPtr& call) { call->refuse(busy()); }
 
   // Calls `use` with the type of this name: at once when this node knows it, else after a read of the registry that
-  // began after this call (type_lookup.h), on a thread of home. Only a name that this read lacks is unknown: `refusal`
-  // answers it; a failed read is answered 503.
+  // began after this call (type_lookup.h), on a thread of the control database. Only a name that this read lacks is
+  // unknown: `refusal` answers it; a failed read is answered 503.
   using Refusal = std::function<Problem(const std::string& name)>;
   void with_type(const CallPtr& call, const std::string& name, Refusal refusal,
                  std::function<void(const BizType&)> use);

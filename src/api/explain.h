@@ -1,4 +1,4 @@
-// One English sentence or two on why a job has, or has not, fired.
+// Writes one or two English sentences on why a job has, or has not, fired (GET /v1/jobs/{id}/explain).
 #pragma once
 
 #include <string>

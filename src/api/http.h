@@ -1,4 +1,4 @@
-// A request, its answer, and who answers: what the HTTP server and the API know of each other.
+// The interface between the HTTP server and the API: a request, its answer, and the object that admits and answers it.
 #pragma once
 
 #include <atomic>
@@ -55,7 +55,7 @@ class Responder {
   std::shared_ptr<Pending> pending_;
 };
 
-// What becomes of a request, decided from its head alone: a body is only read from those who may send one.
+// The decision on a request, made from its head alone: a body is read only from callers that may send one.
 struct Admission {
   std::string route;  // as it is written in the API description; empty: none
   std::optional<HttpResponse> refusal;
@@ -69,7 +69,7 @@ class HttpApp {
  public:
   virtual ~HttpApp() = default;
   virtual Admission admit(const HttpRequest& head) = 0;
-  // An answer was sent to what was admitted as `route`. For the metrics.
+  // An answer was sent to a request admitted as `route`. For the metrics.
   virtual void answered(const std::string& /*route*/, int /*status*/) {}
 };
 

@@ -1,5 +1,5 @@
 // One client's connection: reads a request, has it answered, writes the answer, over and over.
-// Internal to the HTTP server; the only header that needs Asio.
+// Internal to the HTTP server: no other code includes it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The table of all routes: what is called when, who may call it, and what the published API description says of it.
+// The table of all routes: handler, required role, and the text of the published API description.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace tocsin {
 
-// One admitted request on its way to its answer. Whatever works on it holds the pointer.
+// One admitted request until it is answered. All code that works on it shares the pointer.
 // Thread: any, one at a time.
 struct Call {
   HttpRequest request;
@@ -66,7 +66,7 @@ struct Route {
 // Thread: const after construction; admit any.
 class Router : public HttpApp {
  public:
-  // Told of every successful call of a route that is audited.
+  // Called for every successful call of an audited route.
   using OnAudit = std::function<void(AuditEntry)>;
   Router(std::vector<Route> routes, Gate gate, OnAudit on_audit = {});
   Admission admit(const HttpRequest& head) override;

@@ -23,9 +23,9 @@ struct DatabaseAnswer {
 enum class Pool { promises, reads };  // see Backend::post and post_read
 
 // `ask` runs once per place, on a thread of that database; `done` once, on the thread of the last to answer, with the
-// answers in the order of `places`. Of several, one that is known to be away is not waited for; where there is only
-// one, its full queue is answered with 429. `of`: so many are asked in all, maybe one after the other.
-// REQUIRES: at least one place.
+// answers in the order of `places`. Of several databases, one known to be down is not waited for; a full queue of a
+// sole database is answered with 429. `of`: how many are asked in all, maybe one after the other. REQUIRES: at least
+// one place.
 template <class T>
 void scatter(const ApiContext& context, const CallPtr& call, const std::vector<Place>& places,
              std::function<Result<T>(Place, Stores&)> ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done,
@@ -73,7 +73,7 @@ void scatter(const ApiContext& context, const CallPtr& call, const std::vector<P
   }
 }
 
-// When not one of them answered: refuses with what the first says.
+// If no database answered: refuses the call with the first error.
 template <class T>
 bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseAnswer<T>>& answers) {
   if (std::ranges::any_of(answers, [](const DatabaseAnswer<T>& answer) { return answer.result.ok(); })) return false;
@@ -81,8 +81,8 @@ bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::v
   return true;
 }
 
-// "missing": the names of those that did not answer, and "in_doubt" of those that may have done it all the same;
-// nothing when all did.
+// Writes "missing", the names of databases that did not answer, and "in_doubt", those whose answer was lost; nothing
+// when all answered.
 template <class T>
 void write_missing(JsonWriter& out, const Backend& backend, const std::vector<DatabaseAnswer<T>>& answers) {
   for (const bool is_in_doubt : {false, true}) {

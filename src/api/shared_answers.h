@@ -1,4 +1,4 @@
-// Lets many readers share one answer: a page that is watched by fifty people costs the database what one costs.
+// Lets many readers share one answer (ADR 0050): a page watched by fifty people costs the database as much as one.
 //
 // Only requests that say so take part: `Cache-Control: max-age=N` with N >= 1 accepts an answer that is up to a second
 // old. All others are answered from the database, so that a caller always reads its own writes.
@@ -20,9 +20,9 @@ class SharedAnswers {
   // `now`: for tests.
   explicit SharedAnswers(std::function<SteadyTime()> now = std::chrono::steady_clock::now);
 
-  // A handler that asks `handler` at most once per second and target, and gives its answer to all who wait. Answers
-  // other than 200 go to those who wait and are forgotten.
-  // REQUIRES: the answer depends on nothing but the target and Call::may_manage.
+  // A handler that asks `handler` at most once per second and target, and gives its answer to all waiting calls.
+  // Answers other than 200 go to the waiting calls and are forgotten. REQUIRES: the answer depends on nothing but the
+  // target and Call::may_manage.
   Handler share(Handler handler) const;
 
  private:

@@ -1,4 +1,4 @@
-// Times and lengths of time as people and JSON write them.
+// Parses and writes times and durations, for JSON and for sentences.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Lengths of time as people write and read them: 500ms, 15s, 15m, 24h, 7d, 1h30m.
+// Parses and writes durations of the command line: 500ms, 15s, 15m, 24h, 7d, 1h30m.
 #pragma once
 
 #include <chrono>

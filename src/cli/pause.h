@@ -1,4 +1,4 @@
-// Lets time pass between two questions to a server that cannot call back.
+// Sleeps between two polls of a server.
 #pragma once
 
 #include <poll.h>

@@ -1,5 +1,5 @@
-// What commands print: the server's JSON for programs, aligned text for people. Everything is made printable on the
-// way.
+// Prints the results of commands: the server's JSON for programs, aligned human-readable text otherwise. Control
+// characters are escaped.
 #pragma once
 
 #include <iosfwd>
@@ -13,7 +13,7 @@ void print_json(std::ostream& out, const Json& value);
 // As the server wrote it.
 void print_json(std::ostream& out, const RestReply& reply);
 
-// Tells when an answer is not whole because databases are away: its members "missing" and "in_doubt".
+// Warns when an answer is incomplete because databases are down: its members "missing" and "in_doubt".
 void note_missing(std::ostream& out, const Json& reply);
 
 // A value as one cell: "-" for null, text without quotes, times without T, anything else as JSON.

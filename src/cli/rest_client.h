@@ -1,4 +1,4 @@
-// Speaks REST to a node.
+// The REST client of the commands.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace tocsin {
 // In the order the server wrote it.
 using Json = nlohmann::ordered_json;
 
-// What was asked for did not happen; the message is for people. Exit code 1.
+// The command failed; the message is human-readable. Exit code 1.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

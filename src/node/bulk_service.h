@@ -1,4 +1,4 @@
-// The node's thread for bulk operations: requests about them, and their batches, one after the other. It has
+// The node's thread for bulk operations: runs requests about them, and their batches, one after the other. It has
 // connections of its own, made when they are first needed, so that a node without bulk operations pays nothing but one
 // statement each half minute.
 #pragma once
@@ -31,7 +31,7 @@ class BulkService final : private Stage {
   ~BulkService() override { stop(); }
 
   void start() { thread_.start(); }
-  // After the batch under way. What it leaves unfinished another node goes on with.
+  // Stops after the batch under way; another node continues its bulk operation.
   void stop();
   bool post(Work work);  // false: full or stopped
 

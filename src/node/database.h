@@ -1,7 +1,7 @@
 // One database of this node: its engine, the threads that serve requests with it, and its housekeeping.
 //
-// A database other than home may be away when the node starts, and any may be the wrong one, also later: until it has
-// answered and was found to be the right one, it scans nothing and takes no job, and why() says what is the matter.
+// A database other than the control database may be down when the node starts, and another database may answer at any
+// address. Until the right one has answered, its engine scans nothing and takes no job, and why() tells the reason.
 #pragma once
 
 #include <atomic>
@@ -75,7 +75,7 @@ class Database {
   Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, std::shared_ptr<PollQueue> polls, Hooks hooks);
   ~Database();
 
-  // Error, of home only: it does not answer, or is not the right one.
+  // Error, of the control database only: it does not answer, or another one does.
   Status start();
   // Before stop(): scans and claims no more.
   void begin_drain() { engine_.engine().begin_drain(); }
@@ -90,7 +90,7 @@ class Database {
   const DatabaseEngine& engine() const { return engine_; }
   const EngineShared& shared() const { return engine_.engine().shared(); }
 
-  // What is the matter with it; nullopt: it may be used.
+  // Why it cannot be used; nullopt: it can.
   std::optional<Error> why() const;
   // It has answered lately.
   bool is_answering() const;
@@ -111,12 +111,12 @@ class Database {
   std::int64_t withheld_history() const { return withheld_history_; }
   void reload_types() { housekeeping_.reload_types(); }
 
-  // What arrives together shares statements and commits. False: too much waits, `done` will not be called.
+  // Requests that arrive together share statements and commits. False: the queue is full, `done` will not be called.
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done);
-  // `is_second_try`: of what was answered as locked a moment ago; it delays nothing that was not.
+  // `is_second_try`: repeats requests answered as locked; they do not delay others.
   bool change(ChangeItem item, bool is_second_try);
   bool read(ReadItem item) { return reads_.push(std::move(item)); }
-  // Work that keeps promises, and work that does not: neither waits for the other.
+  // Runs `work` on a thread: writes and short reads, or slow reads; neither waits for the other.
   bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
   bool post_read(std::function<void(Stores&)> work) { return readers_.post(std::move(work)); }
   // To the engine here, or to the owner of the shard.

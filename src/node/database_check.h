@@ -1,5 +1,5 @@
-// Whether what answers at a database's address is that database: at the first meeting, and later again, for addresses
-// change hands: a copy of another database may be promoted there, or one may be restored.
+// Checks whether the registered database answers at an address (ADR 0013): another one may have been promoted or
+// restored there. Called by housekeeping, at the first connection and regularly afterwards.
 #pragma once
 
 #include <functional>

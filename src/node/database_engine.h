@@ -22,7 +22,7 @@ namespace tocsin {
 struct DatabaseEngineConfig {
   SessionConfig session;
   EngineConfig engine;
-  int claimers = 2;                 // and one more, the express
+  int claimers = 2;                 // and one more, the priority claimer
   OtherDatabases others;            // to which shards may move
   std::function<void()> on_outbox;  // something has come into the outbox; empty: nothing ever does
   LoopThread::OnStep on_step;
@@ -42,7 +42,7 @@ class DatabaseEngine {
   void start();
 
   // Drains within `grace`; then `abandon` is called, which must make every handler in flight end, and what ended is
-  // written. Returns false when claimed jobs were left behind all the same: their leases will end.
+  // written. Returns false when claimed jobs could not be released: their leases will end.
   bool stop(Duration grace, const std::function<void()>& abandon);
 
   Engine& engine() { return engine_; }

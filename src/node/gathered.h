@@ -1,4 +1,5 @@
-// Requests of many callers that share statements: what each asked, and the statements that answer them.
+// The batches of the coalescers: requests of many callers, and the functions that write a batch and answer each
+// request.
 #pragma once
 
 #include <functional>

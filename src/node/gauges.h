@@ -1,4 +1,4 @@
-// Gauges of what the engines hold, and of each database.
+// Prometheus gauges: sizes of the engines' queues, and the state of each database.
 #pragma once
 
 #include "node/metrics.h"

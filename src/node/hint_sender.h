@@ -1,5 +1,5 @@
-// Tells other nodes of jobs that are due soon in shards they own: NOTIFY tocsin_due, as tocsin.create_job does. What
-// comes while one notification is on its way shares the next.
+// Sends hints: notifies other nodes (NOTIFY tocsin_due, as tocsin.create_job does) of jobs due soon in shards that they
+// own. Hints that arrive during one notification share the next.
 #pragma once
 
 #include <condition_variable>

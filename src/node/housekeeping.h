@@ -1,5 +1,5 @@
-// What a node does beside firing jobs: types, counts, history tables, retention; and whether the database is the right
-// one, at the first meeting and whenever it may have changed.
+// The housekeeping thread of one database: reads types, folds counts, makes history tables, drops old ones, and checks
+// that the right database answers (DatabaseCheck).
 #pragma once
 
 #include <condition_variable>
@@ -39,7 +39,7 @@ class Housekeeping {
     std::function<void(const Error&)> failed;
     std::function<std::vector<ReportHistogram>()> take_histograms;  // what has come together for the reports
     std::function<void(std::vector<TypeState>)> counted;
-    // So many days of history are old by the database's clock alone, and stay. Told when it changes.
+    // The number of days of history that are old by the database's clock only, and stay. Called when it changes.
     std::function<void(std::size_t days)> withheld = [](std::size_t) {};
   };
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);

@@ -1,4 +1,4 @@
-// Lateness of the last minutes, for people.
+// Percentiles of lateness over the last minutes, for the dashboard and `tocsin stats`.
 #pragma once
 
 #include <array>

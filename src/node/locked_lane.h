@@ -1,6 +1,6 @@
-// Requests whose rows other transactions hold locked: tried again in a moment, and answered as locked when they have
-// waited long enough. One thread tries all of them at once and waits for no lock, so however many rows are locked, and
-// for however long, each request waits once and delays no other.
+// The path of locked rows (ADR 0040): repeats requests whose rows other transactions hold locked, and answers them as
+// locked after their patience. One thread tries all of them at once and waits for no lock, so however many rows are
+// locked, and for however long, each request waits once and delays no other.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// This node's place in the cluster: heartbeat, shard owner and, of several databases, the watch over moves, with their
-// threads and connections.
+// Runs the node's membership: the stages heartbeat, shard owner and (with several databases) the watch over moves, with
+// their threads and connections.
 #pragma once
 
 #include "cluster/heartbeat.h"
@@ -35,7 +35,7 @@ class Membership {
 
   // nullptr before the first heartbeat was answered.
   std::shared_ptr<const ClusterView> view() const { return view_.get(); }
-  // Shards on their way to another database, as home said a moment ago.
+  // Shards that are moving, as the control database said at the last beat.
   std::vector<ShardMove> moves() const;
 
  private:

@@ -1,5 +1,6 @@
-// Which shards are moving; and the end of a pause whose driver is gone, whatever became of it: where the map still says
-// the source, the shard goes on there, else in the target. The rest of the move is left to the next command.
+// The stage that watches over shard moves (ADR 0021): knows which shards are moving, and ends a freeze whose driver has
+// died. The shard is thawed in the source if the map still names it, else in the target. The next command finishes the
+// move.
 //
 // A step takes several calls, in home and in the database where a pause ends; it is not simulated.
 // Thread: owner only, except under_way() (any).
@@ -25,7 +26,7 @@ class MoveWatch final : public Stage {
   const char* name() const override { return "moves"; }
   MonoTime step(MonoTime now) override;
 
-  // As home said a moment ago, by shard.
+  // The moves under way by shard, as last read.
   std::shared_ptr<const std::vector<ShardMove>> under_way() const { return under_way_.get(); }
 
  private:

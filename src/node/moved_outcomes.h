@@ -1,5 +1,5 @@
-// A database's outcomes, written where their jobs live: a shard may have moved to another database since the claim. The
-// token goes with the row, so the outcome is guarded there as it was here.
+// The finisher's store of a node with several databases: writes outcomes where their jobs live, because a shard may
+// have moved since the claim. The token moves with the row, so it guards the outcome there as well.
 #pragma once
 
 #include <functional>

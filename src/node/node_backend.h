@@ -1,4 +1,4 @@
-// The node as the REST endpoints see it.
+// NodeBackend: the Backend of the REST handlers, made of the node's databases, membership and permits.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The databases that an operator named: which is which, and whether they fit together.
+// Opens the databases that an operator named: identifies each, and checks that they form one installation.
 #pragma once
 
 #include <atomic>

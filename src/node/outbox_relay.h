@@ -1,11 +1,10 @@
-// Hands over what SQL callers created in a database where its shard does not live: from that database's outbox to the
-// shard's database. Every node does it for the shards that it owns, so that what it hands over goes straight to its own
-// wheel; that two nodes own one for a moment costs work and nothing else (postgres/pg_outbox.h). What an owner has left
-// lying for ten seconds, perhaps because it cannot reach the outbox, any node hands over.
+// Relays outbox entries (ADR 0022): jobs that SQL callers created in a database where their shard does not live go from
+// that outbox to the shard's database. Every node relays entries of the shards that it owns, so the jobs go straight to
+// its own wheel; two owners for a moment cost work and nothing else. Entries that an owner has not relayed for ten
+// seconds, perhaps because it does not reach the outbox, any node relays.
 //
-// Each database has two threads: one reads its outbox, one takes over what comes from others. One batch at a time is on
-// its way between two databases, so one that hangs holds up nothing that does not concern it. With a single database
-// there is none of all this.
+// Each database has two threads: one reads its outbox, one takes over entries of others. One batch is under way per
+// pair of databases, so a database that hangs delays no other pair. With a single database nothing runs.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,4 @@
-// This node's part of the limits of all types: the renewer with its thread and connection, and what people want to know
-// of it.
+// Runs the permit renewer with its thread and connection, and answers questions about limits (explain, metrics).
 #pragma once
 
 #include <memory>

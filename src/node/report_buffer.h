@@ -1,4 +1,4 @@
-// Lateness and durations since the last flush to the report tables of one database.
+// Collects lateness and durations until the next flush to the report tables of one database.
 #pragma once
 
 #include <cstddef>

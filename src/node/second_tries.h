@@ -1,4 +1,5 @@
-// Requests that a moving shard has refused: tried again in a moment, when the node has heard where the shard lives now.
+// The retry queue of requests that a moving shard has refused: repeated shortly after, when the node has read the shard
+// map again.
 #pragma once
 
 #include <condition_variable>

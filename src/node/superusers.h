@@ -1,5 +1,5 @@
-// Whether this node may call sql handlers: not while its role is a superuser in one of the databases, for a function
-// that leaves its sandbox has the rights of the role (docs/security.md).
+// Decides whether this node may call sql handlers: not while its role is a superuser in one of the databases, because a
+// function that escapes its sandbox has the role's rights (docs/security.md).
 #pragma once
 
 #include <algorithm>

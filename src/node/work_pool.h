@@ -1,5 +1,5 @@
-// Database threads for everything that is not a single create or cancel: each has its own connections and runs one
-// piece of work after the other.
+// Database threads for requests that share no statement with others: each has its own connections and runs one piece of
+// work after the other.
 #pragma once
 
 #include <condition_variable>
