@@ -96,7 +96,7 @@ class Checker:
             if LEFT_OVER.search(line):
                 self.complain(path, number, "a note to oneself; do it, or write down why not")
             if MACHINE_PATH.search(line):
-                self.complain(path, number, "a path of somebody's machine")
+                self.complain(path, number, "a path of one machine")
             if path.suffix != ".css" and path.suffix != ".html" and TICKET.search(line):
                 self.complain(path, number, "a ticket number; say the reason itself")
 

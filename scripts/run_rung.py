@@ -92,7 +92,7 @@ class Program:
 
     def wait_and_clear(self):
         self.process.wait()
-        self.signal_all(signal.SIGKILL)  # what it left behind would hold our pipe open
+        self.signal_all(signal.SIGKILL)  # its children would keep our pipe open
 
     def stop(self, why):
         if self.stopped_why is None:

@@ -1,4 +1,4 @@
-"""The harness that drives Tocsin and other systems side by side: found, copied to build/peers, mended, set up, run.
+"""The harness that drives Tocsin and other systems side by side: found, copied to build/peers, patched, set up, run.
 
 It is not part of this project. Its own folder stays as it is: what we need otherwise is changed in the copy, by MENDS.
 """
@@ -54,7 +54,7 @@ MENDS = [
 
 
 class HarnessError(Exception):
-    """A sentence for people: why the comparison cannot run."""
+    """Why the comparison cannot run, as a human-readable sentence."""
 
 
 def find_source():

@@ -58,7 +58,7 @@ def parse_arguments():
     parser.add_argument("--store", action="store_true", help="at the end write what is worth keeping of --out to "
                         "docs/bench/peers.jsonl, where scripts/plot reads it")
     parser.add_argument("--quiet-wait", type=int, default=120, metavar="S",
-                        help="each run waits for the machine to be quiet, at most so long")
+                        help="longest wait for a quiet machine before each run")
     arguments = parser.parse_args()
     if arguments.workloads is None:
         arguments.workloads = [] if arguments.ceiling or arguments.wrk else WORKLOADS

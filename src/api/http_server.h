@@ -34,7 +34,7 @@ struct HttpLimits {
   std::chrono::milliseconds reply_time{30'000};  // from the whole request to the answer
   std::chrono::milliseconds write_time{30'000};
   std::chrono::milliseconds linger_time{
-      2'000};  // after a refusal: so long is input still drained, or the reply would be lost to a reset
+      2'000};  // after a refusal: how long input is drained, so that a reset does not lose the reply
 };
 
 struct HttpServerConfig {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kJobCursorMark = "job:";  // so that a cursor of another list is not taken for one of this
 
-// Where a list goes on: below which id, in each database (absent: from its newest).
+// Where a list continues: below which id, in each database (absent: from its newest).
 using Position = std::map<Place, JobId>;
 
 // "job:0=4711,1=815"

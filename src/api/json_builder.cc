@@ -33,7 +33,7 @@ std::size_t expansion_of(std::string_view number) {
   return static_cast<std::size_t>(std::abs(std::strtol(std::string(number.substr(e + 1)).c_str(), nullptr, 10)));
 }
 
-// The events of Boost.JSON's parser. Every one answers whether parsing should go on.
+// The events of Boost.JSON's parser. Each returns whether parsing continues.
 class JsonBuilder {
  public:
   using Ec = boost::system::error_code;
@@ -297,7 +297,8 @@ std::string JsonBuilder::path() const {
   return path;
 }
 
-// The parser stops at an exponent that no int holds. Four digits are out of any range just as well, and let it go on.
+// The parser stops at an exponent that no int holds. Four digits are out of any range just as well, and let it
+// continue.
 std::string with_short_exponents(std::string_view text) {
   constexpr std::size_t kMostDigits = 4;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

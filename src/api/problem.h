@@ -9,7 +9,7 @@ namespace tocsin {
 
 struct Problem {
   int status = 400;
-  std::string detail;        // for people; one or two sentences
+  std::string detail;        // human-readable; one or two sentences
   std::string field = {};    // the input field at fault, like "jobs[3].biz_id"; or empty
   int retry_after_s = 0;     // 0: not said
   std::string members = {};  // further members as JSON text without braces, like "\"job_id\":\"7\""; or empty

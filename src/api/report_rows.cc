@@ -257,7 +257,7 @@ std::string merged_report(const ReportShape& shape, const std::vector<std::vecto
     std::vector<std::string> keys;
     for (const json& value : key.values) keys.push_back(text_of(value));
     if (shape.report == Report::audit) keys.pop_back();
-    if (!is_behind) {  // of a report that comes whole: goes on behind the row that was last
+    if (!is_behind) {  // of a report that comes whole: continues after the last row
       is_behind = keys == after;
       continue;
     }

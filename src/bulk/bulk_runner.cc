@@ -60,8 +60,8 @@ bool BulkRunner::load_progress() {
 
 MonoTime BulkRunner::retry_later(MonoTime now) const { return now + kRetryPause; }
 
-// Returns false when the work cannot go on now: the lease is lost (there is no bulk any more), or the control database
-// did not answer.
+// Returns false when the work cannot continue now: the lease is lost (there is no bulk any more), or the control
+// database did not answer.
 bool BulkRunner::keep(MonoTime now) {
   auto kept = databases_.front().store->keep(bulk_->bulk_id, node_, changed(), kLease);
   if (!kept) return false;

@@ -21,7 +21,7 @@ using SteadyClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr const char* kNoopType = "tocsin.bench";
-constexpr milliseconds kLead(1000);  // the first job is due so long after the start: creating it must not make it late
+constexpr milliseconds kLead(1000);  // from the start to the first deadline: creating jobs must not make them late
 constexpr milliseconds kPoll(200);
 constexpr std::size_t kSample = 10'000;
 

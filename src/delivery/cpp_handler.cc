@@ -54,7 +54,7 @@ class CppRunner::FunctionHandler final : public Handler {
     const MonoTime begin_by = std::min(job.start_by, now + (job.lease_deadline - now) / 2);
     const std::uint64_t attempt = in_flight->add(finish, begin_by);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
-    // A task may be left behind by stop(): the clock must live as long as the process.
+    // A task may outlive stop(): the clock must live as long as the process.
     const bool is_queued = runner_.workers_.try_run(
         job.job.type_id,
         [in_flight, attempt, begin_by, job, function = function_, pool = pool_, &clock = runner_.clock_] {

@@ -21,7 +21,7 @@ constexpr Duration kLookEvery = std::chrono::minutes(10);
 constexpr int kLookBatch = 2000;
 constexpr auto kLastWait = std::chrono::seconds(2);
 
-// What hangs holds up one pair of databases for so long.
+// How long a call that hangs delays its pair of databases.
 SessionConfig impatient(SessionConfig session) {
   session.application = "tocsin outbox";
   session.statement_timeout_ms = 5'000;

@@ -25,7 +25,7 @@ class Permits {
   void start() { loop_.start(); }
   // What is not in use is free for others.
   void drain() { renewer_.drain(); }
-  // `is_clean`: nothing that was started here goes on but what is leased, so the rest is free.
+  // `is_clean`: nothing runs here but leased jobs, so all other permits are free.
   void stop(bool is_clean);
 
   // Why no job of this type starts here now, as a part of a sentence; "" when none of the limits is the reason.

@@ -55,7 +55,7 @@ class ShardMover {
   PgShardCopy& copy_at(Place place) { return ends_.at(place).copy; }
   PgMoveStore& home() { return at(0); }
   const std::string& name(Place place) { return ends_.at(place).database.name; }
-  // Sessions for this shard; whoever drove its move before is ended.
+  // Opens sessions for this shard and ends those of earlier drivers.
   Status begin(Shard shard);
   // Where home has lost a move that others remember.
   Status recall(Shard shard);

@@ -104,7 +104,7 @@ void Engine::set_shards(std::vector<Shard> owned) {
 
 void Engine::trust_until(MonoTime time) {
   shared_.trusted_until = time.time_since_epoch().count();
-  // Who had stopped goes on, the scanner at once.
+  // Stopped stages continue, the scanner at once.
   if (shared_.was_cut_off.exchange(false))
     scanner_.request_scan();
   else if (shared_.is_idle())

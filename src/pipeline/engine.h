@@ -58,7 +58,7 @@ class Engine {
 
   // What to scan from now on, in order; shards gained are read from the beginning of time at once. Thread: any.
   void set_shards(std::vector<Shard> owned);
-  // The shards that live in this database, whoever owns them. Thread: any.
+  // All shards that live in this database. Thread: any.
   void set_all_shards(std::vector<Shard> all) {
     shared_.all_shards.set(std::make_shared<const std::vector<Shard>>(std::move(all)));
   }

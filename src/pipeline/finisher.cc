@@ -71,7 +71,7 @@ void Finisher::take_outcomes(MonoTime now) {
     if (!is_unstarted) shared_.note_started(claimed);
     const Origin origin{claimed.job.type_id, claimed.is_catch_up ? Pace::catch_up : Pace::fresh,
                         claimed.lease_deadline};
-    if (run.outcome.kind == Outcome::Kind::handed_over) {  // nothing to write: the claim goes on as the lease
+    if (run.outcome.kind == Outcome::Kind::handed_over) {  // nothing to write: the claim continues as the lease
       shared_.hand_over(claimed.job.type_id, {{{claimed.job.job_id, claimed.token}, claimed.job.fire_at}});
       continue;
     }

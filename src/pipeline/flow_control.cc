@@ -90,7 +90,7 @@ FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace
   }
   if (type.is_instant()) return taken;
   flow.used += taken.n;
-  pools_.put_back(type.type_id, slots - taken.n);  // what a rate did not let go
+  pools_.put_back(type.type_id, slots - taken.n);  // slots that the rate did not admit
   return taken;
 }
 

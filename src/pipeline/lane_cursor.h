@@ -33,7 +33,7 @@ class LaneCursor {
   bool is_page_full() const { return is_page_full_; }  // more rows wait right behind the position
   void move_window(WallTime at, JobId id = 0) { window_at_ = at, window_id_ = id; }
   void end_page(bool is_full) { is_page_full_ = is_full; }
-  // There is no room to go on. True: rows wait behind the position.
+  // Memory is full: reading stops here. True: rows are left after the position.
   bool stop_page() { return std::exchange(is_page_full_, false); }
 
   // Overdue -----------------------------------------------------------------------------------------------------------

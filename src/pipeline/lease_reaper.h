@@ -67,7 +67,7 @@ class LeaseReaper final : public Stage {
     next_look_ = now + (is_last ? kRound : kBetweenPieces);
     if (leases.empty()) return now;
     const auto left = store_.leases_left(leases);
-    if (!left) return failed(now, left.error());  // what is not known goes on
+    if (!left) return failed(now, left.error());  // unknown leases stay
     for (std::size_t i = 0; i < leases.size(); ++i) book.note(leases[i], (*left)[i], now);
     return now;
   }

@@ -1,5 +1,5 @@
-// Lanes with rows that a scan read, or would have read, and that found no room in memory: for each the earliest
-// fire_at left behind, its overflow watermark.
+// Lanes with rows that a scan read, or would have read, but that did not fit into memory: for each lane the earliest
+// such fire_at, its overflow watermark.
 //
 // Once that time has passed, and memory has nearly run out of the type, the lanes are promoted to the backlog, all of
 // them at once: none waits for the next scan, and none runs ahead of the others. Thread: owner only.

@@ -2,8 +2,8 @@
 //
 // A cycle reads every shard once and takes one scan interval: in one scan, or in four (scan groups) after a cycle that
 // read many rows, so that no statement takes long. A cycle with more rows than memory, or one page, has room for is
-// followed by a whole one: all lanes get their part then. Where nothing is found and nobody else could take in a job
-// unheard, a cycle takes two intervals (the idle interval). Sweep and audit take some of the shards per interval.
+// followed by a whole one: all lanes get their part then. If nothing is found and every new job would be hinted or
+// notified, a cycle takes two intervals (the idle interval). Sweep and audit take some of the shards per interval.
 //
 // Thread: owner only. Reads no clock.
 #pragma once

@@ -216,7 +216,7 @@ void Scanner::take_window(LaneCursor& cursor, const ScanRange& range, const Lane
   for (const ScanReply::Row& row : rows) {
     // An exhausted row shows the end of its last lease, which has not come: the overdue read will see it then.
     if (!row.is_exhausted && !enter(row.candidate)) {
-      cursor.end_page(false);  // no room: go on from here in a later scan
+      cursor.end_page(false);  // memory is full: continue from here in a later scan
       schedule_.note_overfull();
       return overflow_.note(range.lane, row.candidate.fire_at);
     }

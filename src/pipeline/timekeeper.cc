@@ -5,7 +5,7 @@
 namespace tocsin {
 namespace {
 
-// A step back smaller than this is the ordinary wobble of the estimate: the wheel just stands still until time catches
+// A step back smaller than this is the ordinary wobble of the estimate: the wheel just waits until time catches
 // up.
 constexpr Duration kToleratedStepBack = std::chrono::milliseconds(50);
 

@@ -2,7 +2,7 @@
 //
 // A writer gets its transaction id before it reads the clock of its row. So once every id that a scan saw in use or
 // free to be next is over, whatever is committed later is due after that scan began. The watermark is the begin of the
-// latest such scan; it stands still while a transaction is open, and is never behind one.
+// latest such scan; it does not advance beyond an open writer.
 //
 // Called by the scanner with every reply. Reads no clock. Thread: owner only.
 #pragma once

@@ -158,7 +158,7 @@ Status PgChanges::write_alone(const std::function<void(pqxx::transaction_base&)>
   return done;
 }
 
-// One shard that is moving to another database refuses its changes: halves find it, and the others go on.
+// One shard that is moving to another database refuses its changes: halves find it, and the others are written.
 Status PgChanges::write_changes_apart(const Indexes& items) {
   if (items.empty()) return Unit{};
   const Status done = session_.write<Unit>([&](pqxx::connection& connection) {

@@ -17,7 +17,7 @@ constexpr const char* kUnlock = "SELECT pg_catalog.pg_advisory_unlock_all()";
 constexpr int kOtherStatementsMs = 3'000;
 
 SessionConfig function_session(SessionConfig config) {
-  // A function that goes on when its time is over, for it caught that, is ended with its session as soon.
+  // A function that catches the time-out and continues is ended with its session after this time.
   config.statement_timeout_ms = kOtherStatementsMs;
   return config;
 }

@@ -13,7 +13,7 @@ std::string fold_counts();
 // The stored percentiles may lie above max_ms by the width of a bucket; the views cut them.
 std::string flush_histograms();
 
-// Rows as JSON. $1 biz_type, $2 from, $3 to, $4 limit, $5 to $7 the keys after which to go on; all but $4 may be NULL.
+// Rows as JSON. $1 biz_type, $2 from, $3 to, $4 limit, $5 to $7 the keys of the last row seen; all but $4 may be NULL.
 // `is_of_zone`: days of the time zone $8; without $2 the last 31 of them.
 std::string report(Report report, bool is_of_zone);
 

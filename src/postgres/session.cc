@@ -70,7 +70,7 @@ Error from_sql_state(const std::string& state, bool is_write, std::string messag
   if (state == "57014") return {ErrorCode::unavailable, std::move(message), kTooSlow};
   if (state == "55P03") return {ErrorCode::conflict, std::move(message), kLocked};
   if (group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
-  // Of nobody's values: a day for which no table has been made yet.
+  // Not the fault of the values: a day without a table yet.
   if (state == "23514" && message.find("no partition of relation") != std::string::npos)
     return {ErrorCode::unavailable, std::move(message), ""};
   if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};

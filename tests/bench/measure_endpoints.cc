@@ -16,7 +16,7 @@ using std::chrono::seconds;
 constexpr const char* kDead = "dead";
 constexpr std::size_t kDeadPerLiving = 9;
 
-// A port of this machine that somebody listens on and nobody serves, or one where nobody listens.
+// A port of this machine with a listener that never answers, or without a listener.
 class DeadEndpoint {
  public:
   enum class Kind { refuses, black_hole };

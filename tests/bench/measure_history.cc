@@ -65,7 +65,7 @@ class Reports {
   std::map<std::string, std::vector<double>> ms_;
 };
 
-// Lateness without and with somebody who reads all reports in turn.
+// Lateness without and with a client that reads all reports in turn.
 void measure_reports(Bench& bench, Stand& stand) {
   const std::size_t n = bench.sizes.lateness_jobs / 3;
   const auto spread = seconds(bench.sizes.lateness_s) / 3;

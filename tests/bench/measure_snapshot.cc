@@ -1,4 +1,4 @@
-// What a snapshot that somebody holds open does to a busy node: dead rows cannot be removed as long as it lasts.
+// What a snapshot held open does to a busy node: dead rows cannot be removed as long as it lasts.
 #include <algorithm>
 #include <iostream>
 #include <memory>

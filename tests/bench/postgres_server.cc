@@ -26,7 +26,7 @@ std::string scratch_folder() {
 }
 
 // A server that has been in use has old files to write its log into. A new one fills each of its first with zeros, and
-// nobody commits meanwhile: for 8 ms, seven times in a second of 90,000 jobs.
+// no transaction commits meanwhile: for 8 ms, seven times in a second of 90,000 jobs.
 void lay_in_log_files(const std::string& url) {
   // As many as min_wal_size keeps; an empty one is not left.
   execute(url, "SELECT pg_logical_emit_message(false, 'tocsin', ''), pg_switch_wal() FROM generate_series(1, 64)");

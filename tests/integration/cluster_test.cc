@@ -38,7 +38,7 @@ class Cluster : public testing::Test {
     for (const auto& [shard, name] : owners) ++loads[name];
     return loads;
   }
-  // Those that run, and nobody else, own all shards in equal parts; and all say so.
+  // Exactly the running nodes own all shards in equal parts, and all of them agree.
   bool are_shared() {
     std::set<Owners> opinions;
     for (const auto& [name, each] : nodes) opinions.insert(owners(*each));
@@ -169,7 +169,7 @@ TEST_F(Cluster, AKilledNodeIsReplacedAndAllItsJobsFireOnce) {
   EXPECT_TRUE(all_fired_once(n));
 }
 
-// With the settings that everybody has: how late the jobs of a node's shards are that fall due around its end.
+// With default settings: how late jobs of a node's shards are that fall due around its end.
 TEST_F(Cluster, TheJobsOfANodeThatEndsAreALittleLate) {
   start("a", "5s");
   put_noop();

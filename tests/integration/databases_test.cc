@@ -287,7 +287,7 @@ TEST(Databases, SqlCreatesGoThroughTheOutboxWhereTheShardDoesNotLive) {
         [&, t = there] { return t->number("SELECT count(*) FROM tocsin.job WHERE job_id = " + elsewhere) == 1; }));
     EXPECT_EQ(here->number("SELECT count(*) FROM tocsin.job WHERE job_id = " + elsewhere), 0);
   }
-  // Nothing puts a live job where nobody would look for it.
+  // Nothing puts a live job where no node scans.
   try {
     a.query("INSERT INTO tocsin.job_live SELECT * FROM jsonb_populate_record(NULL::tocsin.job_live, '" +
             b.query("SELECT to_jsonb(j) FROM tocsin.job_live j LIMIT 1")[0][0].as<std::string>() + "')");
@@ -353,7 +353,7 @@ TEST(Databases, WhatDoesNotFitTogetherIsRefused) {
   expect_refusal(migrate({a.url(), b.url(), d.url()}), {"16 shards"});
   ASSERT_EQ(migrate({e.url()}, {"--shards", "8"}).exit_code, 0);
   expect_refusal(migrate({e.url(), b.url()}), {"another installation"});
-  // The fence and the map do not agree: somebody has restored one of them.
+  // Constraint and map disagree: one of the databases was restored.
   b.query("SELECT tocsin.set_shards_here('{}')");
   expect_refusal(serve(urls), {"tocsin migrate"});
   EXPECT_EQ(migrate(urls).exit_code, 0);

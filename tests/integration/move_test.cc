@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-// What the switch rests on: nothing of a shard that stands still changes, whoever tries, and nobody else is held up.
+// What the switch rests on: no row of a write-frozen shard changes, and other shards are not delayed.
 TEST(Move, NothingOfAShardThatStandsStillChanges) {
   TestDatabase database(kShards);
   database.query(

@@ -250,7 +250,7 @@ TEST_F(SqlHandler, AFunctionThatHangsDiesOfItAndHoldsUpNoOtherType) {
 }
 
 TEST_F(SqlHandler, AFunctionThatKillsItsSessionDiesOfItAndTakesNobodyAlong) {
-  // What a function may not do itself, somebody does for it: its session ends under it.
+  // The function's session is ended while it runs.
   database.query("CREATE TABLE shop.victim (pid int); GRANT ALL ON shop.victim TO tocsin_handler");
   database.query(
       "CREATE FUNCTION shop.end_session() RETURNS void LANGUAGE sql SECURITY DEFINER AS "

@@ -31,7 +31,7 @@ class ScaledNode final : public EventSink {
   ~ScaledNode() override;
 
   NodeId id() const { return id_; }
-  // As `kill -9`; without its session when the host is gone and nobody was told.
+  // As `kill -9`; without its session when the host is gone silently.
   void crash(bool ends_session);
   // As SIGTERM: hands its shards over, then leaves.
   void leave();

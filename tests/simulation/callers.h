@@ -23,7 +23,7 @@ class Callers {
   void cancel_later(std::vector<JobId> jobs, Duration in);
   // In the calm: jobs that must fire on time, in any database but `away`.
   void probe(int n, Duration on_time, Duration scan_interval, std::optional<Place> away = {});
-  // A transaction begins now, commits `age` later and tells nobody: its job must fire within `bound` from then on. It
+  // A transaction begins now and commits `age` later without a notification: its job must fire within `bound` then. It
   // has an id `id_delay` after it read its clock.
   void commit_late(Duration age, Duration bound, Duration id_delay = Duration(0));
   // Likewise, in good time: the scanner finds it before it is due.
@@ -42,7 +42,7 @@ class Callers {
   void cancel(int session);
   void change(int session);
   void repair(int session);
-  // Calls `work` with a session to that database; its answer is nobody's when a standby has taken over meanwhile.
+  // Calls `work` with a session to that database; its answer is dropped when a standby has taken over meanwhile.
   template <class Work>
   auto ask(Place place, int session, Work work);
   SimDatabase& database_of(const NewJob& job);

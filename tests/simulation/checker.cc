@@ -87,7 +87,7 @@ void Checker::forget_claim(Record& record, ClaimToken lost) {
   Attempt& attempt = attempts_.at(lost);
   attempt.is_lost = true;
   record.started.erase({attempt.life, attempt.number});
-  // The claim before it, whose lease had ended, stands again, and nobody waits for its outcome any more.
+  // The claim before it, whose lease had ended, is valid again, and no outcome of it will come.
   const auto older = attempts_.find(record.token);
   if (older != attempts_.end()) older->second.is_orphan = true;
 }

@@ -56,7 +56,7 @@ class Checker {
   void on_answer(const ClaimedJob& claimed, const Outcome& outcome);  // and gave its outcome
   // A consumer that had given its answer heard of its ack or nack.
   void on_lease_reply(const ClaimedJob& claimed, LeaseReply reply);
-  void on_lease_left(const ClaimedJob& claimed);   // it gives up: nobody speaks for the attempt any more
+  void on_lease_left(const ClaimedJob& claimed);   // it gives up: no outcome of the attempt will come
   void on_crash(const std::string& node);          // what it had in memory is lost
   void on_drained(const std::string& node);        // it had time to hand over, without faults
   void on_created(JobId job);                      // a caller was told so

@@ -68,7 +68,7 @@ void Checker::go_back(Record& now, const Record& then) {
     ++losses_.outcomes;
   if (now.token != then.token) {
     if (now.token != 0) ++losses_.claims;
-    // The claim that stands again was over: nobody waits for its outcome any more.
+    // The claim that is valid again was over: no outcome of it will come.
     const auto older = attempts_.find(then.token);
     if (older != attempts_.end()) older->second.is_orphan = true;
   }

@@ -47,7 +47,7 @@ void Consumers::live(std::size_t number) {
   }
 }
 
-// Null: the node takes nobody.
+// Null: the node accepts no consumers.
 std::shared_ptr<Consumers::Request> Consumers::ask(Scheduler::FiberId asker, SimNode& node, const BizType& type) {
   const auto request = std::make_shared<Request>();
   request->node = node.name();
@@ -58,7 +58,7 @@ std::shared_ptr<Consumers::Request> Consumers::ask(Scheduler::FiberId asker, Sim
   const std::size_t max = 1 + world_.random.below(4);
   const auto answer = [this, request](std::vector<ClaimedJob> jobs) {
     request->is_answered = true;
-    if (request->is_gone) return;  // written to a connection that nobody reads
+    if (request->is_gone) return;  // written to a closed connection
     for (const ClaimedJob& claimed : jobs) world_.checker.on_lease(request->node, claimed);
     request->jobs = std::move(jobs);
     if (request->is_awaited) world_.scheduler.wake(request->asker);
@@ -106,7 +106,7 @@ void Consumers::extend(int session, SimNode& node, const ClaimedJob& claimed) {
     node.extend_lease(replies->front().type_id, lease, ttr);
 }
 
-// Asks again until it knows, or somebody else may know better.
+// Asks again until it knows, or until another consumer may have the job.
 void Consumers::settle(int session, SimNode& node, const ClaimedJob& claimed, const Outcome& outcome) {
   const Job& job = claimed.job;
   FinishRequest request{job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0), outcome.message};

@@ -40,7 +40,7 @@ class Consumers {
   void work(int session, SimNode& node, const ClaimedJob& claimed);
   void extend(int session, SimNode& node, const ClaimedJob& claimed);
   void settle(int session, SimNode& node, const ClaimedJob& claimed, const Outcome& outcome);
-  // Calls `work` with a session to the job's database; its answer is nobody's when a standby has taken over meanwhile.
+  // Calls `work` with a session to the job's database; its answer is dropped when a standby has taken over meanwhile.
   template <class Work>
   auto call(int session, JobId job, Work work);
   SimNode* any_node();

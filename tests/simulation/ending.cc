@@ -173,7 +173,7 @@ void Ending::cut_one_off_elsewhere() {
   check_at_rest();
 }
 
-// A standby that lags takes over so quickly that nobody sees an error: jobs long overdue that had just ended are
+// A standby that lags takes over so quickly that no call fails: jobs long overdue that had just ended are
 // pending again, behind every mark, and must run.
 void Ending::fail_over_quickly() {
   SimDatabase& database = world_.any_database();

@@ -35,7 +35,7 @@ class Faults final : public FaultPoint {
   // Scans that begin before then end then: a node that knows nothing yet, while callers go on.
   void hold_scans_until(MonoTime time) { scans_held_until_ = std::min(time, end_); }
   std::uint64_t injected() const { return injected_; }
-  // The change under way is the late effect of a call that nobody waits for any more.
+  // The change under way is the late effect of a call whose caller has given up.
   bool is_late() const { return is_late_; }
 
   Fate before(const FakeCall& call) override;
@@ -45,7 +45,7 @@ class Faults final : public FaultPoint {
 
   // Called before every step of a stage; may sleep.
   void before_step();
-  // A call that nobody answers: until its caller gives up, or until `end`.
+  // A call without an answer: until its caller gives up, or until `end`.
   void hang(MonoTime end);
 
  private:

@@ -19,7 +19,7 @@ const char* name_of(Counter counter) {
 // Runs one stage, as node/loop_thread does on a thread of its own.
 class SimNode::Loop final : public Waker {
  public:
-  // `part`: whose bounds are looked at after every step; nullptr: nobody's.
+  // `part`: the engine whose bounds are checked after every step; nullptr: none.
   Loop(SimNode& node, const Part* part, Stage& stage) : node_(node), part_(part), stage_(stage) {
     fiber_ = node.world_.scheduler.spawn([this] { run(); });
   }

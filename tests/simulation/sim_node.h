@@ -26,7 +26,7 @@ struct SimContext {
   SimDatabases& databases;
   Checker& checker;
   bool hears_notifications = false;
-  bool has_foreign_writer = false;  // somebody reads the clock long before its transaction has an id
+  bool has_foreign_writer = false;  // a writer reads the clock long before its transaction has an id
 };
 
 // How a node comes by its shards: by the shard map, or it believes that it owns them all.
@@ -72,7 +72,7 @@ class SimNode final : public EventSink {
   void members_changed();
   void hint(const Candidate& job);
   void sweep(Place place);
-  // What its consumers ask. False: it takes nobody.
+  // A poll of a consumer. False: it accepts none.
   bool lease(Poll poll);
   // What it hears of them, as its API does: a lease is over, or goes on.
   void end_lease(const Lease& lease);

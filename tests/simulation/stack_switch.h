@@ -30,7 +30,7 @@ inline void before_switch([[maybe_unused]] void** own_state, [[maybe_unused]] co
 #endif
 }
 
-// After the jump has arrived. `previous`: the stack it came from, when somebody wants to know.
+// After the jump has arrived. `previous`: the stack it came from, for callers that need it.
 inline void after_switch([[maybe_unused]] void* own_state, [[maybe_unused]] Stack* previous) {
 #ifdef TOCSIN_WITH_ASAN
   const void* bottom = nullptr;

@@ -29,7 +29,7 @@ class World {
     return (context.hears_notifications && members == 1 ? 2 : 1) * config.scan_interval;
   }
   bool is_sound() const { return checker.failures().empty(); }
-  // Tells everybody what the types are now.
+  // Publishes the types to all nodes.
   void publish_types();
 
   Random random;

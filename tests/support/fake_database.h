@@ -132,7 +132,7 @@ class FakeDatabase {
     std::multiset<WallTime>::iterator at_;
   };
 
-  // A row held by somebody's open transaction: claims skip it, finishes are busy, everything else is a conflict.
+  // A row locked by another open transaction: claims skip it, finishes are busy, everything else is a conflict.
   void lock(JobId job) { locked_.insert(job); }
   void unlock(JobId job) { locked_.erase(job); }
   bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
@@ -166,7 +166,7 @@ class FakeDatabase {
     FakePermits permits;
   };
   Snapshot snapshot() const;
-  // The standby takes over: nothing of what came since is there, no transaction is open, and nobody is connected.
+  // The standby takes over: nothing of what came since is there, no transaction is open, and no session is connected.
   void restore(const Snapshot& standby);
   std::uint64_t generation() const { return generation_; }  // grows with both: calls that began before have no effect
   // Crash and recovery: no sessions, no claims since the last change that waited for the disk. Returns their jobs.

@@ -14,7 +14,7 @@ namespace tocsin {
 
 // Mistakes that a real store could make, to prove that the tests notice them.
 struct FakeFunctionBugs {
-  bool ignores_token = false;  // a function is called whoever holds the job
+  bool ignores_token = false;  // a function is called whichever claim is valid
   bool keeps_effects = false;  // a failed call leaves its neighbours' work behind
 };
 

@@ -16,7 +16,7 @@ inline constexpr std::chrono::seconds kPatience{60};  // how long tests wait for
 // Asks again and again until `condition` holds. False: it did not within `patience`.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds patience = kPatience);
 
-// What tests are told by whoever runs them. Throws std::runtime_error when it is not set.
+// An environment variable set by the test runner. Throws std::runtime_error when it is not set.
 std::string required_env(const char* name);
 
 // A running program; killed at the latest when this ends, or the tests do.

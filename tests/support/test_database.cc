@@ -95,7 +95,7 @@ PrivateCluster::PrivateCluster() {
 PrivateCluster::~PrivateCluster() {
   try {
     call("remove");
-  } catch (const std::exception&) {  // whoever started the tests removes what is left
+  } catch (const std::exception&) {  // the test runner removes what is left
   }
 }
 

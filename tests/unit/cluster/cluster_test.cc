@@ -196,7 +196,7 @@ TEST_F(Cluster, AMissedHeartbeatIsNoDeath) {
   EXPECT_EQ(database.members.map().version, version);
 }
 
-// Whenever it happens between two heartbeats: it makes its connection again before anybody acts on its loss.
+// Whenever it happens between two heartbeats: it reconnects before another node acts on the lost session.
 TEST_F(Cluster, ASessionThatEndsIsNoDeath) {
   add(1), add(2), add(3);
   pass(10s);

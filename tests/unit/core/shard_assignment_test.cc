@@ -154,7 +154,7 @@ TEST(ShardAssignment, WithoutAnybodyToGiveToNothingMoves) {
   EXPECT_EQ(assign_shards(before, {{2, Standing::keeps, {}}}), before);
 }
 
-// ---- databases that not everybody reaches
+// ---- databases that not every node reaches
 
 const Peer* peer_of(const std::vector<Peer>& peers, NodeId id) {
   const auto found = std::ranges::find(peers, id, &Peer::id);
@@ -231,7 +231,7 @@ TEST(ShardAssignment, IsBalancedAsFarAsReachAllowsAndStaysSo) {
         ASSERT_LE(n(owner->id) - n(other.id), 1) << owner->id << " has more than " << other.id;
       }
     }
-    // Nor has anybody something to correct who has not watched for as long.
+    // A node that has watched for a shorter time has nothing to correct either.
     for (Peer& peer : scene.peers)
       for (const Place place : scene.places)
         if (place != 0 && random.below(3) == 0) peer.troubles.try_emplace(place, Reach::unsteady);

@@ -173,7 +173,7 @@ TEST_F(WebhookWithShortPause, TellsItsCapacityAndTriesAgain) {
   EXPECT_EQ(handler->hold_reason(), "");
 }
 
-// Answers nobody before so many requests have come. One thread.
+// Answers no request before a number of them have come. One thread.
 class PatientServer {
  public:
   explicit PatientServer(std::size_t wanted) : wanted_(wanted), thread_([this] { accept(), io_.run(); }) {}

@@ -1,4 +1,4 @@
-// Leased jobs hold permits until their leases are over, whoever hears of it first and whatever dies meanwhile.
+// Leased jobs hold permits until their leases are over, whichever node learns of it first and whatever dies meanwhile.
 #include "pipeline/lease_table.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Jobs of pull types: claimed for consumers who wait, and for nobody else.
+// Jobs of pull types: claimed for waiting consumers only.
 #include <gtest/gtest.h>
 
 #include <set>
