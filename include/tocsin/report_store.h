@@ -47,6 +47,7 @@ enum class Report {
   duration,
   slo,
   dead,
+  dead_now,
   outcome,
   delay,
   horizon,

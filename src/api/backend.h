@@ -11,6 +11,7 @@
 
 #include "audit/audit.h"
 #include "bulk/bulk_runner.h"
+#include "core/endpoint_info.h"
 #include "tocsin/biz_type.h"
 #include "tocsin/event.h"
 #include "tocsin/job_desk.h"
@@ -137,6 +138,8 @@ class Backend {
   virtual std::optional<int> running(TypeId type) const = 0;
   // As far as this node knows, by name; without any before it has heard of itself.
   virtual std::vector<NodeInfo> nodes() const = 0;
+  // What this node delivers to and takes messages from, in no order.
+  virtual std::vector<EndpointInfo> endpoints() const = 0;
   // Shards on their way to another database, as far as this node knows.
   virtual std::vector<MoveInfo> moves() const = 0;
   // Name of the node that scans this shard, as far as this node knows; "" when none does.

@@ -1,4 +1,5 @@
-// /v1/nodes and /v1/shards: who belongs to the cluster, and who scans what.
+// /v1/nodes, /v1/shards and /v1/endpoints: who belongs to the cluster, who scans what, and how the peers of this node
+// are doing.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -55,6 +56,38 @@ void nodes(const ApiContext& context, const CallPtr& call) {
         .end_object();
   }
   end_page(out, "node", next == all.end() ? std::nullopt : std::optional(node_key(*std::prev(next))));
+  call->reply(200, std::move(text));
+}
+
+std::string endpoint_key(const EndpointInfo& peer) { return peer.kind + ' ' + peer.endpoint; }
+
+void write_endpoint(JsonWriter& out, const EndpointInfo& peer) {
+  out.begin_object().field("kind", peer.kind).field("endpoint", peer.endpoint).field("state", peer.state);
+  out.field("in_flight", peer.in_flight).field("limit", peer.limit).key("mean_ms");
+  peer.mean ? out.value(std::chrono::duration<double, std::milli>(*peer.mean).count()) : out.null();
+  out.field("pause_left_ms", milliseconds(peer.pause_left)).key("last_error");
+  peer.last_error.empty() ? out.null() : out.value(peer.last_error);
+  out.key("last_error_age_ms");
+  peer.error_age ? out.value(milliseconds(*peer.error_age)) : out.null();
+  out.end_object();
+}
+
+// Types may share a broker, and each has a connection of its own to it: their rows have the same key, and stay on one
+// page.
+void endpoints(const ApiContext& context, const CallPtr& call) {
+  PageRequest page;
+  if (const auto problem = read_page_request(*call, "endpoint", page)) return call->refuse(*problem);
+  auto all = context.backend.endpoints();
+  std::ranges::sort(all, {}, endpoint_key);
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object().field("node", context.backend.node_name()).key("items").begin_array();
+  auto next = std::ranges::upper_bound(all, page.after, {}, endpoint_key);
+  for (int n = 0; next != all.end(); ++n, ++next) {
+    if (n >= page.limit && endpoint_key(*next) != endpoint_key(*std::prev(next))) break;
+    write_endpoint(out, *next);
+  }
+  end_page(out, "endpoint", next == all.end() ? std::nullopt : std::optional(endpoint_key(*std::prev(next))));
   call->reply(200, std::move(text));
 }
 
@@ -167,6 +200,15 @@ std::vector<Route> cluster_routes(ApiContext& context) {
        .query = page_parameters("Nodes"),
        .replies = {{200, "NodePage"}},
        .handler = [&context](const CallPtr& call) { nodes(context, call); }},
+      {.method = "GET",
+       .path = "/v1/endpoints",
+       .access = Access::read,
+       .operation_id = "listEndpoints",
+       .tag = "Operations",
+       .summary = "What this node delivers to and takes messages from, and how each is doing",
+       .query = page_parameters("Endpoints"),
+       .replies = {{200, "EndpointPage"}},
+       .handler = [&context](const CallPtr& call) { endpoints(context, call); }},
       {.method = "GET",
        .path = "/v1/shards",
        .access = Access::read,

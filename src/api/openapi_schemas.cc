@@ -195,6 +195,18 @@ std::string_view openapi_schemas() {
     "state":{"enum":["active","draining","lost"],"description":"lost: silent for longer than the heartbeat time-out"},
     "heartbeat_age_ms":{"type":"integer"},"shards":{"type":"integer","description":"How many it scans"},"version":{"type":"string"}}}},
   "next_cursor":{"type":"null"}}},
+"EndpointPage":{"type":"object","required":["node","items","next_cursor"],"properties":{
+  "node":{"type":"string","description":"That answers: each node has connections of its own"},
+  "items":{"type":"array","items":{"type":"object","required":["kind","endpoint","state","in_flight","limit","mean_ms","pause_left_ms","last_error","last_error_age_ms"],"properties":{
+    "kind":{"type":"string","examples":["webhook","amqp","kafka","redis","entry"],"description":"entry: messages for new jobs come from it"},
+    "endpoint":{"type":"string","description":"Scheme, host and port, or broker and topic"},
+    "state":{"enum":["ok","paused","trying","away","idle"],"description":"paused, trying: its circuit breaker is open, half-open; away: it cannot be reached; idle: nothing was tried yet"},
+    "in_flight":{"type":"integer","description":"Attempts that wait for its answer"},
+    "limit":{"type":["integer","null"],"description":"Of them, at once"},
+    "mean_ms":{"type":["number","null"],"description":"Time to the answer, of the latest attempts"},
+    "pause_left_ms":{"type":"integer","description":"Until it is tried again"},
+    "last_error":{"type":["string","null"]},"last_error_age_ms":{"type":["integer","null"]}}}},
+  "next_cursor":{"type":["string","null"]}}},
 "ShardPage":{"type":"object","required":["items","next_cursor"],"properties":{
   "items":{"type":"array","items":{"type":"object","required":["shard","database","node","scanned_age_ms","pending_due_soon"],"properties":{
     "shard":{"type":"integer"},"database":{"type":"string"},"node":{"type":["string","null"],"description":"That scans it"},

@@ -92,6 +92,17 @@ void BrokerKind::stop(Duration grace) {
   for (const auto& publisher : all) publisher->stop(until - clock_.now());
 }
 
+std::vector<EndpointInfo> BrokerKind::endpoints() const {
+  std::vector<EndpointInfo> all;
+  MutexLock lock(mutex_);
+  for (const auto& publisher : publishers_) {
+    if (publisher->has_ended()) continue;
+    all.push_back(publisher->info());
+    all.back().kind = name_;
+  }
+  return all;
+}
+
 std::vector<KindMetric> BrokerKind::metrics() {
   const auto read = [counts = counts_](std::atomic<std::int64_t> PublisherCounts::*count) {
     return [counts, count] { return static_cast<double>(((*counts).*count).load()); };

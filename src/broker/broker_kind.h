@@ -38,6 +38,7 @@ class BrokerKind final : public HandlerKind {
   std::shared_ptr<Handler> make(const BizType& type) override;
   void stop(Duration grace) override;
   std::vector<KindMetric> metrics() override;
+  std::vector<EndpointInfo> endpoints() const override;
 
  private:
   class TypeHandler;
@@ -48,7 +49,7 @@ class BrokerKind final : public HandlerKind {
   const Clock& clock_;
   const JobWriter write_job_;
   const std::shared_ptr<PublisherCounts> counts_ = std::make_shared<PublisherCounts>();
-  Mutex mutex_;
+  mutable Mutex mutex_;
   bool is_stopped_ TOCSIN_GUARDED_BY(mutex_) = false;
   // Publishers of former settings retire by themselves.
   std::vector<std::shared_ptr<Publisher>> publishers_ TOCSIN_GUARDED_BY(mutex_);

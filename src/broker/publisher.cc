@@ -108,13 +108,25 @@ void Publisher::run() {
       poll();
     }
     expire(clock_.now());
+    unconfirmed_ = in_flight_.size();
   }
   end_all("shutting down");
   if (std::exchange(is_open_, false)) --counts_->connections;
+  is_connected_ = false;
   MutexLock lock(mutex_);
   link_.reset();
   has_ended_ = true;
   ended_.notify_all();
+}
+
+EndpointInfo Publisher::info() const {
+  const auto failure = failure_.get();
+  const bool has_failed = !failure->message.empty();
+  EndpointInfo info{"",           target_,         is_connected_ ? "ok" : has_failed ? "away" : "idle",
+                    unconfirmed_, kMostInFlight,   {},
+                    Duration(0),  failure->message};
+  if (has_failed) info.error_age = clock_.now() - failure->at;
+  return info;
 }
 
 bool Publisher::take() {
@@ -144,6 +156,7 @@ bool Publisher::connect() {
   }
   ++counts_->connections;
   is_open_ = true;
+  is_connected_ = true;
   return true;
 }
 
@@ -208,6 +221,8 @@ void Publisher::lose(const Error& error) {
     link.swap(link_);
   }
   last_failure_ = target_ + ": " + error.message;
+  failure_.set(std::make_shared<const Failure>(Failure{error.message, clock_.now()}));
+  is_connected_ = false;
   if (std::exchange(is_open_, false)) --counts_->connections;
   next_try_ = clock_.now() + pause_after(failures_++);
   auto unconfirmed = std::exchange(in_flight_, {});

@@ -21,8 +21,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/latest.h"
 #include "base/mutex.h"
 #include "broker/link.h"
+#include "core/endpoint_info.h"
 #include "tocsin/handler.h"
 
 namespace tocsin {
@@ -32,7 +34,7 @@ struct PublisherCounts {
   std::atomic<std::int64_t> confirmed = 0, refused = 0, connections = 0;
 };
 
-// Thread: publish, retire and has_ended any; the rest owner only.
+// Thread: publish, retire, has_ended and info any; the rest owner only.
 class Publisher {
  public:
   static constexpr std::size_t kMostInFlight = 1024;
@@ -49,6 +51,7 @@ class Publisher {
   // No call of publish() follows: the thread ends after the messages in flight.
   void retire();
   bool has_ended() const { return has_ended_; }
+  EndpointInfo info() const;  // kind is left empty
 
   // Waits up to `grace` for messages under way; then every attempt ends with a retry "shutting down", as does every
   // later one.
@@ -94,6 +97,15 @@ class Publisher {
   std::thread thread_;
   CondVar ended_;
   std::atomic<bool> has_ended_{false};
+
+  // For display.
+  struct Failure {
+    std::string message;
+    MonoTime at{};
+  };
+  std::atomic<bool> is_connected_{false};
+  std::atomic<std::size_t> unconfirmed_{0};
+  Latest<Failure> failure_{std::make_shared<const Failure>()};
 
   // The thread's own.
   std::deque<Item> waiting_;

@@ -7,12 +7,15 @@ namespace tocsin {
 
 std::optional<Endpoint::Permit> Endpoint::admit() {
   std::lock_guard lock(mutex_);
-  return breaker_.admit(clock_.now());
+  const auto permit = breaker_.admit(clock_.now());
+  in_flight_ += permit ? 1 : 0;
+  return permit;
 }
 
 void Endpoint::answered(Duration took) {
   std::unique_lock lock(mutex_);
   this->took(took);
+  in_flight_ -= in_flight_ > 0 ? 1 : 0;
   const bool is_changed = breaker_.answered();
   lock.unlock();
   tell(is_changed);
@@ -21,6 +24,7 @@ void Endpoint::answered(Duration took) {
 void Endpoint::failed(Permit permit, Duration took) {
   std::unique_lock lock(mutex_);
   this->took(took);
+  in_flight_ -= in_flight_ > 0 ? 1 : 0;
   const bool is_changed = breaker_.failed(permit, clock_.now());
   lock.unlock();
   tell(is_changed);
@@ -28,6 +32,7 @@ void Endpoint::failed(Permit permit, Duration took) {
 
 void Endpoint::abandoned(Permit permit) {
   std::unique_lock lock(mutex_);
+  in_flight_ -= in_flight_ > 0 ? 1 : 0;
   const bool is_changed = breaker_.abandoned(permit);
   lock.unlock();
   tell(is_changed);
@@ -36,6 +41,31 @@ void Endpoint::abandoned(Permit permit) {
 Endpoint::State Endpoint::state() const {
   std::lock_guard lock(mutex_);
   return breaker_.state(clock_.now());
+}
+
+void Endpoint::note_error(const std::string& message) {
+  std::lock_guard lock(mutex_);
+  last_error_ = message.substr(0, kLongestError);
+  last_error_at_ = clock_.now();
+}
+
+EndpointInfo Endpoint::info() const {
+  std::lock_guard lock(mutex_);
+  const MonoTime now = clock_.now();
+  const State state = breaker_.state(now);
+  EndpointInfo info{"webhook",
+                    origin_,
+                    state == State::open        ? "paused"
+                    : state == State::half_open ? "trying"
+                                                : "ok",
+                    in_flight_,
+                    connections_,
+                    mean_,
+                    breaker_.pause_left(now),
+                    last_error_,
+                    std::nullopt};
+  if (!last_error_.empty()) info.error_age = now - last_error_at_;
+  return info;
 }
 
 void Endpoint::took(Duration time) {
@@ -88,6 +118,14 @@ std::shared_ptr<Endpoint> Endpoints::at(const std::string& origin) {
                                              });
   by_origin_[origin] = endpoint;
   return endpoint;
+}
+
+std::vector<EndpointInfo> Endpoints::infos() const {
+  std::lock_guard lock(mutex_);
+  std::vector<EndpointInfo> all;
+  for (const auto& [origin, held] : by_origin_)
+    if (const auto endpoint = held.lock()) all.push_back(endpoint->info());
+  return all;
 }
 
 int Endpoints::not_closed() const {

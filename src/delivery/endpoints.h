@@ -7,7 +7,9 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "core/endpoint_info.h"
 #include "delivery/circuit_breaker.h"
 #include "tocsin/start_pool.h"
 
@@ -47,6 +49,10 @@ class Endpoint final : public StartPool {
   // An attempt was released because no connection became free in time: none waits until answers are quick again.
   void waited_in_vain();
 
+  // For display: what was wrong with the latest attempt that was not a success, answered or not.
+  void note_error(const std::string& message);
+  EndpointInfo info() const;
+
   std::size_t capacity() const override;
   double starts_per_s() const override;
 
@@ -58,6 +64,7 @@ class Endpoint final : public StartPool {
   // Attempts may wait for a connection while answers take no longer than this on average: a fifth of the start window.
   static constexpr Duration kQuick = std::chrono::milliseconds(100);
   static constexpr Duration kSlow = std::chrono::seconds(1);  // none may wait
+  static constexpr std::size_t kLongestError = 300;           // bytes
 
   const std::string origin_;
   const Clock& clock_;
@@ -66,6 +73,9 @@ class Endpoint final : public StartPool {
   mutable std::mutex mutex_;
   CircuitBreaker breaker_;
   std::optional<Duration> mean_;  // of the last 16 attempts or so
+  std::size_t in_flight_ = 0;     // permits out
+  std::string last_error_;
+  MonoTime last_error_at_{};
 };
 
 // Thread: any.
@@ -78,6 +88,7 @@ class Endpoints {
   // The endpoint of an origin; the same object as long as a reference to it exists.
   std::shared_ptr<Endpoint> at(const std::string& origin);
 
+  std::vector<EndpointInfo> infos() const;
   int not_closed() const;  // endpoints whose breaker is open or half open
   std::int64_t trips() const { return trips_; }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/endpoint_info.h"
 #include "tocsin/biz_type.h"
 #include "tocsin/error.h"
 #include "tocsin/handler.h"
@@ -46,6 +47,9 @@ class HandlerKind {
   virtual void stop(Duration grace) { static_cast<void>(grace); }
 
   virtual std::vector<KindMetric> metrics() { return {}; }
+
+  // The endpoints that its types deliver to, in no order.
+  virtual std::vector<EndpointInfo> endpoints() const { return {}; }
 
   // `changed` is called when the capacity of a handler's pool grows by itself. Called on any thread, never from inside
   // a call of this kind. REQUIRES: before start().

@@ -92,6 +92,14 @@ std::vector<KindMetric> HandlerRegistry::metrics() {
   return all;
 }
 
+std::vector<EndpointInfo> HandlerRegistry::endpoints() const {
+  std::vector<EndpointInfo> all;
+  for (const auto& kind : kinds_) {
+    for (EndpointInfo& endpoint : kind->endpoints()) all.push_back(std::move(endpoint));
+  }
+  return all;
+}
+
 void HandlerRegistry::on_capacity_change(const std::function<void()>& changed) {
   for (const auto& kind : kinds_) kind->on_capacity_change(changed);
 }

@@ -28,6 +28,7 @@ class HandlerRegistry {
   // Of every kind, in that order; the grace is for all of them together.
   void stop(Duration grace, const Clock& clock);
   std::vector<KindMetric> metrics();
+  std::vector<EndpointInfo> endpoints() const;  // of every kind. Thread: any
   void on_capacity_change(const std::function<void()>& changed);
 
   // nullopt: the handler of the type is valid; otherwise Error invalid with the field at fault, e.g. `handler.kind`.

@@ -206,11 +206,12 @@ void WebhookKind::deliver(const TypeHandler& handler, const ClaimedJob& claimed,
   });
 }
 
-Outcome WebhookKind::outcome_of(const Result<OutboundReply>& answer, bool is_async, const Endpoint& endpoint) {
+Outcome WebhookKind::outcome_of(const Result<OutboundReply>& answer, bool is_async, Endpoint& endpoint) {
   if (!answer) {
     // An attempt that never got its turn is none.
     if (answer.error().code == ErrorCode::conflict) return Outcome::not_started(Duration(0));
     ++unanswered_;
+    endpoint.note_error(answer.error().message);
     return Outcome::retry(answer.error().message);
   }
   if (is_async && answer->status == 202) {
@@ -218,7 +219,9 @@ Outcome WebhookKind::outcome_of(const Result<OutboundReply>& answer, bool is_asy
     return Outcome::handed_over();
   }
   if (answer->status / 100 == 2) return Outcome::done();
-  return outcome_of_status(*answer, endpoint.origin(), wall_now_());
+  Outcome outcome = outcome_of_status(*answer, endpoint.origin(), wall_now_());
+  endpoint.note_error(outcome.message);
+  return outcome;
 }
 
 }  // namespace tocsin

@@ -40,6 +40,7 @@ class WebhookKind final : public HandlerKind {
   Status start() override;
   void stop(Duration grace) override;
   std::vector<KindMetric> metrics() override;
+  std::vector<EndpointInfo> endpoints() const override { return endpoints_.infos(); }
   void on_capacity_change(std::function<void()> changed) override { capacity_changed_ = std::move(changed); }
 
  private:
@@ -47,7 +48,7 @@ class WebhookKind final : public HandlerKind {
 
   void deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish);
   OutboundRequest request_for(const TypeHandler& handler, const ClaimedJob& claimed) const;
-  Outcome outcome_of(const Result<OutboundReply>& answer, bool is_async, const Endpoint& endpoint);
+  Outcome outcome_of(const Result<OutboundReply>& answer, bool is_async, Endpoint& endpoint);
   void notify_capacity();
 
   const WebhookOptions options_;

@@ -376,6 +376,20 @@ Readiness NodeBackend::readiness() const {
   return out;
 }
 
+std::vector<EndpointInfo> NodeBackend::endpoints() const {
+  std::vector<EndpointInfo> all = handlers_.endpoints();
+  for (const auto& entry : entries_) {
+    const std::string trouble = *entry->trouble.get();
+    EndpointInfo info;
+    info.kind = "entry";
+    info.endpoint = entry->target;
+    info.state = trouble.empty() ? "ok" : "away";
+    info.last_error = trouble;
+    all.push_back(std::move(info));
+  }
+  return all;
+}
+
 std::string NodeBackend::hold_reason(const Job& job) const {
   const auto catalog = catalog_.get();
   const BizType* known = catalog->find(job.type_id);

@@ -88,6 +88,7 @@ class NodeBackend final : public Backend {
   std::string hold_reason(const Job& job) const override;
   std::optional<int> running(TypeId type) const override;
   std::vector<NodeInfo> nodes() const override;
+  std::vector<EndpointInfo> endpoints() const override;
   std::vector<MoveInfo> moves() const override;
   std::string shard_owner(Shard shard) const override;
   std::vector<Place> places() const override;

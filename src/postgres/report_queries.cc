@@ -80,6 +80,21 @@ Plan plan_of(Report report, bool is_of_zone) {
               slot + ", 'first_at', " + iso("q.first_at") + ", 'last_at', " + iso("q.last_at") +
                   ", 'sample_job_id', q.sample_job_id::text",
               "slot", type, "q.reason COLLATE \"C\""};
+    case Report::dead_now:
+      // The newest jobs alone, for texts are read: is_exact says when there are more.
+      return {
+          "SELECT t.name AS biz_type, d.reason, d.n, d.is_exact, d.first_at, d.last_at, d.sample_job_id FROM (WITH x "
+          "AS "
+          "MATERIALIZED (SELECT h.type_id, h.errors -> -1 ->> 'message' AS message, h.finished_at, h.job_id FROM "
+          "tocsin.job_history_dead h WHERE tocsin.lives_here(h.shard) AND ($1::text IS NULL OR h.type_id = (SELECT "
+          "b.type_id FROM tocsin.biz_type b WHERE b.name = $1::text AND b.removed_at IS NULL)) ORDER BY h.job_id DESC "
+          "LIMIT 10001) SELECT x.type_id, tocsin.death_reason(x.message) AS reason, count(*) AS n, (SELECT count(*) "
+          "FROM "
+          "x) <= 10000 AS is_exact, min(x.finished_at) AS first_at, max(x.finished_at) AS last_at, max(x.job_id) AS "
+          "sample_job_id FROM x GROUP BY 1, 2) d JOIN tocsin.biz_type t USING (type_id)",
+          "'first_at', " + iso("q.first_at") + ", 'last_at', " + iso("q.last_at") +
+              ", 'sample_job_id', q.sample_job_id::text",
+          "", "", ""};
     case Report::outcome:
       return {"SELECT * FROM tocsin.report_outcome", "'created_day', " + iso("q.created_day"), "created_day", type, ""};
     case Report::delay:

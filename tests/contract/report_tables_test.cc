@@ -174,6 +174,38 @@ ReportHistogram histogram(TypeId type, const std::vector<int>& ms, ReportKind ki
   return all;
 }
 
+TEST_F(ReportTables, WhatIsDeadNowIsGroupedByReasonAndLeavesWhenItIsRevived) {
+  const JobId first = create("a"), second = create("b"), third = create("c");
+  kill(first, "http://10.0.0.1:80 answered 500 Internal Server Error");
+  kill(second, "http://10.0.0.2:80 answered 500 Internal Server Error");
+  kill(third, "no such order 4711");
+  Session reading{SessionConfig{database.url(), "test", 15'000, 50, false}};
+  PgReportStore reports(reading, 8);
+  ReportQuery query;
+  query.report = Report::dead_now;
+  const auto rows = [&] {
+    std::map<std::string, std::string> found;
+    for (const std::string& row : must(reports.report(query))) {
+      const auto part = [&](const std::string& name) {
+        return std::string(database.query("SELECT '" + row + "'::jsonb ->> '" + name + "'")[0][0].c_str());
+      };
+      found[part("reason")] = part("n") + " " + part("is_exact") + " " + part("sample_job_id");
+    }
+    return found;
+  };
+  const std::map<std::string, std::string> both = {
+      {"http://#.#.#.#:# answered 500 Internal Server Error", "2 true " + std::to_string(second)},
+      {"no such order #", "1 true " + std::to_string(third)}};
+  EXPECT_EQ(rows(), both);
+  query.biz_type = "order.unpaid";
+  EXPECT_EQ(rows(), both);
+  query.biz_type = "another";
+  EXPECT_TRUE(rows().empty());
+  query.biz_type.reset();
+  must(desk.retry(second));
+  EXPECT_EQ(rows().at("http://#.#.#.#:# answered 500 Internal Server Error"), "1 true " + std::to_string(first));
+}
+
 TEST_F(ReportTables, HistogramsOfNodesAreMergedAndAFlushSentTwiceCountsOnce) {
   std::vector<int> low, high;
   for (int i = 1; i <= 90; ++i) low.push_back(10);

@@ -48,6 +48,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::string hold;
   std::optional<int> running_jobs;
   std::vector<NodeInfo> members;
+  std::vector<EndpointInfo> peers;
   std::vector<MoveInfo> moving;
   // What the tests look at.
   std::vector<Hint> hints;
@@ -116,6 +117,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::string hold_reason(const Job&) const override { return hold; }
   std::optional<int> running(TypeId) const override { return running_jobs; }
   std::vector<NodeInfo> nodes() const override { return members; }
+  std::vector<EndpointInfo> endpoints() const override { return peers; }
   std::vector<MoveInfo> moves() const override { return moving; }
   std::string shard_owner(Shard) const override { return node_name(); }
 

@@ -24,6 +24,19 @@ TEST_F(ClusterApi, ListsNodesWithoutADatabase) {
     {"node":"b","id":"8","state":"lost","heartbeat_age_ms":9000,"shards":31,"version":"1.1"}],"next_cursor":null})"));
 }
 
+TEST_F(ClusterApi, ListsWhatTheNodeDeliversToWithoutADatabase) {
+  backend.fails = ErrorCode::unavailable;
+  EndpointInfo broker{"amqp", "amqp://broker/orders", "away", 0, 1024, {}, Duration(0), "Connection refused", 3s};
+  backend.peers = {
+      {"webhook", "https://shop.example", "paused", 2, 256, 1500us, 700ms, "timed out", 250ms}, broker, broker};
+  EXPECT_EQ(get("/v1/endpoints?limit=1").body.at("items").size(), 2U) << "rows of the same key stay together";
+  const std::string cursor = get("/v1/endpoints?limit=1").body.at("next_cursor");
+  EXPECT_EQ(get("/v1/endpoints?cursor=" + cursor).body, Json::parse(R"({"node":"node-1","items":[
+    {"kind":"webhook","endpoint":"https://shop.example","state":"paused","in_flight":2,"limit":256,"mean_ms":1.5,
+     "pause_left_ms":700,"last_error":"timed out","last_error_age_ms":250}],"next_cursor":null})"));
+  EXPECT_EQ(get("/v1/endpoints?cursor=x").field(), "cursor");
+}
+
 TEST_F(ClusterApi, ListsShardsWithTheirOwnersAndWhatIsDueSoon) {
   const int shard = shard_of("o-1", kDefaultShards);
   EXPECT_EQ(post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"o-1","delay_ms":1000})").status, 201);

@@ -52,5 +52,26 @@ TEST_F(EndpointTest, AnAttemptWithoutAnAnswerTellsHowLongItTook) {
   EXPECT_EQ(endpoint.capacity(), 0U) << "its breaker is open";
 }
 
+TEST_F(EndpointTest, ItsStateIsShownWithTheLastError) {
+  EXPECT_EQ(endpoint.info().state, "ok");
+  EXPECT_FALSE(endpoint.info().error_age);
+  const auto waiting = endpoint.admit();
+  for (int i = 0; i < 3; ++i) endpoint.failed(*endpoint.admit(), 30s);
+  endpoint.note_error("connecting: Connection refused");
+  clock.advance(400ms);
+  const EndpointInfo paused = endpoint.info();
+  EXPECT_EQ(paused.endpoint, "http://shop:80");
+  EXPECT_EQ(paused.state, "paused");
+  EXPECT_EQ(paused.in_flight, 1U) << "three of four have ended";
+  EXPECT_EQ(paused.limit, 256U);
+  EXPECT_EQ(paused.pause_left, 600ms);
+  EXPECT_EQ(paused.last_error, "connecting: Connection refused");
+  EXPECT_EQ(paused.error_age, 400ms);
+  clock.advance(1s);
+  EXPECT_EQ(endpoint.info().state, "trying");
+  endpoint.abandoned(*waiting);
+  EXPECT_EQ(endpoint.info().in_flight, 0U);
+}
+
 }  // namespace
 }  // namespace tocsin
