@@ -1,12 +1,13 @@
 // One action for all jobs that match: first a count, then the change, with its progress and a stop.
 import {html, useEffect, useState} from './vendor/preact.js';
-import {length, number} from './format.js';
+import {length, moment, number, zoneName} from './format.js';
 import {call, curl, useGet} from './rest.js';
 import {Curl, Dialog, Field, Foreign, Problem, useAction} from './ui.js';
 
 const kWords = {
   cancel: ['Cancel', 'pending'], run: ['Run now', 'pending'], reschedule: ['Reschedule', 'pending'], retry: ['Retry', 'dead'],
 };
+const kNames = {biz_id: 'key', biz_type: 'type', status: 'state', from: 'due from', to: 'due before'};
 const kTyped = 1000; // above it the count is typed
 
 const compact = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== '' && value !== undefined && value !== null));
@@ -22,7 +23,7 @@ function bodyOf(form, filter) {
 
 function Progress({id, onClose, mayStop}) {
   const [isOver, setOver] = useState(false);
-  const bulk = useGet(`v1/bulk/${id}`, {every: isOver ? 0 : 0.2});
+  const bulk = useGet(`v1/bulk/${id}`, isOver ? {every: 0} : {seconds: 1});
   const action = useAction();
   const b = bulk.data;
   const hasEnded = Boolean(b && b.state !== 'running');
@@ -64,10 +65,10 @@ export function BulkDialog({filter, actions, onClose, rate = ''}) {
   });
   const needsTyping = matched > kTyped && form.typed.trim() !== String(matched);
   if (id) return html`<${Dialog} title=${`${kWords[form.action][0]}: ${number(matched)} jobs`} onClose=${onClose}><${Progress} id=${id} onClose=${onClose} mayStop /><//>`;
-  return html`<${Dialog} title="All that match" onClose=${onClose}>
-    <p>${Object.entries(body.filter).map(([name, value]) => html`<span class="nowrap">${name} <${Foreign} text=${value} />  </span>`)}</p>
+  return html`<${Dialog} title=${actions.length === 1 ? `${kWords[actions[0]][0]} all that match` : 'Change all that match'} onClose=${onClose}>
+    <div class="chips">${Object.entries(body.filter).map(([name, value]) => html`<span class="chip">${kNames[name] || name}: <${Foreign} text=${/^(from|to)$/.test(name) ? `${moment(value)} ${zoneName()}` : value} mono=${false} /></span>`)}</div>
     <div class="form">
-      <${Field} label="Action"><select value=${form.action} onChange=${set('action')}>${actions.map((name) => html`<option value=${name}>${kWords[name][0]}</option>`)}</select><//>
+      ${actions.length > 1 && html`<${Field} label="Action"><select value=${form.action} onChange=${set('action')}>${actions.map((name) => html`<option value=${name}>${kWords[name][0]}</option>`)}</select><//>`}
       ${form.action === 'reschedule' && html`<${Field} label="Due in (minutes)"><input type="number" min="0" value=${form.delay} onInput=${set('delay')} /><//>
         <${Field} label="Spread over (minutes)"><input type="number" min="0" value=${form.spread} onInput=${set('spread')} /><//>`}
       <${Field} label="At most per second"><input type="number" min="1" placeholder="no limit" value=${form.rate} onInput=${set('rate')} /><//>

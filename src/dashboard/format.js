@@ -15,7 +15,8 @@ export function length(ms) {
   const n = Math.abs(Number(ms)), sign = ms < 0 ? '−' : '';
   if (n < 1) return n === 0 ? '0 ms' : `${sign}${n.toFixed(2)} ms`;
   if (n < 1000) return `${sign}${n < 10 ? n.toFixed(1) : Math.round(n)} ms`;
-  if (n < 60_000) return `${sign}${(n / 1000).toFixed(n < 10_000 ? 1 : 0)} s`;
+  if (n < 59_500) return `${sign}${(n / 1000).toFixed(n < 9950 ? 1 : 0)} s`;
+  if (n < 60_000) return `${sign}1 min`;
   const parts = [['d', 86_400_000], ['h', 3_600_000], ['min', 60_000], ['s', 1000]];
   const first = parts.findIndex(([, size]) => n >= size);
   const [unit, size] = parts[first], next = parts[first + 1];
@@ -67,6 +68,9 @@ export function away(text, now = Date.now()) {
   const ms = new Date(text) - now;
   return Math.abs(ms) < 1000 ? 'now' : ms > 0 ? `in ${length(ms)}` : `${length(-ms)} ago`;
 }
+
+/** A sentence of the server with its times in the reader's zone. */
+export const inZone = (text) => String(text ?? '').replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (time) => `${moment(time)} ${zoneName()}`);
 
 /** What <input type=datetime-local> holds, as RFC 3339 in the reader's zone; and back. */
 export const fromInput = (text) => (!text ? '' : new Date(state.zone === 'utc' ? text + 'Z' : text).toISOString());

@@ -1,58 +1,60 @@
 // Reports as the screens need them.
 import {useMemo} from './vendor/preact.js';
+import {number} from './format.js';
 import {query, useGet} from './rest.js';
 
 const kHour = 3_600_000;
 const kPages = 12; // of 1,000 rows: 30 types have 11,000 slots ahead
 const kWidths = {minute: 60_000, hour: kHour, day: 24 * kHour};
+const kParts = 5; // types with a colour of their own
 
-/** 'minute', 'hour' or 'day', however the width of a slot is written. */
-export function widthName(width) {
-  const text = String(width);
-  if (/day|^(1 )?d|24:00|86400/.test(text)) return 'day';
-  if (/hour|^(1 )?h|^0?1:00|3600/.test(text)) return 'hour';
-  return 'minute';
-}
-
-/** The slots of `width` of all types, or of one, from now on: [{at, n, low, high, isExact}] in order, none left out. */
+/** The slots of `width` of all types, or of one, from now on: {items: [{at, n, low, high, isExact, parts}], names}. */
 export function useHorizon(width, type) {
   const answer = useGet('v1/reports/horizon' + query({type, limit: '1000'}), {every: 6, pages: kPages});
-  const items = useMemo(() => slotsOf(answer.data, width), [answer.data, width]);
-  return {answer, items};
+  const slots = useMemo(() => slotsOf(answer.data, width), [answer.data, width]);
+  return {answer, ...slots};
 }
 
+// In order, none left out; the types with most due have parts of their own, the others one together.
 function slotsOf(data, width) {
+  const rows = ((data && data.items) || []).filter((row) => row.width === width);
+  const byType = new Map();
+  for (const row of rows) byType.set(row.biz_type, (byType.get(row.biz_type) || 0) + Number(row.n));
+  const order = [...byType].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+  const names = order.length > kParts + 1 ? [...order.slice(0, kParts), `${order.length - kParts} others`] : order;
+  const part = new Map(order.map((name, i) => [name, Math.min(i, names.length - 1)]));
+  const empty = (at) => ({at: new Date(at), n: 0, low: 0, high: 0, isExact: true, parts: names.map(() => 0)});
   const sums = new Map();
-  for (const row of (data && data.items) || []) {
-    if (widthName(row.width) !== width) continue;
+  for (const row of rows) {
     const at = Number(new Date(row.slot));
-    const sum = sums.get(at) || {at: new Date(at), n: 0, low: 0, high: 0, isExact: true};
+    const sum = sums.get(at) || empty(at);
     sum.n += Number(row.n);
-    sum.low += Number(row.low ?? row.n);
-    sum.high += Number(row.high ?? row.n);
-    sum.isExact = sum.isExact && row.is_exact !== false;
+    sum.low += Number(row.low);
+    sum.high += Number(row.high);
+    sum.isExact = sum.isExact && row.is_exact;
+    sum.parts[part.get(row.biz_type)] += Number(row.n);
     sums.set(at, sum);
   }
-  if (sums.size === 0) return [];
+  if (sums.size === 0) return {items: [], names};
   const all = [...sums.keys()];
-  const first = Math.min(...all), last = Math.max(...all), step = kWidths[width], filled = [];
-  for (let at = first; at <= last && filled.length < 400; at += step)
-    filled.push(sums.get(at) || {at: new Date(at), n: 0, low: 0, high: 0, isExact: true});
-  return filled;
+  const last = Math.max(...all), step = kWidths[width], items = [];
+  for (let at = Math.min(...all); at <= last && items.length < 400; at += step) items.push(sums.get(at) || empty(at));
+  return {items, names};
 }
 
 /** The report by hour of the last `hours`. The start moves once an hour, so that the address stays the same. */
-export function useHours(hours, type = '') {
+export function useHours(hours, type = '', every = 6) {
   const from = new Date(Math.floor(Date.now() / kHour) * kHour - hours * kHour).toISOString();
-  return useGet('v1/reports/hour' + query({type, from, limit: '1000'}), {every: 6, pages: kPages});
+  return useGet('v1/reports/hour' + query({type, from, limit: '1000'}), {every, pages: kPages});
 }
 
-/** Lines for the charts, all types added up; percentiles: the worst type's. */
+/** Lines for the charts, all types added up; percentiles: the worst type's. An hour without a row is one of zeros. */
 export function seriesOf(data) {
   const slots = new Map();
+  const empty = () => ({created: 0, done: 0, dead: 0, p50: null, p99: null});
   for (const row of (data && data.items) || []) {
     const at = Number(new Date(row.slot)) / 1000;
-    const sum = slots.get(at) || {created: 0, done: 0, dead: 0, p50: null, p99: null};
+    const sum = slots.get(at) || empty();
     sum.created += Number(row.created);
     sum.done += Number(row.done);
     sum.dead += Number(row.dead);
@@ -60,8 +62,41 @@ export function seriesOf(data) {
       if (value !== null && value !== undefined) sum[name] = Math.max(sum[name] ?? 0.01, Number(value)); // a logarithmic scale has no zero
     slots.set(at, sum);
   }
-  const times = [...slots.keys()].sort((a, b) => a - b);
-  const line = (label, name) => ({label, values: times.map((at) => slots.get(at)[name])});
-  return {times, lateness: [line('p50', 'p50'), line('p99 of the slowest type', 'p99')],
+  const times = [];
+  if (slots.size > 0)
+    for (let at = Math.min(...slots.keys()); at <= Math.max(...slots.keys()); at += kHour / 1000) times.push(at);
+  const line = (label, name) => ({label, values: times.map((at) => (slots.get(at) || empty())[name])});
+  return {times, lateness: [line('p50', 'p50'), line('p99', 'p99')],
           throughput: [line('created', 'created'), line('done', 'done'), line('dead', 'dead')]};
+}
+
+/** By type: {done: [by hour], sum}. */
+export function courses(data, hours) {
+  const now = Math.floor(Date.now() / kHour), all = new Map();
+  for (const row of (data && data.items) || []) {
+    const course = all.get(row.biz_type) || {done: new Array(hours + 1).fill(0), sum: 0};
+    const i = hours - (now - Math.floor(Number(new Date(row.slot)) / kHour));
+    if (i >= 0 && i <= hours) course.done[i] += Number(row.done);
+    course.sum += Number(row.done);
+    all.set(row.biz_type, course);
+  }
+  return all;
+}
+
+/** The most jobs that were done in one hour of the last week: what this installation has shown that it can do. */
+export function useCapacity(type = '') {
+  const week = useHours(7 * 24, type, 60);
+  return useMemo(() => {
+    const hours = new Map();
+    for (const row of (week.data && week.data.items) || []) hours.set(row.slot, (hours.get(row.slot) || 0) + Number(row.done));
+    return Math.max(0, ...hours.values());
+  }, [week.data]);
+}
+
+/** The same for slots of `width`, as the limit of a chart. */
+export function capacityOf(width, perHour) {
+  if (!perHour) return null;
+  const n = width === 'minute' ? perHour / 60 : width === 'day' ? perHour * 24 : perHour;
+  return {n, text: width === 'hour' ? `Shown capacity: ${number(perHour)} jobs done in the busiest hour of the last week.` :
+    `Shown capacity: about ${number(Math.round(n))} a ${width}, from the busiest hour of the last week (${number(perHour)}).`};
 }

@@ -21,30 +21,30 @@ export class Refused extends Error {
 function tokenIsMissing(problem, used) {
   if (token() !== used || (!used && state.needsToken)) return;
   setToken('');
+  forget();
   change({needsToken: true, tokenProblem: used ? `The token was refused: ${problem.detail || 'not known'}` : ''});
 }
 
-async function fetched(method, path, body, signal, maxAge) {
+async function fetched(method, path, body, maxAge) {
   const headers = {};
   if (maxAge) headers['Cache-Control'] = `max-age=${maxAge}`;
   if (token()) headers.Authorization = 'Bearer ' + token();
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   try {
     return await fetch(new URL(path, base), {
-      method, headers, signal, cache: 'no-store', credentials: 'omit',
+      method, headers, cache: 'no-store', credentials: 'omit',
       body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
     });
-  } catch (error) {
-    if (error.name === 'AbortError') throw error;
+  } catch {
     change({lost: 'This node does not answer. What is shown is the last it said.'});
     throw new Refused(0, {detail: 'The node does not answer.'});
   }
 }
 
 /** {status, text, data}. Throws Refused. */
-export async function call(method, path, body, signal, maxAge = 0) {
+export async function call(method, path, body, maxAge = 0) {
   const used = token();
-  const response = await fetched(method, path, body, signal, maxAge);
+  const response = await fetched(method, path, body, maxAge);
   const text = await response.text();
   if (state.lost) change({lost: ''});
   let data = null;
@@ -58,42 +58,57 @@ export async function call(method, path, body, signal, maxAge = 0) {
   throw refused;
 }
 
-// The paths that this node knows, by its own description; null: not known yet.
-let described = null;
-export async function isKnown(path) {
-  if (!described) described = call('GET', 'openapi.json').then(({data}) => new Set(Object.keys(data.paths)));
-  try {
-    return (await described).has('/' + path.replace(/\?.*/, ''));
-  } catch {
-    described = null; // asked again next time
-    return true;
-  }
-}
-const isOptional = (path) => path.startsWith('v1/reports/') || path === 'v1/me';
-const absent = () => new Refused(404, {detail: kNothing});
-
 // A list with the pages behind it, up to `most` of them.
-async function wholeList(path, most, signal, maxAge) {
-  const first = await call('GET', path, undefined, signal, maxAge);
+async function wholeList(path, most, maxAge) {
+  const first = await call('GET', path, undefined, maxAge);
   const data = first.data;
   for (let i = 1; i < most && data && data.next_cursor; ++i) {
-    const next = await call('GET', `${path}&cursor=${encodeURIComponent(data.next_cursor)}`, undefined, signal, maxAge);
+    const next = await call('GET', `${path}&cursor=${encodeURIComponent(data.next_cursor)}`, undefined, maxAge);
     data.items.push(...next.data.items);
     data.next_cursor = next.data.next_cursor;
   }
   return first;
 }
 
+// The last answers: a screen that was left shows them until it has asked again. Parts of a screen that ask the same at
+// the same time share one request.
+const kMostRemembered = 40;
+const kYoung = 900; // ms
+const last = new Map(), underway = new Map();
+export function forget() {
+  last.clear();
+  underway.clear();
+}
+
+function remember(path, answer) {
+  last.delete(path);
+  last.set(path, answer);
+  if (last.size > kMostRemembered) last.delete(last.keys().next().value);
+  return answer;
+}
+
+function shared(path, pages, isFresh) {
+  const young = last.get(path);
+  if (!isFresh && young && Date.now() - young.at < kYoung) return young;
+  if (!isFresh && underway.has(path)) return underway.get(path);
+  const used = token();
+  const asked = wholeList(path, pages, isFresh ? 0 : 1)
+    .then(({data, text}) => (used === token() ? remember(path, {path, data, text, at: Date.now()}) : {data, text}))
+    .finally(() => { if (underway.get(path) === asked) underway.delete(path); });
+  underway.set(path, asked);
+  return asked;
+}
+
 /**
  * The answer to a GET, again every few seconds while the page is seen. What was there stays until the next answer, so
- * that nothing jumps. `pages`: of a list so many are read at once. {data, text, error, isAbsent, reload}
+ * that nothing jumps. `every`: so many times the reader's interval; `seconds`: that interval, whatever the reader chose;
+ * `pages`: of a list so many are read at once. {data, text, error, isAbsent, reload}
  */
-export function useGet(path, {every = 1, pages = 1} = {}) {
+export function useGet(path, {every = 1, seconds = 0, pages = 1} = {}) {
   const [answer, setAnswer] = useState({path: null, data: null});
   const reload = useRef(() => {});
   useEffect(() => {
     if (!path) return undefined;
-    const abort = new AbortController();
     let timer = 0, isAsking = false, isOver = false, isAgain = false;
     const ask = async ({isFresh = false} = {}) => {
       clearTimeout(timer);
@@ -102,45 +117,42 @@ export function useGet(path, {every = 1, pages = 1} = {}) {
       isAsking = true;
       let isAbsent = false;
       try {
-        if (isOptional(path) && !(await isKnown(path))) throw absent();
-        const {data, text} = await wholeList(path, pages, abort.signal, isFresh ? 0 : 1);
-        if (!isOver) setAnswer({path, data, text});
+        const {data, text} = await shared(path, pages, isFresh);
+        if (isOver) return;
+        setAnswer({path, data, text});
       } catch (error) {
         isAbsent = error.isAbsent;
-        if (!isOver) setAnswer((old) => ({...(old.path === path ? old : {data: null}), path, error, isAbsent}));
+        if (!isOver) setAnswer((old) => ({...(old.path === path ? old : last.get(path) || {data: null}), path, error, isAbsent}));
       }
       isAsking = false;
       if (isAgain && !isOver) {
         isAgain = false;
         return void ask({isFresh: true});
       }
-      if (!isOver && state.refresh > 0 && every > 0 && !document.hidden && !isAbsent)
-        timer = setTimeout(ask, state.refresh * every * 1000);
+      const interval = seconds || state.refresh * every;
+      if (!isOver && interval > 0 && !document.hidden && !isAbsent) timer = setTimeout(ask, interval * 1000);
     };
-    const seen = () => (document.hidden ? clearTimeout(timer) : ask());
+    const seen = () => (document.hidden ? clearTimeout(timer) : (seconds || state.refresh * every) > 0 && ask());
     document.addEventListener('visibilitychange', seen);
     reload.current = () => ask({isFresh: true}); // after a change of one's own
     ask();
     return () => {
       isOver = true;
       clearTimeout(timer);
-      abort.abort();
       document.removeEventListener('visibilitychange', seen);
     };
-  }, [path, state.refresh, state.needsToken, every]);
-  return answer.path === path ? {...answer, reload: () => reload.current()} :
-                                {data: null, text: '', error: null, isAbsent: false, reload: () => reload.current()};
+  }, [path, state.refresh, state.needsToken, every, seconds]);
+  const known = answer.path === path ? answer : last.get(path) || {data: null, text: '', error: null, isAbsent: false};
+  return {...known, reload: () => reload.current()};
 }
 
-/** Who the reader is. A node without tokens, or without this call, lets everything be tried. */
+/** Who the reader is. Asked again until the node says it. */
 export async function findMe() {
   try {
-    if (!(await isKnown('v1/me'))) throw absent();
     const {data} = await call('GET', 'v1/me');
     change({me: {name: data.name || '', role: data.role || 'viewer', isKnown: true}});
   } catch (error) {
-    if (error.status === 401) return;
-    change({me: {name: '', role: 'admin', isKnown: false}});
+    if (error.status !== 401) setTimeout(findMe, 2000);
   }
 }
 

@@ -1,5 +1,6 @@
 // The parts that screens are made of.
 import {html, useEffect, useRef, useState} from './vendor/preact.js';
+import {Csv} from './csv.js';
 import {away, moment, number, zoneName} from './format.js';
 import {curl} from './rest.js';
 import {link, say} from './state.js';
@@ -39,17 +40,21 @@ export const Title = ({children, text}) => {
   return html`<div class="title"><h1 tabindex="-1">${text}</h1>${children}</div>`;
 };
 
-export const Panel = ({title, note, actions, children}) => html`
-  <section class="panel" aria-label=${title}>
+export const Panel = ({title, note, actions, label, children}) => html`
+  <section class="panel" aria-label=${title || label}>
     ${(title || actions) && html`<header><h2>${title}</h2>${note && html`<p class="muted">${note}</p>`}<span class="grow"></span>${actions}</header>`}
     ${children}
   </section>`;
 
-/** What stands in place of data: nothing yet, an error, or a call that this node does not know. */
-export function Missing({answer, what}) {
+// Without what the database's driver adds; the whole text is in the title.
+const inShort = (message) => message.replace(/(is not available): .*$/s, '$1.');
+
+/** What stands in place of data: nothing yet, an error, or a call that this node does not know. `tall`: as high as a chart. */
+export function Missing({answer, what, tall}) {
   if (answer.isAbsent) return html`<p class="muted">${what} is not available on this node.</p>`;
-  if (answer.error) return html`<div class="note warn" role="status"><span class="body">${what} could not be read: ${answer.error.message}</span></div>`;
-  return html`<p class="muted">Reading…</p>`;
+  if (answer.error)
+    return html`<div class=${tall ? 'reading tall' : 'reading'} role="status" title=${answer.error.message}><span><strong class="is-warn">! ${what} could not be read.</strong><br />${inShort(answer.error.message)}</span></div>`;
+  return html`<p class=${tall ? 'reading tall' : 'reading'}>Reading…</p>`;
 }
 
 /** Says above old data that it is old. */
@@ -62,14 +67,29 @@ export function Missed({data}) {
     html`<div class="note warn" role="status"><span class="body">Without what lives in ${names.join(', ')}: ${names.length > 1 ? 'these databases give' : 'this database gives'} no answer.</span></div>`;
 }
 
-/** columns: {label, cell(row), isNumber, unit} */
+/** columns: {label, cell(row), isNumber, unit, csv(row): as a plain value} */
 export const Table = ({caption, columns, rows, rowKey, children}) => html`
   <div class="scroll" tabindex="0" role="group" aria-label=${caption}>
     <table><caption class="visually-hidden">${caption}</caption>
       <thead><tr>${columns.map((c) => html`<th scope="col" class=${c.isNumber ? 'num' : ''}>${c.label}${c.unit ? html` <small>(${c.unit})</small>` : ''}</th>`)}</tr></thead>
-      <tbody>${rows.map((row, i) => html`<tr key=${rowKey ? rowKey(row) : i}>${columns.map((c) => html`<td class=${c.isNumber ? 'num' : ''}>${c.cell(row)}</td>`)}</tr>`)}${children}</tbody>
+      <tbody>${rows.map((row, i) => html`<tr key=${rowKey ? rowKey(row, i) : i}>${columns.map((c) => html`<td class=${c.isNumber ? 'num' : ''}>${c.cell(row)}</td>`)}</tr>`)}${children}</tbody>
     </table>
   </div>`;
+/** A button that gives such a table as a file. */
+export const TableCsv = ({name, columns, rows}) => {
+  const plain = columns.filter((c) => c.csv);
+  return html`<${Csv} name=${name} rows=${() => [plain.map((c) => c.name || c.label), ...rows.map((row) => plain.map((c) => c.csv(row)))]} />`;
+};
+
+/** items: [label, value, note] */
+export const Tiles = ({items}) => html`<dl class="tiles">${items.map(([label, value, note]) => html`<div class="tile"><dt>${label}</dt><dd>${value}</dd><dd>${note || ' '}</dd></div>`)}</dl>`;
+
+const kIcons = {good: '✓', warn: '!', bad: '✕', quiet: '…'};
+/** One sentence, and below it what belongs to it: [[text, what helps]]. */
+export const Verdict = ({kind, text, more, points = []}) => html`<div class=${'verdict ' + kind} role="status"><span class="icon" aria-hidden="true"><span>${kIcons[kind]}</span></span><div><strong class="say">${text}</strong>
+  ${more && html`<p>${more}</p>`}${points.length > 0 && html`<ul>${points.map(([what, help]) => html`<li><span><strong>${what}</strong> ${help}</span></li>`)}</ul>`}</div></div>`;
+
+export const Count = ({n}) => (n === undefined || n === null ? html`<span class="zero">–</span>` : Number(n) === 0 ? html`<span class="zero">0</span>` : number(n));
 
 /** What there is to see once there is something, and the command that makes it so. */
 export const Empty = ({children, method, path, body}) => html`

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import {eventually, kTokens, openPage} from './stand.mjs';
 import {visit} from './looks_test.mjs';
+import {refusing} from './screens_test.mjs';
 
 let shared;
 async function bulky(stand) {
@@ -71,9 +72,11 @@ export async function NothingIsDoneWhenTheCountHasChanged(stand) {
 
 export async function ReplaysDeadLettersAtARateAndStops(stand) {
   const node = await bulky(stand);
-  await node.call('PUT', 'v1/types/bulk.dead', {handler: {kind: 'webhook', url: 'http://127.0.0.1:9/nothing'}, max_attempts: 1}, kTokens.admin);
+  const receiver = await refusing();
+  await node.call('PUT', 'v1/types/bulk.dead', {handler: {kind: 'webhook', url: receiver.url}, max_attempts: 1}, kTokens.admin);
   await make(node, 'bulk.dead', 20, {delay_ms: 0});
-  await eventually('all are dead', () => count(stand, 'bulk.dead', 'dead') === 20, {times: 600});
+  await eventually('all are dead', () => count(stand, 'bulk.dead', 'dead') === 20);
+  receiver.close();
   await node.call('PUT', 'v1/types/bulk.dead', {handler: {kind: 'noop'}}, kTokens.admin);
   const page = await openPage(stand, {token: kTokens.admin});
   await visit(page, node.url + '?screen=dead&type=bulk.dead');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import {axeSource, eventually, openPage, prefixProxy} from './stand.mjs';
 
-const kScreens = {overview: '', types: '?screen=types', jobs: '?screen=jobs', dead: '?screen=dead', calendar: '?screen=calendar', cluster: '?screen=cluster'};
+const kScreens = {overview: '', types: '?screen=types', jobs: '?screen=jobs', dead: '?screen=dead', calendar: '?screen=calendar', cluster: '?screen=cluster', reports: '?screen=reports'};
 let shared;
 
 /** A node whose every screen has something to show. */
@@ -145,7 +145,7 @@ export async function KeysLeadAnywhere(stand) {
   const node = await busy(stand);
   const page = await openPage(stand);
   await visit(page, node.url);
-  for (const [key, title] of [['t', 'Types'], ['j', 'Jobs'], ['d', 'Dead letters'], ['c', 'Calendar'], ['n', 'Cluster'], ['o', 'Overview']]) {
+  for (const [key, title] of [['t', 'Types'], ['j', 'Jobs'], ['d', 'Dead letters'], ['c', 'Calendar'], ['n', 'Cluster'], ['r', 'Reports'], ['o', 'Overview']]) {
     await page.keyboard.press('g');
     await page.keyboard.press(key);
     await page.getByRole('heading', {level: 1, name: title}).waitFor();

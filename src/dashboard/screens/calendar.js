@@ -1,55 +1,81 @@
 // What is coming, by hour and by day; every field leads to its jobs.
-import {html, useMemo, useState} from '../vendor/preact.js';
+import {html, useMemo} from '../vendor/preact.js';
 import {dayOf, hourOf, number, plusDays, short, startOfDay, weekday, zoneName} from '../format.js';
 import {useGet} from '../rest.js';
-import {link, useShared} from '../state.js';
-import {useHorizon} from '../reports.js';
+import {go, link, useShared} from '../state.js';
+import {capacityOf, useCapacity, useHorizon} from '../reports.js';
+import {Csv} from '../csv.js';
 import {Field, Missing, Panel, Stale, Title} from '../ui.js';
 
-const heat = (n, most) => (n <= 0 ? '' : 'h' + Math.max(1, Math.min(5, Math.ceil((5 * n) / most))));
+const kDays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+const kShares = [0.3, 0.6, 0.85, 0.97]; // of the fields with jobs: so many are paler than each step
 
-const Cell = ({item, type, until, most, name}) => {
-  if (!item || item.n <= 0) return html`<span aria-label=${`${name}: none`}>·</span>`;
-  const text = `${name}: ${number(item.n)}${item.isExact ? '' : `, between ${number(item.low)} and ${number(item.high)}`}`;
-  return html`<a class=${heat(item.n, most)} title=${text} aria-label=${text} href=${link('jobs', {biz_type: type, status: 'pending', from: item.at.toISOString(), to: until.toISOString()})}>${item.isExact ? '' : '≈'}${short(item.n)}</a>`;
+/** Lower ends of the five steps of colour, by rank: one storm does not make the rest of the week look alike. */
+export function steps(numbers) {
+  const order = numbers.filter((n) => n > 0).sort((a, b) => a - b);
+  if (order.length === 0) return [];
+  const ends = [order[0], ...kShares.map((share) => order[Math.min(order.length - 1, Math.floor(share * order.length))])];
+  return [...new Set(ends)];
+}
+const stepOf = (n, ends) => {
+  const step = ends.filter((end) => n >= end).length;
+  return step === 0 ? '' : `h${ends.length === 1 ? 3 : Math.round(1 + (4 * (step - 1)) / (ends.length - 1))}`;
 };
 
-function Hours({type}) {
+function Legend({ends, capacity, width}) {
+  if (ends.length === 0) return null;
+  return html`<div class="legend">${ends.map((end, i) => html`<span><i class=${stepOf(end, ends)}></i>${i + 1 < ends.length ? (ends[i + 1] - 1 > end ? `${number(end)} to ${number(ends[i + 1] - 1)}` : number(end)) : `${number(end)} and more`}</span>`)}
+    <span>≈ estimated from a sample</span>${capacity && html`<span>red line: above the shown capacity of ${number(Math.round(capacity.n))} a ${width}</span>`}</div>`;
+}
+
+const Cell = ({item, type, until, ends, name, isNow, capacity}) => {
+  if (!item || item.n <= 0) return html`<span class=${isNow ? 'now' : ''}><span class="visually-hidden">${name}: none</span><span aria-hidden="true">·</span></span>`;
+  const text = `${name}: ${number(item.n)}${item.isExact ? '' : `, between ${number(item.low)} and ${number(item.high)}`}`;
+  const css = [stepOf(item.n, ends), isNow && 'now', capacity && item.n > capacity.n && 'over'].filter(Boolean).join(' ');
+  return html`<a class=${css} title=${text} aria-label=${text} href=${link('jobs', {biz_type: type, status: 'pending', from: item.at.toISOString(), to: until.toISOString()})}>${item.isExact ? '' : '≈'}${short(item.n)}</a>`;
+};
+
+const rowsOf = (items, width) => [[`${width} (${width === 'hour' ? zoneName() : 'UTC'})`, 'due', 'low', 'high', 'exact'],
+  ...items.map((item) => [item.at.toISOString(), item.n, item.low, item.high, item.isExact])];
+
+function Hours({type, capacity}) {
   const {answer, items} = useHorizon('hour', type);
-  const first = startOfDay(new Date());
+  const first = startOfDay(new Date()), today = dayOf(new Date()), hourNow = hourOf(new Date());
   const rows = useMemo(() => {
     const by = new Map(items.map((item) => [`${dayOf(item.at)} ${hourOf(item.at)}`, item]));
     return Array.from({length: 8}, (_, n) => plusDays(first, n)).map((day) => ({day, cells: Array.from({length: 24}, (_each, hour) => by.get(`${dayOf(day)} ${hour}`))}));
   }, [items, Number(first)]);
-  const most = Math.max(...items.map((item) => item.n), 1);
-  if (!answer.data) return html`<${Missing} answer=${answer} what="The calendar" />`;
-  return html`<${Stale} answer=${answer} /><div class="scroll" tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption>Jobs due by hour (${zoneName()})</caption>
-    <thead><tr><th scope="col" class="day">Day</th>${Array.from({length: 24}, (_, hour) => html`<th scope="col" class="num">${hour}</th>`)}</tr></thead>
+  const ends = steps(items.map((item) => item.n)), limit = capacityOf('hour', capacity);
+  return html`<${Panel} title="The next seven days" note=${`by hour, ${zoneName()}`} actions=${items.length > 0 && html`<${Csv} name="Due by hour" rows=${() => rowsOf(items, 'hour')} />`}>
+    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall />` : html`<${Stale} answer=${answer} /><div class="scroll" tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption class="visually-hidden">Jobs due by hour (${zoneName()})</caption>
+    <thead><tr><th scope="col" class="day">Day</th>${Array.from({length: 24}, (_, hour) => html`<th scope="col" class="num">${String(hour).padStart(2, '0')}</th>`)}</tr></thead>
     <tbody>${rows.map(({day, cells}) => html`<tr><th scope="row" class="day">${weekday(day)} ${dayOf(day).slice(5)}</th>${cells.map((item, hour) =>
-      html`<td><${Cell} item=${item} type=${type} most=${most} name=${`${dayOf(day)} ${hour}:00`} until=${item && new Date(Number(item.at) + 3_600_000)} /></td>`)}</tr>`)}</tbody></table></div>`;
+      html`<td><${Cell} item=${item} type=${type} ends=${ends} capacity=${limit} isNow=${hour === hourNow && dayOf(day) === today} name=${`${dayOf(day)} ${hour}:00`} until=${item && new Date(Number(item.at) + 3_600_000)} /></td>`)}</tr>`)}</tbody></table></div>
+    <${Legend} ends=${ends} capacity=${limit} width="hour" />`}<//>`;
 }
 
-function Days({type}) {
+function Days({type, capacity}) {
   const {answer, items} = useHorizon('day', type);
   const today = startOfDay(new Date());
-  const monday = plusDays(today, -((['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'].indexOf(weekday(today)))));
+  const monday = plusDays(today, -kDays.indexOf(weekday(today)));
   const by = new Map(items.map((item) => [item.at.toISOString().slice(0, 10), item])); // days are counted in UTC
-  const most = Math.max(...items.map((item) => item.n), 1);
-  if (!answer.data) return html`<${Missing} answer=${answer} what="The calendar" />`;
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Jobs due by day"><table class="heat wide-cells"><caption>Jobs due by day (days of UTC)</caption>
-    <thead><tr><th scope="col" class="day">Week of</th>${['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'].map((day) => html`<th scope="col" class="num">${day}</th>`)}</tr></thead>
-    <tbody>${Array.from({length: 12}, (_, week) => plusDays(monday, 7 * week)).map((start) => html`<tr><th scope="row" class="day">${dayOf(start).slice(5)}</th>${Array.from({length: 7}, (_, n) => {
-      const day = plusDays(start, n), item = by.get(dayOf(day));
-      return html`<td><${Cell} item=${item} type=${type} most=${most} name=${dayOf(day)} until=${item && new Date(Number(item.at) + 86_400_000)} /></td>`;
-    })}</tr>`)}</tbody></table></div>`;
+  const ends = steps(items.map((item) => item.n)), limit = capacityOf('day', capacity);
+  return html`<${Panel} title="The next twelve weeks" note="by day of UTC" actions=${items.length > 0 && html`<${Csv} name="Due by day" rows=${() => rowsOf(items, 'day')} />`}>
+    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall />` : html`<div class="scroll" tabindex="0" role="group" aria-label="Jobs due by day"><table class="heat wide-cells"><caption class="visually-hidden">Jobs due by day (days of UTC)</caption>
+    <thead><tr><th scope="col" class="day">Week of</th>${kDays.map((day) => html`<th scope="col" class="num">${day}</th>`)}</tr></thead>
+    <tbody>${Array.from({length: 13}, (_, week) => plusDays(monday, 7 * week)).map((start) => html`<tr><th scope="row" class="day">${dayOf(start).slice(5)}</th>${Array.from({length: 7}, (_, n) => {
+      const day = dayOf(plusDays(start, n)), item = by.get(day);
+      return html`<td><${Cell} item=${item} type=${type} ends=${ends} capacity=${limit} isNow=${day === new Date().toISOString().slice(0, 10)} name=${day} until=${item && new Date(Number(item.at) + 86_400_000)} /></td>`;
+    })}</tr>`)}</tbody></table></div>
+    <${Legend} ends=${ends} capacity=${limit} width="day" />`}<//>`;
 }
 
 export function Calendar() {
-  const shared = useShared();
+  const type = useShared().query.get('type') || '';
   const types = useGet('v1/types?limit=1000', {every: 12});
-  const [type, setType] = useState(shared.query.get('type') || '');
+  const capacity = useCapacity(type);
   const names = ((types.data && types.data.items) || []).map((each) => each.name);
-  return html`<${Title} text="Calendar"><span class="grow"></span><${Field} label="Type"><select value=${type} onChange=${(e) => setType(e.target.value)}><option value="">all</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select><//><//>
-    <${Panel} title="The next seven days" note="≈ is an estimate from a sample"><${Hours} type=${type} /><//>
-    <${Panel} title="The next twelve weeks"><${Days} type=${type} /><//>`;
+  if (type && !names.includes(type)) names.push(type);
+  return html`<${Title} text="Calendar"><span class="grow"></span><${Field} label="Type"><select value=${type} onChange=${(e) => go(link('calendar', {type: e.target.value}))}><option value="">all</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select><//><//>
+    <${Hours} type=${type} capacity=${capacity} /><${Days} type=${type} capacity=${capacity} />`;
 }

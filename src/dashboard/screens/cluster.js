@@ -1,19 +1,21 @@
-// Nodes, shards, databases, and who changed what.
+// Nodes, shards, databases, what jobs are delivered to, and who changed what.
 import {html, useMemo} from '../vendor/preact.js';
 import {length, number, zoneName} from '../format.js';
 import {useGet} from '../rest.js';
+import {link} from '../state.js';
 import {isFine, remedy} from './overview.js';
-import {Badge, Foreign, Good, Missed, Missing, Panel, Stale, Table, Time, Title} from '../ui.js';
+import {Badge, Count, Foreign, Good, Missed, Missing, Panel, Stale, Table, TableCsv, Time, Title} from '../ui.js';
 
 const kStale = 10_000; // ms since the last scan: longer than any interval between two
+
+const css = (node, index) => `n${((index.get(node) || 1) - 1) % 8}`;
 
 function Nodes({nodes, index}) {
   if (!nodes.data) return html`<${Missing} answer=${nodes} what="The list of nodes" />`;
   return html`<${Stale} answer=${nodes} /><${Table} caption="Nodes" rows=${nodes.data.items} rowKey=${(n) => n.id} columns=${[
-    {label: 'Node', cell: (n) => html`<${Foreign} text=${n.node} mono=${false} />`},
-    {label: 'Mark', cell: (n) => index.get(n.node) ?? '–'},
+    {label: 'Node', cell: (n) => html`<span class="nowrap"><span class=${`mark ${css(n.node, index)}`} title="Its mark in the map of shards">${index.get(n.node)}</span><${Foreign} text=${n.node} mono=${false} clip /></span>`},
     {label: 'State', cell: (n) => html`<${Badge} icon=${n.state === 'active' ? '✓' : n.state === 'draining' ? '↘' : '✕'} kind=${n.state === 'active' ? 'good' : n.state === 'draining' ? 'warn' : 'bad'}>${n.state}<//>`},
-    {label: 'Shards', isNumber: true, cell: (n) => number(n.shards)},
+    {label: 'Shards', isNumber: true, cell: (n) => html`<${Count} n=${n.shards} />`},
     {label: 'Heartbeat', isNumber: true, cell: (n) => `${length(n.heartbeat_age_ms)} ago`},
     {label: 'Version', cell: (n) => n.version},
   ]} />`;
@@ -25,12 +27,12 @@ function ShardMap({shards, index}) {
   if (!shards.data) return html`<${Missing} answer=${shards} what="The list of shards" />`;
   const items = shards.data.items;
   return html`<${Stale} answer=${shards} /><${Missed} data=${shards.data} />
-    <p class="muted">Number of the shard, and below it the mark of the node that scans it. Hatched: scanned by none, or not for ${length(kStale)}. Double line: on its way to another database.</p>
     <ul class="shards" aria-label="Shards">${items.map((s) => {
       const mark = s.node === null ? '–' : index.get(s.node) ?? '?';
       const text = `Shard ${s.shard}: ${s.node === null ? 'scanned by none' : `${s.node}, scanned ${length(s.scanned_age_ms)} ago`}, in ${s.database}, ${number(s.pending_due_soon)} due soon${s.move ? `, ${s.move.state} to ${s.move.to}` : ''}`;
-      return html`<li class=${isStale(s) ? 'none' : `n${((index.get(s.node) || 1) - 1) % 8}${s.move ? ' moving' : ''}`} title=${text}><span class="visually-hidden">${text}</span><span aria-hidden="true">${s.shard}<small>${mark}</small></span></li>`;
-    })}</ul>`;
+      return html`<li class=${isStale(s) ? 'none' : `${css(s.node, index)}${s.move ? ' moving' : ''}`} title=${text}><span class="visually-hidden">${text}</span><span aria-hidden="true">${s.shard}<small>${mark}</small></span></li>`;
+    })}</ul>
+    <p class="muted small-text">Below the number of a shard: the mark of the node that scans it. Hatched: scanned by none, or not for ${length(kStale)}. Framed: on its way to another database.</p>`;
 }
 
 function Databases({shards, ready}) {
@@ -53,9 +55,36 @@ function Databases({shards, ready}) {
       {label: 'Due within 5 s', isNumber: true, cell: (r) => number(r.dueSoon)},
       {label: 'Moves', isNumber: true, cell: (r) => number(r.moves)},
     ]} />`}
-    <ul class="list">${Object.entries((ready.data && ready.data.checks) || {}).map(([name, state]) => html`<li>${isFine(state) ? html`<${Badge} icon="✓" kind="good">${name}${state === 'ok' ? '' : `: ${state}`}<//>` :
-      html`<div class="note bad"><span aria-hidden="true">✕</span> <span class="body"><strong>${name}: ${state}.</strong> ${remedy(`${name} ${state}`)}</span></div>`}</li>`)}
-      ${((ready.data && ready.data.warnings) || []).map((text) => html`<li class="note warn"><span aria-hidden="true">!</span> <span class="body">${text} ${remedy(text)}</span></li>`)}</ul>`;
+    <${Checks} ready=${ready} />`;
+}
+
+// What this node says of itself: what is fine in one line, what is not with its remedy.
+function Checks({ready}) {
+  const all = Object.entries((ready.data && ready.data.checks) || {}), bad = all.filter(([, state]) => !isFine(state));
+  const warnings = (ready.data && ready.data.warnings) || [];
+  return html`<div class="stack checks"><p class="muted small-text">${all.filter(([, state]) => isFine(state)).map(([name, state]) => html`<span class="chip">✓ ${name}${state === 'ok' ? '' : `: ${state}`}</span> `)}</p>
+    ${(bad.length > 0 || warnings.length > 0) && html`<ul class="list">${bad.map(([name, state]) => html`<li class="note bad"><span class="body"><strong>${name}: ${state}.</strong> ${remedy(`${name} ${state}`)}</span></li>`)}
+      ${warnings.map((text) => html`<li class="note warn"><span class="body">${text}. ${remedy(text)}</span></li>`)}</ul>`}</div>`;
+}
+
+const kPeers = {ok: ['✓', 'good', 'answers'], paused: ['❚❚', 'bad', 'paused'], trying: ['…', 'warn', 'one at a time'], away: ['✕', 'bad', 'away'], idle: ['–', 'quiet', 'idle']};
+const PeerState = ({peer}) => {
+  const [icon, kind, text] = kPeers[peer.state] || ['?', 'quiet', peer.state];
+  return html`<${Badge} icon=${icon} kind=${kind}>${text}${peer.pause_left_ms > 0 ? ` for ${length(peer.pause_left_ms)}` : ''}<//>`;
+};
+const kPeerColumns = [
+  {label: 'Endpoint', cell: (p) => html`<${Foreign} text=${p.endpoint} /><span class="sub">${p.kind}</span>`, csv: (p) => p.endpoint},
+  {label: 'State', cell: (p) => html`<${PeerState} peer=${p} />`, csv: (p) => p.state},
+  {label: 'In flight', isNumber: true, cell: (p) => html`<${Count} n=${p.in_flight} />${p.limit !== null && html`<span class="sub">of ${number(p.limit)}</span>`}`, csv: (p) => p.in_flight},
+  {label: 'Answers in', isNumber: true, cell: (p) => (p.mean_ms === null ? html`<span class="zero">–</span>` : length(p.mean_ms)), csv: (p) => p.mean_ms},
+  {label: 'Last error', cell: (p) => (p.last_error ? html`<${Foreign} text=${p.last_error} />${p.last_error_age_ms !== null && html`<span class="sub">${length(p.last_error_age_ms)} ago</span>`}` : html`<span class="zero">none</span>`), csv: (p) => p.last_error},
+];
+
+function Peers({peers}) {
+  const all = (peers.data && peers.data.items) || [], hooks = all.filter((p) => p.kind === 'webhook'), brokers = all.filter((p) => p.kind !== 'webhook');
+  const panel = (title, rows, empty) => html`<${Panel} title=${title} note=${peers.data ? `as ${peers.data.node} sees them` : ' '} actions=${rows.length > 0 && html`<${TableCsv} name=${title} columns=${kPeerColumns} rows=${rows} />`}>
+    ${!peers.data ? html`<${Missing} answer=${peers} what="The list" />` : rows.length === 0 ? html`<p class="muted">${empty}</p>` : html`<${Stale} answer=${peers} /><${Table} caption=${title} rows=${rows} rowKey=${(p, i) => `${p.kind} ${p.endpoint} ${i}`} columns=${kPeerColumns} />`}<//>`;
+  return html`${panel('Endpoints', hooks, 'This node delivers no webhook yet.')}${panel('Brokers', brokers, html`No type publishes to a broker, and no entry topic is read. See handler kinds amqp, kafka and redis, and --entry.`)}`;
 }
 
 function Moves({shards}) {
@@ -66,28 +95,32 @@ function Moves({shards}) {
     {label: 'Shard', isNumber: true, cell: (s) => s.shard}, {label: 'From', cell: (s) => s.database}, {label: 'To', cell: (s) => s.move.to}, {label: 'State', cell: (s) => s.move.state}]} />`;
 }
 
+// What an action of the REST interface is called here.
+const kActions = {putType: 'set the type', deleteType: 'deleted the type', pauseType: 'paused', resumeType: 'resumed', createJob: 'created a job of', createJobs: 'created jobs', cancelJob: 'cancelled', cancelJobs: 'cancelled jobs', rescheduleJob: 'rescheduled',
+  runJob: 'ran now', retryJob: 'retried', retryJobs: 'retried dead jobs of', startBulk: 'began a bulk change', stopBulk: 'stopped the bulk change'};
+const kAudit = [
+  {label: 'When', cell: (a) => html`<span class="nowrap"><${Time} at=${a.at} /></span>`, csv: (a) => a.at},
+  {label: 'Who', cell: (a) => html`<${Foreign} text=${a.actor} mono=${false} /><span class="sub">${a.role}${a.address ? `, ${a.address}` : ''}</span>`, csv: (a) => a.actor},
+  {label: 'Did', cell: (a) => html`<span title=${a.action}>${kActions[a.action] || a.action}</span> <${Foreign} text=${a.target || ''} />${a.filter && html`<span class="sub"><${Foreign} text=${typeof a.filter === 'string' ? a.filter : JSON.stringify(a.filter)} clip /></span>`}`, csv: (a) => `${a.action} ${a.target || ''}`},
+  {label: 'Matched', isNumber: true, cell: (a) => (a.matched === null ? '' : number(a.matched)), csv: (a) => a.matched},
+  {label: 'Changed', isNumber: true, cell: (a) => (a.changed === null ? '' : number(a.changed)), csv: (a) => a.changed},
+  {label: 'Reason', cell: (a) => (a.reason ? html`<${Foreign} text=${a.reason} mono=${false} />` : ''), csv: (a) => a.reason},
+];
+
 function Audit() {
-  const audit = useGet('v1/reports/audit?limit=50', {every: 3});
-  if (!audit.data) return html`<${Missing} answer=${audit} what="The audit log" />`;
-  if (audit.data.items.length === 0) return html`<p class="muted">Nothing is recorded yet. Changes of types and changes to many jobs are recorded here with who made them.</p>`;
-  return html`<${Table} caption="Audit log" rows=${audit.data.items} columns=${[
-    {label: `When (${zoneName()})`, cell: (a) => html`<span class="nowrap"><${Time} at=${a.at} /></span>`},
-    {label: 'Who', cell: (a) => html`<${Foreign} text=${a.actor} mono=${false} /> <span class="muted">${a.role}</span>`},
-    {label: 'From', cell: (a) => a.address || '–'},
-    {label: 'Did', cell: (a) => html`${a.action} <${Foreign} text=${a.target || ''} />`},
-    {label: 'Filter', cell: (a) => (a.filter ? html`<${Foreign} text=${typeof a.filter === 'string' ? a.filter : JSON.stringify(a.filter)} clip />` : '–')},
-    {label: 'Matched', isNumber: true, cell: (a) => number(a.matched)},
-    {label: 'Changed', isNumber: true, cell: (a) => number(a.changed)},
-    {label: 'Reason', cell: (a) => (a.reason ? html`<${Foreign} text=${a.reason} mono=${false} />` : '–')},
-  ]} />`;
+  const audit = useGet('v1/reports/audit?limit=20', {every: 3});
+  const rows = (audit.data && audit.data.items) || [];
+  return html`<${Panel} title="Audit log" note=${zoneName()} actions=${rows.length > 0 && html`<${TableCsv} name="Audit log" columns=${kAudit} rows=${rows} />`}>
+    ${!audit.data ? html`<${Missing} answer=${audit} what="The audit log" />` : rows.length === 0 ? html`<p class="muted">Nothing is recorded yet. With tokens, every change is recorded here with who made it and why.</p>` :
+      html`<${Table} caption="Audit log" rows=${rows} columns=${kAudit} />${audit.data.next_cursor && html`<div class="more"><a class="button small" href=${link('reports', {report: 'audit', range: 'year'})}>All of it</a></div>`}`}<//>`;
 }
 
 export function Cluster() {
-  const nodes = useGet('v1/nodes?limit=1000'), shards = useGet('v1/shards?limit=1000'), ready = useGet('readyz');
+  const nodes = useGet('v1/nodes?limit=1000'), shards = useGet('v1/shards?limit=1000'), ready = useGet('readyz'), peers = useGet('v1/endpoints?limit=200');
   const index = useMemo(() => new Map(((nodes.data && nodes.data.items) || []).map((n) => n.node).sort().map((name, i) => [name, i + 1])), [nodes.data]);
   return html`<${Title} text="Cluster" />
-    <${Panel} title="Nodes"><${Nodes} nodes=${nodes} index=${index} /><//>
-    <${Panel} title="Shards"><${ShardMap} shards=${shards} index=${index} /><//>
-    <div class="columns"><${Panel} title="Databases"><${Databases} shards=${shards} ready=${ready} /><//><${Panel} title="Moves"><${Moves} shards=${shards} /><//></div>
-    <${Panel} title="Audit log"><${Audit} /><//>`;
+    <div class="columns"><div class="column"><${Panel} title="Nodes"><${Nodes} nodes=${nodes} index=${index} /><//><${Panel} title="Databases"><${Databases} shards=${shards} ready=${ready} /><//></div>
+      <div class="column"><${Panel} title="Shards" note=${shards.data ? `${number(shards.data.items.length)} of them` : ' '}><${ShardMap} shards=${shards} index=${index} /><//><${Panel} title="Moves"><${Moves} shards=${shards} /><//></div></div>
+    <${Peers} peers=${peers} />
+    <${Audit} />`;
 }

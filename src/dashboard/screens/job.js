@@ -1,9 +1,9 @@
 // One job: where it stands, how it came there, and what can be done.
 import {html, useMemo, useState} from '../vendor/preact.js';
-import {away, fromInput, length, number, zoneName} from '../format.js';
+import {away, fromInput, inZone, length, number, toInput, zoneName} from '../format.js';
 import {call, curl, memberText, query, useGet} from '../rest.js';
 import {link, may, useShared} from '../state.js';
-import {Curl, Dialog, Field, Foreign, Missing, Panel, Problem, Stale, Status, Time, Title, TypeLink, useAction} from '../ui.js';
+import {Curl, Dialog, Field, Foreign, Missing, Panel, Problem, Stale, Status, Time, Title, TypeLink, Verdict, useAction} from '../ui.js';
 import {JobTable} from './jobs.js';
 
 /** Which states the job has been in, and which steps it took, as far as its record tells. */
@@ -23,12 +23,14 @@ export function path(job) {
 function Machine({job}) {
   const {states, steps} = path(job);
   const Box = ({name, x, y}) => html`<g class=${job.status === name ? 'taken now' : states.has(name) ? 'taken' : ''}><rect x=${x} y=${y} width="112" height="36" rx="8" /><text x=${x + 56} y=${y + 23}>${name}</text></g>`;
-  const Step = ({name, d}) => html`<path class=${steps.has(name) ? 'taken' : ''} d=${d} />`;
+  const Step = ({name, d, word, x, y}) => html`<path class=${steps.has(name) ? 'taken' : ''} d=${d} marker-end=${steps.has(name) ? 'url(#head-on)' : 'url(#head)'} /><text class=${steps.has(name) ? 'word taken' : 'word'} x=${x} y=${y}>${word}</text>`;
   const said = `Path: ${[...states].join(', ')}; now ${job.status}.`;
-  return html`<svg class="machine" viewBox="0 0 560 170" role="img" aria-label=${said}>
-    <${Step} name="start" d="M124 85 H228" /><${Step} name="again" d="M284 67 C284 20 68 20 68 67" />
-    <${Step} name="done" d="M340 85 C390 85 380 30 430 30" /><${Step} name="dead" d="M340 85 H430" />
-    <${Step} name="cancel" d="M68 103 C68 142 200 142 430 142" /><${Step} name="drop" d="M68 103 C68 125 380 130 430 96" />
+  const head = (id, css) => html`<marker id=${id} class=${css} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 L8 4 L0 8 Z" /></marker>`;
+  const again = job.attempts > 1 ? `retried ${job.attempts - 1} ×` : 'retry';
+  return html`<svg class="machine" viewBox="0 0 560 172" role="img" aria-label=${said}><defs>${head('head', '')}${head('head-on', 'on')}</defs>
+    <${Step} name="drop" d="M68 103 C70 128 400 132 430 98" word="too late" x="262" y="121" /><${Step} name="cancel" d="M60 103 C60 150 200 144 428 143" word="cancel" x="262" y="157" />
+    <${Step} name="start" d="M124 85 H226" word="claim" x="175" y="78" /><${Step} name="again" d="M284 67 C284 18 68 18 68 65" word=${again} x="176" y="22" />
+    <${Step} name="done" d="M340 78 C390 78 380 30 428 30" word="2xx, ok" x="376" y="36" /><${Step} name="dead" d="M340 87 H428" word="give up" x="386" y="80" />
     <${Box} name="pending" x=${12} y=${67} /><${Box} name="running" x=${228} y=${67} /><${Box} name="done" x=${430} y=${12} /><${Box} name="dead" x=${430} y=${67} /><${Box} name="cancelled" x=${430} y=${124} /></svg>`;
 }
 
@@ -40,7 +42,7 @@ function Timeline({job, next}) {
   else if (next && next !== job.action_time) events.push({at: next, text: job.status === 'running' ? 'Its lease ends' : 'Next attempt', order: 4, isAhead: true});
   events.sort((a, b) => new Date(a.at) - new Date(b.at) || a.order - b.order);
   const hidden = job.attempts - (job.errors || []).length - (['done', 'running'].includes(job.status) ? 1 : 0);
-  return html`<ol class="timeline">${events.map((e) => html`<li class=${e.isFailure ? 'failed' : e.isAhead ? 'ahead' : ''}>
+  return html`<ol class="timeline">${events.map((e) => html`<li class=${e.isFailure ? 'failed' : e.isAhead ? 'ahead' : 'over'}>
     <div>${e.text}</div><div class="muted"><${Time} at=${e.at} ms /> ${zoneName()}, ${away(e.at)}</div>${e.error && html`<pre><${Foreign} text=${e.error} /></pre>`}</li>`)}</ol>
     ${hidden > 0 && html`<p class="muted">Errors of ${hidden} earlier ${hidden === 1 ? 'attempt is' : 'attempts are'} no longer kept.</p>`}`;
 }
@@ -56,6 +58,7 @@ function RescheduleDialog({job, onClose, reload}) {
     }
   };
   return html`<${Dialog} title="Reschedule" onClose=${onClose}><${Field} label=${`New deadline (${zoneName()})`}><input type="datetime-local" step="1" value=${when} onInput=${(e) => setWhen(e.target.value)} /><//>
+    <div class="buttons">${[['in 10 minutes', 600_000], ['in 1 hour', 3_600_000], ['in 1 day', 86_400_000]].map(([text, ms]) => html`<button class="small" onClick=${() => setWhen(toInput(new Date(Date.now() + ms).toISOString()))}>${text}</button>`)}</div>
     <${Problem} text=${action.problem} /><div class="buttons"><button class="primary" disabled=${!when || action.isBusy} onClick=${run}>Reschedule</button><button onClick=${onClose}>Not now</button></div><//>`;
 }
 
@@ -69,7 +72,7 @@ function Actions({job, reload}) {
   return html`<div class="buttons">${Object.entries(kVerbs).map(([verb, [text, status]]) => job.status === status &&
       html`<button class=${verb === 'cancel' ? 'danger' : ''} disabled=${action.isBusy} onClick=${() => run(verb)}>${text}</button>`)}
     ${job.status === 'pending' && html`<button onClick=${() => setOpen(true)}>Reschedule…</button>`}
-    <${Problem} text=${action.problem} />${isOpen && html`<${RescheduleDialog} job=${job} onClose=${() => setOpen(false)} reload=${reload} />`}</div>`;
+    ${isOpen && html`<${RescheduleDialog} job=${job} onClose=${() => setOpen(false)} reload=${reload} />`}</div><${Problem} text=${action.problem} />`;
 }
 
 function Facts({job, why}) {
@@ -84,7 +87,7 @@ function Facts({job, why}) {
 
 function Commands({job}) {
   const at = `v1/jobs/${job.job_id}`;
-  return html`<div class="stack"><${Curl} label="this job" text=${curl('GET', at)} /><${Curl} label="why has it, or has it not, fired" text=${curl('GET', at + '/explain')} />
+  return html`<div class="curls"><${Curl} label="this job" text=${curl('GET', at)} /><${Curl} label="why has it, or has it not, fired" text=${curl('GET', at + '/explain')} />
     <${Curl} label="cancel (pending)" text=${curl('POST', at + '/cancel')} /><${Curl} label="run now (pending)" text=${curl('POST', at + '/run')} />
     <${Curl} label="reschedule (pending)" text=${curl('POST', at + '/reschedule', {delay_ms: 600000})} /><${Curl} label="retry (dead)" text=${curl('POST', at + '/retry')} /></div>`;
 }
@@ -105,13 +108,20 @@ export function Job() {
   if (!job)
     return html`<${Title} text=${`Job ${id}`}><a href=${link('jobs')}>All jobs</a><//><${Panel} title="Job">${answer.error && answer.error.status === 404 && !answer.isAbsent ?
       html`<p>There is no such job. Ended jobs are kept for some days only; a key finds the others: <a href=${link('jobs')}>search</a>.</p>` : html`<${Missing} answer=${answer} what="The job" />`}<//>`;
-  const kind = {dead: 'bad', done: 'good'}[job.status] || 'quiet';
+  const isLong = (job.errors || []).length > 2; // then the timeline fills its column
+  const stored = html`<${Panel} title="Attribute" note="as it is stored">${attribute && attribute !== 'null' ? html`<pre id="attribute"><${Foreign} text=${attribute} /></pre>` : html`<p class="muted">None.</p>`}<//>`;
+  const [first, ...rest] = sentences(inZone(answer.data.reason));
   return html`<${Title} text=${`Job ${id}`}><${Status} status=${job.status} /><span class="grow"></span><${Actions} job=${job} reload=${answer.reload} /><//>
     <${Stale} answer=${answer} />
-    <div class=${'verdict ' + kind} role="status"><div><strong><${Foreign} text=${answer.data.reason} mono=${false} /></strong></div></div>
-    <div class="columns"><${Panel} title="Path"><${Machine} job=${job} /><//><${Panel} title="Timeline"><${Timeline} job=${job} next=${answer.data.next_attempt_at} /><//></div>
-    <div class="columns"><${Panel} title="Facts"><${Facts} job=${job} why=${answer.data} /><//>
-      <${Panel} title="Attribute" note="as it is stored">${attribute && attribute !== 'null' ? html`<pre id="attribute"><${Foreign} text=${attribute} /></pre>` : html`<p class="muted">None.</p>`}<//></div>
+    <${Verdict} kind=${kindOf(job)} text=${html`<${Foreign} text=${first} mono=${false} />`} more=${rest.length > 0 && html`<${Foreign} text=${rest.join(' ')} mono=${false} />`} />
+    <div class="columns"><div class="column"><${Panel} title="Path"><${Machine} job=${job} /><//>
+        <${Panel} title="Facts"><${Facts} job=${job} why=${answer.data} /><//>
+        ${isLong && stored}</div>
+      <div class="column"><${Panel} title="Timeline"><${Timeline} job=${job} next=${answer.data.next_attempt_at} /><//>${!isLong && stored}</div></div>
     <${Panel} title="Other jobs of this key"><${Others} job=${job} /><//>
     <${Panel} title="Commands"><${Commands} job=${job} /><details><summary>As JSON</summary><pre>${answer.text}</pre></details><//>`;
 }
+
+// The first sentence stands out. A dot inside a word or a number ends none.
+const sentences = (text) => text.split(/(?<=\.) (?=[A-Z])/);
+const kindOf = (job) => ({dead: 'bad', done: 'good'}[job.status] || (job.status === 'pending' && new Date(job.fire_at) < Date.now() - 5000 ? 'warn' : 'quiet'));

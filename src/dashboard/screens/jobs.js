@@ -9,13 +9,28 @@ import {Empty, Field, Foreign, JobLink, Missed, Missing, Panel, Problem, Stale, 
 const kStatuses = ['pending', 'running', 'done', 'cancelled', 'dead'];
 const kFilters = ['biz_id', 'biz_type', 'status', 'from', 'to'];
 
+const kHour = 3_600_000;
+// Ranges of deadlines that people ask for: [value, text, filters].
+const kRanges = [
+  ['any', 'any time', () => ({from: '', to: ''})],
+  ['overdue', 'already past', () => ({from: '', to: new Date().toISOString()})],
+  ['hour', 'next hour', () => ({from: new Date().toISOString(), to: new Date(Date.now() + kHour).toISOString()})],
+  ['day', 'next 24 hours', () => ({from: new Date().toISOString(), to: new Date(Date.now() + 24 * kHour).toISOString()})],
+  ['own', 'from … to …', () => ({})],
+];
+
 function Search({filters}) {
   const types = useGet('v1/types?limit=1000', {every: 12});
   const [form, setForm] = useState(filters);
+  const [range, setRange] = useState('any');
   const key = JSON.stringify(filters);
   useEffect(() => setForm(filters), [key]);
   const set = (name) => (event) => setForm({...form, [name]: event.target.value});
   const setTime = (name) => (event) => setForm({...form, [name]: fromInput(event.target.value)});
+  const choose = (event) => {
+    setRange(event.target.value);
+    setForm({...form, ...kRanges.find(([name]) => name === event.target.value)[2]()});
+  };
   const search = (event) => {
     event.preventDefault();
     const id = /^\s*id:\s*(\d+)\s*$/.exec(form.biz_id || '');
@@ -23,14 +38,16 @@ function Search({filters}) {
   };
   const names = ((types.data && types.data.items) || []).map((type) => type.name);
   if (form.biz_type && !names.includes(form.biz_type)) names.push(form.biz_type);
+  const isOwn = Boolean(form.from || form.to || range === 'own');
   return html`<form class="form" role="search" onSubmit=${search}>
     <${Field} label="Business key, or id: and a job id" wide><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="order-42" value=${form.biz_id || ''} onInput=${set('biz_id')} /><//>
     <${Field} label="Type"><select value=${form.biz_type || ''} onChange=${set('biz_type')}><option value="">all</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
     <${Field} label="State"><select value=${form.status || ''} onChange=${set('status')}><option value="">all</option>${kStatuses.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
-    <${Field} label=${`Due from (${zoneName()})`}><input type="datetime-local" step="1" value=${toInput(form.from)} onInput=${setTime('from')} /><//>
-    <${Field} label=${`Due before (${zoneName()})`}><input type="datetime-local" step="1" value=${toInput(form.to)} onInput=${setTime('to')} /><//>
+    <${Field} label="Deadline"><select value=${isOwn && range === 'any' ? 'own' : range} onChange=${choose}>${kRanges.map(([name, text]) => html`<option value=${name}>${text}</option>`)}</select><//>
+    ${isOwn && html`<${Field} label=${`Due from (${zoneName()})`}><input type="datetime-local" step="1" value=${toInput(form.from)} onInput=${setTime('from')} /><//>
+    <${Field} label=${`Due before (${zoneName()})`}><input type="datetime-local" step="1" value=${toInput(form.to)} onInput=${setTime('to')} /><//>`}
     <button class="primary" type="submit">Search</button>
-    ${kFilters.some((name) => filters[name]) && html`<a href=${link('jobs')}>Clear</a>`}
+    ${kFilters.some((name) => filters[name]) && html`<a class="button" href=${link('jobs')} onClick=${() => setRange('any')}>Clear</a>`}
   </form>`;
 }
 
@@ -65,11 +82,13 @@ function Selected({ids, clear, reload}) {
     clear();
     reload();
   };
+  if (ids.length === 0) return html`<${Problem} text=${action.problem} />`;
   return html`<div class="buttons"><span>${number(ids.length)} selected:</span>${['cancel', 'run', 'retry'].map((verb) =>
-    html`<button class=${verb === 'cancel' ? 'small danger' : 'small'} disabled=${action.isBusy || ids.length === 0} onClick=${() => run(verb)}>${kActions[verb][0]}</button>`)}<${Problem} text=${action.problem} /></div>`;
+    html`<button class=${verb === 'cancel' ? 'small danger' : 'small'} disabled=${action.isBusy} onClick=${() => run(verb)}>${kActions[verb][0]}</button>`)}<${Problem} text=${action.problem} /></div>`;
 }
 
-const Lateness = ({job}) => (job.lateness_ms === null || job.lateness_ms === undefined ? '–' : length(job.lateness_ms));
+const Lateness = ({job}) => (job.lateness_ms === null || job.lateness_ms === undefined ? html`<span class="zero">–</span>` : length(job.lateness_ms));
+const isOverdue = (job) => job.status === 'pending' && new Date(job.fire_at) < Date.now() - 1000;
 
 export function JobTable({jobs, chosen, choose, caption = 'Jobs'}) {
   const columns = [
@@ -77,7 +96,7 @@ export function JobTable({jobs, chosen, choose, caption = 'Jobs'}) {
     {label: 'Type', cell: (j) => html`<${TypeLink} name=${j.biz_type} />`},
     {label: 'State', cell: (j) => html`<${Status} status=${j.status} />`},
     {label: `Deadline (${zoneName()})`, cell: (j) => html`<span class="nowrap"><${Time} at=${j.action_time} /></span>`},
-    {label: 'Due', cell: (j) => html`<span class="nowrap">${j.status === 'pending' ? html`<${Time} at=${j.fire_at} relative />` : ''}</span>`},
+    {label: 'Due', cell: (j) => html`<span class=${isOverdue(j) ? 'nowrap is-warn' : 'nowrap muted'}>${j.status === 'pending' ? html`<${Time} at=${j.fire_at} relative />` : ''}</span>`},
     {label: 'Lateness', isNumber: true, cell: (j) => html`<${Lateness} job=${j} />`},
     {label: 'Attempts', isNumber: true, cell: (j) => html`${j.attempts}<span class="muted"> of ${j.max_attempts}</span>`},
     {label: 'Job', isNumber: true, cell: (j) => html`<${JobLink} id=${j.job_id} />`},
@@ -105,15 +124,19 @@ export function Jobs() {
   const jobs = (page.data && page.data.items) || [];
   const ids = jobs.map((j) => j.job_id).filter((id) => chosen.has(id));
   const isFiltered = kFilters.some((name) => filters[name]);
-  return html`<${Title} text="Jobs" /><${Panel} title="Search"><${Search} filters=${filters} /><//>
+  const close = () => {
+    setBulk(false);
+    page.reload();
+  };
+  return html`<${Title} text="Jobs" /><${Panel} label="Search"><${Search} filters=${filters} /><//>
     <${Stale} answer=${page} /><${Missed} data=${page.data} />
     <${Panel} title="Found" note=${page.data ? `${number(jobs.length)}${page.data.next_cursor ? ' of more' : ''}, newest first` : ' '}
-      actions=${may('produce') && jobs.length > 0 && html`<${Selected} ids=${ids} clear=${() => choose(new Set())} reload=${page.reload} />
-        <button class="small" onClick=${() => setBulk(true)}>All that match…</button>`}>
-      ${!page.data ? html`<${Missing} answer=${page} what="The list" />` : jobs.length > 0 ? html`<${JobTable} jobs=${jobs} chosen=${chosen} choose=${may('produce') ? choose : null} />` :
+      actions=${may('produce') && html`<${Selected} ids=${ids} clear=${() => choose(new Set())} reload=${page.reload} />
+        ${jobs.length > 0 && html`<button class="small" onClick=${() => setBulk(true)}>All that match…</button>`}`}>
+      ${!page.data ? html`<${Missing} answer=${page} what="The list" tall />` : jobs.length > 0 ? html`<${JobTable} jobs=${jobs} chosen=${chosen} choose=${may('produce') ? choose : null} />` :
         isFiltered || cursor ? html`<p class="muted">No job matches. Ended jobs are kept for some days only.</p>` :
         html`<${Empty} method="POST" path="v1/jobs" body=${{biz_type: 'demo', biz_id: 'order-42', delay_ms: 60000}}>There is no job yet. This creates one that is due in a minute, if there is a type <code>demo</code>:<//>`}
-      <div class="buttons">${cursor && html`<a href=${link('jobs', filters)}>Newest</a>`}${page.data && page.data.next_cursor && html`<a href=${link('jobs', {...filters, cursor: page.data.next_cursor})}>Next page</a>`}</div>
+      ${(cursor || (page.data && page.data.next_cursor)) && html`<div class="more">${cursor && html`<a class="button small" href=${link('jobs', filters)}>Newest</a>`}${page.data && page.data.next_cursor && html`<a class="button small" href=${link('jobs', {...filters, cursor: page.data.next_cursor})}>Next page</a>`}</div>`}
     <//>
-    ${isBulk && html`<${BulkDialog} filter=${filters} actions=${filters.status === 'dead' ? ['retry'] : ['cancel', 'run', 'reschedule', 'retry']} onClose=${() => { setBulk(false); page.reload(); }} />`}`;
+    ${isBulk && html`<${BulkDialog} filter=${filters} actions=${filters.status === 'dead' ? ['retry'] : filters.status === 'pending' ? ['cancel', 'run', 'reschedule'] : ['cancel', 'run', 'reschedule', 'retry']} onClose=${close} />`}`;
 }

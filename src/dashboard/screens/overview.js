@@ -1,123 +1,136 @@
 // Is everything going to fire on time, and if not, what helps?
 import {html, useMemo, useState} from '../vendor/preact.js';
-import {Bars, Lines} from '../charts.js';
-import {moment, number, percent, roughly, short, zoneName} from '../format.js';
+import {Bars, Lines, Spark} from '../charts.js';
+import {inZone, length, moment, number, roughly, short, zoneName} from '../format.js';
 import {useGet} from '../rest.js';
 import {link, useShared} from '../state.js';
-import {Empty, Good, Missed, Missing, Panel, Segments, Stale, Table, Title, TypeLink} from '../ui.js';
-import {seriesOf, useHorizon, useHours} from '../reports.js';
+import {Count, Empty, Missed, Missing, Panel, Segments, Stale, Table, Tiles, Title, TypeLink, Verdict} from '../ui.js';
+import {capacityOf, courses, seriesOf, useCapacity, useHorizon, useHours} from '../reports.js';
 
-// What an operator does about a failing check, by the words of its name or state.
+// What an operator does about a failing check or a warning, by its words.
 const kRemedies = [
-  [/database|connect|answer/i, 'Start the database or mend the way to it. Jobs of its shards wait, none is lost; they fire when it is back.'],
-  [/schema|migrat/i, 'Run tocsin migrate with this version.'],
-  [/shard|own/i, 'Another node takes over within the heartbeat time-out. If none does, start one.'],
-  [/not listening/i, 'A pooler in between keeps notifications away: give the node a direct connection, or accept up to a second.'],
-  [/draining/i, 'The node is about to end; others take its shards.'],
-  [/clock/i, 'Check the time service of the node and of the database host.'],
+  [/superuser/i, 'Give the node a role of its own: scripts/roles.sql makes one.'],
   [/fsync|synchronous/i, 'Switch it on in the database: without it a crash may lose acknowledged jobs.'],
+  [/not listening|notif/i, 'A pooler in between keeps notifications away: give the node a direct connection, or accept up to a second.'],
+  [/schema|migrat/i, 'Run tocsin migrate with this version.'],
+  [/clock/i, 'Check the time service of the node and of the database host.'],
+  [/draining/i, 'The node is about to end; others take its shards.'],
+  [/does not answer|connect|away|unavailable|^database/i, 'Start the database or mend the way to it. Jobs of its shards wait, none is lost; they fire when it is back.'],
+  [/shard|own|membership/i, 'Another node takes over within the heartbeat time-out. If none does, start one.'],
 ];
 export const remedy = (text) => (kRemedies.find(([pattern]) => pattern.test(text)) || [])[1] || '';
 
 /** Of a check of /readyz: nothing is wrong. */
 export const isFine = (state) => state === 'ok' || state.startsWith('owns ');
 
-function troubles(ready, types) {
+// The types that reasons name lead to their screens; long waits read as such.
+function reasonText(text) {
+  const said = inZone(text).replace(/\bfor (\d+) s\b/g, (_, s) => `for ${length(s * 1000)}`);
+  const named = /^([^ ]+) ((?:misses|is) .*)$/.exec(said);
+  return named ? html`<a class="quiet-link" href=${link('types', {type: named[1]})}>${named[1]}</a> ${named[2]}` : said;
+}
+const sentence = (text) => (/[.!?]$/.test(text) ? text : text + '.');
+const isToRemedy = (text) => (/^docs\//.test(text) ? '' : text);
+
+/** What is wrong now: [[what, what helps]]. */
+function troubles(ready, overview) {
   const found = [];
   for (const [name, state] of Object.entries((ready && ready.checks) || {}))
-    if (!isFine(state)) found.push({kind: 'bad', text: `${name}: ${state}.`, remedy: remedy(`${name} ${state}`)});
-  for (const text of (ready && ready.warnings) || []) found.push({kind: 'warn', text, remedy: remedy(text)});
-  for (const type of (types && types.items) || [])
-    if (type.paused) found.push({kind: 'warn', text: `The type ${type.name} is paused${type.paused_until ? ` until ${moment(type.paused_until)} ${zoneName()}` : ''}: its jobs wait.`, remedy: 'Resume it under Types when its handler is ready.'});
+    if (!isFine(state)) found.push([sentence(`${name}: ${state}`), remedy(`${name} ${state}`)]);
+  for (const reason of (overview && overview.reasons) || [])
+    if (reason.code !== 'not_ready') found.push([reasonText(reason.text), reason.remedy]);
   return found;
 }
 
-const kOnItsWay = 5000; // ms: what has been due for less is about to start
+const kWaits = {paused: 'paused', max_running: 'its limit max_running', rate_per_s: 'its rate', workers: 'its handler'};
 
-function verdict({stats, ready, lost, slo, backlog}) {
-  if (lost) return ['quiet', '?', 'Unknown: this node does not answer.', 'Its jobs are taken over by other nodes, if there are any.'];
-  if (ready && ready.status === 'not ready') return ['bad', '✕', 'This node cannot do its work.', 'See the warnings below for what helps.'];
-  if (!stats) return ['quiet', '…', 'Reading…', ' '];
-  const oldest = backlog && Math.max(0, ...backlog.items.map((row) => Number(row.oldest_age_ms)));
-  const overdue = backlog && oldest < kOnItsWay ? 0 : stats.backlog.overdue, pending = stats.totals.pending;
-  const waiting = `${number(pending)} pending, ${number(stats.totals.running)} running.`;
-  if (ready && ready.status === 'degraded') return ['warn', '!', 'A part of the jobs cannot fire now.', waiting];
-  if (overdue > 0)
-    return ['warn', '!', `${stats.backlog.is_capped ? 'More than ' : ''}${number(overdue)} ${overdue === 1 ? 'job is' : 'jobs are'} overdue.`, `${backlog ? `The oldest for ${roughly(oldest)}. ` : ''}They may be paused, limited, or on their way. ${waiting}`];
-  const missed = ((slo && slo.items) || []).filter((s) => s.is_met === false);
-  if (missed.length > 0) return ['warn', '!', `${missed.length} ${missed.length === 1 ? 'type misses its target' : 'types miss their targets'}.`, `Nothing is overdue now. ${waiting}`];
-  return ['good', '✓', 'All on time.', `Nothing waits beyond its deadline. ${waiting}`];
+function verdict({overview, ready, shared, found}) {
+  if (shared.lost) return {kind: 'quiet', text: 'Unknown: this node does not answer.', more: 'Other nodes take over its jobs, if there are any.'};
+  if (ready && ready.status === 'not ready') return {kind: 'bad', text: 'This node cannot do its work.', points: found};
+  if (!overview) return {kind: 'quiet', text: 'Reading…', more: ' '};
+  const {due, totals} = overview;
+  const ahead = `${number(due.next_hour ?? due.next_minute)} due in the next ${due.next_hour === null ? 'minute' : 'hour'}, ${number(totals.pending)} pending in all, ${number(totals.running)} running.`;
+  if (overview.verdict === 'down' || (ready && ready.status === 'degraded')) return {kind: 'bad', text: 'A part of the jobs cannot fire now.', more: ahead, points: found};
+  if (overview.verdict === 'ok') return {kind: 'good', text: 'All on time.', more: ahead};
+  return {kind: 'warn', text: `${found.length === 1 ? 'One thing needs' : `${number(found.length)} things need`} a look.`, more: ahead, points: found};
 }
 
-const Tile = ({label, value, note}) => html`<div class="tile"><dt>${label}</dt><dd>${value}</dd><dd>${note || ' '}</dd></div>`;
-
-function Horizon({hours}) {
+function Horizon() {
   const [width, setWidth] = useState('hour');
-  const {answer, items} = useHorizon(width, '');
-  const busiest = useMemo(() => Math.max(0, ...seriesOf(hours.data).throughput[1].values), [hours.data]);
-  return html`<${Panel} title="Horizon: what is due when" note=${busiest > 0 ? `The busiest hour of the last two days did ${number(busiest)}.` : ''} actions=${html`<${Segments} label="Width" value=${width} onChange=${setWidth}
+  const {answer, items, names} = useHorizon(width, '');
+  const capacity = useCapacity();
+  return html`<${Panel} title="Horizon: what is due when" actions=${html`<${Segments} label="Width" value=${width} onChange=${setWidth}
       options=${[['minute', '2 hours'], ['hour', '7 days'], ['day', '90 days']]} />`}>
-    ${!answer.data ? html`<${Missing} answer=${answer} what="The horizon" />` : html`<${Stale} answer=${answer} />
-      ${items.length === 0 ? html`<p class="muted">Nothing is due in this time, as far as it has been counted.</p>` :
-        html`<${Bars} caption=${`Jobs due by ${width}`} items=${items} width=${width} />`}`}
+    ${!answer.data ? html`<${Missing} answer=${answer} what="The horizon" tall />` : html`<${Stale} answer=${answer} />
+      ${items.length === 0 ? html`<p class="reading tall">Nothing is due in this time, as far as it has been counted.</p>` :
+        html`<${Bars} caption=${`Jobs due by ${width}`} items=${items} names=${names} width=${width} limit=${capacityOf(width, capacity)} />`}`}
   <//>`;
 }
 
-function Charts({hours, slo}) {
-  const strictest = Math.min(Infinity, ...((slo && slo.items) || []).map((row) => Number(row.target_ms)));
+export function Charts({hours, target, what}) {
   const {times, lateness, throughput} = useMemo(() => {
     const all = seriesOf(hours.data);
-    if (strictest < Infinity) all.lateness.push({label: 'strictest target', values: all.times.map(() => strictest)});
+    if (what) all.lateness[1].label = what;
+    if (target && target < Infinity) all.lateness.push({label: 'target', values: all.times.map(() => target)});
     return all;
-  }, [hours.data, strictest]);
-  if (!hours.data) return html`<${Panel} title="The last two days"><${Missing} answer=${hours} what="The report by hour" /><//>`;
-  if (times.length < 2) return html`<${Panel} title="The last two days"><p class="muted">Lateness and throughput are drawn once two hours of history are there.</p><//>`;
-  return html`
-    <${Panel} title="Lateness of first starts, by hour"><${Lines} caption="Lateness by hour" times=${times} series=${lateness} unit="ms" isLog /><//>
-    <${Panel} title="Throughput, by hour"><${Lines} caption="Jobs by hour" times=${times} series=${throughput} unit="jobs" /><//>`;
+  }, [hours.data, target, what]);
+  const body = (chart) => (!hours.data ? html`<${Missing} answer=${hours} what="The report by hour" tall />` :
+    times.length < 2 ? html`<p class="reading tall">A line begins when two hours of history are there.</p>` : chart);
+  return html`<${Panel} title="Lateness of first starts" note="by hour, two days"><div key="late">${body(html`<${Lines} caption="Lateness by hour" times=${times} series=${lateness} unit="ms" isLog />`)}</div><//>
+    <${Panel} title="Throughput" note="by hour, two days"><div key="jobs">${body(html`<${Lines} caption="Jobs by hour" times=${times} series=${throughput} unit="jobs" />`)}</div><//>`;
 }
 
-function Worst({stats, slo, backlog}) {
-  const met = new Map(((slo && slo.items) || []).map((s) => [s.biz_type, s]));
-  const due = new Map(((backlog && backlog.items) || []).map((b) => [b.biz_type, b]));
-  const rows = stats.items.map((s) => ({...s, slo: met.get(s.biz_type), due: due.get(s.biz_type)}));
-  const badness = (r) => (r.slo && r.slo.is_met === false ? 1e12 : 0) + 1000 * (r.due ? Number(r.due.due) : 0) + r.dead;
-  rows.sort((a, b) => badness(b) - badness(a) || b.pending - a.pending);
-  return html`<${Table} caption="Types that need a look first" rows=${rows.slice(0, 5)} rowKey=${(r) => r.biz_type} columns=${[
-    {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} />`},
-    {label: 'Target', cell: (r) => (r.slo && typeof r.slo.is_met === 'boolean' ? html`<${Good} is=${r.slo.is_met} yes=${percent(r.slo.share)} no=${percent(r.slo.share)} />` : '–')},
-    {label: 'Overdue', isNumber: true, cell: (r) => (r.due ? number(r.due.due) : '–')},
-    {label: 'Pending', isNumber: true, cell: (r) => number(r.pending)},
-    {label: 'Dead', isNumber: true, cell: (r) => (r.dead ? html`<a href=${link('dead', {type: r.biz_type})}>${number(r.dead)}</a>` : '0')},
+function Worst({overview, hours}) {
+  const course = useMemo(() => courses(hours.data, 48), [hours.data]);
+  if (!overview.data) return html`<${Missing} answer=${overview} what="The overview" tall />`;
+  const paused = new Set(overview.data.paused.map((each) => each.biz_type));
+  return html`<${Table} caption="Types that need a look first" rows=${overview.data.worst} rowKey=${(r) => r.biz_type} columns=${[
+    {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} />${r.due > 0 && html`<span class="sub">${paused.has(r.biz_type) ? 'paused' : r.waits_for ? `waits for ${kWaits[r.waits_for] || r.waits_for}` : ''}</span>`}`},
+    {label: 'Overdue', isNumber: true, cell: (r) => html`<${Count} n=${r.due} />${r.due > 0 && html`<span class="sub">${roughly(r.oldest_age_ms)}</span>`}`},
+    {label: 'p99', isNumber: true, cell: (r) => html`<span class=${r.target_ms !== null && r.p99_ms > r.target_ms ? 'is-bad' : ''}>${length(r.p99_ms)}</span>${r.target_ms !== null && html`<span class="sub">target ${length(r.target_ms)}</span>`}`},
+    {label: 'Died', isNumber: true, cell: (r) => (r.dead ? html`<a href=${link('dead', {type: r.biz_type})}>${number(r.dead)}</a>` : html`<${Count} n=${0} />`)},
+    {label: '2 days', isNumber: true, cell: (r) => html`<${Spark} values=${course.get(r.biz_type)?.done} text=${`Done by hour in two days: ${number(course.get(r.biz_type)?.sum ?? 0)}`} />`},
   ]} />`;
 }
 
+const tiles = (data) => {
+  const late = data && data.lateness_ms, due = data && data.due, totals = data && data.totals;
+  return [
+    ['Lateness p99', late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}` : 'nothing started lately'],
+    ['Due in the next hour', due ? short(due.next_hour ?? 0) : '–', due ? `${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
+    ['Overdue', due ? short(due.now) : '–', 'past their time'],
+    ['Running', totals ? short(totals.running) : '–', 'attempts'],
+    ['Done', data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created` : ' '],
+    ['Dead now', totals ? (totals.dead ? html`<a href=${link('dead')}>${short(totals.dead)}</a>` : '0') : '–', totals ? `${short(totals.done)} done in history` : ' '],
+  ];
+};
+
+function Paused({overview}) {
+  const rows = (overview && overview.paused) || [];
+  if (rows.length === 0) return null;
+  return html`<${Panel} title="Paused types"><ul class="list">${rows.map((each) => html`<li><${TypeLink} name=${each.biz_type} /> <span class="muted">${each.until ? `until ${moment(each.until)} ${zoneName()}` : 'until it is resumed'}; its jobs wait.</span></li>`)}</ul><//>`;
+}
+
+const Warnings = ({texts}) => texts.length > 0 && html`<${Panel} title="Warnings"><ul class="list">${texts.map(([text, help]) =>
+  html`<li class="note warn"><span class="body"><strong>${sentence(text)}</strong> ${help}</span></li>`)}</ul><//>`;
+
 export function Overview() {
   const shared = useShared();
-  const stats = useGet('v1/stats'), ready = useGet('readyz'), types = useGet('v1/types?limit=1000', {every: 3});
-  const slo = useGet('v1/reports/slo', {every: 12}), backlog = useGet('v1/reports/backlog', {every: 2});
+  const overview = useGet('v1/overview'), ready = useGet('readyz'), slo = useGet('v1/reports/slo', {every: 12});
   const hours = useHours(48);
-  const [kind, icon, text, more] = verdict({stats: stats.data, ready: ready.data, lost: shared.lost, slo: slo.data, backlog: backlog.data});
-  const found = troubles(ready.data, types.data);
-  const late = stats.data && stats.data.lateness_ms;
-  const isEmpty = stats.data && Object.values(stats.data.totals).every((n) => n === 0);
-  return html`<${Title} text="Overview" />
-    <div class=${'verdict ' + kind} role="status"><span class="icon" aria-hidden="true">${icon}</span><div><strong>${text}</strong><p>${more}</p></div></div>
-    <${Stale} answer=${stats} /><${Missed} data=${stats.data} />
-    <dl class="tiles">
-      <${Tile} label="Lateness p99" value=${late && late.n ? roughly(late.p99) : '–'} note=${late && late.n ? `p50 ${roughly(late.p50)}, max ${roughly(late.max)}` : stats.data ? 'nothing started lately' : 'unknown'} />
-      <${Tile} label="Pending" value=${short(stats.data?.totals.pending)} note="jobs" />
-      <${Tile} label="Overdue" value=${short(stats.data?.backlog.overdue)} note=${stats.data?.backlog.is_capped ? 'or more' : 'jobs'} />
-      <${Tile} label="Running" value=${short(stats.data?.totals.running)} note="jobs" />
-      <${Tile} label="Done" value=${short(stats.data?.totals.done)} note="kept in history" />
-      <${Tile} label="Dead" value=${short(stats.data?.totals.dead)} note=${html`<a href=${link('dead')}>dead letters</a>`} />
-    </dl>
-    ${!stats.data && stats.error && html`<${Panel} title="Counts"><${Missing} answer=${stats} what="The counts" /><//>`}
-    <${Panel} title="Warnings">${found.length === 0 ? html`<p class="muted">${ready.data ? 'None.' : 'Reading…'}</p>` : html`<ul class="list">${found.map((each) =>
-      html`<li class=${'note ' + each.kind}><span aria-hidden="true">${each.kind === 'bad' ? '✕' : '!'}</span> <span class="body"><strong>${each.text}</strong> ${each.remedy}</span></li>`)}</ul>`}<//>
-    ${isEmpty ? html`<${Panel} title="Your first job"><${Empty} method="PUT" path="v1/types/demo" body=${{handler: {kind: 'noop'}}}>There is no job yet. First a type, which says what happens at the deadline:<//>
-      <${Empty} method="POST" path="v1/jobs" body=${{biz_type: 'demo', biz_id: 'order-42', delay_ms: 60000}}>Then a job, due in a minute:<//><//>` : html`
-    <div class="columns"><${Charts} hours=${hours} slo=${slo.data} /></div>
-    <div class="columns"><${Horizon} hours=${hours} />
-      <${Panel} title="Types that need a look first">${stats.data ? html`<${Worst} stats=${stats.data} slo=${slo.data} backlog=${backlog.data} />` : html`<${Missing} answer=${stats} what="The counts" />`}<//></div>`}`;
+  const found = troubles(ready.data, overview.data);
+  const warnings = ((overview.data && overview.data.warnings) || []).map((each) => [each.text, remedy(each.text) || isToRemedy(each.remedy)]);
+  const strictest = Math.min(Infinity, ...((slo.data && slo.data.items) || []).map((row) => Number(row.target_ms)));
+  const isEmpty = overview.data && Object.values(overview.data.totals).every((n) => n === 0);
+  return html`<${Title} text="Overview"><span class="grow"></span><span class="muted small-text">${overview.data ? `${overview.data.node}, ${moment(overview.data.at)} ${zoneName()}` : ''}</span><//>
+    <${Verdict} ...${verdict({overview: overview.data, ready: ready.data, shared, found})} />
+    <${Stale} answer=${overview} /><${Missed} data=${overview.data} />
+    <${Tiles} items=${tiles(overview.data)} />
+    ${isEmpty && html`<${Panel} title="Your first job"><${Empty} method="PUT" path="v1/types/demo" body=${{handler: {kind: 'noop'}}}>There is no job yet. First a type, which says what happens at the deadline:<//>
+      <${Empty} method="POST" path="v1/jobs" body=${{biz_type: 'demo', biz_id: 'order-42', delay_ms: 60000}}>Then a job, due in a minute:<//><//>`}
+    ${!isEmpty && html`<div class="columns even"><${Charts} hours=${hours} target=${strictest} what="p99, slowest type" /></div>
+    <div class="columns lead"><${Horizon} /><div class="column">
+      <${Panel} title="Types that need a look first" note="last 15 minutes"><${Worst} overview=${overview} hours=${hours} /><//>
+      <${Paused} overview=${overview.data} /></div></div>`}
+    <${Warnings} texts=${warnings} />`;
 }

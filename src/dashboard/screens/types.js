@@ -1,46 +1,68 @@
 // The kinds of timeout: what they hold, how they do, and their settings.
 import {html, useMemo, useState} from '../vendor/preact.js';
-import {fromInput, length, moment, number, percent, zoneName} from '../format.js';
+import {Bars, Spark} from '../charts.js';
+import {fromInput, length, moment, number, percent, plusDays, roughly, short, startOfDay, toInput, zoneName} from '../format.js';
 import {call, curl, useGet} from '../rest.js';
 import {link, may, useShared} from '../state.js';
-import {Badge, Curl, Dialog, Empty, Field, Good, Missed, Missing, Panel, Problem, Stale, Table, Title, TypeLink, useAction} from '../ui.js';
+import {Badge, Count, Curl, Dialog, Empty, Field, Foreign, Good, JobLink, Missed, Missing, Panel, Problem, Stale, Table, TableCsv, Tiles, Title, TypeLink, Verdict, useAction} from '../ui.js';
+import {capacityOf, courses, useCapacity, useHorizon, useHours} from '../reports.js';
+import {Charts} from './overview.js';
 
+const kHours = 24;
 const path = (name, verb = '') => `v1/types/${encodeURIComponent(name)}${verb && '/' + verb}`;
 
 const Paused = ({type}) => (type.paused ?
-  html`<${Badge} icon="❚❚" kind="warn">paused${type.paused_until ? ` until ${moment(type.paused_until)}` : ''}<//>` :
-  html`<${Badge} icon="▶" kind="good">fires<//>`);
+  html`<${Badge} icon="❚❚" kind="warn">paused${type.paused_until ? ` until ${moment(type.paused_until).slice(5, 16)}` : ''}<//>` :
+  html`<span class="muted">fires</span>`);
+const Met = ({slo}) => (slo && typeof slo.is_met === 'boolean' ? html`<${Good} is=${slo.is_met} yes=${percent(slo.share, 2)} no=${percent(slo.share, 2)} />` : html`<span class="zero">none</span>`);
+const isLate = (p99, type) => type.slo && p99 > type.slo.lateness_ms;
+const P99 = ({p99, type}) => html`<span class=${isLate(p99, type) ? 'is-bad' : ''}>${length(p99)}</span>${type.slo && html`<span class="sub">of ${length(type.slo.lateness_ms)}</span>`}`;
 
 function useRows() {
   const types = useGet('v1/types?limit=1000', {every: 2}), stats = useGet('v1/stats'), slo = useGet('v1/reports/slo', {every: 12});
-  const backlog = useGet('v1/reports/backlog', {every: 2});
+  const backlog = useGet('v1/reports/backlog', {every: 2}), hours = useHours(kHours), recent = useGet('v1/reports/recent', {every: 2});
   const rows = useMemo(() => {
     const by = (data) => new Map(((data && data.items) || []).map((row) => [row.biz_type, row]));
-    const counts = by(stats.data), met = by(slo.data), due = by(backlog.data);
-    return ((types.data && types.data.items) || []).map((type) => ({type, counts: counts.get(type.name) || {}, slo: met.get(type.name), due: due.get(type.name)}));
-  }, [types.data, stats.data, slo.data, backlog.data]);
+    const counts = by(stats.data), met = by(slo.data), due = by(backlog.data), late = by(recent.data), course = courses(hours.data, kHours);
+    return ((types.data && types.data.items) || []).map((type) => ({type, counts: counts.get(type.name) || {}, slo: met.get(type.name), due: due.get(type.name), recent: late.get(type.name), course: course.get(type.name)}));
+  }, [types.data, stats.data, slo.data, backlog.data, hours.data, recent.data]);
   return {types, stats, rows};
 }
 
+function target(type) {
+  const h = type.handler;
+  return h.url ? h.url.replace(/^(https?:\/\/[^/]*).*/, '$1') : h.function || h.topic || h.exchange || '';
+}
+
+const kColumns = [
+  {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.type.name} /><span class="sub nowrap">${r.type.handler.kind}${target(r.type) && ` · ${target(r.type).replace(/^https?:\/\//, '')}`}</span>`, csv: (r) => r.type.name},
+  {label: 'State', cell: (r) => html`<${Paused} type=${r.type} />`, csv: (r) => (r.type.paused ? 'paused' : 'fires')},
+  {label: 'Pending', isNumber: true, cell: (r) => html`<a href=${link('jobs', {biz_type: r.type.name, status: 'pending'})}>${number(r.counts.pending)}</a>`, csv: (r) => r.counts.pending},
+  {label: 'Overdue', isNumber: true, cell: (r) => (r.due ? html`<${Count} n=${r.due.due} />${r.due.due > 0 && html`<span class="sub">${roughly(r.due.oldest_age_ms)}</span>`}` : '–'), csv: (r) => r.due?.due},
+  {label: 'Running', isNumber: true, cell: (r) => html`<${Count} n=${r.counts.running} />${r.type.max_running && html`<span class="sub">of ${number(r.type.max_running)}</span>`}`, csv: (r) => r.counts.running},
+  {label: 'Rate limit', isNumber: true, cell: (r) => (r.type.rate_per_s ? `${number(r.type.rate_per_s)} /s` : html`<span class="zero">none</span>`), csv: (r) => r.type.rate_per_s},
+  {label: 'Dead', isNumber: true, cell: (r) => (r.counts.dead ? html`<a class="is-bad" href=${link('dead', {type: r.type.name})}>${number(r.counts.dead)}</a>` : html`<${Count} n=${r.counts.dead} />`), csv: (r) => r.counts.dead},
+  {label: 'Done, 24 h', isNumber: true, cell: (r) => html`<${Count} n=${r.course?.sum} />`, csv: (r) => r.course?.sum ?? 0},
+  {label: 'By hour', isNumber: true, cell: (r) => html`<${Spark} values=${r.course?.done} text=${`${r.type.name}: done by hour in 24 h`} />`},
+  {label: 'Lateness p99', isNumber: true, cell: (r) => html`<${P99} p99=${r.recent?.p99_ms} type=${r.type} />`, csv: (r) => r.recent?.p99_ms},
+  {label: 'In time, 30 d', isNumber: true, cell: (r) => html`<${Met} slo=${r.slo} />`, csv: (r) => r.slo?.share},
+];
+
 function All() {
   const {types, stats, rows} = useRows();
-  if (!types.data) return html`<${Panel} title="Types"><${Missing} answer=${types} what="The list of types" /><//>`;
+  if (!types.data) return html`<${Panel} title="Types"><${Missing} answer=${types} what="The list of types" tall /><//>`;
   if (rows.length === 0)
     return html`<${Panel} title="Types"><${Empty} method="PUT" path="v1/types/order.unpaid" body=${{handler: {kind: 'webhook', url: 'http://127.0.0.1:9000/hook'}, max_attempts: 16, slo: {lateness_ms: 1000, share: 0.999}}}>
       There is no type yet. A type says what happens at the deadline, how often it is tried, and how late it may be:<//><//>`;
-  return html`<${Stale} answer=${types} /><${Missed} data=${stats.data} /><${Panel} title=${`${rows.length} types`}>
-    <${Table} caption="Types" rows=${rows} rowKey=${(r) => r.type.name} columns=${[
-      {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.type.name} />`},
-      {label: 'State', cell: (r) => html`<${Paused} type=${r.type} />`},
-      {label: 'Handler', cell: (r) => r.type.handler.kind},
-      {label: 'Pending', isNumber: true, cell: (r) => number(r.counts.pending)},
-      {label: 'Overdue', isNumber: true, cell: (r) => (r.due ? number(r.due.due) : '–')},
-      {label: 'Running', isNumber: true, cell: (r) => html`${number(r.counts.running)}${r.type.max_running ? html`<span class="muted"> of ${number(r.type.max_running)}</span>` : ''}`},
-      {label: 'Rate limit', unit: '1/s', isNumber: true, cell: (r) => (r.type.rate_per_s ? number(r.type.rate_per_s) : 'none')},
-      {label: 'Done', isNumber: true, cell: (r) => number(r.counts.done)},
-      {label: 'Dead', isNumber: true, cell: (r) => (r.counts.dead ? html`<a href=${link('dead', {type: r.type.name})}>${number(r.counts.dead)}</a>` : '0')},
-      {label: 'Target', cell: (r) => (r.slo && typeof r.slo.is_met === 'boolean' ? html`<${Good} is=${r.slo.is_met} yes=${percent(r.slo.share)} no=${percent(r.slo.share)} />` : '–')},
-    ]} /><//>`;
+  return html`<${Stale} answer=${types} /><${Missed} data=${stats.data} /><${Panel} title=${`${rows.length} types`} note="p99: of first starts in the last 10 to 25 minutes" actions=${html`<${TableCsv} name="Types" columns=${kColumns} rows=${rows} />`}>
+    <${Table} caption="Types" rows=${rows} rowKey=${(r) => r.type.name} columns=${kColumns} /><//>`;
+}
+
+// Ends of a pause that people ask for.
+function presets() {
+  const now = new Date(), hour = 3_600_000;
+  const nine = [0, 1].map((days) => new Date(Number(plusDays(startOfDay(now), days)) + 9 * hour)).find((at) => at > now);
+  return [['in 1 hour', new Date(Number(now) + hour)], ['in 4 hours', new Date(Number(now) + 4 * hour)], ['at 09:00', nine]];
 }
 
 function PauseDialog({name, onClose, reload}) {
@@ -56,6 +78,8 @@ function PauseDialog({name, onClose, reload}) {
   return html`<${Dialog} title=${`Pause ${name}`} onClose=${onClose}>
     <p>Its jobs stay pending and fire after it is resumed. What runs now is not touched.</p>
     <${Field} label=${`Until (${zoneName()}); empty: until it is resumed`}><input type="datetime-local" step="1" value=${until} onInput=${(e) => setUntil(e.target.value)} /><//>
+    <div class="buttons">${presets().map(([text, at]) => html`<button class="small" onClick=${() => setUntil(toInput(at.toISOString()))}>${text}</button>`)}
+      <button class="small" onClick=${() => setUntil('')}>until it is resumed</button></div>
     <${Problem} text=${action.problem} />
     <div class="buttons"><button class="primary" disabled=${action.isBusy} onClick=${pause}>Pause</button><button onClick=${onClose}>Not now</button></div>
     <${Curl} text=${curl('POST', path(name, 'pause'), body)} /><//>`;
@@ -121,7 +145,7 @@ function TestDialog({name, onClose}) {
   });
   return html`<${Dialog} title=${`Test call of ${name}`} onClose=${onClose}>
     <p>A real job with the key <code>${key}</code>, due now and tried once: its handler is called as for any other, signature and all.</p>
-    <${Field} label="Attribute (JSON)"><textarea spellcheck="false" value=${attribute} onInput=${(e) => setAttribute(e.target.value)}></textarea><//>
+    <${Field} label="Attribute (JSON)"><textarea class="short" spellcheck="false" value=${attribute} onInput=${(e) => setAttribute(e.target.value)}></textarea><//>
     <${Problem} text=${action.problem} />
     <div class="buttons">${id ? html`<a href=${link('job', {id})} onClick=${onClose}>See what became of job ${id}</a>` : html`<button class="primary" disabled=${action.isBusy} onClick=${create}>Create the job</button>`}
       <button onClick=${onClose}>Close</button></div><//>`;
@@ -132,33 +156,90 @@ function Settings({type}) {
   const rows = [
     ['Handler', html`${h.kind} ${h.url ? html`<code>${h.url}</code>` : h.function ? html`<code>${h.function}</code>` : ''}`],
     ['Time to run', length(type.ttr_ms)],
-    ['Attempts', html`${number(type.max_attempts)}${b.delays_ms ? `, after ${b.delays_ms.map(length).join(', ')}` : b.base_ms ? `, from ${length(b.base_ms)} up to ${length(b.max_ms)}` : ''}`],
+    ['Attempts', html`${number(type.max_attempts)}${b.delays_ms ? `, after ${b.delays_ms.map(length).join(', ')}` : b.base_ms ? `, pauses from ${length(b.base_ms)} up to ${length(b.max_ms)}` : ''}`],
     ['Target', slo ? `${percent(slo.share, 2)} within ${length(slo.lateness_ms)}` : 'none'],
-    ['Running at once', type.max_running ? number(type.max_running) : 'no limit'],
-    ['Rate', type.rate_per_s ? `${number(type.rate_per_s)} per second` : 'no limit'],
+    ['Running at once', type.max_running ? `at most ${number(type.max_running)}` : 'no limit'],
+    ['Rate', type.rate_per_s ? `at most ${number(type.rate_per_s)} per second` : 'no limit'],
     ['After an outage', html`${catchUp.drop_older_than_ms ? `drops what is older than ${length(catchUp.drop_older_than_ms)}` : 'runs everything'}${catchUp.rate_per_s ? `, ${number(catchUp.rate_per_s)} per second` : ''}`],
+    ['Changed', html`${moment(type.gmt_modified)} ${zoneName()}`],
   ];
   return html`<table class="keys"><caption class="visually-hidden">Settings</caption><tbody>${rows.map(([key, value]) => html`<tr><th scope="row">${key}</th><td>${value}</td></tr>`)}</tbody></table>`;
 }
 
+const kRest = {
+  max_running: ['It waits for its limit max_running.', 'Raise it under Edit, or make its handler faster.'],
+  rate_per_s: ['It waits for its rate_per_s.', 'Raise it under Edit, or let it catch up.'],
+  workers: ['Its handler does not take jobs as fast as they come due.', 'See the errors and durations of its latest jobs.'],
+};
+const kBehind = 5000; // ms: what has been due for less is about to start
+
+/** What is wrong with a type, and what helps. */
+function state(type, counts, due, slo, p99, endpoint) {
+  const points = [], waiting = due ? Number(due.due) : 0;
+  if (type.paused)
+    return {kind: 'warn', text: `Paused${type.paused_until ? ` until ${moment(type.paused_until)} ${zoneName()}` : ' until it is resumed'}.`, more: waiting > 0 ? `${number(waiting)} ${waiting === 1 ? 'job is' : 'jobs are'} overdue and wait for it, the oldest for ${roughly(due.oldest_age_ms)}.` : 'Nothing waits for it yet.'};
+  if (endpoint)
+    points.push([`Its endpoint ${endpoint.endpoint} ${endpoint.state === 'paused' ? 'gets a pause' : 'gets one attempt at a time'}: it has not answered.`, endpoint.last_error ? `Last error: ${endpoint.last_error}.` : '']);
+  if (waiting > 0 && Number(due.oldest_age_ms) > kBehind && points.length === 0)
+    points.push(type.handler.kind === 'pull' ? ['No consumer asks for its jobs, or not fast enough.', 'Start consumers, or more of them.'] : kRest[due.waits_for] || kRest.workers);
+  if (isLate(p99, type)) points.push([`Its p99 of lateness in the last minutes is ${length(p99)}; its target is ${length(type.slo.lateness_ms)}.`, '']);
+  if (slo && slo.is_met === false) points.push([`${number(slo.missed)} of ${number(slo.n)} jobs of the last ${slo.days} days missed the target; allowed are ${number(Math.floor(slo.n * (1 - slo.target_share)))}.`, '']);
+  if (counts.dead > 0) points.push([`${number(counts.dead)} ${counts.dead === 1 ? 'job is' : 'jobs are'} dead.`, html`<a href=${link('dead', {type: type.name})}>Reasons, and replay</a>`]);
+  const behind = waiting > 0 && Number(due.oldest_age_ms) > kBehind;
+  if (points.length === 0) return {kind: 'good', text: 'On time.', more: 'Nothing of it waits beyond its deadline.'};
+  return {kind: behind ? 'warn' : slo && slo.is_met === false ? 'warn' : counts.dead > 0 || points.length ? 'warn' : 'good', text: behind ? `${number(waiting)} overdue, the oldest for ${roughly(due.oldest_age_ms)}.` : 'Nothing is overdue, but:', points};
+}
+
+function Ahead({name}) {
+  const {answer, items, names} = useHorizon('hour', name);
+  const capacity = useCapacity(name);
+  return html`<${Panel} title="Horizon" note="seven days, by hour">${!answer.data ? html`<${Missing} answer=${answer} what="The horizon" tall />` : items.length === 0 ? html`<p class="reading tall">Nothing is due in the next seven days, as far as it has been counted.</p>` :
+    html`<${Bars} caption="Jobs due by hour" items=${items} names=${names} width="hour" limit=${capacityOf('hour', capacity)} />`}<//>`;
+}
+
+function Failing({name}) {
+  const list = useGet(`v1/jobs?biz_type=${encodeURIComponent(name)}&status=dead&limit=5`, {every: 3});
+  const rows = (list.data && list.data.items) || [];
+  return html`<${Panel} title="Latest deaths" actions=${rows.length > 0 && html`<a class="quiet-link small-text" href=${link('dead', {type: name})}>All dead letters of this type</a>`}>
+    ${!list.data ? html`<${Missing} answer=${list} what="The list" />` : rows.length === 0 ? html`<p class="muted">None of its jobs is dead.</p>` :
+      html`<${Table} caption="Latest deaths" rows=${rows} rowKey=${(j) => j.job_id} columns=${[
+        {label: `When (${zoneName()})`, cell: (j) => html`<span class="nowrap">${moment(j.finished_at)}</span>`},
+        {label: 'Key', cell: (j) => html`<${JobLink} id=${j.job_id}><${Foreign} text=${j.biz_id} clip /><//>`},
+        {label: 'Last error', cell: (j) => html`<${Foreign} text=${j.errors.length ? j.errors[j.errors.length - 1].message : ''} />`}]} />`}<//>`;
+}
+
 function One({name}) {
-  const type = useGet(path(name), {every: 2}), stats = useGet('v1/stats');
+  const type = useGet(path(name), {every: 2}), stats = useGet('v1/stats'), hours = useHours(48, name);
+  const slo = useGet('v1/reports/slo', {every: 12}), backlog = useGet('v1/reports/backlog', {every: 2}), recent = useGet('v1/reports/recent', {every: 2}), endpoints = useGet('v1/endpoints', {every: 2});
   const [open, setOpen] = useState('');
   const action = useAction();
-  if (!type.data) return html`<${Panel} title=${name}><${Missing} answer=${type} what="The type" /><//>`;
-  const counts = ((stats.data && stats.data.items) || []).find((row) => row.biz_type === name) || {};
+  const course = useMemo(() => courses(hours.data, kHours).get(name), [hours.data]);
+  if (!type.data) return html`<${Title} text=${name} /><${Panel} title=${name}><${Missing} answer=${type} what="The type" tall /><//>`;
+  const find = (answer, key) => ((answer.data && answer.data.items) || []).find((row) => row[key] === name);
+  const counts = find(stats, 'biz_type') || {}, due = find(backlog, 'biz_type'), met = find(slo, 'biz_type'), p99 = find(recent, 'biz_type')?.p99_ms ?? null;
+  const endpoint = ((endpoints.data && endpoints.data.items) || []).find((each) => each.endpoint === target(type.data) && (each.state === 'paused' || each.state === 'trying'));
   const resume = () => action.run(() => call('POST', path(name, 'resume')), `${name} fires again.`).then(type.reload);
   const close = () => setOpen('');
-  return html`<${Stale} answer=${type} /><${Panel} title="State" actions=${html`<div class="buttons">
+  const jobs = (status) => html`<a href=${link('jobs', {biz_type: name, status})}>${short(counts[status])}</a>`;
+  return html`<${Title} text=${name}><${Paused} type=${type.data} /><a class="quiet-link" href=${link('types')}>All types</a><span class="grow"></span><div class="buttons">
       ${may('manage') && (type.data.paused ? html`<button class="primary" disabled=${action.isBusy} onClick=${resume}>Resume</button>` : html`<button onClick=${() => setOpen('pause')}>Pause…</button>`)}
       ${may('manage') && html`<button onClick=${() => setOpen('edit')}>Edit…</button>`}
-      ${may('produce') && html`<button onClick=${() => setOpen('test')}>Test call…</button>`}</div>`}>
-      <p><${Paused} type=${type.data} /></p>
-      <p>${['pending', 'running', 'done', 'cancelled', 'dead'].map((status, i) => html`${i ? ' · ' : ''}<a href=${link('jobs', {biz_type: name, status})}>${number(counts[status])} ${status}</a>`)}</p>
-      <${Problem} text=${action.problem} /><//>
-    <${Panel} title="Settings"><${Settings} type=${type.data} /><details><summary>As JSON</summary><pre>${JSON.stringify(type.data, null, 2)}</pre></details><//>
-    <${Panel} title="Commands"><div class="stack"><${Curl} label="a job of this type, due in a minute" text=${curl('POST', 'v1/jobs', {biz_type: name, biz_id: 'order-42', delay_ms: 60000})} />
-      <${Curl} label="pause" text=${curl('POST', path(name, 'pause'))} /><${Curl} label="resume" text=${curl('POST', path(name, 'resume'))} /></div><//>
+      ${may('produce') && html`<button onClick=${() => setOpen('test')}>Test call…</button>`}</div><//>
+    <${Problem} text=${action.problem} /><${Stale} answer=${type} />
+    <${Verdict} ...${backlog.data && stats.data ? state(type.data, counts, due, met, p99, endpoint) : {kind: 'quiet', text: 'Reading…', more: ' '}} />
+    <${Tiles} items=${[
+      ['Pending', jobs('pending'), `${number(due?.due ?? 0)} overdue`],
+      ['Running', jobs('running'), type.data.max_running ? `of ${number(type.data.max_running)} at once` : 'no limit'],
+      ['Done', jobs('done'), `${number(course?.sum ?? 0)} in 24 h`],
+      ['Dead now', jobs('dead'), `${number(counts.cancelled)} cancelled`],
+      ['Lateness p99', roughly(p99), type.data.slo ? `target ${length(type.data.slo.lateness_ms)}` : 'no target'],
+      ['In time, 30 days', met ? percent(met.share, 2) : '–', met ? (met.budget_left >= 0 ? `${percent(met.budget_left, 0)} of the budget left` : 'budget used up') : 'no target'],
+    ]} />
+    <div class="columns even"><${Charts} hours=${hours} target=${type.data.slo ? type.data.slo.lateness_ms : 0} what="p99" /></div>
+    <div class="columns"><${Ahead} name=${name} /><div class="column"><${Failing} name=${name} />
+      <${Panel} title="Settings"><${Settings} type=${type.data} /><details><summary>As JSON</summary><pre>${JSON.stringify(type.data, null, 2)}</pre></details><//></div></div>
+    <${Panel} title="Commands"><div class="curls"><${Curl} label="a job of this type, due in a minute" text=${curl('POST', 'v1/jobs', {biz_type: name, biz_id: 'order-42', delay_ms: 60000})} />
+      <${Curl} label="pause" text=${curl('POST', path(name, 'pause'))} /><${Curl} label="resume" text=${curl('POST', path(name, 'resume'))} /><${Curl} label="its settings" text=${curl('GET', path(name))} /></div><//>
     ${open === 'pause' && html`<${PauseDialog} name=${name} onClose=${close} reload=${type.reload} />`}
     ${open === 'edit' && html`<${EditDialog} type=${type.data} onClose=${close} reload=${type.reload} />`}
     ${open === 'test' && html`<${TestDialog} name=${name} onClose=${close} />`}`;
@@ -166,5 +247,5 @@ function One({name}) {
 
 export function Types() {
   const name = useShared().query.get('type');
-  return name ? html`<${Title} text=${name}><a href=${link('types')}>All types</a><//><${One} key=${name} name=${name} />` : html`<${Title} text="Types" /><${All} />`;
+  return name ? html`<${One} key=${name} name=${name} />` : html`<${Title} text="Types" /><${All} />`;
 }

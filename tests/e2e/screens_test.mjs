@@ -1,0 +1,148 @@
+// What each screen shows, against what the node says; tables as files; and that a refresh moves nothing.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import {eventually, openPage} from './stand.mjs';
+import {busy, visit} from './looks_test.mjs';
+
+/** A receiver that refuses everything, quickly: an answer is no reason for a pause of the endpoint. */
+export async function refusing(status = 422) {
+  const server = http.createServer((request, response) => { request.resume(); response.writeHead(status).end(); });
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  return {url: `http://127.0.0.1:${server.address().port}`, close: () => server.close()};
+}
+
+async function fileOf(page, button) {
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', {name: button, exact: true}).click()]);
+  return fs.readFileSync(await download.path(), 'utf8');
+}
+
+export async function ACalendarFieldLeadsToItsJobs(stand) {
+  const node = await busy(stand);
+  await node.call('PUT', 'v1/types/calendar.one', {handler: {kind: 'noop'}});
+  const at = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000 + 30 * 3_600_000 + 600_000).toISOString();
+  for (let i = 0; i < 4; ++i) await node.job('calendar.one', `calendar-${i}`, {delay_ms: undefined, action_time: at});
+  await node.job('calendar.one', 'at another time', {delay_ms: 50 * 3_600_000});
+  await eventually('they are counted', async () => (await node.call('GET', 'v1/reports/horizon?type=calendar.one')).data.items.some((row) => row.width === 'hour' && row.n === 4), {times: 1200});
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=calendar&type=calendar.one');
+  const field = page.getByRole('link', {name: `${at.slice(0, 10)} ${Number(at.slice(11, 13))}:00: 4`});
+  assert.equal(await field.innerText(), '4');
+  await field.click();
+  await eventually('its four jobs are listed', async () => (await page.locator('tbody tr').count()) === 4);
+  const place = new URL(page.url()).searchParams;
+  assert.deepEqual([place.get('screen'), place.get('biz_type'), place.get('status')], ['jobs', 'calendar.one', 'pending']);
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function DeadLettersAreThoseThatAreDeadNow(stand) {
+  const node = await busy(stand);
+  const receiver = await refusing();
+  await node.call('PUT', 'v1/types/dead.now', {handler: {kind: 'webhook', url: receiver.url}, max_attempts: 1});
+  const ids = [];
+  for (let i = 0; i < 3; ++i) ids.push(await node.job('dead.now', `dead-${i}`, {delay_ms: 0}));
+  await eventually('three are dead', async () => (await node.call('GET', 'v1/jobs?biz_type=dead.now&status=dead')).data.items.length === 3);
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=dead&type=dead.now');
+  await page.getByRole('heading', {name: '3 dead now of dead.now'}).waitFor();
+  const row = page.locator('tbody tr', {hasText: 'answered 422 Unprocessable Entity'});
+  assert.equal(await row.locator('td').nth(2).innerText(), '3');
+  await node.call('POST', 'v1/types/dead.now/pause');
+  await node.call('POST', `v1/jobs/${ids[0]}/retry`);
+  await page.getByRole('heading', {name: '2 dead now of dead.now'}).waitFor();
+  await eventually('the group counts two', async () => (await row.locator('td').nth(2).innerText()) === '2');
+  assert.equal(await row.locator('td').nth(6).innerText(), ids[2]);
+  assert.deepEqual(page.offences, []);
+  await page.end();
+  receiver.close();
+}
+
+export async function EndpointsAreShownWithTheirLastError(stand) {
+  const node = await busy(stand); // its mails go to a port where nobody listens
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=cluster');
+  const row = page.getByRole('region', {name: 'Endpoints'}).locator('tbody tr', {hasText: 'http://127.0.0.1:9'}).first();
+  await row.getByText('Connection refused').waitFor();
+  await page.getByText('No type publishes to a broker').waitFor();
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function ATypeSaysWhatIsWrongWithIt(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=types&type=paused.one');
+  await page.getByText(/^Paused until 2040-01-01 00:00:00 UTC\.$/).waitFor();
+  await page.getByText(/jobs are overdue and wait for it/).waitFor();
+  await visit(page, node.url + '?screen=types');
+  const row = page.locator('tbody tr', {hasText: 'mail.remind'});
+  await eventually('three are dead', async () => (await row.getByRole('link', {name: '3', exact: true}).count()) === 1);
+  await page.locator('svg.spark').first().waitFor();
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function TablesBecomeFiles(stand) {
+  const node = await busy(stand);
+  await node.call('PUT', 'v1/types/pulled.csv', {handler: {kind: 'pull'}, max_attempts: 1});
+  const id = await node.job('pulled.csv', 'csv', {delay_ms: 0});
+  const {data} = await node.call('POST', 'v1/types/pulled.csv/lease', {max: 1, wait_ms: 5000});
+  await node.call('POST', 'v1/leases/nack', {items: [{job_id: id, lease_token: data.items[0].lease_token, error: '=HYPERLINK("http://evil.example","a,b")'}]});
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=dead&type=pulled.csv');
+  const dead = await fileOf(page, 'CSV: Dead letters');
+  assert.match(dead, /^\ufeffType,Reason,Dead now,Share,/);
+  assert.ok(dead.includes(`pulled.csv,"'=HYPERLINK(""http://evil.example"",""a,b"")",1,1,`), dead);
+  await visit(page, node.url + '?screen=types');
+  await page.locator('tbody tr').first().waitFor();
+  const types = (await fileOf(page, 'CSV: Types')).trim().split('\r\n');
+  assert.equal(types.length - 1, (await node.call('GET', 'v1/types?limit=1000')).data.items.length);
+  await visit(page, node.url + '?screen=reports&report=backlog');
+  await page.locator('tbody tr').first().waitFor();
+  const backlog = await fileOf(page, 'Download CSV');
+  assert.match(backlog, /^\ufeffbiz_type,due,/);
+  assert.match(backlog, /\r\npaused\.one,\d+,/);
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function EveryReportIsATable(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=reports');
+  const choice = page.locator('main select').first();
+  const names = await choice.locator('option').evaluateAll((all) => all.map((option) => option.value));
+  assert.ok(names.length >= 10);
+  for (const name of names) {
+    await choice.selectOption(name);
+    if (name !== 'day') await page.waitForURL(new RegExp(`report=${name}`));
+    await page.locator('main table, main .panel p.muted').first().waitFor();
+    const text = await page.locator('main').innerText();
+    assert.doesNotMatch(text, /undefined|NaN|\[object|could not be read/, name);
+  }
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function ARefreshMovesNothing(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  await page.addInitScript(() => {
+    window.shifts = [];
+    new PerformanceObserver((list) => window.shifts.push(...list.getEntries().map((entry) => `${entry.value} ${entry.sources.map(({node: where}) => where?.outerHTML?.slice(0, 80))}`))).observe({type: 'layout-shift', buffered: true});
+  });
+  for (const screen of ['overview', 'types', 'dead', 'calendar', 'cluster', 'reports']) {
+    let answers = 0;
+    await visit(page, `${node.url}?screen=${screen}`);
+    await eventually('it is drawn', async () => (await page.getByText('Reading…').count()) === 0);
+    await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+    await page.evaluate(() => { window.shifts.length = 0; });
+    page.on('response', () => ++answers);
+    await eventually('it has refreshed', () => answers >= 4);
+    await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+    assert.deepEqual(await page.evaluate(() => window.shifts), [], screen);
+    page.removeAllListeners('response');
+  }
+  await page.end();
+}
