@@ -1,4 +1,4 @@
-// The published description of the API: OpenAPI 3.1, written from the same table that dispatches.
+// Writes the published description of the API (OpenAPI 3.1) from the table of routes (router.h).
 #pragma once
 
 #include <string>

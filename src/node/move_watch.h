@@ -2,7 +2,7 @@
 // died. The shard is thawed in the source if the map still names it, else in the target. The next command finishes the
 // move.
 //
-// A step takes several calls, in home and in the database where a pause ends; it is not simulated.
+// A step makes several calls, in the control database and in the one where a freeze ends; it is not simulated.
 // Thread: owner only, except under_way() (any).
 #pragma once
 
@@ -20,7 +20,7 @@ namespace tocsin {
 
 class MoveWatch final : public Stage {
  public:
-  // `databases`: those of this node, home first.
+  // `databases`: of this node, the control database first.
   MoveWatch(const std::vector<OpenDatabase>& databases, const Clock& clock, EventSink& events);
 
   const char* name() const override { return "moves"; }

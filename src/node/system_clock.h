@@ -1,4 +1,4 @@
-// The machine's clocks: the one place that reads them.
+// SystemClock: the machine's monotonic clock, as Clock for all threads of the node.
 #pragma once
 
 #include "tocsin/clock.h"

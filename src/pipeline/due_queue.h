@@ -1,5 +1,5 @@
-// What is due and waits for admission: single jobs from the wheel, and lanes whose backlog is claimed straight from the
-// table, both by type. What may start when is decided in admission.h.
+// The queue of due work between timekeeper, scanner and admission, by type: single jobs from the wheel, and lanes whose
+// backlog is claimed from the table. JobAdmission decides what is claimed when.
 //
 // Invariants: a lane is in the backlog at most once for each pace. Single jobs are bounded by KnownJobs, lanes by
 // shards x types. Thread: any.
@@ -40,7 +40,7 @@ class DueQueue {
   // Of a backlog lane that admission took: it stays in the backlog until one of these.
   void put_back(const Backlog& backlog);  // behind the other lanes of its type
   void end_backlog(const Backlog& backlog);
-  // Takes another lane of the backlog, when one had too little for those who wait.
+  // Takes another lane of the type's backlog, for consumers that want more jobs; nullopt: there is none.
   std::optional<Backlog> next_lane(TypeId type, Pace pace);
 
   Waiting waiting(TypeId type) const;

@@ -1,5 +1,5 @@
-// The stages of one node on one database, wired together. Brings no threads: the node gives each stage a loop, the
-// simulator a fiber.
+// Engine: the stages of one node for one database, wired together. It has no threads: the node gives each stage a loop
+// thread, the simulator a fiber. Owned by DatabaseEngine (node).
 //
 //   scanner -> candidates -> timekeeper -> due -> claimers -> claimed -> runner -> outcomes -> finisher
 //           -> expired -> lease reaper           polls -> claimers -> consumers (pull types), poll-timeout sweeper
@@ -35,51 +35,49 @@ class Engine {
 
   static constexpr int kStagesAfterClaim = 3;  // of stages(), the last: runner, finisher, lease reaper
 
-  // Every stage that wants a loop, in the order jobs flow.
+  // Every stage that needs a loop, in the order jobs flow.
   std::vector<Stage*> stages();
 
-  // Who is woken when a stage has work; one waker per entry of stages(), in that order. REQUIRES: before the first
-  // step.
+  // The wakers of the stages' loops; one per entry of stages(), in that order. REQUIRES: before the first step.
   void set_wakers(const std::vector<Waker*>& wakers);
 
-  // A job of an owned shard that was created or moved and is due within the lookahead: spares it the wait for the next
-  // scan. False: no room, or too far; the scan will find it. REQUIRES: that is committed, and the time is the row's.
-  // Thread: any.
+  // Puts a job of an owned shard, created or moved to within the lookahead, onto the wheel without waiting for a scan.
+  // False: memory is full, or it is due too late; a scan will find it. REQUIRES: the row is committed with this
+  // fire_at. Thread: any.
   bool hint(const Candidate& job) { return shared_.hint(job); }
 
-  // A consumer asks for jobs of a pull type. False: too many wait already. Thread: any.
+  // Queues a consumer's request for jobs of a pull type. False: the queue is full. Thread: any.
   bool ask(PollPtr poll) { return shared_.polls.add(std::move(poll)); }
-  // Answers every consumer with nothing, now and from now on; what is being claimed for one still goes to it. Thread:
-  // any.
+  // Answers every waiting and later consumer with nothing; jobs being claimed for one still reach it. Thread: any.
   void send_consumers_home() { shared_.polls.close(); }
 
   // Reads every lane again from the beginning with the next scan. Thread: any.
   void request_sweep();
 
-  // What to scan from now on, in order; shards gained are read from the beginning of time at once. Thread: any.
+  // The shards to scan from now on, in order; gained shards are read from the beginning of time at once. Thread: any.
   void set_shards(std::vector<Shard> owned);
   // All shards that live in this database. Thread: any.
   void set_all_shards(std::vector<Shard> all) {
     shared_.all_shards.set(std::make_shared<const std::vector<Shard>>(std::move(all)));
   }
-  // Scanning and claiming end then, unless a later time is told before. Thread: any.
+  // End of the membership lease: scanning and claiming stop then, unless it is extended before. Thread: any.
   void trust_until(MonoTime time);
-  // Whether no other node works here, and whether notifications are heard. While both hold next to nothing comes
-  // unseen, and a node that has nothing to do scans half as often. Thread: any.
+  // Whether this is the sole member, and whether notifications arrive. While both are true an idle engine scans half as
+  // often. Thread: any.
   void set_alone(bool is_alone);
   void set_listening(bool is_listening);
 
-  // The database's clock as a scan told it. Thread: any.
+  // Adds a sample of the database's clock from another scan. Thread: any.
   void note_time(const ScanReply& reply) { shared_.db_clock.sample(reply.asked, reply.answered, reply.db_now); }
 
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);  // Thread: any.
 
-  // Due here and not claimed yet. Thread: any.
+  // Jobs due here and not claimed yet. Thread: any.
   Waiting waiting(TypeId type) const { return shared_.due.waiting(type); }
 
-  // Stops scanning and claiming; claimed jobs that have not started are given back. Thread: any.
+  // Stops scanning and claiming; releases claimed jobs that have not started. Thread: any.
   void begin_drain();
-  // Nothing claimed is left in memory. Thread: any.
+  // Whether no claimed job is left in memory. Thread: any.
   bool is_drained() const { return shared_.limiter.running() == 0; }
 
   const EngineShared& shared() const { return shared_; }

@@ -1,7 +1,7 @@
-// Writes outcomes: done, dead, pending again. Keeps what it could not write and tries again: after the claim memory is
-// a promise. A batch that is refused for its values is split until the culprit is alone. That one is tried again apart
-// from the others, until its lease is over and the job due again. A database that does not answer is asked again on a
-// fresh session within a part of the shortest lease.
+// Finisher: the stage that writes outcomes (done, dead, pending again) in batches, guarded by the claim token. It keeps
+// outcomes that it could not write and tries again. A batch that is refused for the values of one row is split until
+// that row is alone; it is tried again apart from the others, until its lease is over and the job due again. A database
+// that does not answer is asked again on a fresh session within a part of the shortest lease.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
@@ -51,7 +51,7 @@ class Finisher final : public Stage {
   std::vector<FinishRequest> requests_;  // not written yet
   std::vector<Origin> origins_;          // of requests_, one by one
   int unanswered_ = 0;                   // calls in a row
-  std::size_t most_ = kUnlimited;        // requests in one call: fewer while a culprit is looked for
+  std::size_t most_ = kUnlimited;        // requests in one call: fewer while the refused row is searched
   struct Apart {
     FinishRequest request;
     Origin origin;
@@ -63,7 +63,7 @@ class Finisher final : public Stage {
     TypeId type_id;
     Duration delay;
   };
-  std::vector<Retry> retries_;  // written a moment ago, due again soon, or by their former time
+  std::vector<Retry> retries_;  // just written, due again soon: to be hinted
 };
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// Which jobs this node holds in memory, unclaimed: keeps a row from entering twice and bounds how many there are.
+// The candidate index: the ids of all unclaimed jobs in memory. Keeps a row from entering twice and bounds their
+// number.
 //
 // Invariants: size() <= capacity; no type holds more than its share while others exist, so one flooded type cannot shut
 // out the rest. Thread: any.
@@ -18,13 +19,13 @@ class KnownJobs {
   // A single type may hold at most this share of the capacity: the rest stays free for types that come later.
   static constexpr double kShareOfOneType = 0.75;
 
-  // With less than that of it in use there is ample room: for all that is due within the lookahead, hints included.
+  // Below this fill memory has capacity for all that is due within the lookahead, hints included.
   static constexpr double kAmple = 0.5;
 
   explicit KnownJobs(std::size_t capacity);
 
-  // moved: known with a later time, such as the end of a lease that its holder gave back; it needs an entry for the
-  // earlier one, too.
+  // moved: known with a later time (such as the end of a lease that was released); it needs an entry for the earlier
+  // time, too.
   enum class Added { yes, already_known, moved, full };
   Added add(JobId job, TypeId type, WallTime fire_at = {});
   void remove(JobId job);
@@ -33,7 +34,7 @@ class KnownJobs {
   std::size_t size() const;
   // How many more jobs of a type fit.
   std::size_t room(TypeId type) const;
-  // 0: nothing of what a type may hold is used, 1: all.
+  // Used part of what the type may hold, 0..1.
   double fill(TypeId type) const;
   double highest_fill() const;  // of all types
   std::size_t capacity() const { return capacity_; }

@@ -1,4 +1,4 @@
-// Answers the consumers whose time is over without a job.
+// The stage that answers waiting consumers (PollQueue) with nothing when their deadline has passed.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once

@@ -1,4 +1,4 @@
-// Starts the handler of every claimed job, and hands outcomes to the finisher.
+// Runner: the stage that starts the handler of every claimed job, and passes outcomes to the finisher.
 //
 // Thread: owner only, except the inputs it shares (EngineShared). Handlers finish on threads of their own.
 #pragma once

@@ -1,21 +1,21 @@
-// Reads due-soon rows of the owned shards into memory; changes nothing.
+// Scanner: the stage that reads due-soon rows of the owned shards into memory. It changes nothing in the database.
 //
-// One statement per scan. For each lane with a cursor it reads, by (fire_at, job_id) range:
-//   window    (cursor, horizon): what newly came so near. Rows enter memory once.
-//   overdue   [low-water mark, now): what should have fired. Normally empty or known. It finds rows committed behind
-//   the
-//             window, hints that were lost or refused, retries, ended leases: each at most one scan interval late.
-//   exhausted once per sweep, where the overdue rows are more than a page: those that must become dead.
-// Of all other lanes of a shard together it asks which have a row before the horizon (a search): those get a cursor,
-// and are read at once. A lane whose rows are gone loses its cursor. So a scan costs what is due soon: lanes without
-// rows cost nothing, those whose rows are due later one index probe.
+// A scan is one statement. For each lane with a cursor it reads, by (fire_at, job_id) range:
+//  - window (cursor, horizon): rows that came within the lookahead since the last scan. Each row enters memory once.
+//  - overdue [low-water mark, now): rows that should have fired; normally none, or known ones. Finds rows committed
+//    behind the window, lost or refused hints, retries and ended leases, each at most one scan interval late.
+//  - exhausted, once per sweep, if the overdue rows fill more than a page: rows that must become dead.
+//
+// The search finds, among all lanes without a cursor, those with a row before the horizon; they get a cursor and are
+// read at once. A lane without rows loses its cursor. So lanes without rows cost nothing, and lanes whose rows are due
+// later cost one index probe.
 //
 // The policies: LaneCursor (what of a lane was read), ScanSchedule (when, and how much at a time), AdaptiveLookahead
-// (how far ahead), ScanOverflow (lanes that found no room), XminWatermark (what can still be committed).
+// (how far ahead), ScanOverflow (lanes whose rows did not fit), XminWatermark (which rows can still be committed).
 //
-// A lane whose overdue page is full of unknown rows becomes a backlog: it is claimed straight from the table. Of types
-// that drop or slow down what is late, the overdue read begins where that ends; of what lies before, a read of the
-// oldest tells whether there is any, and the lane goes to the lease reaper or to the backlog, at the catch-up pace.
+// A lane whose overdue page is full of unknown rows becomes backlog: it is claimed from the table. For types that drop
+// late jobs or have a catch-up rate, the overdue read begins behind the late rows; a read of the oldest row tells
+// whether there are any, and the lane goes to the lease reaper (drop) or becomes backlog at the catch-up pace.
 //
 // Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() and request_scan() (any).
 #pragma once

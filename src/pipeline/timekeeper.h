@@ -1,4 +1,4 @@
-// Holds candidates on the time wheel until they are due.
+// Timekeeper: the stage that holds candidates on the time wheel until they are due, then pushes them to the DueQueue.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
