@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   while (left > 0) {
     const Json jobs = post(tocsin, path, {{"max", std::min<std::size_t>(100, left)}, {"wait_ms", 20000}});
     if (jobs.is_null()) {
-      std::this_thread::sleep_for(std::chrono::seconds(1));  // busy, restarting, or its database is away
+      std::this_thread::sleep_for(std::chrono::seconds(1));  // busy, restarting, or its database is down
       continue;
     }
     work_on(tocsin, jobs);

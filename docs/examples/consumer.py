@@ -61,7 +61,7 @@ def work_on(tocsin, jobs):
             failed.append(lease | {"error": f"{type(error).__name__}: {error}"[:1000]})
     answers = (tocsin.ack(done) if done else []) + (tocsin.nack(failed) if failed else [])
     for answer in answers:
-        if answer["result"] == "stale":  # it took longer than the lease: the job comes again, perhaps to somebody else
+        if answer["result"] == "stale":  # it took longer than the lease: the job comes again, perhaps to another one
             print(f"job {answer['job_id']} was not ours any more", flush=True)
 
 
@@ -80,7 +80,7 @@ def main():
         except urllib.error.HTTPError as error:
             if error.code not in (429, 503):
                 raise
-            time.sleep(1)  # busy, or the database is away; leases that could not be settled end by themselves
+            time.sleep(1)  # busy, or the database is down; leases that could not be settled end by themselves
             continue
         except (urllib.error.URLError, ConnectionError):
             time.sleep(1)  # the node is restarting
