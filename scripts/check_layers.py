@@ -47,6 +47,7 @@ SKIPS = re.compile(r"\bGTEST_SKIP\b|\bDISABLED_")
 LEFT_OVER = re.compile(r"\b(FIX" r"ME|XX" r"X|HA" r"CK|TO" r"DO)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(home|root|work|Users)/")
 TICKET = re.compile(r"\b(issue|ticket|bug|pull request)s? #?\d+\b|(^|[\s(])#\d{1,5}\b(?!\.)", re.IGNORECASE)
+RECORD = re.compile(r"\b(?:ADR |docs/adr/)(\d{4})\b")
 RAW_BEGIN, RAW_END = re.compile(r'R"\w*\('), re.compile(r'\)\w*"')
 INCLUDE = re.compile(r"#\s*include\s*([<\"])([^>\"]+)[>\"]")
 
@@ -66,6 +67,7 @@ class Checker:
         self.root = root
         self.offences = []
         self.below = read_layers(root / "CMakeLists.txt")
+        self.records = {path.name[:4] for path in (root / "docs" / "adr").glob("[0-9]*.md")}
 
     def complain(self, path, line, what):
         self.offences.append(f"{path.relative_to(self.root)}:{line}: {what}")
@@ -97,6 +99,9 @@ class Checker:
                 self.complain(path, number, "a note to oneself; do it, or write down why not")
             if MACHINE_PATH.search(line):
                 self.complain(path, number, "a path of one machine")
+            for record in RECORD.findall(line):
+                if record not in self.records:
+                    self.complain(path, number, f"there is no decision record {record}")
             if path.suffix != ".css" and path.suffix != ".html" and TICKET.search(line):
                 self.complain(path, number, "a ticket number; say the reason itself")
 
