@@ -21,16 +21,11 @@ std::string pass_name(const char* verb, CancelPass pass) {
   return std::string(verb) + "_" + std::to_string(static_cast<int>(pass));
 }
 
-struct KeyArrays {
-  PgArray shards, biz_ids, types;
-  void add(const std::string& biz_id, std::optional<TypeId> type, int shard_count) {
-    shards.add(shard_of(biz_id, shard_count));
-    biz_ids.add_text(biz_id);
-    types.add(type);
-  }
-};
-
 }  // namespace
+
+struct PgChanges::KeyArrays {
+  PgArray shards, biz_ids, types;
+};
 
 PgChanges::PgChanges(Session& session, int shards, const ChangeBatch& batch)
     : session_(session),
@@ -116,10 +111,11 @@ Status PgChanges::write(const Turn& turn) {
 }
 
 Status PgChanges::write_together(const Turn& turn) {
+  is_apart_ = false;
   return session_.write<Unit>([&](pqxx::connection& connection) {
     const auto all = [&](pqxx::transaction_base& tx) {
       cancel(tx, turn.cancels, CancelPass::together);
-      cancel_keys(tx, turn.key_cancels, CancelPass::together);
+      cancel_keys(tx, turn.key_cancels);
       change(tx, turn.changes, CancelPass::together);
     };
     if (turn.kinds() == 1) {
@@ -136,13 +132,13 @@ Status PgChanges::write_together(const Turn& turn) {
 
 // A row is locked: each kind by itself, without that row. What failed together changed nothing.
 Status PgChanges::write_apart(const Turn& turn) {
+  is_apart_ = true;
   for (const std::size_t i : turn.cancels) has_cancelled_[i] = false;
   for (const std::size_t i : turn.key_cancels) reply_.key_cancels[i] = {};
   for (const std::size_t i : turn.changes) has_changed_[i] = false;
   Status done = Unit{};
   if (!turn.cancels.empty()) done = write_alone([&](auto& tx) { cancel(tx, turn.cancels, CancelPass::skipping); });
-  if (done && !turn.key_cancels.empty())
-    done = write_alone([&](auto& tx) { cancel_keys(tx, turn.key_cancels, CancelPass::skipping); });
+  if (done && !turn.key_cancels.empty()) done = write_alone([&](auto& tx) { cancel_keys_apart(tx, turn.key_cancels); });
   return done ? write_changes_apart(turn.changes) : done;
 }
 
@@ -193,11 +189,14 @@ void PgChanges::cancel(pqxx::transaction_base& tx, const Indexes& items, CancelP
   }
 }
 
-void PgChanges::cancel_keys(pqxx::transaction_base& tx, const Indexes& items, CancelPass pass) {
+void PgChanges::cancel_keys(pqxx::transaction_base& tx, const Indexes& items) {
   if (items.empty()) return;
-  KeyArrays keys;
-  for (const std::size_t i : items) keys.add(batch_.key_cancels[i].biz_id, batch_.key_cancels[i].type, shards_);
-  const auto& statement = session_.prepared(pass_name("cancel_keys", pass), [=] { return sql::cancel_keys(pass); });
+  tell_keys(tx, session_.prepared("cancel_keys_together", sql::cancel_keys_together), items);
+}
+
+void PgChanges::cancel_keys_apart(pqxx::transaction_base& tx, const Indexes& items) {
+  const KeyArrays keys = arrays_of(items);
+  const auto& statement = session_.prepared("cancel_keys", sql::cancel_keys);
   for (const auto& row : exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),
                               static_cast<int>(JobDesk::kMostOfOneKeyTogether)))
     reply_.key_cancels[items[row[0].as<std::size_t>() - 1]].cancelled.push_back(row[1].as<JobId>());
@@ -229,7 +228,7 @@ Status PgChanges::tell_rest(const Turn& turn) {
   return session_.read<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     tell_rest_of_jobs(tx, turn);
-    tell_rest_of_keys(tx, turn.key_cancels);
+    if (is_apart_) tell_rest_of_keys(tx, turn.key_cancels);
     return Unit{};
   });
 }
@@ -282,28 +281,47 @@ void PgChanges::tell_rest_of_jobs(pqxx::transaction_base& tx, const Turn& turn) 
   }
 }
 
+PgChanges::KeyArrays PgChanges::arrays_of(const Indexes& key_cancels) const {
+  KeyArrays keys;
+  for (const std::size_t i : key_cancels) {
+    const KeyCancel& key = batch_.key_cancels[i];
+    keys.shards.add(shard_of(key.biz_id, shards_));
+    keys.biz_ids.add_text(key.biz_id);
+    keys.types.add(key.type);
+  }
+  return keys;
+}
+
 void PgChanges::tell_rest_of_keys(pqxx::transaction_base& tx, const Indexes& items) {
   if (items.empty()) return;
-  KeyArrays keys;
-  for (const std::size_t i : items) keys.add(batch_.key_cancels[i].biz_id, batch_.key_cancels[i].type, shards_);
   const auto& statement = session_.prepared("state_of_keys", sql::state_of_keys);
+  tell_keys(tx, statement, items);
+}
+
+// Rows (ordinal of the key, job, status), those that this call cancelled first.
+void PgChanges::tell_keys(pqxx::transaction_base& tx, const Statement& statement, const Indexes& items) {
+  const KeyArrays keys = arrays_of(items);
   for (const auto& row :
        exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),
             static_cast<int>(JobDesk::kMostOfOneKeyTogether), static_cast<int>(JobDesk::kMostNamed))) {
-    const std::size_t at = row[0].as<std::size_t>() - 1;
-    KeyCancelReply& reply = reply_.key_cancels[items[at]];
+    KeyCancelReply& reply = reply_.key_cancels[items[row[0].as<std::size_t>() - 1]];
     const JobId id = row[1].as<JobId>();
-    const auto status = static_cast<JobStatus>(row[2].as<int>());
-    if (status == JobStatus::pending) {
-      reply.locked.push_back(id);
-    } else if (status == JobStatus::running) {
-      reply.running.push_back(id);
-    } else if (std::ranges::find(reply.cancelled, id) == reply.cancelled.end()) {
-      reply.finished.push_back(id);
+    switch (static_cast<JobStatus>(row[2].as<int>())) {
+      case JobStatus::pending:
+        reply.locked.push_back(id);
+        break;
+      case JobStatus::running:
+        reply.running.push_back(id);
+        break;
+      case JobStatus::cancelled:
+        reply.cancelled.push_back(id);
+        break;
+      default:
+        if (std::ranges::find(reply.cancelled, id) == reply.cancelled.end()) reply.finished.push_back(id);
     }
   }
-  for (std::size_t at = 0; at < items.size(); ++at) {
-    KeyCancelReply& reply = reply_.key_cancels[items[at]];
+  for (const std::size_t i : items) {
+    KeyCancelReply& reply = reply_.key_cancels[i];
     std::ranges::sort(reply.cancelled);
     reply.is_too_many =
         reply.cancelled.empty() && reply.locked.size() + reply.running.size() > JobDesk::kMostOfOneKeyTogether;

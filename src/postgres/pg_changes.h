@@ -23,6 +23,7 @@ class PgChanges {
 
  private:
   using Indexes = std::vector<std::size_t>;
+  struct KeyArrays;
   // The part of the batch that one transaction writes: each job and each key once. Ids are sorted, so that two
   // transactions lock rows in one order.
   struct Turn {
@@ -38,12 +39,15 @@ class PgChanges {
   Status write_alone(const std::function<void(pqxx::transaction_base&)>& statement);
   Status write_changes_apart(const Indexes& items);
   void cancel(pqxx::transaction_base& tx, const Indexes& items, sql::CancelPass pass);
-  void cancel_keys(pqxx::transaction_base& tx, const Indexes& items, sql::CancelPass pass);
+  void cancel_keys(pqxx::transaction_base& tx, const Indexes& items);  // answers the keys as well
+  void cancel_keys_apart(pqxx::transaction_base& tx, const Indexes& items);
   void change(pqxx::transaction_base& tx, const Indexes& items, sql::CancelPass pass);
   // Answers what the statements did not change.
   Status tell_rest(const Turn& turn);
   void tell_rest_of_jobs(pqxx::transaction_base& tx, const Turn& turn);
   void tell_rest_of_keys(pqxx::transaction_base& tx, const Indexes& items);
+  void tell_keys(pqxx::transaction_base& tx, const Statement& statement, const Indexes& items);
+  KeyArrays arrays_of(const Indexes& key_cancels) const;
   void answer_repeated_cancels();
   // Repeats changes for ids of outbox entries that stand for other jobs, with the ids of those.
   Status change_existing();
@@ -57,6 +61,7 @@ class PgChanges {
   std::vector<bool> is_taken_key_, is_taken_change_;
   ChangeBatch existing_;
   Indexes existing_cancels_, existing_changes_;  // where in the batch they come from
+  bool is_apart_ = false;                        // the turn was written kind by kind, and its keys have no answer yet
   bool has_begun_ = false;
   bool has_written_ = false;
 };

@@ -393,19 +393,35 @@ std::string cancel(CancelPass pass) {
   return cancel_rows(rows, std::string("SELECT ") + kHistoryColumns + " FROM j");
 }
 
-std::string cancel_keys(CancelPass pass) {
+std::string cancel_keys_together() {
+  const std::string mine = "j.biz_id = k.biz_id AND (k.type_id IS NULL OR j.type_id = k.type_id)";
+  // Counted before anything is locked: of a key with too many live jobs, nothing is touched.
+  return cancel_rows(
+      kShortLockWait +
+          "k AS MATERIALIZED (SELECT k.* FROM s, unnest($1::smallint[], $2::text[], $3::integer[]) WITH ORDINALITY k "
+          "(shard, biz_id, type_id, ord)), l AS MATERIALIZED (SELECT k.ord, x.* FROM k CROSS JOIN LATERAL (SELECT x.*, "
+          "count(*) OVER () AS n FROM (SELECT j.shard, j.job_id, j.status FROM tocsin.job_live j WHERE j.shard = "
+          "k.shard AND " +
+          mine +
+          " ORDER BY j.job_id LIMIT $4::integer + 1) x) x), d AS (DELETE FROM tocsin.job_live j USING l WHERE l.n <= "
+          "$4::integer AND l.status = 0 AND j.shard = l.shard AND j.job_id = l.job_id AND j.status = 0 RETURNING j.*, "
+          "l.ord)",
+      "SELECT d.ord, d.job_id, 3::smallint FROM d UNION ALL SELECT l.ord, l.job_id, l.status FROM l WHERE l.job_id <> "
+      "ALL (ARRAY(SELECT d.job_id FROM d)) UNION ALL SELECT k.ord, h.job_id, 2 FROM k CROSS JOIN LATERAL (SELECT "
+      "j.job_id FROM tocsin.job_history j WHERE " +
+          mine + " ORDER BY j.job_id DESC LIMIT $5::integer + 1) h");
+}
+
+std::string cancel_keys() {
   const std::string keys =
       "unnest($1::smallint[], $2::text[], $3::integer[]) WITH ORDINALITY k (shard, biz_id, type_id, ord)";
   // Counted before anything is locked for good: of a key with too many, nothing is touched.
   const std::string rows =
       "(SELECT x.shard, x.job_id, count(*) OVER () AS n FROM (SELECT j.shard, j.job_id FROM tocsin.job_live j WHERE "
       "j.shard = k.shard AND j.biz_id = k.biz_id AND (k.type_id IS NULL OR j.type_id = k.type_id) AND j.status = 0 "
-      "ORDER BY j.job_id LIMIT $4::integer + 1" +
-      lock_clause(pass) + ") x) l";
-  const std::string wait = pass == CancelPass::together ? kShortLockWait : "";
-  const std::string from = pass == CancelPass::together ? "s, " : "";
+      "ORDER BY j.job_id LIMIT $4::integer + 1 FOR UPDATE OF j SKIP LOCKED) x) l";
   return cancel_rows(
-      wait + "c AS MATERIALIZED (SELECT k.ord, l.shard, l.job_id FROM " + from + keys + " CROSS JOIN LATERAL " + rows +
+      "c AS MATERIALIZED (SELECT k.ord, l.shard, l.job_id FROM " + keys + " CROSS JOIN LATERAL " + rows +
           " WHERE l.n <= $4::integer), d AS (DELETE FROM tocsin.job_live j USING c WHERE j.shard = c.shard "
           "AND j.job_id = c.job_id AND j.status = 0 RETURNING j.*, c.ord)",
       "SELECT ord, job_id FROM d");
@@ -417,7 +433,7 @@ std::string state_of_keys() {
          "(shard, biz_id, type_id, ord) CROSS JOIN LATERAL ((SELECT j.job_id, j.status FROM tocsin.job_live j WHERE "
          "j.shard = k.shard AND " +
          mine +
-         " ORDER BY j.job_id LIMIT $4::integer + 1) UNION ALL (SELECT j.job_id, j.status FROM tocsin.job_history j "
+         " ORDER BY j.job_id LIMIT $4::integer + 1) UNION ALL (SELECT j.job_id, 2::smallint FROM tocsin.job_history j "
          "WHERE " +
          mine + " ORDER BY j.job_id DESC LIMIT $5::integer + 1)) l";
 }

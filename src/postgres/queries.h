@@ -91,11 +91,14 @@ enum class CancelPass {
 };
 std::string cancel(CancelPass pass);
 
-// The same for business keys (index _biz). A key with more pending jobs than the last parameter allows is left alone.
-// Answers (ordinal of the key, job_id).
-std::string cancel_keys(CancelPass pass);
-// Of keys, after cancel_keys: (ordinal, job_id, status) of what is live, and of what has ended the newest $5. Index
-// _biz.
+// The same for business keys (index _biz). A key with more live jobs than $4 is left alone. One snapshot, all or none:
+// (ordinal of the key, job_id, 3) of what it cancels, then as state_of_keys. A job that another transaction changed
+// meanwhile is told as pending.
+std::string cancel_keys_together();
+// Leaves locked rows alone. Answers (ordinal of the key, job_id) of what it cancels.
+std::string cancel_keys();
+// Of keys, after cancel_keys: (ordinal, job_id, status) of what is live, and 2 for the newest $5 of what has ended.
+// Index _biz.
 std::string state_of_keys();
 // Pending jobs: a new deadline for each, or due now where neither time is given. Index _id. `together` as above.
 // REQUIRES: each job once.

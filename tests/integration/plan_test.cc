@@ -93,14 +93,8 @@ std::vector<Statement> hot_statements() {
       {"cancel together", sql::cancel(sql::CancelPass::together), shards + ", " + jobs, {"_id"}},
       {"cancel that skips", sql::cancel(sql::CancelPass::skipping), shards + ", " + jobs, {"_id"}},
       {"cancel that waits", sql::cancel(sql::CancelPass::waiting), shards + ", " + jobs, {"_id"}},
-      {"cancel keys together",
-       sql::cancel_keys(sql::CancelPass::together),
-       "'{3,5}', '{a,b}', '{NULL,1}', 100",
-       {"_biz", "_id"}},
-      {"cancel keys that skips",
-       sql::cancel_keys(sql::CancelPass::skipping),
-       "'{3,5}', '{a,b}', '{NULL,1}', 100",
-       {"_biz", "_id"}},
+      {"cancel keys together", sql::cancel_keys_together(), "'{3,5}', '{a,b}', '{NULL,1}', 100, 1000", {"_biz", "_id"}},
+      {"cancel keys that skips", sql::cancel_keys(), "'{3,5}', '{a,b}', '{NULL,1}', 100", {"_biz", "_id"}},
       {"state of keys", sql::state_of_keys(), "'{3,5}', '{a,b}', '{NULL,1}', 100, 1000", {"_biz"}},
       {"change together",
        sql::change_pending(sql::CancelPass::together),
@@ -261,6 +255,7 @@ TEST_F(Plans, AKeyCostsWhatItsOwnJobsDoWhateverHasFinishedToday) {
   const std::vector<Statement> statements = {
       {"list_keys", sql::list_keys(), "'{3}', '{past-7}', '{NULL}', '{9223372036854775807}', '{3}'", {}},
       {"state of keys", sql::state_of_keys(), "'{3}', '{past-7}', '{NULL}', 100, 3", {}},
+      {"cancel keys together", sql::cancel_keys_together(), "'{3}', '{past-7}', '{NULL}', 100, 3", {}},
       {"find_by_key", sql::find_by_key(), "'{1027}', '{3}', '{1}', '{past-7}', '{k}', '{x}', '{NULL}', '{NULL}'", {}}};
   for (const bool is_analyzed : {false, true}) {
     if (is_analyzed) database.query("ANALYZE");
