@@ -1,6 +1,7 @@
 // The frame: navigation, settings, the token, and the screen that the URL names.
 import {html, render, useEffect, useErrorBoundary, useState} from './vendor/preact.js';
 import {short, zoneName} from './format.js';
+import {BulkWatch} from './bulk.js';
 import {findMe, forget, useGet} from './rest.js';
 import {change, go, link, setToken, setting, state, token, useShared} from './state.js';
 import {Dialog, Field, Problem} from './ui.js';
@@ -145,7 +146,7 @@ function App() {
       ${isWide && controls}</header>
     ${shared.needsToken ? html`<${TokenForm} />` : html`<main id="main">
       ${shared.lost && html`<div class="lost warn" role="status"><strong>⚠ Connection lost.</strong> ${shared.lost}</div>`}
-      <${Screen} name=${name} /></main>`}
+      <${BulkWatch} /><${Screen} name=${name} /></main>`}
     ${!isWide && html`<footer class="controls">${controls}</footer>`}
     ${shared.toast && html`<div class=${'toast ' + shared.toast.kind} aria-hidden="true">${shared.toast.text}</div>`}
     ${isHelp && html`<${Dialog} title="Keyboard" onClose=${() => setHelp(false)}>

@@ -2,6 +2,7 @@
 import {html, useEffect, useState} from './vendor/preact.js';
 import {length, moment, number, zoneName} from './format.js';
 import {call, curl, useGet} from './rest.js';
+import {change, may, useShared} from './state.js';
 import {Curl, Dialog, Field, Foreign, Problem, useAction} from './ui.js';
 
 const kWords = {
@@ -21,7 +22,7 @@ function bodyOf(form, filter) {
   return compact(body);
 }
 
-function Progress({id, onClose, mayStop}) {
+export function Progress({id, onClose}) {
   const [isOver, setOver] = useState(false);
   const bulk = useGet(`v1/bulk/${id}`, isOver ? {every: 0} : {seconds: 1});
   const action = useAction();
@@ -30,12 +31,12 @@ function Progress({id, onClose, mayStop}) {
   useEffect(() => setOver(hasEnded), [hasEnded]);
   if (!b) return html`<p class="muted">Starting…</p>`;
   const tried = Number(b.changed) + Number(b.missed);
-  return html`<p role="status"><strong>${hasEnded ? `Ended: ${b.state}.` : 'Running.'}</strong> ${number(b.changed)} of ${number(b.matched)} changed, ${number(b.missed)} had changed by themselves.</p>
+  return html`<p role="status"><strong>${hasEnded ? `Ended: ${b.state}.` : 'Running.'}</strong> ${number(b.changed)} of ${number(b.matched)} changed, ${number(b.missed)} were in another state by then.</p>
     <progress aria-label="Progress" max=${Math.max(Number(b.matched), 1)} value=${tried}></progress>
     ${hasEnded && b.finished_at && html`<p class="muted">It took ${length(new Date(b.finished_at) - new Date(b.started_at))}. Its number is <code>${id}</code>.</p>`}
     <${Problem} text=${b.error || action.problem} />
-    <div class="buttons">${!hasEnded && mayStop && html`<button class="danger" disabled=${action.isBusy} onClick=${() => action.run(() => call('POST', `v1/bulk/${id}/stop`), 'It stops.').then(bulk.reload)}>Stop</button>`}
-      <button onClick=${onClose}>${hasEnded ? 'Close' : 'Let it go on and close'}</button></div>`;
+    <div class="buttons">${!hasEnded && html`<button class="danger" disabled=${action.isBusy} onClick=${() => action.run(() => call('POST', `v1/bulk/${id}/stop`), 'It stops.').then(bulk.reload)}>Stop</button>`}
+      <button onClick=${() => onClose(hasEnded)}>${hasEnded ? 'Close' : 'Let it go on and close'}</button></div>`;
 }
 
 export function BulkDialog({filter, actions, onClose, rate = ''}) {
@@ -51,21 +52,24 @@ export function BulkDialog({filter, actions, onClose, rate = ''}) {
   const preview = () => action.run(async () => {
     const {data} = await call('POST', 'v1/bulk', {...body, dry_run: true});
     setMatched(data.matched);
-    return `${number(data.matched)} jobs match.`;
   });
   const start = () => action.run(async () => {
     try {
       const {data} = await call('POST', 'v1/bulk', {...body, expected: matched});
       setId(data.bulk_id);
-      return 'Started.';
     } catch (error) {
       if (error.status === 409) setMatched(null);
       throw error;
     }
   });
   const needsTyping = matched > kTyped && form.typed.trim() !== String(matched);
-  if (id) return html`<${Dialog} title=${`${kWords[form.action][0]}: ${number(matched)} jobs`} onClose=${onClose}><${Progress} id=${id} onClose=${onClose} mayStop /><//>`;
-  return html`<${Dialog} title=${actions.length === 1 ? `${kWords[actions[0]][0]} all that match` : 'Change all that match'} onClose=${onClose}>
+  const word = actions.length === 1 && form.action === 'retry' ? 'Replay' : kWords[form.action][0];
+  const leave = (hasEnded) => {
+    if (hasEnded !== true) change({bulk: id}); // the frame watches it from now on
+    onClose();
+  };
+  if (id) return html`<${Dialog} title=${`${word}: ${number(matched)} jobs`} onClose=${leave}><${Progress} id=${id} onClose=${leave} /><//>`;
+  return html`<${Dialog} title=${actions.length === 1 ? `${word} all that match` : 'Change all that match'} onClose=${onClose}>
     <div class="chips">${Object.entries(body.filter).map(([name, value]) => html`<span class="chip">${kNames[name] || name}: <${Foreign} text=${/^(from|to)$/.test(name) ? `${moment(value)} ${zoneName()}` : value} mono=${false} /></span>`)}</div>
     <div class="form">
       ${actions.length > 1 && html`<${Field} label="Action"><select value=${form.action} onChange=${set('action')}>${actions.map((name) => html`<option value=${name}>${kWords[name][0]}</option>`)}</select><//>`}
@@ -78,7 +82,23 @@ export function BulkDialog({filter, actions, onClose, rate = ''}) {
     ${matched > kTyped && html`<${Field} label=${`Type ${matched} to confirm`}><input inputmode="numeric" autocomplete="off" value=${form.typed} onInput=${set('typed')} /><//>`}
     <${Problem} text=${action.problem} />
     <div class="buttons"><button class=${matched === null ? 'primary' : ''} disabled=${action.isBusy} onClick=${preview}>Preview</button>
-      ${matched !== null && html`<button class=${form.action === 'cancel' ? 'danger' : 'primary'} disabled=${action.isBusy || matched === 0 || needsTyping} onClick=${start}>${kWords[form.action][0]} ${number(matched)} jobs</button>`}
+      ${matched !== null && html`<button class=${form.action === 'cancel' ? 'danger' : 'primary'} disabled=${action.isBusy || matched === 0 || needsTyping} onClick=${start}>${word} ${number(matched)} jobs</button>`}
       <button onClick=${onClose}>Close</button></div>
     <details><summary>As a command</summary><${Curl} text=${curl('POST', 'v1/bulk', {...body, dry_run: true})} /></details><//>`;
+}
+
+/** A bulk change whose dialog was closed: how far it is, on every screen. */
+export function BulkWatch() {
+  const id = useShared().bulk;
+  const [isOpen, setOpen] = useState(false);
+  const bulk = useGet(id ? `v1/bulk/${id}` : '', {seconds: 2});
+  const b = bulk.data;
+  if (!id || !b || !may('produce')) return null;
+  const close = (hasEnded) => {
+    setOpen(false);
+    if (hasEnded === true) change({bulk: ''});
+  };
+  return html`<div class="note quiet buttons" role="status"><span class="body"><strong>Bulk change ${id}</strong> (${b.action}) ${b.state === 'running' ? 'is running' : `has ended: ${b.state}`}: ${number(b.changed)} of ${number(b.matched)} changed.</span>
+    <span class="grow"></span>${b.state === 'running' ? html`<button class="small" onClick=${() => setOpen(true)}>Show…</button>` : html`<button class="small" onClick=${() => close(true)}>Dismiss</button>`}
+    ${isOpen && html`<${Dialog} title=${`Bulk change ${id}`} onClose=${close}><${Progress} id=${id} onClose=${close} /><//>`}</div>`;
 }

@@ -20,6 +20,7 @@ export const state = {
   tokenProblem: '',
   lost: '', // why the node gives no answer
   toast: null,
+  bulk: '', // the bulk change that the frame watches
   query: new URLSearchParams(location.search),
 };
 

@@ -129,7 +129,7 @@ export const Segments = ({label, options, value, onChange}) => html`
   <div class="segments" role="group" aria-label=${label}>${options.map(([name, text]) => html`
     <button class="small" aria-pressed=${String(name === value)} onClick=${() => onChange(name)}>${text}</button>`)}</div>`;
 
-/** Runs `work`, and tells how it ended. The button that started it is off meanwhile. */
+/** Runs `work`, and tells how it ended: in the words that it returns, or else in those of `done`. The button that started it is off meanwhile. */
 export function useAction() {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
@@ -137,8 +137,9 @@ export function useAction() {
     setBusy(true);
     setProblem('');
     try {
-      const text = await work();
-      if (done || text) say(text || done);
+      const answer = await work();
+      const text = typeof answer === 'string' ? answer : done;
+      if (text) say(text);
       return true;
     } catch (error) {
       const why = error.status === 403 ? `You may not do this: ${error.message}` : error.message || String(error);

@@ -21,6 +21,7 @@ export async function CancelsAJob(stand) {
   await press(page, 'Cancel');
   await eventually('it is cancelled', () => status(stand, id) === 'cancelled');
   await page.locator('.title .badge', {hasText: 'cancelled'}).waitFor();
+  await page.locator('.toast', {hasText: 'It is cancelled.'}).waitFor();
   assert.equal(await page.getByRole('button', {name: 'Run now', exact: true}).count(), 0);
   assert.deepEqual(page.offences, []);
   await page.end();

@@ -27,7 +27,7 @@ export async function CancelsAllThatMatch(stand) {
   await page.getByRole('button', {name: 'All that match…'}).click();
   await page.getByLabel('Reason, for the audit log').fill('<b>wrong</b> import');
   await startBulk(page, 'Cancel 70 jobs');
-  await page.getByText('70 of 70 changed, 0 had changed by themselves.').waitFor();
+  await page.getByText('70 of 70 changed, 0 were in another state by then.').waitFor();
   assert.equal(count(stand, 'bulk.cancel', 'cancelled'), 70);
   assert.deepEqual(page.offences, []);
   await eventually('it is in the audit log', () => stand.sql("SELECT actor, matched FROM tocsin.audit WHERE reason = '<b>wrong</b> import' LIMIT 1") === 'admin-name|70');
@@ -83,11 +83,34 @@ export async function ReplaysDeadLettersAtARateAndStops(stand) {
   await page.getByRole('button', {name: 'Replay all of this type…'}).click();
   await page.getByLabel('At most per second').fill('1');
   await page.getByRole('button', {name: 'Preview'}).click();
-  await page.getByRole('button', {name: 'Retry 20 jobs'}).click();
+  await page.getByRole('button', {name: 'Replay 20 jobs'}).click();
   await page.getByRole('button', {name: 'Stop', exact: true}).click();
   await page.getByText('Ended: stopped.').waitFor();
   const left = count(stand, 'bulk.dead', 'dead');
   assert.ok(left > 0 && left <= 20, `${left} are left`);
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function ABulkChangeIsWatchedAfterItsDialogIsClosed(stand) {
+  const node = await bulky(stand);
+  await node.call('PUT', 'v1/types/bulk.slow', {handler: {kind: 'noop'}}, kTokens.admin);
+  await make(node, 'bulk.slow', 40);
+  const page = await openPage(stand, {token: kTokens.admin});
+  await visit(page, node.url + '?screen=jobs&biz_type=bulk.slow');
+  await page.getByRole('button', {name: 'All that match…'}).click();
+  await page.getByLabel('At most per second').fill('1');
+  await page.getByRole('button', {name: 'Preview'}).click();
+  await page.getByRole('button', {name: 'Cancel 40 jobs'}).click();
+  await page.getByRole('button', {name: 'Let it go on and close'}).click();
+  await page.getByText(/is running: \d+ of 40 changed/).waitFor();
+  await page.getByRole('link', {name: 'Cluster'}).click();
+  await page.getByRole('button', {name: 'Show…'}).click();
+  await page.getByRole('button', {name: 'Stop', exact: true}).click();
+  await page.getByText('Ended: stopped.').waitFor();
+  await page.getByRole('button', {name: 'Close', exact: true}).click();
+  await page.getByText(/is running|has ended/).waitFor({state: 'hidden'});
+  assert.ok(count(stand, 'bulk.slow', 'pending') > 0);
   assert.deepEqual(page.offences, []);
   await page.end();
 }

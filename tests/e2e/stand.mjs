@@ -91,7 +91,7 @@ export async function openPage(stand, options = {}) {
     if (options.mayRefuse && message.text().startsWith('Failed to load resource')) return;
     offences.push(`console: ${message.text()} ${message.location().url}`);
   });
-  page.on('pageerror', (error) => offences.push(`error: ${error.message}`));
+  page.on('pageerror', (error) => offences.push(`error: ${error.stack}`));
   page.on('request', (request) => {
     if (!request.url().startsWith('http://127.0.0.1:') && !request.url().startsWith('data:')) offences.push(`elsewhere: ${request.url()}`);
   });

@@ -62,7 +62,7 @@ function All() {
 function presets() {
   const now = new Date(), hour = 3_600_000;
   const nine = [0, 1].map((days) => new Date(Number(plusDays(startOfDay(now), days)) + 9 * hour)).find((at) => at > now);
-  return [['in 1 hour', new Date(Number(now) + hour)], ['in 4 hours', new Date(Number(now) + 4 * hour)], ['at 09:00', nine]];
+  return [['in 1 hour', new Date(Number(now) + hour)], ['in 4 hours', new Date(Number(now) + 4 * hour)], [`at 09:00 ${zoneName()}`, nine]];
 }
 
 function PauseDialog({name, onClose, reload}) {
