@@ -40,6 +40,7 @@ def main():
     code = ["// Generated from src/dashboard/.", '#include "api/dashboard.h"', "", "namespace tocsin {", "",
             "const std::vector<DashboardFile>& dashboard_files() {",
             "  static const std::vector<DashboardFile> all = {"]
+    total = 0
     for name, data in files.items():
         is_page = name == "index.html"
         if is_page:
@@ -48,9 +49,12 @@ def main():
         etag = hashlib.sha256(data).hexdigest()[:16]
         code.append(f'{{"{name}", "{path}", "{CONTENT_TYPES[pathlib.Path(name).suffix]}", "\\"{etag}\\"",')
         code.append(literal(data) + ",")
-        code.append(literal(gzip.compress(data, 9, mtime=0)) + "},")
+        packed = gzip.compress(data, 9, mtime=0)
+        total += len(packed)
+        code.append(literal(packed) + "},")
     code += ["  };", "  return all;", "}", "", "}  // namespace tocsin", ""]
     out.write_text("\n".join(code), encoding="utf-8")
+    print(f"dashboard: {len(files)} files, {total} bytes gzipped")
 
 
 main()

@@ -7,7 +7,12 @@ const kShort = new Intl.NumberFormat('en-US', {notation: 'compact', maximumFract
 export const isNumber = (n) => n !== null && n !== undefined && n !== '' && !Number.isNaN(Number(n));
 export const number = (n) => (isNumber(n) ? kNumber.format(Number(n)) : '–');
 export const short = (n) => (isNumber(n) ? (Math.abs(n) < 10000 ? number(Math.round(n)) : kShort.format(n)) : '–');
-export const percent = (share, digits = 1) => (isNumber(share) ? `${(100 * share).toFixed(digits)} %` : '–');
+/** Less than all is never shown as 100 %. */
+export function percent(share, digits = 1) {
+  if (!isNumber(share)) return '–';
+  const scale = 10 ** digits, n = 100 * share;
+  return `${(n < 100 ? Math.min(Math.round(n * scale), 100 * scale - 1) / scale : n).toFixed(digits)} %`;
+}
 
 /** "1.5 ms", "12 s", "3 h 20 min" */
 export function length(ms) {

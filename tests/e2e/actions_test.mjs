@@ -116,6 +116,24 @@ export async function EditsATypeAfterShowingTheDifference(stand) {
   await page.end();
 }
 
+export async function SetsTheLimitsOfAType(stand) {
+  const node = await busy(stand);
+  await node.call('PUT', 'v1/types/to.limit', {handler: {kind: 'webhook', url: 'http://127.0.0.1:9/', secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'}, max_attempts: 5, rate_per_s: 3});
+  const limits = () => stand.sql("SELECT max_running, rate_per_s, max_attempts, handler ->> 'secret' FROM tocsin.biz_type WHERE name = 'to.limit'");
+  const secret = limits().split('|')[3];
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=types&type=to.limit');
+  await press(page, 'Limits…');
+  await page.getByLabel(/max_running/).fill('12');
+  await page.getByLabel(/rate_per_s/).fill('');
+  await press(page, 'Set the limits');
+  await page.getByRole('dialog').waitFor({state: 'hidden'});
+  assert.equal(limits(), `12||5|${secret}`);
+  await page.getByText('at most 12').waitFor();
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
 export async function TestsATypeWithARealJob(stand) {
   const node = await busy(stand);
   const page = await openPage(stand);
@@ -136,7 +154,7 @@ export async function ViewersSeeNoButtonsAndAreRefused(stand) {
   const id = await node.job('order.unpaid', 'not-yours', {}, kTokens.producer);
   for (const [role, isAllowed] of [['viewer', false], ['admin', true]]) {
     const page = await openPage(stand, {token: kTokens[role]});
-    for (const [address, buttons] of [[`?screen=job&id=${id}`, ['Cancel', 'Run now', 'Reschedule…']], ['?screen=types&type=order.unpaid', ['Pause…', 'Edit…', 'Test call…']], ['?screen=jobs', ['All that match…']], ['?screen=dead', []]]) {
+    for (const [address, buttons] of [[`?screen=job&id=${id}`, ['Cancel', 'Run now', 'Reschedule…']], ['?screen=types&type=order.unpaid', ['Pause…', 'Limits…', 'Edit…', 'Test call…']], ['?screen=jobs', ['All that match…']], ['?screen=dead', []]]) {
       await visit(page, node.url + address);
       await page.getByRole('button', {name: `Sign out ${role}-name (${role})`}).waitFor();
       for (const name of buttons) assert.equal(await page.getByRole('button', {name, exact: true}).count(), isAllowed ? 1 : 0, `${role}: ${name}`);

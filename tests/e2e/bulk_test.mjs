@@ -1,7 +1,7 @@
 // Changes to many jobs at once, from the page, with their effect in the database and in the audit log.
 import assert from 'node:assert/strict';
 import {eventually, kTokens, openPage} from './stand.mjs';
-import {visit} from './looks_test.mjs';
+import {findings, visit} from './looks_test.mjs';
 import {refusing} from './screens_test.mjs';
 
 let shared;
@@ -104,6 +104,7 @@ export async function ABulkChangeIsWatchedAfterItsDialogIsClosed(stand) {
   await page.getByRole('button', {name: 'Cancel 40 jobs'}).click();
   await page.getByRole('button', {name: 'Let it go on and close'}).click();
   await page.getByText(/is running: \d+ of 40 changed/).waitFor();
+  assert.deepEqual(await findings(page), []);
   await page.getByRole('link', {name: 'Cluster'}).click();
   await page.getByRole('button', {name: 'Show…'}).click();
   await page.getByRole('button', {name: 'Stop', exact: true}).click();

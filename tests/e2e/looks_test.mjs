@@ -29,7 +29,8 @@ export async function visit(page, url) {
   await page.waitForLoadState('networkidle');
 }
 
-async function findings(page) {
+/** What axe-core finds, a line each. */
+export async function findings(page) {
   await page.evaluate(axeSource);
   const {violations} = await page.evaluate(() => axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}));
   return violations.flatMap((each) => each.nodes.map((node) => `${each.id}: ${node.html.slice(0, 160)} ${node.failureSummary.split('\n').slice(1).join(' ')}`));
@@ -75,7 +76,7 @@ export async function DialogsAreAccessible(stand) {
   const wrong = [];
   for (const scheme of ['light', 'dark']) {
     const page = await openPage(stand, {scheme});
-    for (const [address, button] of [['?screen=types&type=order.unpaid', 'Pause…'], ['?screen=types&type=order.unpaid', 'Edit…'], ['?screen=types&type=order.unpaid', 'Test call…'], ['?screen=jobs', 'All that match…']]) {
+    for (const [address, button] of [['?screen=types&type=order.unpaid', 'Pause…'], ['?screen=types&type=order.unpaid', 'Limits…'], ['?screen=types&type=order.unpaid', 'Edit…'], ['?screen=types&type=order.unpaid', 'Test call…'], ['?screen=jobs', 'All that match…']]) {
       await visit(page, node.url + address);
       const opener = page.getByRole('button', {name: button});
       await opener.click();

@@ -1,16 +1,18 @@
 // What the page shows when something else is wrong: the token, the node, the database.
 import assert from 'node:assert/strict';
 import {eventually, kTokens, openPage} from './stand.mjs';
-import {busy, visit} from './looks_test.mjs';
+import {busy, findings, visit} from './looks_test.mjs';
 
 export async function AsksForATokenOnceAndKeepsItInTheTab(stand) {
   await busy(stand);
   const node = await stand.node({tokens: kTokens});
   const page = await openPage(stand, {mayRefuse: true});
   await page.goto(node.url + '?screen=jobs');
+  assert.deepEqual(await findings(page), []);
   await page.locator('input[type=password]').fill('not-the-right-token');
   await page.getByRole('button', {name: 'Use it'}).click();
   await page.getByText('The token was refused').waitFor();
+  assert.deepEqual(await findings(page), []);
   await page.locator('input[type=password]').fill(kTokens.viewer);
   await page.getByRole('button', {name: 'Use it'}).click();
   await page.locator('tbody tr').first().waitFor();
@@ -48,6 +50,7 @@ export async function ANodeThatDiesLeavesWhatWasShown(stand) {
   await node.kill();
   await page.getByText('Connection lost.').waitFor();
   assert.equal(await page.locator('tbody tr').count(), rows);
+  assert.deepEqual(await findings(page), []);
   await node.start();
   await page.getByText('Connection lost.').waitFor({state: 'hidden'});
   assert.deepEqual(page.offences, []);
@@ -123,8 +126,10 @@ export async function ADatabaseThatIsAwayIsSaidWithTheRemedy(stand) {
   try {
     await page.getByText('This node cannot do its work.').waitFor({timeout: 40_000});
     await page.getByText('Start the database or mend the way to it.').first().waitFor();
-    for (const screen of ['types', 'jobs', 'dead', 'calendar', 'cluster']) {
+    for (const [screen, scheme] of [['overview', 'dark'], ['types', 'light'], ['jobs', 'dark'], ['dead', 'light'], ['calendar', 'dark'], ['cluster', 'light'], ['reports', 'dark']]) {
+      await page.emulateMedia({colorScheme: scheme});
       await visit(page, `${node.url}?screen=${screen}`);
+      assert.deepEqual(await findings(page), [], `${screen}, ${scheme}`);
       assert.doesNotMatch(await page.locator('main').innerText(), /undefined|NaN/);
     }
   } finally {

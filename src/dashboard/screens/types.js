@@ -132,6 +132,29 @@ function EditDialog({type, onClose, reload}) {
       <button onClick=${onClose}>Discard</button></div><//>`;
 }
 
+// The two numbers that an operator turns most, without the rest of the settings.
+function LimitsDialog({type, onClose, reload}) {
+  const before = useMemo(() => ({max_running: type.max_running ?? '', rate_per_s: type.rate_per_s ?? ''}), []);
+  const [form, setForm] = useState(before);
+  const action = useAction();
+  const set = (name) => (event) => setForm({...form, [name]: event.target.value});
+  const limit = (text) => (String(text).trim() === '' ? null : Number(text));
+  const save = async () => {
+    const body = {...JSON.parse(editable(type)), max_running: limit(form.max_running), rate_per_s: limit(form.rate_per_s)};
+    if (await action.run(() => call('PUT', path(type.name), body), `The limits of ${type.name} are changed.`)) {
+      reload();
+      onClose();
+    }
+  };
+  const isSame = String(form.max_running) === String(before.max_running) && String(form.rate_per_s) === String(before.rate_per_s);
+  return html`<${Dialog} title=${`Limits of ${type.name}`} onClose=${onClose}>
+    <p>They hold for all nodes together. Empty means no limit. What runs now is not touched.</p>
+    <div class="form"><${Field} label="Running at once (max_running)"><input type="number" min="1" value=${form.max_running} onInput=${set('max_running')} /><//>
+      <${Field} label="Starts per second (rate_per_s)"><input type="number" min="0" step="any" value=${form.rate_per_s} onInput=${set('rate_per_s')} /><//></div>
+    <${Problem} text=${action.problem} />
+    <div class="buttons"><button class="primary" disabled=${isSame || action.isBusy} onClick=${save}>Set the limits</button><button onClick=${onClose}>Not now</button></div><//>`;
+}
+
 function TestDialog({name, onClose}) {
   const [attribute, setAttribute] = useState('{"test": true}');
   const [id, setId] = useState('');
@@ -167,8 +190,8 @@ function Settings({type}) {
 }
 
 const kRest = {
-  max_running: ['It waits for its limit max_running.', 'Raise it under Edit, or make its handler faster.'],
-  rate_per_s: ['It waits for its rate_per_s.', 'Raise it under Edit, or let it catch up.'],
+  max_running: ['It waits for its limit max_running.', 'Raise it under Limits, or make its handler faster.'],
+  rate_per_s: ['It waits for its rate_per_s.', 'Raise it under Limits, or let it catch up.'],
   workers: ['Its handler does not take jobs as fast as they come due.', 'See the errors and durations of its latest jobs.'],
 };
 const kBehind = 5000; // ms: what has been due for less is about to start
@@ -223,7 +246,7 @@ function One({name}) {
   const jobs = (status) => html`<a href=${link('jobs', {biz_type: name, status})}>${short(counts[status])}</a>`;
   return html`<${Title} text=${name}><${Paused} type=${type.data} /><a class="quiet-link" href=${link('types')}>All types</a><span class="grow"></span><div class="buttons">
       ${may('manage') && (type.data.paused ? html`<button class="primary" disabled=${action.isBusy} onClick=${resume}>Resume</button>` : html`<button onClick=${() => setOpen('pause')}>Pause…</button>`)}
-      ${may('manage') && html`<button onClick=${() => setOpen('edit')}>Edit…</button>`}
+      ${may('manage') && html`<button onClick=${() => setOpen('limits')}>Limits…</button><button onClick=${() => setOpen('edit')}>Edit…</button>`}
       ${may('produce') && html`<button onClick=${() => setOpen('test')}>Test call…</button>`}</div><//>
     <${Problem} text=${action.problem} /><${Stale} answer=${type} />
     <${Verdict} ...${backlog.data && stats.data ? state(type.data, counts, due, met, p99, endpoint) : {kind: 'quiet', text: 'Reading…', more: ' '}} />
@@ -241,6 +264,7 @@ function One({name}) {
     <${Panel} title="Commands"><div class="curls"><${Curl} label="a job of this type, due in a minute" text=${curl('POST', 'v1/jobs', {biz_type: name, biz_id: 'order-42', delay_ms: 60000})} />
       <${Curl} label="pause" text=${curl('POST', path(name, 'pause'))} /><${Curl} label="resume" text=${curl('POST', path(name, 'resume'))} /><${Curl} label="its settings" text=${curl('GET', path(name))} /></div><//>
     ${open === 'pause' && html`<${PauseDialog} name=${name} onClose=${close} reload=${type.reload} />`}
+    ${open === 'limits' && html`<${LimitsDialog} type=${type.data} onClose=${close} reload=${type.reload} />`}
     ${open === 'edit' && html`<${EditDialog} type=${type.data} onClose=${close} reload=${type.reload} />`}
     ${open === 'test' && html`<${TestDialog} name=${name} onClose=${close} />`}`;
 }
