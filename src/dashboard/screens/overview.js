@@ -67,16 +67,16 @@ function Horizon() {
   <//>`;
 }
 
-export function Charts({hours, target, what}) {
+/** `isOfAll`: of all types; percentiles are then those of the slowest one. */
+export function Charts({hours, target, isOfAll}) {
   const {times, lateness, throughput} = useMemo(() => {
     const all = seriesOf(hours.data);
-    if (what) all.lateness[1].label = what;
     if (target && target < Infinity) all.lateness.push({label: 'target', values: all.times.map(() => target)});
     return all;
-  }, [hours.data, target, what]);
+  }, [hours.data, target]);
   const body = (chart) => (!hours.data ? html`<${Missing} answer=${hours} what="The report by hour" tall />` :
     times.length < 2 ? html`<p class="reading tall">A line begins when two hours of history are there.</p>` : chart);
-  return html`<${Panel} title="Lateness of first starts" note="by hour, two days"><div key="late">${body(html`<${Lines} caption="Lateness by hour" times=${times} series=${lateness} unit="ms" isLog />`)}</div><//>
+  return html`<${Panel} title="Lateness of first starts" note=${`by hour, two days${isOfAll ? ', slowest type' : ''}`}><div key="late">${body(html`<${Lines} caption="Lateness by hour" times=${times} series=${lateness} unit="ms" isLog />`)}</div><//>
     <${Panel} title="Throughput" note="by hour, two days"><div key="jobs">${body(html`<${Lines} caption="Jobs by hour" times=${times} series=${throughput} unit="jobs" />`)}</div><//>`;
 }
 
@@ -97,8 +97,8 @@ const tiles = (data) => {
   const late = data && data.lateness_ms, due = data && data.due, totals = data && data.totals;
   return [
     ['Lateness p99', late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}` : 'nothing started lately'],
-    ['Due in the next hour', due ? short(due.next_hour ?? 0) : '–', due ? `${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
-    ['Overdue', due ? short(due.now) : '–', 'past their time'],
+    ['Due in the next hour', due ? short(due.next_hour ?? 0) : '–', due ? `${number(Math.max(0, due.next_minute - due.now))}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
+    ['Overdue', due ? `${short(due.now)}${due.is_now_exact === false ? '+' : ''}` : '–', 'past their time'],
     ['Running', totals ? short(totals.running) : '–', 'attempts'],
     ['Done', data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created` : ' '],
     ['Dead now', totals ? (totals.dead ? html`<a href=${link('dead')}>${short(totals.dead)}</a>` : '0') : '–', totals ? `${short(totals.done)} done in history` : ' '],
@@ -128,7 +128,7 @@ export function Overview() {
     <${Tiles} items=${tiles(overview.data)} />
     ${isEmpty && html`<${Panel} title="Your first job"><${Empty} method="PUT" path="v1/types/demo" body=${{handler: {kind: 'noop'}}}>There is no job yet. First a type, which says what happens at the deadline:<//>
       <${Empty} method="POST" path="v1/jobs" body=${{biz_type: 'demo', biz_id: 'order-42', delay_ms: 60000}}>Then a job, due in a minute:<//><//>`}
-    ${!isEmpty && html`<div class="columns even"><${Charts} hours=${hours} target=${strictest} what="p99, slowest type" /></div>
+    ${!isEmpty && html`<div class="columns even"><${Charts} hours=${hours} target=${strictest} isOfAll /></div>
     <div class="columns lead"><${Horizon} /><div class="column">
       <${Panel} title="Types that need a look first" note="last 15 minutes"><${Worst} overview=${overview} hours=${hours} /><//>
       <${Paused} overview=${overview.data} /></div></div>`}

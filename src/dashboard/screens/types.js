@@ -258,7 +258,7 @@ function One({name}) {
       ['Lateness p99', roughly(p99), type.data.slo ? `target ${length(type.data.slo.lateness_ms)}` : 'no target'],
       ['In time, 30 days', met ? percent(met.share, 2) : '–', met ? (met.budget_left >= 0 ? `${percent(met.budget_left, 0)} of the budget left` : 'budget used up') : 'no target'],
     ]} />
-    <div class="columns even"><${Charts} hours=${hours} target=${type.data.slo ? type.data.slo.lateness_ms : 0} what="p99" /></div>
+    <div class="columns even"><${Charts} hours=${hours} target=${type.data.slo ? type.data.slo.lateness_ms : 0} /></div>
     <div class="columns"><${Ahead} name=${name} /><div class="column"><${Failing} name=${name} />
       <${Panel} title="Settings"><${Settings} type=${type.data} /><details><summary>As JSON</summary><pre>${JSON.stringify(type.data, null, 2)}</pre></details><//></div></div>
     <${Panel} title="Commands"><div class="curls"><${Curl} label="a job of this type, due in a minute" text=${curl('POST', 'v1/jobs', {biz_type: name, biz_id: 'order-42', delay_ms: 60000})} />
