@@ -438,6 +438,52 @@ BEGIN
   RAISE EXCEPTION 'shard % is moving to another database', OLD.shard USING ERRCODE = 'TC001', HINT = 'Try again in a moment.';
 END $$;
 
+-- Name: lanes_due(timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.lanes_due(before timestamp with time zone DEFAULT statement_timestamp()) RETURNS TABLE(shard smallint, type_id integer, first_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+  here  smallint[] := tocsin.shards_here();
+  lanes numeric;
+  bytes numeric;
+BEGIN
+  -- At most: jobs of a type in as many shards as it has jobs.
+  SELECT sum(greatest(least(t.n, cardinality(here)), 0)) INTO lanes FROM (
+    SELECT c.type_id, sum(c.n) AS n FROM (
+      SELECT c.type_id, c.n FROM tocsin.job_count c WHERE c.status IN (0, 1)
+      UNION ALL SELECT d.type_id, d.n FROM tocsin.job_count_delta d WHERE d.status IN (0, 1)) c GROUP BY 1) t;
+  -- A database of few shards has fewer tables.
+  SELECT sum(pg_relation_size(to_regclass(format('tocsin.job_live_%s_due', lpad(i::text, 4, '0'))))) INTO bytes FROM generate_series(0, 7) i;
+  IF bytes <= lanes * 1024 THEN
+    RETURN QUERY
+    SELECT s, l.type_id, l.first_at FROM unnest(here) s CROSS JOIN LATERAL (
+      SELECT j.type_id, min(j.fire_at) AS first_at FROM tocsin.job_live j
+       WHERE j.shard = s AND j.shard + 0 = s AND j.fire_at < before GROUP BY 1) l;
+  ELSE
+    RETURN QUERY
+    WITH RECURSIVE w AS (
+      SELECT s.shard, l.type_id, l.fire_at FROM unnest(here) s (shard) CROSS JOIN LATERAL (
+        SELECT j.type_id, j.fire_at FROM tocsin.job_live j WHERE j.shard = s.shard AND j.shard + 0 = s.shard::integer
+         ORDER BY j.type_id, j.fire_at LIMIT 1) l
+      UNION ALL
+      SELECT w.shard, l.type_id, l.fire_at FROM w CROSS JOIN LATERAL (
+        SELECT j.type_id, j.fire_at FROM tocsin.job_live j WHERE j.shard = w.shard AND j.shard + 0 = w.shard::integer AND j.type_id > w.type_id
+         ORDER BY j.type_id, j.fire_at LIMIT 1) l)
+    SELECT w.shard, w.type_id, w.fire_at FROM w WHERE w.fire_at < before;
+  END IF;
+END $$;
+
+-- Name: FUNCTION lanes_due(before timestamp with time zone); Type: COMMENT; Schema: tocsin; Owner: -
+
+COMMENT ON FUNCTION tocsin.lanes_due(before timestamp with time zone) IS 'Shards and types that have a row due before a time';
+
 -- Name: lives_here(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.lives_here(shard smallint) RETURNS boolean
@@ -1024,6 +1070,13 @@ PARTITION BY LIST (shard);
 -- Name: backlog; Type: VIEW; Schema: tocsin; Owner: -
 
 CREATE VIEW tocsin.backlog AS
+ WITH o AS MATERIALIZED (
+         SELECT l.type_id,
+            min(l.first_at) AS oldest_due_at,
+            array_agg(l.shard) AS shards
+           FROM tocsin.lanes_due() l(shard, type_id, first_at)
+          GROUP BY l.type_id
+        )
  SELECT t.name AS biz_type,
     LEAST(d.due, (2000)::bigint) AS due,
     o.oldest_due_at,
@@ -1044,19 +1097,13 @@ CREATE VIEW tocsin.backlog AS
         END AS waits_for,
     (d.due <= 2000) AS is_exact
    FROM ((tocsin.biz_type t
-     CROSS JOIN LATERAL ( SELECT min(j.fire_at) AS oldest_due_at
-           FROM (unnest(tocsin.shards_here()) s(s)
-             CROSS JOIN LATERAL ( SELECT j_1.fire_at
-                   FROM tocsin.job_live j_1
-                  WHERE ((j_1.shard = s.s) AND ((j_1.shard + 0) = s.s) AND (j_1.type_id = t.type_id) AND (j_1.fire_at < statement_timestamp()))
-                  ORDER BY j_1.fire_at
-                 LIMIT 1) j)) o)
+     LEFT JOIN o ON ((o.type_id = t.type_id)))
      CROSS JOIN LATERAL ( SELECT count(*) AS due
            FROM ( SELECT
-                   FROM (unnest(tocsin.shards_here()) s(s)
+                   FROM (unnest(o.shards) s(s)
                      CROSS JOIN LATERAL ( SELECT
                            FROM tocsin.job_live j_1
-                          WHERE ((j_1.shard = s.s) AND ((j_1.shard + 0) = s.s) AND (j_1.type_id = t.type_id) AND (j_1.fire_at < statement_timestamp()) AND (o.oldest_due_at IS NOT NULL))
+                          WHERE ((j_1.shard = s.s) AND ((j_1.shard + 0) = s.s) AND (j_1.type_id = t.type_id) AND (j_1.fire_at < statement_timestamp()))
                          LIMIT 2001) j)
                  LIMIT 2001) x) d)
   WHERE (t.removed_at IS NULL);
@@ -2354,6 +2401,11 @@ REVOKE ALL ON FUNCTION tocsin.fresh_id(shard smallint) FROM PUBLIC;
 -- Name: FUNCTION keep_still(); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.keep_still() FROM PUBLIC;
+
+-- Name: FUNCTION lanes_due(before timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.lanes_due(before timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION tocsin.lanes_due(before timestamp with time zone) TO tocsin_report;
 
 -- Name: FUNCTION open_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 

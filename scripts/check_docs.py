@@ -3,6 +3,7 @@
 Prose is wrapped at 100 columns; tables, code and what cannot be broken may be wider. Every page begins with one
 sentence of what it is for and for whom: pages under docs/ with "For ...:".
 """
+from fnmatch import fnmatchcase
 import re
 
 MAX_COLUMNS = 100
@@ -11,6 +12,8 @@ RECORD = re.compile(r"^\d{4}-")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)(#[^)]*)?\)")
 CITED_FILE = re.compile(r"`((?:src|include|tests|scripts|migrations)/[\w./-]*\w)`")
 CITED_TEST = re.compile(r"`([A-Z]\w+\.[A-Z]\w+)`")
+# Of fairness.md also whole suites, and further tests of the suite named before.
+CITED_BOUND = re.compile(r"`((?:[A-Z]\w+\.)?[A-Z]\w+\*?|[A-Z]\w+\.\*)`")
 TEST = re.compile(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", re.MULTILINE)
 
 
@@ -107,6 +110,19 @@ def check_citations(checker, path, number, line, tests):
     for cited in CITED_TEST.findall(line):
         if cited not in tests:
             checker.complain(path, number, f"there is no test {cited}")
+    if path.name == "fairness.md" and line.startswith("| ") and not line.startswith("| guarantee"):
+        check_bound(checker, path, number, line, tests)
+
+
+def check_bound(checker, path, number, line, tests):
+    """Each guarantee names a test in its last column, and every test that it names exists."""
+    cited = CITED_BOUND.findall(line.rstrip(" |").rpartition("|")[2])
+    if not cited:
+        checker.complain(path, number, "a guarantee without a test")
+    for name in cited:
+        pattern = name if "." in name else "*." + name
+        if not any(fnmatchcase(test, pattern) for test in tests):
+            checker.complain(path, number, f"there is no test {name}")
 
 
 def known_tests(root):

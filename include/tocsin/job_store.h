@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,8 +48,9 @@ struct ScanRange {
   bool only_exhausted = false;
 };
 
-// Finds the lanes that have a row with fire_at < before: in each shard named, of the types from first to last. Lanes
-// without rows cost nothing, the others one index probe each. Returns at most `limit` lanes.
+// Finds the lanes that have a row with fire_at < before: in each shard named, of the types from first to last. Returns at
+// most `limit` lanes. Two methods with the same answer: a walk takes one index probe for each lane that has rows; to read
+// the index through is 60 times cheaper per entry, so it wins where lanes have few rows.
 struct LaneSearch {
   struct Walk {
     Shard shard = 0;
@@ -57,6 +59,7 @@ struct LaneSearch {
   std::vector<Walk> walks;
   WallTime before{};
   int limit = 0;
+  std::int64_t most_bytes = 0;  // reads the index through if it is not larger, else walks
 };
 
 struct ScanReply {
@@ -66,6 +69,7 @@ struct ScanReply {
   };
   std::vector<std::vector<Row>> rows;  // one list per range asked, in the order asked
   std::vector<Lane> lanes;             // that the search found
+  std::optional<std::size_t> walked;   // lanes with rows that its walk met; nullopt: it read the index through
   WallTime db_now{};                   // the database's clock, read between `asked` and `answered`
   MonoTime asked{}, answered{};        // the local clock before the request and after the reply
   std::uint64_t connection = 0;  // number of the connection: a new one may reach a server without the last commits

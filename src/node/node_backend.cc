@@ -208,11 +208,23 @@ void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
 Status NodeBackend::refresh_types(TypeStore& registry) {
   // Drawn before the read: an older picture must not replace a newer one, or a pause that was acknowledged would end.
   const std::uint64_t read = ++type_reads_;
+  auto version = registry.version();
+  if (!version) return version.error();
+  {
+    std::lock_guard lock(types_mutex_);
+    if (*version == types_version_) {  // what can run here may have changed
+      std::vector<BizType> types;
+      for (const auto& type : catalog_.get()->types) types.push_back(*type);
+      show_to_engines(std::move(types));
+      return Unit{};
+    }
+  }
   auto types = registry.list(TypeStore::Removed::included);
   if (!types) return types.error();
   std::lock_guard lock(types_mutex_);
   if (read < types_shown_) return Unit{};
   types_shown_ = read;
+  types_version_ = std::move(*version);
   show_types(std::move(*types));
   return Unit{};
 }

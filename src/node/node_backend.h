@@ -138,6 +138,7 @@ class NodeBackend final : public Backend {
   std::atomic<std::uint64_t> type_reads_{0};
   std::mutex types_mutex_;
   std::uint64_t types_shown_ = 0;  // guarded by types_mutex_
+  std::string types_version_;      // of what is shown; guarded by types_mutex_
   mutable std::mutex warnings_mutex_;
   std::map<Place, std::vector<std::string>> warnings_;  // guarded by warnings_mutex_
   Latest<ShardPlaces> places_;

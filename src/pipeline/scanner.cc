@@ -49,6 +49,7 @@ MonoTime Scanner::step(MonoTime now) {
   ranges_.clear();
   reads_.clear();
   search_.walks.clear();
+  searched_shards_ = 0;
   const bool is_lease_lost = shared_.stops_cut_off(now);
   if (is_lease_lost) {  // others may scan meanwhile: later everything is read from the beginning
     lanes_.clear();
@@ -170,6 +171,7 @@ bool Scanner::enter(const Candidate& candidate) {
 
 void Scanner::take(const ScanReply& reply) {
   watermark_.note(reply);
+  search_method_.note(reply.walked, searched_shards_);
   has_more_ = false;
   found_.clear();
   expired_.clear();

@@ -8,10 +8,11 @@
 //
 // The search finds, among all lanes without a cursor, those with a row before the horizon; they get a cursor and are
 // read at once. A lane without rows loses its cursor. So lanes without rows cost nothing, and lanes whose rows are due
-// later cost one index probe.
+// later cost a part of an index page or one index probe.
 //
 // The policies: LaneCursor (what of a lane was read), ScanSchedule (when, and how much at a time), AdaptiveLookahead
-// (how far ahead), ScanOverflow (lanes whose rows did not fit), XminWatermark (which rows can still be committed).
+// (how far ahead), ScanOverflow (lanes whose rows did not fit), XminWatermark (which rows can still be committed),
+// SearchMethod (how lanes are searched for).
 //
 // A lane whose overdue page is full of unknown rows becomes backlog: it is claimed from the table. For types that drop
 // late jobs or have a catch-up rate, the overdue read begins behind the late rows; a read of the oldest row tells
@@ -32,6 +33,7 @@
 #include "pipeline/lane_cursor.h"
 #include "pipeline/scan_overflow.h"
 #include "pipeline/scan_schedule.h"
+#include "pipeline/search_method.h"
 #include "pipeline/xmin_watermark.h"
 
 namespace tocsin {
@@ -91,6 +93,7 @@ class Scanner final : public Stage {
   ShardRotation sweeps_, audits_;
   AdaptiveLookahead lookahead_;
   ScanOverflow overflow_;
+  SearchMethod search_method_;
   XminWatermark watermark_;
   std::map<Lane, LaneCursor> lanes_;
 
@@ -99,6 +102,7 @@ class Scanner final : public Stage {
   std::vector<ScanRange> ranges_;
   std::vector<PlannedRead> reads_;
   LaneSearch search_;
+  std::size_t searched_shards_ = 0;
   std::vector<Candidate> found_;
   std::vector<JobId> expired_;
   std::set<TypeId> new_backlogs_;  // of these types a lane became backlog in this scan

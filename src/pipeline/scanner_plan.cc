@@ -138,6 +138,7 @@ void Scanner::plan_search(MonoTime now, const std::vector<Shard>& shards) {
   constexpr int kMostLanes = 8192;
   search_.before = lookahead_.window_end(planned_at_);
   search_.limit = kMostLanes;
+  search_.most_bytes = search_method_.most_bytes(shared_.all_shards.get()->size());
   const auto runs = type_runs([&](const BizType& type) { return !type.is_paused(planned_at_); });
   for (const Shard shard : shards)
     if (is_turn_of(shard, shards)) search_shard(shard, runs);
@@ -150,6 +151,7 @@ void Scanner::plan_search(MonoTime now, const std::vector<Shard>& shards) {
 
 // All types but those whose lanes have a cursor: these are read anyway, from their low-water mark on.
 void Scanner::search_shard(Shard shard, const std::vector<TypeRun>& runs) {
+  ++searched_shards_;
   auto lane = lanes_.lower_bound({shard, std::numeric_limits<TypeId>::min()});
   for (const TypeRun& run : runs) {
     TypeId first = run.first;

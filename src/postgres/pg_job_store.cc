@@ -117,9 +117,10 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
     ScanReply reply;
     reply.connection = session_.connections();
     reply.asked = clock_.now();
-    const auto rows = exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(),
-                           before.literal(), limits.literal(), only_exhausted.literal(), walk_shards.literal(),
-                           first_types.literal(), last_types.literal(), to_pg(search.before), search.limit);
+    const auto rows =
+        exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(), before.literal(),
+             limits.literal(), only_exhausted.literal(), walk_shards.literal(), first_types.literal(),
+             last_types.literal(), to_pg(search.before), search.limit, search.most_bytes);
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());
     for (const auto& row : rows) {
@@ -127,6 +128,10 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
       if (ordinal == -2) {
         const auto lane = row[1].as<std::int64_t>();
         reply.lanes.push_back({static_cast<Shard>(lane % kMaxShards), static_cast<TypeId>(lane / kMaxShards)});
+        continue;
+      }
+      if (ordinal == -3) {
+        reply.walked = row[1].as<std::size_t>();
         continue;
       }
       const WallTime time = wall_time_from_pg({row[2].c_str(), row[2].size()});

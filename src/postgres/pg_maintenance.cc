@@ -17,11 +17,18 @@ Result<std::vector<TypeState>> PgMaintenance::type_states() {
   return session_.read<std::vector<TypeState>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& statement = session_.prepared("type_states", [] {
-      return "SELECT t.name, coalesce(c.n, '{}')::text, CASE b.waits_for WHEN 'paused' THEN 0 ELSE "
-             "coalesce(b.oldest_age_ms, 0) / 1000 END FROM tocsin.biz_type t JOIN tocsin.backlog b ON b.biz_type = "
-             "t.name LEFT JOIN (SELECT s.biz_type, array_agg(s.n ORDER BY array_position('{pending,running,done,"
-             "cancelled,dead}'::text[], s.status)) AS n FROM tocsin.job_stats s GROUP BY 1) c ON c.biz_type = t.name "
-             "WHERE t.removed_at IS NULL ORDER BY t.type_id";
+      // All counts in one list, and then a look-up for each type: a join would compare each with each.
+      return "WITH c AS MATERIALIZED (SELECT c.type_id, ARRAY[sum(c.n) FILTER (WHERE c.status = 0), sum(c.n) FILTER "
+             "(WHERE c.status = 1), sum(c.n) FILTER (WHERE c.status = 2), sum(c.n) FILTER (WHERE c.status = 3), "
+             "sum(c.n) FILTER (WHERE c.status = 4)]::bigint[]::text AS n, min(c.first_at) AS first_at FROM (SELECT "
+             "type_id, status, n, NULL::timestamptz AS first_at FROM tocsin.job_count UNION ALL SELECT type_id, "
+             "status, "
+             "n, NULL FROM tocsin.job_count_delta WHERE status IS NOT NULL UNION ALL SELECT type_id, NULL, 0, first_at "
+             "FROM tocsin.lanes_due() UNION ALL SELECT b.type_id, v.status::smallint, 0, NULL FROM tocsin.biz_type b, "
+             "generate_series(0, 4) v (status)) c GROUP BY c.type_id) SELECT t.name, c.n, CASE WHEN t.paused AND "
+             "(t.paused_until IS NULL OR t.paused_until > statement_timestamp()) THEN 0 ELSE coalesce(date_part("
+             "'epoch', statement_timestamp() - c.first_at), 0) END FROM c CROSS JOIN LATERAL (SELECT * FROM "
+             "tocsin.biz_type t WHERE t.type_id = c.type_id AND t.removed_at IS NULL OFFSET 0) t ORDER BY t.type_id";
     });
     std::vector<TypeState> states;
     for (const auto& row : exec(tx, statement)) {

@@ -88,11 +88,13 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
   return session_.read<std::vector<std::int64_t>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("due_soon", [] {
-      return "SELECT (SELECT count(*) FROM (SELECT FROM tocsin.biz_type t CROSS JOIN LATERAL (SELECT FROM "
+      return "WITH l AS MATERIALIZED (SELECT * FROM tocsin.lanes_due(statement_timestamp() + $2::bigint * interval '1 "
+             "microsecond')) SELECT (SELECT count(*) FROM (SELECT FROM l CROSS JOIN LATERAL (SELECT FROM "
              "tocsin.job_live "
-             "j WHERE j.shard = s.shard AND j.shard + 0 = s.shard AND j.type_id = t.type_id AND j.status = 0"
+             "j WHERE j.shard = s.shard AND j.shard + 0 = s.shard AND j.type_id = l.type_id AND j.status = 0"
              " AND j.fire_at < statement_timestamp() + $2::bigint * interval '1 microsecond' LIMIT $3::integer) x"
-             " LIMIT $3::integer) y) FROM unnest($1::smallint[]) WITH ORDINALITY s (shard, n) ORDER BY s.n";
+             " WHERE l.shard = s.shard LIMIT $3::integer) y) FROM unnest($1::smallint[]) WITH ORDINALITY s (shard, n) "
+             "ORDER BY s.n";
     });
     std::vector<std::int64_t> counts;
     for (const auto& row : exec(tx, name, array.literal(), within.count(), at_most))

@@ -106,6 +106,19 @@ Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
   });
 }
 
+// Every change of a type moves its gmt_modified forward.
+Result<std::string> PgTypeStore::version() {
+  return session_.read<std::string>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("types_version", [] {
+      return "SELECT concat_ws(' ', count(*), sum(hashint8extended((extract(epoch FROM gmt_modified) * "
+             "1000000)::bigint, "
+             "type_id))) FROM tocsin.biz_type";
+    });
+    return std::string(exec1(tx, name)[0].c_str());
+  });
+}
+
 Result<bool> PgTypeStore::has_any(std::span<const std::string> names, Removed removed) {
   PgArray array;
   for (const std::string& name : names) array.add_text(name);

@@ -18,20 +18,27 @@ std::string lane_walk(const std::string& seeds) {
          next_lane + ")";
 }
 
+// Of the due indexes together; a database of few shards has fewer tables.
+std::string due_index_bytes() {
+  std::string sum;
+  for (int table = 0; table < kLiveTables; ++table)
+    sum += (table == 0 ? "" : " + ") + ("coalesce(pg_relation_size(to_regclass('" + live_table(table) + "_due')), 0)");
+  return sum;
+}
+
 }  // namespace
 
 std::string overdue() {
-  return "WITH RECURSIVE " +
-         lane_walk(
-             "(SELECT s::smallint, 1, coalesce((SELECT max(type_id) FROM tocsin.biz_type), 0) FROM "
-             "generate_series(0, tocsin.shard_count() - 1) s WHERE tocsin.lives_here(s::smallint))") +
-         " SELECT count(*) FROM (SELECT 1 FROM w CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live j WHERE j.shard = "
-         "w.shard AND j.shard + 0 = w.shard::integer AND j.type_id = w.type_id AND j.fire_at < statement_timestamp() "
-         "LIMIT $1::integer) x WHERE w.fire_at < statement_timestamp() LIMIT $1::integer) y";
+  return "SELECT count(*) FROM (SELECT 1 FROM tocsin.lanes_due() w CROSS JOIN LATERAL (SELECT 1 FROM tocsin.job_live j "
+         "WHERE j.shard = w.shard AND j.shard + 0 = w.shard::integer AND j.type_id = w.type_id AND j.fire_at < "
+         "statement_timestamp() LIMIT $1::integer) x LIMIT $1::integer) y";
 }
 
 std::string scan() {
-  return "WITH RECURSIVE " + lane_walk("unnest($8::smallint[], $9::integer[], $10::integer[])") +
+  return "WITH RECURSIVE m AS MATERIALIZED (SELECT CASE WHEN $13::bigint > 0 THEN " + due_index_bytes() +
+         " <= $13::bigint ELSE false END AS reads), s AS (SELECT * FROM unnest($8::smallint[], $9::integer[], "
+         "$10::integer[]) s (shard, first, last)), " +
+         lane_walk("(SELECT s.* FROM m JOIN s ON NOT m.reads)") +
          " SELECT k.ord, j.job_id, j.fire_at, j.is_exhausted FROM unnest($1::smallint[], $2::integer[], "
          "$3::timestamptz[], $4::bigint[],"
          " $5::timestamptz[], $6::integer[], $7::boolean[]) WITH ORDINALITY k (shard, type_id, after, after_id, "
@@ -45,6 +52,12 @@ std::string scan() {
          " ORDER BY l.fire_at, l.job_id + 0 LIMIT k.most) j"
          " UNION ALL (SELECT -2, w.type_id::bigint * 1024 + w.shard, w.fire_at, false FROM w WHERE w.fire_at < "
          "$11::timestamptz LIMIT $12::integer)"
+         " UNION ALL (SELECT -2, r.type_id::bigint * 1024 + s.shard, NULL::timestamptz, false FROM m JOIN s ON m.reads "
+         "CROSS JOIN LATERAL (SELECT DISTINCT l.type_id FROM tocsin.job_live l WHERE l.shard = s.shard AND l.shard + 0 "
+         "= s.shard::integer AND l.type_id >= s.first AND l.type_id <= s.last AND l.fire_at < $11::timestamptz) r "
+         "LIMIT "
+         "$12::integer)"
+         " UNION ALL SELECT -3, (SELECT count(*) FROM w), NULL::timestamptz, false FROM m WHERE NOT m.reads"
          " UNION ALL SELECT -1, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, statement_timestamp(), false"
          " UNION ALL SELECT 0, pg_snapshot_xmin(pg_current_snapshot())::text::bigint, clock_timestamp(), false";
 }

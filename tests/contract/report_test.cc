@@ -296,6 +296,20 @@ TEST_P(StoreContract, EveryChangeOfATypeMovesItsVersionForward) {
   }
 }
 
+TEST_P(StoreContract, TheRegistryHasAnotherVersionAfterEveryChange) {
+  std::set<std::string> versions{must(db->types().version())};
+  const auto changes = [&] { return versions.insert(must(db->types().version())).second; };
+  EXPECT_FALSE(changes());
+  must(db->types().put(rich_type("t")));
+  EXPECT_TRUE(changes());
+  must(db->types().put(rich_type("t")));
+  EXPECT_TRUE(changes());
+  must(db->types().set_paused("t", true, std::nullopt));
+  EXPECT_TRUE(changes());
+  must(db->types().remove("t"));
+  EXPECT_TRUE(changes());
+}
+
 TEST_P(StoreContract, HasLiveJobsAsksForOneType) {
   EXPECT_FALSE(must(db->reports().has_live_jobs(type_id)));
   const JobId job = create(later());

@@ -109,9 +109,14 @@ TEST_P(StoreContract, ScanFindsTheLanesThatHaveARowDueSoon) {
   const Shard shard = shard_of(jobs[0]), elsewhere = shard_of(jobs[3]);
   ASSERT_NE(shard, elsewhere);
   const TypeId last = std::max(type_id, other_type_id);
+  // By a walk, and by reading the index through.
   const auto found = [&](std::vector<LaneSearch::Walk> walks, Duration ahead, int limit = 100) {
-    auto lanes = must(db->store().scan({}, {std::move(walks), soon + ahead, limit})).lanes;
+    auto lanes = must(db->store().scan({}, {walks, soon + ahead, limit})).lanes;
+    auto read = must(db->store().scan({}, {std::move(walks), soon + ahead, limit, std::int64_t{1} << 40})).lanes;
     std::ranges::sort(lanes);
+    std::ranges::sort(read);
+    if (limit == 100) EXPECT_EQ(lanes, read);
+    EXPECT_EQ(lanes.size(), read.size());
     return lanes;
   };
   using Lanes = std::vector<Lane>;
@@ -124,6 +129,9 @@ TEST_P(StoreContract, ScanFindsTheLanesThatHaveARowDueSoon) {
   EXPECT_EQ(found({{shard, last + 1, 1'000'000}}, 70 * kMinute), Lanes{});
   EXPECT_EQ(found({{shard, 1, last}, {elsewhere, 1, last}}, kMinute),
             (Lanes{std::min(here, there), std::max(here, there)}));
+  EXPECT_EQ(must(db->store().scan({}, {{{shard, 1, last}, {elsewhere, 1, last}}, soon, 100})).walked, 3U)
+      << "what a walk costs";
+  EXPECT_FALSE(must(db->store().scan({}, {{{shard, 1, last}}, soon, 100, std::int64_t{1} << 40})).walked);
   EXPECT_EQ(found({{shard, 1, last}, {elsewhere, 1, last}}, kMinute, 1).size(), 1U) << "no more than asked for";
 }
 

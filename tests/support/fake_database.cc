@@ -145,23 +145,26 @@ void FakeDatabase::restore(const Snapshot& standby) {
 
 // JobStore ------------------------------------------------------------------------------------------------------------
 
-std::vector<Lane> FakeDatabase::find_lanes(const LaneSearch& search) const {
-  std::vector<Lane> lanes;
+void FakeDatabase::find_lanes(const LaneSearch& search, ScanReply& reply) const {
+  constexpr std::int64_t kEntry = 64;  // bytes of a row in the index
+  std::size_t walked = 0;
   for (const LaneSearch::Walk& walk : search.walks) {
     auto it = due_.lower_bound({Lane{walk.shard, walk.first}, WallTime::min(), 0});
     while (it != due_.end() && std::get<Lane>(*it) <= Lane{walk.shard, walk.last}) {
       const Lane lane = std::get<Lane>(*it);
-      if (std::get<WallTime>(*it) < search.before && static_cast<int>(lanes.size()) < search.limit)
-        lanes.push_back(lane);
+      if (std::get<WallTime>(*it) < search.before && static_cast<int>(reply.lanes.size()) < search.limit)
+        reply.lanes.push_back(lane);
+      ++walked;
       it = due_.lower_bound({Lane{lane.shard, lane.type_id + 1}, WallTime::min(), 0});
     }
   }
-  return lanes;
+  if (search.most_bytes == 0 || static_cast<std::int64_t>(due_.size()) * kEntry > search.most_bytes)
+    reply.walked = walked;
 }
 
 ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) const {
   ScanReply reply;
-  reply.lanes = find_lanes(search);
+  find_lanes(search, reply);
   reply.db_now = now;
   reply.connection = generation_;
   // Transactions are numbered by the microsecond in which they begin, and any of the last while may still be open.

@@ -219,7 +219,7 @@ class FakeDatabase {
   void begin_attempt(Row& row, const std::string& node, WallTime now) const;
   ClaimedJob claim_row(Live row, Duration ttr, const ClaimTicket& ticket, WallTime now);
   Fired fire_row(Live row, const std::string& node, WallTime now);
-  std::vector<Lane> find_lanes(const LaneSearch& search) const;
+  void find_lanes(const LaneSearch& search, ScanReply& reply) const;
   std::vector<JobId> due_in(Lane lane, DueSpan span, int limit, WallTime now) const;
   FinishReply finish_one(const FinishRequest& request, const std::string& node, WallTime now);
 

@@ -241,6 +241,15 @@ Result<std::vector<BizType>> FakeTypeStore::list(Removed removed) {
   return call<std::vector<BizType>>("types", false, [=, &db = database_](WallTime) { return db.list_types(removed); });
 }
 
+Result<std::string> FakeTypeStore::version() {
+  return call<std::string>("types_version", false, [&db = database_](WallTime) {
+    std::string version;
+    for (const BizType& type : db.list_types(Removed::included))
+      version += type.name + ' ' + std::to_string(type.gmt_modified.time_since_epoch().count()) + ' ';
+    return version;
+  });
+}
+
 Result<bool> FakeTypeStore::has_any(std::span<const std::string> names, Removed removed) {
   return call<bool>("has_any_type", false,
                     [all = std::vector(names.begin(), names.end()), removed, &db = database_](WallTime) {

@@ -113,6 +113,7 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<std::vector<BizType>> list(Removed) override;
+  Result<std::string> version() override;
   Result<bool> has_any(std::span<const std::string> names, Removed removed) override;
   Result<PutReply> put(const BizType& type) override;
   Result<RemoveReply> remove(const std::string& name) override;

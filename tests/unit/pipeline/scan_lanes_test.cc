@@ -36,6 +36,36 @@ TEST_F(ScannerTest, AThousandEmptyTypesCostAsMuchAsOne) {
   EXPECT_EQ(scanner().lanes(), 0U);
 }
 
+// Far-off rows of many lanes cost a probe each in a walk; in an index that is small for so many lanes, next to nothing.
+TEST_F(ScannerTest, ManyLanesWithFewRowsAreReadAndNotWalked) {
+  shards = {3, 9};
+  std::vector<BizType> types;
+  for (TypeId type = 1; type <= 1000; ++type) {
+    types.push_back(biz_type(type));
+    for (const Shard shard : shards) insert(kStart + 24h, type, shard);
+  }
+  set_types(types);
+  shared().all_shards.set(std::make_shared<const std::vector<Shard>>(shards));
+  index_bytes = 200'000;
+  int walks = 0;
+  for (int i = 0; i < 600; ++i) {
+    scan();
+    walks += searched.most_bytes < index_bytes;
+  }
+  EXPECT_EQ(walks, 1);
+  const JobId near = insert(db_now() + 3s, 500, 9);
+  scan_until(db_now() + 2s);
+  EXPECT_EQ(found(), std::vector{near});
+}
+
+TEST_F(ScannerTest, AnIndexThatIsLargeForItsLanesIsWalked) {
+  for (int i = 0; i < 100; ++i) insert(kStart + 24h);
+  shared().all_shards.set(std::make_shared<const std::vector<Shard>>(shards));
+  index_bytes = 8 * 4096;
+  scan_until(kStart + 60s);
+  EXPECT_LT(searched.most_bytes, index_bytes);
+}
+
 TEST_F(ScannerTest, ALaneWhoseRowsAreDueLaterHasNoCursor) {
   insert(kStart + 1h);
   scan_until(kStart + 10s);

@@ -55,6 +55,12 @@ class ScannerTest : public StageBench {
     for (const auto& [job, is_exhausted] : table)
       if (job.fire_at < search.before && is_searched(job.lane())) lanes.insert(job.lane());
     reply.lanes.assign(lanes.begin(), lanes.end());
+    if (search.most_bytes < index_bytes) {
+      std::set<Lane> met;
+      for (const Row& row : table)
+        if (is_searched(row.candidate.lane())) met.insert(row.candidate.lane());
+      reply.walked = met.size();
+    }
     return reply;
   }
   // The last statement looked for rows of this lane without a cursor.
@@ -119,6 +125,7 @@ class ScannerTest : public StageBench {
   bool keeps_awake = false;  // every scan finds a row of each lane, which it does not take: its last attempt runs
   WallTime asked_at{};
   Duration round_trip = 1ms;
+  std::int64_t index_bytes = 1;
   bool fails = false;
 
  private:

@@ -1,0 +1,39 @@
+// How the scan searches for lanes that have rows due soon: by a walk, or by reading the index through.
+//
+// A walk costs a probe for each lane that has rows, whatever their number; to read the index costs by its size. A probe
+// takes 3.6 us, a page of 8 KiB 6.7 us (64,000 lanes with a row each: 232 ms by a walk, 2.6 ms by reading). So the
+// index is read where it has no more than 4 KiB per lane, some 30 rows. How many lanes have rows is known from the last
+// walk and trusted a little less with every search, so that a new walk comes before it is wrong for long; until then
+// the size of the index bounds what a search costs by what the walk cost.
+//
+// Thread: owner only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace tocsin {
+
+class SearchMethod {
+ public:
+  // For LaneSearch. `shards`: that share the index, so all of the database's.
+  std::int64_t most_bytes(std::size_t shards) const {
+    return static_cast<std::int64_t>(lanes_per_shard_ * static_cast<double>(shards) * kBytesPerLane);
+  }
+  // A search of so many shards was answered (ScanReply::walked).
+  void note(std::optional<std::size_t> walked, std::size_t shards) {
+    if (shards == 0) return;
+    if (walked)
+      lanes_per_shard_ = static_cast<double>(*walked) / static_cast<double>(shards);
+    else
+      lanes_per_shard_ *= kTrustLeft;
+  }
+
+ private:
+  static constexpr double kBytesPerLane = 4096;
+  static constexpr double kTrustLeft = 1 - 1.0 / 512;  // half of it is left after six minutes
+  double lanes_per_shard_ = 0;
+};
+
+}  // namespace tocsin
