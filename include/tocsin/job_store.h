@@ -48,9 +48,9 @@ struct ScanRange {
   bool only_exhausted = false;
 };
 
-// Finds the lanes that have a row with fire_at < before: in each shard named, of the types from first to last. Returns at
-// most `limit` lanes. Two methods with the same answer: a walk takes one index probe for each lane that has rows; to read
-// the index through is 60 times cheaper per entry, so it wins where lanes have few rows.
+// Finds the lanes that have a row with fire_at < before: in each shard named, of the types from first to last. Returns
+// at most `limit` lanes. Two methods with the same answer: a walk takes one index probe for each lane that has rows; to
+// read the index through is 60 times cheaper per entry, so it wins where lanes have few rows.
 struct LaneSearch {
   struct Walk {
     Shard shard = 0;

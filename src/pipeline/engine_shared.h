@@ -63,6 +63,7 @@ struct FinishedRun {
   Outcome outcome;
   bool is_given_back = false;  // never started: the attempt does not count
   MonoTime started{};          // when the handler began
+  bool is_slot_free = false;   // in the start pool: the next attempt need not wait for the outcome to be written
 };
 
 // Finds the handler of a type. nullptr: its jobs cannot run on this node.
@@ -135,6 +136,11 @@ struct EngineShared {
   void release(TypeId type, std::size_t n) {
     flow->release(type, n);
     limiter.release(type, n);  // wakes the claimers
+  }
+  // A claimed job that is over, and whose slot in the start pool is free already.
+  void release_ended(TypeId type) {
+    flow->release_permit(type);
+    limiter.release(type, 1);
   }
   // Returns slots and permits taken for a claim that won fewer jobs.
   void release_unused(TypeId type, std::size_t n, Pace pace) {

@@ -69,8 +69,8 @@ void Finisher::take_outcomes(MonoTime now) {
     const ClaimedJob& claimed = *run.claimed;
     const bool is_unstarted = run.is_given_back || run.outcome.kind == Outcome::Kind::not_started;
     if (!is_unstarted) shared_.note_started(claimed);
-    const Origin origin{claimed.job.type_id, claimed.is_catch_up ? Pace::catch_up : Pace::fresh,
-                        claimed.lease_deadline};
+    const Origin origin{claimed.job.type_id, claimed.is_catch_up ? Pace::catch_up : Pace::fresh, claimed.lease_deadline,
+                        run.is_slot_free};
     if (run.outcome.kind == Outcome::Kind::handed_over) {  // nothing to write: the claim continues as the lease
       shared_.hand_over(claimed.job.type_id, {{{claimed.job.job_id, claimed.token}, claimed.job.fire_at}});
       continue;
@@ -176,6 +176,8 @@ void Finisher::settle(const FinishRequest& request, const Origin& origin, Finish
   const TypeId type = origin.type;
   if (request.kind == FinishRequest::Kind::give_back)
     shared_.release_unused(type, 1, origin.pace);  // it takes no token of a rate
+  else if (origin.is_slot_free)
+    shared_.release_ended(type);
   else
     shared_.release(type, 1);
   const bool is_due_again = request.kind == FinishRequest::Kind::give_back ||

@@ -33,6 +33,7 @@ class Finisher final : public Stage {
     TypeId type = 0;
     Pace pace = Pace::fresh;
     MonoTime lease_deadline{};
+    bool is_slot_free = false;  // FinishedRun
   };
 
   void take_outcomes(MonoTime now);

@@ -119,6 +119,15 @@ void FlowControl::release(TypeId type, std::size_t n) {
   release_used(type, n, is_awaited);
 }
 
+void FlowControl::end_attempt(TypeId type) {
+  bool is_awaited = false;
+  {
+    std::lock_guard lock(mutex_);
+    is_awaited = pools_.release(type, 1);
+  }
+  if (is_awaited) notify_capacity();
+}
+
 void FlowControl::release_used(TypeId type, std::size_t n, bool is_awaited) {
   Waker* renewer = nullptr;
   {

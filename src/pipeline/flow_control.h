@@ -49,6 +49,10 @@ class FlowControl {
   void put_back(TypeId type, std::size_t n, Pace pace, bool is_instant);
   // Returns the permits and slots of `n` jobs that have ended.
   void release(TypeId type, std::size_t n);
+  // The same in two steps: an attempt has ended, and its slot in the start pool is free; later its outcome is written,
+  // and its permit is free.
+  void end_attempt(TypeId type);
+  void release_permit(TypeId type) { release_used(type, 1, false); }
 
   // The leases of consumers, which keep their permits.
   LeaseTable& leases() { return leases_; }

@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t kRate = 100;  // jobs per second, of all types together
 
 struct TypesOutcome {
-  double idle_ms = 0, busy_ms = 0;  // processor time of node and PostgreSQL per minute
+  double asleep_ms = 0, asleep_stats_ms = 0;  // with a far-off job in most lanes
+  double idle_ms = 0, busy_ms = 0;            // processor time of node and PostgreSQL per minute
   double late_p99_ms = 0, stats_ms = 0, resident_mb = 0;
 };
 
@@ -22,6 +23,35 @@ double both_seconds(Subject& subject, pid_t server) {
 }
 
 double per_minute_ms(double measured_s, int of_s) { return 1000 * measured_s * 60 / of_s; }
+
+double stats_ms(Subject& subject) {
+  std::vector<double> stats;
+  for (int i = 0; i < 9; ++i) {
+    const auto asked = std::chrono::steady_clock::now();
+    subject.rest().get("/v1/stats");
+    stats.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - asked).count());
+  }
+  std::ranges::sort(stats);
+  return quantile(stats, 0.5);
+}
+
+double idle_ms(Subject& subject, pid_t server, int window_s) {
+  const WallTime idle = subject.db_now() + std::chrono::seconds(4);  // the types are known to the engine by then
+  subject.wait_until(idle, "settling");
+  const double before = both_seconds(subject, server);
+  subject.wait_until(idle + std::chrono::seconds(window_s), "resting");
+  return per_minute_ms(both_seconds(subject, server) - before, window_s);
+}
+
+// 64 far-off jobs of each type, over all shards.
+void put_to_sleep(Bench& bench, Subject& subject, const std::deque<std::string>& names) {
+  constexpr std::size_t kOfEach = 64;
+  auto jobs = jobs_due_over(subject.db_now() + std::chrono::hours(24), std::chrono::hours(1), kOfEach * names.size(),
+                            9500 + static_cast<std::uint64_t>(bench.round));
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].type = names[i % names.size()].c_str();
+  subject.create(jobs);
+  subject.settle();
+}
 
 TypesOutcome run_types(Bench& bench, std::size_t n) {
   using std::chrono::seconds;
@@ -35,11 +65,7 @@ TypesOutcome run_types(Bench& bench, std::size_t n) {
   subject.settle();
   const pid_t server = server_of(subject.sql());
   TypesOutcome outcome;
-  const WallTime idle = subject.db_now() + seconds(4);  // the types are known to the engine by then
-  subject.wait_until(idle, "settling");
-  double before = both_seconds(subject, server);
-  subject.wait_until(idle + seconds(window_s), "resting");
-  outcome.idle_ms = per_minute_ms(both_seconds(subject, server) - before, window_s);
+  outcome.idle_ms = idle_ms(subject, server, window_s);
 
   const WallTime start = subject.db_now() + seconds(8);
   auto jobs = jobs_due_over(start, seconds(window_s), kRate * static_cast<std::size_t>(window_s),
@@ -47,7 +73,7 @@ TypesOutcome run_types(Bench& bench, std::size_t n) {
   for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].type = names[i % names.size()].c_str();
   subject.create(jobs);
   subject.wait_until(start, "the first job");
-  before = both_seconds(subject, server);
+  const double before = both_seconds(subject, server);
   subject.wait_until(start + seconds(window_s), "firing");
   outcome.busy_ms = per_minute_ms(both_seconds(subject, server) - before, window_s);
   subject.wait_until_finished(static_cast<std::int64_t>(jobs.size()), "the last jobs");
@@ -60,14 +86,12 @@ TypesOutcome run_types(Bench& bench, std::size_t n) {
   }
   std::ranges::sort(late);
   outcome.late_p99_ms = quantile(late, 0.99);
-  std::vector<double> stats;
-  for (int i = 0; i < 9; ++i) {
-    const auto asked = std::chrono::steady_clock::now();
-    subject.rest().get("/v1/stats");
-    stats.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - asked).count());
+  outcome.stats_ms = stats_ms(subject);
+  if (n > 1) {
+    put_to_sleep(bench, subject, names);
+    outcome.asleep_ms = idle_ms(subject, server, window_s);
+    outcome.asleep_stats_ms = stats_ms(subject);
   }
-  std::ranges::sort(stats);
-  outcome.stats_ms = quantile(stats, 0.5);
   outcome.resident_mb = subject.process().resident_mb();
   return outcome;
 }
@@ -83,6 +107,8 @@ void measure_types(Bench& bench) {
   bench.results.add("types.many_busy", many.busy_ms);
   bench.results.add("types.many_late_p99", many.late_p99_ms);
   bench.results.add("types.stats", many.stats_ms);
+  bench.results.add("types.asleep_idle", many.asleep_ms);
+  bench.results.add("types.asleep_stats", many.asleep_stats_ms);
   bench.results.add("types.resident", many.resident_mb);
 }
 

@@ -18,6 +18,7 @@ Sizes quick_sizes() {
   sizes.request_s /= 10;
   sizes.idle_s /= 10;
   sizes.types_s /= 2;
+  sizes.overload_s /= 2;
   for (std::size_t& depth : sizes.depths) depth /= 100;
   sizes.history_jobs /= 100;
   sizes.snapshot_s /= 20;
@@ -52,6 +53,7 @@ const std::vector<Measurement>& measurements() {
       {"past", measure_past, true},
       {"isolation", measure_isolation, true},
       {"types", measure_types},
+      {"overload", measure_overload, true},
   };
   return all;
 }

@@ -41,6 +41,7 @@ struct Sizes {
   int idle_s = 60;
   std::size_t types = 500;
   int types_s = 20;
+  int overload_s = 10;
   std::vector<std::size_t> depths = {0, 1'000'000, 10'000'000};
   std::size_t history_jobs = 10'000'000;
   int history_days = 10;
@@ -80,6 +81,7 @@ void measure_floors(Bench& bench);
 void measure_storm(Bench& bench);
 void measure_peak(Bench& bench);
 void measure_types(Bench& bench);
+void measure_overload(Bench& bench);
 void measure_depth(Bench& bench);
 void measure_snapshot(Bench& bench);
 void measure_history(Bench& bench);

@@ -11,9 +11,9 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr milliseconds kPoll(50);
+constexpr milliseconds kLookPause(50);
 constexpr auto kReadyWithin = std::chrono::seconds(60);
-constexpr auto kPatience = std::chrono::seconds(60);  // without any job finished
+constexpr auto kStuckTime = std::chrono::seconds(60);  // without any job finished
 
 std::vector<std::string> serve_command(const SubjectOptions& options, const std::string& database, int port) {
   std::vector<std::string> command = {
@@ -113,7 +113,7 @@ void Subject::wait_until(WallTime time, const std::string& what) {
   const auto ms = [](auto length) { return std::chrono::duration_cast<milliseconds>(length).count(); };
   for (auto now = start; now < end; now = SteadyClock::now()) {
     progress.show(ms(now - start), ms(end - start), "ms");
-    pause_for(std::min(kPoll, milliseconds(ms(end - now) + 1)));
+    pause_for(std::min(kLookPause, milliseconds(ms(end - now) + 1)));
   }
 }
 
@@ -128,13 +128,13 @@ void Subject::wait_until_finished(std::int64_t jobs, const std::string& what) {
   Progress progress(what);
   std::int64_t least = jobs;
   auto moved = SteadyClock::now();
-  for (std::int64_t left; (left = unfinished()) > 0; pause_for(kPoll)) {
+  for (std::int64_t left; (left = unfinished()) > 0; pause_for(kLookPause)) {
     progress.show(jobs - left, jobs);
     if (left < least) {
       least = left;
       moved = SteadyClock::now();
     }
-    if (SteadyClock::now() - moved > kPatience)
+    if (SteadyClock::now() - moved > kStuckTime)
       throw Failure(std::to_string(left) + " jobs are not finished, and none was for 60 s");
   }
 }

@@ -252,13 +252,16 @@ void Callers::rush(int n, std::optional<TypeId> type, std::optional<Place> place
 }
 
 void Callers::rush_at(Duration from_now, int n, TypeId type) {
-  for (int i = 0; i < n; ++i) {
-    NewJob job = any_job_in({}, {});
-    job.type_id = type;
-    job.when = {{}, from_now};
-    const CreateReply reply = commit(job, Duration(0));
-    hint({reply.job_id, job.type_id, reply.fire_at});
-  }
+  for (int i = 0; i < n; ++i) create_at(from_now, type);
+}
+
+JobId Callers::create_at(Duration from_now, TypeId type) {
+  NewJob job = any_job_in({}, {});
+  job.type_id = type;
+  job.when = {{}, from_now};
+  const CreateReply reply = commit(job, Duration(0));
+  hint({reply.job_id, job.type_id, reply.fire_at});
+  return reply.job_id;
 }
 
 void Callers::create_overdue(Duration age, Place place) {

@@ -34,6 +34,7 @@ class Callers {
   // Due so long from now.
   void rush_at(Duration from_now, int n, TypeId type);
   void create_overdue(Duration age, Place place);
+  JobId create_at(Duration from_now, TypeId type);  // known to its owner at once
   JobId create_now(std::optional<TypeId> type, std::optional<Place> place);
 
  private:

@@ -50,6 +50,7 @@ void Checker::on_change(Place place, const FakeDatabase::Change& change) {
     check_lease(change, before);
     check_calm(change, before);
     check_flow(change, before);
+    check_fairness(change, before);
   }
 
   Record& record = records_[job.job_id];

@@ -10,6 +10,7 @@
 //   wake  a permit that one engine of a node lets go is taken at once by another
 //   limit     never more of a type run in the cluster than max_running, nor start faster than its rates
 //   pause     nothing of a paused type starts                   late  what is too late by its type never runs
+//   fair      a due job that nothing limits starts before so many jobs of other types that became due after it
 //   lease     an ack, nack or extension counts while its lease holds, and then only; its answer says which
 //
 // Where a standby that lacks the last commits takes over, the record goes back as well, and what callers had been told
@@ -74,6 +75,8 @@ class Checker {
   // From now on the jobs named must be claimed within their bound after their time.
   void calm_begins() { is_calm_ = true; }
   void expect_within(JobId job, Duration bound) { calm_bounds_[job] = bound; }
+  // From now on at most so many jobs of other types in its database that became due after this one may start before it.
+  void expect_before(JobId job, std::size_t others) { may_overtake_[job] = others; }
   // Called now and then after faults_ended().
   void check_overdue();
   // The end: the world is at rest.
@@ -143,6 +146,7 @@ class Checker {
   void check_claim_is_held(const std::string& name, const Attempt& attempt);
   void check_calm(const FakeDatabase::Change& change, const Record& before);
   void check_flow(const FakeDatabase::Change& change, const Record& before);
+  void check_fairness(const FakeDatabase::Change& change, const Record& before);
   void check_rate(const BizType& type, double rate, std::deque<MonoTime>& starts, const char* what);
   void check_running(const BizType& type);
 
@@ -156,6 +160,7 @@ class Checker {
   std::map<ClaimToken, Attempt> attempts_;
   std::set<std::tuple<std::string, TypeId, std::string>> keys_;
   std::map<JobId, Duration> calm_bounds_;
+  std::map<JobId, std::size_t> may_overtake_;  // of jobs that have not started
   std::optional<MonoTime> faults_ended_;
   std::optional<Duration> overdue_bound_;
   bool is_calm_ = false;

@@ -77,4 +77,16 @@ void Checker::check_flow(const FakeDatabase::Change& change, const Record& befor
     fail("pause", name + " starts while its type is paused");
 }
 
+void Checker::check_fairness(const FakeDatabase::Change& change, const Record& before) {
+  if (change.kind != Kind::claimed && change.kind != Kind::fired) return;
+  may_overtake_.erase(change.job.job_id);
+  for (auto& [job, left] : may_overtake_) {
+    const Job& waiting = records_.at(job).row;
+    const bool is_overtaken = waiting.type_id != change.job.type_id && before.row.fire_at > waiting.fire_at &&
+                              databases_.of(job).place == databases_.of(change.job.job_id).place;
+    if (is_overtaken && left-- == 0)
+      return fail("fair", "job " + std::to_string(job) + " waits while jobs of another type start that were due later");
+  }
+}
+
 }  // namespace tocsin

@@ -15,6 +15,7 @@ class Ending {
  private:
   void live_on();
   void calm_down();
+  void crowd_out();
   void lose_one_database();
   void cut_one_off();
   void cut_one_off_elsewhere();

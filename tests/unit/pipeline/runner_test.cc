@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pipeline/finisher.h"
 #include "unit/pipeline/stage_bench.h"
 
 namespace tocsin {
@@ -47,6 +48,36 @@ TEST_F(RunnerTest, StartsTheHandlerAndHandsOnItsOutcome) {
   EXPECT_EQ(runs[0].outcome.retry_after, 3s);
   EXPECT_FALSE(runs[0].is_given_back);
   EXPECT_EQ(shared().limiter.running(), 1U) << "free only when the outcome is written";
+}
+
+// At a saturated endpoint the next attempt would wait for the disk otherwise. The limiter bounds the outcomes.
+TEST_F(RunnerTest, AnAttemptThatEndsFreesItsStartSlotBeforeItsOutcomeIsWritten) {
+  BizType type = biz_type(1);
+  const auto pool = pool_of(2);
+  type.pool = pool;
+  set_types({type});
+  int told = 0;
+  shared().flow->on_capacity([&] { ++told; });
+  ASSERT_EQ(shared().flow->take(type, 3, Pace::fresh, now).n, 2U);
+  ASSERT_EQ(shared().limiter.acquire(1, 2), 2U);
+  ASSERT_TRUE(shared().claimed.try_push(claimed(1, 1)));
+  ASSERT_TRUE(shared().claimed.try_push(claimed(2, 1)));
+  step();
+  handler.started[0].second(Outcome::done());
+  EXPECT_EQ(shared().flow->in_pool(*pool), 1U);
+  EXPECT_EQ(told, 1) << "a type waits for it";
+  EXPECT_EQ(shared().limiter.running(), 2U);
+  EXPECT_EQ(shared().flow->used(1), 2U) << "max_running counts until the outcome is written";
+  handler.started[1].second(Outcome::not_started(1s));
+  EXPECT_EQ(shared().flow->in_pool(*pool), 1U) << "it goes back with the claim";
+  store.on_finish = [](std::span<const FinishRequest> requests) {
+    return std::vector<FinishReply>(requests.size(), FinishReply::applied);
+  };
+  Finisher finisher(shared(), store, 42);
+  finisher.step(now);
+  EXPECT_EQ(shared().flow->in_pool(*pool), 0U);
+  EXPECT_EQ(shared().flow->used(1), 0U);
+  EXPECT_EQ(shared().limiter.running(), 0U);
 }
 
 TEST_F(RunnerTest, KeepsTheJobAsLongAsItsHandlerRuns) {
