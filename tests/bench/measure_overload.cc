@@ -45,8 +45,8 @@ OverloadOutcome offer(Bench& bench, std::size_t rate) {
   subject.wait_until(start + lasts, "offering " + std::to_string(rate) + "/s");
   subject.wait_until_finished(static_cast<std::int64_t>(n + lights), "what is left");
   OverloadOutcome outcome;
-  outcome.done_per_s = done_between(subject, start + seconds(2), start + lasts) /
-                       static_cast<double>((lasts - seconds(2)).count());
+  outcome.done_per_s =
+      done_between(subject, start + seconds(2), start + lasts) / static_cast<double>((lasts - seconds(2)).count());
   outcome.behind_s = std::max(0.0, std::chrono::duration<double>(subject.last_finished_at() - start - lasts).count());
   const auto late = subject.lateness_ms(), light = subject.lateness_ms({}, kLight);
   outcome.p99_ms = quantile(late, 0.99);
