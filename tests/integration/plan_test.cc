@@ -205,7 +205,8 @@ TEST_F(Plans, AStatementOverOneTableTouchesNoOther) {
   prepare(Statistics::fresh);
   auto connection = connect();
   for (const Statement& statement : hot_statements()) {
-    if (statement.sql.find(sql::live_table(sql::live_table_of(kShard))) == std::string::npos) continue;
+    const bool is_over_one = statement.sql.find(sql::live_table(sql::live_table_of(kShard))) != std::string::npos;
+    if (!is_over_one || statement.name.starts_with("scan")) continue;  // a scan asks for the size of all due indexes
     const std::string plan = explain(*connection, statement);
     for (const int other : {0, 5}) {
       EXPECT_EQ(plan.find(sql::live_table(other).substr(7)), std::string::npos) << statement.name << "\n" << plan;
