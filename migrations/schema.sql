@@ -33,7 +33,7 @@ CREATE FUNCTION tocsin.append_error(errors jsonb, at timestamp with time zone, n
 -- Name: body_hash(text, jsonb, integer); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.body_hash(time_asked text, attribute jsonb, max_attempts integer) RETURNS bigint
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     RETURN hashtextextended(concat_ws('
 '::text, time_asked, COALESCE((attribute)::text, ''::text), COALESCE((max_attempts)::text, ''::text)), (0)::bigint);
 
@@ -286,7 +286,7 @@ END $$;
 -- Name: day_of(timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.day_of(at timestamp with time zone) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (floor((date_part('epoch'::text, at) / (86400)::double precision)))::integer;
 
 -- Name: delay_bucket(interval); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -298,7 +298,7 @@ CREATE FUNCTION tocsin.delay_bucket(ahead interval) RETURNS integer
 -- Name: created_detail(timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.created_detail(action_time timestamp with time zone, gmt_create timestamp with time zone) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((tocsin.day_of(gmt_create) * 64) + tocsin.delay_bucket((action_time - gmt_create)));
 
 -- Name: death_reason(text); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -487,11 +487,12 @@ COMMENT ON FUNCTION tocsin.lanes_due(before timestamp with time zone) IS 'Shards
 -- Name: lives_here(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.lives_here(shard smallint) RETURNS boolean
-    LANGUAGE sql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-  SELECT coalesce(shard = ANY (p.shards), true) FROM tocsin.place p
-$$;
+BEGIN
+  RETURN (SELECT coalesce(shard = ANY (p.shards), true) FROM tocsin.place p);
+END $$;
 
 -- Name: merge_histograms(bigint[], bigint[]); Type: FUNCTION; Schema: tocsin; Owner: -
 
@@ -768,23 +769,19 @@ BEGIN
   END IF;
 END $$;
 
--- Name: setting; Type: TABLE; Schema: tocsin; Owner: -
-
-CREATE TABLE tocsin.setting (
-    name text NOT NULL,
-    value text NOT NULL
-);
-
 -- Name: shard_count(); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.shard_count() RETURNS integer
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN (SELECT (s.value)::integer AS value FROM tocsin.setting s WHERE (s.name = 'shards'::text));
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    AS $$
+BEGIN
+  RETURN (SELECT s.value::integer FROM tocsin.setting s WHERE s.name = 'shards');
+END $$;
 
 -- Name: shard_of(text, integer); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.shard_of(biz_id text, shards integer) RETURNS smallint
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
     RETURN ((((('x'::text || "left"(encode(sha256(convert_to(biz_id, 'UTF8'::name)), 'hex'::text), 8)))::bit(32))::bigint % (shards)::bigint))::smallint;
 
 -- Name: shards_here(); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -2056,6 +2053,13 @@ CREATE TABLE tocsin.report_slot_quarter (
     max_ms double precision
 )
 WITH (fillfactor='80');
+
+-- Name: setting; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.setting (
+    name text NOT NULL,
+    value text NOT NULL
+);
 
 -- Name: shard_map; Type: TABLE; Schema: tocsin; Owner: -
 

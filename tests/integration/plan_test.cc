@@ -253,6 +253,20 @@ TEST_F(Plans, TheScanReadsNoMoreThanItsPage) {
   EXPECT_FALSE(std::regex_search(plan, behind_the_index)) << plan;
 }
 
+// A function in SQL that is not inlined is planned once per transaction and executed once per row.
+TEST_F(Plans, FunctionsOfHotStatementsAreInlined) {
+  auto connection = connect();
+  pqxx::work tx(*connection);
+  std::string plan;
+  for (const auto& row : tx.exec("EXPLAIN (VERBOSE, COSTS OFF) SELECT tocsin.shard_of(biz_id, 8), "
+                                 "tocsin.day_of(gmt_create), tocsin.created_detail(action_time, gmt_create), "
+                                 "tocsin.body_hash(biz_id, attribute, max_attempts), tocsin.death_reason(biz_id) "
+                                 "FROM tocsin.job_live"))
+    plan += row[0].as<std::string>() + "\n";
+  for (const char* name : {"shard_of", "day_of", "created_detail", "delay_bucket", "body_hash", "death_reason"})
+    EXPECT_EQ(plan.find(std::string(name) + "("), std::string::npos) << name << " in " << plan;
+}
+
 // A day on which much has finished and nothing was analyzed yet, as every midnight begins one.
 TEST_F(Plans, AKeyCostsWhatItsOwnJobsDoWhateverHasFinishedToday) {
   database.query(
