@@ -5,12 +5,14 @@
 #include <iostream>
 #include <memory>
 #include <random>
+#include <set>
 
 #include "cli/cli.h"
 #include "cli/config_file.h"
 #include "cli/duration.h"
 #include "cli/pause.h"
 #include "cli/progress.h"
+#include "replay/day_counts.h"
 #include "replay/judge.h"
 #include "replay/own_node.h"
 #include "replay/replayer.h"
@@ -37,6 +39,7 @@ struct Options {
   bool cancels_by_id = false;
   int margin_ms = 500;
   int settle_s = 60;
+  bool is_by_day = false;
   bool is_slice = false;
 };
 
@@ -139,23 +142,42 @@ int replay(const Options& options) {
   // A name of its own: jobs left by an earlier replay would fire into this one.
   const std::string biz_type = "replay." + std::to_string(std::random_device{}());
   RestClient client(connection);
-  client.send("PUT", "/v1/types/" + biz_type, {{"handler", {{"kind", "webhook"}, {"url", receiver.url()}}}});
+  const auto put_type = [&](const std::string& name) {
+    client.send("PUT", "/v1/types/" + name, {{"handler", {{"kind", "webhook"}, {"url", receiver.url()}}}});
+  };
+  put_type(biz_type);
   warm_up(client, biz_type, receiver);
 
   DataTime last = 0;
   for (const Request& request : requests) last = std::max(last, request.target);
   const DataTime cut = std::min(parse_data_time(options.cut), last + 1);
+  const auto type_of = [&](const Request& request) {
+    return options.is_by_day ? biz_type + "." + day_of(request) : biz_type;
+  };
+  if (options.is_by_day) {
+    std::set<std::string> names;
+    for (const Request& request : requests)
+      if (request.opened < cut) names.insert(type_of(request));
+    for (const std::string& name : names) put_type(name);
+  }
   const auto start =
       std::chrono::time_point_cast<milliseconds>(std::chrono::system_clock::now()) + std::chrono::seconds(3);
   const FastClock clock(requests.front().opened, options.speed, start);
   std::vector<Job> jobs = make_plan(std::move(requests), clock, cut);
-  Replayer(jobs, connection, biz_type, options.lanes,
-           options.cancels_by_id ? Replayer::CancelBy::id : Replayer::CancelBy::key, receiver)
+  for (Job& job : jobs) job.biz_type = type_of(job.request);
+  Replayer(jobs, connection, options.lanes, options.cancels_by_id ? Replayer::CancelBy::id : Replayer::CancelBy::key,
+           receiver)
       .run(clock.at(cut));
   settle(jobs, receiver, options.settle_s);
 
   const auto deliveries = without_warm_up(receiver.deliveries());
   Judgement judgement = judge(jobs, deliveries, cut);
+  if (options.is_by_day) {
+    const CountsByDay recorded = counts_of_records(jobs, deliveries, cut);
+    judgement.counts["days that the reports count as recorded"] = static_cast<std::int64_t>(recorded.size());
+    for (const std::string& difference : differences(connection, biz_type + ".", recorded))
+      judgement.violations["the reports differ from the records"].push_back(difference);
+  }
   if (node && !node->stop()) judgement.violations["the node did not drain and end with 0"].push_back("-");
   print(judgement, jobs, deliveries.size(), options);
   return judgement.is_clean() ? 0 : 1;
@@ -175,7 +197,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--by-id", options.cancels_by_id, "Cancel by job_id, many in one request; else each by its biz_id");
   app.add_option("--margin-ms", options.margin_ms, "Closer to the deadline nothing is judged (500)")->option_text("N");
   app.add_option("--settle", options.settle_s, "Seconds to wait for what must still fire (60)")->option_text("N");
-  app.add_flag("--slice", options.is_slice, "Nine weeks at 3 days/s with a margin of 1500");
+  app.add_flag("--by-day", options.is_by_day, "A type per recorded day, and the reports of each beside the records");
+  app.add_flag("--slice", options.is_slice, "Nine weeks at 3 days/s with a margin of 1500, by day");
 }
 
 int run(int argc, char** argv) {
@@ -189,6 +212,7 @@ int run(int argc, char** argv) {
       options.cut = "2015-03-05";
       options.speed = 3;
       options.margin_ms = 1500;
+      options.is_by_day = true;
     }
     if (!has_data(options.data)) {
       std::cout << "no data\n";

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "replay/data.h"
@@ -18,6 +19,7 @@ enum class CancelAnswer { none, cancelled, running, finished, not_found };
 // One request of the records, and what the node said about its job.
 struct Job {
   Request request;
+  std::string biz_type;
   WallTime opens, due;
   std::optional<WallTime> closes;  // nullopt: not within the replay
 

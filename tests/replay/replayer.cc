@@ -30,14 +30,9 @@ std::string rfc3339(WallTime time) {
 
 }  // namespace
 
-Replayer::Replayer(std::vector<Job>& jobs, const Connection& connection, std::string biz_type, int lanes,
-                   CancelBy cancel_by, const Receiver& receiver)
-    : jobs_(jobs),
-      connection_(connection),
-      biz_type_(std::move(biz_type)),
-      lanes_(lanes),
-      cancel_by_(cancel_by),
-      receiver_(receiver) {}
+Replayer::Replayer(std::vector<Job>& jobs, const Connection& connection, int lanes, CancelBy cancel_by,
+                   const Receiver& receiver)
+    : jobs_(jobs), connection_(connection), lanes_(lanes), cancel_by_(cancel_by), receiver_(receiver) {}
 
 void Replayer::run(WallTime end) {
   std::vector<std::jthread> creators, cancellers;
@@ -107,7 +102,8 @@ void Replayer::create_slices(RestClient& client) {
 void Replayer::create(RestClient& client, const Slice& slice) {
   Json body = {{"jobs", Json::array()}};
   for (const Job* job : slice)
-    body["jobs"].push_back({{"biz_type", biz_type_}, {"biz_id", job->request.id}, {"action_time", rfc3339(job->due)}});
+    body["jobs"].push_back(
+        {{"biz_type", job->biz_type}, {"biz_id", job->request.id}, {"action_time", rfc3339(job->due)}});
   const Json reply = client.post_patiently("/v1/jobs/batch", body);
   const Json& items = reply.at("items");
   if (items.size() != slice.size())
@@ -144,7 +140,7 @@ void Replayer::cancel_jobs(RestClient& client) {
 
 // As a business does, which remembers no ids.
 void Replayer::cancel_key(RestClient& client, Job& job) {
-  const Json reply = client.post_patiently("/v1/jobs/cancel", {{"biz_id", job.request.id}, {"biz_type", biz_type_}});
+  const Json reply = client.post_patiently("/v1/jobs/cancel", {{"biz_id", job.request.id}, {"biz_type", job.biz_type}});
   const std::string id = std::to_string(job.job_id);
   const auto has = [&](const char* list) {
     return std::ranges::any_of(reply.at(list), [&](const Json& each) { return each.get<std::string>() == id; });

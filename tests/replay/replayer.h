@@ -21,7 +21,7 @@ class Replayer {
  public:
   enum class CancelBy { key, id };
   // `jobs` gets the node's answers and must outlive the replayer.
-  Replayer(std::vector<Job>& jobs, const Connection& connection, std::string biz_type, int lanes, CancelBy cancel_by,
+  Replayer(std::vector<Job>& jobs, const Connection& connection, int lanes, CancelBy cancel_by,
            const Receiver& receiver);
 
   // Returns when `end` has passed and everything asked for is answered; jobs due later are cancelled then. Throws what
@@ -44,7 +44,6 @@ class Replayer {
 
   std::vector<Job>& jobs_;
   const Connection connection_;
-  const std::string biz_type_;
   const int lanes_;
   const CancelBy cancel_by_;
   const Receiver& receiver_;
