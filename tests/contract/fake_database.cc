@@ -3,7 +3,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "support/contract/store_fixture.h"
+#include "support/contract/bulk_contract.h"
+#include "support/fake_bulk_store.h"
 #include "support/fake_functions.h"
 #include "support/fake_sessions.h"
 
@@ -37,6 +38,10 @@ class FakeFixture final : public StoreFixture {
   JobDesk& other_desk() override { return other_desk_; }
   ReportStore& reports() override { return reports_; }
   TypeStore& types() override { return types_; }
+  BulkStore& bulks() override {
+    bulks_.now = now();
+    return bulks_;
+  }
   MemberStore& members() override { return members_; }
   MemberStore& other_members() override { return other_members_; }
   PermitStore& permits() override { return permits_; }
@@ -60,6 +65,7 @@ class FakeFixture final : public StoreFixture {
   FakeJobDesk desk_{database_}, other_desk_{database_};
   FakeReportStore reports_{database_};
   FakeTypeStore types_{database_};
+  FakeBulkStore bulks_{database_};
   FakeMemberStore members_{database_}, other_members_{database_};
   FakePermitStore permits_{database_}, other_permits_{database_};
   FakeBusiness business_;
@@ -67,9 +73,9 @@ class FakeFixture final : public StoreFixture {
   JobId locked_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, StoreContract,
-                         testing::Values(StoreKind{"Fake",
-                                                   [] { return std::unique_ptr<StoreFixture>(new FakeFixture); }}));
+const auto kFake = testing::Values(StoreKind{"Fake", [] { return std::unique_ptr<StoreFixture>(new FakeFixture); }});
+INSTANTIATE_TEST_SUITE_P(Fake, StoreContract, kFake);
+INSTANTIATE_TEST_SUITE_P(Fake, BulkContract, kFake);
 
 }  // namespace
 }  // namespace tocsin

@@ -2,6 +2,7 @@
 #include <pqxx/pqxx>
 
 #include "contract/postgres_database.h"
+#include "postgres/pg_bulk_store.h"
 #include "postgres/pg_function_store.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_job_store.h"
@@ -10,7 +11,7 @@
 #include "postgres/pg_permit_store.h"
 #include "postgres/pg_report_store.h"
 #include "postgres/pg_type_store.h"
-#include "support/contract/store_fixture.h"
+#include "support/contract/bulk_contract.h"
 
 namespace tocsin {
 namespace {
@@ -34,6 +35,7 @@ class PostgresFixture final : public StoreFixture {
   JobDesk& other_desk() override { return other_desk_; }
   ReportStore& reports() override { return reports_; }
   TypeStore& types() override { return types_; }
+  BulkStore& bulks() override { return bulks_; }
   MemberStore& members() override { return members_; }
   MemberStore& other_members() override { return other_members_; }
   PermitStore& permits() override { return permits_; }
@@ -165,6 +167,7 @@ class PostgresFixture final : public StoreFixture {
       other_desk_{other_desk_session_, PostgresDatabase::kShards};
   PgReportStore reports_{report_session_, PostgresDatabase::kShards};
   PgTypeStore types_{report_session_};
+  PgBulkStore bulks_{report_config(), PostgresDatabase::kShards};
   SessionConfig member_config() const { return {database_.url(), "contract member", 15'000, kLockTimeoutMs, false}; }
   Session member_session_{member_config()}, other_member_session_{report_config()};
   PgMemberStore members_{member_session_, clock_}, other_members_{other_member_session_, clock_};
@@ -174,9 +177,10 @@ class PostgresFixture final : public StoreFixture {
   std::unique_ptr<pqxx::work> lock_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Postgres, StoreContract,
-                         testing::Values(StoreKind{"Postgres",
-                                                   [] { return std::unique_ptr<StoreFixture>(new PostgresFixture); }}));
+const auto kPostgres =
+    testing::Values(StoreKind{"Postgres", [] { return std::unique_ptr<StoreFixture>(new PostgresFixture); }});
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreContract, kPostgres);
+INSTANTIATE_TEST_SUITE_P(Postgres, BulkContract, kPostgres);
 
 }  // namespace
 }  // namespace tocsin

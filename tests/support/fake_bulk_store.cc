@@ -1,6 +1,7 @@
 #include "support/fake_bulk_store.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tocsin {
 
@@ -121,13 +122,23 @@ Result<BulkBatch> FakeBulkStore::run_batch(const Bulk& bulk, int limit) {
   if (fails) return failure();
   Progress& progress = progress_[bulk.bulk_id];
   progress.batch.due_soon.clear();
+  if (progress.batch.is_done) return progress.batch;
   int n = 0;
   for (const Job& job : matching(bulk.request)) {
     if (job.job_id <= progress.last || job.gmt_create > bulk.started_at) continue;
     if (n++ == limit) return progress.batch;
     progress.last = job.job_id;
-    if (change(bulk, job.job_id)) ++progress.batch.changed;
+    if (database_.is_locked(job.job_id)) {
+      progress.locked.push_back(job.job_id);
+    } else if (change(bulk, job.job_id)) {
+      ++progress.batch.changed;
+    }
   }
+  // A second visit, once; in a batch of its own.
+  progress.batch.is_done = progress.locked.empty();
+  if (n > 0) return progress.batch;
+  for (const JobId job : std::exchange(progress.locked, {}))
+    if (!database_.is_locked(job) && change(bulk, job)) ++progress.batch.changed;
   progress.batch.is_done = true;
   return progress.batch;
 }

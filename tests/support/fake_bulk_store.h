@@ -40,6 +40,7 @@ class FakeBulkStore final : public BulkStore {
   struct Progress {
     JobId last = 0;
     BulkBatch batch;
+    std::vector<JobId> locked;  // to be visited again
   };
   Error failure() const { return {*fails, "as the test wants", ""}; }
   std::vector<Job> matching(const BulkRequest& request) const;  // by id, ascending

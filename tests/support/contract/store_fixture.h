@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bulk/bulk_store.h"
 #include "tocsin/function_store.h"
 #include "tocsin/job_desk.h"
 #include "tocsin/job_store.h"
@@ -32,6 +33,7 @@ class StoreFixture {
   virtual JobDesk& other_desk() = 0;
   virtual ReportStore& reports() = 0;
   virtual TypeStore& types() = 0;
+  virtual BulkStore& bulks() = 0;
   virtual MemberStore& members() = 0;
   virtual MemberStore& other_members() = 0;
   virtual PermitStore& permits() = 0;
