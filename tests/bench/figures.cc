@@ -1,8 +1,11 @@
 #include "bench/figures.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+
+#include "bench/report_reads.h"
 
 namespace tocsin::bench {
 namespace {
@@ -78,6 +81,30 @@ Section life_section() {
   add("noop", "created and fired");
   section.figures.push_back({"life.noop.one_backend", "  by hand on one connection", "us", "<= 50"});
   add("claimed", "created, claimed, run and finished");
+  return section;
+}
+
+Section reports_section() {
+  Section section{"reports", "Reports beside millions of jobs, 30 types and a year of slots", {}};
+  const auto add = [&](const std::vector<ReportRead>& reads, const std::string& target) {
+    for (const ReportRead& read : reads) {
+      section.figures.push_back({"reports." + read.name + ".p50", read.name + ": p50", "ms"});
+      section.figures.push_back({"reports." + read.name + ".max", "  slowest", "ms", target});
+    }
+  };
+  add(usual_reads(), "< 200");
+  add(reads_of_a_year(), "< 200");
+  add(reads_without_kept_days(), "");
+  section.figures.push_back({"reports.kept_in", "days of time zones of a year, added up", "s"});
+  for (const auto& [name, title, unit, target] :
+       std::vector<std::array<const char*, 4>>{{"quiet_p99", "lateness p99 quiet", "ms", ""},
+                                               {"views_p99", "  while all views are read in a loop", "ms", ""},
+                                               {"views_ratio", "  to quiet, round by round", "x", "<= 1.1"},
+                                               {"views_reads", "  reads of a view", "/s", ""},
+                                               {"pages_p99", "  while 50 pages refresh", "ms", ""},
+                                               {"pages_ratio", "  to quiet, round by round", "x", "<= 1.1"},
+                                               {"pages_requests", "  requests of pages", "/s", ""}})
+    section.figures.push_back({std::string("readers.") + name, title, unit, target});
   return section;
 }
 
@@ -340,6 +367,7 @@ std::vector<Section> catalog(const Variants& variants) {
             {"retention.ratio", "  to the same without", "x", "<= 1.5"},
             {"retention.near_p99", "  lateness p99 within a second of a drop", "ms"},
             {"retention.worst", "  the most late of these", "ms"}}},
+          reports_section(),
           floor_section(claimers)};
 }
 

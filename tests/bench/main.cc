@@ -61,6 +61,7 @@ Sizes sizes_of(const Options& options) {
   Sizes sizes = options.is_quick ? quick_sizes() : Sizes{};
   if (!options.depths.empty()) sizes.depths = options.depths;
   sizes.history_jobs = options.history.value_or(sizes.history_jobs);
+  sizes.report_jobs = options.history.value_or(sizes.report_jobs);
   sizes.snapshot_s = options.snapshot_s.value_or(sizes.snapshot_s);
   return sizes;
 }
@@ -140,7 +141,8 @@ void add_options(CLI::App& app, Options& options) {
                  "the first is what the others are compared with")
       ->delimiter(',')
       ->option_text("N,N");
-  app.add_option("--history", options.history, "Finished jobs for history (10000000)")
+  app.add_option("--history", options.history,
+                 "Finished jobs for history; live and finished ones for\nreports (10000000)")
       ->check(CLI::PositiveNumber)
       ->option_text("N");
   app.add_option("--snapshot-s", options.snapshot_s, "Seconds that the snapshot is held (600)")

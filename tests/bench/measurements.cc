@@ -21,6 +21,8 @@ Sizes quick_sizes() {
   sizes.overload_s /= 2;
   for (std::size_t& depth : sizes.depths) depth /= 100;
   sizes.history_jobs /= 100;
+  sizes.report_jobs /= 100;
+  sizes.reader_rounds /= 4;
   sizes.snapshot_s /= 20;
   for (int* s : {&sizes.snapshot_before_s, &sizes.snapshot_after_s}) *s /= 5;
   sizes.snapshot_window_s /= 6;
@@ -29,29 +31,18 @@ Sizes quick_sizes() {
 
 const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> all = {
-      {"floors", measure_floors},
-      {"lateness", measure_lateness},
-      {"foreign", measure_foreign, true},
-      {"outbox", measure_outbox, true},
-      {"drain", measure_drain},
-      {"single", measure_single},
-      {"cancel", measure_cancel},
-      {"batch", measure_batch},
-      {"memory", measure_memory},
-      {"webhook", measure_webhook},
-      {"endpoints", measure_endpoints},
-      {"handlers", measure_handlers},
-      {"brokers", measure_brokers, true},
-      {"life", measure_life},
-      {"storm", measure_storm},
-      {"peak", measure_peak},
-      {"depth", measure_depth, true},
-      {"snapshot", measure_snapshot, true},
-      {"history", measure_history, true},
-      {"retention", measure_retention, true},
-      {"verbs", measure_verbs},
-      {"past", measure_past, true},
-      {"isolation", measure_isolation, true},
+      {"floors", measure_floors},         {"lateness", measure_lateness},
+      {"foreign", measure_foreign, true}, {"outbox", measure_outbox, true},
+      {"drain", measure_drain},           {"single", measure_single},
+      {"cancel", measure_cancel},         {"batch", measure_batch},
+      {"memory", measure_memory},         {"webhook", measure_webhook},
+      {"endpoints", measure_endpoints},   {"handlers", measure_handlers},
+      {"brokers", measure_brokers, true}, {"life", measure_life},
+      {"storm", measure_storm},           {"peak", measure_peak},
+      {"depth", measure_depth, true},     {"snapshot", measure_snapshot, true},
+      {"history", measure_history, true}, {"retention", measure_retention, true},
+      {"reports", measure_reports, true}, {"verbs", measure_verbs},
+      {"past", measure_past, true},       {"isolation", measure_isolation, true},
       {"types", measure_types},
       {"overload", measure_overload, true},
   };

@@ -45,6 +45,9 @@ struct Sizes {
   std::vector<std::size_t> depths = {0, 1'000'000, 10'000'000};
   std::size_t history_jobs = 10'000'000;
   int history_days = 10;
+  std::size_t report_jobs = 10'000'000;  // live, and as many finished
+  int report_types = 30;
+  int reader_rounds = 12;  // quiet and read in turn, 10 s each
   int snapshot_s = 600;
   int snapshot_before_s = 90;
   int snapshot_after_s = 150;
@@ -86,6 +89,7 @@ void measure_depth(Bench& bench);
 void measure_snapshot(Bench& bench);
 void measure_history(Bench& bench);
 void measure_retention(Bench& bench);
+void measure_reports(Bench& bench);
 void measure_verbs(Bench& bench);
 void measure_past(Bench& bench);
 

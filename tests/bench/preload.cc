@@ -76,34 +76,43 @@ class WithoutIndexes {
 // About the size of attribute_of().
 const std::string kAttribute = "jsonb_build_object('run', 'preload', 'i', k.i, 'pad', repeat('x', 150))";
 
+// The type of job number i: one after the other.
+std::string type_of_number(int types) {
+  const std::string t = std::to_string(types);
+  return std::string("t.name = CASE i % ") + t + " WHEN 0 THEN '" + kType + "' ELSE '" + kType + ".' || i % " + t +
+         " END";
+}
+
 // Jobs first..last by number, each with its key and shard.
-std::string numbered(const std::string& key, std::size_t first, std::size_t last, const std::string& further) {
+std::string numbered(const std::string& key, std::size_t first, std::size_t last, const std::string& further,
+                     int types) {
   // OFFSET 0: the hash is computed once per row.
   return "(SELECT i, '" + key + "-' || i AS biz_id, tocsin.shard_of('" + key +
          "-' || i, tocsin.shard_count()) AS shard, " + further + " FROM generate_series(" + std::to_string(first) +
-         "::bigint, " + std::to_string(last) + ") i OFFSET 0) k, tocsin.biz_type t WHERE t.name = '" + kType + "'";
+         "::bigint, " + std::to_string(last) + ") i OFFSET 0) k JOIN tocsin.biz_type t ON " + type_of_number(types);
 }
 
-std::string count_delta(int status, std::size_t n) {
-  return "WITH c AS (INSERT INTO tocsin.job_count_delta SELECT type_id, " + std::to_string(status) + ", " +
-         std::to_string(n) + " FROM tocsin.biz_type WHERE name = '" + kType + "') ";
+std::string count_delta(int status, std::size_t first, std::size_t last, int types) {
+  return "WITH c AS (INSERT INTO tocsin.job_count_delta SELECT t.type_id, " + std::to_string(status) +
+         ", count(*) FROM generate_series(" + std::to_string(first) + ", " + std::to_string(last) +
+         ") i JOIN tocsin.biz_type t ON " + type_of_number(types) + " GROUP BY 1) ";
 }
 
-Statements pending_rows(std::size_t n, const std::string& due) {
+Statements pending_rows(std::size_t n, const std::string& due, int types) {
   Statements statements;
   for (std::size_t first = 1; first <= n; first += kChunk) {
     const std::size_t last = std::min(first + kChunk - 1, n);
-    statements.push_back(count_delta(0, last - first + 1) +
+    statements.push_back(count_delta(0, first, last, types) +
                          "INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, "
                          "type_id, shard, max_attempts, biz_id, attribute)"
                          " SELECT nextval('tocsin.job_seq') * 1024 + k.shard, k.due, k.due, statement_timestamp(),"
                          " statement_timestamp(), t.type_id, k.shard, t.max_attempts, k.biz_id, " +
-                         kAttribute + " FROM " + numbered("preload", first, last, "(" + due + ") AS due"));
+                         kAttribute + " FROM " + numbered("preload", first, last, "(" + due + ") AS due", types));
   }
   return statements;
 }
 
-Statements finished_rows(std::size_t n, int days) {
+Statements finished_rows(std::size_t n, int days, int types) {
   Statements statements;
   const std::size_t per_day = std::max<std::size_t>(n / static_cast<std::size_t>(days), 1);
   for (int day = 1; day <= days; ++day) {
@@ -113,14 +122,14 @@ Statements finished_rows(std::size_t n, int days) {
       const std::string at = "date_trunc('day', statement_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - " +
                              std::to_string(day) + " * interval '1 day' + (i - " + std::to_string(before) +
                              ") * interval '" + std::to_string(86'000.0 / static_cast<double>(per_day)) + " seconds'";
-      statements.push_back(count_delta(2, last - first + 1) +
+      statements.push_back(count_delta(2, before + first, before + last, types) +
                            "INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, "
                            "finished_at, type_id, shard, status, attempts, max_attempts, biz_id, node, attribute)"
                            " SELECT nextval('tocsin.job_seq') * 1024 + k.shard, k.at, k.at, k.at - interval '1 hour',"
                            " k.at + interval '1 millisecond', k.at + interval '2 milliseconds', t.type_id, k.shard,"
                            " 2, 1, t.max_attempts, k.biz_id, 'preload', " +
                            kAttribute + " FROM " +
-                           numbered("history", before + first, before + last, "(" + at + ") AS at"));
+                           numbered("history", before + first, before + last, "(" + at + ") AS at", types));
     }
   }
   return statements;
@@ -128,20 +137,20 @@ Statements finished_rows(std::size_t n, int days) {
 
 }  // namespace
 
-void write_pending(const std::string& database, std::size_t n, const std::string& due, Indexes indexes) {
+void write_pending(const std::string& database, std::size_t n, const std::string& due, Indexes indexes, int types) {
   if (n == 0) return;
-  const Statements rows = pending_rows(n, due);
+  const Statements rows = pending_rows(n, due, types);
   if (indexes == Indexes::kept) return run_all(database, rows, "writing jobs");
   WithoutIndexes without(database, "tocsin.job_live");
   run_all(database, rows, "writing jobs");
   without.restore();
 }
 
-void write_finished(const std::string& database, std::size_t n, int days) {
+void write_finished(const std::string& database, std::size_t n, int days, int types) {
   execute(database, "SELECT tocsin.ensure_history((statement_timestamp() AT TIME ZONE 'UTC')::date - " +
                         std::to_string(days) + ", (statement_timestamp() AT TIME ZONE 'UTC')::date - 1)");
   WithoutIndexes without(database, "tocsin.job_history_done");
-  run_all(database, finished_rows(n, days), "writing history");
+  run_all(database, finished_rows(n, days, types), "writing history");
   without.restore();
 }
 

@@ -1,0 +1,127 @@
+// What reports cost beside millions of jobs and a year of slots: their readers, and those who wait for their deadlines.
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <map>
+
+#include "bench/beside.h"
+#include "bench/http_load.h"
+#include "bench/measurements.h"
+#include "bench/page_load.h"
+#include "bench/preload.h"
+#include "bench/report_reads.h"
+#include "bench/report_year.h"
+#include "bench/workloads.h"
+
+namespace tocsin::bench {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr int kReads = 9;
+constexpr seconds kRound(10);
+constexpr std::size_t kJobsPerRound = 1'700;  // as many a second as in the measurement of lateness
+
+std::size_t read_sql(pqxx::connection& connection, const std::string& query) {
+  return static_cast<std::size_t>(pqxx::nontransaction(connection).exec(query).size());
+}
+
+void measure_reads(Bench& bench, Subject& subject, const std::vector<ReportRead>& reads) {
+  pqxx::connection sql(subject.database());
+  for (const ReportRead& read : reads) {
+    std::vector<double> ms;
+    for (int i = 0; i < kReads; ++i) {
+      const auto start = SteadyClock::now();
+      read.is_rest ? static_cast<void>(subject.rest().get(read.text)) : static_cast<void>(read_sql(sql, read.text));
+      ms.push_back(std::chrono::duration<double, std::milli>(SteadyClock::now() - start).count());
+    }
+    std::ranges::sort(ms);
+    bench.results.add("reports." + read.name + ".p50", quantile(ms, 0.5));
+    bench.results.add("reports." + read.name + ".max", ms.back());
+  }
+}
+
+// Rounds of lateness: quiet, beside one who reads all views without a pause, beside fifty pages; the order turns.
+class Rounds {
+ public:
+  Rounds(Bench& bench, Subject& subject) : bench_(bench), subject_(subject), pages_(subject.rest()) {}
+
+  void run() {
+    for (int round = 0; round < bench_.sizes.reader_rounds; ++round) {
+      std::map<std::string, double> p99;
+      for (int i = 0; i < 3; ++i) {
+        const int which = (round + i) % 3;
+        const char* const name = which == 0 ? "quiet" : which == 1 ? "views" : "pages";
+        p99[name] = which == 0   ? lateness(round * 3)
+                    : which == 1 ? beside_views(round * 3 + 1)
+                                 : beside_pages(round * 3 + 2);
+        bench_.results.add(std::string("readers.") + name + "_p99", p99[name]);
+      }
+      bench_.results.add("readers.views_ratio", p99["views"] / p99["quiet"]);
+      bench_.results.add("readers.pages_ratio", p99["pages"] / p99["quiet"]);
+      bench_.results.add_point("readers", {{"quiet", p99["quiet"]}, {"views", p99["views"]}, {"pages", p99["pages"]}});
+    }
+  }
+
+ private:
+  double lateness(int seed) {
+    return quantile(fire_over(subject_, kJobsPerRound, kRound, 6000 + static_cast<std::uint64_t>(seed)), 0.99);
+  }
+
+  double beside_views(int seed) {
+    pqxx::connection sql(subject_.database());
+    std::int64_t n = 0;
+    const auto start = SteadyClock::now();
+    Beside reader(milliseconds(0), [&] {
+      for (const ReportRead& read : usual_reads()) n += read.is_rest ? 0 : (read_sql(sql, read.text), 1);
+    });
+    const double p99 = lateness(seed);
+    reader.stop();
+    const std::chrono::duration<double> took = SteadyClock::now() - start;
+    bench_.results.add("readers.views_reads", static_cast<double>(n) / took.count());
+    return p99;
+  }
+
+  double beside_pages(int seed) {
+    const auto start = SteadyClock::now();
+    pages_.start(subject_.port());
+    const double p99 = lateness(seed);
+    const std::int64_t n = pages_.stop();
+    const std::chrono::duration<double> took = SteadyClock::now() - start;
+    bench_.results.add("readers.pages_requests", static_cast<double>(n) / took.count());
+    return p99;
+  }
+
+  Bench& bench_;
+  Subject& subject_;
+  PageLoad pages_;
+};
+
+}  // namespace
+
+void measure_reports(Bench& bench) {
+  const Database database(bench.server);
+  const SubjectOptions options{bench.binary, R"({"kind":"noop"})", retain(kAllDays)};
+  const int types = bench.sizes.report_types;
+  {
+    Subject first(database.url(), options);  // migrates
+    for (int i = 1; i < types; ++i) first.put_type(std::string(kType) + "." + std::to_string(i));
+    first.stop();
+  }
+  write_pending(database.url(), bench.sizes.report_jobs,
+                "statement_timestamp() + interval '1 day' + i % 8640000 * interval '1 second'", Indexes::rebuilt,
+                types);
+  write_finished(database.url(), bench.sizes.report_jobs, bench.sizes.history_days, types);
+  write_report_year(database.url());
+  settle(database.url());
+  Subject subject(database.url(), options);
+  measure_reads(bench, subject, reads_without_kept_days());
+  bench.results.add("reports.kept_in", keep_zone_days(database.url()));
+  measure_reads(bench, subject, usual_reads());
+  measure_reads(bench, subject, reads_of_a_year());
+  Rounds(bench, subject).run();
+}
+
+}  // namespace tocsin::bench

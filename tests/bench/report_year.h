@@ -1,0 +1,16 @@
+// A year of report slots, written straight into the tables in the shape that nodes write them.
+#pragma once
+
+#include <string>
+
+namespace tocsin::bench {
+
+// 15-minute slots, hours and days of the last year for each known type, with histograms of lateness and duration; what
+// became of each day's jobs, reasons of deaths, the horizon and audit records; with statistics. Days of time zones are
+// not kept yet.
+void write_report_year(const std::string& database);
+
+// Adds up the days of time zones, as nodes do in the course of time. Returns the seconds it took.
+double keep_zone_days(const std::string& database);
+
+}  // namespace tocsin::bench
