@@ -1169,6 +1169,7 @@ CREATE TABLE tocsin.report_slot (
   p90_ms       double precision,
   p99_ms       double precision,
   max_ms       double precision,
+  version      bigint NOT NULL DEFAULT 1,  -- how often the row was written
   PRIMARY KEY (grain, slot, type_id)
 ) PARTITION BY LIST (grain);
 CREATE TABLE tocsin.report_slot_quarter PARTITION OF tocsin.report_slot FOR VALUES IN (1) WITH (fillfactor = 80);
@@ -1196,6 +1197,30 @@ CREATE TABLE tocsin.report_duration_hour (
   max_ms  double precision NOT NULL,
   PRIMARY KEY (slot, type_id, outcome)
 ) WITH (fillfactor = 80);
+
+-- Days of time zones, by their beginning: 24 hours from slot on, as report_day has them. What is here is a cache: it is
+-- used while report_zone_start.version is that of the UTC days that the 24 hours lie in, see keep_zone_days().
+CREATE TABLE tocsin.report_zone_day (
+  slot         timestamptz NOT NULL,
+  type_id      integer NOT NULL,
+  created      bigint NOT NULL,
+  done         bigint NOT NULL,
+  cancelled    bigint NOT NULL,
+  dead         bigint NOT NULL,
+  dropped_late bigint NOT NULL,
+  revived      bigint NOT NULL,
+  attempts     bigint NOT NULL,
+  retried      bigint NOT NULL,
+  p50_ms       double precision,
+  p90_ms       double precision,
+  p99_ms       double precision,
+  max_ms       double precision,
+  PRIMARY KEY (slot, type_id)
+);
+CREATE TABLE tocsin.report_zone_start (
+  slot    timestamptz PRIMARY KEY,
+  version bigint NOT NULL
+);
 -- The last flush of each node: one that is sent again after a lost answer adds nothing.
 CREATE TABLE tocsin.report_flush (
   node_id    bigint PRIMARY KEY,
@@ -1282,6 +1307,78 @@ RETURN (
   FROM (SELECT CASE WHEN c.bucket < 16 THEN c.bucket ELSE ((16 + (c.bucket & 15)) + 0.5) * 2.0 ^ ((c.bucket >> 4) - 1) END / 1000.0::double precision AS ms,
                sum(c.n) OVER (ORDER BY c.bucket) AS seen, sum(c.n) OVER () AS total
         FROM (SELECT v >> 44 AS bucket, sum(v & 17592186044415) AS n FROM unnest(histogram) v GROUP BY 1) c) b);
+
+-- The middle of a bucket, in milliseconds.
+CREATE FUNCTION tocsin.bucket_ms(bucket integer) RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN bucket < 16 THEN bucket ELSE ((16 + (bucket & 15)) + 0.5) * 2.0 ^ ((bucket >> 4) - 1) END / 1000.0::double precision;
+
+-- Events and lateness of spans of time, from hours, or from quarters where a span does not begin and end with an hour.
+-- Span by span: the planner cannot know how few slots a span has, and would compare each with all.
+CREATE FUNCTION tocsin.report_spans(starts timestamptz[], ends timestamptz[])
+RETURNS TABLE (slot timestamptz, type_id integer, created bigint, done bigint, cancelled bigint, dead bigint, dropped_late bigint, revived bigint,
+               attempts bigint, retried bigint, p50_ms double precision, p90_ms double precision, p99_ms double precision, max_ms double precision)
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SELECT s.slot, n.type_id, n.created, n.done, n.cancelled, n.dead, n.dropped_late, n.revived, n.attempts, n.retried,
+         least(tocsin.bucket_ms(p.p50), n.max_ms), least(tocsin.bucket_ms(p.p90), n.max_ms), least(tocsin.bucket_ms(p.p99), n.max_ms), n.max_ms
+  FROM (SELECT s.slot, s.ends, CASE WHEN date_part('minute', s.slot AT TIME ZONE 'UTC') + date_part('minute', s.ends AT TIME ZONE 'UTC') = 0
+                                    THEN 2 ELSE 1 END::smallint AS grain FROM unnest(starts, ends) s (slot, ends)) s
+  CROSS JOIN LATERAL (
+    SELECT r.type_id, sum(r.created)::bigint AS created, sum(r.done)::bigint AS done, sum(r.cancelled)::bigint AS cancelled,
+           sum(r.dead)::bigint AS dead, sum(r.dropped_late)::bigint AS dropped_late, sum(r.revived)::bigint AS revived,
+           sum(r.attempts)::bigint AS attempts, sum(r.retried)::bigint AS retried, max(r.max_ms) AS max_ms
+    FROM tocsin.report_slot r WHERE r.grain = s.grain AND r.slot >= s.slot AND r.slot < s.ends GROUP BY 1) n
+  LEFT JOIN LATERAL (
+    SELECT w.type_id, min(w.bucket) FILTER (WHERE w.seen > floor(0.5 * w.total)) AS p50,
+           min(w.bucket) FILTER (WHERE w.seen > floor(0.9 * w.total)) AS p90, min(w.bucket) FILTER (WHERE w.seen > floor(0.99 * w.total)) AS p99
+    FROM (SELECT b.type_id, b.bucket, sum(b.n) OVER (PARTITION BY b.type_id ORDER BY b.bucket) AS seen, sum(b.n) OVER (PARTITION BY b.type_id) AS total
+          FROM (SELECT h.type_id, (v >> 44)::integer AS bucket, sum((v & 17592186044415)::double precision) AS n
+                FROM tocsin.report_histogram h CROSS JOIN LATERAL unnest(h.buckets) v
+                WHERE h.kind = 0 AND h.grain = s.grain AND h.slot >= s.slot AND h.slot < s.ends GROUP BY 1, 2) b) w
+    GROUP BY 1) p ON p.type_id = n.type_id
+$$;
+
+-- Grows with every write of a slot that 24 hours may lie in which end on this UTC day.
+CREATE VIEW tocsin.report_day_version AS
+  SELECT d.day, sum(d.version)::bigint AS version
+  FROM (SELECT r.slot AS day, r.version FROM tocsin.report_slot r WHERE r.grain = 3
+        UNION ALL SELECT r.slot + interval '24 hours', r.version FROM tocsin.report_slot r WHERE r.grain = 3) d GROUP BY d.day;
+
+-- Adds up days of time zones, the last ones first, whose numbers are not there or were of an older version. Few at once.
+-- False: there was nothing to do, or another node does it. The version is read before the numbers: when these change
+-- in between, they are newer than their version, which nobody uses.
+CREATE FUNCTION tocsin.keep_zone_days() RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  slots    timestamptz[];
+  ends     timestamptz[];
+  versions bigint[];
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended('tocsin.keep_zone_days', 0)) THEN
+    RETURN false;
+  END IF;
+  SELECT array_agg(m.slot), array_agg(m.slot + interval '24 hours'), array_agg(m.version) INTO slots, ends, versions FROM (
+    SELECT s.slot, v.version FROM tocsin.report_day_version v
+    -- Minutes after midnight in UTC at which the days of some time zone begin; 1440: those of UTC itself.
+    CROSS JOIN unnest('{60, 120, 150, 180, 210, 240, 300, 360, 420, 480, 540, 570, 600, 615, 660, 675, 720, 780, 810, 840, 870, 900, 915, 960, 1020, 1050,
+                        1080, 1095, 1110, 1140, 1170, 1200, 1230, 1260, 1320, 1380, 1440}'::integer[]) m
+    CROSS JOIN LATERAL (SELECT v.day - interval '24 hours' + m * interval '1 minute' AS slot) s
+    LEFT JOIN tocsin.report_zone_start k ON k.slot = s.slot
+    -- When the last flush of its last day has come.
+    WHERE v.day < clock_timestamp() - interval '24 hours 30 minutes' AND k.version IS DISTINCT FROM v.version
+    ORDER BY s.slot DESC LIMIT 8) m;
+  IF slots IS NULL THEN
+    RETURN false;
+  END IF;
+  INSERT INTO tocsin.report_zone_day AS z SELECT * FROM tocsin.report_spans(slots, ends) ORDER BY 1, 2
+  ON CONFLICT (slot, type_id) DO UPDATE SET
+    created = excluded.created, done = excluded.done, cancelled = excluded.cancelled, dead = excluded.dead, dropped_late = excluded.dropped_late,
+    revived = excluded.revived, attempts = excluded.attempts, retried = excluded.retried, p50_ms = excluded.p50_ms, p90_ms = excluded.p90_ms,
+    p99_ms = excluded.p99_ms, max_ms = excluded.max_ms;
+  INSERT INTO tocsin.report_zone_start AS z SELECT * FROM unnest(slots, versions)
+  ON CONFLICT (slot) DO UPDATE SET version = excluded.version;
+  RETURN true;
+END $$;
 
 -- The shards that live in this database.
 CREATE FUNCTION tocsin.shards_here() RETURNS smallint[]
@@ -1455,10 +1552,6 @@ CREATE VIEW tocsin.horizon AS
   FROM tocsin.horizon_slot h JOIN tocsin.biz_type t USING (type_id);
 COMMENT ON VIEW tocsin.horizon IS 'Pending jobs by the time they are due';
 
-CREATE VIEW tocsin.audit AS
-  SELECT a.at, a.actor, a.role, a.address, a.action, a.target, a.filter, a.matched, a.changed, a.reason FROM tocsin.audit_log a;
-COMMENT ON VIEW tocsin.audit IS 'Writes through the API by people and programs with a token';
-
 -- Costs what is due, and 2,000 rows per type: with more, due is 2,000 and is_exact false.
 CREATE VIEW tocsin.backlog AS
   WITH o AS MATERIALIZED (SELECT l.type_id, min(l.first_at) AS oldest_due_at, array_agg(l.shard) AS shards FROM tocsin.lanes_due() l GROUP BY 1)
@@ -1479,29 +1572,48 @@ CREATE VIEW tocsin.backlog AS
   WHERE t.removed_at IS NULL;
 COMMENT ON VIEW tocsin.backlog IS 'Jobs whose time has passed, by type';
 
--- The same as report_day, by the days of a time zone: hours added up, or 15 minutes where its offset is no whole hour.
+-- Fails unless the time zone exists. PostgreSQL takes any word with a number behind it for one, by the rules of POSIX, and
+-- '+05:30' for the west: names with digits are looked up in the list of zones, which takes 100 ms.
+CREATE FUNCTION tocsin.require_time_zone(tz text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM statement_timestamp() AT TIME ZONE tz;
+  IF tz ~ '[0-9]' AND NOT EXISTS (SELECT FROM pg_timezone_names z WHERE lower(z.name) = lower(tz)) THEN
+    RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('time zone "%s" not recognized', tz);
+  END IF;
+END $$;
+
+-- The same as report_day, by the days of a time zone that begin within [since, until): from the days that are kept, and
+-- where these have to be added up still, from hours or quarters.
 CREATE FUNCTION tocsin.report_day_at(tz text, since timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity')
 RETURNS TABLE (slot timestamptz, biz_type text, created bigint, done bigint, cancelled bigint, dead bigint, dropped_late bigint, revived bigint,
                attempts bigint, retried bigint, p50_ms double precision, p90_ms double precision, p99_ms double precision, max_ms double precision)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
-  wanted smallint := CASE WHEN EXISTS (
-    SELECT FROM generate_series(statement_timestamp() - interval '401 days', statement_timestamp() + interval '1 day', interval '7 days') g
-     WHERE date_part('epoch', (g AT TIME ZONE tz) - (g AT TIME ZONE 'UTC'))::integer % 3600 <> 0) THEN 1 ELSE 2 END;
+  oldest timestamptz := (SELECT min(s.slot) FROM tocsin.report_slot s WHERE s.grain = 2);
+  newest timestamptz := (SELECT max(s.slot) FROM tocsin.report_slot s WHERE s.grain = 2);
 BEGIN
+  PERFORM tocsin.require_time_zone(tz);
+  IF oldest IS NULL THEN
+    RETURN;
+  END IF;
   RETURN QUERY
-  WITH n AS (
-    SELECT date_trunc('day', s.slot, tz) AS day, s.type_id, sum(s.created)::bigint AS created, sum(s.done)::bigint AS done,
-           sum(s.cancelled)::bigint AS cancelled, sum(s.dead)::bigint AS dead, sum(s.dropped_late)::bigint AS dropped_late,
-           sum(s.revived)::bigint AS revived, sum(s.attempts)::bigint AS attempts, sum(s.retried)::bigint AS retried, max(s.max_ms) AS max_ms
-    FROM tocsin.report_slot s WHERE s.grain = wanted AND s.slot >= since AND s.slot < until GROUP BY 1, 2),
-  h AS (
-    SELECT date_trunc('day', h.slot, tz) AS day, h.type_id, tocsin.histogram_quantiles(tocsin.histogram_concat(h.buckets)) AS p
-    FROM tocsin.report_histogram h WHERE h.kind = 0 AND h.grain = wanted AND h.slot >= since AND h.slot < until GROUP BY 1, 2)
-  SELECT n.day, t.name, n.created, n.done, n.cancelled, n.dead, n.dropped_late, n.revived, n.attempts, n.retried,
-         least(h.p[1], n.max_ms), least(h.p[2], n.max_ms), least(h.p[3], n.max_ms), n.max_ms
-  FROM n JOIN tocsin.biz_type t USING (type_id) LEFT JOIN h USING (day, type_id);
+  WITH days AS MATERIALIZED (
+    SELECT d.slot, d.ends, date_trunc('day', d.ends - interval '1 microsecond', 'UTC') AS day
+    FROM (SELECT g AT TIME ZONE tz AS slot, (g + interval '1 day') AT TIME ZONE tz AS ends
+          FROM generate_series(date_trunc('day', greatest(oldest, since) AT TIME ZONE tz), least(newest + interval '59 minutes', until) AT TIME ZONE tz, interval '1 day') g) d
+    WHERE d.slot >= since AND d.slot < until),
+  kept AS MATERIALIZED (
+    SELECT d.slot FROM days d JOIN tocsin.report_zone_start k USING (slot) JOIN tocsin.report_day_version v USING (day, version)
+    WHERE d.ends - d.slot = interval '24 hours'),
+  rest AS (SELECT d.slot, d.ends FROM days d WHERE NOT EXISTS (SELECT FROM kept k WHERE k.slot = d.slot)),
+  r AS (
+    SELECT z.* FROM kept JOIN tocsin.report_zone_day z USING (slot)
+    UNION ALL SELECT * FROM tocsin.report_spans(ARRAY(SELECT r.slot FROM rest r ORDER BY 1), ARRAY(SELECT r.ends FROM rest r ORDER BY 1)))
+  SELECT r.slot, t.name, r.created, r.done, r.cancelled, r.dead, r.dropped_late, r.revived, r.attempts, r.retried,
+         r.p50_ms, r.p90_ms, r.p99_ms, r.max_ms
+  FROM r JOIN tocsin.biz_type t USING (type_id);
 END $$;
 COMMENT ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz) IS 'Events by the days of a time zone, with the lateness of first starts';
 
@@ -1516,11 +1628,12 @@ BEGIN
   IF to_regrole('tocsin_report') IS NOT NULL THEN
     GRANT USAGE ON SCHEMA tocsin TO tocsin_report;
     GRANT SELECT ON tocsin.report_hour, tocsin.report_day, tocsin.report_lateness, tocsin.report_duration, tocsin.report_slo, tocsin.report_dead,
-      tocsin.report_outcome, tocsin.report_delay, tocsin.horizon, tocsin.backlog, tocsin.audit TO tocsin_report;
+      tocsin.report_outcome, tocsin.report_delay, tocsin.horizon, tocsin.backlog TO tocsin_report;
     GRANT EXECUTE ON FUNCTION tocsin.lanes_due(timestamptz) TO tocsin_report;
   END IF;
 END $$;
-REVOKE ALL ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz), tocsin.count_horizon(), tocsin.shrink_horizon() FROM PUBLIC;
+REVOKE ALL ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz), tocsin.report_spans(timestamptz[], timestamptz[]), tocsin.keep_zone_days(), tocsin.require_time_zone(text),
+  tocsin.count_horizon(), tocsin.shrink_horizon() FROM PUBLIC;
 DO $$
 BEGIN
   IF to_regrole('tocsin_report') IS NOT NULL THEN
@@ -1570,3 +1683,15 @@ CREATE TABLE tocsin.bulk_progress (
   locked      bigint[] NOT NULL DEFAULT '{}',
   written_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+
+-- A bulk operation is recorded when it begins; how many jobs it has changed is read from its row.
+CREATE VIEW tocsin.audit AS
+  SELECT a.at, a.actor, a.role, a.address, a.action, a.target, a.filter, a.matched, coalesce(a.changed, b.changed) AS changed, a.reason
+  FROM tocsin.audit_log a LEFT JOIN tocsin.bulk b ON a.action = 'startBulk' AND b.bulk_id = CASE a.action WHEN 'startBulk' THEN a.target::bigint END;
+COMMENT ON VIEW tocsin.audit IS 'Writes through the API by people and programs with a token';
+DO $$
+BEGIN
+  IF to_regrole('tocsin_report') IS NOT NULL THEN
+    GRANT SELECT ON tocsin.audit TO tocsin_report;
+  END IF;
+END $$;

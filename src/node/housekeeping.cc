@@ -16,6 +16,7 @@ constexpr Duration kRound = std::chrono::seconds(1);
 constexpr Duration kReload = std::chrono::seconds(3);
 constexpr Duration kFlush = std::chrono::seconds(10);  // a node that is killed loses what came since
 constexpr Duration kHorizonRest = std::chrono::seconds(10);
+constexpr Duration kZoneDaysRest = std::chrono::minutes(5);
 constexpr auto kSlowRound = std::chrono::minutes(10);
 constexpr auto kSlowRetry = std::chrono::minutes(1);
 constexpr auto kSettled = std::chrono::seconds(10);  // a node that starts has other things to do than to tidy up
@@ -33,7 +34,8 @@ Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callba
       session_(config_.session),
       next_slow_round_(clock.now() + kSettled),
       next_flush_(clock.now() + kFlush),
-      next_horizon_(clock.now() + kHorizonRest) {}
+      next_horizon_(clock.now() + kHorizonRest),
+      next_zone_days_(clock.now() + kHorizonRest) {}
 
 Status Housekeeping::start() {
   if (auto done = prepare(); !done) return done;
@@ -107,6 +109,7 @@ void Housekeeping::run() {
       if (done) done = count_types();
     }
     if (done && clock_.now() >= next_horizon_) done = count_horizon();
+    if (done && clock_.now() >= next_zone_days_) done = keep_zone_days();
     if (done && clock_.now() >= next_slow_round_) done = slow_round();
     if (!done) {
       is_check_wanted_ = true;
@@ -170,6 +173,14 @@ Status Housekeeping::count_horizon() {
   const auto has_counted = PgMaintenance(session_).count_horizon();
   if (!has_counted) return has_counted.error();
   next_horizon_ = clock_.now() + (*has_counted ? Duration(0) : kHorizonRest);
+  return Unit{};
+}
+
+// A few per round, until all that are over are kept.
+Status Housekeeping::keep_zone_days() {
+  const auto has_kept = PgMaintenance(session_).keep_zone_days();
+  if (!has_kept) return has_kept.error();
+  next_zone_days_ = clock_.now() + (*has_kept ? Duration(0) : kZoneDaysRest);
   return Unit{};
 }
 

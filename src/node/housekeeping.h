@@ -61,6 +61,7 @@ class Housekeeping {
   Status flush_reports();
   Status count_types();
   Status count_horizon();
+  Status keep_zone_days();
   void withhold(std::vector<PgMaintenance::OldDay>& old);
 
   const HousekeepingConfig config_;
@@ -81,6 +82,7 @@ class Housekeeping {
   MonoTime next_slow_round_;
   MonoTime next_flush_;
   MonoTime next_horizon_;
+  MonoTime next_zone_days_;
   std::vector<ReportHistogram> unflushed_;  // sent, and not known to be written
   std::int64_t flushes_ = 0;
   std::thread thread_;

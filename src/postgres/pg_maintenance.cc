@@ -59,12 +59,28 @@ Result<bool> PgMaintenance::count_horizon() {
   });
 }
 
+Result<bool> PgMaintenance::keep_zone_days() {
+  return session_.write<bool>([&](pqxx::connection& connection) {
+    try {
+      pqxx::work tx(connection);
+      tx.exec0("SET LOCAL statement_timeout = '2s'");
+      const bool is_kept = tx.exec1("SELECT tocsin.keep_zone_days()")[0].as<bool>();
+      tx.commit();
+      return is_kept;
+    } catch (const pqxx::sql_error& error) {
+      if (error.sqlstate() != "57014") throw;  // the time-out: reports add these days up when they are read
+    }
+    return false;
+  });
+}
+
 Status PgMaintenance::forget_old_reports() {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     for (const char* const rows :
-         {"report_slot WHERE slot", "report_histogram WHERE slot", "report_duration_hour WHERE slot",
-          "report_death WHERE slot", "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at",
+         {"report_slot WHERE slot", "report_zone_start WHERE slot", "report_zone_day WHERE slot",
+          "report_histogram WHERE slot", "report_duration_hour WHERE slot", "report_death WHERE slot",
+          "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at",
           "report_flush WHERE flushed_at"})
       tx.exec0("DELETE FROM tocsin." + std::string(rows) + " < statement_timestamp() - interval '400 days'");
     return Unit{};

@@ -34,8 +34,8 @@ class PgMaintenance {
   // Deletes rows of types that were removed before the oldest day of kept history: no job can have them any more.
   Status forget_removed_types();
 
-  // Folds the deltas of job_count into the counts and the reports; returns how many rows it folded. Several nodes may
-  // do it at once.
+  // Folds the deltas of job_count into the counts and the reports; returns how many rows it folded: 0 while
+  // another node folds.
   Result<int> fold_counts();
   // Whether finishes have a table to go to, by the database's clock.
   Result<bool> has_history_today();
@@ -50,6 +50,10 @@ class PgMaintenance {
   // Updates the horizon (jobs due per slot) of the next type whose turn it is, within two seconds. False: no type's
   // turn, or another node does it.
   Result<bool> count_horizon();
+
+  // Adds up some days of time zones, so that reports need not. False: nothing to do, another node does it, or it took
+  // more than two seconds.
+  Result<bool> keep_zone_days();
 
   // Deletes report rows and audit records older than 400 days.
   Status forget_old_reports();

@@ -12,7 +12,7 @@ Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query)
   auto rows = session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     if (!query.tz.empty() && query.report != Report::day)
-      tx.exec_params1("SELECT statement_timestamp() AT TIME ZONE $1::text", query.tz);
+      tx.exec_params1("SELECT tocsin.require_time_zone($1::text)", query.tz);
     const bool is_of_zone = query.report == Report::day && !query.tz.empty();
     const std::string name = "report_" + std::to_string(static_cast<int>(query.report)) + (is_of_zone ? "_tz" : "");
     const auto& statement = session_.prepared(name, [&] { return sql::report(query.report, is_of_zone); });

@@ -26,26 +26,18 @@ std::string with_histogram(const std::string& columns, const std::string& grain,
          grain + " AND h.slot = s.slot AND h.type_id = s.type_id WHERE s.grain = " + grain + more;
 }
 
-// Whole hours where the offset of the zone is one all over the year, else quarters.
+// Histograms of the rows that are asked for alone: they come from hours, or from quarters where days begin between
+// hours.
 std::string days_of_zone() {
-  const std::string range =
-      ".slot >= coalesce($2::timestamptz, statement_timestamp() - interval '31 days') - interval '1 day' AND ";
-  const std::string grain =
-      "(SELECT CASE WHEN EXISTS (SELECT FROM generate_series(statement_timestamp() - interval '401 days', "
-      "statement_timestamp() + interval '1 day', interval '7 days') g WHERE date_part('epoch', (g AT TIME ZONE "
-      "$8::text) - (g AT TIME ZONE 'UTC'))::integer % 3600 <> 0) THEN 1 ELSE 2 END)";
-  std::string sums;
-  for (const char* column : {"created", "done", "cancelled", "dead", "dropped_late", "revived", "attempts", "retried"})
-    sums += "sum(s." + std::string(column) + ")::bigint AS " + column + ", ";
-  return "SELECT s.*, t.name AS biz_type, h.buckets FROM (SELECT date_trunc('day', s.slot, $8::text) AS slot, "
-         "s.type_id, " +
-         sums + "max(s.max_ms) AS max_ms FROM tocsin.report_slot s WHERE s" + range + "s.grain = " + grain +
-         " GROUP BY 1, 2) s JOIN tocsin.biz_type t USING (type_id) LEFT JOIN (SELECT date_trunc('day', h.slot, "
-         "$8::text) AS slot, h.type_id, tocsin.merge_histograms(tocsin.histogram_concat(h.buckets), '{}') AS buckets "
-         "FROM tocsin.report_histogram h WHERE h" +
-         range + "h.kind = 0 AND h.grain = " + grain +
-         " GROUP BY 1, 2) h ON h.slot = s.slot AND h.type_id = s.type_id WHERE s.slot >= coalesce($2::timestamptz, "
-         "statement_timestamp() - interval '31 days')";
+  return "SELECT d.*, (SELECT tocsin.merge_histograms(tocsin.histogram_concat(h.buckets), '{}') FROM "
+         "tocsin.report_histogram h JOIN tocsin.biz_type t USING (type_id) WHERE h.kind = 0 AND t.name = d.biz_type "
+         "AND "
+         "h.grain = CASE WHEN date_part('minute', d.slot AT TIME ZONE 'UTC') + date_part('minute', d.ends AT TIME ZONE "
+         "'UTC') = 0 THEN 2 ELSE 1 END AND h.slot >= d.slot AND h.slot < d.ends) AS buckets FROM (SELECT d.slot, "
+         "((d.slot AT TIME ZONE $8::text) + interval '1 day') AT TIME ZONE $8::text AS ends, d.biz_type, d.created, "
+         "d.done, d.cancelled, d.dead, d.dropped_late, d.revived, d.attempts, d.retried, d.max_ms FROM "
+         "tocsin.report_day_at($8::text, coalesce($2::timestamptz, statement_timestamp() - interval '31 days'), "
+         "coalesce($3::timestamptz, 'infinity')) d) d";
 }
 
 Plan plan_of(Report report, bool is_of_zone) {
@@ -120,8 +112,10 @@ Plan plan_of(Report report, bool is_of_zone) {
           "'oldest_due_at', " + iso("q.oldest_due_at"), "", "", ""};
     case Report::audit:
       return {
-          "SELECT a.*, coalesce(a.filter ->> 'biz_type', a.target) AS biz_type, lpad(a.audit_id::text, 20, '0') AS "
-          "audit_key FROM tocsin.audit_log a",
+          "SELECT a.audit_id, a.at, a.actor, a.role, a.address, a.action, a.target, a.filter, a.matched, "
+          "coalesce(a.changed, b.changed) AS changed, a.reason, coalesce(a.filter ->> 'biz_type', a.target) AS "
+          "biz_type, lpad(a.audit_id::text, 20, '0') AS audit_key FROM tocsin.audit_log a LEFT JOIN tocsin.bulk b ON "
+          "a.action = 'startBulk' AND b.bulk_id = CASE a.action WHEN 'startBulk' THEN a.target::bigint END",
           "'at', " + iso("q.at") + ", 'audit_id', NULL", "at", "q.audit_key", ""};
     case Report::recent:
     case Report::recent_of_all: {
@@ -173,15 +167,17 @@ std::string report(Report report, bool is_of_zone) {
 
 std::string fold_counts() {
   const std::string columns = "created, done, cancelled, dead, dropped_late, revived, attempts, retried";
-  std::string added;
+  std::string added = "version = r.version + 1";
   for (const char* column :
        {"created", "done", "cancelled", "dead", "dropped_late", "revived", "attempts", "retried"}) {
-    added += (added.empty() ? "" : ", ") + std::string(column) + " = r." + column + " + excluded." + column;
+    added += ", " + std::string(column) + " = r." + column + " + excluded." + column;
   }
   // Deltas are deleted and their sums added in one statement: a reader sees both or neither, and each counts once.
-  // Rows are written in the order of their keys, so that nodes which fold at once do not wait for each other in a ring.
-  return "WITH d AS (DELETE FROM tocsin.job_count_delta WHERE ctid = ANY (ARRAY(SELECT ctid FROM "
-         "tocsin.job_count_delta LIMIT 50000 FOR UPDATE SKIP LOCKED)) RETURNING *), f AS (INSERT INTO tocsin.job_count "
+  // One node at a time: rows that are locked before they are deleted cost as much log again as their deletion. Without
+  // the lock the sums would be right, too (a deletion returns what it deleted itself), but nodes would wait.
+  return "WITH d AS (DELETE FROM tocsin.job_count_delta WHERE ctid = ANY (ARRAY(SELECT r.ctid FROM (SELECT "
+         "pg_try_advisory_xact_lock(hashtextextended('tocsin.fold_counts', 0)) AS is_mine OFFSET 0) l JOIN "
+         "tocsin.job_count_delta r ON l.is_mine LIMIT 50000)) RETURNING *), f AS (INSERT INTO tocsin.job_count "
          "AS c SELECT type_id, status, sum(n) FROM d WHERE status IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2 ON CONFLICT "
          "(type_id, status) DO UPDATE SET n = c.n + excluded.n), "
          // Events by slot, in all grains.
@@ -209,7 +205,8 @@ std::string fold_counts() {
          "SET n = r.n + excluded.n), "
          // Reasons: the first 200 of a type and day, then "other". Nodes that fold at once may each add their last
          // ones.
-         "x AS (SELECT date_bin('1 day', at, '2000-01-01 00:00:00+00') AS slot, type_id, reason, sum(n) AS n, min(at) "
+         "x AS (SELECT date_bin('1 day', at, '2000-01-01 00:00:00+00') AS slot, type_id, coalesce(reason, '') AS "
+         "reason, sum(n) AS n, min(at) "
          "AS first_at, max(at) AS last_at, max(sample_job_id) AS sample FROM d WHERE event IN (4, 5) GROUP BY 1, 2, "
          "3), "
          "y AS (SELECT x.*, EXISTS (SELECT FROM tocsin.report_death p WHERE p.slot = x.slot AND p.type_id = x.type_id "
@@ -240,7 +237,8 @@ std::string flush_histograms() {
          " AS p FROM h JOIN e USING (kind, grain, slot, type_id)), s AS (INSERT INTO tocsin.report_slot AS r "
          "(grain, slot, type_id, started, missed, p50_ms, p90_ms, p99_ms, max_ms) SELECT grain, slot, type_id,"
          " n, missed, p[1], p[2], p[3], max_ms FROM q WHERE kind = 0 ORDER BY 1, 2, 3 ON CONFLICT (grain, "
-         "slot, type_id) DO UPDATE SET started = r.started + excluded.started, missed = r.missed + "
+         "slot, type_id) DO UPDATE SET version = r.version + 1, started = r.started + excluded.started, missed = "
+         "r.missed + "
          "excluded.missed, max_ms = greatest(r.max_ms, excluded.max_ms), p50_ms = excluded.p50_ms, p90_ms = "
          "excluded.p90_ms, p99_ms = excluded.p99_ms), d AS (INSERT INTO tocsin.report_duration_hour AS r "
          "SELECT slot, type_id, kind, n, p[1], p[2], p[3], max_ms FROM q WHERE kind <> 0 ORDER BY 1, 2, 3 ON "

@@ -135,8 +135,11 @@ TEST_F(AuditedNode, SaysWhoChangedWhat) {
     ASSERT_LT(olga.put("/v1/types/noop", {{"handler", {{"kind", "noop"}}}}).status, 300);
     for (int i = 0; i < 3; ++i)
       ASSERT_EQ(shop.post("/v1/jobs", {{"biz_type", "noop"}, {"biz_id", "o-1"}, {"delay_ms", 3'600'000}}).status, 201);
-    ASSERT_EQ(shop.post("/v1/bulk", {{"action", "cancel"}, {"filter", {{"biz_id", "o-1"}}}, {"reason", "paid"}}).status,
-              202);
+    const Reply bulk =
+        shop.post("/v1/bulk", {{"action", "cancel"}, {"filter", {{"biz_id", "o-1"}}}, {"reason", "paid"}});
+    ASSERT_EQ(bulk.status, 202);
+    ASSERT_TRUE(eventually(
+        [&] { return shop.get("/v1/bulk/" + bulk.body["bulk_id"].get<std::string>()).body["state"] == "done"; }));
     ASSERT_EQ(olga.post("/v1/types/noop/pause").status, 200);
     EXPECT_EQ(shop.get("/v1/me").body, Json({{"name", "shop"}, {"role", "producer"}}));
     EXPECT_EQ(node.stop(), 0);
@@ -155,6 +158,7 @@ TEST_F(AuditedNode, SaysWhoChangedWhat) {
   EXPECT_STREQ(rows[2]["action"].c_str(), "putType");
   EXPECT_STREQ(rows[3]["action"].c_str(), "startBulk");
   EXPECT_EQ(rows[3]["matched"].as<int>(), 3);
+  EXPECT_EQ(rows[3]["changed"].as<int>(), 3);
   EXPECT_STREQ(rows[3]["reason"].c_str(), "paid");
 }
 
