@@ -37,6 +37,12 @@ CREATE FUNCTION tocsin.body_hash(time_asked text, attribute jsonb, max_attempts 
     RETURN hashtextextended(concat_ws('
 '::text, time_asked, COALESCE((attribute)::text, ''::text), COALESCE((max_attempts)::text, ''::text)), (0)::bigint);
 
+-- Name: bucket_ms(integer); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.bucket_ms(bucket integer) RETURNS double precision
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((CASE WHEN (bucket < 16) THEN (bucket)::numeric ELSE ((((16 + (bucket & 15)))::numeric + 0.5) * (2.0 ^ (((bucket >> 4) - 1))::numeric)) END)::double precision / (1000.0)::double precision);
+
 -- Name: cancel_job(bigint); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.cancel_job(job_id bigint) RETURNS text
@@ -438,6 +444,43 @@ BEGIN
   RAISE EXCEPTION 'shard % is moving to another database', OLD.shard USING ERRCODE = 'TC001', HINT = 'Try again in a moment.';
 END $$;
 
+-- Name: keep_zone_days(); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.keep_zone_days() RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+  slots    timestamptz[];
+  ends     timestamptz[];
+  versions bigint[];
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended('tocsin.keep_zone_days', 0)) THEN
+    RETURN false;
+  END IF;
+  SELECT array_agg(m.slot), array_agg(m.slot + interval '24 hours'), array_agg(m.version) INTO slots, ends, versions FROM (
+    SELECT s.slot, v.version FROM tocsin.report_day_version v
+    -- Minutes after midnight in UTC at which the days of some time zone begin; 1440: those of UTC itself.
+    CROSS JOIN unnest('{60, 120, 150, 180, 210, 240, 300, 360, 420, 480, 540, 570, 600, 615, 660, 675, 720, 780, 810, 840, 870, 900, 915, 960, 1020, 1050,
+                        1080, 1095, 1110, 1140, 1170, 1200, 1230, 1260, 1320, 1380, 1440}'::integer[]) m
+    CROSS JOIN LATERAL (SELECT v.day - interval '24 hours' + m * interval '1 minute' AS slot) s
+    LEFT JOIN tocsin.report_zone_start k ON k.slot = s.slot
+    -- When the last flush of its last day has come.
+    WHERE v.day < clock_timestamp() - interval '24 hours 30 minutes' AND k.version IS DISTINCT FROM v.version
+    ORDER BY s.slot DESC LIMIT 8) m;
+  IF slots IS NULL THEN
+    RETURN false;
+  END IF;
+  INSERT INTO tocsin.report_zone_day AS z SELECT * FROM tocsin.report_spans(slots, ends) ORDER BY 1, 2
+  ON CONFLICT (slot, type_id) DO UPDATE SET
+    created = excluded.created, done = excluded.done, cancelled = excluded.cancelled, dead = excluded.dead, dropped_late = excluded.dropped_late,
+    revived = excluded.revived, attempts = excluded.attempts, retried = excluded.retried, p50_ms = excluded.p50_ms, p90_ms = excluded.p90_ms,
+    p99_ms = excluded.p99_ms, max_ms = excluded.max_ms;
+  INSERT INTO tocsin.report_zone_start AS z SELECT * FROM unnest(slots, versions)
+  ON CONFLICT (slot) DO UPDATE SET version = excluded.version;
+  RETURN true;
+END $$;
+
 -- Name: lanes_due(timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.lanes_due(before timestamp with time zone DEFAULT statement_timestamp()) RETURNS TABLE(shard smallint, type_id integer, first_at timestamp with time zone)
@@ -663,30 +706,77 @@ END $$;
 CREATE FUNCTION tocsin.report_day_at(tz text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, until timestamp with time zone DEFAULT 'infinity'::timestamp with time zone) RETURNS TABLE(slot timestamp with time zone, biz_type text, created bigint, done bigint, cancelled bigint, dead bigint, dropped_late bigint, revived bigint, attempts bigint, retried bigint, p50_ms double precision, p90_ms double precision, p99_ms double precision, max_ms double precision)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET jit TO 'off'
     AS $$
 #variable_conflict use_column
 DECLARE
-  wanted smallint := CASE WHEN EXISTS (
-    SELECT FROM generate_series(statement_timestamp() - interval '401 days', statement_timestamp() + interval '1 day', interval '7 days') g
-     WHERE date_part('epoch', (g AT TIME ZONE tz) - (g AT TIME ZONE 'UTC'))::integer % 3600 <> 0) THEN 1 ELSE 2 END;
+  oldest timestamptz := (SELECT min(s.slot) FROM tocsin.report_slot s WHERE s.grain = 2);
+  newest timestamptz := (SELECT max(s.slot) FROM tocsin.report_slot s WHERE s.grain = 2);
 BEGIN
+  PERFORM tocsin.require_time_zone(tz);
+  IF oldest IS NULL THEN
+    RETURN;
+  END IF;
   RETURN QUERY
-  WITH n AS (
-    SELECT date_trunc('day', s.slot, tz) AS day, s.type_id, sum(s.created)::bigint AS created, sum(s.done)::bigint AS done,
-           sum(s.cancelled)::bigint AS cancelled, sum(s.dead)::bigint AS dead, sum(s.dropped_late)::bigint AS dropped_late,
-           sum(s.revived)::bigint AS revived, sum(s.attempts)::bigint AS attempts, sum(s.retried)::bigint AS retried, max(s.max_ms) AS max_ms
-    FROM tocsin.report_slot s WHERE s.grain = wanted AND s.slot >= since AND s.slot < until GROUP BY 1, 2),
-  h AS (
-    SELECT date_trunc('day', h.slot, tz) AS day, h.type_id, tocsin.histogram_quantiles(tocsin.histogram_concat(h.buckets)) AS p
-    FROM tocsin.report_histogram h WHERE h.kind = 0 AND h.grain = wanted AND h.slot >= since AND h.slot < until GROUP BY 1, 2)
-  SELECT n.day, t.name, n.created, n.done, n.cancelled, n.dead, n.dropped_late, n.revived, n.attempts, n.retried,
-         least(h.p[1], n.max_ms), least(h.p[2], n.max_ms), least(h.p[3], n.max_ms), n.max_ms
-  FROM n JOIN tocsin.biz_type t USING (type_id) LEFT JOIN h USING (day, type_id);
+  WITH days AS MATERIALIZED (
+    SELECT d.slot, d.ends, date_trunc('day', d.ends - interval '1 microsecond', 'UTC') AS day
+    FROM (SELECT g AT TIME ZONE tz AS slot, (g + interval '1 day') AT TIME ZONE tz AS ends
+          FROM generate_series(date_trunc('day', greatest(oldest, since) AT TIME ZONE tz), least(newest + interval '59 minutes', until) AT TIME ZONE tz, interval '1 day') g) d
+    WHERE d.slot >= since AND d.slot < until),
+  kept AS MATERIALIZED (
+    SELECT d.slot FROM days d JOIN tocsin.report_zone_start k USING (slot) JOIN tocsin.report_day_version v USING (day, version)
+    WHERE d.ends - d.slot = interval '24 hours'),
+  rest AS (SELECT d.slot, d.ends FROM days d WHERE NOT EXISTS (SELECT FROM kept k WHERE k.slot = d.slot)),
+  r AS (
+    SELECT z.* FROM kept JOIN tocsin.report_zone_day z USING (slot)
+    UNION ALL SELECT * FROM tocsin.report_spans(ARRAY(SELECT r.slot FROM rest r ORDER BY 1), ARRAY(SELECT r.ends FROM rest r ORDER BY 1)))
+  SELECT r.slot, t.name, r.created, r.done, r.cancelled, r.dead, r.dropped_late, r.revived, r.attempts, r.retried,
+         r.p50_ms, r.p90_ms, r.p99_ms, r.max_ms
+  FROM r JOIN tocsin.biz_type t USING (type_id);
 END $$;
 
 -- Name: FUNCTION report_day_at(tz text, since timestamp with time zone, until timestamp with time zone); Type: COMMENT; Schema: tocsin; Owner: -
 
 COMMENT ON FUNCTION tocsin.report_day_at(tz text, since timestamp with time zone, until timestamp with time zone) IS 'Events by the days of a time zone, with the lateness of first starts';
+
+-- Name: report_spans(timestamp with time zone[], timestamp with time zone[]); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.report_spans(starts timestamp with time zone[], ends timestamp with time zone[]) RETURNS TABLE(slot timestamp with time zone, type_id integer, created bigint, done bigint, cancelled bigint, dead bigint, dropped_late bigint, revived bigint, attempts bigint, retried bigint, p50_ms double precision, p90_ms double precision, p99_ms double precision, max_ms double precision)
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET jit TO 'off'
+    AS $$
+  SELECT s.slot, n.type_id, n.created, n.done, n.cancelled, n.dead, n.dropped_late, n.revived, n.attempts, n.retried,
+         least(tocsin.bucket_ms(p.p50), n.max_ms), least(tocsin.bucket_ms(p.p90), n.max_ms), least(tocsin.bucket_ms(p.p99), n.max_ms), n.max_ms
+  FROM (SELECT s.slot, s.ends, CASE WHEN date_part('minute', s.slot AT TIME ZONE 'UTC') + date_part('minute', s.ends AT TIME ZONE 'UTC') = 0
+                                    THEN 2 ELSE 1 END::smallint AS grain FROM unnest(starts, ends) s (slot, ends)) s
+  CROSS JOIN LATERAL (
+    SELECT r.type_id, sum(r.created)::bigint AS created, sum(r.done)::bigint AS done, sum(r.cancelled)::bigint AS cancelled,
+           sum(r.dead)::bigint AS dead, sum(r.dropped_late)::bigint AS dropped_late, sum(r.revived)::bigint AS revived,
+           sum(r.attempts)::bigint AS attempts, sum(r.retried)::bigint AS retried, max(r.max_ms) AS max_ms
+    FROM tocsin.report_slot r WHERE r.grain = s.grain AND r.slot >= s.slot AND r.slot < s.ends GROUP BY 1) n
+  LEFT JOIN LATERAL (
+    SELECT w.type_id, min(w.bucket) FILTER (WHERE w.seen > floor(0.5 * w.total)) AS p50,
+           min(w.bucket) FILTER (WHERE w.seen > floor(0.9 * w.total)) AS p90, min(w.bucket) FILTER (WHERE w.seen > floor(0.99 * w.total)) AS p99
+    FROM (SELECT b.type_id, b.bucket, sum(b.n) OVER (PARTITION BY b.type_id ORDER BY b.bucket) AS seen, sum(b.n) OVER (PARTITION BY b.type_id) AS total
+          FROM (SELECT h.type_id, (v >> 44)::integer AS bucket, sum((v & 17592186044415)::double precision) AS n
+                FROM tocsin.report_histogram h CROSS JOIN LATERAL unnest(h.buckets) v
+                WHERE h.kind = 0 AND h.grain = s.grain AND h.slot >= s.slot AND h.slot < s.ends GROUP BY 1, 2) b) w
+    GROUP BY 1) p ON p.type_id = n.type_id
+$$;
+
+-- Name: require_time_zone(text); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.require_time_zone(tz text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+  PERFORM statement_timestamp() AT TIME ZONE tz;
+  IF tz ~ '[0-9]' AND NOT EXISTS (SELECT FROM pg_timezone_names z WHERE lower(z.name) = lower(tz)) THEN
+    RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('time zone "%s" not recognized', tz);
+  END IF;
+END $$;
 
 -- Name: reschedule_job(bigint, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
 
@@ -985,6 +1075,36 @@ CREATE TABLE tocsin.audit_log (
     reason text
 );
 
+-- Name: bulk; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.bulk (
+    bulk_id bigint NOT NULL,
+    action text NOT NULL,
+    state text DEFAULT 'running'::text NOT NULL,
+    filter jsonb NOT NULL,
+    biz_id text,
+    type_id integer,
+    from_time timestamp with time zone,
+    to_time timestamp with time zone,
+    death_reason text,
+    action_time timestamp with time zone,
+    delay_us bigint,
+    spread_us bigint,
+    rate_per_s double precision,
+    reason text DEFAULT ''::text NOT NULL,
+    actor text DEFAULT ''::text NOT NULL,
+    matched bigint NOT NULL,
+    changed bigint DEFAULT 0 NOT NULL,
+    is_stop_requested boolean DEFAULT false NOT NULL,
+    node_id bigint NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    finished_at timestamp with time zone,
+    error text DEFAULT ''::text NOT NULL,
+    CONSTRAINT bulk_action_check CHECK ((action = ANY (ARRAY['cancel'::text, 'reschedule'::text, 'run'::text, 'retry'::text]))),
+    CONSTRAINT bulk_state_check CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'stopped'::text, 'failed'::text])))
+);
+
 -- Name: audit; Type: VIEW; Schema: tocsin; Owner: -
 
 CREATE VIEW tocsin.audit AS
@@ -996,9 +1116,14 @@ CREATE VIEW tocsin.audit AS
     a.target,
     a.filter,
     a.matched,
-    a.changed,
+    COALESCE(a.changed, b.changed) AS changed,
     a.reason
-   FROM tocsin.audit_log a;
+   FROM (tocsin.audit_log a
+     LEFT JOIN tocsin.bulk b ON (((a.action = 'startBulk'::text) AND (b.bulk_id =
+        CASE a.action
+            WHEN 'startBulk'::text THEN (a.target)::bigint
+            ELSE NULL::bigint
+        END))));
 
 -- Name: VIEW audit; Type: COMMENT; Schema: tocsin; Owner: -
 
@@ -1118,36 +1243,6 @@ ALTER TABLE tocsin.biz_type ALTER COLUMN type_id ADD GENERATED ALWAYS AS IDENTIT
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
-);
-
--- Name: bulk; Type: TABLE; Schema: tocsin; Owner: -
-
-CREATE TABLE tocsin.bulk (
-    bulk_id bigint NOT NULL,
-    action text NOT NULL,
-    state text DEFAULT 'running'::text NOT NULL,
-    filter jsonb NOT NULL,
-    biz_id text,
-    type_id integer,
-    from_time timestamp with time zone,
-    to_time timestamp with time zone,
-    death_reason text,
-    action_time timestamp with time zone,
-    delay_us bigint,
-    spread_us bigint,
-    rate_per_s double precision,
-    reason text DEFAULT ''::text NOT NULL,
-    actor text DEFAULT ''::text NOT NULL,
-    matched bigint NOT NULL,
-    changed bigint DEFAULT 0 NOT NULL,
-    is_stop_requested boolean DEFAULT false NOT NULL,
-    node_id bigint NOT NULL,
-    lease_until timestamp with time zone NOT NULL,
-    started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    finished_at timestamp with time zone,
-    error text DEFAULT ''::text NOT NULL,
-    CONSTRAINT bulk_action_check CHECK ((action = ANY (ARRAY['cancel'::text, 'reschedule'::text, 'run'::text, 'retry'::text]))),
-    CONSTRAINT bulk_state_check CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'stopped'::text, 'failed'::text])))
 );
 
 -- Name: bulk_bulk_id_seq; Type: SEQUENCE; Schema: tocsin; Owner: -
@@ -1772,7 +1867,8 @@ CREATE TABLE tocsin.report_slot (
     p50_ms double precision,
     p90_ms double precision,
     p99_ms double precision,
-    max_ms double precision
+    max_ms double precision,
+    version bigint DEFAULT 1 NOT NULL
 )
 PARTITION BY LIST (grain);
 
@@ -1800,6 +1896,22 @@ CREATE VIEW tocsin.report_day AS
 -- Name: VIEW report_day; Type: COMMENT; Schema: tocsin; Owner: -
 
 COMMENT ON VIEW tocsin.report_day IS 'Events by UTC day and type, with the lateness of first starts';
+
+-- Name: report_day_version; Type: VIEW; Schema: tocsin; Owner: -
+
+CREATE VIEW tocsin.report_day_version AS
+ SELECT d.day,
+    (sum(d.version))::bigint AS version
+   FROM ( SELECT r.slot AS day,
+            r.version
+           FROM tocsin.report_slot r
+          WHERE (r.grain = 3)
+        UNION ALL
+         SELECT (r.slot + '24:00:00'::interval),
+            r.version
+           FROM tocsin.report_slot r
+          WHERE (r.grain = 3)) d
+  GROUP BY d.day;
 
 -- Name: report_death; Type: TABLE; Schema: tocsin; Owner: -
 
@@ -2004,7 +2116,8 @@ CREATE TABLE tocsin.report_slot_day (
     p50_ms double precision,
     p90_ms double precision,
     p99_ms double precision,
-    max_ms double precision
+    max_ms double precision,
+    version bigint DEFAULT 1 NOT NULL
 )
 WITH (fillfactor='80');
 
@@ -2027,7 +2140,8 @@ CREATE TABLE tocsin.report_slot_hour (
     p50_ms double precision,
     p90_ms double precision,
     p99_ms double precision,
-    max_ms double precision
+    max_ms double precision,
+    version bigint DEFAULT 1 NOT NULL
 )
 WITH (fillfactor='80');
 
@@ -2050,9 +2164,36 @@ CREATE TABLE tocsin.report_slot_quarter (
     p50_ms double precision,
     p90_ms double precision,
     p99_ms double precision,
-    max_ms double precision
+    max_ms double precision,
+    version bigint DEFAULT 1 NOT NULL
 )
 WITH (fillfactor='80');
+
+-- Name: report_zone_day; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_zone_day (
+    slot timestamp with time zone NOT NULL,
+    type_id integer NOT NULL,
+    created bigint NOT NULL,
+    done bigint NOT NULL,
+    cancelled bigint NOT NULL,
+    dead bigint NOT NULL,
+    dropped_late bigint NOT NULL,
+    revived bigint NOT NULL,
+    attempts bigint NOT NULL,
+    retried bigint NOT NULL,
+    p50_ms double precision,
+    p90_ms double precision,
+    p99_ms double precision,
+    max_ms double precision
+);
+
+-- Name: report_zone_start; Type: TABLE; Schema: tocsin; Owner: -
+
+CREATE TABLE tocsin.report_zone_start (
+    slot timestamp with time zone NOT NULL,
+    version bigint NOT NULL
+);
 
 -- Name: setting; Type: TABLE; Schema: tocsin; Owner: -
 
@@ -2243,6 +2384,16 @@ ALTER TABLE ONLY tocsin.report_slot_hour
 ALTER TABLE ONLY tocsin.report_slot_quarter
     ADD CONSTRAINT report_slot_quarter_pkey PRIMARY KEY (grain, slot, type_id);
 
+-- Name: report_zone_day report_zone_day_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_zone_day
+    ADD CONSTRAINT report_zone_day_pkey PRIMARY KEY (slot, type_id);
+
+-- Name: report_zone_start report_zone_start_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
+
+ALTER TABLE ONLY tocsin.report_zone_start
+    ADD CONSTRAINT report_zone_start_pkey PRIMARY KEY (slot);
+
 -- Name: setting setting_pkey; Type: CONSTRAINT; Schema: tocsin; Owner: -
 
 ALTER TABLE ONLY tocsin.setting
@@ -2406,6 +2557,10 @@ REVOKE ALL ON FUNCTION tocsin.fresh_id(shard smallint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tocsin.keep_still() FROM PUBLIC;
 
+-- Name: FUNCTION keep_zone_days(); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.keep_zone_days() FROM PUBLIC;
+
 -- Name: FUNCTION lanes_due(before timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.lanes_due(before timestamp with time zone) FROM PUBLIC;
@@ -2427,6 +2582,14 @@ REVOKE ALL ON FUNCTION tocsin.raise_ids() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tocsin.report_day_at(tz text, since timestamp with time zone, until timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION tocsin.report_day_at(tz text, since timestamp with time zone, until timestamp with time zone) TO tocsin_report;
+
+-- Name: FUNCTION report_spans(starts timestamp with time zone[], ends timestamp with time zone[]); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.report_spans(starts timestamp with time zone[], ends timestamp with time zone[]) FROM PUBLIC;
+
+-- Name: FUNCTION require_time_zone(tz text); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.require_time_zone(tz text) FROM PUBLIC;
 
 -- Name: FUNCTION set_shards_here(here smallint[]); Type: ACL; Schema: tocsin; Owner: -
 

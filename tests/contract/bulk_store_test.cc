@@ -134,7 +134,7 @@ TEST_P(BulkContract, IsToldToStop) {
 
 TEST_P(BulkContract, ListsTheNewestFirst) {
   const Bulk first = start(all_of_type(BulkAction::cancel)), second = start(all_of_type(BulkAction::run));
-  const auto all = must(db->bulks().list(10));
+  const auto all = must(db->bulks().list(2));
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].bulk_id, second.bulk_id);
   EXPECT_EQ(all[0].request.action, BulkAction::run);
