@@ -43,8 +43,7 @@ const std::vector<Measurement>& measurements() {
       {"history", measure_history, true}, {"retention", measure_retention, true},
       {"reports", measure_reports, true}, {"verbs", measure_verbs},
       {"past", measure_past, true},       {"isolation", measure_isolation, true},
-      {"types", measure_types},
-      {"overload", measure_overload, true},
+      {"types", measure_types},           {"overload", measure_overload, true},
   };
   return all;
 }

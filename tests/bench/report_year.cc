@@ -50,8 +50,7 @@ constexpr const char* kOthers[] = {
                                                                                                        // anew
     "INSERT INTO tocsin.audit_log (at, actor, role, action, target) SELECT now() - i * interval '5 minutes', 'bench', "
     "'producer', 'createJobs', 'order.unpaid' FROM generate_series(1, 100000) i",
-    "DROP TABLE public.quarter",
-    "VACUUM (ANALYZE)"};
+    "DROP TABLE public.quarter", "VACUUM (ANALYZE)"};
 
 }  // namespace
 
