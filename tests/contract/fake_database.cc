@@ -7,13 +7,37 @@
 #include "support/fake_bulk_store.h"
 #include "support/fake_functions.h"
 #include "support/fake_sessions.h"
+#include "support/fake_transaction.h"
 
 namespace tocsin {
 namespace {
 
+class FakeBusinessTransaction final : public Business {
+ public:
+  explicit FakeBusinessTransaction(FakeDatabase& database) : database_(database), transaction_(database) {}
+  JobId create(const NewJob& job) override {
+    const auto reply = transaction_.create(job, database_.now());
+    if (!reply) throw std::runtime_error("another transaction holds the key");
+    return reply->job_id;
+  }
+  std::string cancel(JobId job) override {
+    const CancelReply reply = transaction_.cancel(job, database_.now());
+    return reply.kind == CancelReply::Kind::cancelled  ? "cancelled"
+           : reply.kind == CancelReply::Kind::running  ? "running"
+           : reply.kind == CancelReply::Kind::finished ? "finished"
+                                                       : "not found";
+  }
+  void commit() override { transaction_.commit(); }
+
+ private:
+  FakeDatabase& database_;
+  FakeDatabase::Transaction transaction_;
+};
+
 class FakeFixture final : public StoreFixture {
  public:
   FakeFixture() {
+    database_.writer_lag = Duration(0);
     const char* planted = std::getenv("TOCSIN_PLANT");
     for (const auto& [name, bug] : kFakeBugs) database_.bugs.*bug = planted && std::string(planted) == name;
     business_.bugs.ignores_token = planted && std::string(planted) == "function_ignores_token";
@@ -53,6 +77,7 @@ class FakeFixture final : public StoreFixture {
   int shards() const override { return database_.shards(); }
   WallTime now() override { return now_ += Duration(1); }  // time passes, as on a real database
   void wait_until(WallTime time) override { now_ = std::max(now_, time); }
+  std::unique_ptr<Business> begin_business() override { return std::make_unique<FakeBusinessTransaction>(database_); }
   void lock(JobId job) override { database_.lock(locked_ = job); }
   void unlock() override { database_.unlock(locked_); }
   void give_id(JobId finished, JobId id) override { database_.give_id(finished, id); }

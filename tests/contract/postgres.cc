@@ -23,6 +23,29 @@ class SteadyClock final : public Clock {
   }
 };
 
+class PostgresBusiness final : public Business {
+ public:
+  explicit PostgresBusiness(const std::string& url) : connection_(url) {}
+  JobId create(const NewJob& job) override {
+    const auto micros = job.when.in ? job.when.in->count() : job.when.at->time_since_epoch().count();
+    const char* from = job.when.in ? "clock_timestamp()" : "timestamptz 'epoch'";
+    return tx_
+        .exec_params1(
+            std::string("SELECT tocsin.create_job((SELECT name FROM tocsin.biz_type WHERE type_id = $1), $2, ") + from +
+                " + $3::bigint * interval '1 microsecond', NULL, $4)",
+            job.type_id, job.biz_id, micros, job.idempotency_key ? job.idempotency_key->c_str() : nullptr)[0]
+        .as<JobId>();
+  }
+  std::string cancel(JobId job) override {
+    return tx_.exec_params1("SELECT tocsin.cancel_job($1)", job)[0].as<std::string>();
+  }
+  void commit() override { tx_.commit(); }
+
+ private:
+  pqxx::connection connection_;
+  pqxx::work tx_{connection_};
+};
+
 class PostgresFixture final : public StoreFixture {
  public:
   PostgresFixture() : database_(fresh()), watch_(database_.url()) {
@@ -106,6 +129,7 @@ class PostgresFixture final : public StoreFixture {
     return found;
   }
 
+  std::unique_ptr<Business> begin_business() override { return std::make_unique<PostgresBusiness>(database_.url()); }
   void lock(JobId job) override {
     locker_ = std::make_unique<pqxx::connection>(database_.url());
     lock_ = std::make_unique<pqxx::work>(*locker_);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "support/fake_transaction.h"
+
 namespace tocsin {
 namespace {
 
@@ -54,7 +56,8 @@ void Callers::begin(int n, MonoTime end) {
 
 void Callers::act(int session) {
   const auto dice = known_.empty() ? 0 : world_.random.below(20);
-  if (dice < 12) return create(session);
+  if (dice < 11) return create(session);
+  if (dice < 12) return run_business();
   if (dice < 15) return cancel(session);
   if (dice < 18) return change(session);
   return repair(session);
@@ -98,6 +101,35 @@ NewJob Callers::any_prompt_job(std::optional<Place> away) {
   NewJob job = any_job_in({}, away);
   job.type_id = prompt_[world_.random.below(prompt_.size())];
   return job;
+}
+
+void Callers::run_business() {
+  world_.scheduler.spawn([this] {
+    NewJob job = any_job();
+    SimDatabase& database = database_of(job);
+    FakeDatabase::Transaction transaction(database.data);
+    std::vector<JobId> made;
+    std::optional<CancelReply> cancelled;
+    for (std::uint64_t i = 0; i <= world_.random.below(3); ++i) {
+      job.on_conflict = OnConflict::keep;
+      const auto reply = transaction.create(job, database.data.now());
+      if (!reply) return;  // it would wait for another one
+      if (!reply->is_refused()) made.push_back(reply->job_id);
+      world_.scheduler.sleep(up_to(world_.random, world_.random.below(4) == 0 ? 8 * kSecond : 50 * kMillisecond));
+      job = any_job_in(database.place, {});
+    }
+    if (const JobId other = known_.empty() ? 0 : any_known();
+        other != 0 && world_.databases.of(other).place == database.place) {
+      cancelled = transaction.cancel(other, database.data.now());
+      world_.scheduler.sleep(up_to(world_.random, 100 * kMillisecond));
+    }
+    if (world_.random.below(3) == 0 || !transaction.commit()) return;
+    for (const JobId id : made) {
+      world_.checker.on_created(id);
+      known_.push_back(id);
+    }
+    if (cancelled) world_.checker.on_cancel_reply(*cancelled);
+  });
 }
 
 // A batch is one transaction per database.

@@ -43,6 +43,8 @@ class Callers {
   void cancel(int session);
   void change(int session);
   void repair(int session);
+  // Several statements in one transaction, which stays open for a while and is committed or not.
+  void run_business();
   // Calls `work` with a session to that database; its answer is dropped when a standby has taken over meanwhile.
   template <class Work>
   auto ask(Place place, int session, Work work);

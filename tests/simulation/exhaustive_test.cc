@@ -1,14 +1,16 @@
 // Every order of events in a small world: one node with its real stages, one database, two jobs that are due, and a
 // budget of troubles. Where random lives go far, this goes everywhere near the start.
-//   TOCSIN_SIM_DEPTH=n      events in one order (default 14)
+//   TOCSIN_SIM_DEPTH=n      events in one order (default 14, and 4 where long times pass)
 //   TOCSIN_SIM_STATES=n     states at most (default 40000)
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <unordered_map>
@@ -29,12 +31,25 @@ struct SmallWorldBugs {
   bool hides_whose_fault_it_is = false;  // what a store refuses for one row looks like a store that is away
   bool cancels_running = false;          // FakeBugs
   bool finish_ignores_token = false;     // FakeBugs
+  bool answers_twice = false;            // FakeBugs
 };
 
 // Each may happen so often.
 struct Budget {
-  int crashes = 1, cancels = 1, lost_replies = 1, retries = 1, moves = 1, refusals = 1;
+  int crashes = 1, cancels = 1, lost_replies = 1, retries = 1, moves = 1, refusals = 1, pairs = 1;
+  int transactions = 0, waits = 0;
 };
+
+// A business's transaction stays open for as long as it likes, beside a lane that always has something due soon.
+constexpr Budget kBesideATransaction{.crashes = 0,
+                                     .cancels = 0,
+                                     .lost_replies = 0,
+                                     .retries = 0,
+                                     .moves = 0,
+                                     .refusals = 0,
+                                     .pairs = 0,
+                                     .transactions = 1,
+                                     .waits = 2};
 
 class Flag final : public Waker {
  public:
@@ -116,11 +131,13 @@ class SmallStore final : public JobStore {
 // Thread: owner only.
 class SmallWorld {
  public:
-  explicit SmallWorld(const SmallWorldBugs& bugs) {
+  SmallWorld(const SmallWorldBugs& bugs, const Budget& budget) : budget_(budget) {
     database.bugs.cancels_running = bugs.cancels_running;
     database.bugs.finish_ignores_token = bugs.finish_ignores_token;
+    database.bugs.answers_twice = bugs.answers_twice;
     EngineConfig config;
     config.async_claims = bugs.async_claims;
+    database.writer_lag = Duration(0);
     config.capacity = 64;
     config.max_running = 8;
     config.max_polls = 8;
@@ -143,11 +160,12 @@ class SmallWorld {
     type.ttr = 20s;
     engine_->set_catalog(std::make_shared<const TypeCatalog>(std::vector<BizType>{type}));
     for (const char* key : {"first", "second"}) {
-      NewJob job;
-      job.biz_id = key;
-      job.type_id = 1;
-      job.when.in = Duration(0);
-      jobs_.push_back(database.create({job}, CreateMode::all_or_nothing, database.now())->front().job_id);
+      jobs_.push_back(database.create({small_job(key)}, CreateMode::all_or_nothing, database.now())->front().job_id);
+    }
+    if (budget.transactions > 0) {
+      NewJob pulse = small_job("first");
+      pulse.when.in = kPulse;
+      pulse_ = database.create({pulse}, CreateMode::all_or_nothing, database.now())->front().job_id;
     }
     clock_.time += 1ms;
     begin_where_jobs_are_due();
@@ -170,6 +188,7 @@ class SmallWorld {
 
   // Without any more trouble everything comes to its end, but for an outcome that the store refuses.
   void run_out() {
+    if (began_) commit();
     for (int i = 0; i < 4000 && broken.empty(); ++i) {
       bool has_stepped = false;
       for (std::size_t stage = 0; stage < stages_.size(); ++stage)
@@ -197,7 +216,8 @@ class SmallWorld {
     for (std::size_t i = 0; i < stages_.size(); ++i)
       out << (is_ready(i) ? -1 : next_[i] == kWhenWoken ? -2 : (next_[i] - clock_.time).count() / 1000) << ' ';
     out << budget_.crashes << budget_.cancels << budget_.lost_replies << budget_.retries << budget_.moves
-        << budget_.refusals << line_.loses_next << cancelled_.size();
+        << budget_.refusals << budget_.pairs << budget_.transactions << budget_.waits << began_.has_value()
+        << jobs_.size() << line_.loses_next << cancelled_.size();
     return out.str();
   }
 
@@ -206,6 +226,15 @@ class SmallWorld {
 
  private:
   static constexpr WallTime kBegin{1'767'225'600s};
+  static constexpr Duration kPulse = 3s;
+
+  static NewJob small_job(const char* key) {
+    NewJob job;
+    job.biz_id = key;
+    job.type_id = 1;
+    job.when.in = Duration(0);
+    return job;
+  }
 
   // Before the first claim there is one order only: the scanner reads both jobs, and the wheel brings them out.
   void begin_where_jobs_are_due() {
@@ -245,6 +274,7 @@ class SmallWorld {
     MonoTime next = MonoTime::max();
     for (const MonoTime time : next_) next = std::min(next, time);
     clock_.time = std::max(clock_.time + 1us, std::min<MonoTime>(next, clock_.time + 1s));
+    if (pulse_ != 0) static_cast<void>(database.reschedule(pulse_, When{{}, kPulse}, database.now()));
   }
   void answer(std::size_t which, Outcome outcome) {
     Running run = std::move(handler_.running[which]);
@@ -267,6 +297,34 @@ class SmallWorld {
       if (run.claimed->job.job_id == job && cancelled_.contains(job)) broken = "I3: a running job was cancelled";
   }
 
+  // As their node sends them: together.
+  void cancel_twice(JobId job) {
+    const auto replies = database.change_together({.cancels = {job, job}}, database.now()).cancels;
+    const auto told = std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind);
+    if (told > 1) broken = "I3: two callers were told that they cancelled one job";
+    if (told > 0) cancelled_.insert(job);
+  }
+
+  void begin_transaction() {
+    began_ = database.now();
+    writer_.emplace(database, *began_);
+  }
+  void commit() {
+    writer_.reset();
+    jobs_.push_back(database.create({small_job("first")}, CreateMode::all_or_nothing, *began_)->front().job_id);
+    began_.reset();
+  }
+  // Longer than a sweep takes to come.
+  void wait_long() {
+    const MonoTime end = clock_.time + 40s;
+    while (clock_.time < end && broken.empty()) {
+      bool has_stepped = false;
+      for (std::size_t stage = 0; stage < stages_.size(); ++stage)
+        if (is_ready(stage)) step(stage), has_stepped = true;
+      if (!has_stepped) advance();
+    }
+  }
+
   template <class Use>
   void list(const Use& use) {
     bool is_anything_ready = false;
@@ -279,8 +337,12 @@ class SmallWorld {
     const auto trouble = [&](const std::string& name, int Budget::*left, const std::function<void()>& act) {
       if (budget_.*left > 0) use(name, [this, left, act] { --(budget_.*left), act(); });
     };
+    trouble("a transaction begins", &Budget::transactions, [this] { begin_transaction(); });
+    if (began_) use("it is committed", [this] { commit(); });
+    trouble("forty seconds pass", &Budget::waits, [this] { wait_long(); });
     trouble("the database crashes", &Budget::crashes, [this] { database.crash(database.now()); });
     trouble("the second job is cancelled", &Budget::cancels, [this] { cancel(jobs_[1]); });
+    trouble("two callers cancel the second job at once", &Budget::pairs, [this] { cancel_twice(jobs_[1]); });
     trouble("the next reply to a write is lost", &Budget::lost_replies, [this] { line_.loses_next = true; });
     trouble("the first job is moved", &Budget::moves, [this] {
       static_cast<void>(database.reschedule(jobs_[0], When{{}, Duration(5ms)}, database.now()));
@@ -302,18 +364,21 @@ class SmallWorld {
   std::deque<Flag> flags_;
   std::vector<MonoTime> next_;
   Budget budget_;
+  JobId pulse_ = 0;                // moved away before it is due, over and over
+  std::optional<WallTime> began_;  // of the open transaction
+  std::optional<FakeDatabase::Writer> writer_;
   std::vector<JobId> jobs_;
   std::set<JobId> cancelled_;
   std::set<ClaimToken> tokens_;
 };
 
 struct Search {
-  explicit Search(const SmallWorldBugs& planted) : bugs(planted) {}
+  Search(const SmallWorldBugs& planted, const Budget& all) : bugs(planted), budget(all) {}
 
   // Depth first; a state that was seen with as many events left is not gone into again.
   void explore(std::vector<std::size_t>& path, std::size_t depth) {
     if (!broken.empty() || seen.size() >= most) return;
-    SmallWorld world(bugs);
+    SmallWorld world(bugs, budget);
     for (const std::size_t event : path) world.perform(event);
     if (judge(world, path)) return;
     const auto [state, is_new] = seen.try_emplace(world.state(), depth);
@@ -335,7 +400,7 @@ struct Search {
   bool judge(const SmallWorld& world, const std::vector<std::size_t>& path) {
     if (world.broken.empty() || !broken.empty()) return false;
     broken = world.broken + '\n';
-    SmallWorld again(bugs);
+    SmallWorld again(bugs, budget);
     for (const std::size_t event : path) {
       broken += "  " + again.events()[event] + '\n';
       again.perform(event);
@@ -344,6 +409,7 @@ struct Search {
   }
 
   const SmallWorldBugs bugs;
+  const Budget budget;
   std::unordered_map<std::string, std::size_t> seen;  // events that were left
   std::size_t most = 40'000;
   std::string broken;
@@ -354,10 +420,10 @@ std::size_t number_of(const char* name, std::size_t otherwise) {
   return text && *text ? std::strtoull(text, nullptr, 0) : otherwise;
 }
 
-Search searched(const SmallWorldBugs& bugs) {
-  Search search(bugs);
+Search searched(const SmallWorldBugs& bugs, const Budget& budget = {}, std::size_t usual_depth = 14) {
+  Search search(bugs, budget);
   search.most = number_of("TOCSIN_SIM_STATES", search.most);
-  const std::size_t deepest = number_of("TOCSIN_SIM_DEPTH", 14);
+  const std::size_t deepest = number_of("TOCSIN_SIM_DEPTH", usual_depth);
   // Deeper and deeper: what breaks early is found by a short order.
   for (std::size_t depth = 2; depth <= deepest && search.broken.empty(); depth += 2) {
     search.seen.clear();
@@ -380,6 +446,14 @@ TEST(Exhaustive, FindsAStartUnderAClaimThatACrashTookBack) {
 
 TEST(Exhaustive, FindsTheOutcomesThatOneRefusedRowHoldsUp) {
   EXPECT_EQ(searched({.hides_whose_fault_it_is = true}).broken.substr(0, 4), "live");
+}
+
+TEST(Exhaustive, FindsEveryJobWheneverItsTransactionIsCommitted) {
+  EXPECT_EQ(searched({}, kBesideATransaction, 4).broken, "");
+}
+
+TEST(Exhaustive, FindsACancelThatTwoCallersAreToldOf) {
+  EXPECT_EQ(searched({.answers_twice = true}).broken.substr(0, 2), "I3");
 }
 
 TEST(Exhaustive, FindsACancelOfARunningJob) {

@@ -136,6 +136,7 @@ FakeDatabase::Snapshot FakeDatabase::snapshot() const { return {live_, history_,
 void FakeDatabase::restore(const Snapshot& standby) {
   ++generation_;
   live_.clear(), due_.clear(), keys_.clear(), locked_.clear(), unflushed_.clear();
+  held_jobs_.clear(), held_keys_.clear();
   history_ = standby.history, types_ = standby.types;
   members = standby.members, permits = standby.permits;
   for (const auto& [id, row] : history_)
@@ -226,7 +227,7 @@ ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ti
 
 std::vector<JobId> FakeDatabase::crash(WallTime now) {
   ++generation_;
-  locked_.clear();
+  locked_.clear(), held_jobs_.clear(), held_keys_.clear();
   const auto lost = std::move(unflushed_);
   unflushed_.clear();
   std::vector<JobId> jobs;

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "support/fake_bugs.h"
 #include "support/fake_members.h"
 #include "support/fake_permits.h"
 #include "tocsin/job_desk.h"
@@ -19,50 +20,6 @@
 #include "tocsin/report_store.h"
 
 namespace tocsin {
-
-// Mistakes that a real store could make, to prove that the tests notice them.
-struct FakeBugs {
-  bool claims_any_status = false;       // a claim takes a running job whose lease still holds
-  bool claims_early = false;            // a claim does not compare fire_at with the clock
-  bool forgets_attempts = false;        // a claim does not count its attempt
-  bool ignores_max_attempts = false;    // a claim does not ask whether attempts are left
-  bool finish_ignores_token = false;    // any claim's result is written
-  bool cancels_running = false;         // a cancel takes a running job
-  bool ignores_limit = false;           // claim_due takes everything that is due
-  bool ignores_locks = false;           // rows locked by others are not skipped
-  bool same_token_again = false;        // the token does not depend on the ticket's seed
-  bool give_back_counts = false;        // a given back attempt stays counted
-  bool expiry_without_error = false;    // an expired lease leaves no error
-  bool retry_at_once = false;           // a retry ignores its delay
-  bool loses_retries = false;           // a retried job vanishes
-  bool create_ignores_key = false;      // idempotency keys are stored, not looked at
-  bool lease_outlives_its_end = false;  // a consumer may finish after its lease
-  bool half_rollback = false;           // a refused all_or_nothing call leaves its first job behind
-};
-
-struct FakeBugName {
-  const char* name;
-  bool FakeBugs::*bug;
-};
-
-inline constexpr FakeBugName kFakeBugs[] = {
-    {"claims_any_status", &FakeBugs::claims_any_status},
-    {"claims_early", &FakeBugs::claims_early},
-    {"forgets_attempts", &FakeBugs::forgets_attempts},
-    {"ignores_max_attempts", &FakeBugs::ignores_max_attempts},
-    {"finish_ignores_token", &FakeBugs::finish_ignores_token},
-    {"cancels_running", &FakeBugs::cancels_running},
-    {"ignores_limit", &FakeBugs::ignores_limit},
-    {"ignores_locks", &FakeBugs::ignores_locks},
-    {"same_token_again", &FakeBugs::same_token_again},
-    {"give_back_counts", &FakeBugs::give_back_counts},
-    {"expiry_without_error", &FakeBugs::expiry_without_error},
-    {"retry_at_once", &FakeBugs::retry_at_once},
-    {"loses_retries", &FakeBugs::loses_retries},
-    {"create_ignores_key", &FakeBugs::create_ignores_key},
-    {"lease_outlives_its_end", &FakeBugs::lease_outlives_its_end},
-    {"half_rollback", &FakeBugs::half_rollback},
-};
 
 // Thread: owner only. Every verb of a session is a method here that takes the database's clock as the statement read
 // it.
@@ -132,10 +89,12 @@ class FakeDatabase {
     std::multiset<WallTime>::iterator at_;
   };
 
+  class Transaction;  // support/fake_transaction.h
+
   // A row locked by another open transaction: claims skip it, finishes are busy, everything else is a conflict.
   void lock(JobId job) { locked_.insert(job); }
   void unlock(JobId job) { locked_.erase(job); }
-  bool is_locked(JobId job) const { return !bugs.ignores_locks && locked_.contains(job); }
+  bool is_locked(JobId job) const { return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job)); }
 
   // What ends the job is refused with all that is written beside it: as for a value that no table takes.
   void refuse(JobId job) { refused_.insert(job); }
@@ -224,6 +183,11 @@ class FakeDatabase {
   FinishReply finish_one(const FinishRequest& request, const std::string& node, WallTime now);
 
   using Undo = std::vector<std::pair<JobId, std::optional<Row>>>;
+  template <class AnyJob>  // REQUIRES: it has a key
+  static Key key_of(const AnyJob& job) {
+    return {job.biz_id, job.type_id, *job.idempotency_key};
+  }
+  bool is_held(const NewJob& job) const;
   CreateReply create_one(const NewJob& job, Undo& undo, WallTime now);
   CreateReply answer_with_existing(const NewJob& job, Live row, Undo& undo, WallTime now);
   void roll_back(const Undo& undo);
@@ -242,6 +206,8 @@ class FakeDatabase {
   std::multiset<WallTime> writers_;
   std::map<Key, JobId> keys_;  // of live_ and history_
   std::set<JobId> locked_, refused_;
+  std::set<JobId> held_jobs_;  // by open transactions, as these
+  std::set<Key> held_keys_;
   std::vector<std::pair<ClaimToken, Row>> unflushed_;  // claims, each with the row as it was before
   std::map<std::string, BizType> types_;
   std::uint64_t generation_ = 0;

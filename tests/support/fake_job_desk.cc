@@ -66,6 +66,14 @@ CreateReply FakeDatabase::answer_with_existing(const NewJob& job, Live row, Undo
   return answer(CreateReply::Kind::updated, row->second.job);
 }
 
+// By somebody's open transaction: the key that it creates a job with, or the job that is to be changed.
+bool FakeDatabase::is_held(const NewJob& job) const {
+  if (!job.idempotency_key) return false;
+  if (held_keys_.contains(key_of(job))) return true;
+  const auto key = keys_.find(key_of(job));
+  return job.on_conflict != OnConflict::keep && key != keys_.end() && is_locked(key->second);
+}
+
 CreateReply FakeDatabase::create_one(const NewJob& job, Undo& undo, WallTime now) {
   if (job.idempotency_key && !bugs.create_ignores_key)
     if (const auto key = keys_.find({job.biz_id, job.type_id, *job.idempotency_key}); key != keys_.end())
@@ -104,16 +112,14 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
   Undo undo;
   std::vector<CreateReply> replies;
   for (const NewJob& job : jobs) {
-    if (job.idempotency_key && job.on_conflict != OnConflict::keep)
-      if (const auto key = keys_.find({job.biz_id, job.type_id, *job.idempotency_key});
-          key != keys_.end() && is_locked(key->second)) {
-        if (mode == CreateMode::each_by_itself && jobs.size() > 1) {
-          replies.push_back({CreateReply::Kind::locked, 0, {}, {}, {}, {}});
-          continue;
-        }
-        roll_back(undo);
-        return locked_row(key->second);
+    if (is_held(job)) {
+      if (mode == CreateMode::each_by_itself && jobs.size() > 1) {
+        replies.push_back({CreateReply::Kind::locked, 0, {}, {}, {}, {}});
+        continue;
       }
+      roll_back(undo);
+      return Error{ErrorCode::conflict, "another session holds the key of " + job.biz_id, ""};
+    }
     replies.push_back(create_one(job, undo, now));
   }
   const auto refused = std::ranges::find_if(replies, &CreateReply::is_refused);
@@ -185,7 +191,11 @@ KeyCancelReply FakeDatabase::cancel_key(const KeyCancel& key, WallTime now) {
 
 ChangeBatchReply FakeDatabase::change_together(const ChangeBatch& batch, WallTime now) {
   ChangeBatchReply reply;
-  for (const JobId id : batch.cancels) reply.cancels.push_back(cancel_one(id, now));
+  std::map<JobId, CancelReply> told;
+  for (const JobId id : batch.cancels) {
+    const CancelReply mine = cancel_one(id, now);
+    reply.cancels.push_back(bugs.answers_twice ? told.try_emplace(id, mine).first->second : mine);
+  }
   for (const KeyCancel& key : batch.key_cancels) reply.key_cancels.push_back(cancel_key(key, now));
   for (const PendingChange& change : batch.changes) {
     const auto changed = change.when ? reschedule(change.job, *change.when, now) : run_now(change.job, now);

@@ -23,6 +23,15 @@ namespace tocsin {
 inline When in(Duration time) { return {{}, time}; }
 inline When at(WallTime time) { return {time, {}}; }
 
+// A transaction of a business, in SQL. Undone unless committed.
+class Business {
+ public:
+  virtual ~Business() = default;
+  virtual JobId create(const NewJob& job) = 0;
+  virtual std::string cancel(JobId job) = 0;
+  virtual void commit() = 0;
+};
+
 // A fresh, empty database with one session of each kind and a second one of the kinds that race.
 class StoreFixture {
  public:
@@ -52,6 +61,7 @@ class StoreFixture {
   virtual void wait_until(WallTime time) = 0;
   // Where the events that were counted for the reports are not what the counts by status say; empty: nowhere.
   virtual std::string report_disagreement() { return ""; }
+  virtual std::unique_ptr<Business> begin_business() = 0;
   // A third session locks the row and keeps its transaction open until unlock().
   virtual void lock(JobId job) = 0;
   virtual void unlock() = 0;

@@ -1,0 +1,88 @@
+// Transactions of businesses: several statements with time between them, and an end.
+#include "support/contract/store_fixture.h"
+
+namespace tocsin {
+namespace {
+
+using CreateKind = CreateReply::Kind;
+
+NewJob plain(NewJob job) {
+  job.attribute_json.clear();
+  job.has_own_max_attempts = false;
+  return job;
+}
+
+TEST_P(StoreContract, WhatATransactionCreatesIsThereWithItsCommit) {
+  auto business = db->begin_business();
+  const JobId first = business->create(plain(due("a"))), second = business->create(plain(later("b")));
+  EXPECT_NE(first, second);
+  EXPECT_FALSE(must(db->reports().find(first)));
+  EXPECT_TRUE(claim({first}).empty());
+  EXPECT_EQ(cancel(second).kind, CancelReply::Kind::not_found);
+  business->commit();
+  created_ += 2;
+  EXPECT_EQ(find(second).status, JobStatus::pending);
+  EXPECT_EQ(claim({first}).size(), 1u);
+}
+
+TEST_P(StoreContract, ATransactionThatIsRolledBackFreesTheKeyThatItHeld) {
+  const NewJob job = plain(keyed("k", in(kLong)));
+  auto business = db->begin_business();
+  business->create(job);
+  const auto held = db->desk().create({&job, 1}, CreateMode::all_or_nothing);
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().code, ErrorCode::conflict) << held.error().message;
+  const std::vector<NewJob> both{job, plain(due("free"))};
+  const auto replies = must(db->desk().create(both, CreateMode::each_by_itself));
+  EXPECT_EQ(replies[0].kind, CreateKind::locked) << "and holds up no other";
+  EXPECT_EQ(replies[1].kind, CreateKind::created);
+  ++created_;
+  business.reset();
+  EXPECT_EQ(create_reply(job).kind, CreateKind::created);
+}
+
+TEST_P(StoreContract, ATransactionThatIsCommittedKeepsItsKey) {
+  const NewJob job = plain(keyed("k", at(db->now() + kLong)));
+  auto business = db->begin_business();
+  const JobId id = business->create(job);
+  EXPECT_EQ(business->create(job), id) << "the transaction sees its own";
+  business->commit();
+  ++created_;
+  const CreateReply again = create_reply(job);
+  EXPECT_EQ(again.kind, CreateKind::existing);
+  EXPECT_EQ(again.job_id, id);
+}
+
+TEST_P(StoreContract, ACancelIsUndoneWithItsTransaction) {
+  const JobId job = create(due());
+  auto business = db->begin_business();
+  EXPECT_EQ(business->cancel(job), "cancelled");
+  EXPECT_TRUE(claim({job}).empty()) << "its end decides";
+  EXPECT_EQ(cancel(job).kind, CancelReply::Kind::locked);
+  business.reset();
+  EXPECT_EQ(claim({job}).size(), 1u);
+  business = db->begin_business();
+  EXPECT_EQ(business->cancel(job), "running");
+}
+
+TEST_P(StoreContract, AScanKnowsThatATransactionIsOpen) {
+  const auto watermark = [&] {
+    const ScanReply reply = must(db->store().scan({}));
+    return std::pair(reply.oldest_writer, reply.next_writer);
+  };
+  const auto before = watermark();
+  auto business = db->begin_business();
+  const JobId job = business->create(plain(due()));
+  const auto open = watermark();
+  EXPECT_LE(before.second, open.second);
+  EXPECT_LE(open.first, open.second) << "rows of the open one may still come";
+  let_pass(kShort);
+  EXPECT_EQ(watermark().first, open.first) << "as long as it is open";
+  business->commit();
+  ++created_;
+  EXPECT_EQ(find(job).status, JobStatus::pending);
+  EXPECT_GT(watermark().first, open.first);
+}
+
+}  // namespace
+}  // namespace tocsin
