@@ -294,6 +294,9 @@ REVOKE EXECUTE ON FUNCTION tocsin.free_ids(bigint[], boolean) FROM PUBLIC;
 -- Every statement that changes a status appends rows to job_count_delta, one per type and event; a node folds those rows
 -- into job_count, and their events into the report tables (section 13), once a second, each row exactly once. The sum of
 -- job_count and job_count_delta is exact in every snapshot, and no report scans live tables.
+-- Events, which statements write and fold_counts.sql reads: 1 created, 2 done, 3 cancelled, 4 dead, 5 dropped late (which
+-- is dead as well), 6 revived, 7 attempt, 8 retried, 9 fired (an attempt and done), 10 given back (an attempt less). They
+-- are stored: DO NOT CHANGE them.
 CREATE TABLE tocsin.job_count (
   type_id integer NOT NULL,
   status  smallint NOT NULL,
@@ -306,7 +309,7 @@ CREATE TABLE tocsin.job_count_delta (
   n             integer NOT NULL,
   detail        integer,           -- of created: the delay bucket; of an end or a revival: the day of creation
   at            timestamptz NOT NULL DEFAULT clock_timestamp(),
-  event         smallint,          -- what happened n times (ReportEvent in queries.cc); NULL: nothing to report
+  event         smallint,          -- what happened n times, see below; NULL: nothing to report
   sample_job_id bigint,
   reason        text               -- of the deaths
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);

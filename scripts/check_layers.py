@@ -139,7 +139,7 @@ class Checker:
         code = "\n".join(path.read_text(encoding="utf-8") for path in (self.root / "src").rglob("*.cc"))
         texts = {name: path.read_text(encoding="utf-8") for name, path in names.items()}
         used = set(re.findall(r'"([\w/]+)"', code))
-        used |= {"parts/" + key for text in texts.values() for key in re.findall(r"\{\{(\w+)\}\}", text)}
+        used |= {"parts/" + key for text in texts.values() for key in re.findall(r"\{\{(\w+)", text)}
         for name, path in names.items():
             if not texts[name].startswith("-- "):
                 self.complain(path, 1, "a statement begins with a comment that says what it does")

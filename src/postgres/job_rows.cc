@@ -1,6 +1,5 @@
 #include "postgres/job_rows.h"
 
-#include "postgres/queries.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -15,7 +14,7 @@ std::unordered_map<JobId, Job> find_rows(Session& session, pqxx::transaction_bas
     jobs.add(id);
   }
   std::unordered_map<JobId, Job> found;
-  for (const auto& row : exec(tx, session.prepared("find", sql::find), shards.literal(), jobs.literal())) {
+  for (const auto& row : exec(tx, session.prepared("find"), shards.literal(), jobs.literal())) {
     Job job = job_from_row(row);
     found.insert_or_assign(job.job_id, std::move(job));
   }
@@ -36,7 +35,7 @@ std::unordered_map<JobId, Job> find_jobs(Session& session, pqxx::transaction_bas
   if (!is_any_missing) return found;
   std::unordered_map<JobId, JobId> stands_for;
   std::vector<JobId> existing;
-  for (const auto& row : exec(tx, session.prepared("stands_for", sql::stands_for), missing.literal())) {
+  for (const auto& row : exec(tx, session.prepared("stands_for"), missing.literal())) {
     existing.push_back(row[1].as<JobId>());
     stands_for.emplace(row[0].as<JobId>(), existing.back());
   }

@@ -1,5 +1,6 @@
 #include "postgres/pg_audit.h"
 
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -24,13 +25,9 @@ Status PgAudit::append(std::span<const AuditEntry> entries) {
   }
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    tx.exec_params0(
-        "INSERT INTO tocsin.audit_log (actor, role, address, action, target, filter, matched, changed, reason) SELECT "
-        "* "
-        "FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::bigint[], "
-        "$8::bigint[], $9::text[])",
-        actors.literal(), roles.literal(), addresses.literal(), actions.literal(), targets.literal(), filters.literal(),
-        matched.literal(), changed.literal(), reasons.literal());
+    tx.exec_params0(sql::statement("append_audit"), actors.literal(), roles.literal(), addresses.literal(),
+                    actions.literal(), targets.literal(), filters.literal(), matched.literal(), changed.literal(),
+                    reasons.literal());
     return Unit{};
   });
 }

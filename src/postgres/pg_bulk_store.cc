@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "postgres/queries.h"
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -11,10 +11,7 @@ namespace {
 constexpr int kPageRows = 20'000;            // read per batch at most, whatever matches: some 30 ms
 constexpr std::size_t kMostLocked = 10'000;  // remembered for a second visit; the rest is missed
 
-const char* const kBulkColumns =
-    "b.bulk_id, b.action, b.state, b.filter, b.biz_id, b.type_id, b.from_time, b.to_time, b.death_reason, "
-    "b.action_time, b.delay_us, b.spread_us, b.rate_per_s, b.reason, b.actor, b.matched, b.changed, "
-    "b.is_stop_requested, b.started_at, b.finished_at, b.error";
+const char* bulk_table(bool is_live) { return is_live ? "tocsin.job_live" : "tocsin.job_history_dead"; }
 
 std::optional<WallTime> maybe_time(const pqxx::field& field) {
   if (field.is_null()) return {};
@@ -103,23 +100,16 @@ StoredProgress lock_progress(pqxx::transaction_base& tx, std::int64_t bulk_id) {
 }
 
 void write_progress(pqxx::transaction_base& tx, std::int64_t bulk_id, const StoredProgress& progress) {
-  const auto written = tx.exec_params(
-      "UPDATE tocsin.bulk_progress SET last_job_id = $2::bigint, changed = $3::bigint, is_done = $4::boolean, locked = "
-      "$5::bigint[], written_at = clock_timestamp() WHERE bulk_id = $1::bigint",
-      bulk_id, progress.last_job_id, progress.changed, progress.is_done, id_array(progress.locked));
+  const auto written = tx.exec_params(sql::statement("bulk_progress_write"), bulk_id, progress.last_job_id,
+                                      progress.changed, progress.is_done, id_array(progress.locked));
   if (written.affected_rows() != 1) throw Refused("the progress of the bulk operation is gone");
 }
 
 // Locks those of `ids` that can be changed and that no other transaction holds.
 std::vector<JobId> lock_jobs(pqxx::transaction_base& tx, BulkAction action, const std::vector<JobId>& ids) {
-  const bool is_live = action != BulkAction::retry;
-  const std::string table =
-      is_live ? "tocsin.job_live j ON j.shard = (k.job_id & 1023)::smallint AND" : "tocsin.job_history_dead j ON";
-  return ids_in(tx.exec_params(
-      "SELECT j.job_id FROM unnest($1::bigint[]) k (job_id) JOIN " + table +
-          " j.job_id = k.job_id WHERE j.status = " + std::to_string(static_cast<int>(status_changed_by(action))) +
-          " ORDER BY j.job_id FOR UPDATE OF j SKIP LOCKED",
-      id_array(ids)));
+  const std::string status = std::to_string(static_cast<int>(status_changed_by(action)));
+  const char* const name = action == BulkAction::retry ? "bulk_lock_dead" : "bulk_lock_live";
+  return ids_in(tx.exec_params(sql::statement(name, {{"status", status}}), id_array(ids)));
 }
 
 std::vector<Candidate> candidates_in(const pqxx::result& rows) {
@@ -147,35 +137,20 @@ Applied apply(pqxx::transaction_base& tx, const Bulk& bulk, const std::vector<Jo
   const std::string array = id_array(ids);
   switch (bulk.request.action) {
     case BulkAction::cancel: {
-      const auto row = tx.exec_params1(
-          "SELECT count(*) FROM (SELECT tocsin.cancel_job(k.job_id) AS result FROM unnest($1::bigint[]) k (job_id)) r "
-          "WHERE r.result = 'cancelled'",
-          array);
+      const auto row = tx.exec_params1(sql::statement("bulk_cancel"), array);
       return {row[0].as<std::int64_t>(), {}};
     }
     case BulkAction::reschedule: {
-      const auto due = candidates_in(tx.exec_params(
-          "SELECT j.job_id, j.type_id, j.fire_at FROM (SELECT k.job_id, tocsin.reschedule_job(k.job_id, " +
-              new_deadline(bulk.request, bulk.started_at) +
-              ") AS result FROM unnest($1::bigint[]) k (job_id)) r JOIN tocsin.job_live j ON j.shard = (r.job_id & "
-              "1023)::smallint AND j.job_id = r.job_id WHERE r.result = 'rescheduled'",
-          array));
+      const std::string deadline = new_deadline(bulk.request, bulk.started_at);
+      auto due = candidates_in(tx.exec_params(sql::statement("bulk_reschedule", {{"deadline", deadline}}), array));
       return {static_cast<std::int64_t>(due.size()), due};
     }
     case BulkAction::run: {
-      auto due = candidates_in(tx.exec_params(
-          "UPDATE tocsin.job_live j SET fire_at = clock_timestamp(), gmt_modified = clock_timestamp() FROM "
-          "unnest($1::bigint[]) k (job_id) WHERE j.shard = (k.job_id & 1023)::smallint AND j.job_id = k.job_id AND "
-          "j.status = 0 RETURNING j.job_id, j.type_id, j.fire_at",
-          array));
+      auto due = candidates_in(tx.exec_params(sql::statement("bulk_run"), array));
       return {static_cast<std::int64_t>(due.size()), due};
     }
     case BulkAction::retry: {
-      auto due = candidates_in(tx.exec_params(
-          sql::revive("SELECT h.job_id, h.finished_at, 0::bigint AS delay_us FROM unnest($1::bigint[]) k (job_id) JOIN "
-                      "tocsin.job_history_dead h ON h.job_id = k.job_id",
-                      "j.job_id, j.type_id, j.fire_at"),
-          array));
+      auto due = candidates_in(tx.exec_params(sql::statement("bulk_retry"), array));
       return {static_cast<std::int64_t>(due.size()), due};
     }
   }
@@ -196,25 +171,18 @@ Result<Bulk> PgBulkStore::start(const BulkRequest& request, std::int64_t matched
   return session_.write<Bulk>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const BulkFilter& filter = request.filter;
-    return bulk_from(tx.exec_params1(
-        "INSERT INTO tocsin.bulk AS b (action, filter, biz_id, type_id, from_time, to_time, death_reason, action_time, "
-        "delay_us, spread_us, rate_per_s, reason, actor, matched, node_id, lease_until) VALUES ($1, $2::jsonb, $3, "
-        "$4::integer, $5::timestamptz, $6::timestamptz, $7, $8::timestamptz, $9::bigint, $10::bigint, $11::double "
-        "precision, $12, $13, $14::bigint, $15::bigint, clock_timestamp() + $16::bigint * interval '1 microsecond') "
-        "RETURNING " +
-            std::string(kBulkColumns),
-        std::string(to_string(request.action)), request.filter_json, filter.biz_id, filter.type_id,
-        pg_time(filter.from), pg_time(filter.to), filter.reason, pg_time(request.action_time),
-        microseconds(request.delay), microseconds(request.spread), request.rate_per_s, request.reason, request.actor,
-        matched, node, lease.count()));
+    return bulk_from(tx.exec_params1(sql::statement("bulk_start"), std::string(to_string(request.action)),
+                                     request.filter_json, filter.biz_id, filter.type_id, pg_time(filter.from),
+                                     pg_time(filter.to), filter.reason, pg_time(request.action_time),
+                                     microseconds(request.delay), microseconds(request.spread), request.rate_per_s,
+                                     request.reason, request.actor, matched, node, lease.count()));
   });
 }
 
 Result<std::optional<Bulk>> PgBulkStore::find(std::int64_t bulk_id) {
   return session_.read<std::optional<Bulk>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return bulk_of(tx.exec_params(
-        "SELECT " + std::string(kBulkColumns) + " FROM tocsin.bulk b WHERE b.bulk_id = $1::bigint", bulk_id));
+    return bulk_of(tx.exec_params(sql::statement("bulk_find"), bulk_id));
   });
 }
 
@@ -222,9 +190,7 @@ Result<std::vector<Bulk>> PgBulkStore::list(int limit) {
   return session_.read<std::vector<Bulk>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     std::vector<Bulk> bulks;
-    for (const auto& row : tx.exec_params(
-             "SELECT " + std::string(kBulkColumns) + " FROM tocsin.bulk b ORDER BY b.bulk_id DESC LIMIT $1", limit))
-      bulks.push_back(bulk_from(row));
+    for (const auto& row : tx.exec_params(sql::statement("bulk_list"), limit)) bulks.push_back(bulk_from(row));
     return bulks;
   });
 }
@@ -232,10 +198,7 @@ Result<std::vector<Bulk>> PgBulkStore::list(int limit) {
 Result<std::optional<Bulk>> PgBulkStore::request_stop(std::int64_t bulk_id) {
   auto stopped = session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    tx.exec_params0(
-        "UPDATE tocsin.bulk SET is_stop_requested = true WHERE bulk_id = $1::bigint AND state = 'running' AND NOT "
-        "is_stop_requested",
-        bulk_id);
+    tx.exec_params0(sql::statement("bulk_request_stop"), bulk_id);
     return 0;
   });
   if (!stopped) return stopped.error();
@@ -245,34 +208,22 @@ Result<std::optional<Bulk>> PgBulkStore::request_stop(std::int64_t bulk_id) {
 Result<std::optional<Bulk>> PgBulkStore::adopt(NodeId node, Duration lease) {
   return session_.write<std::optional<Bulk>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return bulk_of(tx.exec_params(
-        "WITH c AS MATERIALIZED (SELECT bulk_id FROM tocsin.bulk WHERE state = 'running' AND lease_until < "
-        "statement_timestamp() ORDER BY bulk_id LIMIT 1 FOR UPDATE SKIP LOCKED) UPDATE tocsin.bulk b SET node_id = "
-        "$1::bigint, lease_until = clock_timestamp() + $2::bigint * interval '1 microsecond' FROM c WHERE b.bulk_id = "
-        "c.bulk_id RETURNING " +
-            std::string(kBulkColumns),
-        node, lease.count()));
+    return bulk_of(tx.exec_params(sql::statement("bulk_adopt"), node, lease.count()));
   });
 }
 
 Result<std::optional<Bulk>> PgBulkStore::keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) {
   return session_.write<std::optional<Bulk>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return bulk_of(tx.exec_params(
-        "UPDATE tocsin.bulk b SET changed = $3::bigint, lease_until = clock_timestamp() + $4::bigint * interval '1 "
-        "microsecond' WHERE b.bulk_id = $1::bigint AND b.node_id = $2::bigint AND b.state = 'running' RETURNING " +
-            std::string(kBulkColumns),
-        bulk_id, node, changed, lease.count()));
+    return bulk_of(tx.exec_params(sql::statement("bulk_keep"), bulk_id, node, changed, lease.count()));
   });
 }
 
 Result<bool> PgBulkStore::finish(const Bulk& bulk, NodeId node) {
   return session_.write<bool>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
-    const auto ended = tx.exec_params(
-        "UPDATE tocsin.bulk SET state = $3, changed = $4::bigint, error = $5, finished_at = clock_timestamp() WHERE "
-        "bulk_id = $1::bigint AND node_id = $2::bigint AND state = 'running'",
-        bulk.bulk_id, node, std::string(to_string(bulk.state)), bulk.changed, bulk.error);
+    const auto ended = tx.exec_params(sql::statement("bulk_finish"), bulk.bulk_id, node,
+                                      std::string(to_string(bulk.state)), bulk.changed, bulk.error);
     tx.exec0("DELETE FROM tocsin.bulk WHERE finished_at < clock_timestamp() - interval '400 days'");
     tx.commit();
     return ended.affected_rows() == 1;
@@ -299,21 +250,15 @@ Result<std::int64_t> PgBulkStore::count(const BulkRequest& request) {
     pqxx::nontransaction tx(connection);
     const BulkFilter& filter = request.filter;
     const std::string status = std::to_string(static_cast<int>(status_changed_by(request.action)));
-    // All jobs of a type: the counts that are kept anyway are exact, whatever their size.
     if (filter.type_id && !filter.biz_id && !filter.from && !filter.to && !filter.reason) {
-      return tx
-          .exec_params1(
-              "SELECT coalesce(sum(n), 0)::bigint FROM (SELECT type_id, status, n FROM tocsin.job_count UNION ALL "
-              "SELECT type_id, status, n FROM tocsin.job_count_delta) c WHERE c.type_id = $1::integer AND c.status = " +
-                  status,
-              *filter.type_id)[0]
-          .as<std::int64_t>();
+      const std::string sql = sql::statement("bulk_count_type", {{"status", status}});
+      return tx.exec_params1(sql, *filter.type_id)[0].as<std::int64_t>();
     }
     const bool is_live = request.action != BulkAction::retry;
-    return tx
-        .exec1("SELECT count(*) FROM " + std::string(is_live ? "tocsin.job_live" : "tocsin.job_history_dead") +
-               " j WHERE j.status = " + status + conditions(filter, tx, is_live) + " AND tocsin.lives_here(j.shard)")[0]
-        .as<std::int64_t>();
+    const std::string matching = conditions(filter, tx, is_live);
+    const auto sql =
+        sql::statement("bulk_count", {{"table", bulk_table(is_live)}, {"status", status}, {"conditions", matching}});
+    return tx.exec1(sql)[0].as<std::int64_t>();
   });
 }
 
@@ -327,8 +272,6 @@ Result<BulkBatch> PgBulkStore::progress(std::int64_t bulk_id) {
   });
 }
 
-// Index _id of every table, merged by job_id; with a biz_id the index _biz. At most kPageRows rows are read, so that a
-// filter that matches little costs one batch no more than one that matches much.
 PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const {
   const BulkRequest& request = bulk.request;
   const bool is_live = request.action != BulkAction::retry;
@@ -337,16 +280,19 @@ PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk&
     key = " AND j.biz_id = " + tx.quote(*request.filter.biz_id);
     if (is_live) key += " AND j.shard = " + std::to_string(shard_of(*request.filter.biz_id, shards_));
   }
-  const std::string began = is_live ? "gmt_create" : "finished_at";
-  const auto rows =
-      tx.exec("WITH page AS MATERIALIZED (SELECT * FROM " +
-              std::string(is_live ? "tocsin.job_live" : "tocsin.job_history_dead") + " j WHERE j.job_id > " +
-              std::to_string(after) + key + " ORDER BY j.job_id LIMIT " + std::to_string(kPageRows) +
-              "), hit AS (SELECT j.job_id FROM page j WHERE j.status = " +
-              std::to_string(static_cast<int>(status_changed_by(request.action))) + " AND j." + began +
-              " <= " + tx.quote(to_pg(bulk.started_at)) + "::timestamptz AND tocsin.lives_here(j.shard)" +
-              conditions(request.filter, tx, is_live) + " ORDER BY j.job_id LIMIT " + std::to_string(limit) +
-              ") SELECT job_id, 0 FROM hit UNION ALL SELECT max(job_id), count(*) FROM page");
+  const std::string rest = conditions(request.filter, tx, is_live), last = std::to_string(after),
+                    most = std::to_string(limit), page_rows = std::to_string(kPageRows),
+                    status = std::to_string(static_cast<int>(status_changed_by(request.action))),
+                    started_at = tx.quote(to_pg(bulk.started_at)) + "::timestamptz";
+  const auto rows = tx.exec(sql::statement("bulk_page", {{"table", bulk_table(is_live)},
+                                                         {"after", last},
+                                                         {"key", key},
+                                                         {"page_rows", page_rows},
+                                                         {"status", status},
+                                                         {"began", is_live ? "gmt_create" : "finished_at"},
+                                                         {"started_at", started_at},
+                                                         {"conditions", rest},
+                                                         {"limit", most}}));
   Page page;
   for (const auto& row : rows) {
     const auto read = row[1].as<std::int64_t>();

@@ -191,12 +191,12 @@ void PgChanges::cancel(pqxx::transaction_base& tx, const Indexes& items, CancelP
 
 void PgChanges::cancel_keys(pqxx::transaction_base& tx, const Indexes& items) {
   if (items.empty()) return;
-  tell_keys(tx, session_.prepared("cancel_keys_together", sql::cancel_keys_together), items);
+  tell_keys(tx, session_.prepared("cancel_keys_together"), items);
 }
 
 void PgChanges::cancel_keys_apart(pqxx::transaction_base& tx, const Indexes& items) {
   const KeyArrays keys = arrays_of(items);
-  const auto& statement = session_.prepared("cancel_keys", sql::cancel_keys);
+  const auto& statement = session_.prepared("cancel_keys");
   for (const auto& row : exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),
                               static_cast<int>(JobDesk::kMostOfOneKeyTogether)))
     reply_.key_cancels[items[row[0].as<std::size_t>() - 1]].cancelled.push_back(row[1].as<JobId>());
@@ -294,7 +294,7 @@ PgChanges::KeyArrays PgChanges::arrays_of(const Indexes& key_cancels) const {
 
 void PgChanges::tell_rest_of_keys(pqxx::transaction_base& tx, const Indexes& items) {
   if (items.empty()) return;
-  const auto& statement = session_.prepared("state_of_keys", sql::state_of_keys);
+  const auto& statement = session_.prepared("state_of_keys");
   tell_keys(tx, statement, items);
 }
 

@@ -7,7 +7,6 @@
 #include "base/assert.h"
 #include "core/time_asked.h"
 #include "postgres/binary_array.h"
-#include "postgres/queries.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -131,11 +130,11 @@ void PgCreate::insert_all(pqxx::transaction_base& tx, bool keyed) {
   }
   if (index.empty()) return;
   const auto rows =
-      keyed ? exec(tx, session_.prepared("create_keyed", sql::create_keyed), ids.parameter(), shards.parameter(),
-                   types.parameter(), at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
+      keyed ? exec(tx, session_.prepared("create_keyed"), ids.parameter(), shards.parameter(), types.parameter(),
+                   at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
                    traceparents.parameter(), attributes.parameter(), keys.parameter(), times.parameter(),
                    own_max.parameter(), mode_ == CreateMode::each_if_free ? kShortWait : nullptr)
-            : exec(tx, session_.prepared("create", sql::create), ids.parameter(), shards.parameter(), types.parameter(),
+            : exec(tx, session_.prepared("create"), ids.parameter(), shards.parameter(), types.parameter(),
                    at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
                    traceparents.parameter(), attributes.parameter());
   const auto created = [&](std::size_t i, WallTime now) {
@@ -170,9 +169,8 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
     add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
   }
   // A statement of its own: its snapshot sees a job that went to history while the insert waited for it.
-  const auto rows =
-      exec(tx, session_.prepared("find_by_key", sql::find_by_key), ids.literal(), shards.literal(), types.literal(),
-           biz_ids.literal(), keys.literal(), times.literal(), attributes.literal(), own_max.literal());
+  const auto rows = exec(tx, session_.prepared("find_by_key"), ids.literal(), shards.literal(), types.literal(),
+                         biz_ids.literal(), keys.literal(), times.literal(), attributes.literal(), own_max.literal());
   using Kind = CreateReply::Kind;
   std::vector<std::size_t> to_undo;
   std::vector<Update> updates;
@@ -208,7 +206,7 @@ void PgCreate::undo(pqxx::transaction_base& tx, const std::vector<std::size_t>& 
     shards.add(shard_of(ids_[item]));
     ids.add(ids_[item]);
   }
-  exec(tx, session_.prepared("undo_create", sql::undo_create), shards.literal(), ids.literal());
+  exec(tx, session_.prepared("undo_create"), shards.literal(), ids.literal());
 }
 
 void PgCreate::settle(std::size_t item, CreateReply::Kind kind, Job existing) {
@@ -241,7 +239,7 @@ void PgCreate::update_existing(pqxx::transaction_base& tx, std::vector<Update> u
     }
     std::unordered_set<JobId> pending;
     if (!turn.empty()) {
-      const auto& still = session_.prepared("still_pending", sql::still_pending);
+      const auto& still = session_.prepared("still_pending");
       for (const auto& row : exec(tx, still, shards.literal(), ids.literal())) pending.insert(row[0].as<JobId>());
     }
     for (auto& [id, update] : turn)
@@ -266,9 +264,8 @@ pqxx::result PgCreate::update_all(pqxx::transaction_base& tx, const std::map<Job
                    : job.on_conflict == OnConflict::latest ? "latest"
                                                            : "replace");
   }
-  return exec(tx, session_.prepared("update_existing", sql::update_existing), shards.literal(), ids.literal(),
-              at.literal(), in.literal(), attributes.literal(), max_attempts.literal(), times.literal(),
-              own_max.literal(), rules.literal());
+  return exec(tx, session_.prepared("update_existing"), shards.literal(), ids.literal(), at.literal(), in.literal(),
+              attributes.literal(), max_attempts.literal(), times.literal(), own_max.literal(), rules.literal());
 }
 
 }  // namespace tocsin

@@ -135,7 +135,7 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   }
   const MonoTime began = clock_.now();
   const auto answers = guarded([&] {
-    return tx.exec_params(sql::call_function(table), shards.literal(), jobs.literal(), tokens.literal(),
+    return tx.exec_params(sql::over("call_function", table), shards.literal(), jobs.literal(), tokens.literal(),
                           function.schema, function.name);
   });
   // Whatever the function has set ends here: a search_path would decide what the next statement means,
@@ -171,7 +171,8 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
     reply.written[n] = *std::move(request);
   }
   if (!requests.empty()) {
-    const auto applied = in_time([&] { return FinishArrays(requests).exec_unprepared(tx, sql::finish(table), node); });
+    const auto applied =
+        in_time([&] { return FinishArrays(requests).exec_unprepared(tx, sql::over("finish", table), node); });
     // It holds the rows locked, so only the function can have moved them.
     if (applied.size() != requests.size()) throw Failed{"the job was changed while its function ran"};
   }

@@ -44,7 +44,7 @@ Status PgJobDesk::warm_up() {
   return session_.read<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const char* none = "{}";
-    exec(tx, session_.prepared("create", sql::create), none, none, none, none, none, none, none, none, none);
+    exec(tx, session_.prepared("create"), none, none, none, none, none, none, none, none, none);
     find_jobs(session_, tx, {});
     return Unit{};
   });
@@ -260,7 +260,7 @@ Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> j
       ids.add(id);
     }
     std::unordered_map<JobId, Job> found;
-    const auto& live = session_.prepared("find_live", sql::find_live);
+    const auto& live = session_.prepared("find_live");
     for (const auto& row : exec(tx, live, shards.literal(), ids.literal())) {
       Job job = job_from_row(row);
       found.insert_or_assign(job.job_id, std::move(job));
@@ -289,7 +289,7 @@ Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQu
       most.add(query.limit);
     }
     std::vector<std::vector<Job>> lists(queries.size());
-    const auto& statement = session_.prepared("list_keys", sql::list_keys);
+    const auto& statement = session_.prepared("list_keys");
     for (const auto& row :
          exec(tx, statement, shards.literal(), biz_ids.literal(), types.literal(), below.literal(), most.literal()))
       lists[row["ord"].as<std::size_t>() - 1].push_back(job_from_row(row));
@@ -302,12 +302,7 @@ Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQu
 Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
   auto ids = session_.read<std::vector<JobId>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("ids_of", [] {
-      const std::string of_type = " AND ($3::integer IS NULL OR type_id = $3::integer) ORDER BY job_id ";
-      return "(SELECT job_id FROM tocsin.job_live WHERE shard = $2::smallint AND biz_id = $1::text" + of_type +
-             "LIMIT $4::integer) UNION ALL (SELECT job_id FROM tocsin.job_history WHERE biz_id = $1::text" + of_type +
-             "DESC LIMIT $4::integer) LIMIT $4::integer";
-    });
+    const auto& name = session_.prepared("ids_of_key");
     std::vector<JobId> found;
     const int shard = shard_of(biz_id, shards_);
     for (const auto& row : exec(tx, name, biz_id, shard, type, static_cast<int>(kMostOfOneKey)))
@@ -318,57 +313,27 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id
   return cancel(*ids);
 }
 
-Result<ChangeReply> PgJobDesk::change_pending(JobId job, const char* name, const char* assignments,
-                                              const std::vector<std::string>& values) {
+Result<ChangeReply> PgJobDesk::change_pending(JobId job, const char* name, const std::vector<std::string>& values) {
   return session_.write<ChangeReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& statement = session_.prepared(name, [=] {
-      return "UPDATE tocsin.job_live j SET gmt_modified = clock_timestamp(), " + std::string(assignments) +
-             " WHERE j.shard = $1::smallint AND j.job_id = $2::bigint AND j.status = 0 RETURNING " + kLiveColumns;
-    });
-    const auto rows =
-        exec(tx, statement, static_cast<int>(shard_of(job)), job, pqxx::prepare::make_dynamic_params(values));
+    const auto rows = exec(tx, session_.prepared(name), static_cast<int>(shard_of(job)), job,
+                           pqxx::prepare::make_dynamic_params(values));
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
     return unchanged(session_, tx, job);
   });
 }
 
 Result<ChangeReply> PgJobDesk::reschedule(JobId job, const When& when) {
-  if (when.at) {
-    return change_pending(
-        job, "reschedule_at",
-        "action_time = $3::timestamptz, fire_at = greatest($3::timestamptz, clock_timestamp()), started_at = "
-        "NULL, late_from = CASE WHEN $3::timestamptz < clock_timestamp() THEN clock_timestamp() END",
-        {to_pg(*when.at)});
-  }
-  return change_pending(job, "reschedule_in",
-                        "action_time = statement_timestamp() + $3::bigint * interval '1 microsecond', fire_at = "
-                        "statement_timestamp() + $3::bigint *"
-                        " interval '1 microsecond', started_at = NULL, late_from = NULL",
-                        {std::to_string(when.in.value_or(Duration(0)).count())});
+  if (when.at) return change_pending(job, "reschedule_at", {to_pg(*when.at)});
+  return change_pending(job, "reschedule_in", {std::to_string(when.in.value_or(Duration(0)).count())});
 }
 
-Result<ChangeReply> PgJobDesk::run_now(JobId job) {
-  return change_pending(job, "run_now", "fire_at = clock_timestamp()", {});
-}
-
-namespace {
-
-// Of dead jobs `h`. A removed type keeps its row; a race with its removal is as good as a create just before it.
-const std::string kTypeIsThere =
-    " AND NOT EXISTS (SELECT FROM tocsin.biz_type t WHERE t.type_id = h.type_id AND t.removed_at IS NOT NULL) ";
-
-}  // namespace
+Result<ChangeReply> PgJobDesk::run_now(JobId job) { return change_pending(job, "run_now", {}); }
 
 Result<ChangeReply> PgJobDesk::retry(JobId job) {
   return session_.write<ChangeReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("retry", [] {
-      return sql::revive(
-          "SELECT job_id, finished_at, 0::bigint AS delay_us FROM tocsin.job_history_dead h WHERE job_id = $1::bigint" +
-              kTypeIsThere + "FOR UPDATE OF h",
-          kLiveColumns);
-    });
+    const auto& name = session_.prepared("retry");
     const auto rows = exec(tx, name, job);
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
     auto reply = unchanged(session_, tx, job);
@@ -385,18 +350,7 @@ Result<int> PgJobDesk::retry_many(const RetryMany& request) {
   const std::int64_t gap_us = request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0;
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("retry_many", [] {
-      return sql::revive(
-          "SELECT job_id, finished_at, $5::bigint * (row_number() OVER (ORDER BY finished_at, job_id) - 1) AS delay_us "
-          "FROM (SELECT job_id,"
-          " finished_at FROM tocsin.job_history_dead h WHERE type_id = $1::integer AND finished_at >= $2::timestamptz "
-          "AND finished_at <"
-          " $3::timestamptz AND tocsin.lives_here(shard)" +
-              kTypeIsThere +
-              "ORDER BY finished_at, job_id LIMIT $4::integer FOR UPDATE OF h "
-              "SKIP LOCKED) x",
-          kLiveColumns);
-    });
+    const auto& name = session_.prepared("retry_many");
     const auto rows = exec(tx, name, request.type_id, request.from ? to_pg(*request.from) : "-infinity",
                            request.to ? to_pg(*request.to) : "infinity", request.limit, gap_us);
     return static_cast<int>(rows.size());

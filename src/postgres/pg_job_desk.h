@@ -52,8 +52,7 @@ class PgJobDesk final : public JobDesk {
   Status cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies);
   // pg_leases.cc
   class LeaseWrite;
-  Result<ChangeReply> change_pending(JobId job, const char* name, const char* assignments,
-                                     const std::vector<std::string>& values);
+  Result<ChangeReply> change_pending(JobId job, const char* name, const std::vector<std::string>& values);
 
   Session& session_;
   const int shards_;

@@ -45,21 +45,19 @@ Keys keys_of(std::span<const JobId> ids, std::span<const Candidate> candidates) 
 }
 
 // The statement for a batch: over one table when all its jobs lie there, else over the parent.
-const Statement& statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
-                           std::span<const JobId> jobs) {
+const Statement& statement(Session& session, const char* verb, std::span<const JobId> jobs) {
   const int first = jobs.empty() ? -1 : sql::live_table_of(shard_of(jobs.front()));
   bool is_single = first >= 0;
   for (JobId id : jobs) is_single = is_single && sql::live_table_of(shard_of(id)) == first;
-  if (!is_single) return session.prepared(verb, [=] { return sql_for(sql::kLive); });
+  if (!is_single) return session.prepared(verb, [=] { return sql::over(verb, sql::kLive); });
   return session.prepared(std::string(verb) + "_" + std::to_string(first),
-                          [=] { return sql_for(sql::live_table(first)); });
+                          [=] { return sql::over(verb, sql::live_table(first)); });
 }
 
-const Statement& lane_statement(Session& session, const char* verb, std::string (*sql_for)(const std::string&),
-                                Lane lane) {
+const Statement& lane_statement(Session& session, const char* verb, Lane lane) {
   const int table = sql::live_table_of(lane.shard);
   return session.prepared(std::string(verb) + "_" + std::to_string(table),
-                          [=] { return sql_for(sql::live_table(table)); });
+                          [=] { return sql::over(verb, sql::live_table(table)); });
 }
 
 // What claims set synchronous_commit to.
@@ -156,8 +154,8 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const Candidate> job
   const Keys keys = keys_of(ids, jobs);
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows = exec(tx, statement(session_, "claim", sql::claim, ids), keys.shards, keys.jobs, ttrs.literal(),
-                           ticket.seed, ticket.node, commit_of(ticket), keys.types);
+    const auto rows = exec(tx, statement(session_, "claim", ids), keys.shards, keys.jobs, ttrs.literal(), ticket.seed,
+                           ticket.node, commit_of(ticket), keys.types);
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return claimed_from(rows, /*has_due=*/true);
   });
@@ -167,9 +165,8 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, i
                                                       const ClaimTicket& ticket) {
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto rows =
-        exec(tx, lane_statement(session_, "claim_due", sql::claim_due, lane), lane.shard, lane.type_id,
-             to_pg(span.from), to_pg(span.to), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket));
+    const auto rows = exec(tx, lane_statement(session_, "claim_due", lane), lane.shard, lane.type_id, to_pg(span.from),
+                           to_pg(span.to), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket));
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return claimed_from(rows, /*has_due=*/true);
   });
@@ -179,39 +176,38 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
   const Keys keys = keys_of(jobs);
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return claimed_from(
-        exec(tx, statement(session_, "claimed_with", sql::claimed_with, jobs), keys.shards, keys.jobs, ticket.seed),
-        /*has_due=*/false);
+    return claimed_from(exec(tx, statement(session_, "claimed_with", jobs), keys.shards, keys.jobs, ticket.seed),
+                        /*has_due=*/false);
   });
 }
 
 Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& ticket, Lane lane) {
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return claimed_from(exec(tx, lane_statement(session_, "claimed_with_lane", sql::claimed_with_lane, lane),
-                             lane.shard, lane.type_id, ticket.seed),
-                        /*has_due=*/false);
+    return claimed_from(
+        exec(tx, lane_statement(session_, "claimed_with_lane", lane), lane.shard, lane.type_id, ticket.seed),
+        /*has_due=*/false);
   });
 }
 
 Result<std::vector<Fired>> PgJobStore::fire(std::span<const Candidate> jobs, const std::string& node) {
   if (clock_.now() >= skips_locked_until_) {
-    auto fired = fire_by(sql::fire, "fire", jobs, node);
+    auto fired = fire_by("fire", jobs, node);
     if (fired || !is_contention(fired.error().code)) return fired;
     // A transaction that holds one of these rows may hold it for long: do not wait for it with every batch.
     skips_locked_until_ = clock_.now() + kSkipsLockedFor;
   }
-  return fire_by(sql::fire_skipping, "fire_skipping", jobs, node);
+  return fire_by("fire_skipping", jobs, node);
 }
 
-Result<std::vector<Fired>> PgJobStore::fire_by(SqlFor sql_for, const char* verb, std::span<const Candidate> jobs,
+Result<std::vector<Fired>> PgJobStore::fire_by(const char* verb, std::span<const Candidate> jobs,
                                                const std::string& node) {
   const auto ids = ids_of(jobs);
   const Keys keys = keys_of(ids, jobs);
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto rows = with_ids_freed(session_, tx, ids, [&] {
-      return exec(tx, statement(session_, verb, sql_for, ids), keys.shards, keys.jobs, node, keys.types);
+      return exec(tx, statement(session_, verb, ids), keys.shards, keys.jobs, node, keys.types);
     });
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return fired_from(rows);
@@ -222,8 +218,8 @@ Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int lim
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto rows = with_ids_freed(session_, tx, {}, [&] {
-      return exec(tx, lane_statement(session_, "fire_due", sql::fire_due, lane), lane.shard, lane.type_id,
-                  to_pg(span.from), to_pg(span.to), limit, node);
+      return exec(tx, lane_statement(session_, "fire_due", lane), lane.shard, lane.type_id, to_pg(span.from),
+                  to_pg(span.to), limit, node);
     });
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return fired_from(rows);
@@ -237,9 +233,8 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
   const auto work = [&](pqxx::connection& connection) {
     std::vector<FinishReply> replies(requests.size(), FinishReply::stale);
     pqxx::nontransaction tx(connection);
-    const auto applied = with_ids_freed(session_, tx, ids, [&] {
-      return FinishArrays(requests).exec(tx, statement(session_, "finish", sql::finish, ids), node);
-    });
+    const auto applied = with_ids_freed(
+        session_, tx, ids, [&] { return FinishArrays(requests).exec(tx, statement(session_, "finish", ids), node); });
     for (const auto& row : applied) replies[row[0].as<std::size_t>() - 1] = FinishReply::applied;
     if (applied.size() == requests.size()) return replies;
 
@@ -252,8 +247,7 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
       jobs.add(requests[i].job_id);
       tokens.add(requests[i].token);
     }
-    const auto busy = exec(tx, session_.prepared("still_claimed", sql::still_claimed), shards.literal(), jobs.literal(),
-                           tokens.literal());
+    const auto busy = exec(tx, session_.prepared("still_claimed"), shards.literal(), jobs.literal(), tokens.literal());
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
   };
@@ -270,8 +264,8 @@ Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<c
   return session_.read<std::vector<std::optional<Duration>>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     std::vector<std::optional<Duration>> left(leases.size());
-    for (const auto& row : exec(tx, session_.prepared("leases_left", sql::leases_left), shards.literal(),
-                                jobs.literal(), tokens.literal()))
+    for (const auto& row :
+         exec(tx, session_.prepared("leases_left"), shards.literal(), jobs.literal(), tokens.literal()))
       left[row[0].as<std::size_t>() - 1] = Duration(std::max<std::int64_t>(0, row[1].as<std::int64_t>()));
     return left;
   });
@@ -281,9 +275,8 @@ Result<int> PgJobStore::bury(std::span<const JobId> jobs) {
   const Keys keys = keys_of(jobs);
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return with_ids_freed(session_, tx, jobs, [&] {
-      return exec1(tx, session_.prepared("bury", sql::bury), keys.shards, keys.jobs)[0].as<int>();
-    });
+    return with_ids_freed(session_, tx, jobs,
+                          [&] { return exec1(tx, session_.prepared("bury"), keys.shards, keys.jobs)[0].as<int>(); });
   });
 }
 
@@ -291,8 +284,8 @@ Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, const s
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     return with_ids_freed(session_, tx, {}, [&] {
-      return exec1(tx, lane_statement(session_, "drop_late", sql::drop_late, lane), lane.shard, lane.type_id,
-                   to_pg(before), limit, node)[0]
+      return exec1(tx, lane_statement(session_, "drop_late", lane), lane.shard, lane.type_id, to_pg(before), limit,
+                   node)[0]
           .as<int>();
     });
   });
@@ -301,8 +294,8 @@ Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, const s
 Status PgJobStore::warm_up() {
   const std::vector<JobId> none;
   if (auto reply = scan({}); !reply) return reply.error();
-  if (auto reply = fire_by(sql::fire, "fire", {}, ""); !reply) return reply.error();
-  if (auto reply = fire_by(sql::fire_skipping, "fire_skipping", {}, ""); !reply) return reply.error();
+  if (auto reply = fire_by("fire", {}, ""); !reply) return reply.error();
+  if (auto reply = fire_by("fire_skipping", {}, ""); !reply) return reply.error();
   if (auto reply = claim({}, {}, {}); !reply) return reply.error();
   if (auto reply = finish({}, ""); !reply) return reply.error();
   return Unit{};

@@ -33,9 +33,7 @@ class PgJobStore : public JobStore {
   Status warm_up();
 
  private:
-  using SqlFor = std::string (*)(const std::string& table);
-  Result<std::vector<Fired>> fire_by(SqlFor sql_for, const char* verb, std::span<const Candidate> jobs,
-                                     const std::string& node);
+  Result<std::vector<Fired>> fire_by(const char* verb, std::span<const Candidate> jobs, const std::string& node);
 
   Session& session_;
   const Clock& clock_;

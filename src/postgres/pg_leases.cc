@@ -31,8 +31,8 @@ Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const 
     pqxx::nontransaction tx(connection);
     LeaseArrays keys(leases);
     Reply reply(leases.size());
-    for (const auto& row : exec(tx, session_.prepared("leased", sql::leased), keys.shards.literal(),
-                                keys.jobs.literal(), keys.tokens.literal())) {
+    for (const auto& row :
+         exec(tx, session_.prepared("leased"), keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal())) {
       reply[row[0].as<std::size_t>() - 1] = LeasedJob{row[1].as<TypeId>(), row[2].as<int>(), row[3].as<int>()};
     }
     return reply;
@@ -130,8 +130,8 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
     for (const std::size_t i : places) some.push_back(requests[i]);
     return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
       pqxx::nontransaction tx(connection);
-      const auto& name =
-          session_.prepared(wait ? "finish_leased_wait" : "finish_leased", [=] { return sql::finish_leased(wait); });
+      const auto& name = session_.prepared(wait ? "finish_leased_wait" : "finish_leased",
+                                           [=] { return sql::locking("finish_leased", wait); });
       std::vector<bool> written(places.size());
       std::vector<JobId> ids;
       for (const FinishRequest& request : some) ids.push_back(request.job_id);
@@ -150,7 +150,8 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Lease> leases
     for (const std::size_t i : places) some.push_back(leases[i]);
     return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
       pqxx::nontransaction tx(connection);
-      const auto& name = session_.prepared(wait ? "extend_wait" : "extend", [=] { return sql::extend(wait); });
+      const auto& name =
+          session_.prepared(wait ? "extend_wait" : "extend", [=] { return sql::locking("extend", wait); });
       const LeaseArrays keys(some);
       std::vector<bool> written(places.size());
       for (const auto& row :

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "postgres/queries.h"
 #include "postgres/report_queries.h"
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -112,9 +112,7 @@ Result<bool> PgMaintenance::flush_histograms(NodeId node, std::int64_t seq, std:
 Status PgMaintenance::forget_dead_nodes() {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    tx.exec0(
-        "DELETE FROM tocsin.node WHERE heartbeat_at < clock_timestamp() - interval '1 hour'"
-        " AND node_id <> ALL (SELECT unnest(owners) FROM tocsin.shard_map)");
+    tx.exec0(sql::statement("forget_dead_nodes"));
     // Permits of removed types: no node asks for them any more, so no renewal removes them.
     tx.exec0("DELETE FROM tocsin.permit WHERE renewed_at + ttl + lease < clock_timestamp() - interval '1 hour'");
     return Unit{};
@@ -124,14 +122,7 @@ Status PgMaintenance::forget_dead_nodes() {
 Status PgMaintenance::forget_removed_types() {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    // A day later: jobs that were on their way when the type was removed ran after it.
-    tx.exec0(
-        "DELETE FROM tocsin.biz_type t WHERE t.removed_at IS NOT NULL AND (t.removed_at AT TIME ZONE 'UTC')::date + 1 <"
-        " (SELECT min(to_date(right(c.relname, 8), 'YYYYMMDD')) FROM pg_class c WHERE c.relnamespace ="
-        " 'tocsin'::regnamespace AND c.relkind = 'r' AND c.relname ~ '^job_history_[a-z]+_[0-9]{8}$')"
-        // Reports name it, too.
-        " AND NOT EXISTS (SELECT FROM tocsin.report_slot r WHERE r.grain = 3 AND r.type_id = t.type_id) AND NOT (" +
-        sql::has_live_jobs("t.type_id") + ")");
+    tx.exec0(sql::statement("forget_removed_types"));
     return Unit{};
   });
 }
@@ -146,9 +137,7 @@ Result<int> PgMaintenance::fold_counts() {
 Status PgMaintenance::prepare_history() {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    tx.exec(
-        "SELECT tocsin.ensure_history((statement_timestamp() AT TIME ZONE 'UTC')::date, (statement_timestamp() AT TIME "
-        "ZONE 'UTC')::date + 7)");
+    tx.exec(sql::statement("prepare_history"));
     return Unit{};
   });
 }
@@ -156,12 +145,7 @@ Status PgMaintenance::prepare_history() {
 Result<bool> PgMaintenance::has_history_today() {
   return session_.read<bool>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& statement = session_.prepared("has_history_today", [] {
-      return std::string(
-          "SELECT to_regclass('tocsin.job_history_done_' || to_char(statement_timestamp() AT TIME ZONE 'UTC', "
-          "'YYYYMMDD')) IS NOT NULL");
-    });
-    return exec1(tx, statement)[0].as<bool>();
+    return exec1(tx, session_.prepared("has_history_today"))[0].as<bool>();
   });
 }
 
@@ -181,17 +165,7 @@ Result<PgMaintenance::OldDays> PgMaintenance::old_history(const std::map<std::st
     OldDays found;
     found.today = day_of(tx.exec1("SELECT (statement_timestamp() AT TIME ZONE 'UTC')::date - date '1970-01-01'")[0]);
     for (const auto& [status, keep] : days) {
-      const auto rows = tx.exec_params(
-          "WITH leaf AS MATERIALIZED (SELECT c.oid, c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') AS day,"
-          " pg_relation_size(c.oid) > 0 AS is_used FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-          " WHERE n.nspname = 'tocsin' AND c.relkind = 'r'"
-          " AND c.relname ~ '^job_history_(done|cancelled|dead)_[0-9]{8}$')"
-          " SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false), c.day - date '1970-01-01',"
-          " c.is_used, (SELECT count(DISTINCT l.day) FROM leaf l WHERE l.is_used AND l.day > c.day)"
-          " FROM leaf c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid"
-          " WHERE c.relname LIKE 'job\\_history\\_' || $1 || '\\_%'"
-          " AND c.day < (statement_timestamp() AT TIME ZONE 'UTC')::date - $2::integer ORDER BY 1",
-          status, keep);
+      const auto rows = tx.exec_params(sql::statement("old_history"), status, keep);
       for (const auto& row : rows) {
         const PastDay past{day_of(row[3]), keep, row[4].as<bool>(), row[5].as<int>()};
         found.days.push_back({status, row[0].c_str(), row[1].as<bool>(), row[2].as<bool>(), past});

@@ -4,6 +4,7 @@
 
 #include "postgres/job_rows.h"
 #include "postgres/queries.h"
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -42,13 +43,14 @@ Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
     pqxx::nontransaction tx(connection);
     const std::string order = " ORDER BY j.job_id DESC LIMIT " + std::to_string(filter.limit);
     std::string sql;
-    const auto add = [&](const char* columns, const char* table, bool is_live) {
+    const auto add = [&](const std::string& columns, const char* table, bool is_live) {
       if (!sql.empty()) sql += " UNION ALL ";
-      sql += "(SELECT " + std::string(columns) + " FROM " + table + " j WHERE " +
-             conditions(filter, tx, is_live, shards_) + order + ")";
+      sql += "(SELECT " + columns + " FROM " + table + " j WHERE " + conditions(filter, tx, is_live, shards_) + order +
+             ")";
     };
-    if (!filter.status || !is_final(*filter.status)) add(kLiveColumns, "tocsin.job_live", true);
-    if (!filter.status || is_final(*filter.status)) add(kHistoryColumns, "tocsin.job_history", false);
+    if (!filter.status || !is_final(*filter.status)) add(sql::statement("parts/live_columns"), "tocsin.job_live", true);
+    if (!filter.status || is_final(*filter.status))
+      add(sql::statement("parts/history_columns"), "tocsin.job_history", false);
     std::vector<Job> jobs;
     for (const auto& row :
          tx.exec("SELECT * FROM (" + sql + ") j ORDER BY job_id DESC LIMIT " + std::to_string(filter.limit))) {
@@ -61,11 +63,7 @@ Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
 Result<std::vector<TypeCount>> PgReportStore::counts() {
   return session_.read<std::vector<TypeCount>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("counts", [] {
-      return "SELECT type_id, status, sum(n)::bigint FROM (SELECT type_id, status, n FROM tocsin.job_count UNION ALL "
-             "SELECT type_id, status, n"
-             " FROM tocsin.job_count_delta WHERE status IS NOT NULL) c GROUP BY 1, 2 ORDER BY 1, 2";
-    });
+    const auto& name = session_.prepared("counts");
     std::vector<TypeCount> counts;
     for (const auto& row : exec(tx, name)) {
       counts.push_back({row[0].as<TypeId>(), static_cast<JobStatus>(row[1].as<int>()), row[2].as<std::int64_t>()});
@@ -106,7 +104,7 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
 Result<bool> PgReportStore::has_live_jobs(TypeId type) {
   return session_.read<bool>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return tx.exec_params1("SELECT " + sql::has_live_jobs("$1::integer"), type)[0].as<bool>();
+    return tx.exec_params1(sql::statement("has_live_jobs"), type)[0].as<bool>();
   });
 }
 

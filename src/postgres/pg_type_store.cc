@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "postgres/queries.h"
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kTypeColumns =
-    "type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, slo, paused, "
-    "paused_until, "
-    "removed_at, gmt_create, gmt_modified";
-
-// Of a changed row `t`: forward, whatever the clock does, for mirrors tell versions apart by it.
-constexpr const char* kModified = "greatest(clock_timestamp(), t.gmt_modified + interval '1 microsecond')";
 
 Duration ms(std::int64_t n) { return std::chrono::milliseconds(n); }
 std::int64_t in_ms(Duration length) { return std::chrono::duration_cast<std::chrono::milliseconds>(length).count(); }
@@ -95,8 +87,7 @@ BizType type_from(const pqxx::row& row) {
 Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
   return session_.read<std::vector<BizType>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared(
-        "types", [] { return "SELECT " + std::string(kTypeColumns) + " FROM tocsin.biz_type ORDER BY name"; });
+    const auto& name = session_.prepared("types");
     std::vector<BizType> types;
     for (const auto& row : exec(tx, name)) {
       BizType type = type_from(row);
@@ -124,10 +115,7 @@ Result<bool> PgTypeStore::has_any(std::span<const std::string> names, Removed re
   for (const std::string& name : names) array.add_text(name);
   return session_.read<bool>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("has_any_type", [] {
-      return "SELECT EXISTS (SELECT FROM tocsin.biz_type WHERE name = ANY ($1::text[]) AND (removed_at IS NULL OR "
-             "$2::boolean))";
-    });
+    const auto& name = session_.prepared("has_any_type");
     return exec1(tx, name, array.literal(), removed == Removed::included)[0].as<bool>();
   });
 }
@@ -135,23 +123,7 @@ Result<bool> PgTypeStore::has_any(std::span<const std::string> names, Removed re
 Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
   return session_.write<PutReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("put_type", [] {
-      return "INSERT INTO tocsin.biz_type AS t (name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, "
-             "catch_up, slo)"
-             " VALUES ($1, $2::jsonb, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9::jsonb) ON CONFLICT (name) DO UPDATE "
-             "SET handler = "
-             "excluded.handler,"
-             " ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = excluded.backoff, max_running "
-             "= excluded.max_running,"
-             " rate_per_s = excluded.rate_per_s, catch_up = excluded.catch_up, slo = excluded.slo, gmt_modified = " +
-             std::string(kModified) +
-             ","
-             " removed_at = NULL, gmt_create = CASE WHEN t.removed_at IS NULL THEN t.gmt_create ELSE "
-             "statement_timestamp() "
-             "END"
-             " RETURNING " +
-             std::string(kTypeColumns) + ", t.xmax = 0 OR t.gmt_create = statement_timestamp() AS is_new";
-    });
+    const auto& name = session_.prepared("put_type");
     const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
     const auto row =
@@ -172,11 +144,8 @@ Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
     // A create that is on its way is not seen: so the row stays, and nodes still
     // run what comes in under it.
     const auto type_id = found[0][0].as<TypeId>();
-    if (tx.exec_params1("SELECT " + sql::has_live_jobs("$1::integer"), type_id)[0].as<bool>())
-      return RemoveReply::has_live_jobs;
-    tx.exec_params0("UPDATE tocsin.biz_type t SET removed_at = clock_timestamp(), paused = false, gmt_modified = " +
-                        std::string(kModified) + " WHERE type_id = $1",
-                    type_id);
+    if (tx.exec_params1(sql::statement("has_live_jobs"), type_id)[0].as<bool>()) return RemoveReply::has_live_jobs;
+    tx.exec_params0(sql::statement("remove_type"), type_id);
     tx.exec("NOTIFY tocsin_type");
     tx.commit();
     return RemoveReply::removed;
@@ -187,13 +156,7 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
                                                        std::optional<WallTime> until) {
   return session_.write<std::optional<BizType>>([&](pqxx::connection& connection) -> std::optional<BizType> {
     pqxx::nontransaction tx(connection);
-    const auto& statement = session_.prepared("set_paused", [] {
-      return "UPDATE tocsin.biz_type t SET paused = $2::boolean, paused_until = $3::timestamptz, gmt_modified = " +
-             std::string(kModified) +
-             " WHERE name = $1 AND removed_at IS NULL"
-             " RETURNING " +
-             std::string(kTypeColumns);
-    });
+    const auto& statement = session_.prepared("set_paused");
     const std::string end = until ? to_pg(*until) : "";
     const auto rows = exec(tx, statement, name, paused, until ? end.c_str() : nullptr);
     if (rows.empty()) return {};
@@ -204,20 +167,7 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
 
 Status PgTypeStore::mirror(std::span<const BizType> types) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
-    const auto& name = session_.prepared("mirror_type", [] {
-      return "INSERT INTO tocsin.biz_type AS t (type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, "
-             "rate_per_s, catch_up, paused, paused_until, removed_at, gmt_create, gmt_modified, slo) OVERRIDING SYSTEM "
-             "VALUE "
-             "VALUES ($1, $2, $3::jsonb, $4, $5, $6::jsonb, $7, $8, $9::jsonb, $10, $11::timestamptz, CASE WHEN $12 "
-             "THEN clock_timestamp() END, $13::timestamptz, $14::timestamptz, $15::jsonb) ON CONFLICT (type_id) DO "
-             "UPDATE SET "
-             "handler = excluded.handler, ttr_ms = excluded.ttr_ms, max_attempts = excluded.max_attempts, backoff = "
-             "excluded.backoff, max_running = excluded.max_running, rate_per_s = excluded.rate_per_s, catch_up = "
-             "excluded.catch_up, slo = excluded.slo, paused = excluded.paused, paused_until = excluded.paused_until, "
-             "removed_at = "
-             "excluded.removed_at, gmt_create = excluded.gmt_create, gmt_modified = excluded.gmt_modified"
-             " WHERE t.gmt_modified < excluded.gmt_modified";
-    });
+    const auto& name = session_.prepared("mirror_type");
     pqxx::work tx(connection);
     // Home forgets a removed type when its last job is gone, and the name may come back with another id.
     PgArray names, ids, versions;
@@ -226,11 +176,7 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
       ids.add(static_cast<std::int64_t>(type.type_id));
       versions.add(type.gmt_modified);
     }
-    const auto& forget = session_.prepared("forget_mirrored_type", [] {
-      return "DELETE FROM tocsin.biz_type t USING unnest($1::text[], $2::integer[], $3::timestamptz[]) k (name, "
-             "type_id, "
-             "gmt_modified) WHERE t.name = k.name AND t.type_id <> k.type_id AND t.gmt_modified < k.gmt_modified";
-    });
+    const auto& forget = session_.prepared("forget_mirrored_type");
     exec0(tx, forget, names.literal(), ids.literal(), versions.literal());
     // In one order for all: two that mirror at once must not wait for each other.
     std::vector<const BizType*> ordered;

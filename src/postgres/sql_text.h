@@ -2,7 +2,8 @@
 //
 // Each file holds one statement. Its comment says what the statement does, which index it needs and which hazard it
 // avoids. {{name}} stands for a value that the caller gives, or for the file sql/parts/name.sql, which several
-// statements share. This is the only place that replaces them. Thread: any.
+// statements share. {{name a = 1 | b = x.y}} gives values to the part and to the parts in it. This is the only place
+// that replaces them. Thread: any.
 #pragma once
 
 #include <initializer_list>

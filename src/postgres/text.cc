@@ -9,17 +9,6 @@
 
 namespace tocsin {
 
-const char* const kLiveColumns =
-    "j.job_id, j.biz_id, j.type_id, j.status, j.action_time, j.fire_at, j.attempts, j.max_attempts, j.attribute, "
-    "j.idempotency_key, "
-    "j.node, j.traceparent, j.gmt_create, j.gmt_modified, j.started_at, NULL::timestamptz AS finished_at, j.errors, "
-    "j.late_from";
-const char* const kHistoryColumns =
-    "j.job_id, j.biz_id, j.type_id, j.status, j.action_time, j.fire_at, j.attempts, j.max_attempts, j.attribute, "
-    "j.idempotency_key, "
-    "j.node, j.traceparent, j.gmt_create, j.finished_at AS gmt_modified, j.started_at, j.finished_at, j.errors, "
-    "j.late_from";
-
 std::string to_pg(WallTime time) {
   if (time == WallTime::min()) return "-infinity";
   if (time == WallTime::max()) return "infinity";

@@ -56,9 +56,7 @@ std::vector<T> numbers_from_array(std::string_view text) {
   return numbers;
 }
 
-// Columns that job_from_row() reads, in its order; `j` is the row's alias. The finished_at of live rows is NULL.
-extern const char* const kLiveColumns;
-extern const char* const kHistoryColumns;
+// Of the columns in sql/parts/live_columns.sql or history_columns.sql, in their order.
 Job job_from_row(const pqxx::row& row, int first = 0);
 
 }  // namespace tocsin

@@ -5,6 +5,7 @@
 #include "postgres/migrator.h"
 #include "postgres/queries.h"
 #include "postgres/session.h"
+#include "postgres/sql_text.h"
 #include "postgres/text.h"
 
 namespace tocsin::bench {
@@ -109,31 +110,32 @@ void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) 
     attributes.add_text(attribute_of(jobs[i]));
   }
   pqxx::nontransaction tx(connection_);
-  const auto rows = tx.exec_prepared(prepared("create", sql::create), job_ids.parameter(), shards.parameter(),
-                                     types.parameter(), due.parameter(), in.parameter(), max_attempts.parameter(),
-                                     biz_ids.parameter(), traceparents.parameter(), attributes.parameter());
+  const auto rows =
+      tx.exec_prepared(prepared("create", [] { return sql::statement("create"); }), job_ids.parameter(),
+                       shards.parameter(), types.parameter(), due.parameter(), in.parameter(), max_attempts.parameter(),
+                       biz_ids.parameter(), traceparents.parameter(), attributes.parameter());
   require(rows[0][1].as<std::size_t>(), n, "create");
 }
 
 void ByHand::fire(std::span<const JobId> ids) {
-  const auto fire_by = [&](const std::string& verb, std::string (*sql_for)(const std::string&)) {
-    if (prepared_.insert(verb).second) connection_.prepare(verb, sql_for(sql::kLive));
+  const auto fire_by = [&](const char* verb) {
+    if (prepared_.insert(verb).second) connection_.prepare(verb, sql::over(verb, sql::kLive));
     pqxx::nontransaction tx(connection_);
     require(tx.exec_prepared(verb, shards_of(ids), array_of(ids), kNode, repeated(ids.size(), type_)).size(),
             ids.size(), "fire");
   };
   try {
-    fire_by("fire", sql::fire);
+    fire_by("fire");
   } catch (const pqxx::sql_error& error) {
     if (error.sqlstate() != kLockTimeout) throw;
-    fire_by("fire_skipping", sql::fire_skipping);  // as a node does
+    fire_by("fire_skipping");  // as a node does
   }
 }
 
 std::size_t ByHand::fire_due(Shard shard, int limit) {
   const int table = sql::live_table_of(shard);
   const std::string name = "fire_due_" + std::to_string(table);
-  if (prepared_.insert(name).second) connection_.prepare(name, sql::fire_due(sql::live_table(table)));
+  if (prepared_.insert(name).second) connection_.prepare(name, sql::over("fire_due", sql::live_table(table)));
   pqxx::nontransaction tx(connection_);
   return tx.exec_prepared(name, shard, type_, "-infinity", "infinity", limit, kNode).size();
 }
@@ -145,7 +147,7 @@ void ByHand::claim_and_finish(std::span<const JobId> ids) {
   PgArray tokens, messages;
   {
     pqxx::nontransaction tx(connection_);
-    const auto& name = prepared("claim", [] { return sql::claim(sql::kLive); });
+    const auto& name = prepared("claim", [] { return sql::over("claim", sql::kLive); });
     const auto rows =
         tx.exec_prepared(name, shards, array_of(ids), repeated(n, 30'000'000), kSeed, kNode, "off", repeated(n, type_));
     require(rows.size(), n, "claim");
@@ -157,9 +159,9 @@ void ByHand::claim_and_finish(std::span<const JobId> ids) {
   }
   constexpr std::int64_t kDone = 2;
   pqxx::nontransaction tx(connection_);
-  const auto rows = tx.exec_prepared(prepared("finish", [] { return sql::finish(sql::kLive); }), shards_of(claimed),
-                                     array_of(claimed), tokens.literal(), repeated(n, kDone), repeated(n, 0),
-                                     messages.literal(), kNode);
+  const auto rows = tx.exec_prepared(prepared("finish", [] { return sql::over("finish", sql::kLive); }),
+                                     shards_of(claimed), array_of(claimed), tokens.literal(), repeated(n, kDone),
+                                     repeated(n, 0), messages.literal(), kNode);
   require(rows.size(), n, "finish");
 }
 

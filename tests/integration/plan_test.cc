@@ -8,6 +8,7 @@
 
 #include "postgres/queries.h"
 #include "postgres/session.h"
+#include "postgres/sql_text.h"
 #include "support/test_database.h"
 #include "tocsin/shard.h"
 
@@ -41,66 +42,75 @@ std::vector<Statement> hot_statements() {
        "now(), 100, 1000000000000",
        {"_due"}},
       {"claim",
-       sql::claim(live),
+       sql::over("claim", live),
        shards + ", " + jobs + ", '{30000000,30000000,30000000}', 7, 'n', 'off', " + numbers,
        {"_id"}},
       {"claim in one table",
-       sql::claim(table),
+       sql::over("claim", table),
        "'{3,3}', '{1027,2051}', '{30000000,30000000}', 7, 'n', 'on', '{1,1}'",
        {"_id"}},
       {"claim_due",
-       sql::claim_due(table),
+       sql::over("claim_due", table),
        "3, 1, '-infinity', 'infinity', 500, 30000000, 7, 'n', 'off'",
        {"_due", "_id"}},
-      {"fire", sql::fire(live), shards + ", " + jobs + ", 'n', " + numbers, {"_id"}},
-      {"fire that skips", sql::fire_skipping(live), shards + ", " + jobs + ", 'n', " + numbers, {"_id"}},
-      {"fire in one table", sql::fire(table), "'{3,3}', '{1027,2051}', 'n', '{1,1}'", {"_id"}},
-      {"fire in one table that skips", sql::fire_skipping(table), "'{3,3}', '{1027,2051}', 'n', '{1,1}'", {"_id"}},
-      {"fire_due", sql::fire_due(table), "3, 1, '-infinity', 'infinity', 500, 'n'", {"_due", "_id"}},
-      {"drop_late", sql::drop_late(table), "3, 1, now(), 500, 'n'", {"_due", "_id"}},
-      {"claimed_with", sql::claimed_with(live), shards + ", " + jobs + ", 7", {"_id"}},
-      {"claimed_with of a lane", sql::claimed_with_lane(table), "3, 1, 7", {"_due"}},
+      {"fire", sql::over("fire", live), shards + ", " + jobs + ", 'n', " + numbers, {"_id"}},
+      {"fire that skips", sql::over("fire_skipping", live), shards + ", " + jobs + ", 'n', " + numbers, {"_id"}},
+      {"fire in one table", sql::over("fire", table), "'{3,3}', '{1027,2051}', 'n', '{1,1}'", {"_id"}},
+      {"fire in one table that skips",
+       sql::over("fire_skipping", table),
+       "'{3,3}', '{1027,2051}', 'n', '{1,1}'",
+       {"_id"}},
+      {"fire_due", sql::over("fire_due", table), "3, 1, '-infinity', 'infinity', 500, 'n'", {"_due", "_id"}},
+      {"drop_late", sql::over("drop_late", table), "3, 1, now(), 500, 'n'", {"_due", "_id"}},
+      {"claimed_with", sql::over("claimed_with", live), shards + ", " + jobs + ", 7", {"_id"}},
+      {"claimed_with of a lane", sql::over("claimed_with_lane", table), "3, 1, 7", {"_due"}},
       {"finish",
-       sql::finish(live),
+       sql::over("finish", live),
        shards + ", " + jobs + ", " + numbers + ", '{2,4,0}', '{0,0,1000}', '{a,b,c}', 'n'",
        {"_id"}},
       {"finish in one table",
-       sql::finish(table),
+       sql::over("finish", table),
        "'{3,3}', '{1027,2051}', '{1,2}', '{2,1}', '{0,0}', '{a,b}', 'n'",
        {"_id"}},
       {"finish_leased",
-       sql::finish_leased(false),
+       sql::locking("finish_leased", false),
        shards + ", " + jobs + ", " + numbers + ", '{2,4,0}', '{0,0,1000}', '{a,b,c}', 'n'",
        {"_id"}},
       {"finish_leased, waiting",
-       sql::finish_leased(true),
+       sql::locking("finish_leased", true),
        shards + ", " + jobs + ", " + numbers + ", '{2,4,0}', '{0,0,1000}', '{a,b,c}', 'n'",
        {"_id"}},
-      {"leased", sql::leased(), shards + ", " + jobs + ", " + numbers, {"_id"}},
-      {"extend", sql::extend(false), shards + ", " + jobs + ", " + numbers + ", 30000000", {"_id"}},
-      {"extend, waiting", sql::extend(true), shards + ", " + jobs + ", " + numbers + ", 30000000", {"_id"}},
-      {"still_claimed", sql::still_claimed(), shards + ", " + jobs + ", " + numbers, {"_id"}},
-      {"bury", sql::bury(), shards + ", " + jobs, {"_id"}},
-      {"create", sql::create(), created, {}},
-      {"create_keyed", sql::create_keyed(), created + ", '{k,k}', '{\"in 1\",\"in 1\"}', '{NULL,NULL}', NULL", {}},
+      {"leased", sql::statement("leased"), shards + ", " + jobs + ", " + numbers, {"_id"}},
+      {"extend", sql::locking("extend", false), shards + ", " + jobs + ", " + numbers + ", 30000000", {"_id"}},
+      {"extend, waiting", sql::locking("extend", true), shards + ", " + jobs + ", " + numbers + ", 30000000", {"_id"}},
+      {"still_claimed", sql::statement("still_claimed"), shards + ", " + jobs + ", " + numbers, {"_id"}},
+      {"bury", sql::statement("bury"), shards + ", " + jobs, {"_id"}},
+      {"create", sql::statement("create"), created, {}},
+      {"create_keyed",
+       sql::statement("create_keyed"),
+       created + ", '{k,k}', '{\"in 1\",\"in 1\"}', '{NULL,NULL}', NULL",
+       {}},
       {"find_by_key",
-       sql::find_by_key(),
+       sql::statement("find_by_key"),
        "'{1027,1029}', '{3,5}', '{1,1}', '{a,b}', '{k,k}', '{x,x}', '{NULL,NULL}', '{NULL,NULL}'",
        {"_key", "_biz"}},
       {"update_existing",
-       sql::update_existing(),
+       sql::statement("update_existing"),
        shards + ", " + jobs +
            ", '{NULL,NULL,NULL}', '{1000,1000,1000}', '{NULL,NULL,NULL}', '{3,3,3}', '{x,x,x}', '{NULL,NULL,NULL}', "
            "'{replace,earliest,latest}'",
        {"_id"}},
-      {"still_pending", sql::still_pending(), shards + ", " + jobs, {"_id"}},
-      {"undo_create", sql::undo_create(), shards + ", " + jobs, {"_id"}},
+      {"still_pending", sql::statement("still_pending"), shards + ", " + jobs, {"_id"}},
+      {"undo_create", sql::statement("undo_create"), shards + ", " + jobs, {"_id"}},
       {"cancel together", sql::cancel(sql::CancelPass::together), shards + ", " + jobs, {"_id"}},
       {"cancel that skips", sql::cancel(sql::CancelPass::skipping), shards + ", " + jobs, {"_id"}},
       {"cancel that waits", sql::cancel(sql::CancelPass::waiting), shards + ", " + jobs, {"_id"}},
-      {"cancel keys together", sql::cancel_keys_together(), "'{3,5}', '{a,b}', '{NULL,1}', 100, 1000", {"_biz", "_id"}},
-      {"cancel keys that skips", sql::cancel_keys(), "'{3,5}', '{a,b}', '{NULL,1}', 100", {"_biz", "_id"}},
-      {"state of keys", sql::state_of_keys(), "'{3,5}', '{a,b}', '{NULL,1}', 100, 1000", {"_biz"}},
+      {"cancel keys together",
+       sql::statement("cancel_keys_together"),
+       "'{3,5}', '{a,b}', '{NULL,1}', 100, 1000",
+       {"_biz", "_id"}},
+      {"cancel keys that skips", sql::statement("cancel_keys"), "'{3,5}', '{a,b}', '{NULL,1}', 100", {"_biz", "_id"}},
+      {"state of keys", sql::statement("state_of_keys"), "'{3,5}', '{a,b}', '{NULL,1}', 100, 1000", {"_biz"}},
       {"change together",
        sql::change_pending(sql::CancelPass::together),
        shards + ", " + jobs + ", '{NULL,NULL,\"2040-01-01 00:00:00+00\"}', '{NULL,1000,NULL}'",
@@ -109,10 +119,10 @@ std::vector<Statement> hot_statements() {
        sql::change_pending(sql::CancelPass::skipping),
        shards + ", " + jobs + ", '{NULL,NULL,\"2040-01-01 00:00:00+00\"}', '{NULL,1000,NULL}'",
        {"_id"}},
-      {"find", sql::find(), shards + ", " + jobs, {"_id"}},
-      {"find_live", sql::find_live(), shards + ", " + jobs, {"_id"}},
+      {"find", sql::statement("find"), shards + ", " + jobs, {"_id"}},
+      {"find_live", sql::statement("find_live"), shards + ", " + jobs, {"_id"}},
       {"list_keys",
-       sql::list_keys(),
+       sql::statement("list_keys"),
        "'{3,5}', '{a,b}', '{NULL,1}', '{9223372036854775807,4096}', '{101,11}'",
        {"_biz"}},
   };
@@ -274,10 +284,13 @@ TEST_F(Plans, AKeyCostsWhatItsOwnJobsDoWhateverHasFinishedToday) {
       "shard, status, attempts, max_attempts, biz_id) SELECT n * 1024 + n % 16, now(), now(), now(), now(), now(), 1, "
       "n % 16, 2, 1, 16, 'past-' || n % 5000 FROM generate_series(1, 20000) n");
   const std::vector<Statement> statements = {
-      {"list_keys", sql::list_keys(), "'{3}', '{past-7}', '{NULL}', '{9223372036854775807}', '{3}'", {}},
-      {"state of keys", sql::state_of_keys(), "'{3}', '{past-7}', '{NULL}', 100, 3", {}},
-      {"cancel keys together", sql::cancel_keys_together(), "'{3}', '{past-7}', '{NULL}', 100, 3", {}},
-      {"find_by_key", sql::find_by_key(), "'{1027}', '{3}', '{1}', '{past-7}', '{k}', '{x}', '{NULL}', '{NULL}'", {}}};
+      {"list_keys", sql::statement("list_keys"), "'{3}', '{past-7}', '{NULL}', '{9223372036854775807}', '{3}'", {}},
+      {"state of keys", sql::statement("state_of_keys"), "'{3}', '{past-7}', '{NULL}', 100, 3", {}},
+      {"cancel keys together", sql::statement("cancel_keys_together"), "'{3}', '{past-7}', '{NULL}', 100, 3", {}},
+      {"find_by_key",
+       sql::statement("find_by_key"),
+       "'{1027}', '{3}', '{1}', '{past-7}', '{k}', '{x}', '{NULL}', '{NULL}'",
+       {}}};
   for (const bool is_analyzed : {false, true}) {
     if (is_analyzed) database.query("ANALYZE");
     for (const char* mode : {"force_generic_plan", "force_custom_plan"}) {
@@ -305,8 +318,8 @@ TEST_F(Plans, ABacklogClaimNeverTakesMoreThanItsLimitUnderAnyPlan) {
     prepare(statistics, 2400);
     auto connection =
         connect("SET enable_seqscan = on; SET enable_bitmapscan = on; SET plan_cache_mode = force_custom_plan");
-    connection->prepare("claim_due", sql::claim_due(sql::live_table(sql::live_table_of(kShard))));
-    connection->prepare("fire_due", sql::fire_due(sql::live_table(sql::live_table_of(kShard))));
+    connection->prepare("claim_due", sql::over("claim_due", sql::live_table(sql::live_table_of(kShard))));
+    connection->prepare("fire_due", sql::over("fire_due", sql::live_table(sql::live_table_of(kShard))));
     for (unsigned bits = 0; bits < 1U << settings.size(); ++bits) {
       pqxx::work tx(*connection);
       std::string set;

@@ -28,5 +28,20 @@ TEST(SqlText, ValuesAndSharedPartsReplaceTheirNames) {
   EXPECT_EQ(text.find("{{"), std::string::npos) << text;
 }
 
+TEST(SqlText, APartGetsTheValuesThatItsCallGivesAndPassesThemOn) {
+  const std::string text = sql::statement("fire_due", {{"table", "tocsin.job_live_0003"}});
+  EXPECT_NE(text.find("FROM tocsin.job_live_0003 j\nWHERE j.shard + 0"), std::string::npos) << text;  // the caller's
+  EXPECT_NE(text.find("d.attempts + 1,"), std::string::npos) << text;  // of history_row, a part of the part fired
+  EXPECT_NE(text.find("$6::text,"), std::string::npos) << text;        // passed on by fired
+  EXPECT_NE(text.find("9::smallint"), std::string::npos) << text;
+  EXPECT_EQ(text.find("{{"), std::string::npos) << text;
+}
+
+TEST(SqlText, AValueMayBeEmpty) {
+  const std::string text = sql::statement("finish", {{"table", "tocsin.job_live"}});
+  EXPECT_NE(text.find("FOR UPDATE OF j SKIP LOCKED"), std::string::npos) << text;
+  EXPECT_EQ(text.find("{{"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace tocsin

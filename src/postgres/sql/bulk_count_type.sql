@@ -1,0 +1,10 @@
+-- The number of jobs of the type $1 with the status {{status}}: the counts that are kept anyway are exact, whatever their
+-- size.
+SELECT coalesce(sum(n), 0)::bigint
+FROM (
+  SELECT type_id, status, n
+  FROM tocsin.job_count
+  UNION ALL
+  SELECT type_id, status, n
+  FROM tocsin.job_count_delta) c
+WHERE c.type_id = $1::integer AND c.status = {{status}}

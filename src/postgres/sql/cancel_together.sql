@@ -1,0 +1,15 @@
+-- pending -> cancelled for the jobs $1, $2. All or none: gives up (55P03) when a row stays locked for 50 ms. One pass
+-- over the rows: the fast way.
+-- Index: _id. Hazard: the ids come sorted, so that two that wait for each other's rows cannot deadlock. REQUIRES: a
+-- transaction of its own, for the lock time-out stays for the rest of it.
+WITH {{short_lock_wait}},
+c AS MATERIALIZED (
+  SELECT k.*
+  FROM s, (SELECT unnest($1::smallint[]) AS shard, unnest($2::bigint[]) AS job_id) k),
+d AS (
+  DELETE FROM tocsin.job_live j USING c
+  WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0
+  RETURNING j.*),
+{{cancelled}}
+SELECT {{history_columns}}
+FROM j

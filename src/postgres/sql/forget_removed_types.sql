@@ -1,0 +1,13 @@
+-- Deletes removed types whose last job is gone from history, too. A day later than the oldest table of history: jobs that
+-- were on their way when the type was removed ran after it. Reports name the type, too.
+-- Index: _due, one look per shard.
+DELETE FROM tocsin.biz_type t
+WHERE t.removed_at IS NOT NULL
+  AND (t.removed_at AT TIME ZONE 'UTC')::date + 1
+      < (SELECT min(to_date(right(c.relname, 8), 'YYYYMMDD'))
+         FROM pg_class c
+         WHERE c.relnamespace = 'tocsin'::regnamespace
+           AND c.relkind = 'r'
+           AND c.relname ~ '^job_history_[a-z]+_[0-9]{8}$')
+  AND NOT EXISTS (SELECT FROM tocsin.report_slot r WHERE r.grain = 3 AND r.type_id = t.type_id)
+  AND NOT ({{has_live_jobs type = t.type_id}})

@@ -1,0 +1,2 @@
+-- Whether there is a type with one of the names $1; $2: removed ones count.
+SELECT EXISTS (SELECT FROM tocsin.biz_type WHERE name = ANY ($1::text[]) AND (removed_at IS NULL OR $2::boolean))

@@ -1,0 +1,3 @@
+-- Whether history has a table for today.
+SELECT to_regclass('tocsin.job_history_done_' || to_char(statement_timestamp() AT TIME ZONE 'UTC', 'YYYYMMDD'))
+       IS NOT NULL
