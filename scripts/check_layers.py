@@ -15,13 +15,13 @@ from check_docs import check_documents, write_index
 # Library -> where its headers may be included. What is in no pattern is the standard library, or the system's.
 LIBRARIES = {
     r"pqxx\b|libpq": {"postgres"},
-    r"spdlog/|fmt/": {"node", "cli"},
-    r"prometheus/": {"node"},
+    r"spdlog/|fmt/": {"metrics", "entry", "service", "multidb", "node", "cli"},
+    r"prometheus/": {"metrics", "node"},
     r"httplib\.h": {"cli"},
     r"CLI/": {"cli"},
     r"toml\+\+/": {"api", "node", "cli"},
-    r"nlohmann/": {"api", "delivery", "broker", "node", "cli", "postgres"},
-    r"boost/": {"api", "delivery", "broker", "node"},
+    r"nlohmann/": {"api", "delivery", "broker", "entry", "service", "multidb", "node", "cli", "postgres"},
+    r"boost/": {"api", "delivery", "broker", "service", "node"},
     r"amqp": {"amqp"},
     r"librdkafka/": {"kafka"},
     r"hiredis/": {"redis"},
@@ -29,7 +29,7 @@ LIBRARIES = {
 }
 
 # The layers that a simulation runs in one thread under a clock of its own, and what would break that.
-PURE_LAYERS = {"core", "pipeline", "cluster"}
+PURE_LAYERS = {"core", "admission", "pipeline", "cluster"}
 IMPURE = {
     r"\b(system|steady|high_resolution)_clock::now\b|\b(clock_gettime|gettimeofday)\b": "reads a clock; take the time",
     r"\bsleep_(for|until)\b|\b(u|nano)?sleep\(|\bwait_(for|until)\b": "waits; return the next wake-up instead",

@@ -12,11 +12,11 @@
 #include "audit/audit.h"
 #include "bulk/bulk_runner.h"
 #include "core/endpoint_info.h"
-#include "tocsin/biz_type.h"
-#include "tocsin/event.h"
-#include "tocsin/job_desk.h"
-#include "tocsin/member_store.h"
-#include "tocsin/report_store.h"
+#include "ports/biz_type.h"
+#include "ports/event.h"
+#include "ports/job_desk.h"
+#include "ports/member_store.h"
+#include "ports/report_store.h"
 
 namespace tocsin {
 

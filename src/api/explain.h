@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tocsin/biz_type.h"
+#include "ports/biz_type.h"
 
 namespace tocsin {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "api/problem.h"
-#include "tocsin/biz_type.h"
+#include "ports/biz_type.h"
 
 namespace tocsin {
 

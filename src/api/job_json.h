@@ -7,8 +7,8 @@
 
 #include "api/json.h"
 #include "api/json_writer.h"
-#include "tocsin/biz_type.h"
-#include "tocsin/job_desk.h"
+#include "ports/biz_type.h"
+#include "ports/job_desk.h"
 
 namespace tocsin {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tocsin/report_store.h"
+#include "ports/report_store.h"
 
 namespace tocsin {
 

@@ -6,7 +6,7 @@
 
 #include "api/json.h"
 #include "api/json_writer.h"
-#include "tocsin/biz_type.h"
+#include "ports/biz_type.h"
 
 namespace tocsin {
 

@@ -12,8 +12,8 @@
 
 #include "bulk/bulk.h"
 #include "tocsin/error.h"
-#include "tocsin/job_store.h"
-#include "tocsin/member_store.h"
+#include "ports/job_store.h"
+#include "ports/member_store.h"
 
 namespace tocsin {
 

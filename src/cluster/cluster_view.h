@@ -9,7 +9,7 @@
 
 #include "base/latest.h"
 #include "core/shard_assignment.h"
-#include "tocsin/member_store.h"
+#include "ports/member_store.h"
 
 namespace tocsin {
 

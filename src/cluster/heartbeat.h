@@ -10,7 +10,7 @@
 #include "base/stage.h"
 #include "base/waker.h"
 #include "cluster/cluster_view.h"
-#include "tocsin/event.h"
+#include "ports/event.h"
 
 namespace tocsin {
 

@@ -11,7 +11,7 @@
 #include "base/stage.h"
 #include "cluster/cluster_view.h"
 #include "core/shard_assignment.h"
-#include "tocsin/event.h"
+#include "ports/event.h"
 #include "tocsin/shard.h"
 
 namespace tocsin {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "tocsin/biz_type.h"
+#include "ports/biz_type.h"
 
 namespace tocsin {
 

@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "tocsin/member_store.h"
+#include "ports/member_store.h"
 
 namespace tocsin {
 

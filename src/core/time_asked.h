@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "tocsin/job_desk.h"
+#include "ports/job_desk.h"
 
 namespace tocsin {
 

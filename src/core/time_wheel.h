@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

@@ -1,5 +1,5 @@
-#include "tocsin/biz_type.h"
-#include "tocsin/permit_store.h"
+#include "ports/biz_type.h"
+#include "ports/permit_store.h"
 
 namespace tocsin {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/endpoint_info.h"
-#include "tocsin/biz_type.h"
+#include "ports/biz_type.h"
 #include "tocsin/error.h"
 #include "tocsin/handler.h"
 

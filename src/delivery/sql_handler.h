@@ -13,7 +13,7 @@
 
 #include "base/worker_pool.h"
 #include "delivery/handler_kind.h"
-#include "tocsin/function_store.h"
+#include "ports/function_store.h"
 
 namespace tocsin {
 

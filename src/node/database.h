@@ -12,15 +12,15 @@
 #include <string>
 
 #include "api/backend.h"
-#include "node/coalescer.h"
+#include "service/coalescer.h"
 #include "node/database_engine.h"
-#include "node/gathered.h"
-#include "node/hint_sender.h"
+#include "service/gathered.h"
+#include "service/hint_sender.h"
 #include "node/housekeeping.h"
-#include "node/locked_lane.h"
-#include "node/metrics.h"
+#include "service/locked_lane.h"
+#include "metrics/metrics.h"
 #include "node/report_buffer.h"
-#include "node/work_pool.h"
+#include "service/work_pool.h"
 
 namespace tocsin {
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "node/loop_thread.h"
-#include "node/moved_outcomes.h"
+#include "base/loop_thread.h"
+#include "multidb/moved_outcomes.h"
 #include "pipeline/engine.h"
 #include "postgres/pg_job_store.h"
 #include "postgres/pg_listener.h"

@@ -1,7 +1,7 @@
 // Prometheus gauges: sizes of the engines' queues, and the state of each database.
 #pragma once
 
-#include "node/metrics.h"
+#include "metrics/metrics.h"
 #include "node/node_backend.h"
 
 namespace tocsin {

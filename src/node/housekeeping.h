@@ -14,10 +14,10 @@
 #include "core/report_histogram.h"
 #include "postgres/pg_maintenance.h"
 #include "postgres/session.h"
-#include "tocsin/biz_type.h"
+#include "ports/biz_type.h"
 #include "tocsin/clock.h"
-#include "tocsin/member_store.h"
-#include "tocsin/report_store.h"
+#include "ports/member_store.h"
+#include "ports/report_store.h"
 
 namespace tocsin {
 

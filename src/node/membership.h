@@ -4,8 +4,8 @@
 
 #include "cluster/heartbeat.h"
 #include "cluster/shard_owner.h"
-#include "node/loop_thread.h"
-#include "node/move_watch.h"
+#include "base/loop_thread.h"
+#include "multidb/move_watch.h"
 #include "postgres/pg_member_store.h"
 
 namespace tocsin {

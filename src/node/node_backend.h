@@ -10,14 +10,14 @@
 #include "api/backend.h"
 #include "base/latest.h"
 #include "delivery/handlers.h"
-#include "node/audit_log.h"
-#include "node/bulk_service.h"
+#include "service/audit_log.h"
+#include "service/bulk_service.h"
 #include "node/database.h"
-#include "node/entry_consumer.h"
+#include "entry/entry_consumer.h"
 #include "node/membership.h"
-#include "node/metrics.h"
+#include "metrics/metrics.h"
 #include "node/permits.h"
-#include "node/second_tries.h"
+#include "multidb/second_tries.h"
 
 namespace tocsin {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/report_histogram.h"
-#include "tocsin/biz_type.h"
-#include "tocsin/event.h"
+#include "ports/biz_type.h"
+#include "ports/event.h"
 
 namespace tocsin {
 

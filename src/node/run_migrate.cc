@@ -1,7 +1,7 @@
 // `tocsin migrate`.
 #include <cstdio>
 
-#include "node/open_databases.h"
+#include "multidb/open_databases.h"
 #include "node/run.h"
 
 namespace tocsin {

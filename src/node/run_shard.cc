@@ -4,7 +4,7 @@
 
 #include "api/json_writer.h"
 #include "node/run.h"
-#include "node/shard_mover.h"
+#include "multidb/shard_mover.h"
 
 namespace tocsin {
 namespace {

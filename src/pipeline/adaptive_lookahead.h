@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

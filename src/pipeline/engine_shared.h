@@ -13,13 +13,13 @@
 
 #include "base/bounded_queue.h"
 #include "base/latest.h"
-#include "pipeline/admission.h"
-#include "pipeline/concurrency_limiter.h"
+#include "admission/admission.h"
+#include "admission/concurrency_limiter.h"
 #include "pipeline/db_clock.h"
-#include "pipeline/flow_control.h"
+#include "admission/flow_control.h"
 #include "pipeline/known_jobs.h"
-#include "pipeline/poll_queue.h"
-#include "tocsin/event.h"
+#include "admission/poll_queue.h"
+#include "ports/event.h"
 #include "tocsin/handler.h"
 
 namespace tocsin {

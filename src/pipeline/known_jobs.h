@@ -10,7 +10,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <map>
 
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

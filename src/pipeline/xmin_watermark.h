@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <deque>
 
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

@@ -6,7 +6,7 @@
 
 #include "postgres/session.h"
 #include "postgres/text.h"
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

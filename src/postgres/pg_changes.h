@@ -9,7 +9,7 @@
 
 #include "postgres/queries.h"
 #include "postgres/session.h"
-#include "tocsin/job_desk.h"
+#include "ports/job_desk.h"
 
 namespace tocsin {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "postgres/session.h"
-#include "tocsin/job_desk.h"
+#include "ports/job_desk.h"
 
 namespace tocsin {
 

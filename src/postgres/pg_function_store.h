@@ -9,7 +9,7 @@
 #include <string>
 
 #include "postgres/session.h"
-#include "tocsin/function_store.h"
+#include "ports/function_store.h"
 
 namespace tocsin {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "postgres/session.h"
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "postgres/session.h"
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

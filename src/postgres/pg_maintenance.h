@@ -13,7 +13,7 @@
 #include "core/day_witness.h"
 #include "core/report_histogram.h"
 #include "postgres/session.h"
-#include "tocsin/member_store.h"
+#include "ports/member_store.h"
 
 namespace tocsin {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "postgres/session.h"
-#include "tocsin/member_store.h"
+#include "ports/member_store.h"
 
 namespace tocsin {
 

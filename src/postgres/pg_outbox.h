@@ -14,7 +14,7 @@
 
 #include "postgres/session.h"
 #include "tocsin/job.h"
-#include "tocsin/member_store.h"
+#include "ports/member_store.h"
 
 namespace tocsin {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "postgres/session.h"
-#include "tocsin/permit_store.h"
+#include "ports/permit_store.h"
 
 namespace tocsin {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "postgres/session.h"
-#include "tocsin/report_store.h"
+#include "ports/report_store.h"
 
 namespace tocsin {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "postgres/session.h"
-#include "tocsin/member_store.h"
+#include "ports/member_store.h"
 
 namespace tocsin {
 

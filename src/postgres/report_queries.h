@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tocsin/report_store.h"
+#include "ports/report_store.h"
 
 namespace tocsin::sql {
 

@@ -1,7 +1,7 @@
 // What the settings of brokers may say; without any broker.
 #include <gtest/gtest.h>
 
-#include "node/brokers.h"
+#include "entry/brokers.h"
 
 namespace tocsin {
 namespace {

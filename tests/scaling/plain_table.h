@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "simulation/scheduler.h"
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "simulation/sim_database.h"
-#include "tocsin/biz_type.h"
+#include "ports/biz_type.h"
 #include "tocsin/job.h"
-#include "tocsin/job_desk.h"
+#include "ports/job_desk.h"
 
 namespace tocsin {
 

@@ -12,7 +12,7 @@
 #include "cluster/heartbeat.h"
 #include "cluster/shard_owner.h"
 #include "pipeline/engine.h"
-#include "pipeline/permit_renewer.h"
+#include "admission/permit_renewer.h"
 #include "simulation/checker.h"
 #include "simulation/sim_database.h"
 

@@ -15,9 +15,9 @@
 #include "support/fake_bugs.h"
 #include "support/fake_members.h"
 #include "support/fake_permits.h"
-#include "tocsin/job_desk.h"
-#include "tocsin/job_store.h"
-#include "tocsin/report_store.h"
+#include "ports/job_desk.h"
+#include "ports/job_store.h"
+#include "ports/report_store.h"
 
 namespace tocsin {
 

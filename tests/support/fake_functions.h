@@ -8,7 +8,7 @@
 #include <string>
 
 #include "support/fake_sessions.h"
-#include "tocsin/function_store.h"
+#include "ports/function_store.h"
 
 namespace tocsin {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-#include "tocsin/member_store.h"
+#include "ports/member_store.h"
 
 namespace tocsin {
 

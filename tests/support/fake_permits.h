@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "tocsin/permit_store.h"
+#include "ports/permit_store.h"
 
 namespace tocsin {
 

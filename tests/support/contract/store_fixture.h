@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "bulk/bulk_store.h"
-#include "tocsin/function_store.h"
-#include "tocsin/job_desk.h"
-#include "tocsin/job_store.h"
-#include "tocsin/member_store.h"
-#include "tocsin/permit_store.h"
-#include "tocsin/report_store.h"
+#include "ports/function_store.h"
+#include "ports/job_desk.h"
+#include "ports/job_store.h"
+#include "ports/member_store.h"
+#include "ports/permit_store.h"
+#include "ports/report_store.h"
 
 namespace tocsin {
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tocsin/biz_type.h"
+#include "ports/biz_type.h"
 #include "tocsin/error.h"
 #include "tocsin/job_status.h"
 

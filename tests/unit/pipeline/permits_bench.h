@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "pipeline/permit_renewer.h"
+#include "admission/permit_renewer.h"
 #include "support/fake_sessions.h"
 #include "unit/pipeline/stage_bench.h"
 

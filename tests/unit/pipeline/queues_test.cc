@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "pipeline/admission.h"
-#include "pipeline/concurrency_limiter.h"
+#include "admission/admission.h"
+#include "admission/concurrency_limiter.h"
 #include "pipeline/known_jobs.h"
 #include "unit/pipeline/stage_bench.h"
 

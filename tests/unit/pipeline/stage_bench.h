@@ -12,7 +12,7 @@
 
 #include "base/stage.h"
 #include "pipeline/engine_shared.h"
-#include "tocsin/job_store.h"
+#include "ports/job_store.h"
 
 namespace tocsin {
 

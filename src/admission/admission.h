@@ -1,0 +1,136 @@
+// Admission: decides which due jobs are claimed next. Claimers call next_batch(); it joins the due jobs with every
+// limit.
+//
+// Each rule is an object or a type:
+//  - LoadClass: light types (few jobs due), hot types and backlog lanes are served in turns, never in one batch.
+//  - TurnOrder: within a class the kinds of handlers take turns, within a kind the types.
+//  - FlowControl: permits of max_running, rates, slots of the start pools.
+//  - ConcurrencyLimiter: how many claimed jobs a type may hold on this node.
+//  - MemoryShare: how many jobs stay in memory while they may not start.
+//
+// A job is in a batch only when all of them admit it, so every claimed job can start.
+// Thread: any.
+#pragma once
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "admission/concurrency_limiter.h"
+#include "admission/due_queue.h"
+#include "admission/flow_control.h"
+#include "admission/memory_share.h"
+#include "admission/poll_queue.h"
+#include "admission/turn_order.h"
+
+namespace tocsin {
+
+// Work for one store call. Either jobs or a backlog; all of instant types, or all of pull types, or none of either.
+struct DueBatch {
+  std::vector<Candidate> jobs;
+  std::optional<Backlog> backlog;
+  std::size_t limit = 0;  // backlog: how many rows to claim
+  bool is_instant = false;
+  bool is_pull = false;
+  bool is_paced = false;             // by a rate
+  bool is_left_to_others = false;    // empty, but there are hot types that the secondary claimer leaves alone for now
+  std::vector<PollShare> polls;      // for which consumers, in the order of the jobs
+  std::vector<Candidate> dropped;    // held back, of removed types, too late or not asked for: forget them
+  MonoTime again = MonoTime::max();  // when a rate admits the next one
+  bool empty() const { return jobs.empty() && !backlog; }
+  Pace pace() const { return backlog ? backlog->pace : Pace::fresh; }
+};
+
+// The moment that a batch is for.
+struct AdmissionTime {
+  const TypeCatalog& catalog;
+  WallTime now;
+  MonoTime local_now{};
+};
+
+// Which types a claimer serves.
+enum class ClaimerRole {
+  primary,    // all of them
+  secondary,  // as primary, but no hot type while light ones have jobs due: they need the database's processors
+  priority,   // light ones: their jobs start on time while the others' statements run
+};
+
+class JobAdmission {
+ public:
+  // A type with more than `hot_above` jobs due at once is hot. `lookahead`: what is later than that when it is found
+  // goes at the catch-up pace.
+  JobAdmission(DueQueue& due, PollQueue& polls, FlowControl& flow, ConcurrencyLimiter& limiter, std::size_t capacity,
+               std::size_t hot_above, Duration lookahead)
+      : due_(due),
+        polls_(polls),
+        flow_(flow),
+        limiter_(limiter),
+        memory_(capacity, lookahead),
+        hot_above_(hot_above),
+        lookahead_(lookahead) {}
+
+  // Takes the next batch of at most `most` jobs, with the slots, permits and tokens that they need. A backlog lane
+  // taken stays in the backlog until DueQueue::put_back() or end_backlog().
+  DueBatch next_batch(std::size_t most, const AdmissionTime& time, ClaimerRole role = ClaimerRole::primary);
+
+ private:
+  enum LoadClass { light, hot, backlog };
+  static constexpr std::size_t kClasses = 3, kKinds = 3;
+
+  // A type that may start something now.
+  struct Ready {
+    DueQueue::TypeQueue* queue;
+    const BizType* type;
+  };
+  struct Line {
+    std::vector<TypeId> ids;
+    std::vector<Ready> types;
+    std::size_t size() const { return ids.size(); }
+  };
+  // One round: everything is built anew from the queues, under their lock.
+  struct Round {
+    DueQueue::Locked& due;
+    const AdmissionTime& time;
+    DueBatch& batch;
+    std::array<std::array<Line, kKinds>, kClasses> lines = {};
+    std::map<const StartPool*, std::size_t> waiting = {};  // types, by the pool that they wait for
+    bool has_hot = false;
+  };
+
+  void sort_types(Round& round);
+  void spill(Round& round, DueQueue::TypeQueue& queue, const BizType& type);
+  void add_ready(Round& round, DueQueue::TypeQueue& queue, const BizType& type);
+  bool serve(Round& round, LoadClass load, std::size_t most);
+  bool take_jobs(Round& round, LoadClass load, std::size_t kind, std::size_t most);
+  std::size_t take_from(Round& round, const Ready& ready, std::size_t want);
+  bool take_backlog(Round& round, std::size_t kind, std::size_t most);
+  bool take_lane(Round& round, const Ready& ready, std::size_t most);
+  std::size_t take_slots(Round& round, const BizType& type, std::size_t want, Pace pace, bool one_ttr);
+  void drop_too_late(Round& round, const Ready& ready, std::size_t want);
+
+  // How long due jobs stay in memory without a consumer: consumers that are busy with a batch ask again soon.
+  static constexpr Duration kUnaskedStay = std::chrono::seconds(10);
+  // Rows of one lane's backlog per claim: larger pieces save a tenth of the time and let the lanes drift apart.
+  static constexpr std::size_t kBacklogPiece = 256;
+  static constexpr Duration kLightMemory = std::chrono::milliseconds(50);  // how long light types keep the secondary
+  static constexpr Duration kLookAgain = std::chrono::milliseconds(50);
+
+  DueQueue& due_;
+  PollQueue& polls_;
+  FlowControl& flow_;
+  ConcurrencyLimiter& limiter_;
+  const MemoryShare memory_;
+  const std::size_t hot_above_;
+  const Duration lookahead_;
+  // Under the lock of due_.
+  std::array<std::array<TurnOrder, kKinds>, kClasses> types_turn_;
+  std::array<std::size_t, kClasses> kinds_turn_{};
+  unsigned turn_ = 0;          // of the classes
+  WallTime light_until_{};     // until then the secondary claimer serves only light types
+  std::size_t held_back_ = 0;  // types, in the round before
+};
+
+}  // namespace tocsin

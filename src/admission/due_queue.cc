@@ -1,0 +1,124 @@
+#include "admission/due_queue.h"
+
+#include <algorithm>
+
+namespace tocsin {
+
+bool is_held(const TypeCatalog& catalog, WallTime now, TypeId type) {
+  const BizType* known = catalog.find(type);
+  return !known || known->is_paused(now);
+}
+
+void DueQueue::wake() {
+  for (Waker* consumer : consumers_) consumer->wake();
+}
+
+void DueQueue::push(std::span<const Candidate> jobs) {
+  if (jobs.empty()) return;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Candidate& job : jobs) {
+      std::deque<Candidate>& waiting = types_[job.type_id].jobs;
+      const bool is_oldest = !waiting.empty() && job.fire_at < waiting.front().fire_at;
+      is_oldest ? waiting.push_front(job) : waiting.push_back(job);
+    }
+    size_ += jobs.size();
+  }
+  wake();
+}
+
+void DueQueue::push_backlog(const Backlog& backlog) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!backlog_lanes_.emplace(backlog.lane, backlog.pace).second) return;
+    types_[backlog.lane.type_id].backlog.push_back(backlog);
+  }
+  wake();
+}
+
+bool DueQueue::has_backlog(Lane lane, Pace pace) const {
+  std::lock_guard lock(mutex_);
+  return backlog_lanes_.contains({lane, pace});
+}
+
+void DueQueue::put_back(const Backlog& backlog) {
+  {
+    std::lock_guard lock(mutex_);
+    types_[backlog.lane.type_id].backlog.push_back(backlog);
+  }
+  wake();
+}
+
+std::optional<Backlog> DueQueue::next_lane(TypeId type, Pace pace) {
+  std::lock_guard lock(mutex_);
+  const auto found = types_.find(type);
+  if (found == types_.end()) return {};
+  auto& lanes = found->second.backlog;
+  const auto lane = std::ranges::find(lanes, pace, &Backlog::pace);
+  if (lane == lanes.end()) return {};
+  const Backlog next = *lane;
+  lanes.erase(lane);
+  return next;
+}
+
+void DueQueue::end_backlog(const Backlog& backlog) {
+  std::lock_guard lock(mutex_);
+  backlog_lanes_.erase({backlog.lane, backlog.pace});
+}
+
+Waiting DueQueue::waiting(TypeId type) const {
+  constexpr std::size_t kMany = 1'000'000;  // as many as any type may run
+  std::lock_guard lock(mutex_);
+  const auto found = types_.find(type);
+  if (found == types_.end()) return {};
+  Waiting waiting{found->second.jobs.size(), 0};
+  for (const Backlog& backlog : found->second.backlog)
+    (backlog.pace == Pace::fresh ? waiting.fresh : waiting.late) = kMany;
+  return waiting;
+}
+
+std::size_t DueQueue::size() const {
+  std::lock_guard lock(mutex_);
+  return size_;
+}
+
+std::size_t DueQueue::size(TypeId type) const {
+  std::lock_guard lock(mutex_);
+  const auto found = types_.find(type);
+  return found == types_.end() ? 0 : found->second.jobs.size();
+}
+
+std::size_t DueQueue::backlog_lanes() const {
+  std::lock_guard lock(mutex_);
+  return backlog_lanes_.size();
+}
+
+void DueQueue::Locked::take_front(TypeQueue& from, std::size_t n, std::vector<Candidate>& out) {
+  const auto end = from.jobs.begin() + static_cast<std::ptrdiff_t>(n);
+  out.insert(out.end(), from.jobs.begin(), end);
+  from.jobs.erase(from.jobs.begin(), end);
+  queue_.size_ -= n;
+}
+
+void DueQueue::Locked::return_front(TypeQueue& to, std::span<const Candidate> jobs) {
+  to.jobs.insert(to.jobs.begin(), jobs.begin(), jobs.end());
+  queue_.size_ += jobs.size();
+}
+
+void DueQueue::Locked::spill_back(TypeQueue& from, const DueSpan& span, std::vector<Candidate>& out) {
+  const Candidate& job = from.jobs.back();
+  if (queue_.backlog_lanes_.emplace(job.lane(), Pace::fresh).second) from.backlog.push_back({job.lane(), span});
+  out.push_back(job);
+  from.jobs.pop_back();
+  --queue_.size_;
+}
+
+DueQueue::Types::iterator DueQueue::Locked::erase(Types::iterator type, std::vector<Candidate>& out) {
+  TypeQueue& queue = type->second;
+  queue_.size_ -= queue.jobs.size();
+  out.insert(out.end(), queue.jobs.begin(), queue.jobs.end());
+  for (const Backlog& backlog : queue.backlog) queue_.backlog_lanes_.erase({backlog.lane, backlog.pace});
+  return queue_.types_.erase(type);
+}
+
+}  // namespace tocsin

@@ -1,0 +1,132 @@
+// What this node may start of each type now: its permits of max_running, its parts of the rates, its part of the start
+// pools. One per node, shared by the engines of all its databases.
+//
+// Permits and parts are lent for a time by the permit renewer, which speaks for this node; until it does, the node is
+// taken to be alone and has all of them. A token bucket per rate fills at the node's part of it and holds what comes
+// together in a second, or one job. Thread: any.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/waker.h"
+#include "admission/lease_table.h"
+#include "admission/start_pools.h"
+#include "ports/permit_store.h"
+
+namespace tocsin {
+
+// Jobs found long after their time start at a rate of their own (catch-up), so that fresh ones stay on time.
+enum class Pace { fresh, catch_up };
+
+// Jobs of one type that are due on this node and not claimed. As many as can be counted cheaply; a backlog is many.
+struct Waiting {
+  std::size_t fresh = 0;
+  std::size_t late = 0;  // at the catch-up pace
+};
+
+class FlowControl {
+ public:
+  // Called when more may be started than before, outside the lock. REQUIRES: before the first take().
+  void on_capacity(std::function<void()> callback) { on_capacity_.push_back(std::move(callback)); }
+  void notify_capacity() const;
+
+  struct Taken {
+    std::size_t n = 0;
+    MonoTime again = MonoTime::max();  // if fewer than wanted: when a rate allows the next
+  };
+  // Takes permits, rate tokens and pool slots to start up to `want` jobs of the type, each for `lease` at most
+  // (default: its ttr). Each is returned by put_back(), release() or hand_over(). `waiting`: the number of types that
+  // wait for the same start pool, this one included.
+  Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now, std::optional<Duration> lease = {},
+             std::size_t waiting = 1);
+  // Returns n unused slots and rate tokens; does not notify waiters. `is_instant`: as the type was at take().
+  void put_back(TypeId type, std::size_t n, Pace pace, bool is_instant);
+  // Returns the permits and slots of `n` jobs that have ended.
+  void release(TypeId type, std::size_t n);
+  // The same in two steps: an attempt has ended, and its slot in the start pool is free; later its outcome is written,
+  // and its permit is free.
+  void end_attempt(TypeId type);
+  void release_permit(TypeId type) { release_used(type, 1, false); }
+
+  // The leases of consumers, which keep their permits.
+  LeaseTable& leases() { return leases_; }
+  const LeaseTable& leases() const { return leases_; }
+  // For the lease table: the receiver of one that was started acknowledges it later, and its slot in the start pool is
+  // free; it has ended there; one that another node had started counts here from now on.
+  void hand_over(TypeId type);
+  void end_lease(TypeId type);
+  void adopt(TypeId type);
+
+  // For the permit renewer -------------------------------------------------------------------------------------------
+
+  struct Grant {
+    int n = 0;         // for new starts
+    MonoTime until{};  // exclusive
+    Duration lease{0};
+    int total = 0;     // of the cluster
+    int in_use = 0;    // of the cluster, not long ago
+    int reserved = 0;  // granted by the store: as long as more than n are in use, these are not given back
+  };
+  // From now on starts need permits. `renewer` is woken when some could be given back that others wait for.
+  void begin_sharing(Waker* renewer);
+  void grant(TypeId type, Limit limit, const Grant& grant, MonoTime now);
+  // What the node keeps of a limit: its permits, or what is in use of those it should not have any more.
+  int held(TypeId type, Limit limit) const;
+  std::size_t used(TypeId type) const;
+  std::size_t in_pool(const StartPool& pool) const;  // slots of it that are taken
+  // Whether a start pool has a free slot. If not, notify_capacity() follows the next release of one.
+  bool has_free(const StartPool& pool);
+  bool is_shared_by_engines() const { return on_capacity_.size() > 1; }
+  // The longest lease that was wanted lately beyond the type's own; 0: none.
+  Duration wanted_lease(TypeId type, MonoTime now) const;
+  // Thousandths of the rate that were used since the last call, of those a second brings.
+  int pace_since(const BizType& type, Limit limit, MonoTime now);
+
+  // For display -----------------------------------------------------------------------------------------------------
+
+  // Whether the control database has heard of this node lately: what is started, or leased for longer, is counted
+  // there.
+  bool is_counted(TypeId type, MonoTime now) const;
+  // nullopt: nothing granted, or the grant is over.
+  std::optional<Grant> granted(TypeId type, Limit limit, MonoTime now) const;
+  // The next start of this pace must wait for a rate.
+  bool is_paced(const BizType& type, Pace pace, MonoTime now);
+
+ private:
+  struct Bucket {
+    double tokens = 0;
+    std::optional<MonoTime> filled;
+    double taken = 0;  // since the renewer asked last
+    MonoTime asked{};
+  };
+  struct Flow {
+    std::size_t used = 0;
+    std::size_t leased = 0;  // of those used
+    Duration wanted_lease{0};
+    MonoTime wanted_at{};
+    bool is_awaited = false;  // more were wanted than might run
+    std::array<Grant, kLimits> grants;
+    std::array<Bucket, kLimits> buckets;
+  };
+
+  Grant grant_of(const Flow& flow, const BizType& type, Limit limit) const;
+  double fill(Flow& flow, const BizType& type, Limit limit, MonoTime now);
+  std::size_t permits(const Flow& flow, const BizType& type, Duration lease, MonoTime now) const;
+  void release_used(TypeId type, std::size_t n, bool is_awaited);
+
+  std::vector<std::function<void()>> on_capacity_;
+  mutable std::mutex mutex_;
+  Waker* renewer_ = nullptr;
+  bool is_shared_ = false;
+  std::unordered_map<TypeId, Flow> flows_;
+  StartPools pools_;
+  LeaseTable leases_{*this};
+};
+
+}  // namespace tocsin

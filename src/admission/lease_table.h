@@ -1,0 +1,79 @@
+// The lease table: leases of types with max_running (jobs that consumers, or receivers of asynchronous webhooks, work
+// on). Each lease keeps a permit of this node until it is over. Acks and nacks at this node remove it at once; for all
+// others the lease reaper asks the database.
+//
+// A lease may be extended at any node. A lease that another node granted is entered here as a foreign lease (`guest`)
+// without a permit. When that node is dead, its permits and foreign leases are taken over (`adopt`).
+// Invariant: no permit is freed twice: an entry is one lease, by its token, and ends once. Thread: any.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ports/job_store.h"
+
+namespace tocsin {
+
+class FlowControl;
+
+class LeaseTable {
+ public:
+  explicit LeaseTable(FlowControl& flow) : flow_(flow) {}
+
+  // Called, outside the lock, when the first lease comes in. REQUIRES: before the first use.
+  void on_first(std::function<void()> callback) { on_first_.push_back(std::move(callback)); }
+
+  // A job started under a permit of this node is now leased, until `ends`.
+  void enter(TypeId type, const Lease& lease, MonoTime ends);
+  // The leases are over: acknowledged, failed or released. Unknown leases are ignored.
+  void settle(std::span<const Lease> leases);
+  // The lease was extended; an unknown one becomes a foreign lease.
+  void extend(TypeId type, const Lease& lease, MonoTime ends);
+
+  // For the lease reaper: at most `most` leases of these shards with ids above `after`, in order.
+  std::vector<Lease> next(JobId after, std::size_t most, const std::vector<Shard>& shards) const;
+  // The database's answer: the time left; nullopt: the lease is over; 0: unknown, so the lease stays.
+  void note(const Lease& lease, std::optional<Duration> left, MonoTime now);
+  bool is_empty() const { return is_empty_; }
+
+  // For the permit renewer: number and last end of the leases that hold permits of this node.
+  std::size_t count(TypeId type) const;
+  MonoTime last_end(TypeId type) const;  // MonoTime::min(): there is none
+  // Number of foreign leases.
+  std::size_t guests(TypeId type) const;
+  // Takes over `n` foreign leases: as many permits became this node's.
+  void adopt(TypeId type, std::size_t n);
+
+ private:
+  struct Entry {
+    ClaimToken token = 0;
+    TypeId type = 0;
+    MonoTime ends{};
+    bool is_guest = false;
+  };
+  struct Tally {
+    std::size_t held = 0, guests = 0;
+  };
+  using Entries = std::map<JobId, Entry>;
+
+  // Puts it in the place of an older lease of the same job, which is over. Returns whether that one held a permit.
+  bool put(JobId job, const Entry& entry, bool& is_first);
+  // Returns whether it held a permit.
+  bool erase(Entries::iterator entry);
+  void tell_first() const;
+
+  FlowControl& flow_;
+  std::vector<std::function<void()>> on_first_;
+  mutable std::mutex mutex_;
+  Entries entries_;
+  std::unordered_map<TypeId, Tally> tallies_;
+  std::atomic<bool> is_empty_{true};  // written under the lock
+};
+
+}  // namespace tocsin

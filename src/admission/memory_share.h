@@ -1,0 +1,39 @@
+// How many due jobs a type keeps in memory while they may not start. The rest leaves memory and is claimed from the
+// table later, so jobs that wait do not take the room of jobs that could start.
+//
+// Rules: a type is held back by a limit of its own (max_running, rate_per_s), by consumers who do not ask, or by a
+// start pool in which more are due than can start within the lookahead. Held-back types together keep at most a quarter
+// of the memory, in equal parts, and each at most a 32nd. Other types keep all. Thread: any.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "ports/biz_type.h"
+
+namespace tocsin {
+
+class MemoryShare {
+ public:
+  // `capacity`: of all jobs in memory.
+  MemoryShare(std::size_t capacity, Duration lookahead)
+      : quarter_(capacity / 4),
+        most_(capacity / 32 + 1),
+        lookahead_s_(std::chrono::duration<double>(lookahead).count()) {}
+
+  // `due`: jobs of the type that are due and in memory.
+  bool is_held_back(const BizType& type, std::size_t due) const {
+    if (type.is_pull() || type.max_running || type.rate_per_s) return true;
+    if (!type.pool) return false;
+    return type.pool->capacity() == 0 || static_cast<double>(due) > type.pool->starts_per_s() * lookahead_s_;
+  }
+
+  // `types`: how many are held back.
+  std::size_t of_each(std::size_t types) const { return std::min(most_, quarter_ / std::max<std::size_t>(1, types)); }
+
+ private:
+  const std::size_t quarter_, most_;
+  const double lookahead_s_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,91 @@
+// The stage that renews this node's permits (ADR 0018): it asks for the node's fair share of every limit, returns
+// permits that others need more, and renews the rest before it expires. The store guards the sum only; every node
+// computes the shares from the same rows.
+//
+// Thread: owner only, except wake-ups by its waker and drain() (any).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/latest.h"
+#include "base/stage.h"
+#include "admission/flow_control.h"
+#include "ports/event.h"
+
+namespace tocsin {
+
+struct PermitConfig {
+  NodeId node = 0;
+  Duration ttl = std::chrono::seconds(5);  // length of a grant
+  Duration longest_interval = std::chrono::milliseconds(500);
+  Duration hungry_interval = std::chrono::milliseconds(200);  // while others hold what this node lacks
+  Duration retry_pause = std::chrono::milliseconds(200);
+
+  // Between renewals; a few of them while what is granted holds.
+  Duration interval() const { return std::min(longest_interval, ttl / 5); }
+  // Time until leases extended elsewhere just before their node died are taken over.
+  Duration adoption() const { return ttl / 2; }
+  // Trust ends a little before the store's does.
+  Duration trust() const { return ttl - ttl / 10; }
+};
+
+class PermitRenewer final : public Stage {
+ public:
+  using WaitingOf = std::function<Waiting(TypeId)>;
+  PermitRenewer(PermitConfig config, FlowControl& flow, PermitStore& store, EventSink& events, WaitingOf waiting)
+      : config_(config), flow_(flow), store_(store), events_(events), waiting_(std::move(waiting)) {}
+
+  // REQUIRES: before the first step and the first claim.
+  void set_waker(Waker* self) { flow_.begin_sharing(self_ = self); }
+  // The types whose jobs this node can run.
+  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
+  // It takes no more permits, and gives back what is not in use.
+  void drain();
+  // The last request: returns all permits except those of leases, which are free when the leases end.
+  // REQUIRES: no step runs.
+  Status leave(MonoTime now);
+
+  const char* name() const override { return "permit_renewer"; }
+  MonoTime step(MonoTime now) override;
+
+ private:
+  using Key = std::pair<TypeId, Limit>;
+  // A takeover of permits of dead nodes for foreign leases here.
+  struct Adoption {
+    TypeId type = 0;
+    int granted = 0;  // what this node had before
+    int guests = 0;   // asked for
+  };
+
+  std::vector<PermitRequest> requests(MonoTime now);
+  PermitRequest request_for(const BizType& type, Limit limit, MonoTime now);
+  // Returns whether the store should be asked again at once: permits to give back, or free ones to take.
+  bool apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply);
+  // How long a job started under a permit may run after the permit's end.
+  Duration lease_of(const BizType& type, MonoTime now) const;
+  MonoTime adopt(MonoTime now);
+  // What came of an adoption in doubt, if there was one.
+  void settle_doubt(TypeId type, int granted);
+
+  const PermitConfig config_;
+  FlowControl& flow_;
+  PermitStore& store_;
+  EventSink& events_;
+  const WaitingOf waiting_;
+  Waker* self_ = nullptr;
+  Latest<TypeCatalog> catalog_{std::make_shared<const TypeCatalog>()};
+  std::map<Key, int> targets_;
+  std::vector<Adoption> orphaned_;       // to be asked for
+  std::map<TypeId, Adoption> in_doubt_;  // the answer was lost: the next renewal shows what came of it
+  std::size_t nodes_ = 1;                // as last seen
+  std::int64_t number_ = 0;
+  bool is_hungry_ = false;
+  bool was_repeated_ = false;  // the last step followed at once on the one before
+  std::atomic<bool> is_draining_{false};
+};
+
+}  // namespace tocsin

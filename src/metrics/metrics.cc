@@ -1,0 +1,221 @@
+#include "metrics/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tocsin {
+namespace {
+
+struct CounterText {
+  Counter what;
+  const char* name;
+  const char* help;
+};
+
+constexpr CounterText kTexts[kCounters] = {
+    {Counter::candidates, "tocsin_candidates_total", "Scanned rows taken into memory"},
+    {Counter::refused, "tocsin_refused_total", "Scanned rows or hints that found no room in memory"},
+    {Counter::claims_won, "tocsin_claims_won_total", "Jobs claimed by this node"},
+    {Counter::claims_lost, "tocsin_claims_lost_total",
+     "Candidates that were claimed, cancelled or moved before this node claimed them"},
+    {Counter::claims_in_doubt, "tocsin_claims_in_doubt_total", "Claim statements whose answer was lost"},
+    {Counter::backlog_claims, "tocsin_backlog_claims_total", "Jobs claimed straight from the table"},
+    {Counter::finished_done, "tocsin_finished_done_total", "Jobs finished as done"},
+    {Counter::finished_retry, "tocsin_finished_retry_total", "Attempts that ended in a retry"},
+    {Counter::finished_dead, "tocsin_finished_dead_total", "Jobs finished as dead"},
+    {Counter::given_back, "tocsin_given_back_total", "Claimed jobs released before they started"},
+    {Counter::set_aside, "tocsin_set_aside_total",
+     "Outcomes that the database refused by themselves, tried again apart"},
+    {Counter::stale_finishes, "tocsin_stale_finishes_total", "Results of lost claims, which changed nothing"},
+    {Counter::expired_starts, "tocsin_expired_starts_total", "Claimed jobs not started because their lease was over"},
+    {Counter::audit_found, "tocsin_audit_found_total",
+     "Overdue jobs that lay before the xmin watermark, where only the audit looks; must stay zero"},
+    {Counter::buried, "tocsin_buried_total", "Jobs made dead because the lease of their last attempt ended"},
+    {Counter::dropped_late, "tocsin_dropped_late_total", "Jobs made dead because they were too late to run"},
+    {Counter::store_errors, "tocsin_store_errors_total", "Failed database calls of the engine"},
+};
+
+const prometheus::Histogram::BucketBoundaries kSeconds = {0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1,
+                                                          0.25,   0.5,   1,     2.5,   5,    10,   60,   600};
+
+double seconds(Duration length) { return std::chrono::duration<double>(length).count(); }
+
+}  // namespace
+
+Metrics::Metrics(const Clock& clock)
+    : clock_(clock), registry_(std::make_shared<prometheus::Registry>()), catalog_(std::make_shared<TypeCatalog>()) {
+  for (const CounterText& text : kTexts) {
+    auto& family = prometheus::BuildCounter().Name(text.name).Help(text.help).Register(*registry_);
+    counters_[static_cast<std::size_t>(text.what)] = &family.Add({});
+  }
+  lateness_family_ = &prometheus::BuildHistogram()
+                          .Name("tocsin_lateness_seconds")
+                          .Help("First start of a job after its action_time")
+                          .Register(*registry_);
+  call_family_ = &prometheus::BuildHistogram()
+                      .Name("tocsin_step_seconds")
+                      .Help("Duration of the steps of a stage, database call included")
+                      .Register(*registry_);
+  error_family_ = &prometheus::BuildCounter()
+                       .Name("tocsin_stage_errors_total")
+                       .Help("Failed database calls by stage and kind")
+                       .Register(*registry_);
+  attempt_family_ = &prometheus::BuildHistogram()
+                         .Name("tocsin_attempt_seconds")
+                         .Help("Duration of attempts by handlers of this node, by type and outcome")
+                         .Register(*registry_);
+  request_family_ = &prometheus::BuildCounter()
+                         .Name("tocsin_http_requests_total")
+                         .Help("Answers over HTTP by route and status code")
+                         .Register(*registry_);
+  pool_wait_ = &prometheus::BuildHistogram()
+                    .Name("tocsin_pool_wait_seconds")
+                    .Help("How long requests waited for a database thread")
+                    .Register(*registry_)
+                    .Add({}, kSeconds);
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::count(Counter what, std::int64_t n) {
+  if (n > 0) counters_[static_cast<std::size_t>(what)]->Increment(static_cast<double>(n));
+}
+
+prometheus::Histogram& Metrics::lateness_of(TypeId type) {
+  std::lock_guard lock(mutex_);
+  auto it = by_type_.find(type);
+  if (it == by_type_.end()) {
+    it = by_type_.emplace(type, &lateness_family_->Add({{"biz_type", label_of(type)}}, kSeconds)).first;
+  }
+  return *it->second;
+}
+
+void Metrics::started(TypeId type, Duration lateness) {
+  // A job that was told to run at once may start before its deadline: it is not late, and a histogram only grows.
+  lateness = std::max(lateness, Duration(0));
+  lateness_of(type).Observe(seconds(lateness));
+  window_.record(lateness, clock_.now());
+}
+
+void Metrics::ended(TypeId type, Ending ending, Duration took) {
+  prometheus::Histogram* histogram = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = attempts_.find({type, ending});
+    if (it == attempts_.end()) {
+      const char* const outcome = ending == Ending::done ? "done" : ending == Ending::dead ? "dead" : "retry";
+      prometheus::Histogram& made =
+          attempt_family_->Add({{"biz_type", label_of(type)}, {"outcome", outcome}}, kSeconds);
+      it = attempts_.emplace(std::pair(type, ending), &made).first;
+    }
+    histogram = it->second;
+  }
+  histogram->Observe(seconds(took));
+}
+
+void Metrics::answered(const std::string& route, int status) {
+  prometheus::Counter* counter = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = requests_.find({route, status});
+    if (it == requests_.end()) {
+      prometheus::Counter& made =
+          request_family_->Add({{"route", route.empty() ? "none" : route}, {"code", std::to_string(status)}});
+      it = requests_.emplace(std::pair(route, status), &made).first;
+    }
+    counter = it->second;
+  }
+  counter->Increment();
+}
+
+void Metrics::waited(Duration time) { pool_wait_->Observe(seconds(time)); }
+
+std::string Metrics::label_of(TypeId type) {
+  const auto found = labels_.find(type);
+  if (found != labels_.end()) return found->second;
+  if (labels_.size() >= kMostTypes) return "other";
+  const BizType* known = catalog_->find(type);
+  return labels_.emplace(type, known ? known->name : std::to_string(type)).first->second;
+}
+
+void Metrics::stepped(std::string_view stage, Duration took) {
+  prometheus::Histogram* histogram = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = by_stage_.find(stage);
+    if (it == by_stage_.end())
+      it = by_stage_.emplace(stage, &call_family_->Add({{"stage", std::string(stage)}}, kSeconds)).first;
+    histogram = it->second;
+  }
+  histogram->Observe(seconds(took));
+}
+
+void Metrics::failed(std::string_view stage, const Error& error) {
+  count(Counter::store_errors, 1);
+  error_family_->Add({{"stage", std::string(stage)}, {"code", to_string(error.code)}}).Increment();
+  bool is_loud = false;
+  {
+    // One line per stage and second: an outage must not fill the disk.
+    std::lock_guard lock(mutex_);
+    const MonoTime now = clock_.now();
+    auto [it, is_new] = last_logged_.try_emplace(std::string(stage), now);
+    is_loud = is_new || now - it->second >= std::chrono::seconds(1);
+    if (is_loud) it->second = now;
+  }
+  if (is_loud) spdlog::warn("{}: database {}: {}", stage, to_string(error.code), error.message);
+}
+
+void Metrics::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
+  std::lock_guard lock(mutex_);
+  catalog_ = std::move(catalog);
+}
+
+void Metrics::add_gauge(const std::string& name, const std::string& help, std::function<double()> read,
+                        const Labels& labels) {
+  auto& gauge = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_).Add(labels);
+  std::lock_guard lock(mutex_);
+  gauges_.emplace_back(&gauge, std::move(read));
+}
+
+void Metrics::add_gauges(const std::string& name, const std::string& help,
+                         std::function<std::vector<LabelledValue>()> read) {
+  auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_);
+  std::lock_guard lock(mutex_);
+  gauge_families_.push_back({&family, std::move(read), {}});
+}
+
+void Metrics::add_counter(const std::string& name, const std::string& help, std::function<double()> read) {
+  auto& counter = prometheus::BuildCounter().Name(name).Help(help).Register(*registry_).Add({});
+  std::lock_guard lock(mutex_);
+  read_counters_.emplace_back(&counter, std::move(read));
+}
+
+LatencySummary Metrics::lateness() const { return window_.summary(clock_.now()); }
+
+std::string Metrics::text() const {
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [gauge, read] : gauges_) gauge->Set(read());
+    for (const GaugeFamily& family : gauge_families_) {
+      auto before = std::exchange(family.gauges, {});
+      for (const auto& [labels, value] : family.read()) {
+        prometheus::Gauge& gauge = family.family->Add(labels);
+        gauge.Set(value);
+        family.gauges.emplace(labels, &gauge);
+        before.erase(labels);
+      }
+      for (const auto& [labels, gauge] : before) family.family->Remove(gauge);
+    }
+    for (const auto& [counter, read] : read_counters_) counter->Increment(std::max(0.0, read() - counter->Value()));
+  }
+  return prometheus::TextSerializer().Serialize(registry_->Collect());
+}
+
+}  // namespace tocsin

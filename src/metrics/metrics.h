@@ -1,0 +1,93 @@
+// The node's EventSink: Prometheus metrics, the lateness window, and log lines for failures.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "metrics/lateness.h"
+#include "ports/biz_type.h"
+#include "ports/event.h"
+
+namespace prometheus {
+class Registry;
+class Counter;
+class Histogram;
+class Gauge;
+template <class T>
+class Family;
+}  // namespace prometheus
+
+namespace tocsin {
+
+struct LabelledValue {
+  std::map<std::string, std::string> labels;
+  double value = 0;
+};
+
+// Thread: any.
+class Metrics final : public EventSink {
+ public:
+  explicit Metrics(const Clock& clock);
+  ~Metrics() override;
+
+  void count(Counter what, std::int64_t n) override;
+  void started(TypeId type, Duration lateness) override;
+  void ended(TypeId type, Ending ending, Duration took) override;
+  void answered(const std::string& route, int status);  // a request over HTTP
+  void waited(Duration time);                           // a piece of work, for a database thread
+  // One step of a stage, with its database call if it made one.
+  void stepped(std::string_view stage, Duration took);
+  void failed(std::string_view stage, const Error& error) override;
+
+  // Names for the label biz_type.
+  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
+  // Read at every exposition. REQUIRES: before the first text().
+  using Labels = std::map<std::string, std::string>;
+  void add_gauge(const std::string& name, const std::string& help, std::function<double()> read, const Labels& = {});
+  // The same for a value per label set; those that are not told any more are gone.
+  void add_gauges(const std::string& name, const std::string& help, std::function<std::vector<LabelledValue>()> read);
+  // The same for what only grows.
+  void add_counter(const std::string& name, const std::string& help, std::function<double()> read);
+
+  LatencySummary lateness() const;
+  std::string text() const;  // Prometheus text exposition format
+
+ private:
+  static constexpr std::size_t kMostTypes = 200;  // with a label of their own; later ones are "other"
+  std::string label_of(TypeId type);              // REQUIRES: mutex_ is held
+  prometheus::Histogram& lateness_of(TypeId type);
+
+  const Clock& clock_;
+  std::shared_ptr<prometheus::Registry> registry_;
+  std::array<prometheus::Counter*, kCounters> counters_{};
+  prometheus::Family<prometheus::Histogram>* lateness_family_;
+  prometheus::Family<prometheus::Histogram>* call_family_;
+  prometheus::Family<prometheus::Counter>* error_family_;
+  prometheus::Family<prometheus::Histogram>* attempt_family_;
+  prometheus::Family<prometheus::Counter>* request_family_;
+  prometheus::Histogram* pool_wait_;
+  LatenessWindow window_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const TypeCatalog> catalog_;
+  std::map<TypeId, prometheus::Histogram*> by_type_;
+  std::map<TypeId, std::string> labels_;
+  std::map<std::pair<TypeId, Ending>, prometheus::Histogram*> attempts_;
+  std::map<std::pair<std::string, int>, prometheus::Counter*> requests_;
+  std::map<std::string, prometheus::Histogram*, std::less<>> by_stage_;
+  std::vector<std::pair<prometheus::Gauge*, std::function<double()>>> gauges_;
+  struct GaugeFamily {
+    prometheus::Family<prometheus::Gauge>* family;
+    std::function<std::vector<LabelledValue>()> read;
+    mutable std::map<std::map<std::string, std::string>, prometheus::Gauge*> gauges;
+  };
+  std::vector<GaugeFamily> gauge_families_;
+  std::vector<std::pair<prometheus::Counter*, std::function<double()>>> read_counters_;
+  std::map<std::string, MonoTime, std::less<>> last_logged_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,41 @@
+// The stage that watches over shard moves (ADR 0021): knows which shards are moving, and ends a freeze whose driver has
+// died. The shard is thawed in the source if the map still names it, else in the target. The next command finishes the
+// move.
+//
+// A step makes several calls, in the control database and in the one where a freeze ends; it is not simulated.
+// Thread: owner only, except under_way() (any).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/latest.h"
+#include "base/stage.h"
+#include "multidb/open_databases.h"
+#include "postgres/pg_move_store.h"
+#include "ports/event.h"
+
+namespace tocsin {
+
+class MoveWatch final : public Stage {
+ public:
+  // `databases`: of this node, the control database first.
+  MoveWatch(const std::vector<OpenDatabase>& databases, const Clock& clock, EventSink& events);
+
+  const char* name() const override { return "moves"; }
+  MonoTime step(MonoTime now) override;
+
+  // The moves under way by shard, as last read.
+  std::shared_ptr<const std::vector<ShardMove>> under_way() const { return under_way_.get(); }
+
+ private:
+  Status end_pause(ShardMove move);
+
+  const Clock& clock_;
+  EventSink& events_;
+  std::map<Place, Session> sessions_;
+  Latest<std::vector<ShardMove>> under_way_{std::make_shared<const std::vector<ShardMove>>()};
+};
+
+}  // namespace tocsin

@@ -1,0 +1,218 @@
+#include "multidb/open_databases.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "postgres/migrator.h"
+
+namespace tocsin {
+namespace {
+
+Error about_address(const std::string& address, const Error& error) {
+  return {error.code, "database " + address + ": " + error.message, error.field};
+}
+
+// One of those that were named, and what is known of it so far.
+struct Named {
+  DatabaseUrl given;
+  std::string address;
+  std::optional<DatabaseIdentity> identity;  // of one that answers
+  std::optional<Error> silence;              // of one that does not
+};
+
+enum class Patience { usual, without_end };  // a migration takes as long as it takes
+
+SessionConfig setup_session(const std::string& url, Patience patience) {
+  SessionConfig session;
+  session.url = url;
+  session.application = "tocsin setup";
+  session.has_pinned_plans = false;
+  if (patience == Patience::without_end) session.statement_timeout_ms = 0;
+  return session;
+}
+
+Result<std::vector<Named>> read_names(const NodeConfig& config) {
+  if (config.databases.empty())
+    return Error{ErrorCode::invalid, "a database is needed: --database URL or TOCSIN_DATABASE", "database"};
+  std::vector<Named> all;
+  for (const std::string& text : config.databases) {
+    auto given = parse_database(text);
+    if (!given) return given.error();
+    const auto address = database_name(given->url);
+    if (!address) return address.error();
+    all.push_back({std::move(*given), *address, {}, {}});
+  }
+  return all;
+}
+
+// Asks each what it is. Error: a standby, or the same database twice under whatever spelling.
+Status identify_all(std::vector<Named>& all, std::deque<Session>& sessions, Patience patience) {
+  for (Named& named : all) {
+    auto identity = identify(sessions.emplace_back(setup_session(named.given.url, patience)));
+    if (!identity) {
+      named.silence = identity.error();
+      continue;
+    }
+    named.identity = *identity;
+    for (const Named& other : all) {
+      if (&other == &named) break;
+      if (other.identity == named.identity)
+        return Error{
+            ErrorCode::invalid,
+            "database " + other.address + " and database " + named.address + " are the same database: name it once",
+            "database"};
+    }
+  }
+  return Unit{};
+}
+
+Result<const RegisteredDatabase*> registered(const Registry& registry, const Named& named) {
+  const RegisteredDatabase* known = registry.find(*named.identity);
+  if (!known)
+    return Error{ErrorCode::invalid,
+                 "it is not registered with this installation: run `tocsin migrate` with all databases", "database"};
+  if (!named.given.name.empty() && named.given.name != known->name)
+    return Error{ErrorCode::invalid,
+                 "it is registered as '" + known->name + "', not '" + named.given.name + "': names never change",
+                 "database"};
+  return known;
+}
+
+// Which registered database does not answer here: by its name, else by its address, else by being the only one left.
+Result<const RegisteredDatabase*> guess(const Registry& registry, const Named& named,
+                                        const std::vector<OpenDatabase>& taken, bool is_last) {
+  std::vector<const RegisteredDatabase*> left;
+  for (const RegisteredDatabase& known : registry.databases)
+    if (std::ranges::find(taken, known.place, &OpenDatabase::place) == taken.end()) left.push_back(&known);
+  for (const RegisteredDatabase* known : left)
+    if (named.given.name.empty() ? known->address == named.address : known->name == named.given.name) return known;
+  if (named.given.name.empty() && is_last && left.size() == 1) return left.front();
+  return Error{named.silence->code,
+               named.silence->message + "; nor is a database of this " +
+                   (named.given.name.empty() ? "address" : "name") + " registered, to wait for",
+               "database"};
+}
+
+Status refuse_missing(const OpenDatabases& open) {
+  for (const RegisteredDatabase& known : open.registry.databases) {
+    if (std::ranges::find(open.databases, known.place, &OpenDatabase::place) != open.databases.end()) continue;
+    const auto n = open.registry.shards_at(known.place, open.shards).size();
+    if (n == 0) continue;
+    return Error{ErrorCode::invalid,
+                 "the shard map places " + std::to_string(n) + " shards in the database '" + known.name + "' (" +
+                     known.address + "), which was not given",
+                 "database"};
+  }
+  return Unit{};
+}
+
+// Everything but home. Those that answer first: they leave fewer to choose from for those that do not.
+Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Session>& sessions) {
+  std::vector<const Named*> silent;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const Named& named = others[i];
+    if (!named.identity) {
+      // A standby of a registered database is about to be promoted, perhaps: waited for, like one that is away.
+      silent.push_back(&named);
+      continue;
+    }
+    const auto known = registered(open.registry, named);
+    if (!known) return about_address(named.address, known.error());
+    const Place place = (*known)->place;
+    if (auto done = check_database(sessions[i + 1], open.registry, place, open.shards); !done)
+      return about_address(named.address, done.error());
+    open.databases.push_back({place, (*known)->name, named.address, named.given.url, true,
+                              std::make_shared<ExpectedDatabase>((*known)->name, *named.identity), ""});
+  }
+  for (const Named* named : silent) {
+    const auto known = guess(open.registry, *named, open.databases, silent.size() == 1);
+    if (!known) return about_address(named->address, known.error());
+    open.databases.push_back({(*known)->place, (*known)->name, named->address, named->given.url, false,
+                              std::make_shared<ExpectedDatabase>((*known)->name, (*known)->identity),
+                              named->silence->message});
+    open.notices.push_back("database " + (*known)->name + ": does not answer at the start: " + named->silence->message);
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+SessionConfig session_of(const OpenDatabase& database, const std::string& application) {
+  SessionConfig session;
+  session.url = database.url;
+  session.application = application;
+  session.expected = database.expected;
+  session.on_id_given_twice = [found = database.ids_given_twice, name = database.name](std::int64_t job_id) {
+    ++*found;
+    spdlog::error("database {}: job id {} was given twice; the record of the older job has a fresh id now", name,
+                  job_id);
+  };
+  return session;
+}
+
+Status check_database(Session& session, const Registry& registry, Place place, int shards) {
+  auto installed = check_installation(session, {});
+  if (!installed) return installed.error();
+  if (installed->shards != shards)
+    return Error{
+        ErrorCode::invalid,
+        "it has " + std::to_string(installed->shards) + " shards, the control database has " + std::to_string(shards),
+        ""};
+  return check_place(session, registry, *registry.at(place), shards);
+}
+
+Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& on_step) {
+  auto all = read_names(config);
+  if (!all) return all.error();
+  std::deque<Session> sessions;
+  if (auto done = identify_all(*all, sessions, Patience::without_end); !done) return done;
+  for (const Named& named : *all)
+    if (named.silence && (!may_miss || &named == &all->front())) return about_address(named.address, *named.silence);
+  std::optional<int> shards = config.shards;
+  std::vector<GivenDatabase> given;
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    const Named& named = (*all)[i];
+    if (named.silence) {
+      // The first migration places every shard: it needs them all.
+      const auto registry = read_registry(sessions.front());
+      if (!registry || registry->map.places.empty()) return about_address(named.address, *named.silence);
+      continue;
+    }
+    const auto applied = migrate(sessions[i], shards, [&](const std::string& step) { on_step("applied " + step); });
+    if (!applied) return about_address(named.address, applied.error());
+    on_step(named.address + ": " + (*applied == 0 ? "nothing to do" : "up to date"));
+    if (!shards) {
+      const auto installed = check_installation(sessions[i], {});
+      if (!installed) return about_address(named.address, installed.error());
+      shards = installed->shards;
+    }
+    given.push_back({sessions[i], named.given.name, named.address});
+  }
+  if (auto done = register_databases(given, *shards, on_step); !done)
+    return about_address(all->front().address, done.error());
+  return Unit{};
+}
+
+Result<OpenDatabases> open_databases(const NodeConfig& config) {
+  auto all = read_names(config);
+  if (!all) return all.error();
+  std::deque<Session> sessions;
+  if (auto done = identify_all(*all, sessions, Patience::usual); !done) return done.error();
+  Named& home = all->front();
+  if (home.silence) return about_address(home.address, *home.silence);
+  const auto installed = check_installation(sessions.front(), config.shards);
+  if (!installed) return about_address(home.address, installed.error());
+  auto registry = read_registry(sessions.front());
+  if (!registry) return about_address(home.address, registry.error());
+  OpenDatabases open{installed->shards, std::move(*registry), {}, {}};
+  const RegisteredDatabase* known = open.registry.at(0);
+  // A lone home need not be registered.
+  std::string name = known ? known->name : home.address.substr(home.address.rfind('/') + 1);
+  open.databases.push_back(
+      {0, name, home.address, home.given.url, true, std::make_shared<ExpectedDatabase>(name, *home.identity), ""});
+  if (auto done = open_others(open, std::span(*all).subspan(1), sessions); !done) return done.error();
+  if (auto done = refuse_missing(open); !done) return done.error();
+  return open;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,370 @@
+#include "multidb/outbox_relay.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "base/random.h"
+#include "base/worker_thread.h"
+#include "postgres/pg_type_store.h"
+
+namespace tocsin {
+namespace {
+
+constexpr auto kPoll = std::chrono::seconds(1);  // without a notification
+constexpr int kEntryBatch = 200;                 // of up to 64 KiB each
+// Counting reads every entry: where there are few, with every look.
+constexpr std::int64_t kFew = 10'000;
+constexpr Duration kSizeOfManyEvery = std::chrono::seconds(10);
+constexpr Duration kLookEvery = std::chrono::minutes(10);
+constexpr int kLookBatch = 2000;
+constexpr auto kLastWait = std::chrono::seconds(2);
+
+// How long a call that hangs delays its pair of databases.
+SessionConfig impatient(SessionConfig session) {
+  session.application = "tocsin outbox";
+  session.statement_timeout_ms = 5'000;
+  return session;
+}
+
+}  // namespace
+
+class OutboxRelay::Shared {
+ public:
+  Shared(const Clock& c, Metrics& m, RelayHooks h) : clock(c), metrics(m), hooks(std::move(h)) {}
+
+  const Clock& clock;
+  Metrics& metrics;
+  const RelayHooks hooks;
+  const std::int64_t id = static_cast<std::int64_t>(true_random() >> 1);
+  Latest<ShardsAt> shards{std::make_shared<const ShardsAt>()};
+  std::atomic<std::int64_t> relayed{0};
+};
+
+// What a database takes over, one batch after the other.
+class OutboxRelay::Intake {
+ public:
+  using Work = std::function<void(Intake&)>;
+  Intake(const RelayDatabase& database, Shared& shared)
+      : place_(database.place), name_(database.name), shared_(shared), session_(impatient(database.session)) {}
+
+  void start() {
+    worker_.start("intake", [this] { run(); });
+  }
+  void stop() { worker_.stop(); }  // after what was pushed before
+  // As many as there are outboxes, for each waits for its answer.
+  void push(Work work) {
+    {
+      MutexLock lock(mutex_);
+      queue_.push_back(std::move(work));
+    }
+    worker_.wake();
+  }
+
+  // On this thread only: what became of the entries; those that are missing come again.
+  std::vector<TakenOver> take_over(Place source, WallTime valid_until, std::span<const OutboxEntry> entries);
+  PgIntake& store() { return store_; }
+  void failed(const Error& error) { shared_.metrics.failed("intake", {error.code, name_ + ": " + error.message, ""}); }
+
+ private:
+  void run();
+  void run_queue();
+  std::optional<TakenOver> take_alone(Place source, WallTime valid_until, const OutboxEntry& entry, bool& is_away);
+
+  const Place place_;
+  const std::string name_;
+  Shared& shared_;
+  Session session_;
+  PgIntake store_{session_};
+  Mutex mutex_;
+  std::deque<Work> queue_ TOCSIN_GUARDED_BY(mutex_);
+  WorkerThread worker_;
+};
+
+void OutboxRelay::Intake::run() {
+  while (worker_.wait()) run_queue();
+  run_queue();
+}
+
+void OutboxRelay::Intake::run_queue() {
+  for (MutexLock lock(mutex_); !queue_.empty(); lock.lock()) {
+    Work work = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    work(*this);
+  }
+}
+
+std::vector<TakenOver> OutboxRelay::Intake::take_over(Place source, WallTime valid_until,
+                                                      std::span<const OutboxEntry> entries) {
+  PgTypeStore types(session_);
+  if (auto done = shared_.hooks.make_types_known(place_, types); !done) {
+    failed(done.error());
+    return {};
+  }
+  auto taken = store_.take_over(source, valid_until, entries);
+  std::vector<TakenOver> all;
+  if (taken) {
+    all = std::move(*taken);
+  } else if (is_contention(taken.error().code) || taken.error().code == ErrorCode::invalid) {
+    // One that cannot go now must not hold up its neighbours.
+    bool is_away = false;
+    for (std::size_t i = 0; i < entries.size() && !is_away; ++i)
+      if (auto one = take_alone(source, valid_until, entries[i], is_away)) all.push_back(std::move(*one));
+  } else {
+    failed(taken.error());
+  }
+  for (const TakenOver& one : all)
+    if (one.fire_at) shared_.hooks.hint({one.job_id, one.type_id, *one.fire_at});
+  return all;
+}
+
+std::optional<TakenOver> OutboxRelay::Intake::take_alone(Place source, WallTime valid_until, const OutboxEntry& entry,
+                                                         bool& is_away) {
+  auto taken = store_.take_over(source, valid_until, std::span(&entry, 1));
+  if (taken) return std::move(taken->front());
+  const Error& error = taken.error();
+  if (error.code == ErrorCode::invalid) return TakenOver{entry.job_id, entry.type_id, {}, {}, error.message};
+  if (error.code == ErrorCode::moved) shared_.hooks.moved();
+  is_away = !is_contention(error.code);
+  failed({error.code, "job " + std::to_string(entry.job_id) + ": " + error.message, ""});
+  return {};
+}
+
+// What waits in one database for the others.
+class OutboxRelay::Outbox {
+ public:
+  Outbox(const RelayDatabase& database, Shared& shared, const std::map<Place, std::unique_ptr<Intake>>& intakes)
+      : place_(database.place),
+        name_(database.name),
+        shared_(shared),
+        intakes_(intakes),
+        session_(impatient(database.session)),
+        next_forgetting_(shared.clock.now() + std::chrono::minutes(1)) {}
+
+  void start() {
+    worker_.start("outbox", [this] { run(); });
+  }
+  void stop() { worker_.stop(); }
+  void wake() { worker_.wake(); }
+
+  const std::string& name() const { return name_; }
+  OutboxSize size() const { return *size_.get(); }
+
+ private:
+  void run();
+  void step();
+  bool settle();
+  void hand_over();
+  void hand_over(Place to, std::vector<OutboxEntry> entries, WallTime valid_until);
+  void measure();
+  void look_after();
+  void look_for(const std::pair<Place, std::vector<JobId>>& remembered);
+  bool is_busy(Place to) {
+    MutexLock lock(mutex_);
+    return busy_.contains(to);
+  }
+  void failed(const Error& error) { shared_.metrics.failed("outbox", {error.code, name_ + ": " + error.message, ""}); }
+
+  const Place place_;
+  const std::string name_;
+  Shared& shared_;
+  const std::map<Place, std::unique_ptr<Intake>>& intakes_;
+  Session session_;
+  PgOutbox store_{session_};
+  Latest<OutboxSize> size_{std::make_shared<const OutboxSize>()};
+  MonoTime next_size_{}, next_forgetting_;
+  std::map<Place, MonoTime> next_looks_;
+  std::vector<TakenOver> unsettled_;
+
+  Mutex mutex_;
+  CondVar answered_;
+  std::set<Place> busy_ TOCSIN_GUARDED_BY(mutex_);  // databases that a batch was sent to
+  std::vector<TakenOver> answers_ TOCSIN_GUARDED_BY(mutex_);
+  std::vector<std::pair<Place, std::vector<JobId>>> remembered_ TOCSIN_GUARDED_BY(mutex_);
+  WorkerThread worker_;
+};
+
+void OutboxRelay::Outbox::run() {
+  while (worker_.wait_for(kPoll)) step();
+  {
+    MutexLock lock(mutex_);
+    const auto end = std::chrono::steady_clock::now() + kLastWait;
+    while (!busy_.empty() && answered_.wait_until(mutex_, end)) {
+    }
+  }
+  settle();
+}
+
+void OutboxRelay::Outbox::step() {
+  if (!settle()) return;
+  look_after();  // first: hand_over() keeps its pairs of databases busy
+  hand_over();
+  measure();
+}
+
+// What is not settled stays, and nothing more is handed over meanwhile.
+bool OutboxRelay::Outbox::settle() {
+  {
+    MutexLock lock(mutex_);
+    unsettled_.insert(unsettled_.end(), std::make_move_iterator(answers_.begin()),
+                      std::make_move_iterator(answers_.end()));
+    answers_.clear();
+  }
+  if (unsettled_.empty()) return true;
+  if (auto done = store_.settle(unsettled_); !done) {
+    failed(done.error());
+    return false;
+  }
+  for (const TakenOver& one : unsettled_) {
+    if (!one.error.empty()) {
+      spdlog::warn("outbox of {}: job {} was refused: {}", name_, one.job_id, one.error);
+      next_size_ = {};
+    }
+    if (one.error.empty() && !one.existing) ++shared_.relayed;
+  }
+  unsettled_.clear();
+  return true;
+}
+
+void OutboxRelay::Outbox::hand_over() {
+  const auto is_empty = store_.is_empty();
+  if (!is_empty) return failed(is_empty.error());
+  if (*is_empty) return;
+  const auto shards = shared_.shards.get();
+  for (const auto& [to, there] : *shards) {
+    if (is_busy(to) || !intakes_.contains(to)) continue;
+    // Before the entries are read: what they are worth over there counts from here.
+    const auto now = shared_.hooks.time_at_least(to);
+    if (!now) continue;
+    auto entries = store_.claim(there.mine, there.others, shared_.id, kEntryBatch);
+    if (!entries) return failed(entries.error());
+    if (!entries->empty()) hand_over(to, std::move(*entries), *now + PgIntake::kHandOver);
+  }
+}
+
+void OutboxRelay::Outbox::hand_over(Place to, std::vector<OutboxEntry> entries, WallTime valid_until) {
+  {
+    MutexLock lock(mutex_);
+    busy_.insert(to);
+  }
+  intakes_.at(to)->push([this, to, valid_until, entries = std::move(entries)](Intake& intake) {
+    auto answers = intake.take_over(place_, valid_until, entries);
+    // Notified under the lock: the outbox may be destroyed a moment later.
+    MutexLock lock(mutex_);
+    busy_.erase(to);
+    if (!answers.empty()) worker_.wake();
+    answers_.insert(answers_.end(), std::make_move_iterator(answers.begin()), std::make_move_iterator(answers.end()));
+    answered_.notify_one();
+  });
+}
+
+void OutboxRelay::Outbox::measure() {
+  const MonoTime now = shared_.clock.now();
+  if (now < next_size_) return;
+  next_size_ = now + kPoll;
+  const auto size = store_.size();
+  if (!size) return failed(size.error());
+  if (size->waiting + size->refused > kFew) next_size_ = now + kSizeOfManyEvery;
+  size_.set(std::make_shared<const OutboxSize>(*size));
+}
+
+// Lets the other databases forget what has been handed over for good.
+void OutboxRelay::Outbox::look_after() {
+  std::vector<std::pair<Place, std::vector<JobId>>> remembered;
+  {
+    MutexLock lock(mutex_);
+    remembered.swap(remembered_);
+  }
+  for (const auto& there : remembered) look_for(there);
+  const MonoTime now = shared_.clock.now();
+  if (now >= next_forgetting_) {
+    next_forgetting_ = now + kLookEvery;
+    if (auto done = store_.forget_existing(); !done) failed(done.error());
+  }
+  const auto shards = shared_.shards.get();
+  for (const auto& [to, there] : *shards) {
+    MonoTime& next = next_looks_.try_emplace(to, next_forgetting_).first->second;
+    if (there.mine.empty() || !intakes_.contains(to) || now < next || is_busy(to)) continue;
+    next = now + kLookEvery;
+    {
+      MutexLock lock(mutex_);
+      busy_.insert(to);
+    }
+    intakes_.at(to)->push([this, to = to, mine = there.mine](Intake& intake) {
+      auto jobs = intake.store().remembered(place_, mine, kLookBatch);
+      if (!jobs) intake.failed(jobs.error());
+      MutexLock done(mutex_);
+      busy_.erase(to);
+      if (jobs && !jobs->empty()) remembered_.emplace_back(to, std::move(*jobs));
+      worker_.wake();
+      answered_.notify_one();
+    });
+  }
+}
+
+void OutboxRelay::Outbox::look_for(const std::pair<Place, std::vector<JobId>>& remembered) {
+  const auto& [to, jobs] = remembered;
+  auto gone = store_.gone(jobs);
+  if (!gone) return failed(gone.error());
+  if (jobs.size() == kLookBatch) next_looks_[to] = shared_.clock.now();
+  if (gone->empty()) return;
+  intakes_.at(to)->push([gone = std::move(*gone)](Intake& intake) {
+    if (auto done = intake.store().note_gone(gone); !done) intake.failed(done.error());
+  });
+}
+
+OutboxRelay::OutboxRelay(std::vector<RelayDatabase> databases, const Clock& clock, Metrics& metrics, RelayHooks hooks)
+    : shared_(std::make_unique<Shared>(clock, metrics, std::move(hooks))) {
+  for (const RelayDatabase& database : databases) {
+    intakes_.emplace(database.place, std::make_unique<Intake>(database, *shared_));
+    outboxes_.emplace(database.place, std::make_unique<Outbox>(database, *shared_, intakes_));
+  }
+  add_metrics(metrics);
+}
+
+OutboxRelay::~OutboxRelay() { stop(); }
+
+void OutboxRelay::start() {
+  for (const auto& [place, intake] : intakes_) intake->start();
+  for (const auto& [place, outbox] : outboxes_) outbox->start();
+}
+
+void OutboxRelay::stop() {
+  for (const auto& [place, outbox] : outboxes_) outbox->stop();
+  for (const auto& [place, intake] : intakes_) intake->stop();
+}
+
+void OutboxRelay::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
+  auto shards = std::make_shared<ShardsAt>();
+  for (Shard shard = 0; shard < static_cast<Shard>(map.owners.size()); ++shard) {
+    Shards& there = (*shards)[map.place_of(shard)];
+    (std::ranges::binary_search(mine, shard) ? there.mine : there.others).push_back(shard);
+  }
+  shared_->shards.set(std::move(shards));
+}
+
+void OutboxRelay::wake(Place source) {
+  if (const auto outbox = outboxes_.find(source); outbox != outboxes_.end()) outbox->second->wake();
+}
+
+void OutboxRelay::add_metrics(Metrics& metrics) {
+  metrics.add_counter("tocsin_outbox_relayed_total", "Jobs of outboxes that this node has handed over",
+                      [this] { return static_cast<double>(shared_->relayed.load()); });
+  for (const auto& each : outboxes_) {
+    const Outbox& outbox = *each.second;
+    const Metrics::Labels labels{{"database", outbox.name()}};
+    metrics.add_gauge(
+        "tocsin_outbox_waiting", "Jobs in the database's outbox that were not handed over yet",
+        [&outbox] { return static_cast<double>(outbox.size().waiting); }, labels);
+    metrics.add_gauge(
+        "tocsin_outbox_refused", "Entries of the database's outbox that were refused and became no job",
+        [&outbox] { return static_cast<double>(outbox.size().refused); }, labels);
+    metrics.add_gauge(
+        "tocsin_outbox_oldest_seconds", "How long the oldest of the waiting jobs has waited",
+        [&outbox] { return std::chrono::duration<double>(outbox.size().oldest).count(); }, labels);
+  }
+}
+
+}  // namespace tocsin

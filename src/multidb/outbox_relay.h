@@ -1,0 +1,74 @@
+// Relays outbox entries (ADR 0022): jobs that SQL callers created in a database where their shard does not live go from
+// that outbox to the shard's database. Every node relays entries of the shards that it owns, so the jobs go straight to
+// its own wheel; two owners for a moment cost work and nothing else. Entries that an owner has not relayed for ten
+// seconds, perhaps because it does not reach the outbox, any node relays.
+//
+// Each database has two threads: one reads its outbox, one takes over entries of others. One batch is under way per
+// pair of databases, so a database that hangs delays no other pair. With a single database nothing runs.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/latest.h"
+#include "metrics/metrics.h"
+#include "postgres/pg_outbox.h"
+#include "ports/biz_type.h"
+#include "ports/job_store.h"
+
+namespace tocsin {
+
+struct RelayDatabase {
+  Place place = 0;
+  std::string name;
+  SessionConfig session;
+};
+
+// All may be called on any of the relay's threads.
+struct RelayHooks {
+  std::function<std::optional<WallTime>(Place)> time_at_least;  // by its clock; nullopt: it does not answer
+  std::function<Status(Place, TypeStore&)> make_types_known;
+  std::function<void(const Candidate&)> hint;
+  std::function<void()> moved;  // a shard does not live where the map says: it may be a new one
+};
+
+// Thread: owner only, except take_shards() and wake() (any).
+class OutboxRelay {
+ public:
+  OutboxRelay(std::vector<RelayDatabase> databases, const Clock& clock, Metrics& metrics, RelayHooks hooks);
+  ~OutboxRelay();
+
+  void start();
+  // Ends when what is on its way is settled, or takes too long: another node takes it up then.
+  void stop();
+  // This node's shards, and where they live.
+  void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
+  // Something has come into the outbox of this database.
+  void wake(Place source);
+
+ private:
+  struct Shards {
+    std::vector<Shard> mine, others;
+  };
+  using ShardsAt = std::map<Place, Shards>;
+  class Intake;
+  class Outbox;
+  class Shared;
+
+  void add_metrics(Metrics& metrics);
+
+  std::unique_ptr<Shared> shared_;
+  std::map<Place, std::unique_ptr<Intake>> intakes_;
+  std::map<Place, std::unique_ptr<Outbox>> outboxes_;
+};
+
+}  // namespace tocsin

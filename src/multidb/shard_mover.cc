@@ -1,0 +1,498 @@
+#include "multidb/shard_mover.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "postgres/conninfo.h"
+#include "postgres/pg_type_store.h"
+
+namespace tocsin {
+namespace {
+
+using State = ShardMove::State;
+using Timer = std::chrono::steady_clock;
+
+constexpr auto kLook = std::chrono::milliseconds(200);
+constexpr auto kCloseLook = std::chrono::milliseconds(5);
+constexpr std::int64_t kClose = 1 << 20;  // bytes of log that a target applies in a moment
+constexpr int kSwitchTries = 100;
+constexpr auto kNodesHear = std::chrono::seconds(30);  // many heartbeats
+constexpr auto kSign = kThawLease / 4;
+constexpr auto kNoWorker = std::chrono::seconds(1);  // within it a worker begins
+constexpr auto kStalled = std::chrono::seconds(10);  // PostgreSQL tries again every five
+constexpr auto kCalm = 3 * kStalled / 2;             // without a failure: it works again
+
+SessionConfig move_session(const OpenDatabase& database, std::optional<Shard> shard) {
+  SessionConfig session = session_of(database, "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : ""));
+  session.has_pinned_plans = false;
+  session.statement_timeout_ms = 60'000;  // what may take longer says so itself
+  return session;
+}
+
+std::string shard_text(const ShardMove& move) { return "shard " + std::to_string(move.shard); }
+
+std::string milliseconds(Timer::duration length) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(length).count()) + " ms";
+}
+
+Error about_database(const std::string& database, const Error& error) {
+  return {error.code, "database " + database + ": " + error.message, error.field};
+}
+
+}  // namespace
+
+ShardMover::End::End(const OpenDatabase& of, std::optional<Shard> shard)
+    : database(of), session(move_session(of, shard)), store(session), copy(session) {}
+
+ShardMover::ShardMover(const std::vector<OpenDatabase>& databases, MoveOptions options, OnStep on_step)
+    : options_(std::move(options)), on_step_(std::move(on_step)), databases_(databases) {
+  for (const OpenDatabase& each : databases_) ends_.try_emplace(each.place, each, std::nullopt);
+}
+
+Status ShardMover::patiently(const std::function<Status()>& step, bool is_whole) {
+  std::string said;
+  for (auto trouble = Timer::now();;) {
+    const auto began = Timer::now();
+    Status done = step();
+    const auto now = Timer::now();
+    if (progress_at_ >= began) trouble = now;
+    if (done || now - trouble > options_.patience) return done;
+    const ErrorCode code = done.error().code;
+    if (code == ErrorCode::invalid || (code == ErrorCode::superseded && !is_whole)) return done;
+    if (said != done.error().message) on_step_("trying again: " + done.error().message);
+    said = done.error().message;
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+}
+
+Status ShardMover::begin(Shard shard) {
+  driver_.reset();
+  failures_ = {};
+  worker_trouble_.clear();
+  ends_.clear();
+  for (const OpenDatabase& each : databases_) ends_.try_emplace(each.place, each, shard);
+  for (auto& [place, end] : ends_)
+    if (auto done = patiently([&] { return at(place).end_others(); }); !done)
+      return about_database(name(place), done.error());
+  return Unit{};
+}
+
+Status ShardMover::recall(Shard shard) {
+  const auto moves = under_way();
+  if (!moves) return moves.error();
+  is_begun_here_ = std::ranges::find(*moves, shard, &ShardMove::shard) == moves->end();
+  if (!is_begun_here_) return Unit{};
+  std::optional<ShardMove> lost;
+  for (auto& [place, end] : ends_) {
+    if (place == 0) continue;
+    const auto noted = end.store.noted(shard);
+    if (!noted) return about_database(name(place), noted.error());
+    if (*noted && (!lost || (*noted)->driver > lost->driver)) lost = **noted;
+  }
+  if (!lost) return Unit{};
+  is_begun_here_ = false;
+  if (auto done = home().recall(*lost); !done) return done;
+  say("the control database has lost the move of " + shard_text(*lost) + ", other databases remember it");
+  return Unit{};
+}
+
+Result<std::optional<ShardMove>> ShardMover::take(Shard shard, std::optional<Place> target) {
+  if (!driver_)
+    if (auto done = recall(shard); !done) return done.error();
+  auto taken = home().take(shard, target, driver_);
+  if (taken && *taken)
+    driver_ = (*taken)->driver;
+  else if (!taken && taken.error().code == ErrorCode::in_doubt)
+    driver_.reset();  // it may have another by now
+  return taken;
+}
+
+Status ShardMover::move(Shard shard, Place target) {
+  if (auto done = begin(shard); !done) return done;
+  is_refused_ = false;
+  Status done = patiently([&] { return continue_move(shard, target); }, /*is_whole=*/true);
+  if (!done && is_refused_) take_back(shard);
+  return done;
+}
+
+void ShardMover::take_back(Shard shard) {
+  auto taken = take(shard, {});
+  if (!taken || !*taken) return;
+  if (auto done = roll_back(**taken); !done)
+    say("the move stays recorded, for it could not be rolled back: " + done.error().message);
+}
+
+Status ShardMover::continue_move(Shard shard, Place target) {
+  // Before anything is recorded; and again before the switch, for nodes come and go.
+  const auto moves = under_way();
+  if (!moves) return moves.error();
+  const auto is_switched = [&](const ShardMove& each) { return each.shard == shard && each.state == State::switched; };
+  if (std::ranges::none_of(*moves, is_switched))
+    if (auto done = refuse_nodes_without(target); !done) return done;
+  auto taken = take(shard, target);
+  if (!taken) return taken.error();
+  if (!*taken) {
+    say("shard " + std::to_string(shard) + " lives in " + name(target));
+    return Unit{};
+  }
+  ShardMove move = **taken;
+  if (move.state == State::aborting)
+    return Error{ErrorCode::invalid, shard_text(move) + " is being rolled back: end that first, with --abort", "shard"};
+  if (auto done = note(move); !done) return done;
+  if (move.state == State::copying) {
+    // An earlier freeze may not have been ended.
+    if (auto done = goes_on_at_source(move); !done) return done;
+    say(shard_text(move) + ": from " + name(move.source) + " to " + name(move.target));
+    if (auto done = copy(move); !done) return done;
+  }
+  if (move.state != State::switched)
+    if (auto done = switch_over(move); !done) return done;
+  return complete(move);
+}
+
+// The control database is told last: if this command ends in between, a node or the next command repeats it.
+Status ShardMover::goes_on_at_source(ShardMove& move) {
+  if (auto done = patiently([&] { return at(move.source).unfreeze(move); }); !done)
+    return about_database(name(move.source), done.error());
+  return home().goes_on(move);
+}
+
+Status ShardMover::refuse_nodes_without(Place place) {
+  const auto nodes = home().nodes_without(place);
+  if (!nodes) return nodes.error();
+  if (nodes->empty()) return Unit{};
+  std::string names;
+  for (const std::string& node : *nodes) names += (names.empty() ? "" : ", ") + node;
+  return Error{ErrorCode::invalid,
+               "not every node was given the database " + name(place) + " (" + names +
+                   "): they could not scan the shard; start them with all databases, then run this again",
+               "to"};
+}
+
+Status ShardMover::wait_for_nodes() {
+  const auto version = home().map_version();
+  if (!version) return version.error();
+  for (const auto began = Timer::now();;) {
+    const auto behind = home().nodes_behind(*version);
+    if (!behind) return behind.error();
+    if (behind->empty()) return Unit{};
+    if (Timer::now() - began > kNodesHear)
+      return Error{ErrorCode::conflict, "the node " + behind->front() + " does not take up the new shard map", ""};
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+Status ShardMover::note(const ShardMove& move) {
+  for (const Place place : {move.source, move.target}) {
+    if (place == 0) continue;  // its row is home's
+    if (auto done = at(place).note(move); !done) return about_database(name(place), done.error());
+  }
+  return Unit{};
+}
+
+// Nodes do the same, where there are any.
+Status ShardMover::mirror_types(const ShardMove& move) {
+  if (move.target == 0) return Unit{};
+  const auto types = PgTypeStore(ends_.at(0).session).list(TypeStore::Removed::included);
+  if (!types) return types.error();
+  return PgTypeStore(ends_.at(move.target).session).mirror(*types);
+}
+
+// What the target's server connects with. It is stored in that server's catalog until the move ends.
+Result<std::string> ShardMover::source_of(const ShardMove& move) {
+  const std::string given = options_.source_url.empty() ? ends_.at(move.source).database.url : options_.source_url;
+  if (!options_.source_passfile.empty()) return without_password(given, options_.source_passfile);
+  const auto is_shown = has_password(given);
+  if (is_shown && *is_shown)
+    say("the password of " + name(move.source) + " is in the catalog of " + name(move.target) +
+        " until the move ends, for superusers to read; --source-passfile, or --source-url with service=, avoids it");
+  return given;
+}
+
+Status ShardMover::prepare_copy(const ShardMove& move) {
+  if (auto done = mirror_types(move); !done) return done;
+  if (auto done = copy_at(move.source).publish(move); !done) return about_database(name(move.source), done.error());
+  const auto tables = at(move.source).tables(move.shard);
+  if (!tables) return tables.error();
+  if (auto done = copy_at(move.target).make_history(*tables); !done)
+    return about_database(name(move.target), done.error());
+  const auto source = source_of(move);
+  if (!source) return source.error();
+  const auto slot = copy_at(move.source).slot(move);
+  if (!slot) return about_database(name(move.source), slot.error());
+  if (auto done = copy_at(move.target).subscribe(move, *source, *slot); !done)
+    return about_database(name(move.target), done.error());
+  return Unit{};
+}
+
+// Where a table can catch up no more, everything is copied anew. Asked when nothing has moved for a while: for a moment
+// every table that is done looks like this.
+Status ShardMover::mend_copy(const ShardMove& move) {
+  const auto slots = copy_at(move.target).slots_needed(move);
+  if (!slots) return slots.error();
+  const auto is_well = copy_at(move.source).has_slots(*slots);
+  if (!is_well) return about_database(name(move.source), is_well.error());
+  if (*is_well) return Unit{};
+  say("a table cannot catch up, for " + name(move.source) + " has lost its slot: copying anew");
+  if (auto done = unlink(move); !done) return done;
+  if (auto done = clear(move, move.target); !done) return done;
+  return prepare_copy(move);
+}
+
+Status ShardMover::check_workers(const ShardMove& move) {
+  const auto trouble = copy_at(move.target).why_no_worker(move);
+  if (!trouble) return about_database(name(move.target), trouble.error());
+  if (std::exchange(worker_trouble_, *trouble) != *trouble && !trouble->empty())
+    say("waiting: database " + name(move.target) + ": " + *trouble);
+  return count_failures(move);
+}
+
+Status ShardMover::count_failures(const ShardMove& move) {
+  const auto count = copy_at(move.target).failures(move);
+  if (!count) return about_database(name(move.target), count.error());
+  const auto now = Timer::now();
+  const auto before = std::exchange(failures_.count, *count);
+  // A server that crashed counts from 0 again.
+  if (!before || *count <= *before) {
+    if (now - failures_.last > std::max<Timer::duration>(kCalm, options_.patience)) failures_.first.reset();
+    return Unit{};
+  }
+  failures_.last = now;
+  if (!failures_.first) {
+    failures_.first = now;
+    say("waiting: a worker of the subscription fails in " + name(move.target) + "; the log of its server says why");
+  }
+  if (now - *failures_.first < options_.patience) return Unit{};
+  return Error{ErrorCode::invalid,
+               "the workers of the subscription fail in " + name(move.target) +
+                   " repeatedly; the log of its server says why. Run this again when that is fixed, or roll back "
+                   "with --abort",
+               "shard"};
+}
+
+Status ShardMover::copy(const ShardMove& move) {
+  if (auto done = prepare_copy(move); !done) {
+    is_refused_ = is_begun_here_ && done.error().code == ErrorCode::invalid;
+    return done;
+  }
+  is_begun_here_ = false;
+  auto progress = Timer::now();
+  for (int last = -1;;) {
+    const auto copied = copy_at(move.target).copied(move);
+    if (!copied) return copied.error();
+    if (copied->first != last) {
+      say("copied " + std::to_string(copied->first) + " of " + std::to_string(copied->second) + " tables");
+      progress = Timer::now();
+    }
+    last = copied->first;
+    if (copied->first == copied->second) return wait_until_close(move);
+    std::this_thread::sleep_for(kLook);
+    if (Timer::now() - progress < kNoWorker) continue;
+    if (auto done = check_workers(move); !done) return done;
+    if (Timer::now() - progress < kStalled) continue;
+    if (auto done = mend_copy(move); !done) return done;
+    progress = Timer::now();
+  }
+}
+
+Status ShardMover::wait_until_close(const ShardMove& move) {
+  for (std::int64_t last = -1;;) {
+    if (auto done = count_failures(move); !done) return done;
+    const auto position = copy_at(move.source).position();
+    if (!position) return position.error();
+    const auto behind = copy_at(move.source).behind(move, *position);
+    if (!behind) return about_database(name(move.source), behind.error());
+    if (*behind < kClose) return Unit{};
+    if (last < 0 || *behind > last * 2 || *behind < last / 2) {
+      say("the target is " + std::to_string(*behind >> 20) + " MiB of log behind");
+      last = *behind;
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+Status ShardMover::switch_over(ShardMove& move) {
+  for (int tries = 0; tries < kSwitchTries; ++tries) {
+    const auto done = try_switch(move);
+    if (!done) return done.error();
+    if (*done) return Unit{};
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    // Days may have begun meanwhile.
+    if (auto copied = copy(move); !copied) return copied;
+  }
+  return Error{ErrorCode::invalid,
+               "the target did not catch up within " + milliseconds(options_.longest_pause) + " of pause; " +
+                   shard_text(move) + " stays where it was, the copying continues: run this again at a quieter time",
+               "shard"};
+}
+
+// Waits until the target has all changes of the frozen shard. False: not in time.
+Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
+  const auto began = Timer::now();
+  auto signed_at = began;
+  const auto is_all = copy_at(move.source).publishes_all(move);
+  if (!is_all) return about_database(name(move.source), is_all.error());
+  if (!*is_all) return false;
+  const auto position = copy_at(move.source).position();
+  if (!position) return about_database(name(move.source), position.error());
+  while (Timer::now() - began < options_.longest_pause) {
+    const auto behind = copy_at(move.source).behind(move, *position);
+    if (!behind) return about_database(name(move.source), behind.error());
+    if (*behind == 0) return true;
+    std::this_thread::sleep_for(kCloseLook);
+    if (Timer::now() - signed_at < kSign) continue;
+    if (auto done = home().keep(move); !done) return done.error();
+    signed_at = Timer::now();
+  }
+  return false;
+}
+
+// A long transaction in the target (a backup, a report) would keep the moved shard from being opened.
+bool ShardMover::can_open_target(const ShardMove& move) {
+  const Status done = at(move.target).can_open(move);
+  if (!done) say("a transaction in " + name(move.target) + " stands in the way: " + done.error().message);
+  return static_cast<bool>(done);
+}
+
+// False: the shard stays in the source.
+Result<bool> ShardMover::try_switch(ShardMove& move) {
+  if (auto done = refuse_nodes_without(move.target); !done) return done.error();
+  if (!can_open_target(move)) return false;
+  if (auto done = home().set_state(move, State::switching); !done) return done.error();
+  const Status frozen = at(move.source).freeze(move);
+  if (!frozen && !is_contention(frozen.error().code)) return about_database(name(move.source), frozen.error());
+  const auto began = Timer::now();
+  Result<bool> is_same = frozen ? wait_until_same(move) : Result<bool>(false);
+  if (!is_same) return is_same.error();
+  const bool is_in_time = *is_same || !frozen;
+  if (*is_same) is_same = can_open_target(move);  // still: the flip is for good
+  if (!*is_same) {
+    if (!frozen) say("an open transaction stands in the way: " + frozen.error().message);
+    if (!is_in_time) say("the target did not catch up in time: the shard stays in " + name(move.source));
+    // The state first: no process may flip the map after this.
+    if (auto back = home().set_state(move, State::copying); !back) return back.error();
+    if (auto back = goes_on_at_source(move); !back) return back.error();
+    return false;
+  }
+  if (auto flipped = home().flip(move); !flipped) return flipped.error();
+  if (auto opened = patiently([&] { return at(move.target).open(move); }); !opened) return opened.error();
+  say("switched: it stood still for " + milliseconds(Timer::now() - began));
+  return true;
+}
+
+// Replication ends before anything is deleted, or the deletions would be replicated.
+Status ShardMover::unlink(const ShardMove& move) {
+  const auto slots = copy_at(move.target).stop_workers(move);
+  if (!slots) return about_database(name(move.target), slots.error());
+  if (auto done = copy_at(move.source).drop_slots(move, *slots); !done)
+    return about_database(name(move.source), done.error());
+  if (auto done = copy_at(move.target).unsubscribe(move); !done) return about_database(name(move.target), done.error());
+  if (auto done = copy_at(move.source).unpublish(move); !done) return about_database(name(move.source), done.error());
+  return Unit{};
+}
+
+Status ShardMover::clear(const ShardMove& move, Place place) {
+  const auto tables = at(place).tables(move.shard);
+  if (!tables) return tables.error();
+  std::int64_t n = 0;
+  for (const std::string& table : *tables) {
+    const auto deleted = at(place).delete_rows(move, table);
+    if (!deleted) return about_database(name(place), deleted.error());
+    n += *deleted;
+  }
+  say("deleted " + std::to_string(n) + " rows from " + name(place));
+  return Unit{};
+}
+
+Status ShardMover::end(const ShardMove& move) {
+  for (const Place place : {move.source, move.target})
+    if (place != 0)
+      if (auto done = at(place).forget(move); !done) return about_database(name(place), done.error());
+  return home().end(move);
+}
+
+Status ShardMover::complete(ShardMove& move) {
+  if (auto done = patiently([&] { return at(move.target).open(move); }); !done) return done;
+  if (auto done = home().goes_on(move); !done) return done;
+  if (auto done = unlink(move); !done) return done;
+  const auto counts = at(move.source).take_counts(move);
+  if (!counts) return about_database(name(move.source), counts.error());
+  if (auto done = at(move.target).add_counts(move, *counts); !done)
+    return about_database(name(move.target), done.error());
+  if (auto done = at(move.source).empty_counts(move); !done) return about_database(name(move.source), done.error());
+  // Who has the old map would look for the shard's jobs here.
+  if (auto done = wait_for_nodes(); !done) return done;
+  if (auto done = clear(move, move.source); !done) return done;
+  if (auto done = patiently([&] { return at(move.source).thaw(move); }); !done) return done;
+  if (auto done = end(move); !done) return done;
+  say(shard_text(move) + " lives in " + name(move.target));
+  return Unit{};
+}
+
+Status ShardMover::abort(Shard shard) {
+  if (auto done = begin(shard); !done) return done;
+  return patiently(
+      [&]() -> Status {
+        auto taken = take(shard, {});
+        if (!taken) return taken.error();
+        if (!*taken) {
+          say("shard " + std::to_string(shard) + " is not on its way");
+          return Unit{};
+        }
+        ShardMove move = **taken;
+        return roll_back(move);
+      },
+      /*is_whole=*/true);
+}
+
+Status ShardMover::roll_back(ShardMove& move) {
+  if (move.state == State::switched)
+    return Error{ErrorCode::invalid,
+                 shard_text(move) +
+                     " has moved already: let the move end with the same command without --abort, "
+                     "then move it back",
+                 "shard"};
+  if (auto done = note(move); !done) return done;
+  if (move.state != State::aborting)
+    if (auto done = home().set_state(move, State::aborting); !done) return done;
+  say("rolling back");
+  if (auto done = goes_on_at_source(move); !done) return done;
+  if (auto done = unlink(move); !done) return done;
+  if (auto done = clear(move, move.target); !done) return done;
+  if (auto done = end(move); !done) return done;
+  say(shard_text(move) + " stays in " + name(move.source));
+  return Unit{};
+}
+
+Status ShardMover::rebalance(const std::vector<Place>& places) {
+  const auto pending = under_way();
+  if (!pending) return pending.error();
+  for (const ShardMove& each : *pending) {
+    if (each.state == State::aborting) {
+      if (auto done = abort(each.shard); !done) return done;
+    } else if (auto done = resume(each); !done) {
+      return done;
+    }
+  }
+  std::map<Place, std::vector<Shard>> shards;
+  for (const auto& [place, end] : ends_) shards[place];
+  for (std::size_t shard = 0; shard < places.size(); ++shard) {
+    Place place = places[shard];
+    for (const ShardMove& each : *pending)
+      if (each.shard == static_cast<Shard>(shard) && each.state != State::aborting) place = each.target;
+    shards[place].push_back(static_cast<Shard>(shard));
+  }
+  while (true) {
+    const auto size = [](const auto& entry) { return entry.second.size(); };
+    const auto [least, most] = std::ranges::minmax_element(shards, {}, size);
+    if (most->second.size() - least->second.size() < 2) break;
+    const Shard shard = most->second.back();
+    if (auto done = move(shard, least->first); !done) return done;
+    most->second.pop_back();
+    least->second.push_back(shard);
+  }
+  for (const auto& [place, list] : shards) say(name(place) + " has " + std::to_string(list.size()) + " shards");
+  return Unit{};
+}
+
+}  // namespace tocsin

@@ -1,0 +1,116 @@
+// Moves shards from one database to another while they are in use, step by step; each step may be repeated, so that
+// a new call continues what was interrupted. Talks to the databases only, not to nodes. Used by `tocsin shard`.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "multidb/open_databases.h"
+#include "postgres/pg_move_store.h"
+#include "postgres/pg_shard_copy.h"
+
+namespace tocsin {
+
+struct MoveOptions {
+  // URL by which the target's server reaches the source; empty: the URL of this program.
+  std::string source_url;
+  // On the target's machine, for the password of the source; empty: that of the URL is stored with the subscription.
+  std::string source_passfile;
+  // Longest freeze of the shard while the target catches up; after it the shard is thawed in the source and the move
+  // tries again.
+  std::chrono::milliseconds longest_pause{1000};
+  // How long failing steps are repeated without progress.
+  std::chrono::milliseconds patience{60'000};
+};
+
+// Thread: owner only.
+class ShardMover {
+ public:
+  ShardMover(const std::vector<OpenDatabase>& databases, MoveOptions options, OnStep on_step);
+
+  // Returns when the shard lives in `target` alone. Error invalid: it cannot be moved there; unavailable or in_doubt: a
+  // database is down, call again.
+  Status move(Shard shard, Place target);
+  // Continues whatever is under way.
+  Status resume(const ShardMove& under_way) { return move(under_way.shard, under_way.target); }
+  // Error invalid: the shard has moved already.
+  Status abort(Shard shard);
+  // Moves as few shards as can be, so that every database has as many, give or take one.
+  Status rebalance(const std::vector<Place>& places);
+  Result<std::vector<ShardMove>> under_way() { return home().list(); }
+
+ private:
+  struct End {
+    OpenDatabase database;
+    Session session;
+    PgMoveStore store;
+    PgShardCopy copy;
+    // Its session is known by the shard; nullopt: of none.
+    End(const OpenDatabase& of, std::optional<Shard> shard);
+  };
+
+  PgMoveStore& at(Place place) { return ends_.at(place).store; }
+  PgShardCopy& copy_at(Place place) { return ends_.at(place).copy; }
+  PgMoveStore& home() { return at(0); }
+  const std::string& name(Place place) { return ends_.at(place).database.name; }
+  // Opens sessions for this shard and ends those of earlier drivers.
+  Status begin(Shard shard);
+  // Where home has lost a move that others remember.
+  Status recall(Shard shard);
+  // Becomes the driver, or stays it.
+  Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target);
+  // Tells of something that was reached. What was told before is no progress.
+  void say(const std::string& step) {
+    if (told_.insert(step).second) progress_at_ = std::chrono::steady_clock::now();
+    on_step_(step);
+  }
+  // Runs it until it succeeds, or fails for good, or it has failed for too long. `is_whole`: it takes the move first,
+  // so that one that a node took from it does not fail for good.
+  Status patiently(const std::function<Status()>& step, bool is_whole = false);
+  Status continue_move(Shard shard, Place target);
+  Status goes_on_at_source(ShardMove& move);
+  Status refuse_nodes_without(Place place);
+  Status wait_for_nodes();
+  Status note(const ShardMove& move);
+  Status mirror_types(const ShardMove& move);
+  Status copy(const ShardMove& move);
+  // Tells what keeps the target's workers from copying and applying. Error invalid: they have failed for too long.
+  Status check_workers(const ShardMove& move);
+  Status count_failures(const ShardMove& move);
+  Result<std::string> source_of(const ShardMove& move);
+  Status prepare_copy(const ShardMove& move);
+  Status mend_copy(const ShardMove& move);
+  Status wait_until_close(const ShardMove& move);
+  Status switch_over(ShardMove& move);
+  bool can_open_target(const ShardMove& move);
+  Result<bool> try_switch(ShardMove& move);
+  Result<bool> wait_until_same(const ShardMove& move);
+  Status complete(ShardMove& move);
+  Status roll_back(ShardMove& move);
+  Status unlink(const ShardMove& move);
+  Status clear(const ShardMove& move, Place place);
+  Status end(const ShardMove& move);
+  // After a refusal of what this command has begun: nothing of it stays.
+  void take_back(Shard shard);
+
+  const MoveOptions options_;
+  const OnStep on_step_;
+  const std::vector<OpenDatabase> databases_;
+  std::set<std::string> told_;
+  std::chrono::steady_clock::time_point progress_at_{};
+  std::map<Place, End> ends_;
+  std::optional<std::int64_t> driver_;  // this command's number; of the shard that is moved now
+  bool is_begun_here_ = false;          // the move was not under way before
+  bool is_refused_ = false;             // its copy could not even begin
+  std::string worker_trouble_;          // that was told last
+  struct Failures {
+    std::optional<std::int64_t> count;                           // as it was seen last
+    std::optional<std::chrono::steady_clock::time_point> first;  // since the workers were well
+    std::chrono::steady_clock::time_point last{};
+  };
+  Failures failures_;  // of the target's workers, in this move
+};
+
+}  // namespace tocsin

@@ -1,0 +1,58 @@
+// Calls SQL functions of `sql` handlers in the transaction that finishes their jobs.
+// Implemented by PgFunctionStore (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on
+// both.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tocsin/error.h"
+#include "ports/job_store.h"
+
+namespace tocsin {
+
+// schema.name, each 1 to 63 bytes, without quotes.
+struct FunctionName {
+  std::string schema, name;
+};
+
+// One attempt of a claimed job.
+struct FunctionCall {
+  JobId job_id = 0;
+  ClaimToken token = 0;
+};
+
+struct FunctionReply {
+  // One per call, in order: what was written. Empty: the claim is stale, or another transaction holds the row locked;
+  // the function was not called for it.
+  std::vector<std::optional<FinishRequest>> written;
+  // Not empty: one call failed with this message, and the whole transaction was undone.
+  std::string failure;
+  bool is_too_slow = false;  // it failed because the time-out passed
+  Duration took{0};          // by the calls alone; 0 when they failed
+};
+
+// Thread: owner only (each thread has its own).
+class FunctionStore {
+ public:
+  virtual ~FunctionStore() = default;
+
+  // Error invalid, field handler.function: there is no such function, it takes or returns something else, or
+  // tocsin_handler may not call it.
+  virtual Status check(const FunctionName& function) = 0;
+
+  // Turns the answer of call n (JSON text; nullopt: SQL NULL) into what is written. An error fails the call.
+  using Judge = std::function<Result<FinishRequest>(std::size_t n, const std::optional<std::string>& answer)>;
+
+  // Calls the function for each job whose claim is valid, and finishes the jobs, in one transaction: all or nothing.
+  // Each row is locked before its function is called, so a stale attempt changes nothing, and repeating a written one
+  // calls nothing. `timeout` bounds all calls together. Error unavailable: nothing happened. in_doubt: all or nothing
+  // happened.
+  virtual Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
+                                    const Judge& judge, const std::string& node) = 0;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,224 @@
+// The store of client requests for jobs in one database: create, find, cancel, change, lease. A reply is definite;
+// otherwise the call returns an Error that says whether it may have happened. Implemented by PgJobDesk (src/postgres)
+// and FakeDatabase (tests/support); tests/contract runs one suite on both.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tocsin/error.h"
+#include "tocsin/job.h"
+#include "ports/job_store.h"
+
+namespace tocsin {
+
+// What to do when a job with the same (biz_type, biz_id, idempotency_key) exists.
+enum class OnConflict {
+  keep,      // same body: returns the existing job; another body: refused
+  replace,   // new time, attribute and max_attempts for the pending job, attempts 0
+  earliest,  // replace if the new time is earlier
+  latest,    // replace if the new time is later
+  reject,    // refused
+};
+
+// When a job is due: at an instant, or a duration after the database's now.
+struct When {
+  std::optional<WallTime> at;
+  std::optional<Duration> in;  // exactly one of the two
+  // The delay that the caller asked for when `at` was computed from it. Part of the fingerprint in place of `at`,
+  // which differs when the caller repeats the request.
+  std::optional<Duration> asked_in{};
+};
+
+struct NewJob {
+  std::string biz_id;  // 1..128 bytes, valid UTF-8, no NUL
+  TypeId type_id = 0;
+  When when;
+  int max_attempts = 16;
+  bool has_own_max_attempts = false;  // given by the caller, so part of the idempotency fingerprint
+  std::string attribute_json;         // valid JSON that jsonb accepts, or empty
+  std::optional<std::string> idempotency_key;
+  OnConflict on_conflict = OnConflict::keep;  // read only with a key
+  std::optional<std::string> traceparent;
+};
+
+struct CreateReply {
+  enum class Kind {
+    created,
+    existing,     // the key's job, unchanged
+    updated,      // the key's pending job has the new time and attribute
+    key_reused,   // refused: the key's job has another body
+    rejected,     // refused: on_conflict = reject
+    not_pending,  // refused: replace, earliest or latest of a job that runs or is finished
+    locked,       // with each_by_itself: another transaction holds the key, nothing was created; ask again
+  };
+  Kind kind = Kind::created;
+  JobId job_id = 0;
+  WallTime action_time{};
+  WallTime fire_at{};
+  WallTime gmt_create{};
+  std::optional<Job> existing;  // all kinds but created
+
+  bool is_refused() const { return kind >= Kind::key_reused; }
+};
+
+enum class CreateMode {
+  all_or_nothing,  // one refusal undoes the whole call; the replies say which
+  each_by_itself,  // a refusal affects its job only; keys that other transactions hold are waited for last, a few
+                   // seconds at most
+  each_if_free,    // as each_by_itself; if another transaction holds a key or its job: Error conflict soon, for all
+};
+
+struct CancelReply {
+  enum class Kind {
+    cancelled,
+    running,
+    finished,
+    not_found,
+    locked,  // another transaction holds the row: nothing was changed, ask again
+  };
+  Kind kind = Kind::not_found;
+  JobId job_id = 0;
+  std::optional<Job> job;  // as it is now; not for not_found and locked
+};
+
+// Answer to reschedule, run_now and retry.
+struct ChangeReply {
+  // All but `changed`: the job was left alone because it is in that state. `locked`: only from change_together.
+  // `type_removed`: only from retry.
+  enum class Kind { changed, pending, running, finished, not_found, locked, type_removed };
+  Kind kind = Kind::not_found;
+  std::optional<Job> job;  // as it is now; not for not_found
+};
+
+// A new deadline for a pending job; without `when` it is due now and its action_time stays.
+struct PendingChange {
+  JobId job = 0;
+  std::optional<When> when;
+};
+
+// The pending jobs of a business key, of one type or of every type.
+struct KeyCancel {
+  std::string biz_id;
+  std::optional<TypeId> type;
+};
+
+// The jobs of a key by their state at the cancel; lists by id, `finished` newest first and at most kMostNamed.
+struct KeyCancelReply {
+  std::vector<JobId> cancelled, running, finished;
+  std::vector<JobId> locked;  // pending and unchanged: another transaction holds them, ask again
+  bool is_too_many = false;   // more than kMostOfOneKeyTogether are pending, and none was cancelled: use cancel_all
+  bool has_more_finished = false;
+};
+
+// Changes of jobs that are written together.
+struct ChangeBatch {
+  bool is_second_try = false;  // repeats what was locked: waits for no lock
+  std::vector<JobId> cancels;
+  std::vector<KeyCancel> key_cancels;
+  std::vector<PendingChange> changes;
+};
+struct ChangeBatchReply {  // in the order of the batch
+  std::vector<CancelReply> cancels;
+  std::vector<KeyCancelReply> key_cancels;
+  std::vector<ChangeReply> changes;
+};
+
+// The newest jobs of a business key, by id, descending.
+struct KeyQuery {
+  std::string biz_id;
+  std::optional<TypeId> type;
+  std::optional<JobId> below;
+  int limit = 100;
+};
+
+struct LeasedJob {
+  TypeId type_id = 0;
+  int attempts = 0;  // this one included
+  int max_attempts = 0;
+};
+
+enum class LeaseReply {
+  applied,
+  stale,     // the lease has ended, or the job is finished; nothing was changed
+  busy,      // nothing was changed, and the lease may be valid: another transaction holds the row, its shard is moving,
+             // or the connection was lost before its turn; ask again
+  in_doubt,  // the answer was lost; ask again: `stale` then means that it was written
+};
+
+// Answer to extend.
+struct ExtendReply {
+  LeaseReply kind = LeaseReply::stale;
+  TypeId type_id = 0;  // of what was applied
+};
+
+// Job::biz_type is empty in replies; TypeCatalog maps type_id to the name.
+// Thread: owner only (each thread has its own).
+class JobDesk {
+ public:
+  virtual ~JobDesk() = default;
+
+  // One transaction; one reply per job, in order. Durable when it returns. Error in_doubt: may have happened (jobs
+  // without a key are re-read by id before that is said). REQUIRES: at most 10,000 jobs.
+  virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
+
+  // Pending jobs become cancelled; one reply per id, in order. Durable when it returns. Locked rows are waited for
+  // last, a few seconds at most; those not reached before the connection was lost answer `locked`.
+  virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) = 0;
+
+  // All jobs of a business key, of one type or of every type: first the live ones, oldest first, then those that have
+  // ended, newest first. At most kMostOfOneKey in one call: the rest is for the next.
+  static constexpr std::size_t kMostOfOneKey = 10'000;
+  virtual Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
+
+  // Writes all that can be written at once, in one transaction: cancels, then cancels by key, then changes. Of requests
+  // that name the same job, the later ones see what the earlier ones did. Durable when it returns. A row that another
+  // transaction holds locked delays the call by 50 ms at most; its own request answers `locked`. REQUIRES: at most
+  // 1,000 requests.
+  static constexpr std::size_t kMostOfOneKeyTogether = 100;
+  static constexpr std::size_t kMostNamed = 1'000;
+  virtual Result<ChangeBatchReply> change_together(const ChangeBatch& batch) = 0;
+
+  // Jobs by id, live or finished, in order; nullopt: there is none.
+  virtual Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) = 0;
+
+  // Jobs by business key, one list per query, in order.
+  virtual Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) = 0;
+
+  // Pending only: a new deadline (action_time and fire_at).
+  virtual Result<ChangeReply> reschedule(JobId job, const When& when) = 0;
+
+  // Pending only: due now; action_time stays.
+  virtual Result<ChangeReply> run_now(JobId job) = 0;
+
+  // Dead only, of a type that is not removed: pending again, due now, attempts 0, errors kept.
+  virtual Result<ChangeReply> retry(JobId job) = 0;
+
+  // Dead jobs of a type that died in [from, to): pending again, oldest first, spread so that at most rate_per_s become
+  // due each second. At most `limit` (1..10,000). Returns how many.
+  struct RetryMany {
+    TypeId type_id = 0;
+    std::optional<WallTime> from, to;
+    int limit = 1000;
+    std::optional<double> rate_per_s;
+  };
+  virtual Result<int> retry_many(const RetryMany& request) = 0;
+
+  // Leases, whichever node granted them. One reply per lease, in order; a lease past its end is stale, also when no
+  // other claim followed. At most 10,000 leases each. Finish and extend write what they can, and wait a few seconds at
+  // most for locked rows; each reply is definite although others fail. Error: nothing is known of any of them.
+
+  // The jobs behind leases; nullopt: stale. Changes nothing.
+  virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
+
+  // As JobStore::finish.
+  virtual Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
+                                                        const std::string& node) = 0;
+
+  // The leases end `ttr` from now.
+  virtual Result<std::vector<ExtendReply>> extend(std::span<const Lease> leases, Duration ttr) = 0;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,52 @@
+// The node's thread for bulk operations: runs requests about them, and their batches, one after the other. It has
+// connections of its own, made when they are first needed, so that a node without bulk operations pays nothing but one
+// statement each half minute.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "api/backend.h"
+#include "bulk/bulk_runner.h"
+#include "base/loop_thread.h"
+#include "postgres/session.h"
+
+namespace tocsin {
+
+struct BulkSession {
+  Place place = 0;
+  SessionConfig session;
+};
+
+// Thread: post any; the rest owner only.
+class BulkService final : private Stage {
+ public:
+  using Work = std::function<void(BulkAccess&)>;
+  // `sessions`: of every database of the node, the control database first.
+  BulkService(NodeId node, const std::vector<BulkSession>& sessions, int shards, const Clock& clock,
+              BulkRunner::OnDueSoon on_due_soon, LoopThread::OnStep on_step);
+  ~BulkService() override { stop(); }
+
+  void start() { thread_.start(); }
+  // Stops after the batch under way; another node continues its bulk operation.
+  void stop();
+  bool post(Work work);  // false: full or stopped
+
+ private:
+  const char* name() const override { return runner_.name(); }
+  MonoTime step(MonoTime now) override;
+
+  const NodeId node_;
+  std::vector<std::unique_ptr<BulkStore>> stores_;
+  std::vector<BulkDatabase> databases_;
+  BulkRunner runner_;
+  std::mutex mutex_;
+  std::deque<Work> requests_;  // guarded by mutex_
+  bool is_stopping_ = false;   // guarded by mutex_
+  LoopThread thread_;
+};
+
+}  // namespace tocsin

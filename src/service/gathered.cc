@@ -1,0 +1,139 @@
+#include "service/gathered.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tocsin {
+namespace {
+
+// After which nothing is known of a batch, or nothing would be different for one of its items.
+bool is_of_all(const Error& error) { return error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable; }
+
+Result<std::vector<CreateReply>> create_all(JobDesk& desk, const std::vector<CreateItem>& items) {
+  std::vector<NewJob> jobs;
+  jobs.reserve(items.size());
+  for (const CreateItem& item : items) jobs.push_back(item.request);
+  return desk.create(jobs, CreateMode::each_if_free);
+}
+
+template <class Item>
+std::vector<Item> second_half(std::vector<Item>& items) {
+  const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
+  std::vector<Item> rest(std::make_move_iterator(middle), std::make_move_iterator(items.end()));
+  items.erase(middle, items.end());
+  return rest;
+}
+
+ChangeBatch batch_of(const std::vector<ChangeItem>& items, Try which) {
+  ChangeBatch batch;
+  batch.is_second_try = which == Try::second || which == Try::last;
+  for (const ChangeItem& item : items) {
+    if (const auto* cancel = std::get_if<CancelAsked>(&item.what)) batch.cancels.push_back(cancel->request);
+    if (const auto* key = std::get_if<KeyCancelAsked>(&item.what)) batch.key_cancels.push_back(key->request);
+    if (const auto* change = std::get_if<ChangeAsked>(&item.what)) batch.changes.push_back(change->request);
+  }
+  return batch;
+}
+
+bool is_locked(const CancelReply& reply) { return reply.kind == CancelReply::Kind::locked; }
+bool is_locked(const ChangeReply& reply) { return reply.kind == ChangeReply::Kind::locked; }
+// A key of which some jobs were cancelled is answered with them: a second try would not name them again.
+bool is_locked(const KeyCancelReply& reply) { return !reply.locked.empty() && reply.cancelled.empty(); }
+
+// False: the row is locked, and the item may be tried again.
+template <class Request, class Reply>
+bool answered(const Asked<Request, Reply>& asked, Reply& reply, Try which) {
+  if (is_locked(reply) && (which == Try::first || which == Try::second)) return false;
+  asked.done(std::move(reply));
+  return true;
+}
+
+}  // namespace
+
+void write_creates(JobDesk& desk, std::vector<CreateItem> items) {
+  auto replies = create_all(desk, items);
+  if (replies) {
+    for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
+    return;
+  }
+  const Error& error = replies.error();
+  if (items.size() == 1 || is_of_all(error)) {
+    for (const CreateItem& item : items) item.done(error);
+    return;
+  }
+  std::vector<CreateItem> rest = second_half(items);
+  write_creates(desk, std::move(items));
+  write_creates(desk, std::move(rest));
+}
+
+std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateItem> items) {
+  auto replies = create_all(desk, items);
+  if (replies) {
+    for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
+    return {};
+  }
+  const Error& error = replies.error();
+  if (items.size() == 1 && error.code == ErrorCode::conflict) return items;
+  if (items.size() == 1 || is_of_all(error)) {
+    for (const CreateItem& item : items) item.done(error);
+    return {};
+  }
+  std::vector<CreateItem> rest = second_half(items);
+  std::vector<CreateItem> held = write_keyed_creates(desk, std::move(items));
+  std::ranges::move(write_keyed_creates(desk, std::move(rest)), std::back_inserter(held));
+  return held;
+}
+
+void refuse(ChangeItem& item, const Error& error) {
+  std::visit([&](auto& asked) { asked.done(error); }, item.what);
+}
+
+std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which) {
+  auto replies = desk.change_together(batch_of(items, which));
+  std::vector<ChangeItem> locked;
+  if (!replies) {
+    if (items.size() == 1 || is_of_all(replies.error())) {
+      for (ChangeItem& item : items) refuse(item, replies.error());
+      return {};
+    }
+    std::vector<ChangeItem> rest = second_half(items);
+    locked = write_changes(desk, std::move(items), which);
+    std::ranges::move(write_changes(desk, std::move(rest), which), std::back_inserter(locked));
+    return locked;
+  }
+  std::size_t cancels = 0, keys = 0, changes = 0;
+  for (ChangeItem& item : items) {
+    bool is_answered = false;
+    if (const auto* cancel = std::get_if<CancelAsked>(&item.what))
+      is_answered = answered(*cancel, replies->cancels[cancels++], which);
+    else if (const auto* key = std::get_if<KeyCancelAsked>(&item.what))
+      is_answered = answered(*key, replies->key_cancels[keys++], which);
+    else
+      is_answered = answered(std::get<ChangeAsked>(item.what), replies->changes[changes++], which);
+    if (!is_answered) locked.push_back(std::move(item));
+  }
+  return locked;
+}
+
+void answer_reads(JobDesk& desk, std::vector<ReadItem> items) {
+  std::vector<JobId> ids;
+  std::vector<KeyQuery> queries;
+  for (const ReadItem& item : items) {
+    if (const auto* get = std::get_if<GetAsked>(&item)) ids.push_back(get->request);
+    if (const auto* list = std::get_if<ListAsked>(&item)) queries.push_back(list->request);
+  }
+  using Jobs = std::vector<std::optional<Job>>;
+  using Lists = std::vector<std::vector<Job>>;
+  Result<Jobs> jobs = ids.empty() ? Result<Jobs>(Jobs{}) : desk.find(ids);
+  Result<Lists> lists = Lists{};
+  std::size_t got = 0, listed = 0;
+  for (const ReadItem& item : items)
+    if (const auto* get = std::get_if<GetAsked>(&item))
+      get->done(jobs ? Result<std::optional<Job>>(std::move((*jobs)[got++])) : jobs.error());
+  if (!queries.empty()) lists = desk.list_keys(queries);
+  for (const ReadItem& item : items)
+    if (const auto* list = std::get_if<ListAsked>(&item))
+      list->done(lists ? Result<std::vector<Job>>(std::move((*lists)[listed++])) : lists.error());
+}
+
+}  // namespace tocsin

@@ -1,0 +1,51 @@
+// The batches of the coalescers: requests of many callers, and the functions that write a batch and answer each
+// request.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tocsin/clock.h"
+#include "ports/job_desk.h"
+
+namespace tocsin {
+
+template <class Request, class Reply>
+struct Asked {
+  Request request;
+  std::function<void(Result<Reply>)> done;
+};
+
+using CreateAsked = Asked<NewJob, CreateReply>;
+using CancelAsked = Asked<JobId, CancelReply>;
+using KeyCancelAsked = Asked<KeyCancel, KeyCancelReply>;
+using ChangeAsked = Asked<PendingChange, ChangeReply>;
+using GetAsked = Asked<JobId, std::optional<Job>>;
+using ListAsked = Asked<KeyQuery, std::vector<Job>>;
+
+struct CreateItem : CreateAsked {
+  MonoTime until{};  // in the lane of locked rows
+};
+struct ChangeItem {
+  std::variant<CancelAsked, KeyCancelAsked, ChangeAsked> what;
+  MonoTime until{};
+};
+using ReadItem = std::variant<GetAsked, ListAsked>;
+
+// All functions answer the items they do not return. Those returned are locked by other transactions.
+
+// No item has a key.
+void write_creates(JobDesk& desk, std::vector<CreateItem> items);
+// A held key fails no neighbour.
+std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateItem> items);
+// Of a first try a lock is waited for a moment; of a last one nothing is returned.
+enum class Try { first, first_and_last, second, last };
+std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which);
+void answer_reads(JobDesk& desk, std::vector<ReadItem> items);
+
+void refuse(ChangeItem& item, const Error& error);
+
+}  // namespace tocsin

@@ -1,0 +1,67 @@
+#include "service/work_pool.h"
+
+#include <algorithm>
+
+#include "base/thread_guard.h"
+#include "postgres/pg_job_desk.h"
+#include "postgres/pg_report_store.h"
+#include "postgres/pg_type_store.h"
+
+namespace tocsin {
+
+WorkPool::WorkPool(Place place, const SessionConfig& session, int shards, int threads, std::size_t capacity,
+                   const Clock& clock, std::function<void(Duration)> waited)
+    : place_(place), capacity_(capacity), clock_(clock), waited_(std::move(waited)) {
+  for (int i = 0; i < threads; ++i)
+    threads_.emplace_back([=, this] { or_abort("database work", [&] { run(session, shards); }); });
+}
+
+bool WorkPool::post(Work work) {
+  {
+    std::lock_guard lock(mutex_);
+    if (is_stopping_ || queue_.size() >= capacity_) return false;
+    queue_.push_back({std::move(work), clock_.now()});
+  }
+  ready_.notify_one();
+  return true;
+}
+
+void WorkPool::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  ready_.notify_all();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void WorkPool::run(SessionConfig config, int shards) {
+  Session pinned(config);
+  config.has_pinned_plans = false;  // lists and counts: the planner knows better
+  config.statement_timeout_ms = std::min(config.statement_timeout_ms, 10'000);
+  Session free_plans(config);
+  PgJobDesk desk(pinned, shards);
+  PgReportStore reports(free_plans, shards);
+  PgTypeStore types(free_plans);
+  Stores stores{place_, desk, reports, types};
+  // A new connection learns every table once, which takes longer than a batch of jobs. When it fails, the first request
+  // tries again and says why.
+  static_cast<void>(desk.warm_up());
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ready_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    Work work = std::move(queue_.front().work);
+    const MonoTime posted = queue_.front().at;
+    queue_.pop_front();
+    lock.unlock();
+    waited_(clock_.now() - posted);
+    work(stores);
+    work = nullptr;
+    lock.lock();
+  }
+}
+
+}  // namespace tocsin

@@ -1,0 +1,163 @@
+// What starts next when types, endpoints and kinds of handlers compete.
+#include "admission/admission.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  void push(TypeId type, int n) {
+    std::vector<Candidate> jobs;
+    for (int i = 0; i < n; ++i) jobs.push_back({++last_id_, type, kStart});
+    queue.push(jobs);
+  }
+  DueBatch next(ClaimerRole role = ClaimerRole::primary) {
+    return admission.next_batch(500, {catalog, kStart, {}}, role);
+  }
+  void end(TypeId type, std::size_t n) {
+    flow.release(type, n);
+    limiter.release(type, n);
+  }
+  // Takes batches until there is nothing more that may start.
+  std::map<TypeId, std::size_t> take_all() {
+    std::map<TypeId, std::size_t> taken;
+    for (DueBatch batch = next(); !batch.empty(); batch = next()) {
+      for (const Candidate& job : batch.jobs) ++taken[job.type_id];
+      if (!batch.backlog) continue;
+      taken[batch.backlog->lane.type_id] += batch.limit;
+      queue.put_back(*batch.backlog);
+    }
+    return taken;
+  }
+
+  TypeCatalog catalog;
+  ConcurrencyLimiter limiter{4096};
+  FlowControl flow;
+  PollQueue polls{10};
+  DueQueue queue;
+  JobAdmission admission{queue, polls, flow, limiter, 100'000, 64, 5s};
+
+ private:
+  JobId last_id_ = 0;
+};
+
+TEST_F(AdmissionTest, AThousandInstantTypesDelayAnotherByOneBatch) {
+  std::vector<BizType> types{biz_type(5000)};
+  for (TypeId type = 1; type <= 1000; ++type) types.push_back(biz_type(type, "noop"));
+  catalog = TypeCatalog(types);
+  for (int round = 0; round < 20; ++round) {
+    for (TypeId type = 1; type <= 1000; ++type) push(type, 3);
+    push(5000, 1);
+    int batches = 1;
+    while (next().is_instant) ++batches;
+    EXPECT_LE(batches, 2);
+  }
+}
+
+TEST_F(AdmissionTest, EveryTypeOfAKindIsServedOnceBeforeAnyIsServedAgain) {
+  std::vector<BizType> types;
+  for (TypeId type = 1; type <= 1200; ++type) types.push_back(biz_type(type, "noop"));
+  catalog = TypeCatalog(types);
+  for (TypeId type = 1; type <= 1200; ++type) push(type, 3);
+  std::map<TypeId, int> served;
+  for (int i = 0; i < 3; ++i)
+    for (const Candidate& job : next().jobs) ++served[job.type_id];
+  EXPECT_EQ(served.size(), 1200U) << "three batches of 500";
+}
+
+TEST_F(AdmissionTest, BacklogsOfInstantTypesDelayAnotherBacklogByOneBatch) {
+  catalog = TypeCatalog({biz_type(1, "noop"), biz_type(2, "noop"), biz_type(3, "noop"), biz_type(9)});
+  for (const TypeId type : {1, 2, 3, 9}) queue.push_backlog({{0, type}, kStart});
+  for (int round = 0; round < 5; ++round) {
+    int batches = 1;
+    for (DueBatch batch = next(); batch.is_instant; batch = next()) ++batches, queue.put_back(*batch.backlog);
+    EXPECT_LE(batches, 2);
+    queue.push_backlog({{static_cast<Shard>(round + 1), 9}, kStart});
+  }
+}
+
+TEST_F(AdmissionTest, TypesOfOneEndpointShareItsSlotsEqually) {
+  const auto gateway = pool_of(240);
+  std::vector<BizType> types;
+  for (TypeId type = 1; type <= 6; ++type) types.push_back(biz_type(type)), types.back().pool = gateway;
+  catalog = TypeCatalog(types);
+  for (TypeId type = 1; type <= 6; ++type) push(type, 1000);
+  std::size_t taken = 0;
+  for (const auto& [type, n] : take_all()) taken += n;
+  EXPECT_EQ(taken, 240U) << "no more than it has, whatever each type could";
+  std::map<TypeId, std::size_t> held;
+  for (int round = 0; round < 40; ++round) {  // an eighth of what runs ends
+    for (TypeId type = 1; type <= 6; ++type) end(type, limiter.running(type) / 8);
+    take_all();
+  }
+  for (TypeId type = 1; type <= 6; ++type) EXPECT_NEAR(static_cast<double>(limiter.running(type)), 40, 12) << type;
+}
+
+TEST_F(AdmissionTest, ATypeThatWaitsAloneGetsAllSlotsOfItsEndpoint) {
+  BizType one = biz_type(1), other = biz_type(2);
+  one.pool = other.pool = pool_of(200);
+  catalog = TypeCatalog({one, other});
+  push(1, 1000);
+  EXPECT_EQ(take_all().at(1), 200U);
+}
+
+TEST_F(AdmissionTest, ALongQueueToOneEndpointGoesOutFromMemoryAndFromTheTableInOneBound) {
+  BizType slow = biz_type(1);
+  slow.pool = pool_of(100);
+  catalog = TypeCatalog({slow});
+  push(1, 50);
+  queue.push_backlog({{0, 1}, kStart});
+  EXPECT_EQ(take_all().at(1), 100U);
+  end(1, 7);
+  EXPECT_EQ(take_all().at(1), 7U) << "what has ended hands its slots on";
+}
+
+TEST_F(AdmissionTest, ACapacityThatGrowsIsSeenWithoutANewCatalog) {
+  BizType type = biz_type(1);
+  const auto pool = pool_of(0);
+  type.pool = pool;
+  catalog = TypeCatalog({type});
+  push(1, 10);
+  EXPECT_TRUE(next().empty());
+  pool->slots = 4;
+  EXPECT_EQ(next().jobs.size(), 4U);
+}
+
+TEST_F(AdmissionTest, TwoHundredSlowEndpointsLeaveSlotsToAHealthyOne) {
+  std::vector<BizType> types{biz_type(1000)};
+  for (TypeId type = 1; type <= 200; ++type) {
+    types.push_back(biz_type(type));
+    types.back().pool = std::make_shared<TestPool>(256, 25.6);
+  }
+  catalog = TypeCatalog(types);
+  for (TypeId type = 1; type <= 200; ++type) push(type, 1000);
+  take_all();
+  push(1000, 1);
+  EXPECT_EQ(next().jobs.size(), 1U);
+  EXPECT_LE(queue.size(), 25'000U) << "and a quarter of the memory at most";
+}
+
+TEST_F(AdmissionTest, AQuickEndpointKeepsItsJobsInMemory) {
+  BizType quick = biz_type(1);
+  quick.pool = std::make_shared<TestPool>(512, 10'000);
+  catalog = TypeCatalog({quick});
+  push(1, 40'000);
+  EXPECT_TRUE(next().dropped.empty());
+}
+
+TEST_F(AdmissionTest, WhatComesBackOlderThanAllThatWaitGoesFirst) {
+  catalog = TypeCatalog({biz_type(1)});
+  push(1, 5);
+  const std::vector<Candidate> back{{77, 1, kStart - 1s}};
+  queue.push(back);
+  EXPECT_EQ(next().jobs.front().job_id, 77);
+}
+
+}  // namespace
+}  // namespace tocsin

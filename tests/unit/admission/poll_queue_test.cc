@@ -1,0 +1,150 @@
+// Consumers that wait.
+#include "admission/poll_queue.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+class CountingWaker final : public Waker {
+ public:
+  void wake() override { ++wakes; }
+  int wakes = 0;
+};
+
+class PollQueueTest : public ::testing::Test {
+ protected:
+  PollQueueTest() { polls.join({&claimer}, &sweeper); }
+
+  // Its answer will be in answers[name].
+  PollPtr poll(int name, TypeId type, std::size_t max, Duration wait, Duration ttr = 30s) {
+    return std::make_shared<const Poll>(Poll{type, max, ttr, now, now + wait,
+                                             [this, name] { return gone.contains(name); },
+                                             [this, name](const std::vector<ClaimedJob>& jobs) {
+                                               EXPECT_FALSE(answers.contains(name)) << "once";
+                                               answers[name] = jobs.size();
+                                             }});
+  }
+
+  MonoTime now{};
+  std::set<int> gone;
+  std::map<int, std::size_t> answers;
+  CountingWaker claimer, sweeper;
+  PollQueue polls{3};
+};
+
+TEST_F(PollQueueTest, RefusesMoreThanItHasRoomFor) {
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(polls.add(poll(i, 1, 10, 5s)));
+  EXPECT_EQ(claimer.wakes, 3);
+  EXPECT_FALSE(polls.add(poll(3, 1, 10, 5s)));
+  EXPECT_EQ(polls.size(), 3U);
+  EXPECT_EQ(polls.demand(1), 30U);
+  EXPECT_EQ(polls.demand(2), 0U);
+}
+
+TEST_F(PollQueueTest, GivesConsumersInTheOrderTheyCameAndPutsThemBackToTheirPlace) {
+  for (int i = 0; i < 3; ++i) polls.add(poll(i, 1, 10, 5s));
+  auto shares = polls.take(1, 12, false);
+  ASSERT_EQ(shares.size(), 2U);
+  EXPECT_EQ(shares[0].n, 10U);
+  EXPECT_EQ(shares[1].n, 2U);
+  EXPECT_EQ(polls.demand(1), 10U);
+  polls.put_back({shares[0].poll, shares[1].poll});
+  EXPECT_EQ(polls.demand(1), 30U);
+  shares = polls.take(1, 30, false);
+  ASSERT_EQ(shares.size(), 3U);
+  for (int i = 0; i < 3; ++i) {
+    shares[static_cast<std::size_t>(i)].poll->answer({});
+    EXPECT_EQ(answers.size(), static_cast<std::size_t>(i + 1));
+    EXPECT_TRUE(answers.contains(i)) << "in order";
+  }
+  EXPECT_TRUE(polls.take(1, 30, false).empty());
+}
+
+TEST_F(PollQueueTest, TakesOneLengthOfLeaseAtATimeWhenAskedTo) {
+  polls.add(poll(0, 1, 10, 5s, 30s));
+  polls.add(poll(1, 1, 10, 5s, 30s));
+  polls.add(poll(2, 1, 10, 5s, 60s));
+  EXPECT_EQ(polls.take(1, 100, true).size(), 2U);
+  EXPECT_EQ(polls.take(1, 100, true).size(), 1U);
+}
+
+TEST_F(PollQueueTest, SkipsAndForgetsWhoIsGone) {
+  polls.add(poll(0, 1, 10, 5s));
+  polls.add(poll(1, 1, 10, 5s));
+  polls.add(poll(2, 2, 10, 5s));
+  gone = {0, 2};
+  const auto shares = polls.take(1, 5, false);
+  ASSERT_EQ(shares.size(), 1U);
+  EXPECT_EQ(shares[0].n, 5U);
+  EXPECT_EQ(polls.size(), 1U);
+  EXPECT_EQ(polls.expire(now), kWhenWoken);
+  EXPECT_EQ(polls.size(), 0U);
+  EXPECT_TRUE(answers.empty());
+}
+
+TEST_F(PollQueueTest, AnswersWithNothingWhenTheTimeIsOver) {
+  polls.add(poll(0, 1, 10, 5s));
+  polls.add(poll(1, 2, 10, 300ms));
+  EXPECT_EQ(polls.expire(now), now + 300ms);
+  EXPECT_TRUE(answers.empty());
+  now += 300ms;
+  EXPECT_EQ(polls.expire(now), now + 1s) << "looks now and then whether somebody has gone";
+  EXPECT_EQ(answers, (std::map<int, std::size_t>{{1, 0}}));
+  now += 5s;
+  EXPECT_EQ(polls.expire(now), kWhenWoken);
+  EXPECT_EQ(answers.size(), 2U);
+}
+
+TEST_F(PollQueueTest, WakesTheKeeperForAnEarlierDeadlineOnly) {
+  polls.add(poll(0, 1, 10, 5s));
+  EXPECT_EQ(sweeper.wakes, 1);
+  polls.add(poll(1, 1, 10, 6s));
+  EXPECT_EQ(sweeper.wakes, 1);
+  polls.add(poll(2, 1, 10, 1s));
+  EXPECT_EQ(sweeper.wakes, 2);
+}
+
+TEST_F(PollQueueTest, WhoDoesNotWaitIsAnsweredOnceAClaimerHasLooked) {
+  polls.add(poll(0, 1, 10, 0s));
+  polls.add(poll(1, 1, 10, 5s));
+  EXPECT_EQ(polls.expire(now), now + 100ms) << "not before one had the time to look";
+  EXPECT_TRUE(answers.empty());
+  polls.answer_impatient(0, now);
+  EXPECT_EQ(answers, (std::map<int, std::size_t>{{0, 0}}));
+  EXPECT_EQ(polls.size(), 1U);
+}
+
+TEST_F(PollQueueTest, OfSeveralEnginesAllHaveToLookBeforeWhoDoesNotWaitIsAnswered) {
+  CountingWaker other;
+  const std::size_t second = polls.join({&other}, &sweeper);
+  polls.answer_impatient(second, now);
+  now += 1s;
+  polls.add(poll(0, 1, 10, 0s));
+  EXPECT_EQ(claimer.wakes, 1);
+  EXPECT_EQ(other.wakes, 1);
+  polls.answer_impatient(0, now);
+  EXPECT_TRUE(answers.empty()) << "the other one looked before it came";
+  polls.answer_impatient(second, now);
+  EXPECT_EQ(answers.size(), 1U);
+  polls.add(poll(1, 1, 10, 0s));
+  EXPECT_EQ(polls.expire(now + 100ms), MonoTime::max()) << "and nobody waits for one that hangs";
+  EXPECT_EQ(answers.size(), 2U);
+}
+
+TEST_F(PollQueueTest, AnswersEverybodyWhenItCloses) {
+  polls.add(poll(0, 1, 10, 5s));
+  polls.add(poll(1, 1, 10, 5s));
+  const auto taken = polls.take(1, 1, false);
+  polls.close();
+  EXPECT_EQ(answers, (std::map<int, std::size_t>{{1, 0}}));
+  polls.put_back({taken[0].poll});
+  EXPECT_TRUE(polls.add(poll(2, 1, 10, 5s)));
+  EXPECT_EQ(answers.size(), 3U);
+  EXPECT_EQ(polls.size(), 0U);
+}
+
+}  // namespace
+}  // namespace tocsin

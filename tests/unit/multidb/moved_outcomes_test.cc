@@ -1,0 +1,122 @@
+#include "multidb/moved_outcomes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tocsin {
+namespace {
+
+class HandClock final : public Clock {
+ public:
+  MonoTime now() const override { return now_; }
+  void advance(Duration length) { now_ += length; }
+
+ private:
+  MonoTime now_{std::chrono::hours(1)};
+};
+
+using Replies = std::vector<FinishReply>;
+
+// No database is asked: it notes whose jobs are written where.
+class Watched final : public MovedOutcomes {
+ public:
+  using MovedOutcomes::MovedOutcomes;
+
+  std::vector<std::pair<Place, std::vector<JobId>>> asked;
+  std::set<Place> away;
+  std::function<void()> on_silence = [] {};
+
+ protected:
+  Result<Replies> finish_at(Place place, std::span<const FinishRequest> requests, const std::string&,
+                            Duration) override {
+    return answer(place, requests);
+  }
+  Result<Replies> finish_here(std::span<const FinishRequest> requests, const std::string&, Duration) override {
+    return answer(1, requests);
+  }
+
+ private:
+  Result<Replies> answer(Place place, std::span<const FinishRequest> requests) {
+    auto& ids = asked.emplace_back(place, std::vector<JobId>{}).second;
+    for (const FinishRequest& each : requests) ids.push_back(each.job_id);
+    if (!away.contains(place)) return Replies(requests.size(), FinishReply::applied);
+    on_silence();
+    return Error{ErrorCode::unavailable, "away", ""};
+  }
+};
+
+// Shards 0, 1 and 2 live in the databases of these numbers; the outcomes are those of database 1.
+class MovedOutcomesTest : public testing::Test {
+ protected:
+  static JobId job(int number, Place place) { return number * 1024 + place; }
+  Result<Replies> finish(const std::vector<JobId>& ids) {
+    std::vector<FinishRequest> requests;
+    for (const JobId id : ids) requests.push_back({.job_id = id, .token = 0, .message = ""});
+    return outcomes.finish(requests, "node");
+  }
+
+  HandClock clock;
+  Session session{{}};
+  OtherDatabases others{1, {{0, {}}, {2, {}}}, [](Shard shard) { return static_cast<Place>(shard); }};
+  Watched outcomes{session, clock, others};
+};
+
+TEST_F(MovedOutcomesTest, AreWrittenWhereTheirJobsLiveTheOwnFirst) {
+  const auto done = finish({job(1, 0), job(1, 1), job(2, 0), job(1, 2), job(2, 1)});
+  ASSERT_TRUE(done);
+  EXPECT_EQ(*done, Replies(5, FinishReply::applied));
+  const decltype(outcomes.asked) wanted = {{1, {job(1, 1), job(2, 1)}}, {0, {job(1, 0), job(2, 0)}}, {2, {job(1, 2)}}};
+  EXPECT_EQ(outcomes.asked, wanted);
+}
+
+TEST_F(MovedOutcomesTest, OfAShardThatLivesNowhereKnownAreTriedHere) {
+  ASSERT_TRUE(finish({job(1, 7)}));
+  EXPECT_EQ(outcomes.asked.at(0).first, 1);
+}
+
+TEST_F(MovedOutcomesTest, ADatabaseThatIsAwayIsLeftAloneForTwiceAsLongAsItTook) {
+  outcomes.away = {0};
+  outcomes.on_silence = [&] { clock.advance(std::chrono::seconds(10)); };
+  const auto times_asked = [&] {
+    return std::ranges::count(outcomes.asked, Place{0}, [](const auto& each) { return each.first; });
+  };
+  const std::vector<JobId> all = {job(1, 0), job(1, 1), job(1, 2)};
+  const Replies wanted = {FinishReply::busy, FinishReply::applied, FinishReply::applied};
+  for (int i = 0; i < 20; ++i) {
+    const auto done = finish(all);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(*done, wanted) << "only its own wait";
+    clock.advance(std::chrono::milliseconds(999));
+  }
+  EXPECT_EQ(times_asked(), 1);
+  clock.advance(std::chrono::seconds(1));
+  ASSERT_TRUE(finish(all));
+  EXPECT_EQ(times_asked(), 2);
+  outcomes.away.clear();
+  clock.advance(std::chrono::seconds(20));
+  EXPECT_EQ(*finish(all), Replies(3, FinishReply::applied));
+  EXPECT_EQ(*finish(all), Replies(3, FinishReply::applied)) << "and is asked at once from then on";
+}
+
+TEST_F(MovedOutcomesTest, OneThatRefusesAtOnceIsLeftAloneForAMoment) {
+  outcomes.away = {2};
+  ASSERT_TRUE(finish({job(1, 2)}));
+  ASSERT_TRUE(finish({job(1, 2)}));
+  EXPECT_EQ(outcomes.asked.size(), 1U);
+  clock.advance(std::chrono::seconds(2));
+  ASSERT_TRUE(finish({job(1, 2)}));
+  EXPECT_EQ(outcomes.asked.size(), 2U);
+}
+
+TEST_F(MovedOutcomesTest, FailWhereTheirOwnDatabaseIsAway) {
+  outcomes.away = {1};
+  const auto done = finish({job(1, 0), job(1, 1)});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(outcomes.asked.size(), 1U) << "all of them are kept, so none is written yet";
+}
+
+}  // namespace
+}  // namespace tocsin
