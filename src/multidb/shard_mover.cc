@@ -12,7 +12,7 @@ namespace {
 using State = ShardMove::State;
 using Timer = std::chrono::steady_clock;
 
-constexpr auto kLook = std::chrono::milliseconds(200);
+constexpr auto kPollInterval = std::chrono::milliseconds(200);
 constexpr auto kCloseLook = std::chrono::milliseconds(5);
 constexpr std::int64_t kClose = 1 << 20;  // bytes of log that a target applies in a moment
 constexpr int kSwitchTries = 100;
@@ -178,7 +178,7 @@ Status ShardMover::wait_for_nodes() {
     if (behind->empty()) return Unit{};
     if (Timer::now() - began > kNodesHear)
       return Error{ErrorCode::conflict, "the node " + behind->front() + " does not take up the new shard map", ""};
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 
@@ -286,7 +286,7 @@ Status ShardMover::copy(const ShardMove& move) {
     }
     last = copied->first;
     if (copied->first == copied->second) return wait_until_close(move);
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
     if (Timer::now() - progress < kNoWorker) continue;
     if (auto done = check_workers(move); !done) return done;
     if (Timer::now() - progress < kStalled) continue;
@@ -307,7 +307,7 @@ Status ShardMover::wait_until_close(const ShardMove& move) {
       say("the target is " + std::to_string(*behind >> 20) + " MiB of log behind");
       last = *behind;
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 

@@ -14,7 +14,7 @@
 #include "api/backend.h"
 #include "service/coalescer.h"
 #include "node/database_engine.h"
-#include "service/gathered.h"
+#include "service/request_batches.h"
 #include "service/hint_sender.h"
 #include "node/housekeeping.h"
 #include "service/locked_lane.h"

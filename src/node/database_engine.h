@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/loop_thread.h"
-#include "multidb/moved_outcomes.h"
+#include "multidb/outcome_router.h"
 #include "pipeline/engine.h"
 #include "postgres/pg_job_store.h"
 #include "postgres/pg_listener.h"
@@ -68,7 +68,7 @@ class DatabaseEngine {
   const std::function<void()> on_members_changed_;
   std::deque<Session> sessions_;
   std::deque<PgJobStore> stores_;
-  std::optional<MovedOutcomes> outcomes_;  // where there are others
+  std::optional<OutcomeRouter> outcomes_;  // where there are others
   Engine engine_;
   std::vector<std::unique_ptr<LoopThread>> loops_;
   PgListener notifications_;

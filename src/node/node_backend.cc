@@ -29,7 +29,7 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
       audit_(audit),
       catalog_(std::make_shared<const TypeCatalog>()),
       places_(std::make_shared<const ShardPlaces>(map.places)) {
-  if (databases_.size() > 1) second_tries_.emplace();
+  if (databases_.size() > 1) retry_queue_.emplace();
   for (const auto& database : databases_) by_place_.at(static_cast<std::size_t>(database->place())) = database.get();
 }
 
@@ -87,17 +87,17 @@ bool NodeBackend::is_answering(Place place) const {
 
 bool NodeBackend::again(MonoTime until, std::function<void()> attempt) {
   membership_.request();  // the map may be a new one
-  return clock_.now() < until && second_tries_->push(std::move(attempt));
+  return clock_.now() < until && retry_queue_->push(std::move(attempt));
 }
 
 bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
-  if (!second_tries_) return create(std::move(job), std::move(done), MonoTime::min());
+  if (!retry_queue_) return create(std::move(job), std::move(done), MonoTime::min());
   return create(std::move(job), std::move(done), clock_.now() + kPatience);
 }
 
 bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> answer, MonoTime until) {
   std::function<void(Result<CreateReply>)> done = std::move(answer);
-  if (second_tries_) {
+  if (retry_queue_) {
     done = [this, job, until, caller = std::move(done)](Result<CreateReply> reply) {
       if (!reply && reply.error().code == ErrorCode::moved && again(until, [this, job, until, caller] {
             if (!create(job, caller, until)) caller(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
@@ -129,7 +129,7 @@ bool may_be_moving(const Result<KeyCancelReply>& reply) {
 
 template <class Request, class Reply>
 bool NodeBackend::change(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
-  const MonoTime until = second_tries_ ? clock_.now() + kPatience : MonoTime::min();
+  const MonoTime until = retry_queue_ ? clock_.now() + kPatience : MonoTime::min();
   return change<Request, Reply>(shard, std::move(request), std::move(done), until, false);
 }
 
@@ -137,7 +137,7 @@ template <class Request, class Reply>
 bool NodeBackend::change(Shard shard, Request request, std::function<void(Result<Reply>)> answer, MonoTime until,
                          bool is_second_try) {
   std::function<void(Result<Reply>)> done = std::move(answer);
-  if (second_tries_) {
+  if (retry_queue_) {
     done = [this, shard, request, until, caller = std::move(done)](Result<Reply> reply) {
       if (may_be_moving(reply) && again(until, [this, shard, request, until, caller] {
             if (!change<Request, Reply>(shard, request, caller, until, true))

@@ -17,7 +17,7 @@
 #include "node/membership.h"
 #include "metrics/metrics.h"
 #include "node/permits.h"
-#include "multidb/second_tries.h"
+#include "multidb/retry_queue.h"
 
 namespace tocsin {
 
@@ -55,7 +55,7 @@ class NodeBackend final : public Backend {
   void watch_entries(std::vector<std::shared_ptr<const EntryState>> entries) { entries_ = std::move(entries); }
   // Before the databases stop: what waits for a moving shard is tried once more.
   void stop_second_tries() {
-    if (second_tries_) second_tries_->stop();
+    if (retry_queue_) retry_queue_->stop();
   }
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
@@ -143,7 +143,7 @@ class NodeBackend final : public Backend {
   std::map<Place, std::vector<std::string>> warnings_;  // guarded by warnings_mutex_
   Latest<ShardPlaces> places_;
   std::atomic<bool> is_draining_{false};
-  std::optional<SecondTries> second_tries_;  // where shards may move
+  std::optional<RetryQueue> retry_queue_;  // where shards may move
 };
 
 }  // namespace tocsin

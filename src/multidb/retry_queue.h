@@ -13,10 +13,10 @@
 namespace tocsin {
 
 // Thread: push any; the rest owner only. What is tried runs on a thread of its own.
-class SecondTries {
+class RetryQueue {
  public:
-  SecondTries();
-  ~SecondTries() { stop(); }
+  RetryQueue();
+  ~RetryQueue() { stop(); }
 
   // False: too many wait, or it is stopped; `attempt` will not be called.
   bool push(std::function<void()> attempt);

@@ -1,4 +1,4 @@
-#include "multidb/moved_outcomes.h"
+#include "multidb/outcome_router.h"
 
 #include <gtest/gtest.h>
 
@@ -20,9 +20,9 @@ class HandClock final : public Clock {
 using Replies = std::vector<FinishReply>;
 
 // No database is asked: it notes whose jobs are written where.
-class Watched final : public MovedOutcomes {
+class Watched final : public OutcomeRouter {
  public:
-  using MovedOutcomes::MovedOutcomes;
+  using OutcomeRouter::OutcomeRouter;
 
   std::vector<std::pair<Place, std::vector<JobId>>> asked;
   std::set<Place> away;
@@ -48,7 +48,7 @@ class Watched final : public MovedOutcomes {
 };
 
 // Shards 0, 1 and 2 live in the databases of these numbers; the outcomes are those of database 1.
-class MovedOutcomesTest : public testing::Test {
+class OutcomeRouterTest : public testing::Test {
  protected:
   static JobId job(int number, Place place) { return number * 1024 + place; }
   Result<Replies> finish(const std::vector<JobId>& ids) {
@@ -63,7 +63,7 @@ class MovedOutcomesTest : public testing::Test {
   Watched outcomes{session, clock, others};
 };
 
-TEST_F(MovedOutcomesTest, AreWrittenWhereTheirJobsLiveTheOwnFirst) {
+TEST_F(OutcomeRouterTest, AreWrittenWhereTheirJobsLiveTheOwnFirst) {
   const auto done = finish({job(1, 0), job(1, 1), job(2, 0), job(1, 2), job(2, 1)});
   ASSERT_TRUE(done);
   EXPECT_EQ(*done, Replies(5, FinishReply::applied));
@@ -71,12 +71,12 @@ TEST_F(MovedOutcomesTest, AreWrittenWhereTheirJobsLiveTheOwnFirst) {
   EXPECT_EQ(outcomes.asked, wanted);
 }
 
-TEST_F(MovedOutcomesTest, OfAShardThatLivesNowhereKnownAreTriedHere) {
+TEST_F(OutcomeRouterTest, OfAShardThatLivesNowhereKnownAreTriedHere) {
   ASSERT_TRUE(finish({job(1, 7)}));
   EXPECT_EQ(outcomes.asked.at(0).first, 1);
 }
 
-TEST_F(MovedOutcomesTest, ADatabaseThatIsAwayIsLeftAloneForTwiceAsLongAsItTook) {
+TEST_F(OutcomeRouterTest, ADatabaseThatIsAwayIsLeftAloneForTwiceAsLongAsItTook) {
   outcomes.away = {0};
   outcomes.on_silence = [&] { clock.advance(std::chrono::seconds(10)); };
   const auto times_asked = [&] {
@@ -100,7 +100,7 @@ TEST_F(MovedOutcomesTest, ADatabaseThatIsAwayIsLeftAloneForTwiceAsLongAsItTook) 
   EXPECT_EQ(*finish(all), Replies(3, FinishReply::applied)) << "and is asked at once from then on";
 }
 
-TEST_F(MovedOutcomesTest, OneThatRefusesAtOnceIsLeftAloneForAMoment) {
+TEST_F(OutcomeRouterTest, OneThatRefusesAtOnceIsLeftAloneForAMoment) {
   outcomes.away = {2};
   ASSERT_TRUE(finish({job(1, 2)}));
   ASSERT_TRUE(finish({job(1, 2)}));
@@ -110,7 +110,7 @@ TEST_F(MovedOutcomesTest, OneThatRefusesAtOnceIsLeftAloneForAMoment) {
   EXPECT_EQ(outcomes.asked.size(), 2U);
 }
 
-TEST_F(MovedOutcomesTest, FailWhereTheirOwnDatabaseIsAway) {
+TEST_F(OutcomeRouterTest, FailWhereTheirOwnDatabaseIsAway) {
   outcomes.away = {1};
   const auto done = finish({job(1, 0), job(1, 1)});
   ASSERT_FALSE(done);

@@ -16,9 +16,9 @@ struct OtherDatabases {
 };
 
 // Thread: owner only.
-class MovedOutcomes : public PgJobStore {
+class OutcomeRouter : public PgJobStore {
  public:
-  MovedOutcomes(Session& own, const Clock& clock, const OtherDatabases& others)
+  OutcomeRouter(Session& own, const Clock& clock, const OtherDatabases& others)
       : PgJobStore(own, clock), clock_(clock), others_(others) {}
 
   // Its own first. Those whose database is away are busy; it is not asked again for a while, so that waiting for it

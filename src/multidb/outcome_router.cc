@@ -1,4 +1,4 @@
-#include "multidb/moved_outcomes.h"
+#include "multidb/outcome_router.h"
 
 #include <algorithm>
 
@@ -9,13 +9,13 @@ constexpr Duration kLeftAlone = std::chrono::seconds(2);  // one that refuses at
 
 }  // namespace
 
-Result<std::vector<FinishReply>> MovedOutcomes::finish_at(Place place, std::span<const FinishRequest> requests,
+Result<std::vector<FinishReply>> OutcomeRouter::finish_at(Place place, std::span<const FinishRequest> requests,
                                                           const std::string& node, Duration within) {
   return open_.try_emplace(place, others_.sessions.at(place), clock_)
       .first->second.store.finish(requests, node, within);
 }
 
-Result<std::vector<FinishReply>> MovedOutcomes::finish(std::span<const FinishRequest> requests, const std::string& node,
+Result<std::vector<FinishReply>> OutcomeRouter::finish(std::span<const FinishRequest> requests, const std::string& node,
                                                        Duration within) {
   const auto place_of = [&](const FinishRequest& request) {
     const Place place = others_.place_of(shard_of(request.job_id));

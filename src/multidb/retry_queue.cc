@@ -1,4 +1,4 @@
-#include "multidb/second_tries.h"
+#include "multidb/retry_queue.h"
 
 #include <utility>
 
@@ -12,9 +12,9 @@ constexpr auto kPause = std::chrono::milliseconds(20);
 
 }  // namespace
 
-SecondTries::SecondTries() : thread_([this] { or_abort("second tries", [this] { run(); }); }) {}
+RetryQueue::RetryQueue() : thread_([this] { or_abort("second tries", [this] { run(); }); }) {}
 
-bool SecondTries::push(std::function<void()> attempt) {
+bool RetryQueue::push(std::function<void()> attempt) {
   {
     std::lock_guard lock(mutex_);
     if (is_stopping_ || waiting_.size() >= kMost) return false;
@@ -24,7 +24,7 @@ bool SecondTries::push(std::function<void()> attempt) {
   return true;
 }
 
-void SecondTries::stop() {
+void RetryQueue::stop() {
   {
     std::lock_guard lock(mutex_);
     is_stopping_ = true;
@@ -33,7 +33,7 @@ void SecondTries::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SecondTries::run() {
+void RetryQueue::run() {
   for (std::unique_lock lock(mutex_);;) {
     woken_.wait(lock, [this] { return is_stopping_ || !waiting_.empty(); });
     woken_.wait_for(lock, kPause, [this] { return is_stopping_; });

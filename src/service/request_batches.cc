@@ -1,4 +1,4 @@
-#include "service/gathered.h"
+#include "service/request_batches.h"
 
 #include <algorithm>
 #include <iterator>
