@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "base/waker.h"
 #include "admission/flow_control.h"
+#include "base/waker.h"
 #include "ports/biz_type.h"
 #include "ports/job_store.h"
 

@@ -14,9 +14,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/waker.h"
 #include "admission/lease_table.h"
 #include "admission/start_pools.h"
+#include "base/waker.h"
 #include "ports/permit_store.h"
 
 namespace tocsin {

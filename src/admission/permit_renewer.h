@@ -11,9 +11,9 @@
 #include <memory>
 #include <vector>
 
+#include "admission/flow_control.h"
 #include "base/latest.h"
 #include "base/stage.h"
-#include "admission/flow_control.h"
 #include "ports/event.h"
 
 namespace tocsin {

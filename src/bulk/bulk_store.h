@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "bulk/bulk.h"
-#include "tocsin/error.h"
 #include "ports/job_store.h"
 #include "ports/member_store.h"
+#include "tocsin/error.h"
 
 namespace tocsin {
 

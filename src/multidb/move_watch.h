@@ -13,8 +13,8 @@
 #include "base/latest.h"
 #include "base/stage.h"
 #include "multidb/open_databases.h"
-#include "postgres/pg_move_store.h"
 #include "ports/event.h"
+#include "postgres/pg_move_store.h"
 
 namespace tocsin {
 

@@ -21,9 +21,9 @@
 
 #include "base/latest.h"
 #include "metrics/metrics.h"
-#include "postgres/pg_outbox.h"
 #include "ports/biz_type.h"
 #include "ports/job_store.h"
+#include "postgres/pg_outbox.h"
 
 namespace tocsin {
 

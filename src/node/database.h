@@ -12,14 +12,14 @@
 #include <string>
 
 #include "api/backend.h"
-#include "service/coalescer.h"
-#include "node/database_engine.h"
-#include "service/request_batches.h"
-#include "service/hint_sender.h"
-#include "node/housekeeping.h"
-#include "service/locked_lane.h"
 #include "metrics/metrics.h"
+#include "node/database_engine.h"
+#include "node/housekeeping.h"
 #include "node/report_buffer.h"
+#include "service/coalescer.h"
+#include "service/hint_sender.h"
+#include "service/locked_lane.h"
+#include "service/request_batches.h"
 #include "service/work_pool.h"
 
 namespace tocsin {

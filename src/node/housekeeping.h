@@ -12,12 +12,12 @@
 
 #include "core/day_witness.h"
 #include "core/report_histogram.h"
-#include "postgres/pg_maintenance.h"
-#include "postgres/session.h"
 #include "ports/biz_type.h"
-#include "tocsin/clock.h"
 #include "ports/member_store.h"
 #include "ports/report_store.h"
+#include "postgres/pg_maintenance.h"
+#include "postgres/session.h"
+#include "tocsin/clock.h"
 
 namespace tocsin {
 

@@ -2,9 +2,9 @@
 // their threads and connections.
 #pragma once
 
+#include "base/loop_thread.h"
 #include "cluster/heartbeat.h"
 #include "cluster/shard_owner.h"
-#include "base/loop_thread.h"
 #include "multidb/move_watch.h"
 #include "postgres/pg_member_store.h"
 

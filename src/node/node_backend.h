@@ -10,14 +10,14 @@
 #include "api/backend.h"
 #include "base/latest.h"
 #include "delivery/handlers.h"
+#include "entry/entry_consumer.h"
+#include "metrics/metrics.h"
+#include "multidb/retry_queue.h"
+#include "node/database.h"
+#include "node/membership.h"
+#include "node/permits.h"
 #include "service/audit_log.h"
 #include "service/bulk_service.h"
-#include "node/database.h"
-#include "entry/entry_consumer.h"
-#include "node/membership.h"
-#include "metrics/metrics.h"
-#include "node/permits.h"
-#include "multidb/retry_queue.h"
 
 namespace tocsin {
 

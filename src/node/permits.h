@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "admission/permit_renewer.h"
 #include "base/loop_thread.h"
 #include "metrics/metrics.h"
-#include "admission/permit_renewer.h"
 #include "postgres/pg_permit_store.h"
 
 namespace tocsin {

@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "api/json_writer.h"
-#include "node/run.h"
 #include "multidb/shard_mover.h"
+#include "node/run.h"
 
 namespace tocsin {
 namespace {

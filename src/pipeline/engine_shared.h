@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/bounded_queue.h"
-#include "base/latest.h"
 #include "admission/admission.h"
 #include "admission/concurrency_limiter.h"
-#include "pipeline/db_clock.h"
 #include "admission/flow_control.h"
-#include "pipeline/known_jobs.h"
 #include "admission/poll_queue.h"
+#include "base/bounded_queue.h"
+#include "base/latest.h"
+#include "pipeline/db_clock.h"
+#include "pipeline/known_jobs.h"
 #include "ports/event.h"
 #include "tocsin/handler.h"
 

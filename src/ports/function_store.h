@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tocsin/error.h"
 #include "ports/job_store.h"
+#include "tocsin/error.h"
 
 namespace tocsin {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "ports/job_store.h"
 #include "tocsin/error.h"
 #include "tocsin/job.h"
-#include "ports/job_store.h"
 
 namespace tocsin {
 

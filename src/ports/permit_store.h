@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "ports/biz_type.h"
+#include "ports/member_store.h"
 #include "tocsin/clock.h"
 #include "tocsin/error.h"
-#include "ports/member_store.h"
 
 namespace tocsin {
 

@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
+#include "ports/job_store.h"
 #include "postgres/session.h"
 #include "postgres/text.h"
-#include "ports/job_store.h"
 
 namespace tocsin {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "ports/job_desk.h"
 #include "postgres/queries.h"
 #include "postgres/session.h"
-#include "ports/job_desk.h"
 
 namespace tocsin {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "postgres/session.h"
 #include "ports/job_desk.h"
+#include "postgres/session.h"
 
 namespace tocsin {
 

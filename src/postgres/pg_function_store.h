@@ -8,8 +8,8 @@
 
 #include <string>
 
-#include "postgres/session.h"
 #include "ports/function_store.h"
+#include "postgres/session.h"
 
 namespace tocsin {
 

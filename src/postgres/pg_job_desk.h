@@ -6,9 +6,9 @@
 #include <deque>
 #include <unordered_map>
 
+#include "ports/job_desk.h"
 #include "postgres/queries.h"
 #include "postgres/session.h"
-#include "ports/job_desk.h"
 
 namespace tocsin {
 

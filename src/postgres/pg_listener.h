@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "postgres/session.h"
 #include "ports/job_store.h"
+#include "postgres/session.h"
 
 namespace tocsin {
 

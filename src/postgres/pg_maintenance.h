@@ -12,8 +12,8 @@
 
 #include "core/day_witness.h"
 #include "core/report_histogram.h"
-#include "postgres/session.h"
 #include "ports/member_store.h"
+#include "postgres/session.h"
 
 namespace tocsin {
 

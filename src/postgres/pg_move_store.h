@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "postgres/session.h"
 #include "ports/member_store.h"
+#include "postgres/session.h"
 
 namespace tocsin {
 

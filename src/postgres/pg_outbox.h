@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "ports/member_store.h"
 #include "postgres/session.h"
 #include "tocsin/job.h"
-#include "ports/member_store.h"
 
 namespace tocsin {
 

@@ -2,8 +2,8 @@
 // Thread: owner only.
 #pragma once
 
-#include "postgres/session.h"
 #include "ports/report_store.h"
+#include "postgres/session.h"
 
 namespace tocsin {
 

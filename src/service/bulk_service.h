@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "api/backend.h"
-#include "bulk/bulk_runner.h"
 #include "base/loop_thread.h"
+#include "bulk/bulk_runner.h"
 #include "postgres/session.h"
 
 namespace tocsin {

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "postgres/session.h"
 #include "ports/job_store.h"
+#include "postgres/session.h"
 
 namespace tocsin {
 

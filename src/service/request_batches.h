@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "tocsin/clock.h"
 #include "ports/job_desk.h"
+#include "tocsin/clock.h"
 
 namespace tocsin {
 

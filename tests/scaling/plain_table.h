@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "simulation/scheduler.h"
 #include "ports/job_store.h"
+#include "simulation/scheduler.h"
 
 namespace tocsin {
 

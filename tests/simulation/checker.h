@@ -25,10 +25,10 @@
 #include <tuple>
 #include <vector>
 
-#include "simulation/sim_database.h"
 #include "ports/biz_type.h"
-#include "tocsin/job.h"
 #include "ports/job_desk.h"
+#include "simulation/sim_database.h"
+#include "tocsin/job.h"
 
 namespace tocsin {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "admission/permit_renewer.h"
 #include "cluster/heartbeat.h"
 #include "cluster/shard_owner.h"
 #include "pipeline/engine.h"
-#include "admission/permit_renewer.h"
 #include "simulation/checker.h"
 #include "simulation/sim_database.h"
 

@@ -12,12 +12,12 @@
 #include <tuple>
 #include <vector>
 
-#include "support/fake_bugs.h"
-#include "support/fake_members.h"
-#include "support/fake_permits.h"
 #include "ports/job_desk.h"
 #include "ports/job_store.h"
 #include "ports/report_store.h"
+#include "support/fake_bugs.h"
+#include "support/fake_members.h"
+#include "support/fake_permits.h"
 
 namespace tocsin {
 

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "support/fake_sessions.h"
 #include "ports/function_store.h"
+#include "support/fake_sessions.h"
 
 namespace tocsin {
 
