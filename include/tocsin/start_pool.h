@@ -8,7 +8,7 @@
 namespace tocsin {
 
 // Types that share a pool share one object. A job is claimed only when the pool has a free slot for it; the slot is
-// free again when the outcome of the attempt is written.
+// free again when the attempt ends.
 // Thread: any.
 class StartPool {
  public:

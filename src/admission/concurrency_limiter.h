@@ -1,10 +1,10 @@
 // How many claimed jobs this node holds, in all and of each type: the bound of its memory. A slot is taken before the
-// claim and returned when the outcome is written, so everything between the two is bounded whatever the database or a
-// handler does.
+// claim and returned when the outcome is written, when the claim did not win the job, or when a consumer or receiver
+// has it (max_running limits those). So everything in between is bounded whatever the database or a handler does.
 //
 // Rule: a type may hold 2 * free * free / total slots, and one as long as any is free. Alone it reaches half of all.
 // The more the node is filled, the less a type may take: types that wait together converge to equal parts, and some
-// slots stay free for types that come later (of 4,096: 200 beside 200 waiting types).
+// slots stay free for types that come later (with 4,096 slots and 200 waiting types about 200).
 //
 // Thread: any.
 #pragma once

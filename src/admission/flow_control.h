@@ -2,8 +2,8 @@
 // pools. One per node, shared by the engines of all its databases.
 //
 // Permits and parts are lent for a time by the permit renewer, which speaks for this node; until it does, the node is
-// taken to be alone and has all of them. A token bucket per rate fills at the node's part of it and holds what comes
-// together in a second, or one job. Thread: any.
+// taken to be alone and has all of them. A token bucket per rate fills at the node's part of it; its capacity is one
+// second of that part, at least one token. A noop type takes rate tokens only: no permit and no slot. Thread: any.
 #pragma once
 
 #include <array>
@@ -38,11 +38,12 @@ class FlowControl {
 
   struct Taken {
     std::size_t n = 0;
-    MonoTime again = MonoTime::max();  // if fewer than wanted: when a rate allows the next
+    MonoTime again = MonoTime::max();  // if fewer than wanted: when to look again; max: on_capacity() tells
   };
   // Takes permits, rate tokens and pool slots to start up to `want` jobs of the type, each for `lease` at most
-  // (default: its ttr). Each is returned by put_back(), release() or hand_over(). `waiting`: the number of types that
-  // wait for the same start pool, this one included.
+  // (default: its ttr). A pool slot is returned by put_back(), release(), end_attempt() or hand_over(); a permit by
+  // put_back(), release(), release_permit() or end_lease(); tokens by put_back() only. `waiting`: the number of types
+  // that wait for the same start pool, this one included.
   Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now, std::optional<Duration> lease = {},
              std::size_t waiting = 1);
   // Returns n unused slots and rate tokens; does not notify waiters. `is_instant`: as the type was at take().
@@ -57,11 +58,10 @@ class FlowControl {
   // The leases of consumers, which keep their permits.
   LeaseTable& leases() { return leases_; }
   const LeaseTable& leases() const { return leases_; }
-  // For the lease table: the receiver of one that was started acknowledges it later, and its slot in the start pool is
-  // free; it has ended there; one that another node had started counts here from now on.
-  void hand_over(TypeId type);
-  void end_lease(TypeId type);
-  void adopt(TypeId type);
+  // For the lease table.
+  void hand_over(TypeId type);  // started, and acknowledged later: frees the pool slot, keeps the permit
+  void end_lease(TypeId type);  // that lease has ended: frees the permit
+  void adopt(TypeId type);      // a lease that another node gave takes a permit here
 
   // For the permit renewer -------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ class FlowControl {
     Duration lease{0};
     int total = 0;     // of the cluster
     int in_use = 0;    // of the cluster, not long ago
-    int reserved = 0;  // granted by the store: as long as more than n are in use, these are not given back
+    int reserved = 0;  // permits the store holds for this node: more than n while more than n are in use
   };
   // From now on starts need permits. `renewer` is woken when some could be given back that others wait for.
   void begin_sharing(Waker* renewer);
@@ -85,13 +85,13 @@ class FlowControl {
   bool is_shared_by_engines() const { return on_capacity_.size() > 1; }
   // The longest lease that was wanted lately beyond the type's own; 0: none.
   Duration wanted_lease(TypeId type, MonoTime now) const;
-  // Thousandths of the rate that were used since the last call, of those a second brings.
+  // Average use since the last call, in thousandths of the cluster's rate. Resets the count.
   int pace_since(const BizType& type, Limit limit, MonoTime now);
 
   // For display -----------------------------------------------------------------------------------------------------
 
-  // Whether the control database has heard of this node lately: what is started, or leased for longer, is counted
-  // there.
+  // Whether the grant of the control database is valid, so that it counts what this node starts or leases for longer.
+  // True while the node is taken to be alone.
   bool is_counted(TypeId type, MonoTime now) const;
   // nullopt: nothing granted, or the grant is over.
   std::optional<Grant> granted(TypeId type, Limit limit, MonoTime now) const;

@@ -1,9 +1,10 @@
 // How many due jobs a type keeps in memory while they may not start. The rest leaves memory and is claimed from the
 // table later, so jobs that wait do not take the room of jobs that could start.
 //
-// Rules: a type is held back by a limit of its own (max_running, rate_per_s), by consumers who do not ask, or by a
-// start pool in which more are due than can start within the lookahead. Held-back types together keep at most a quarter
-// of the memory, in equal parts, and each at most a 32nd. Other types keep all. Thread: any.
+// Rules: a type counts as held back if it has max_running or rate_per_s, if it is a pull type, or if more of its jobs
+// are due than its start pool starts within the lookahead; whether a limit stops it now does not matter. Held-back
+// types together keep at most a quarter of the memory, in equal parts, and each at most a 32nd. Other types keep all.
+// Thread: any.
 #pragma once
 
 #include <algorithm>

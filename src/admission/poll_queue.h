@@ -4,8 +4,8 @@
 // A claimer takes consumers from the head, claims due jobs for them, and either answers them or puts them back at the
 // head. While it claims, no other claimer has these consumers, so no job is claimed without a consumer. A consumer
 // costs an entry here, not a thread. The engines of a node share one queue: a consumer gets what is due in any
-// database. Invariants: size() <= capacity. Every poll that was accepted is answered once, unless its consumer has
-// gone. Thread: any.
+// database. add() refuses at capacity; put_back() may exceed it by what claimers held. Invariant: every poll that was
+// accepted is answered once, unless its consumer has gone. Thread: any.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct Poll {
   std::size_t max = 1;  // jobs in the answer, at most
   Duration ttr{0};      // length of their leases
   MonoTime arrived{};
-  MonoTime deadline{};  // answered with no jobs then
+  MonoTime deadline{};  // answered with no jobs at or after it: claimers may look for 100 ms after arrival first
   // Both may be called from any thread and must not block.
   std::function<bool()> is_gone;                             // the connection is closed: an answer is useless
   std::function<void(std::vector<ClaimedJob> jobs)> answer;  // with none: nothing was due in time

@@ -1,8 +1,8 @@
-// Which type is served next. Types take turns, in the order of their ids, after the last one that was served; every
-// queue that is served in turns of its own has one of these.
+// Which type is served next. Types take turns, in the order of their ids, after the last one that was served.
+// JobAdmission has one per load class and kind of handler.
 //
 // Guarantee: of n types that have work, each is served within n servings.
-// Thread: owner only.
+// Thread: guarded by the owner's lock.
 #pragma once
 
 #include <algorithm>

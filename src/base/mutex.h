@@ -34,7 +34,7 @@ class TOCSIN_THREAD_ANNOTATION(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex while it exists; can release it in between.
+// Holds a mutex while it exists; unlock() and lock() release and take it in between.
 class TOCSIN_THREAD_ANNOTATION(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) TOCSIN_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {

@@ -9,13 +9,13 @@ namespace tocsin {
 inline constexpr MonoTime kWhenWoken = MonoTime::max();
 
 // In the pipeline and the cluster step() makes at most one store call, never waits and reads no clock: loops and waits
-// live in node/loop_thread (threads) and in the simulator (fibers), so the same stages run under a virtual clock. One
+// live in base/loop_thread (threads) and in the simulator (fibers), so the same stages run under a virtual clock. One
 // that is not simulated may do more, and says so. Thread: owner only.
 class Stage {
  public:
   virtual ~Stage() = default;
   virtual const char* name() const = 0;
-  // Returns when to call again: `now` or earlier means at once.
+  // Returns when to call again: `now` or earlier means at once. A wake-up brings it sooner.
   virtual MonoTime step(MonoTime now) = 0;
 };
 

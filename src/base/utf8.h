@@ -12,7 +12,8 @@ std::size_t utf8_sequence(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
-// At most `most` bytes of text that every store takes: NUL and what is not UTF-8 become '?'.
+// A prefix of at most `most` bytes that PostgreSQL accepts, cut between characters. Each NUL or invalid byte becomes
+// '?'.
 std::string storable(std::string_view text, std::size_t most);
 
 }  // namespace tocsin
