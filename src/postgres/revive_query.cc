@@ -1,1 +1,0 @@
-// Replaced by sql/parts/revive.sql; to be deleted.
