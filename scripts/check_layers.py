@@ -67,6 +67,8 @@ class Checker:
         self.root = root
         self.offences = []
         self.below = read_layers(root / "CMakeLists.txt")
+        cmake = (root / "CMakeLists.txt").read_text(encoding="utf-8")
+        self.logs = set(re.findall(r"^tocsin_layer\((\w+) [^)]*\bspdlog::spdlog\b", cmake, re.MULTILINE))
         self.records = {path.name[:4] for path in (root / "docs" / "adr").glob("[0-9]*.md")}
 
     def complain(self, path, line, what):
@@ -166,6 +168,8 @@ class Checker:
                     where = ", ".join(f"src/{each}" for each in sorted(layers))
                     self.complain(path, number, f"<{name}> belongs in {where} only")
                     break
+            if name.startswith("spdlog/") and layer not in self.logs:
+                self.complain(path, number, f"link spdlog::spdlog to {layer}: else its logger is another one, on stdout")
 
 
 def read_layers(cmake):
