@@ -169,7 +169,7 @@ class Checker:
                     self.complain(path, number, f"<{name}> belongs in {where} only")
                     break
             if name.startswith("spdlog/") and layer not in self.logs:
-                self.complain(path, number, f"link spdlog::spdlog to {layer}: else its logger is another one, on stdout")
+                self.complain(path, number, f"link spdlog::spdlog to {layer}, or its logger is another one")
 
 
 def read_layers(cmake):
