@@ -52,7 +52,7 @@ export async function DeadLettersAreThoseThatAreDeadNow(stand) {
   await node.call('POST', `v1/jobs/${ids[0]}/retry`);
   await page.getByRole('heading', {name: '2 dead now of dead.now'}).waitFor();
   await eventually('the group counts two', async () => (await row.locator('td').nth(2).innerText()) === '2');
-  assert.equal(await row.locator('td').nth(6).innerText(), ids[2]);
+  assert.ok(ids.slice(1).includes(await row.locator('td').nth(6).innerText()), 'the sample is dead now');
   assert.deepEqual(page.offences, []);
   await page.end();
   receiver.close();
