@@ -59,10 +59,14 @@ export async function DeadLettersAreThoseThatAreDeadNow(stand) {
 }
 
 export async function EndpointsAreShownWithTheirLastError(stand) {
-  const node = await busy(stand); // its mails go to a port where nobody listens
+  const node = await busy(stand);
+  const closed = await refusing();
+  closed.close(); // nobody listens there any more
+  await node.call('PUT', 'v1/types/endpoint.closed', {handler: {kind: 'webhook', url: closed.url}, max_attempts: 1});
+  await node.job('endpoint.closed', 'closed-1', {delay_ms: 0});
   const page = await openPage(stand);
   await visit(page, node.url + '?screen=cluster');
-  const row = page.getByRole('region', {name: 'Endpoints'}).locator('tbody tr', {hasText: 'http://127.0.0.1:9'}).first();
+  const row = page.getByRole('region', {name: 'Endpoints'}).locator('tbody tr', {hasText: new URL(closed.url).host});
   await row.getByText('Connection refused').waitFor();
   await page.getByText('No type publishes to a broker').waitFor();
   assert.deepEqual(page.offences, []);
