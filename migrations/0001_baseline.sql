@@ -1348,8 +1348,8 @@ CREATE VIEW tocsin.report_day_version AS
         UNION ALL SELECT r.slot + interval '24 hours', r.version FROM tocsin.report_slot r WHERE r.grain = 3) d GROUP BY d.day;
 
 -- Adds up days of time zones, the last ones first, whose numbers are not there or were of an older version. Few at once.
--- False: there was nothing to do, or another node does it. The version is read before the numbers: when these change
--- in between, they are newer than their version, which nobody uses.
+-- False: there was nothing to do, or another node does it. The version is read before the numbers. If
+-- the numbers change in between, they are stored under the older version, and readers ignore them.
 CREATE FUNCTION tocsin.keep_zone_days() RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -8,7 +8,7 @@
 
 namespace tocsin {
 
-// Longer values are cut: a receiver that says a year by mistake must not delay its jobs for so long.
+// Longer values are cut: a receiver that answers with a year by mistake delays its jobs by a day at most.
 inline constexpr Duration kLongestRetryAfter = std::chrono::hours(24);
 
 // How long to wait from `now` on: seconds or a date, in any of the three forms that HTTP knows. nullopt: there is none,

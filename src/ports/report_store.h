@@ -95,7 +95,8 @@ class TypeStore {
   // By name. A removed type stays in the registry as long as jobs may name it, but is shown only on request.
   enum class Removed { left_out, included };
   virtual Result<std::vector<BizType>> list(Removed removed = Removed::left_out) = 0;
-  // Of what list() answers, removed types included: another after every change, so that whoever knows it need not list.
+  // The version of the registry, removed types included: differs after every change. A caller that has listed the types
+  // at this version need not list them again.
   virtual Result<std::string> version() = 0;
   // Whether one of these names is registered. Costs an index look-up per name, whatever the size of the registry.
   virtual Result<bool> has_any(std::span<const std::string> names, Removed removed) = 0;

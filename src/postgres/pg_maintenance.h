@@ -27,8 +27,8 @@ class PgMaintenance {
  public:
   explicit PgMaintenance(Session& session) : session_(session) {}
 
-  // Deletes rows of nodes without a heartbeat for an hour, except owners of shards: after an outage of the database for
-  // so long they may come back.
+  // Deletes rows of nodes without a heartbeat for an hour, except owners of shards: these may come
+  // back after an outage of the database.
   Status forget_dead_nodes();
 
   // Deletes rows of types that were removed before the oldest day of kept history: no job can have them any more.
