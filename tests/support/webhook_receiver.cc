@@ -53,6 +53,8 @@ WebhookReceiver::WebhookReceiver() : server_(std::make_unique<Server>()) {
 
 WebhookReceiver::~WebhookReceiver() {
   release();
+  // A server that is stopped before it listens would listen for ever.
+  while (!server_->http.is_running()) std::this_thread::yield();
   server_->http.stop();
   server_->thread.join();
 }
