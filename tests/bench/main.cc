@@ -62,6 +62,7 @@ Sizes sizes_of(const Options& options) {
   if (!options.depths.empty()) sizes.depths = options.depths;
   sizes.history_jobs = options.history.value_or(sizes.history_jobs);
   sizes.report_jobs = options.history.value_or(sizes.report_jobs);
+  sizes.past_jobs = options.history.value_or(sizes.past_jobs);
   sizes.snapshot_s = options.snapshot_s.value_or(sizes.snapshot_s);
   return sizes;
 }
@@ -142,7 +143,7 @@ void add_options(CLI::App& app, Options& options) {
       ->delimiter(',')
       ->option_text("N,N");
   app.add_option("--history", options.history,
-                 "Finished jobs for history; live and finished ones for\nreports (10000000)")
+                 "Finished jobs for history and past; live and finished\nones for reports (10000000; past 1000000)")
       ->check(CLI::PositiveNumber)
       ->option_text("N");
   app.add_option("--snapshot-s", options.snapshot_s, "Seconds that the snapshot is held (600)")

@@ -5,45 +5,14 @@
 #include <iostream>
 
 #include "bench/measurements.h"
-#include "bench/memory_file.h"
 #include "bench/preload.h"
-#include "bench/process.h"
+#include "bench/verb_floor.h"
 #include "bench/workloads.h"
 #include "bench/wrk.h"
 #include "support/server.h"
 
 namespace tocsin::bench {
 namespace {
-
-constexpr const char* kClients = "32";
-
-// Transactions per second of pgbench with 32 clients; the script has a variable :n that no other transaction gets.
-double pgbench(const std::string& database, const std::string& script, double length_s) {
-  const MemoryFile file(script);
-  const std::string output = output_of({"pgbench", "-n", "-M", "prepared", "-c", kClients, "-j", "2", "-T",
-                                        std::to_string(static_cast<int>(length_s)), "-f", file.path(), database});
-  const auto at = output.find("tps = ");
-  if (at == std::string::npos) throw Failure("pgbench failed");
-  return std::stod(output.substr(at + 6));
-}
-
-// One table with the columns, checks and indexes of a live table: what a create writes, without any rule.
-double floor_rate(const std::string& database, double length_s) {
-  execute(database,
-          "CREATE TABLE IF NOT EXISTS floor (LIKE tocsin.job_live INCLUDING ALL);"
-          "CREATE SEQUENCE IF NOT EXISTS floor_seq CACHE 100;"
-          "CREATE UNIQUE INDEX IF NOT EXISTS floor_id ON floor (job_id);"
-          "CREATE INDEX IF NOT EXISTS floor_due ON floor (type_id, fire_at, job_id);"
-          "CREATE INDEX IF NOT EXISTS floor_biz ON floor (biz_id, job_id);"
-          "TRUNCATE floor");
-  return pgbench(
-      database,
-      "\\set n random(1, 1000000000)\n"
-      "INSERT INTO floor (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, "
-      "max_attempts, biz_id, attribute) VALUES (nextval('floor_seq'), '2040-01-01', '2040-01-01', now(), "
-      "now(), 1, 0, 3, 'order-' || :n, '{\"run\":\"verbs\",\"pad\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}');\n",
-      length_s);
-}
 
 struct VerbTargets {
   std::vector<std::string> ids, keys;
@@ -108,20 +77,21 @@ void note_rate(Bench& bench, const std::string& verb, double rate, double floor)
 }
 
 void measure_sql(Bench& bench, Subject& subject, double length_s) {
-  const double floor = floor_rate(subject.database(), length_s);
+  const double floor = verb_floor(subject.database(), length_s);
   const std::string create = "\\set n random(1, 1000000000)\nSELECT tocsin.create_job('" + std::string(kType) +
                              "', 'sql-' || :n, '2040-01-01', '{\"run\":\"verbs\"}');\n";
-  note_rate(bench, "sql_create", pgbench(subject.database(), create, length_s), floor);
+  note_rate(bench, "sql_create", pgbench_rate(subject.database(), create, length_s), floor);
   execute(subject.database(),
           "CREATE SEQUENCE verbs_seq; CREATE TABLE verbs_key (n bigint PRIMARY KEY, biz_id text); "
           "INSERT INTO verbs_key SELECT row_number() OVER (), biz_id FROM tocsin.job_live WHERE "
           "biz_id LIKE 'sql-%'; ANALYZE verbs_key");
-  note_rate(bench, "sql_cancel_key",
-            pgbench(subject.database(),
-                    "SELECT c.* FROM (SELECT biz_id FROM verbs_key WHERE n = (SELECT nextval('verbs_seq'))) k, LATERAL "
-                    "tocsin.cancel_jobs(k.biz_id) c;\n",
-                    length_s),
-            floor);
+  note_rate(
+      bench, "sql_cancel_key",
+      pgbench_rate(subject.database(),
+                   "SELECT c.* FROM (SELECT biz_id FROM verbs_key WHERE n = (SELECT nextval('verbs_seq'))) k, LATERAL "
+                   "tocsin.cancel_jobs(k.biz_id) c;\n",
+                   length_s),
+      floor);
 }
 
 // Jobs that finished today, in the order of their numbers, with their counts.
@@ -182,13 +152,11 @@ void measure_verbs(Bench& bench) {
   write_pending(subject.database(), bench.sizes.verb_jobs, "now() + interval '1 day'", Indexes::kept);
   const VerbTargets targets = targets_of(subject.sql());
   for (const TimedVerb& verb : verbs_of(targets)) {
-    const double floor = floor_rate(subject.database(), length_s);
+    const double floor = verb_floor(subject.database(), length_s);
     bench.results.add("verbs.floor", floor);
     std::cerr << "  " << verb.name << '\n';
     const WrkReport report = run_wrk(subject.port(), length_s, verb.script);
-    note_rate(bench, verb.name, report.per_second(), floor);
-    bench.results.add(std::string("verbs.") + verb.name + "_p50", report.p50_ms);
-    bench.results.add(std::string("verbs.") + verb.name + "_p99", report.p99_ms);
+    note_verb(bench.results, std::string("verbs.") + verb.name, report, floor);
   }
   measure_sql(bench, subject, length_s);
 }

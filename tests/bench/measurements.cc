@@ -19,6 +19,7 @@ Sizes quick_sizes() {
   sizes.idle_s /= 10;
   sizes.types_s /= 2;
   sizes.overload_s /= 2;
+  sizes.mixed_s /= 4;
   for (std::size_t& depth : sizes.depths) depth /= 100;
   sizes.history_jobs /= 100;
   sizes.report_jobs /= 100;
@@ -42,7 +43,8 @@ const std::vector<Measurement>& measurements() {
       {"depth", measure_depth, true},     {"snapshot", measure_snapshot, true},
       {"history", measure_history, true}, {"retention", measure_retention, true},
       {"reports", measure_reports, true}, {"verbs", measure_verbs},
-      {"past", measure_past, true},       {"isolation", measure_isolation, true},
+      {"past", measure_past, true},       {"leases", measure_leases},
+      {"mixed", measure_mixed},           {"isolation", measure_isolation, true},
       {"types", measure_types},           {"overload", measure_overload, true},
   };
   return all;

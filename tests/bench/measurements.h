@@ -42,6 +42,7 @@ struct Sizes {
   std::size_t types = 500;
   int types_s = 20;
   int overload_s = 10;
+  int mixed_s = 20;
   std::vector<std::size_t> depths = {0, 1'000'000, 10'000'000};
   std::size_t history_jobs = 10'000'000;
   int history_days = 10;
@@ -92,6 +93,8 @@ void measure_retention(Bench& bench);
 void measure_reports(Bench& bench);
 void measure_verbs(Bench& bench);
 void measure_past(Bench& bench);
+void measure_leases(Bench& bench);
+void measure_mixed(Bench& bench);
 
 struct Measurement {
   const char* name;

@@ -1,0 +1,92 @@
+// What a business does at once: creates, cancels by key, gets and lists at fixed rates while jobs fire.
+#include <algorithm>
+#include <iostream>
+#include <thread>
+
+#include "bench/measurements.h"
+#include "bench/preload.h"
+#include "bench/workloads.h"
+#include "bench/wrk.h"
+
+namespace tocsin::bench {
+namespace {
+
+constexpr int kFiresPerSecond = 3'000;
+constexpr const char* kFired = "fired";
+constexpr int kConnections = 32;
+
+struct Verb {
+  const char* name;
+  int per_second;
+  int answer_ms;        // about; leaves the rate right
+  std::string prepare;  // Lua
+  std::string request;  // Lua: the request number `n` of the thread `lane`
+};
+
+// Each connection waits so long between an answer and its next request; the answer's own time comes on top.
+std::string script(const Verb& verb) {
+  const int pause_ms = 1000 * kConnections / verb.per_second - verb.answer_ms;
+  return verb.prepare + "\nlocal n = 0\nfunction delay() return " + std::to_string(pause_ms) +
+         " end\nfunction request() n = n + 1 return " + verb.request + " end\n";
+}
+
+std::vector<Verb> verbs(const std::vector<BenchJob>& pending, const std::string& some_id) {
+  std::string keys = "local keys = {";
+  for (const BenchJob& job : pending) keys += '"' + biz_id_of(job) + "\",";
+  keys += '}';
+  const std::string key = "keys[(n * 2 + lane) % #keys + 1]", type = kType;
+  return {{"create", 3'000, 3, "",
+           "wrk.format('POST', '/v1/jobs', nil, '{\"biz_type\":\"" + type +
+               "\",\"biz_id\":\"new-' .. lane .. '-' .. n .. '\",\"delay_ms\":86400000,\"idempotency_key\":\"k\"}')"},
+          {"cancel_key", 2'000, 3, keys,
+           "wrk.format('POST', '/v1/jobs/cancel', nil, '{\"biz_id\":\"' .. " + key + " .. '\"}')"},
+          {"get", 1'000, 1, "", "wrk.format('GET', '/v1/jobs/" + some_id + "')"},
+          {"list", 200, 1, keys, "wrk.format('GET', '/v1/jobs?biz_id=' .. " + key + ")"}};
+}
+
+std::vector<double> fire(Subject& subject, int length_s, std::uint64_t seed, const std::function<void()>& beside) {
+  const WallTime start = subject.db_now() + std::chrono::seconds(4 + length_s * kFiresPerSecond / 25'000);
+  const auto n = static_cast<std::size_t>(length_s) * kFiresPerSecond;
+  subject.create(jobs_due_over(start, std::chrono::seconds(length_s), n, seed, kFired));
+  subject.wait_until(start, "waiting for the first");
+  beside();
+  subject.wait_until(start + std::chrono::seconds(length_s + 1), "firing");
+  const std::vector<double> lateness = subject.lateness_ms(start, kFired);
+  if (lateness.size() != n) throw Failure(std::to_string(lateness.size()) + " of " + std::to_string(n) + " fired");
+  return lateness;
+}
+
+}  // namespace
+
+void measure_mixed(Bench& bench) {
+  Subject subject(bench.server, {bench.binary});
+  subject.put_type(kFired);
+  // Jobs to cancel by key, as old as the run.
+  const int length_s = bench.sizes.mixed_s;
+  std::vector<BenchJob> pending = jobs_due_at(subject.db_now() + kFar, static_cast<std::size_t>(length_s) * 2'200);
+  for (BenchJob& job : pending) job.number += 10'000'000;  // no key of the jobs that fire
+  std::vector<std::string> ids;
+  subject.create(pending, Subject::kBatch, &ids);
+  subject.settle();
+
+  Results& results = bench.results;
+  const double quiet = quantile(fire(subject, length_s, 1, [] {}), 0.99);
+  const std::vector<Verb> all = verbs(pending, ids.back());
+  std::vector<WrkReport> reports(all.size());
+  std::vector<std::jthread> threads;
+  const auto late = fire(subject, length_s, 2, [&] {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      threads.emplace_back([&, i] { reports[i] = run_wrk(subject.port(), length_s, script(all[i])); });
+  });
+  threads.clear();
+  const double beside = quantile(late, 0.99);
+  results.add("mixed.quiet_p99", quiet);
+  results.add("mixed.p99", beside);
+  results.add("mixed.ratio", beside / quiet);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    results.add(std::string("mixed.") + all[i].name, reports[i].per_second());
+    results.add(std::string("mixed.") + all[i].name + "_p99", reports[i].p99_ms);
+  }
+}
+
+}  // namespace tocsin::bench

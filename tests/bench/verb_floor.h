@@ -1,0 +1,21 @@
+// The floor beside which verbs are measured: bare single-row commits.
+#pragma once
+
+#include <string>
+
+#include "bench/figures.h"
+#include "bench/wrk.h"
+
+namespace tocsin::bench {
+
+// Transactions per second of pgbench with 32 clients; the script has a variable :n that no other transaction gets.
+double pgbench_rate(const std::string& database, const std::string& script, double length_s);
+
+// Commits per second of one row each into a table with the columns, checks and indexes of a live table: what a create
+// writes, without any rule.
+double verb_floor(const std::string& database, double length_s);
+
+// NAME, NAME_x (beside `floor`), NAME_p50 and NAME_p99.
+void note_verb(Results& results, const std::string& name, const WrkReport& report, double floor);
+
+}  // namespace tocsin::bench
