@@ -52,6 +52,11 @@ RAW_BEGIN, RAW_END = re.compile(r'R"\w*\('), re.compile(r'\)\w*"')
 INCLUDE = re.compile(r"#\s*include\s*([<\"])([^>\"]+)[>\"]")
 
 SQL_FOLDER = pathlib.Path("src/postgres/sql")
+# A comment, a raw string, a string or a character of C++.
+TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|R"(\w*)\((.*?)\)\1"|"((?:[^"\\\n]|\\.)*)"|'(?:[^'\\\n]|\\.)+'""", re.DOTALL)
+SQL_WORDS = "SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH|CREATE|ALTER|DROP|SET|LOCK|FROM|WHERE|JOIN|UNION|ORDER BY|AND"
+SQL_BEGINS = re.compile(rf"\s*\(?({SQL_WORDS}) ")
 
 PROGRAMS = {"bench", "replay"}  # of tests/: they measure, and so may pace themselves
 FOLDERS = ["src", "include", "tests", "scripts", "migrations", "docs", ".ci"]
@@ -110,6 +115,8 @@ class Checker:
     def check_code(self, path, lines):
         top, *rest = path.relative_to(self.root).parts
         layer = rest[0] if top == "src" and len(rest) > 1 else None
+        if layer:
+            self.check_glued_sql(path, "\n".join(lines))
         if layer and layer not in self.below:
             self.complain(path, 1, f"src/{layer} is no layer of CMakeLists.txt")
             return
@@ -133,6 +140,24 @@ class Checker:
             self.complain(path, 1, "a header begins with a sentence that says what it is")
         if "#pragma once" not in lines:
             self.complain(path, 1, "no #pragma once")
+
+    def check_glued_sql(self, path, text):
+        """Statements in C++ are of one line; longer ones are files of their own."""
+        groups = []  # strings that are one expression: no separator stands between them
+        last = None
+        for match in TOKEN.finditer(text):
+            literal = match[3] if match[2] is None else match[2]
+            if literal is None:
+                continue
+            if last is None or re.search(r"[;{},]", TOKEN.sub("", text[last:match.start()])):
+                groups.append([])
+            groups[-1].append((literal, match.start(), match.end()))
+            last = match.end()
+        for group in groups:
+            begin, end = group[0][1], group[-1][2]
+            if "\n" in text[begin:end] and any(SQL_BEGINS.match(literal) for literal, _, _ in group):
+                number = text.count("\n", 0, begin) + 1
+                self.complain(path, number, f"a statement of several lines; those are files of {SQL_FOLDER}")
 
     def check_statements(self):
         """Every file of SQL says what it is, is one statement, and is used."""

@@ -121,10 +121,9 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   };
   const auto milliseconds = std::max<std::int64_t>(1, timeout.count() / 1000);
   // A function may wait for a lock as long as it may run. A server whose client has gone ends the session.
-  const auto fence = tx.exec(
-      "SET LOCAL lock_timeout = 0; SET LOCAL client_connection_check_interval = 1000; "
-      "SET LOCAL statement_timeout = " +
-      std::to_string(milliseconds) + "; " + sql::statement("function_sandbox_identity"));
+  const std::string unbounded = "SET LOCAL lock_timeout = 0; SET LOCAL client_connection_check_interval = 1000; ";
+  const std::string bounded = "SET LOCAL statement_timeout = " + std::to_string(milliseconds) + "; ";
+  const auto fence = tx.exec(unbounded + bounded + sql::statement("function_sandbox_identity"));
   if (fence.size() != 1 || fence[0][0].as<std::string>() != fence_) throw FenceChanged();
 
   PgArray shards, jobs, tokens;

@@ -111,7 +111,7 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
   }
   return session_.read<ScanReply>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const Statement& name = session_.prepared("scan", sql::scan);
+    const Statement& name = session_.prepared("scan");
     ScanReply reply;
     reply.connection = session_.connections();
     reply.asked = clock_.now();

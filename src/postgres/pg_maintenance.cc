@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "postgres/report_queries.h"
 #include "postgres/sql_text.h"
 #include "postgres/text.h"
 
@@ -16,20 +15,7 @@ constexpr int kReasonsADay = 200;  // of the deaths of a type; what comes later 
 Result<std::vector<TypeState>> PgMaintenance::type_states() {
   return session_.read<std::vector<TypeState>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& statement = session_.prepared("type_states", [] {
-      // All counts in one list, and then a look-up for each type: a join would compare each with each.
-      return "WITH c AS MATERIALIZED (SELECT c.type_id, ARRAY[sum(c.n) FILTER (WHERE c.status = 0), sum(c.n) FILTER "
-             "(WHERE c.status = 1), sum(c.n) FILTER (WHERE c.status = 2), sum(c.n) FILTER (WHERE c.status = 3), "
-             "sum(c.n) FILTER (WHERE c.status = 4)]::bigint[]::text AS n, min(c.first_at) AS first_at FROM (SELECT "
-             "type_id, status, n, NULL::timestamptz AS first_at FROM tocsin.job_count UNION ALL SELECT type_id, "
-             "status, "
-             "n, NULL FROM tocsin.job_count_delta WHERE status IS NOT NULL UNION ALL SELECT type_id, NULL, 0, first_at "
-             "FROM tocsin.lanes_due() UNION ALL SELECT b.type_id, v.status::smallint, 0, NULL FROM tocsin.biz_type b, "
-             "generate_series(0, 4) v (status)) c GROUP BY c.type_id) SELECT t.name, c.n, CASE WHEN t.paused AND "
-             "(t.paused_until IS NULL OR t.paused_until > statement_timestamp()) THEN 0 ELSE coalesce(date_part("
-             "'epoch', statement_timestamp() - c.first_at), 0) END FROM c CROSS JOIN LATERAL (SELECT * FROM "
-             "tocsin.biz_type t WHERE t.type_id = c.type_id AND t.removed_at IS NULL OFFSET 0) t ORDER BY t.type_id";
-    });
+    const auto& statement = session_.prepared("type_states");
     std::vector<TypeState> states;
     for (const auto& row : exec(tx, statement)) {
       TypeState state;
@@ -102,9 +88,8 @@ Result<bool> PgMaintenance::flush_histograms(NodeId node, std::int64_t seq, std:
   }
   return session_.write<bool>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto row =
-        exec1(tx, session_.prepared("flush_histograms", sql::flush_histograms), node, seq, kinds.literal(),
-              slots.literal(), types.literal(), ns.literal(), missed.literal(), max_ms.literal(), buckets.literal());
+    const auto row = exec1(tx, session_.prepared("flush_histograms"), node, seq, kinds.literal(), slots.literal(),
+                           types.literal(), ns.literal(), missed.literal(), max_ms.literal(), buckets.literal());
     return row[0].as<int>() > 0;
   });
 }
@@ -130,7 +115,7 @@ Status PgMaintenance::forget_removed_types() {
 Result<int> PgMaintenance::fold_counts() {
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return exec1(tx, session_.prepared("fold_counts", sql::fold_counts), kReasonsADay)[0].as<int>();
+    return exec1(tx, session_.prepared("fold_counts"), kReasonsADay)[0].as<int>();
   });
 }
 
@@ -181,8 +166,8 @@ Result<bool> PgMaintenance::drop_history(const OldDay& day) {
     try {
       // Detached first, without the lock that would stop every finish; then no statement reads the table any more.
       if (day.is_attached) {
-        tx.exec0("ALTER TABLE tocsin.job_history_" + day.status + " DETACH PARTITION tocsin." + day.table +
-                 (day.is_half_detached ? " FINALIZE" : " CONCURRENTLY"));
+        const std::string how = day.table + (day.is_half_detached ? " FINALIZE" : " CONCURRENTLY");
+        tx.exec0("ALTER TABLE tocsin.job_history_" + day.status + " DETACH PARTITION tocsin." + how);
       }
       tx.exec0("DROP TABLE tocsin." + day.table);
     } catch (const pqxx::sql_error& error) {

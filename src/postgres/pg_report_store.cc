@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "postgres/job_rows.h"
-#include "postgres/queries.h"
 #include "postgres/sql_text.h"
 #include "postgres/text.h"
 
@@ -75,7 +74,7 @@ Result<std::vector<TypeCount>> PgReportStore::counts() {
 Result<std::int64_t> PgReportStore::overdue(int at_most) {
   return session_.read<std::int64_t>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("overdue", sql::overdue);
+    const auto& name = session_.prepared("overdue");
     return exec1(tx, name, at_most)[0].as<std::int64_t>();
   });
 }
@@ -85,15 +84,7 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
   for (const Shard shard : shards) array.add(shard);
   return session_.read<std::vector<std::int64_t>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("due_soon", [] {
-      return "WITH l AS MATERIALIZED (SELECT * FROM tocsin.lanes_due(statement_timestamp() + $2::bigint * interval '1 "
-             "microsecond')) SELECT (SELECT count(*) FROM (SELECT FROM l CROSS JOIN LATERAL (SELECT FROM "
-             "tocsin.job_live "
-             "j WHERE j.shard = s.shard AND j.shard + 0 = s.shard AND j.type_id = l.type_id AND j.status = 0"
-             " AND j.fire_at < statement_timestamp() + $2::bigint * interval '1 microsecond' LIMIT $3::integer) x"
-             " WHERE l.shard = s.shard LIMIT $3::integer) y) FROM unnest($1::smallint[]) WITH ORDINALITY s (shard, n) "
-             "ORDER BY s.n";
-    });
+    const auto& name = session_.prepared("due_soon");
     std::vector<std::int64_t> counts;
     for (const auto& row : exec(tx, name, array.literal(), within.count(), at_most))
       counts.push_back(row[0].as<std::int64_t>());

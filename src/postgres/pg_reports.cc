@@ -1,9 +1,46 @@
 // PgReportStore::report(): the reports, with histograms where the views have percentiles.
 #include "postgres/pg_report_store.h"
-#include "postgres/report_queries.h"
 #include "postgres/text.h"
 
 namespace tocsin {
+namespace {
+
+// The file of sql/ with the report.
+const char* file_of(Report report, bool is_of_zone) {
+  switch (report) {
+    case Report::hour:
+      return "report_hour";
+    case Report::day:
+      return is_of_zone ? "report_day_of_zone" : "report_day";
+    case Report::lateness:
+      return "report_lateness";
+    case Report::duration:
+      return "report_duration";
+    case Report::slo:
+      return "report_slo";
+    case Report::dead:
+      return "report_dead";
+    case Report::dead_now:
+      return "report_dead_now";
+    case Report::outcome:
+      return "report_outcome";
+    case Report::delay:
+      return "report_delay";
+    case Report::horizon:
+      return "report_horizon";
+    case Report::backlog:
+      return "report_backlog";
+    case Report::audit:
+      return "report_audit";
+    case Report::recent:
+      return "report_recent";
+    case Report::recent_of_all:
+      return "report_recent_of_all";
+  }
+  return "";
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query) {
   const auto text_or_null = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
@@ -14,8 +51,7 @@ Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query)
     if (!query.tz.empty() && query.report != Report::day)
       tx.exec_params1("SELECT tocsin.require_time_zone($1::text)", query.tz);
     const bool is_of_zone = query.report == Report::day && !query.tz.empty();
-    const std::string name = "report_" + std::to_string(static_cast<int>(query.report)) + (is_of_zone ? "_tz" : "");
-    const auto& statement = session_.prepared(name, [&] { return sql::report(query.report, is_of_zone); });
+    const auto& statement = session_.prepared(file_of(query.report, is_of_zone));
     const std::string biz_type = query.biz_type.value_or("");
     const char* const of_type = query.biz_type ? biz_type.c_str() : nullptr;
     std::vector<std::string> found;

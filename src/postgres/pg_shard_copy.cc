@@ -13,8 +13,8 @@ constexpr Duration kCopyTime = std::chrono::hours(24);
 // Publications and subscriptions belong to a database, slots to the server.
 std::string link_name(Shard shard) { return "tocsin_move_" + std::to_string(shard); }
 std::string slot_name(pqxx::transaction_base& tx, const ShardMove& move) {
-  return link_name(move.shard) + "_" +
-         tx.exec1("SELECT oid FROM pg_database WHERE datname = current_database()")[0].c_str();
+  const auto row = tx.exec1("SELECT oid FROM pg_database WHERE datname = current_database()");
+  return link_name(move.shard) + "_" + row[0].c_str();
 }
 
 // The statement of a file about the subscription of a move.

@@ -1,4 +1,4 @@
-// Which live table a statement of sql/ works on and how it treats locked rows; and the statements that are not there.
+// Which live table a statement of sql/ works on, and how it treats locked rows.
 //
 // `table` is tocsin.job_live for a batch over several live tables (the executor prunes to one of them per row), or one
 // live table when the whole batch lies in it. Sessions pin index scans and nested loops (session.h), and
@@ -21,12 +21,6 @@ std::string live_table(int table);  // tocsin.job_live_0007
 std::string over(const char* name, const std::string& table);
 // The statement of sql/<name>.sql, which waits for locked rows, at most lock_timeout, or leaves them alone.
 std::string locking(const char* name, bool is_waiting);
-
-// Reads; index _due (shard + 0, type_id, fire_at, job_id + 0) by row comparison, so that thousands of rows of one
-// instant can be paged. Two rows more: (-1, next transaction to write, when it was the next) and (0, oldest that still
-// writes, the clock); the clock is read last, to be as fresh as possible when the reply arrives.
-std::string scan();
-std::string overdue();  // how many rows, counted up to $1
 
 // How a statement that changes many pending jobs treats rows that another transaction has locked.
 enum class CancelPass {

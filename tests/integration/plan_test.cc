@@ -32,15 +32,17 @@ std::vector<Statement> hot_statements() {
       "'{NULL,NULL}', '{NULL,NULL}'";
   return {
       {"scan",
-       sql::scan(),
+       sql::statement("scan"),
        "'{3,5}', '{1,1}', '{-infinity,-infinity}', '{0,0}', '{\"2040-01-01 00:00:00+00\",\"2040-01-01 00:00:00+00\"}', "
        "'{512,64}', '{f,t}', '{3,5}', '{1,1}', '{9,9}', now(), 100, 0",
        {"_due"}},
       {"scan that reads the index through",
-       sql::scan(),
+       sql::statement("scan"),
        "'{3}', '{1}', '{-infinity}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{512}', '{f}', '{3,5}', '{1,1}', '{9,9}', "
        "now(), 100, 1000000000000",
        {"_due"}},
+      {"overdue", sql::statement("overdue"), "100", {"_due"}},
+      {"due_soon", sql::statement("due_soon"), "'{3,5}', 1000000, 100", {"_due"}},
       {"claim",
        sql::over("claim", live),
        shards + ", " + jobs + ", '{30000000,30000000,30000000}', 7, 'n', 'off', " + numbers,
@@ -250,7 +252,7 @@ TEST_F(Plans, TheScanReadsNoMoreThanItsPage) {
   prepare(Statistics::fresh);
   auto connection = connect();
   pqxx::work tx(*connection);
-  tx.exec("PREPARE hot AS " + sql::scan());
+  tx.exec("PREPARE hot AS " + sql::statement("scan"));
   std::string plan;
   for (const auto& row :
        tx.exec("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE hot('{3}', '{1}', '{-infinity}', '{0}',"
@@ -346,7 +348,7 @@ TEST_F(Plans, AnOldSnapshotOfSomebodyElseDoesNotSlowTheScanAboveTheLowWaterMark)
   const auto buffers = [&](const std::string& after) {
     auto connection = connect();
     pqxx::work tx(*connection);
-    tx.exec("PREPARE hot AS " + sql::scan());
+    tx.exec("PREPARE hot AS " + sql::statement("scan"));
     const auto rows = tx.exec(
         "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) EXECUTE hot('{3}', '{1}', '{\"" +
         after + "\"}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{10}', '{f}', '{}', '{}', '{}', now(), 10, 0)");

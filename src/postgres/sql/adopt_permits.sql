@@ -1,6 +1,7 @@
--- Takes over up to $3 running permits of the type $1 from nodes whose grants have ended, for the node $2; returns how many.
--- Guard: $4 is the number of the node's last request; the row of the type is locked before, so that no two nodes take the
--- same permits.
+-- Takes over up to $3 running permits of the type $1 from nodes whose grants have ended, for the node $2; returns how
+-- many.
+-- Guard: $4 is the number of the node's last request; the row of the type is locked before, so that no two nodes take
+-- the same permits.
 WITH e AS MATERIALIZED (
   SELECT p.node_id,
          least(p.granted, greatest(0, $3 - (sum(p.granted) OVER (ORDER BY p.node_id) - p.granted)))::integer AS n

@@ -1,5 +1,5 @@
--- The number of jobs of the type $1 with the status {{status}}: the counts that are kept anyway are exact, whatever their
--- size.
+-- The number of jobs of the type $1 with the status {{status}}: the counts that are kept anyway are exact, whatever
+-- their size.
 SELECT coalesce(sum(n), 0)::bigint
 FROM (
   SELECT type_id, status, n

@@ -6,10 +6,6 @@ WITH c AS MATERIALIZED (
   FROM (SELECT unnest($1::smallint[]) AS shard, unnest($2::bigint[]) AS job_id) k
   JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id AND j.status = 0
   FOR UPDATE OF j {{lock}}),
-d AS (
-  DELETE FROM tocsin.job_live j USING c
-  WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0
-  RETURNING j.*),
-{{cancelled}}
+{{delete_pending}}
 SELECT {{history_columns}}
 FROM j

@@ -6,10 +6,6 @@ WITH {{short_lock_wait}},
 c AS MATERIALIZED (
   SELECT k.*
   FROM s, (SELECT unnest($1::smallint[]) AS shard, unnest($2::bigint[]) AS job_id) k),
-d AS (
-  DELETE FROM tocsin.job_live j USING c
-  WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0
-  RETURNING j.*),
-{{cancelled}}
+{{delete_pending}}
 SELECT {{history_columns}}
 FROM j

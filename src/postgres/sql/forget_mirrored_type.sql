@@ -1,4 +1,5 @@
--- Deletes copies of types whose name has come back with another id: home forgets a removed type when its last job is gone.
+-- Deletes copies of types whose name has come back with another id: home forgets a removed type when its last job is
+-- gone.
 -- Guard: the copy is older.
 DELETE FROM tocsin.biz_type t USING unnest($1::text[], $2::integer[], $3::timestamptz[]) k (name, type_id, gmt_modified)
 WHERE t.name = k.name AND t.type_id <> k.type_id AND t.gmt_modified < k.gmt_modified

@@ -1,5 +1,5 @@
--- Ids of the jobs of the business key $1 in the shard $2, of the type $3 or of all: what is live, then the newest of what
--- has ended, $4 at most.
+-- Ids of the jobs of the business key $1 in the shard $2, of the type $3 or of all: what is live, then the newest of
+-- what has ended, $4 at most.
 -- Index: _biz.
 (SELECT job_id
  FROM tocsin.job_live

@@ -6,14 +6,7 @@ OVERRIDING SYSTEM VALUE
 VALUES ($1, $2, $3::jsonb, $4, $5, $6::jsonb, $7, $8, $9::jsonb, $10, $11::timestamptz,
         CASE WHEN $12 THEN clock_timestamp() END, $13::timestamptz, $14::timestamptz, $15::jsonb)
 ON CONFLICT (type_id) DO UPDATE
-SET handler = excluded.handler,
-    ttr_ms = excluded.ttr_ms,
-    max_attempts = excluded.max_attempts,
-    backoff = excluded.backoff,
-    max_running = excluded.max_running,
-    rate_per_s = excluded.rate_per_s,
-    catch_up = excluded.catch_up,
-    slo = excluded.slo,
+SET {{type_changed}},
     paused = excluded.paused,
     paused_until = excluded.paused_until,
     removed_at = excluded.removed_at,

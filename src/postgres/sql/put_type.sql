@@ -3,14 +3,7 @@
 INSERT INTO tocsin.biz_type AS t (name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, slo)
 VALUES ($1, $2::jsonb, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9::jsonb)
 ON CONFLICT (name) DO UPDATE
-SET handler = excluded.handler,
-    ttr_ms = excluded.ttr_ms,
-    max_attempts = excluded.max_attempts,
-    backoff = excluded.backoff,
-    max_running = excluded.max_running,
-    rate_per_s = excluded.rate_per_s,
-    catch_up = excluded.catch_up,
-    slo = excluded.slo,
+SET {{type_changed}},
     gmt_modified = {{type_modified}},
     removed_at = NULL,
     gmt_create = CASE WHEN t.removed_at IS NULL THEN t.gmt_create ELSE statement_timestamp() END

@@ -1,5 +1,5 @@
--- Of business keys, after cancel_keys: (ordinal, job_id, status) of what is live, up to $4 + 1, and 2 for the newest $5 + 1
--- of what has ended.
+-- Of business keys, after cancel_keys: (ordinal, job_id, status) of what is live, up to $4 + 1, and 2 for the newest $5
+-- + 1 of what has ended.
 -- Index: _biz, which gives the order.
 SELECT k.ord, l.job_id, l.status
 FROM {{business_keys}}

@@ -1,5 +1,5 @@
--- An entry o that the relay $2 may take: not settled, and no other relay claimed it lately (or after now: the clock was set
--- back).
+-- An entry o that the relay $2 may take: not settled, and no other relay claimed it lately (or after now: the clock was
+-- set back).
 o.settled_at IS NULL
 AND (o.claimed_by IS NULL OR o.claimed_at > clock_timestamp()
      OR o.claimed_at < clock_timestamp()
