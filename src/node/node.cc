@@ -7,31 +7,11 @@
 #include <charconv>
 #include <utility>
 
-#include "api/api.h"
-#include "api/job_json.h"
 #include "base/random.h"
 #include "base/thread_guard.h"
-#include "delivery/cpp_handler.h"
-#include "delivery/handlers.h"
-#include "delivery/plain_kinds.h"
-#include "delivery/sql_handler.h"
-#include "delivery/webhook.h"
-#include "entry/brokers.h"
-#include "entry/entry_consumer.h"
-#include "metrics/metrics.h"
-#include "multidb/database_check.h"
-#include "multidb/open_databases.h"
-#include "multidb/outbox_relay.h"
-#include "node/database.h"
-#include "node/gauges.h"
 #include "node/log.h"
-#include "node/membership.h"
-#include "node/node_backend.h"
-#include "node/permits.h"
+#include "node/node_impl.h"
 #include "node/run.h"
-#include "node/superusers.h"
-#include "node/system_clock.h"
-#include "postgres/pg_function_store.h"
 #include "tocsin/version.h"
 
 namespace tocsin {
@@ -45,66 +25,15 @@ std::string host_name() {
 
 NodeId random_id() { return std::max<std::int64_t>(1, static_cast<std::int64_t>(true_random() >> 1)); }
 
-// For as long as the process: handlers that overrun may outlive their node.
-const SystemClock process_clock;
-
 Error about(const std::string& what, const Error& error) {
   return {error.code, what + ": " + error.message, error.field};
 }
 
 }  // namespace
 
-class Node::Impl {
- public:
-  explicit Impl(NodeConfig config) : config_(std::move(config)), metrics_(process_clock) {
-    if (config_.node_name.empty()) config_.node_name = host_name();
-  }
-  ~Impl() { stop(); }
-
-  CppHandlers& functions() { return functions_; }
-  Status start();
-  void stop();
-  int port() const { return api_->port(); }
-
- private:
-  static constexpr std::size_t kWorkQueue = 4096;  // as many as the engine may claim
-
-  Result<ApiConfig> api_config();
-  Status open();
-  Status bring_up();
-  Status make_entries();
-  void make_handlers(const AddressGuard& guard);
-  FunctionDatabases function_databases() const;
-  std::unique_ptr<Database> make_database(const OpenDatabase& open);
-  void make_membership();
-  void make_permits();
-  void make_relay();
-  void make_bulk();
-  void end_handlers(Duration grace);
-  bool stop_engines();
-  void add_gauges();
-
-  NodeConfig config_;
-  const NodeId id_ = random_id();
-  Metrics metrics_;
-  CppHandlers functions_;
-  Superusers superusers_{config_.allow_superuser_handlers};
-  // From start() on, which is when the first thread of the node may exist.
-  std::optional<HandlerRegistry> handlers_;
-  OpenDatabases open_;
-  std::shared_ptr<PollQueue> polls_;
-  std::unique_ptr<Permits> permits_;
-  Databases databases_;
-  std::unique_ptr<OutboxRelay> relay_;  // where there are several
-  std::unique_ptr<Membership> membership_;
-  std::unique_ptr<BulkService> bulk_;
-  std::unique_ptr<AuditLog> audit_;
-  std::unique_ptr<NodeBackend> backend_;
-  std::unique_ptr<Api> api_;
-  EntryCounts entry_counts_;
-  std::optional<ApiContext> entry_context_;
-  std::vector<std::unique_ptr<EntryConsumer>> entries_;
-};
+Node::Impl::Impl(NodeConfig config) : config_(std::move(config)), id_(random_id()), metrics_(process_clock) {
+  if (config_.node_name.empty()) config_.node_name = host_name();
+}
 
 Result<ApiConfig> Node::Impl::api_config() {
   ApiConfig api;
@@ -197,218 +126,9 @@ Status Node::Impl::bring_up() {
   return Unit{};
 }
 
-// With several databases each gets its part of what is bounded for the node, so that eight cost little more than one,
-// and one that is away holds nothing of the others'.
-std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
-  const auto n = open_.databases.size();
-  const auto part = [n](auto whole, auto least) {
-    return std::max(least, static_cast<decltype(whole)>(whole / static_cast<decltype(whole)>(n)));
-  };
-  DatabaseConfig config;
-  config.place = open.place;
-  config.name = open.name;
-  config.address = open.address;
-  config.is_alone = n == 1;
-  config.is_answering = open.is_answering;
-  config.session = session_of(open, "tocsin");
-  config.shards = open_.shards;
-  config.db_pool = part(config_.db_pool, 1);
-  config.retain_days = config_.retain_days;
-  config.node_id = id_;
-  config.engine.session = session_of(open, "tocsin engine");
-  config.engine.claimers = part(config_.claimers, 1);
-  config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
-  config.engine.others = {open.place, {}, [this](Shard shard) { return backend_->place_of(shard); }};
-  for (const OpenDatabase& other : open_.databases) {
-    if (other.place != open.place) config.engine.others.sessions[other.place] = session_of(other, "tocsin engine");
-  }
-  if (n > 1) config.engine.on_outbox = [this, place = open.place] { relay_->wake(place); };
-  EngineConfig& engine = config.engine.engine;
-  engine.node = config_.node_name;
-  engine.async_claims = config_.async_claims;
-  engine.flow = permits_->flow();
-  engine.capacity = part(config_.queue_capacity, std::size_t{1});
-  engine.max_running = part(engine.max_running, std::size_t{64});
-  const auto check =
-      std::make_shared<DatabaseCheck>(open_, open, [this, place = open.place](const ServerReport& report) {
-        backend_->warn_of(place, superusers_.take(place, report));
-      });
-  const auto reload = [this](Database& database, TypeStore& store) {
-    return database.is_home() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
-  };
-  const auto members_changed = [this] {
-    if (membership_) membership_->request();
-  };
-  return std::make_unique<Database>(std::move(config), process_clock, metrics_, polls_,
-                                    Database::Hooks{[this](const BizType& type) { return handlers_->find(type); },
-                                                    [check] { return check->run(); }, reload, members_changed});
-}
-
-void Node::Impl::make_handlers(const AddressGuard& guard) {
-  WebhookOptions webhooks;
-  webhooks.version = kVersion;
-  webhooks.http.max_connections = config_.webhook_connections;
-  webhooks.http.ca_file = config_.webhook_ca_file;
-  webhooks.http.guard = guard;
-  const auto wall_now = [this] { return backend_->now(); };
-  const auto write_job = [this](const Job& job) { return job_text(job, *backend_->types()); };
-  handlers_.emplace();
-  handlers_->add(std::make_unique<NoopKind>());
-  handlers_->add(std::make_unique<PullKind>());
-  handlers_->add(std::make_unique<CppKind>(functions_, config_.workers, kWorkQueue, process_clock));
-  handlers_->add(
-      std::make_unique<SqlKind>(function_databases(), config_.sql_workers, config_.node_name, process_clock));
-  handlers_->add(std::make_unique<WebhookKind>(webhooks, process_clock, wall_now, write_job));
-  add_broker_kinds(*handlers_, guard, process_clock, write_job);
-}
-
-// A function is called in the database of its job.
-FunctionDatabases Node::Impl::function_databases() const {
-  std::vector<SessionConfig> sessions;
-  std::map<Place, int> numbers;
-  for (const OpenDatabase& each : open_.databases) {
-    numbers.emplace(each.place, static_cast<int>(sessions.size()));
-    sessions.push_back(session_of(each, "tocsin functions"));
-  }
-  FunctionDatabases functions;
-  functions.count = static_cast<int>(sessions.size());
-  functions.of = [this, numbers](Shard shard) {
-    const auto known = numbers.find(backend_->place_of(shard));
-    return known == numbers.end() ? -1 : known->second;
-  };
-  functions.name = [this](int database) { return open_.databases[static_cast<std::size_t>(database)].name; };
-  functions.refusal = [this] { return superusers_.refusal(); };
-  functions.connect = [sessions](int database) {
-    return std::make_unique<PgFunctionStore>(sessions[static_cast<std::size_t>(database)], process_clock);
-  };
-  return functions;
-}
-
-Status Node::Impl::make_entries() {
-  entry_context_.emplace(*backend_, config_.max_attribute_bytes);
-  for (std::size_t i = 0; i < config_.entries.size(); ++i) {
-    auto entry = read_entry(config_.entries[i], i);
-    if (!entry) return entry.error();
-    entries_.push_back(std::make_unique<EntryConsumer>(*std::move(entry), *entry_context_, entry_counts_));
-  }
-  if (entries_.empty()) return Unit{};
-  std::vector<std::shared_ptr<const EntryState>> states;
-  for (const auto& entry : entries_) states.push_back(entry->state());
-  backend_->watch_entries(std::move(states));
-  const auto count = [this](const char* name, const char* help, const std::atomic<std::int64_t>& n) {
-    metrics_.add_counter(name, help, [&n] { return static_cast<double>(n.load()); });
-  };
-  count("tocsin_entry_created_total", "Messages of entry topics that became jobs", entry_counts_.created);
-  count("tocsin_entry_existing_total", "Messages of entry topics that were jobs already", entry_counts_.existing);
-  count("tocsin_entry_refused_total", "Messages of entry topics that can be no job", entry_counts_.refused);
-  metrics_.add_gauge("tocsin_entry_connected", "Entry topics that are being consumed",
-                     [this] { return static_cast<double>(entry_counts_.connected.load()); });
-  return Unit{};
-}
-
-void Node::Impl::make_membership() {
-  ClusterConfig cluster;
-  cluster.id = id_;
-  cluster.name = config_.node_name;
-  cluster.version = kVersion;
-  cluster.shards = open_.shards;
-  cluster.timeout = config_.heartbeat_timeout;
-  // Home's silence cuts off home's engine alone. The others go on with the map as it is known: should this node be the
-  // only one that cannot reach home, others scan its shards too, and the claims decide.
-  Engine& at_home = databases_.front()->engine().engine();
-  membership_ = std::make_unique<Membership>(
-      cluster, open_.databases, process_clock, metrics_,
-      Membership::Hooks{[this](MonoTime now) { return backend_->scanned(now); },
-                        [&at_home](MonoTime until) { at_home.trust_until(until); },
-                        [&at_home](bool is_alone) { at_home.set_alone(is_alone); },
-                        [this](const std::vector<Shard>& mine, const ShardMap& map) {
-                          spdlog::info("scans {} shards", mine.size());
-                          backend_->take_shards(mine, map);
-                          if (relay_) relay_->take_shards(mine, map);
-                        },
-                        [this](const char* stage, Duration took) { metrics_.stepped(stage, took); }});
-}
-
-void Node::Impl::make_relay() {
-  std::vector<RelayDatabase> databases;
-  std::map<Place, Database*> at;
-  for (std::size_t i = 0; i < databases_.size(); ++i) {
-    Database& database = *databases_[i];
-    at[database.place()] = &database;
-    databases.push_back({database.place(), database.name(), session_of(open_.databases[i], "tocsin")});
-  }
-  RelayHooks hooks;
-  hooks.time_at_least = [at](Place place) -> std::optional<WallTime> {
-    const Database& database = *at.at(place);
-    if (!database.is_answering()) return {};
-    return database.shared().db_clock.at_least(process_clock.now());
-  };
-  hooks.make_types_known = [this, at](Place place, TypeStore& types) -> Status {
-    return place == 0 ? Unit{} : at.at(place)->mirror(types, *backend_->types());
-  };
-  hooks.hint = [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); };
-  hooks.moved = [this] { membership_->request(); };
-  relay_ = std::make_unique<OutboxRelay>(std::move(databases), process_clock, metrics_, std::move(hooks));
-}
-
-void Node::Impl::make_bulk() {
-  std::vector<BulkSession> sessions;
-  for (const OpenDatabase& each : open_.databases) sessions.push_back({each.place, session_of(each, "tocsin bulk")});
-  bulk_ = std::make_unique<BulkService>(
-      id_, sessions, open_.shards, process_clock,
-      [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); },
-      [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
-  audit_ = std::make_unique<AuditLog>(session_of(open_.databases.front(), "tocsin audit"), process_clock);
-}
-
-void Node::Impl::make_permits() {
-  PermitConfig config;
-  config.node = id_;
-  config.ttl = config_.heartbeat_timeout;
-  const auto waiting = [this](TypeId type) { return backend_->waiting(type); };
-  const SessionConfig session = session_of(open_.databases.front(), "tocsin permits");
-  permits_ = std::make_unique<Permits>(config, session, process_clock, metrics_, waiting,
-                                       [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
-}
-
 // Every attempt in flight ends with a retry; functions that overrun are left to themselves.
 void Node::Impl::end_handlers(Duration grace) {
   if (handlers_) handlers_->stop(grace, process_clock);
-}
-
-void Node::Impl::add_gauges() {
-  for (KindMetric& metric : handlers_->metrics()) {
-    metric.is_counter ? metrics_.add_counter(metric.name, metric.help, std::move(metric.read))
-                      : metrics_.add_gauge(metric.name, metric.help, std::move(metric.read));
-  }
-  add_gauges_of(databases_, metrics_);
-  metrics_.add_gauge("tocsin_build_info", "1, with the version of the program", [] { return 1.0; },
-                     {{"version", kVersion}});
-  metrics_.add_gauge("tocsin_shards", "Shards of the installation",
-                     [shards = open_.shards] { return static_cast<double>(shards); });
-  metrics_.add_counter("tocsin_ids_given_twice_total", "Job ids that two jobs had: the older record has a fresh one",
-                       [this] {
-                         double n = 0;
-                         for (const OpenDatabase& each : open_.databases)
-                           n += static_cast<double>(each.ids_given_twice->load());
-                         return n;
-                       });
-  metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of a rate in thousandths",
-                      [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });
-  metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of a rate in thousandths",
-                      [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.total; }); });
-  metrics_.add_gauges("tocsin_permits_in_use", "Permits of a limit that are in use in the cluster", [this] {
-    return permits_->values([](const FlowControl::Grant& grant) { return grant.in_use; });
-  });
-  metrics_.add_gauges("tocsin_type_paused", "1: jobs of the type do not start", [this] {
-    std::vector<LabelledValue> values;
-    const auto catalog = backend_->types();
-    for (const auto& type : catalog->types)
-      values.push_back({{{"biz_type", type->name}}, type->is_paused(backend_->now()) ? 1.0 : 0.0});
-    return values;
-  });
-  metrics_.add_gauge("tocsin_waiting_consumers", "Consumers that wait for jobs of pull types",
-                     [this] { return static_cast<double>(polls_->size()); });
 }
 
 // The stop order, in one place: take no more messages from entry topics, refuse requests, tell waiting consumers that
