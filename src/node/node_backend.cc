@@ -27,7 +27,7 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
       permits_(permits),
       bulk_(bulk),
       audit_(audit),
-      catalog_(std::make_shared<const TypeCatalog>()),
+      types_(metrics, handlers, databases, permits),
       places_(std::make_shared<const ShardPlaces>(map.places)) {
   if (databases_.size() > 1) retry_queue_.emplace();
   for (const auto& database : databases_) by_place_.at(static_cast<std::size_t>(database->place())) = database.get();
@@ -205,63 +205,15 @@ void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
 
 // ---- types
 
-Status NodeBackend::refresh_types(TypeStore& registry) {
-  // Drawn before the read: an older picture must not replace a newer one, or a pause that was acknowledged would end.
-  const std::uint64_t read = ++type_reads_;
-  auto version = registry.version();
-  if (!version) return version.error();
-  {
-    std::lock_guard lock(types_mutex_);
-    if (*version == types_version_) {  // what can run here may have changed
-      std::vector<BizType> types;
-      for (const auto& type : catalog_.get()->types) types.push_back(*type);
-      show_to_engines(std::move(types));
-      return Unit{};
-    }
-  }
-  auto types = registry.list(TypeStore::Removed::included);
-  if (!types) return types.error();
-  std::lock_guard lock(types_mutex_);
-  if (read < types_shown_) return Unit{};
-  types_shown_ = read;
-  types_version_ = std::move(*version);
-  show_types(std::move(*types));
-  return Unit{};
-}
-
-void NodeBackend::show_types(std::vector<BizType> types) {
-  auto all = std::make_shared<const TypeCatalog>(types);
-  for (const auto& before : catalog_.get()->types) {
-    const auto now = all->by_id.find(before->type_id);
-    if (!before->is_removed && (now == all->by_id.end() || now->second->is_removed)) handlers_.let_go(*before);
-  }
-  catalog_.set(all);
-  metrics_.set_catalog(all);
-  show_to_engines(std::move(types));
-}
-
-void NodeBackend::show_to_engines(std::vector<BizType> types) {
-  // The engine sees only types that can run here: the jobs of others are not claimed, and another node may have their
-  // handler. Removed types still run what came in under them.
-  std::erase_if(types, [this](const BizType& type) { return !handlers_.can_run(type); });
-  for (BizType& type : types) {
-    type.is_removed = false;
-    type.pool = handlers_.find(type)->pool();
-  }
-  const auto runnable = std::make_shared<const TypeCatalog>(std::move(types));
-  permits_.set_catalog(runnable);
-  for (const auto& database : databases_) database->engine().engine().set_catalog(runnable);
-}
-
 // On failure the next round of housekeeping reads it.
 Status NodeBackend::reload_types(Stores& stores) {
-  if (stores.place == 0) return refresh_types(stores.types);
+  if (stores.place == 0) return types_.refresh(stores.types);
   home().reload_types();
   return Unit{};
 }
 
 Status NodeBackend::make_types_known(Stores& stores) {
-  return stores.place == 0 ? Unit{} : at(stores.place)->mirror(stores.types, *catalog_.get());
+  return stores.place == 0 ? Unit{} : at(stores.place)->mirror(stores.types, *types_.types());
 }
 
 void NodeBackend::mirror_types(std::function<void()> done) {
@@ -284,7 +236,7 @@ Waiting NodeBackend::waiting(TypeId type) const {
     all.fresh += here.fresh;
     all.late += here.late;
   }
-  const auto catalog = catalog_.get();
+  const auto catalog = types_.types();
   const BizType* known = catalog->find(type);
   if (!known || !known->is_pull()) return all;
   // Due here is what is due anywhere; permits are for who has the consumers.
@@ -340,7 +292,7 @@ void NodeBackend::check_map(Readiness& out) const {
 }
 
 void NodeBackend::warn_of(Place place, const std::vector<std::string>& warnings) {
-  std::lock_guard lock(warnings_mutex_);
+  MutexLock lock(warnings_mutex_);
   auto& known = warnings_[place];
   for (const std::string& warning : warnings)
     if (std::ranges::find(known, warning) == known.end())
@@ -381,7 +333,7 @@ Readiness NodeBackend::readiness() const {
     out.checks.emplace_back("entry " + entry->target, trouble.empty() ? "ok" : trouble);
     out.is_degraded = out.is_degraded || !trouble.empty();
   }
-  std::lock_guard lock(warnings_mutex_);
+  MutexLock lock(warnings_mutex_);
   for (const auto& [place, warnings] : warnings_)
     for (const std::string& warning : warnings)
       out.warnings.push_back("database " + database_name(place) + ": " + warning);
@@ -403,7 +355,7 @@ std::vector<EndpointInfo> NodeBackend::endpoints() const {
 }
 
 std::string NodeBackend::hold_reason(const Job& job) const {
-  const auto catalog = catalog_.get();
+  const auto catalog = types_.types();
   const BizType* known = catalog->find(job.type_id);
   if (!known) return "its type is not registered";
   if (known->is_paused(now())) return "its type is paused";
@@ -431,7 +383,7 @@ std::string NodeBackend::hold_reason(const Job& job) const {
 }
 
 std::optional<int> NodeBackend::running(TypeId type) const {
-  const auto catalog = catalog_.get();
+  const auto catalog = types_.types();
   const BizType* known = catalog->find(type);
   return known ? permits_.running(*known) : std::nullopt;
 }

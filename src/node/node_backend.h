@@ -9,6 +9,7 @@
 
 #include "api/backend.h"
 #include "base/latest.h"
+#include "base/mutex.h"
 #include "delivery/handlers.h"
 #include "entry/entry_consumer.h"
 #include "metrics/metrics.h"
@@ -16,6 +17,7 @@
 #include "node/database.h"
 #include "node/membership.h"
 #include "node/permits.h"
+#include "node/type_publisher.h"
 #include "service/audit_log.h"
 #include "service/bulk_service.h"
 
@@ -29,9 +31,6 @@ struct NodeState {
   std::map<Place, std::string> database_names;  // of all that are registered, this node's or not
 };
 
-// Home first; they outlive the backend.
-using Databases = std::vector<std::unique_ptr<Database>>;
-
 // Thread: any; the constructor, stop() and the destructor owner only.
 class NodeBackend final : public Backend {
  public:
@@ -44,8 +43,8 @@ class NodeBackend final : public Backend {
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
   // Since the last scan of all this node's shards, by database.
   std::vector<ScannedPlace> scanned(MonoTime now) const;
-  // Reads the registry and publishes it to engine and API, unless a later read was published before.
-  Status refresh_types(TypeStore& registry);
+  // Reads the registry and publishes it to engines and API; see TypePublisher.
+  Status refresh_types(TypeStore& registry) { return types_.refresh(registry); }
   // Jobs of the type that are due here and could start; of a pull type for whom consumers ask here.
   Waiting waiting(TypeId type) const;
   void start_draining() { is_draining_ = true; }
@@ -74,7 +73,7 @@ class NodeBackend final : public Backend {
   bool post_bulk(std::function<void(BulkAccess&)> work) override { return bulk_.post(std::move(work)); }
   void record(AuditEntry entry) override { audit_.record(std::move(entry)); }
   void hint(JobId job, TypeId type, WallTime fire_at) override;
-  std::shared_ptr<const TypeCatalog> types() const override { return catalog_.get(); }
+  std::shared_ptr<const TypeCatalog> types() const override { return types_.types(); }
   Status reload_types(Stores& stores) override;
   void mirror_types(std::function<void()> done) override;
   Status make_types_known(Stores& stores) override;
@@ -117,8 +116,6 @@ class NodeBackend final : public Backend {
   bool read(Shard shard, Request request, std::function<void(Result<Reply>)> done);
   // Calls it in a moment, unless it is after `until`: false.
   bool again(MonoTime until, std::function<void()> attempt);
-  void show_types(std::vector<BizType> types);
-  void show_to_engines(std::vector<BizType> types);
   void check_databases(Readiness& out) const;
   void check_map(Readiness& out) const;
 
@@ -134,13 +131,9 @@ class NodeBackend final : public Backend {
   Permits& permits_;
   BulkService& bulk_;
   AuditLog& audit_;
-  Latest<TypeCatalog> catalog_;
-  std::atomic<std::uint64_t> type_reads_{0};
-  std::mutex types_mutex_;
-  std::uint64_t types_shown_ = 0;  // guarded by types_mutex_
-  std::string types_version_;      // of what is shown; guarded by types_mutex_
-  mutable std::mutex warnings_mutex_;
-  std::map<Place, std::vector<std::string>> warnings_;  // guarded by warnings_mutex_
+  TypePublisher types_;
+  mutable Mutex warnings_mutex_;
+  std::map<Place, std::vector<std::string>> warnings_ TOCSIN_GUARDED_BY(warnings_mutex_);
   Latest<ShardPlaces> places_;
   std::atomic<bool> is_draining_{false};
   std::optional<RetryQueue> retry_queue_;  // where shards may move

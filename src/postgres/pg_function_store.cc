@@ -50,20 +50,48 @@ std::string table_of(std::span<const FunctionCall> calls) {
   return is_single ? sql::live_table(first) : sql::kLive;
 }
 
-}  // namespace
-
-PgFunctionStore::PgFunctionStore(SessionConfig config, const Clock& clock)
-    : session_(function_session(std::move(config))), clock_(clock) {}
-
-struct PgFunctionStore::Failed {
+// The function failed: the job is retried or dead, and the transaction is undone.
+struct Failed {
   std::string why;
   bool is_too_slow = false;
 };
 
-class PgFunctionStore::FenceChanged final : public std::exception {
+class FenceChanged final : public std::exception {
  public:
   const char* what() const noexcept override { return "the fence around the function was altered"; }
 };
+
+// An error that the function itself raised fails it. Errors of the server pass.
+template <class Work>
+auto guarded(const Work& work) {
+  try {
+    return work();
+  } catch (const pqxx::statement_completion_unknown&) {
+    throw;
+  } catch (const pqxx::sql_error& error) {
+    if (is_of_the_server(error)) throw;
+    throw Failed{is_time_out(error) ? "took longer than its time to run" : message_of(error), is_time_out(error)};
+  }
+}
+
+// Time that the end of the job takes is the function's, too: unreported it would be tried again for ever, without
+// counting.
+template <class Work>
+auto in_time(const Work& work) {
+  try {
+    return work();
+  } catch (const pqxx::statement_completion_unknown&) {
+    throw;
+  } catch (const pqxx::sql_error& error) {
+    if (!is_time_out(error)) throw;
+    throw Failed{"the end of the job took too long: " + message_of(error), true};
+  }
+}
+
+}  // namespace
+
+PgFunctionStore::PgFunctionStore(SessionConfig config, const Clock& clock)
+    : session_(function_session(std::move(config))), clock_(clock) {}
 
 Status PgFunctionStore::check(const FunctionName& function) {
   using Found = std::optional<Error>;
@@ -108,17 +136,6 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
                                           const std::string& node) {
   const std::string table = table_of(calls);
   pqxx::work tx(connection);
-  // What failed on purpose of the function's, and not for the server's sake.
-  const auto guarded = [](const auto& work) {
-    try {
-      return work();
-    } catch (const pqxx::statement_completion_unknown&) {
-      throw;
-    } catch (const pqxx::sql_error& error) {
-      if (is_of_the_server(error)) throw;
-      throw Failed{is_time_out(error) ? "took longer than its time to run" : message_of(error), is_time_out(error)};
-    }
-  };
   const auto milliseconds = std::max<std::int64_t>(1, timeout.count() / 1000);
   // A function may wait for a lock as long as it may run. A server whose client has gone ends the session.
   const std::string unbounded = "SET LOCAL lock_timeout = 0; SET LOCAL client_connection_check_interval = 1000; ";
@@ -140,17 +157,6 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   // Whatever the function has set ends here: a search_path would decide what the next statement means,
   // synchronous_commit whether the commit holds.
   // A cursor that outlives the transaction is read at its commit, outside the fence.
-  // Time that the end takes is the function's, too: unreported it would be tried again for ever, without counting.
-  const auto in_time = [](const auto& work) {
-    try {
-      return work();
-    } catch (const pqxx::statement_completion_unknown&) {
-      throw;
-    } catch (const pqxx::sql_error& error) {
-      if (!is_time_out(error)) throw;
-      throw Failed{"the end of the job took too long: " + message_of(error), true};
-    }
-  };
   const std::string look = sql::statement("function_leftovers", {{"sandbox_oid", fence_.substr(0, fence_.find('/'))}});
   const auto left = in_time([&] { return tx.exec1(std::string("RESET ALL; UNLISTEN *; ") + kUnlock + "; " + look); });
   if (left[0].as<bool>()) throw Failed{"it left a cursor WITH HOLD open"};

@@ -23,9 +23,6 @@ class PgFunctionStore final : public FunctionStore {
                             const Judge& judge, const std::string& node) override;
 
  private:
-  struct Failed;
-  class FenceChanged;
-
   void build_fence(pqxx::connection& connection);
   FunctionReply run_in_one(pqxx::connection& connection, const FunctionName& function,
                            std::span<const FunctionCall> calls, Duration timeout, const Judge& judge,
