@@ -33,6 +33,8 @@ struct PermitConfig {
   Duration trust() const { return ttl - ttl / 10; }
 };
 
+// Its data members are what it asks (store, flow, waiting jobs) and what the last replies said: one protocol, whose
+// steps share them.
 class PermitRenewer final : public Stage {
  public:
   using WaitingOf = std::function<Waiting(TypeId)>;

@@ -62,6 +62,7 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   bool is_draining = false;
 };
 
+// A state machine: its data members are the socket, the request being read and the answer being written.
 // Thread: its loop's.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:

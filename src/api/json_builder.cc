@@ -33,7 +33,8 @@ std::size_t expansion_of(std::string_view number) {
   return static_cast<std::size_t>(std::abs(std::strtol(std::string(number.substr(e + 1)).c_str(), nullptr, 10)));
 }
 
-// The events of Boost.JSON's parser. Each returns whether parsing continues.
+// The events of Boost.JSON's parser. Each returns whether parsing continues. The data members are what must survive
+// from one event to the next.
 class JsonBuilder {
  public:
   using Ec = boost::system::error_code;

@@ -34,6 +34,7 @@ struct PublisherCounts {
   std::atomic<std::int64_t> confirmed = 0, refused = 0, connections = 0;
 };
 
+// The data members stand in three groups: shared under the lock, for display, and the thread's own.
 // Thread: publish, retire, has_ended and info any; the rest owner only.
 class Publisher {
  public:

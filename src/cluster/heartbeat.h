@@ -14,6 +14,7 @@
 
 namespace tocsin {
 
+// Its data members are its surroundings, what it saw of each member, and what the last reply said.
 class Heartbeat final : public Stage {
  public:
   struct Hooks {

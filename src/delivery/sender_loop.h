@@ -22,6 +22,7 @@
 
 namespace tocsin {
 
+// The data members are the parts of the loop, its origins, its counters, and what send() and stop() share.
 // Thread: send, call_at, stats any; start, stop owner only. All private functions: its own thread only.
 class SenderLoop {
  public:

@@ -29,7 +29,7 @@ struct LabelledValue {
   double value = 0;
 };
 
-// Thread: any.
+// Has data members for each family of metrics, and the label sets of each that were seen. Thread: any.
 class Metrics final : public EventSink {
  public:
   explicit Metrics(const Clock& clock);

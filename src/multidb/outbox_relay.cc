@@ -132,7 +132,8 @@ std::optional<TakenOver> OutboxRelay::Intake::take_alone(Place source, WallTime 
   return {};
 }
 
-// What waits in one database for the others.
+// What waits in one database for the others. The data members are its session, its schedule, and what the intakes of
+// the other databases answered.
 class OutboxRelay::Outbox {
  public:
   Outbox(const RelayDatabase& database, Shared& shared, const std::map<Place, std::unique_ptr<Intake>>& intakes)

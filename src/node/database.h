@@ -63,6 +63,7 @@ class DatabaseEvents final : public EventSink {
   const std::string prefix_;
 };
 
+// The data members are the parts of a database, in the order in which they start, and its state.
 // Thread: any; the constructor, start, stop and the destructor owner only.
 class Database {
  public:

@@ -28,6 +28,7 @@ struct DatabaseEngineConfig {
   LoopThread::OnStep on_step;
 };
 
+// The data members are the parts of an engine that this class owns: sessions, stores, stages, threads.
 // Thread: owner only, except engine() and owns() (any).
 class DatabaseEngine {
  public:

@@ -27,7 +27,7 @@ struct HousekeepingConfig {
   NodeId node_id = 0;
 };
 
-// Thread: owner only, except reload_types() (any).
+// Most data members tell when each task was done last, or is due. Thread: owner only, except reload_types() (any).
 class Housekeeping {
  public:
   struct Callbacks {

@@ -31,6 +31,7 @@ struct NodeState {
   std::map<Place, std::string> database_names;  // of all that are registered, this node's or not
 };
 
+// The data members are the parts of the node that requests need, each owned elsewhere.
 // Thread: any; the constructor, stop() and the destructor owner only.
 class NodeBackend final : public Backend {
  public:

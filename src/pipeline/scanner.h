@@ -38,6 +38,7 @@
 
 namespace tocsin {
 
+// The data members are the policies, and the statement under way.
 class Scanner final : public Stage {
  public:
   Scanner(EngineShared& shared, JobStore& store);

@@ -22,7 +22,7 @@
 
 namespace tocsin {
 
-// Thread: push any; the rest owner only.
+// The data members are the queue and what its writers know of each other. Thread: push any; the rest owner only.
 template <class Item>
 class Coalescer {
  public:

@@ -46,6 +46,7 @@ class PostgresBusiness final : public Business {
   pqxx::work tx_{connection_};
 };
 
+// Its data members are the stores, each with a session of its own.
 class PostgresFixture final : public StoreFixture {
  public:
   PostgresFixture() : database_(fresh()), watch_(database_.url()) {

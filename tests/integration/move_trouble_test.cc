@@ -59,6 +59,25 @@ TEST(MoveTrouble, ARollbackEndsThoughACopyHasJustBegunToMakeItsSlot) {
   EXPECT_EQ(two.leftovers(), 0U);
 }
 
+// Begins to move shard 1 from the database `at` to the database `to`, and kills the command in this step.
+void kill_in(const Two& two, const std::string& step, const std::string& at, const std::string& to) {
+  const auto is_switching = [&] {
+    return text_of(two.a, "SELECT 1 FROM tocsin.move WHERE state = 'switching'") == "1";
+  };
+  std::unique_ptr<Open> writer;  // in the way of the switch
+  if (step == "switching")
+    writer = std::make_unique<Open>(at == "a" ? two.a : two.b, "LOCK TABLE tocsin.job_live IN ROW EXCLUSIVE MODE");
+  auto mover = two.begin({"1", "--to", to});
+  if (step == "rolling back") {
+    EXPECT_TRUE(eventually([&] { return says(*mover, kSomeCopied); }));
+    kill(*mover);
+    mover = two.begin({"1", "--abort"});
+  }
+  EXPECT_TRUE(
+      eventually([&] { return !mover->is_running() || (step == "switching" ? is_switching() : says(*mover, step)); }));
+  kill(*mover);
+}
+
 // Every state, ended by kill -9 and then resumed or rolled back, while jobs are created, cancelled and fired.
 TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackAndNothingIsLostOrDoneTwice) {
   LogicalCluster server;
@@ -75,31 +94,13 @@ TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackAndNothingIsLostOrDon
   Load load(node->port(), "noop", 2, 300);
 
   std::string at = "a";
-  const auto in_state = [&](const char* state) {
-    return text_of(two.a, "SELECT 1 FROM tocsin.move WHERE state = '" + std::string(state) + "'") == "1";
-  };
-  const auto kill_in = [&](const std::string& step, const std::string& to) {
-    const std::string& source = at == "a" ? two.a : two.b;
-    std::unique_ptr<Open> writer;  // in the way of the switch
-    if (step == "switching")
-      writer = std::make_unique<Open>(source, "LOCK TABLE tocsin.job_live IN ROW EXCLUSIVE MODE");
-    auto mover = two.begin({"1", "--to", to});
-    if (step == "rolling back") {
-      EXPECT_TRUE(eventually([&] { return says(*mover, kSomeCopied); }));
-      kill(*mover);
-      mover = two.begin({"1", "--abort"});
-    }
-    EXPECT_TRUE(eventually(
-        [&] { return !mover->is_running() || (step == "switching" ? in_state("switching") : says(*mover, step)); }));
-    kill(*mover);
-  };
   const std::vector<std::pair<std::string, bool>> cases = {
       {"from ", false},    {"copied ", false},  {kSomeCopied, true}, {"switching", false},
       {"switching", true}, {"switched", false}, {"deleted", false},  {"rolling back", true}};
   for (const auto& [step, is_abort] : cases) {
     const std::string what = step + (is_abort ? ", rolled back" : ", resumed");
     const std::string to = at == "a" ? "b" : "a";
-    kill_in(step, to);
+    kill_in(two, step, at, to);
     const std::string id = create_pending(), off = *pending.begin();
     pending.erase(pending.begin());
     pending.insert(id);

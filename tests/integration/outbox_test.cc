@@ -323,6 +323,32 @@ TEST(Outbox, OneDatabaseThatIsAwayHoldsUpNoOther) {
   EXPECT_TRUE(eventually([&] { return all.waiting(0) == 0; }));
 }
 
+// A business that creates jobs five at a time, every second key, and cancels each fifth job; whatever fails, it goes
+// on.
+void call_until(const std::atomic<bool>& is_over, const std::string& url, const std::vector<std::string>& keys,
+                std::size_t next, std::atomic<int>& created) {
+  while (!is_over) {
+    try {
+      pqxx::connection business(url);
+      while (!is_over) {
+        pqxx::work tx(business);
+        for (int i = 0; i < 5; ++i, next += 2) {
+          // The witness is written in the same transaction: so it knows what was committed, answered or not.
+          const auto id = tx.exec1(create(keys[next % keys.size()]))[0].as<std::int64_t>();
+          const bool is_cancelled =
+              i == 4 &&
+              tx.exec1("SELECT tocsin.cancel_job(" + std::to_string(id) + ")")[0].as<std::string>() == "cancelled";
+          tx.exec_params("INSERT INTO public.witness VALUES ($1, $2)", id, is_cancelled);
+        }
+        tx.commit();
+        created += 5;
+      }
+    } catch (const pqxx::failure&) {
+      // The next connection continues.
+    }
+  }
+}
+
 // Callers in both databases, two nodes that are killed in turn, sessions that the server ends and a database that
 // crashes.
 TEST(Outbox, UnderFaultsEveryCommittedJobRunsOnceAndNoOther) {
@@ -338,29 +364,7 @@ TEST(Outbox, UnderFaultsEveryCommittedJobRunsOnceAndNoOther) {
   for (int i = 0; i < 4000; ++i) keys.push_back(key_of(i % kShards));
   std::atomic<bool> is_over{false};
   std::atomic<int> created{0};
-  const auto call = [&](std::size_t place) {
-    std::size_t next = place;
-    while (!is_over) {
-      try {
-        pqxx::connection business(both.url(place));
-        while (!is_over) {
-          pqxx::work tx(business);
-          for (int i = 0; i < 5; ++i, next += 2) {
-            // The witness is written in the same transaction: so it knows what was committed, answered or not.
-            const auto id = tx.exec1(create(keys[next % keys.size()]))[0].as<std::int64_t>();
-            const bool is_cancelled =
-                i == 4 &&
-                tx.exec1("SELECT tocsin.cancel_job(" + std::to_string(id) + ")")[0].as<std::string>() == "cancelled";
-            tx.exec_params("INSERT INTO public.witness VALUES ($1, $2)", id, is_cancelled);
-          }
-          tx.commit();
-          created += 5;
-        }
-      } catch (const pqxx::failure&) {
-        // The next connection goes on.
-      }
-    }
-  };
+  const auto call = [&](std::size_t place) { call_until(is_over, both.url(place), keys, place, created); };
   std::thread callers[] = {std::thread(call, 0), std::thread(call, 1)};
   const auto wait_for_more = [&] {
     const int before = created;

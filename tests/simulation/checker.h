@@ -43,7 +43,7 @@ struct Losses {
   std::int64_t claims = 0;     // jobs that were running, and are free again
 };
 
-// Thread: owner only.
+// The data members are what each promise has to remember. Thread: owner only.
 class Checker {
  public:
   // `may_lose`: a standby that takes over may lack what was acknowledged.

@@ -128,7 +128,7 @@ class SmallStore final : public JobStore {
   const bool hides_;
 };
 
-// Thread: owner only.
+// The data members are the parts of a node, its database, and what was seen. Thread: owner only.
 class SmallWorld {
  public:
   SmallWorld(const SmallWorldBugs& bugs, const Budget& budget) : budget_(budget) {

@@ -45,7 +45,7 @@ struct HandlerHabits {
 using Counters = std::array<std::int64_t, kCounters>;
 const char* name_of(Counter counter);
 
-// Thread: owner only.
+// The data members are the parts of a node, as in src/node. Thread: owner only.
 class SimNode final : public EventSink {
  public:
   SimNode(SimContext& world, std::string name, EngineConfig config, Ownership ownership, int claimers);

@@ -21,8 +21,8 @@
 
 namespace tocsin {
 
-// Thread: owner only. Every verb of a session is a method here that takes the database's clock as the statement read
-// it.
+// The data members are the tables, and what a test has told it to do. Thread: owner only. Every verb of a session is a
+// method here that takes the database's clock as the statement read it.
 class FakeDatabase {
  public:
   using WallClock = std::function<WallTime()>;
