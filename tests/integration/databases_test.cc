@@ -95,7 +95,7 @@ std::int64_t done_in(const std::string& url) {
 }
 
 // What a node answers while database b is down: the jobs of a are served, the others are missing by name.
-void expect_degraded_without_b(const NodeOn& node, const std::string& key_at_a, const std::string& key_at_b) {
+void expect_degraded_without_b(NodeOn& node, const std::string& key_at_a, const std::string& key_at_b) {
   const Reply ready = node.rest().get("/readyz");
   EXPECT_EQ(ready.status, 200) << ready.text;
   EXPECT_EQ(ready.body["status"], "degraded");
