@@ -37,7 +37,7 @@ void measure_cancel(Bench& bench) {
 }
 
 void measure_batch(Bench& bench) {
-  for (const std::size_t batch : {500, 10'000})
+  for (const std::size_t batch : {500U, 10'000U})
     bench.results.add("batch.create_" + std::to_string(batch), batch_rate(bench, batch));
 }
 

@@ -130,7 +130,7 @@ TEST_P(StoreContract, CreateOfManyKeepsEveryField) {
   const WallTime far = db->now() + kLong;
   std::vector<NewJob> wanted;
   for (int i = 0; i < 300; ++i) {
-    const std::string& text = kStrangeTexts[i % kStrangeTexts.size()];
+    const std::string& text = kStrangeTexts[static_cast<std::size_t>(i) % kStrangeTexts.size()];
     NewJob job = later(text.empty() ? "-" : text);
     job.max_attempts = 1 + i % 7;
     if (i % 3 == 0) job.when = at(far + Duration(i));

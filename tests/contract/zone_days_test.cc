@@ -153,7 +153,7 @@ TEST_F(DaysOfZones, OfARangeAreWhole) {
                                      "ORDER BY slot");
   ASSERT_EQ(found.size(), 3U);
   ASSERT_EQ(wanted.size(), found.size());
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(found[i][0].as<int>(), wanted[i][0].as<int>());
+  for (pqxx::result::size_type i = 0; i < 3; ++i) EXPECT_EQ(found[i][0].as<int>(), wanted[i][0].as<int>());
   for (const char* range :
        {"'infinity', 'infinity'", "'-infinity', '-infinity'", "'infinity'", "now(), now() - interval '9 days'"})
     EXPECT_EQ(database.number(std::string("SELECT count(*) FROM tocsin.report_day_at('UTC', ") + range + ")"), 0);

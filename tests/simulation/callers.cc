@@ -143,7 +143,8 @@ void Callers::create(int session) {
   const auto mode = world_.random.below(2) == 0 ? CreateMode::all_or_nothing : CreateMode::each_by_itself;
   const bool is_rest = world_.random.below(3) != 0;
   for (const auto& [place, jobs] : batches) {
-    const auto replies = ask(place, session, [&](FakeJobDesk& desk) { return desk.create(jobs, mode); });
+    const auto replies =
+        ask(place, session, [&, batch = std::span(jobs)](FakeJobDesk& desk) { return desk.create(batch, mode); });
     if (!replies) continue;
     if (mode == CreateMode::all_or_nothing && std::ranges::any_of(*replies, &CreateReply::is_refused)) continue;
     for (std::size_t i = 0; i < replies->size(); ++i) note_created(jobs[i], (*replies)[i], is_rest);
@@ -168,7 +169,7 @@ void Callers::cancel(int session) {
   std::vector<JobId> jobs;
   for (std::uint64_t i = 0; i <= world_.random.below(3); ++i) jobs.push_back(any_known());
   std::ranges::sort(jobs);
-  jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
   if (world_.random.below(5) > 0) return cancel_these(jobs, session);
   const std::string biz_id = "keyed-" + std::to_string(world_.random.below(5));
   const Place place = world_.databases.place_of(shard_of(biz_id, world_.databases.shards()));
@@ -179,7 +180,7 @@ void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {
   std::map<Place, std::vector<JobId>> batches;
   for (const JobId job : jobs) batches[world_.databases.of(job).place].push_back(job);
   for (const auto& [place, batch] : batches)
-    note_cancelled(ask(place, session, [&](FakeJobDesk& desk) { return desk.cancel(batch); }));
+    note_cancelled(ask(place, session, [ids = std::span(batch)](FakeJobDesk& desk) { return desk.cancel(ids); }));
 }
 
 void Callers::note_cancelled(const Result<std::vector<CancelReply>>& replies) {

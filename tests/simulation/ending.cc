@@ -12,8 +12,8 @@ constexpr std::uint64_t kMostEvents = 4'000'000;
 // Without faults, from the time of a job to its claim. Most of it is room for jobs that come together.
 constexpr Duration kOnTime = 100ms;
 // From the death of a node to the first scan of its shards by another; and until all that stay have their part.
-constexpr Duration kTakeover = ClusterConfig{}.timeout + 2s;
-constexpr Duration kBalanced = 2 * ClusterConfig{}.timeout + 2s;
+const Duration kTakeover = ClusterConfig{}.timeout + 2s;
+const Duration kBalanced = 2 * ClusterConfig{}.timeout + 2s;
 // From the moment that a node reaches a database no more to the first scan of its shards there by another.
 const Duration kUnreached = ClusterConfig{}.out_of_reach() + 3s;
 

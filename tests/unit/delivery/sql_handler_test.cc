@@ -14,14 +14,13 @@ namespace tocsin {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = Outcome::Kind;
 
 TEST(SqlAnswer, MeansDoneLaterOrDead) {
-  EXPECT_EQ(outcome_of(std::nullopt)->kind, Kind::done);
-  EXPECT_EQ(outcome_of(R"({"retry_ms": 1500})")->kind, Kind::retry);
+  EXPECT_EQ(outcome_of(std::nullopt)->kind, Outcome::Kind::done);
+  EXPECT_EQ(outcome_of(R"({"retry_ms": 1500})")->kind, Outcome::Kind::retry);
   EXPECT_EQ(outcome_of(R"({"retry_ms": 1500})")->retry_after, Duration(1500ms));
   EXPECT_EQ(outcome_of(R"({"retry_ms": 0})")->retry_after, Duration(0));
-  EXPECT_EQ(outcome_of(R"({"dead": "no such order"})")->kind, Kind::dead);
+  EXPECT_EQ(outcome_of(R"({"dead": "no such order"})")->kind, Outcome::Kind::dead);
   EXPECT_EQ(outcome_of(R"({"dead": "no such order"})")->message, "no such order");
 }
 
@@ -137,14 +136,14 @@ TEST_F(SqlHandlerTest, CallsNoFunctionWhileItsNodeMayNot) {
   std::optional<Outcome> outcome;
   handler->start(claimed({"a"}).front(), [&](Outcome end) { outcome = std::move(end); });
   ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->kind, Kind::not_started);
+  EXPECT_EQ(outcome->kind, Outcome::Kind::not_started);
   EXPECT_EQ(business_.effects["a"], 0);
 }
 
 TEST_F(SqlHandlerTest, TellsThatItHasWrittenTheOutcome) {
   const auto outcomes = run("done", claimed({"a", "b", "c"}));
   for (const auto& [biz_id, outcome] : outcomes) {
-    EXPECT_EQ(outcome.kind, Kind::done);
+    EXPECT_EQ(outcome.kind, Outcome::Kind::done);
     EXPECT_TRUE(outcome.is_written);
   }
   EXPECT_EQ(database_.history().size(), 3U);
@@ -153,7 +152,7 @@ TEST_F(SqlHandlerTest, TellsThatItHasWrittenTheOutcome) {
 TEST_F(SqlHandlerTest, TellsWhenItsRetriesAreDue) {
   business_.functions["done"] = [](const Job&, auto&) -> std::optional<std::string> { return R"({"retry_ms": 20})"; };
   const Outcome outcome = run("done", claimed({"a"}))["a"];
-  EXPECT_EQ(outcome.kind, Kind::retry);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::retry);
   EXPECT_EQ(outcome.retry_after, Duration(20ms));
 }
 
@@ -162,7 +161,7 @@ TEST_F(SqlHandlerTest, FindsTheFailingOneAndFinishesTheRest) {
   for (int i = 0; i < 40; ++i) names.push_back((i == 13 || i == 14 ? "bad" : "good") + std::to_string(i));
   for (const auto& [biz_id, outcome] : run("picky", claimed(names))) {
     const bool is_bad = biz_id.starts_with("bad");
-    EXPECT_EQ(outcome.kind, is_bad ? Kind::retry : Kind::done) << biz_id;
+    EXPECT_EQ(outcome.kind, is_bad ? Outcome::Kind::retry : Outcome::Kind::done) << biz_id;
     EXPECT_EQ(outcome.is_written, !is_bad);
     EXPECT_EQ(outcome.message, is_bad ? "not " + biz_id : "");
     EXPECT_EQ(business_.effects[biz_id], is_bad ? 0 : 1) << biz_id;
@@ -180,7 +179,7 @@ TEST_F(SqlHandlerTest, OneThatHangsInABatchCostsTheOthersNothing) {
   std::vector<std::string> names = {"gate", "bad"};
   for (int i = 0; i < 20; ++i) names.push_back("good" + std::to_string(i));
   for (const auto& [biz_id, outcome] : run("picky", claimed(names))) {
-    EXPECT_EQ(outcome.kind, biz_id == "bad" ? Kind::retry : Kind::done) << biz_id;
+    EXPECT_EQ(outcome.kind, biz_id == "bad" ? Outcome::Kind::retry : Outcome::Kind::done) << biz_id;
     EXPECT_EQ(business_.effects[biz_id], biz_id == "bad" ? 0 : 1) << biz_id;
   }
   EXPECT_EQ(calls_of_the_bad, 2) << "in the batch, and alone";
@@ -198,7 +197,7 @@ TEST_F(SqlHandlerTest, OneThatHangsBesideOneThatFailsCostsTheOthersNothing) {
     return {};
   };
   for (const auto& [biz_id, outcome] : run("picky", claimed({"gate", "fails", "hangs", "good1", "good2"})))
-    EXPECT_EQ(outcome.kind, biz_id.starts_with("g") ? Kind::done : Kind::retry) << biz_id;
+    EXPECT_EQ(outcome.kind, biz_id.starts_with("g") ? Outcome::Kind::done : Outcome::Kind::retry) << biz_id;
 }
 
 TEST_F(SqlHandlerTest, WhatWaitsForOneThatHangsIsGivenBackWhileItsLeaseLasts) {
@@ -220,9 +219,9 @@ TEST_F(SqlHandlerTest, WhatWaitsForOneThatHangsIsGivenBackWhileItsLeaseLasts) {
   }
   begun.get_future().wait();
   clock_.advance(4s);
-  EXPECT_EQ(outcomes[1].get_future().get().kind, Kind::not_started);
+  EXPECT_EQ(outcomes[1].get_future().get().kind, Outcome::Kind::not_started);
   unblock.set_value();
-  EXPECT_EQ(outcomes[0].get_future().get().kind, Kind::done);
+  EXPECT_EQ(outcomes[0].get_future().get().kind, Outcome::Kind::done);
   EXPECT_EQ(business_.effects["waits"], 0);
 }
 
@@ -235,7 +234,7 @@ TEST_F(SqlHandlerTest, WhatABatchLeftTooLittleOfItsLeaseIsGivenBack) {
     throw TookTooLong(1);
   };
   for (const auto& [biz_id, outcome] : run("picky", claimed({"gate", "a", "b", "c"})))
-    EXPECT_TRUE(biz_id == "gate" || outcome.kind == Kind::not_started) << biz_id;
+    EXPECT_TRUE(biz_id == "gate" || outcome.kind == Outcome::Kind::not_started) << biz_id;
 }
 
 // The outcome is not known, so the handler asks for a retry; the token, which the commit has used up, refuses it.
@@ -243,22 +242,22 @@ TEST_F(SqlHandlerTest, AnAnswerLostAfterTheCommitChangesNothing) {
   lose_answers_ = 1;
   const auto jobs = claimed({"a"});
   const auto outcome = run("done", jobs)["a"];
-  EXPECT_EQ(outcome.kind, Kind::retry);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::retry);
   EXPECT_FALSE(outcome.is_written);
   const auto replies = database_.finish(
       {{jobs[0].job.job_id, jobs[0].token, FinishRequest::Kind::retry, Duration(0), outcome.message}}, "node-a", now_);
   EXPECT_EQ(replies[0], FinishReply::stale);
   EXPECT_EQ(database_.history().begin()->second.job.status, JobStatus::done);
-  EXPECT_EQ(run("done", jobs)["a"].kind, Kind::not_started) << "repeated, it calls nothing";
+  EXPECT_EQ(run("done", jobs)["a"].kind, Outcome::Kind::not_started) << "repeated, it calls nothing";
   EXPECT_EQ(business_.effects["a"], 1);
 }
 
 TEST_F(SqlHandlerTest, StartsNothingAfterItsLeaseNorAfterTheStop) {
   auto jobs = claimed({"a"});
   jobs[0].lease_deadline = clock_.now();
-  EXPECT_EQ(run("done", jobs)["a"].kind, Kind::not_started);
+  EXPECT_EQ(run("done", jobs)["a"].kind, Outcome::Kind::not_started);
   kind_->stop(0s);
-  EXPECT_EQ(run("done", claimed({"b"}))["b"].kind, Kind::not_started);
+  EXPECT_EQ(run("done", claimed({"b"}))["b"].kind, Outcome::Kind::not_started);
   EXPECT_EQ(business_.effects["a"] + business_.effects["b"], 0);
 }
 
@@ -279,7 +278,7 @@ TEST_F(SqlHandlerTest, RefusesSettingsByName) {
 
 TEST_F(SqlHandlerTest, StartsNothingInADatabaseThatItDoesNotHave) {
   kind_.emplace(FunctionDatabases{.of = [](Shard) { return -1; }, .connect = {}, .name = {}}, 1, "node-a", clock_);
-  EXPECT_EQ(run("done", claimed({"a"}))["a"].kind, Kind::not_started);
+  EXPECT_EQ(run("done", claimed({"a"}))["a"].kind, Outcome::Kind::not_started);
 }
 
 TEST_F(SqlHandlerTest, ACheckNamesTheDatabaseThatLacksTheFunction) {

@@ -303,7 +303,7 @@ TEST_F(ClaimerTest, AsksWhatItWonOfABacklogByItsLane) {
 
 TEST_F(ClaimerTest, FiresInstantTypesInOneCall) {
   push_due({{1, 3, kStart}, {2, 3, kStart - 1s}});
-  store.on_fire = [this](auto jobs) {
+  store.on_fire = [](auto jobs) {
     EXPECT_EQ(jobs.size(), 2U);
     return std::vector<Fired>{{1, 3, kStart, kStart + 4ms}};
   };

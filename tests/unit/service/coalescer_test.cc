@@ -12,7 +12,7 @@
 namespace tocsin {
 namespace {
 
-const SystemClock clock;
+const SystemClock real_clock;
 
 // What it flushes to is never asked for its database here.
 using Batches = std::vector<std::vector<int>>;
@@ -51,7 +51,7 @@ TEST(Coalescer, WhatArrivesDuringAFlushSharesTheNext) {
 TEST(Coalescer, ASecondWriterHelpsWhenManyWait) {
   std::latch first_flush_begun(1), second_flush_begun(1);
   std::atomic<int> flushes = 0;
-  Coalescer<int> coalescer({}, 1, clock, 1000, 500, [&](PgJobDesk&, std::vector<int>) {
+  Coalescer<int> coalescer({}, 1, real_clock, 1000, 500, [&](PgJobDesk&, std::vector<int>) {
     if (flushes++ == 0) {
       first_flush_begun.count_down();
       second_flush_begun.wait();  // would wait for ever if the first were alone
@@ -68,7 +68,7 @@ TEST(Coalescer, ASecondWriterHelpsWhenManyWait) {
 TEST(Coalescer, ASecondWriterHelpsWhenTheFirstIsStuck) {
   std::latch first_flush_begun(1), second_flush_begun(1);
   std::atomic<int> flushes = 0;
-  Coalescer<int> coalescer({}, 1, clock, 1000, 500, [&](PgJobDesk&, std::vector<int>) {
+  Coalescer<int> coalescer({}, 1, real_clock, 1000, 500, [&](PgJobDesk&, std::vector<int>) {
     if (flushes++ == 0) {
       first_flush_begun.count_down();
       second_flush_begun.wait();  // as behind a lock that somebody keeps
@@ -85,7 +85,7 @@ TEST(Coalescer, ASecondWriterHelpsWhenTheFirstIsStuck) {
 TEST(Coalescer, RefusesWhenFullAndAfterItsEnd) {
   std::latch begun(1), release(1);
   std::atomic<int> flushed = 0;
-  Coalescer<int> coalescer({}, 1, clock, 2, 10, [&](PgJobDesk&, std::vector<int> batch) {
+  Coalescer<int> coalescer({}, 1, real_clock, 2, 10, [&](PgJobDesk&, std::vector<int> batch) {
     if (flushed == 0) {
       begun.count_down();
       release.wait();
@@ -105,7 +105,7 @@ TEST(Coalescer, RefusesWhenFullAndAfterItsEnd) {
 
 TEST(Coalescer, EndsOnlyWhenEverythingItTookIsFlushed) {
   std::atomic<int> flushed = 0;
-  Coalescer<int> coalescer({}, 1, clock, 10'000, 7,
+  Coalescer<int> coalescer({}, 1, real_clock, 10'000, 7,
                            [&](PgJobDesk&, std::vector<int> batch) { flushed += static_cast<int>(batch.size()); });
   int taken = 0;
   for (int i = 0; i < 5000; ++i) taken += coalescer.push(i);
