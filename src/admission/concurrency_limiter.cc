@@ -7,7 +7,7 @@
 namespace tocsin {
 
 std::size_t ConcurrencyLimiter::acquire(TypeId type, std::size_t want) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::size_t& used = used_by_type_[type];
   const std::size_t free = total_ - used_;
   want = std::min(want, free);
@@ -29,7 +29,7 @@ std::size_t ConcurrencyLimiter::acquire(TypeId type, std::size_t want) {
 void ConcurrencyLimiter::release(TypeId type, std::size_t n) {
   if (n == 0) return;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::size_t& used = used_by_type_[type];
     TOCSIN_ASSERT(used >= n && used_ >= n);
     used -= n;
@@ -39,18 +39,18 @@ void ConcurrencyLimiter::release(TypeId type, std::size_t n) {
 }
 
 std::size_t ConcurrencyLimiter::running() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return used_;
 }
 
 std::size_t ConcurrencyLimiter::running(TypeId type) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = used_by_type_.find(type);
   return it == used_by_type_.end() ? 0 : it->second;
 }
 
 std::size_t ConcurrencyLimiter::share() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return share_of(total_ - used_);
 }
 

@@ -11,9 +11,9 @@
 
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "tocsin/job.h"
 
 namespace tocsin {
@@ -40,9 +40,9 @@ class ConcurrencyLimiter {
 
   const std::size_t total_;
   std::function<void()> on_release_;
-  mutable std::mutex mutex_;
-  std::size_t used_ = 0;
-  std::unordered_map<TypeId, std::size_t> used_by_type_;
+  mutable Mutex mutex_;
+  std::size_t used_ TOCSIN_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<TypeId, std::size_t> used_by_type_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

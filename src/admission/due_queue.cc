@@ -16,7 +16,7 @@ void DueQueue::wake() {
 void DueQueue::push(std::span<const Candidate> jobs) {
   if (jobs.empty()) return;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const Candidate& job : jobs) {
       std::deque<Candidate>& waiting = types_[job.type_id].jobs;
       const bool is_oldest = !waiting.empty() && job.fire_at < waiting.front().fire_at;
@@ -29,7 +29,7 @@ void DueQueue::push(std::span<const Candidate> jobs) {
 
 void DueQueue::push_backlog(const Backlog& backlog) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!backlog_lanes_.emplace(backlog.lane, backlog.pace).second) return;
     types_[backlog.lane.type_id].backlog.push_back(backlog);
   }
@@ -37,20 +37,20 @@ void DueQueue::push_backlog(const Backlog& backlog) {
 }
 
 bool DueQueue::has_backlog(Lane lane, Pace pace) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return backlog_lanes_.contains({lane, pace});
 }
 
 void DueQueue::put_back(const Backlog& backlog) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     types_[backlog.lane.type_id].backlog.push_back(backlog);
   }
   wake();
 }
 
 std::optional<Backlog> DueQueue::next_lane(TypeId type, Pace pace) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = types_.find(type);
   if (found == types_.end()) return {};
   auto& lanes = found->second.backlog;
@@ -62,13 +62,13 @@ std::optional<Backlog> DueQueue::next_lane(TypeId type, Pace pace) {
 }
 
 void DueQueue::end_backlog(const Backlog& backlog) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   backlog_lanes_.erase({backlog.lane, backlog.pace});
 }
 
 Waiting DueQueue::waiting(TypeId type) const {
   constexpr std::size_t kMany = 1'000'000;  // as many as any type may run
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = types_.find(type);
   if (found == types_.end()) return {};
   Waiting waiting{found->second.jobs.size(), 0};
@@ -78,18 +78,18 @@ Waiting DueQueue::waiting(TypeId type) const {
 }
 
 std::size_t DueQueue::size() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return size_;
 }
 
 std::size_t DueQueue::size(TypeId type) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = types_.find(type);
   return found == types_.end() ? 0 : found->second.jobs.size();
 }
 
 std::size_t DueQueue::backlog_lanes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return backlog_lanes_.size();
 }
 

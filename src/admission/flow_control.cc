@@ -55,7 +55,7 @@ FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace
                                      std::optional<Duration> lease, std::size_t waiting) {
   Taken taken{want};
   const Duration length = std::max(type.ttr, lease.value_or(type.ttr));
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Flow& flow = flows_[type.type_id];
   if (length > type.ttr) {
     const bool is_old = now - flow.wanted_at > kWishLasts;
@@ -95,7 +95,7 @@ FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace
 }
 
 void FlowControl::put_back(TypeId type, std::size_t n, Pace pace, bool is_instant) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Flow& flow = flows_[type];
   for (const Limit limit : {Limit::rate, Limit::catch_up}) {
     Bucket& bucket = flow.buckets[at(limit)];
@@ -113,7 +113,7 @@ void FlowControl::release(TypeId type, std::size_t n) {
   if (n == 0) return;
   bool is_awaited = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_awaited = pools_.release(type, n);
   }
   release_used(type, n, is_awaited);
@@ -122,7 +122,7 @@ void FlowControl::release(TypeId type, std::size_t n) {
 void FlowControl::end_attempt(TypeId type) {
   bool is_awaited = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_awaited = pools_.release(type, 1);
   }
   if (is_awaited) notify_capacity();
@@ -131,7 +131,7 @@ void FlowControl::end_attempt(TypeId type) {
 void FlowControl::release_used(TypeId type, std::size_t n, bool is_awaited) {
   Waker* renewer = nullptr;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     Flow& flow = flows_[type];
     TOCSIN_ASSERT(flow.used >= n);
     const Grant& grant = flow.grants[at(Limit::running)];
@@ -147,7 +147,7 @@ void FlowControl::release_used(TypeId type, std::size_t n, bool is_awaited) {
 void FlowControl::hand_over(TypeId type) {
   bool is_awaited = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     Flow& flow = flows_[type];
     TOCSIN_ASSERT(flow.used > flow.leased);
     ++flow.leased;
@@ -159,7 +159,7 @@ void FlowControl::hand_over(TypeId type) {
 
 void FlowControl::end_lease(TypeId type) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     TOCSIN_ASSERT(flows_[type].leased > 0);
     --flows_[type].leased;
   }
@@ -167,7 +167,7 @@ void FlowControl::end_lease(TypeId type) {
 }
 
 void FlowControl::adopt(TypeId type) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ++flows_[type].used;
   ++flows_[type].leased;
 }
@@ -177,7 +177,7 @@ void FlowControl::notify_capacity() const {
 }
 
 void FlowControl::begin_sharing(Waker* renewer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   renewer_ = renewer;
   is_shared_ = true;
 }
@@ -185,7 +185,7 @@ void FlowControl::begin_sharing(Waker* renewer) {
 void FlowControl::grant(TypeId type, Limit limit, const Grant& grant, MonoTime now) {
   bool is_more = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     Flow& flow = flows_[type];
     Grant& mine = flow.grants[at(limit)];
     is_more = grant.n > mine.n || now >= mine.until || grant.lease > mine.lease;
@@ -195,7 +195,7 @@ void FlowControl::grant(TypeId type, Limit limit, const Grant& grant, MonoTime n
 }
 
 int FlowControl::held(TypeId type, Limit limit) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto flow = flows_.find(type);
   if (flow == flows_.end()) return 0;
   const int n = flow->second.grants[at(limit)].n;
@@ -203,30 +203,30 @@ int FlowControl::held(TypeId type, Limit limit) const {
 }
 
 std::size_t FlowControl::used(TypeId type) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto flow = flows_.find(type);
   return flow == flows_.end() ? 0 : flow->second.used;
 }
 
 std::size_t FlowControl::in_pool(const StartPool& pool) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return pools_.used(pool);
 }
 
 bool FlowControl::has_free(const StartPool& pool) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return pools_.has_free(pool);
 }
 
 Duration FlowControl::wanted_lease(TypeId type, MonoTime now) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto flow = flows_.find(type);
   if (flow == flows_.end() || now - flow->second.wanted_at > kWishLasts) return Duration(0);
   return flow->second.wanted_lease;
 }
 
 int FlowControl::pace_since(const BizType& type, Limit limit, MonoTime now) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Flow& flow = flows_[type.type_id];
   // The bucket is brought up to date at the old part before the renewer changes it.
   fill(flow, type, limit, now);
@@ -239,21 +239,21 @@ int FlowControl::pace_since(const BizType& type, Limit limit, MonoTime now) {
 }
 
 bool FlowControl::is_counted(TypeId type, MonoTime now) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!is_shared_) return true;
   const auto flow = flows_.find(type);
   return flow != flows_.end() && now < flow->second.grants[at(Limit::running)].until;
 }
 
 std::optional<FlowControl::Grant> FlowControl::granted(TypeId type, Limit limit, MonoTime now) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto flow = flows_.find(type);
   if (flow == flows_.end() || now >= flow->second.grants[at(limit)].until) return {};
   return flow->second.grants[at(limit)];
 }
 
 bool FlowControl::is_paced(const BizType& type, Pace pace, MonoTime now) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Flow& flow = flows_[type.type_id];
   for (const Limit limit : {Limit::rate, Limit::catch_up}) {
     if (rate_of(type, limit) > 0 && is_used_by(limit, pace) && fill(flow, type, limit, now) < 1) return true;

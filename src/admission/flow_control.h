@@ -9,13 +9,13 @@
 #include <array>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "admission/lease_table.h"
 #include "admission/start_pools.h"
+#include "base/mutex.h"
 #include "base/waker.h"
 #include "ports/permit_store.h"
 
@@ -115,17 +115,18 @@ class FlowControl {
     std::array<Bucket, kLimits> buckets;
   };
 
-  Grant grant_of(const Flow& flow, const BizType& type, Limit limit) const;
-  double fill(Flow& flow, const BizType& type, Limit limit, MonoTime now);
-  std::size_t permits(const Flow& flow, const BizType& type, Duration lease, MonoTime now) const;
+  Grant grant_of(const Flow& flow, const BizType& type, Limit limit) const TOCSIN_REQUIRES(mutex_);
+  double fill(Flow& flow, const BizType& type, Limit limit, MonoTime now) TOCSIN_REQUIRES(mutex_);
+  std::size_t permits(const Flow& flow, const BizType& type, Duration lease, MonoTime now) const
+      TOCSIN_REQUIRES(mutex_);
   void release_used(TypeId type, std::size_t n, bool is_awaited);
 
   std::vector<std::function<void()>> on_capacity_;
-  mutable std::mutex mutex_;
-  Waker* renewer_ = nullptr;
-  bool is_shared_ = false;
-  std::unordered_map<TypeId, Flow> flows_;
-  StartPools pools_;
+  mutable Mutex mutex_;
+  Waker* renewer_ TOCSIN_GUARDED_BY(mutex_) = nullptr;
+  bool is_shared_ TOCSIN_GUARDED_BY(mutex_) = false;
+  std::unordered_map<TypeId, Flow> flows_ TOCSIN_GUARDED_BY(mutex_);
+  StartPools pools_ TOCSIN_GUARDED_BY(mutex_);
   LeaseTable leases_{*this};
 };
 

@@ -34,7 +34,7 @@ void LeaseTable::enter(TypeId type, const Lease& lease, MonoTime ends) {
   bool is_first = false, was_held = false;
   flow_.hand_over(type);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     was_held = put(lease.job_id, {lease.token, type, ends, /*is_guest=*/false}, is_first);
   }
   if (was_held) flow_.end_lease(type);
@@ -46,7 +46,7 @@ void LeaseTable::settle(std::span<const Lease> leases) {
   for (const Lease& lease : leases) {
     TypeId type = 0;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       const auto entry = entries_.find(lease.job_id);
       if (entry == entries_.end() || entry->second.token != lease.token) continue;
       type = entry->second.type;
@@ -59,7 +59,7 @@ void LeaseTable::settle(std::span<const Lease> leases) {
 void LeaseTable::extend(TypeId type, const Lease& lease, MonoTime ends) {
   bool is_first = false, was_held = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto entry = entries_.find(lease.job_id);
     if (entry != entries_.end() && entry->second.token == lease.token) {
       entry->second.ends = ends;
@@ -75,7 +75,7 @@ void LeaseTable::extend(TypeId type, const Lease& lease, MonoTime ends) {
 
 std::vector<Lease> LeaseTable::next(JobId after, std::size_t most, const std::vector<Shard>& shards) const {
   std::vector<Lease> leases;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (auto entry = entries_.upper_bound(after); entry != entries_.end() && leases.size() < most; ++entry) {
     if (std::ranges::binary_search(shards, shard_of(entry->first)))
       leases.push_back({entry->first, entry->second.token});
@@ -85,21 +85,21 @@ std::vector<Lease> LeaseTable::next(JobId after, std::size_t most, const std::ve
 
 void LeaseTable::note(const Lease& lease, std::optional<Duration> left, MonoTime now) {
   if (!left) return settle({&lease, 1});
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto entry = entries_.find(lease.job_id);
   if (entry == entries_.end() || entry->second.token != lease.token || *left == Duration(0)) return;
   entry->second.ends = now + *left;
 }
 
 std::size_t LeaseTable::count(TypeId type) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto tally = tallies_.find(type);
   return tally == tallies_.end() ? 0 : tally->second.held;
 }
 
 MonoTime LeaseTable::last_end(TypeId type) const {
   MonoTime last = MonoTime::min();
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (const auto tally = tallies_.find(type); tally == tallies_.end() || tally->second.held == 0) return last;
   for (const auto& [job, entry] : entries_)
     if (entry.type == type && !entry.is_guest) last = std::max(last, entry.ends);
@@ -107,13 +107,13 @@ MonoTime LeaseTable::last_end(TypeId type) const {
 }
 
 std::size_t LeaseTable::guests(TypeId type) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto tally = tallies_.find(type);
   return tally == tallies_.end() ? 0 : tally->second.guests;
 }
 
 void LeaseTable::adopt(TypeId type, std::size_t n) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (auto& [job, entry] : entries_) {
     if (n == 0) return;
     if (entry.type != type || !entry.is_guest) continue;

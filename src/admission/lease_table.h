@@ -10,12 +10,12 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ports/job_store.h"
 
 namespace tocsin {
@@ -63,16 +63,16 @@ class LeaseTable {
   using Entries = std::map<JobId, Entry>;
 
   // Puts it in the place of an older lease of the same job, which is over. Returns whether that one held a permit.
-  bool put(JobId job, const Entry& entry, bool& is_first);
+  bool put(JobId job, const Entry& entry, bool& is_first) TOCSIN_REQUIRES(mutex_);
   // Returns whether it held a permit.
-  bool erase(Entries::iterator entry);
+  bool erase(Entries::iterator entry) TOCSIN_REQUIRES(mutex_);
   void tell_first() const;
 
   FlowControl& flow_;
   std::vector<std::function<void()>> on_first_;
-  mutable std::mutex mutex_;
-  Entries entries_;
-  std::unordered_map<TypeId, Tally> tallies_;
+  mutable Mutex mutex_;
+  Entries entries_ TOCSIN_GUARDED_BY(mutex_);
+  std::unordered_map<TypeId, Tally> tallies_ TOCSIN_GUARDED_BY(mutex_);
   std::atomic<bool> is_empty_{true};  // written under the lock
 };
 

@@ -14,6 +14,7 @@ void answer_with_nothing(const std::vector<PollPtr>& polls) {
 std::size_t PollQueue::join(const std::vector<Waker*>& claimers, Waker* sweeper) {
   claimers_.insert(claimers_.end(), claimers.begin(), claimers.end());
   sweeper_ = sweeper;
+  MutexLock lock(mutex_);
   looked_.push_back(MonoTime::min());
   return looked_.size() - 1;
 }
@@ -25,7 +26,7 @@ void PollQueue::wake_claimers() {
 bool PollQueue::add(PollPtr poll) {
   bool is_first_to_end = false;
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (is_closed_) {
       lock.unlock();
       poll->answer({});
@@ -47,13 +48,13 @@ bool PollQueue::add(PollPtr poll) {
 }
 
 std::size_t PollQueue::demand(TypeId type) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto line = lines_.find(type);
   return line == lines_.end() ? 0 : line->second.demand;
 }
 
 Duration PollQueue::longest_ttr(TypeId type) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto line = lines_.find(type);
   Duration longest{0};
   if (line == lines_.end()) return longest;
@@ -62,7 +63,7 @@ Duration PollQueue::longest_ttr(TypeId type) const {
 }
 
 bool PollQueue::was_asked_since(TypeId type, MonoTime time) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto asked = asked_.find(type);
   if (asked != asked_.end() && asked->second >= time) return true;
   const auto line = lines_.find(type);
@@ -72,7 +73,7 @@ bool PollQueue::was_asked_since(TypeId type, MonoTime time) const {
 std::vector<PollShare> PollQueue::take(TypeId type, std::size_t n, bool one_ttr) {
   std::vector<PollShare> shares;
   std::vector<PollPtr> gone;  // ends outside the lock, with whatever its functions hold
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = lines_.find(type);
   if (found == lines_.end()) return shares;
   Line& line = found->second;
@@ -97,7 +98,7 @@ std::vector<PollShare> PollQueue::take(TypeId type, std::size_t n, bool one_ttr)
 void PollQueue::put_back(const std::vector<PollPtr>& polls) {
   if (polls.empty()) return;
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (is_closed_) {
       lock.unlock();
       return answer_with_nothing(polls);
@@ -134,7 +135,7 @@ std::vector<PollPtr> PollQueue::extract(Ends ends) {
 void PollQueue::answer_impatient(std::size_t engine, MonoTime now) {
   std::vector<PollPtr> over;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     looked_.resize(std::max(looked_.size(), engine + 1), MonoTime::min());
     looked_[engine] = now;
     if (size_ == 0) return;
@@ -148,7 +149,7 @@ MonoTime PollQueue::expire(MonoTime now) {
   std::vector<PollPtr> gone, over;
   MonoTime next = MonoTime::max();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (size_ > 0) {
       gone = extract([](const PollPtr& poll) { return poll->is_gone(); });
       over = extract([&next, now](const PollPtr& poll) {
@@ -167,7 +168,7 @@ MonoTime PollQueue::expire(MonoTime now) {
 void PollQueue::close() {
   std::vector<PollPtr> all;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_closed_ = true;
     all = extract([](const PollPtr&) { return true; });
   }
@@ -175,7 +176,7 @@ void PollQueue::close() {
 }
 
 std::size_t PollQueue::size() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return size_;
 }
 

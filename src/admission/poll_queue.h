@@ -12,10 +12,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/waker.h"
 #include "tocsin/job.h"
 
@@ -86,18 +86,18 @@ class PollQueue {
 
   void wake_claimers();
   template <class Ends>
-  std::vector<PollPtr> extract(Ends ends);
+  std::vector<PollPtr> extract(Ends ends) TOCSIN_REQUIRES(mutex_);
 
   const std::size_t capacity_;
   std::vector<Waker*> claimers_;
   Waker* sweeper_ = nullptr;
-  mutable std::mutex mutex_;
-  std::unordered_map<TypeId, Line> lines_;
-  std::unordered_map<TypeId, MonoTime> asked_;  // when last
-  std::size_t size_ = 0;
-  MonoTime next_expiry_ = MonoTime::max();
-  std::vector<MonoTime> looked_;  // by engine: when it last found nothing
-  bool is_closed_ = false;
+  mutable Mutex mutex_;
+  std::unordered_map<TypeId, Line> lines_ TOCSIN_GUARDED_BY(mutex_);
+  std::unordered_map<TypeId, MonoTime> asked_ TOCSIN_GUARDED_BY(mutex_);  // when last
+  std::size_t size_ TOCSIN_GUARDED_BY(mutex_) = 0;
+  MonoTime next_expiry_ TOCSIN_GUARDED_BY(mutex_) = MonoTime::max();
+  std::vector<MonoTime> looked_ TOCSIN_GUARDED_BY(mutex_);  // by engine: when it last found nothing
+  bool is_closed_ TOCSIN_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tocsin

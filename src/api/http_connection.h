@@ -10,14 +10,13 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 
 #include "api/http.h"
 #include "api/http_server.h"
 #include "api/problem.h"
+#include "base/mutex.h"
 
 namespace tocsin {
 
@@ -31,9 +30,9 @@ struct HttpShared {
   HttpApp& app;
   const HttpLimits limits;
   std::atomic<std::size_t> large_body_bytes = 0;
-  std::mutex mutex;
-  std::condition_variable closed;
-  std::size_t connections = 0;  // guarded by mutex
+  Mutex mutex;
+  CondVar closed;
+  std::size_t connections TOCSIN_GUARDED_BY(mutex) = 0;
 };
 
 // One network thread's loop and its connections.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "api/http_connection.h"
+#include "base/mutex.h"
 #include "base/thread_guard.h"
 
 namespace tocsin {
@@ -50,7 +51,7 @@ void HttpLoop::sweep_at(SteadyTime deadline) {
 
 void HttpLoop::forget(HttpConnection* connection) {
   if (connections.erase(connection) == 0) return;
-  const std::lock_guard lock(shared->mutex);
+  MutexLock lock(shared->mutex);
   --shared->connections;
   shared->closed.notify_all();
 }
@@ -119,7 +120,7 @@ void HttpServer::Impl::accept() {
 void HttpServer::Impl::adopt(HttpLoop* loop, tcp::socket socket) {
   std::size_t count = 0;
   {
-    const std::lock_guard lock(shared->mutex);
+    MutexLock lock(shared->mutex);
     if (shared->connections >= config.limits.connections + kRefusedConnections) return;
     count = ++shared->connections;
   }
@@ -186,8 +187,11 @@ void HttpServer::stop(milliseconds grace) {
   });
   for (const auto& loop : impl_->loops) asio::post(loop->loop, [loop = loop.get()] { loop->drain(); });
   {
-    std::unique_lock lock(impl_->shared->mutex);
-    impl_->shared->closed.wait_for(lock, grace, [this] { return impl_->shared->connections == 0; });
+    HttpShared& shared = *impl_->shared;
+    MutexLock lock(shared.mutex);
+    const auto end = std::chrono::steady_clock::now() + grace;
+    while (shared.connections > 0 && shared.closed.wait_until(shared.mutex, end)) {
+    }
   }
   for (const auto& loop : impl_->loops) loop->loop.stop();
   for (std::thread& thread : impl_->threads) thread.join();

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "api/report_rows.h"
 #include "api/resources.h"
 #include "api/scatter.h"
+#include "base/mutex.h"
 #include "core/rfc3339.h"
 
 namespace tocsin {
@@ -262,17 +262,17 @@ std::string Overview::text() const {
 // The last answer, and the callers that wait for the next one.
 // Thread: any.
 struct SharedAnswer {
-  std::mutex mutex;
-  std::string text;
-  std::optional<WallTime> at;
-  bool is_underway = false;
-  std::vector<CallPtr> waiting;
+  Mutex mutex;
+  std::string text TOCSIN_GUARDED_BY(mutex);
+  std::optional<WallTime> at TOCSIN_GUARDED_BY(mutex);
+  bool is_underway TOCSIN_GUARDED_BY(mutex) = false;
+  std::vector<CallPtr> waiting TOCSIN_GUARDED_BY(mutex);
 };
 
 void answer_all(SharedAnswer& shared, const std::function<void(const CallPtr&)>& answer) {
   std::vector<CallPtr> waiting;
   {
-    std::lock_guard lock(shared.mutex);
+    MutexLock lock(shared.mutex);
     shared.is_underway = false;
     waiting = std::exchange(shared.waiting, {});
   }
@@ -282,7 +282,7 @@ void answer_all(SharedAnswer& shared, const std::function<void(const CallPtr&)>&
 void overview(ApiContext& context, const std::shared_ptr<SharedAnswer>& shared, const CallPtr& call) {
   const WallTime now = context.backend.now();
   {
-    std::lock_guard lock(shared->mutex);
+    MutexLock lock(shared->mutex);
     if (shared->at && now >= *shared->at && now - *shared->at < kAnswerAge) return call->reply(200, shared->text);
     shared->waiting.push_back(call);
     if (std::exchange(shared->is_underway, true)) return;
@@ -306,7 +306,7 @@ void overview(ApiContext& context, const std::shared_ptr<SharedAnswer>& shared, 
         if (refused_by_all(context, all, answers)) return;
         std::string text = Overview(context.backend, std::move(answers)).text();
         {
-          std::lock_guard lock(shared->mutex);
+          MutexLock lock(shared->mutex);
           shared->text = text;
           shared->at = context.backend.now();
         }

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "api/context.h"
 #include "api/json_writer.h"
+#include "base/mutex.h"
 
 namespace tocsin {
 
@@ -32,18 +32,18 @@ void scatter(const ApiContext& context, const CallPtr& call, const std::vector<P
              std::size_t of = 0, Pool pool = Pool::promises) {
   const bool is_of_several = std::max(of, places.size()) > 1;
   struct State {
-    std::mutex mutex;
-    std::vector<DatabaseAnswer<T>> answers;
-    std::size_t left;
+    explicit State(std::size_t n) : left(n) {}
+    Mutex mutex;
+    std::vector<DatabaseAnswer<T>> answers;  // each written under the lock; read when none is left to come
+    std::size_t left TOCSIN_GUARDED_BY(mutex);
     std::function<void(std::vector<DatabaseAnswer<T>>)> done;
   };
-  const auto state = std::make_shared<State>();
+  const auto state = std::make_shared<State>(places.size());
   for (const Place place : places) state->answers.push_back({.place = place});
-  state->left = places.size();
   state->done = std::move(done);
   const auto answer = [state, call](std::size_t i, Result<T> result) {
     {
-      std::lock_guard lock(state->mutex);
+      MutexLock lock(state->mutex);
       state->answers[i].result = std::move(result);
       if (--state->left > 0) return;
     }

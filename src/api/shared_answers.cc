@@ -1,7 +1,8 @@
 #include "api/shared_answers.h"
 
 #include <map>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace tocsin {
 namespace {
@@ -24,7 +25,7 @@ struct SharedAnswers::State {
   bool join(const std::string& key, const Responder& respond) {
     std::optional<HttpResponse> answer;
     {
-      const std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       const SteadyTime time = now();
       std::erase_if(entries,
                     [&](const auto& each) { return each.second.answer && time - each.second.asked_at > kKept; });
@@ -46,7 +47,7 @@ struct SharedAnswers::State {
   void answered(const std::string& key, const HttpResponse& response) {
     std::vector<Responder> waiting;
     {
-      const std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       const auto found = entries.find(key);
       // There was no room for it, or another call asked anew after the entry had been dropped.
       if (found == entries.end() || found->second.answer) return;
@@ -60,8 +61,8 @@ struct SharedAnswers::State {
   }
 
   std::function<SteadyTime()> now;
-  std::mutex mutex;
-  std::map<std::string, Entry> entries;  // guarded by mutex
+  Mutex mutex;
+  std::map<std::string, Entry> entries TOCSIN_GUARDED_BY(mutex);
 };
 
 SharedAnswers::SharedAnswers(std::function<SteadyTime()> now) : state_(std::make_shared<State>()) {

@@ -21,7 +21,7 @@ void TypeLookup::ask(Question question, Done done) {
   if (!backend.is_answering(0))
     return done(context_.problem_of({ErrorCode::unavailable, "the registry of types does not answer", ""}, 0));
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (waiting_.size() >= kMostLookups) {
       lock.unlock();
       return done(ApiContext::busy());
@@ -34,7 +34,7 @@ void TypeLookup::ask(Question question, Done done) {
 }
 
 std::vector<TypeLookup::Waiting> TypeLookup::take() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return std::exchange(waiting_, {});
 }
 
@@ -42,7 +42,7 @@ std::vector<TypeLookup::Waiting> TypeLookup::take() {
 void TypeLookup::go_on() {
   while (true) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (waiting_.empty()) {
         is_reading_ = false;
         return;

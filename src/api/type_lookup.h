@@ -2,13 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/backend.h"
 #include "api/problem.h"
+#include "base/mutex.h"
 
 namespace tocsin {
 
@@ -47,9 +47,9 @@ class TypeLookup {
   std::vector<Waiting> take();
 
   const ApiContext& context_;
-  std::mutex mutex_;
-  std::vector<Waiting> waiting_;  // guarded by mutex_
-  bool is_reading_ = false;       // guarded by mutex_: a read was posted and has not ended
+  Mutex mutex_;
+  std::vector<Waiting> waiting_ TOCSIN_GUARDED_BY(mutex_);
+  bool is_reading_ TOCSIN_GUARDED_BY(mutex_) = false;  // a read was posted and has not ended
 };
 
 }  // namespace tocsin

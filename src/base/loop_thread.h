@@ -2,13 +2,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
-#include <thread>
 
 #include "base/stage.h"
-#include "base/waker.h"
+#include "base/worker_thread.h"
 
 namespace tocsin {
 
@@ -22,8 +19,8 @@ class LoopThread final : public Waker {
   ~LoopThread() override { stop(); }
 
   void start();
-  void stop();  // after the step that runs now
-  void wake() override;
+  void stop() { worker_.stop(); }  // after the step that runs now
+  void wake() override { worker_.wake(); }
 
   const char* name() const { return stage_.name(); }
   // How long the step that runs now has been running; zero between steps. For readiness: a stage that hangs.
@@ -35,12 +32,8 @@ class LoopThread final : public Waker {
   Stage& stage_;
   const Clock& clock_;
   const OnStep on_step_;
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  bool is_woken_ = false;
-  bool is_stopping_ = false;
   std::atomic<MonoTime::rep> step_began_{0};
-  std::thread thread_;
+  WorkerThread worker_;
 };
 
 }  // namespace tocsin

@@ -20,6 +20,8 @@
 #endif
 #define TOCSIN_GUARDED_BY(mutex) TOCSIN_THREAD_ANNOTATION(guarded_by(mutex))
 #define TOCSIN_REQUIRES(mutex) TOCSIN_THREAD_ANNOTATION(requires_capability(mutex))
+// For a function whose lock the analysis cannot follow; a comment beside it says which lock that is.
+#define TOCSIN_UNCHECKED TOCSIN_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace tocsin {
 
@@ -74,6 +76,9 @@ class CondVar {
     const bool is_in_time = changed_.wait_until(lock, end) == std::cv_status::no_timeout;
     lock.release();
     return is_in_time;
+  }
+  bool wait_for(Mutex& mutex, std::chrono::microseconds length) TOCSIN_REQUIRES(mutex) {
+    return wait_until(mutex, std::chrono::steady_clock::now() + length);
   }
   void notify_one() { changed_.notify_one(); }
   void notify_all() { changed_.notify_all(); }

@@ -1,21 +1,20 @@
 #include "base/worker_pool.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/assert.h"
+#include "base/mutex.h"
 #include "base/thread_guard.h"
 
 namespace tocsin {
 
-struct WorkerPool::State {
+struct WorkerPool::State : std::enable_shared_from_this<State> {
   State(std::size_t regular_threads, std::size_t spare_threads, std::size_t lane_capacity)
       : regular(regular_threads), spare(spare_threads), capacity(lane_capacity) {}
 
@@ -26,59 +25,66 @@ struct WorkerPool::State {
 
   // The next lane that may have a thread: the first in turn, but beyond the regular threads only one of which nothing
   // runs. turns.end(): none.
-  std::deque<std::int64_t>::iterator next_lane() {
-    return std::find_if(turns.begin(), turns.end(),
-                        [this](std::int64_t id) { return running < regular || lanes[id].running == 0; });
+  std::deque<std::int64_t>::iterator next_lane() TOCSIN_REQUIRES(mutex) {
+    auto turn = turns.begin();
+    while (turn != turns.end() && running >= regular && lanes[*turn].running > 0) ++turn;
+    return turn;
   }
 
+  void start_thread() TOCSIN_REQUIRES(mutex);
+  // Wakes a thread for a waiting task, or starts a spare one.
+  void call_help() TOCSIN_REQUIRES(mutex);
+  void work();
+
   const std::size_t regular, spare, capacity;
-  std::mutex mutex;
-  std::condition_variable has_work;
-  std::condition_variable is_idle;
-  std::map<std::int64_t, Lane> lanes;  // those with tasks, waiting or running
-  std::deque<std::int64_t> turns;      // lanes with waiting tasks, whose turn is next first
-  std::vector<std::thread> threads;
-  std::size_t idle = 0;     // threads that wait for work
-  std::size_t running = 0;  // tasks
-  bool is_stopping = false;
+  Mutex mutex;
+  CondVar has_work;
+  CondVar is_idle;
+  std::map<std::int64_t, Lane> lanes TOCSIN_GUARDED_BY(mutex);  // those with tasks, waiting or running
+  std::deque<std::int64_t> turns TOCSIN_GUARDED_BY(mutex);      // lanes with waiting tasks, whose turn is next first
+  std::vector<std::thread> threads TOCSIN_GUARDED_BY(mutex);
+  std::size_t idle TOCSIN_GUARDED_BY(mutex) = 0;     // threads that wait for work
+  std::size_t running TOCSIN_GUARDED_BY(mutex) = 0;  // tasks
+  bool is_stopping TOCSIN_GUARDED_BY(mutex) = false;
 };
 
 WorkerPool::WorkerPool(int threads, std::size_t capacity, int spare_threads)
     : state_(std::make_shared<State>(threads, spare_threads, capacity)) {
   TOCSIN_ASSERT(threads > 0 && spare_threads >= 0);
-  std::lock_guard lock(state_->mutex);
-  for (int i = 0; i < threads; ++i) start_thread(state_);
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  for (int i = 0; i < threads; ++i) state.start_thread();
 }
 
 WorkerPool::~WorkerPool() { stop(Duration{0}); }
 
 std::size_t WorkerPool::threads() const { return state_->regular; }
 
-void WorkerPool::start_thread(const std::shared_ptr<State>& state) {
-  state->threads.emplace_back([state] { or_abort("worker", [&] { work(state); }); });
+void WorkerPool::State::start_thread() {
+  threads.emplace_back([state = shared_from_this()] { or_abort("worker", [&] { state->work(); }); });
 }
 
-void WorkerPool::call_help(const std::shared_ptr<State>& state) {
-  if (state->next_lane() == state->turns.end()) return;
-  if (state->idle > 0) {
-    state->has_work.notify_one();
-  } else if (state->running >= state->regular && state->threads.size() < state->regular + state->spare) {
+void WorkerPool::State::call_help() {
+  if (next_lane() == turns.end()) return;
+  if (idle > 0) {
+    has_work.notify_one();
+  } else if (running >= regular && threads.size() < regular + spare) {
     try {
-      start_thread(state);
+      start_thread();
     } catch (const std::system_error&) {  // the machine has no more threads: it waits for one of those there are
     }
   }
 }
 
 bool WorkerPool::try_run(std::int64_t lane, std::function<void()> task) {
-  std::lock_guard lock(state_->mutex);
   State& state = *state_;
+  MutexLock lock(state.mutex);
   if (state.is_stopping) return false;
   State::Lane& mine = state.lanes[lane];
   if (mine.tasks.size() >= state.capacity) return false;
   if (mine.tasks.empty()) state.turns.push_back(lane);
   mine.tasks.push_back(std::move(task));
-  call_help(state_);
+  state.call_help();
   return true;
 }
 
@@ -87,11 +93,14 @@ bool WorkerPool::stop(Duration grace) {
   std::vector<std::thread> threads;
   bool is_stuck, is_clean;
   {
-    std::unique_lock lock(state_->mutex);
     State& state = *state_;
+    MutexLock lock(state.mutex);
     state.is_stopping = true;
     state.has_work.notify_all();
-    is_clean = state.is_idle.wait_for(lock, grace, [&] { return state.running == 0 && state.turns.empty(); });
+    const auto end = std::chrono::steady_clock::now() + grace;
+    while ((state.running > 0 || !state.turns.empty()) && state.is_idle.wait_until(state.mutex, end)) {
+    }
+    is_clean = state.running == 0 && state.turns.empty();
     is_stuck = state.running > 0;
     discarded.swap(state.lanes);
     state.turns.clear();
@@ -102,36 +111,35 @@ bool WorkerPool::stop(Duration grace) {
   return is_clean;
 }
 
-void WorkerPool::work(const std::shared_ptr<State>& shared) {
-  State& state = *shared;
-  std::unique_lock lock(state.mutex);
+void WorkerPool::State::work() {
+  MutexLock lock(mutex);
   while (true) {
-    auto turn = state.next_lane();
-    while (turn == state.turns.end()) {
-      if (state.is_stopping && state.turns.empty()) return;
-      ++state.idle;
-      state.has_work.wait(lock);
-      --state.idle;
-      turn = state.next_lane();
+    auto turn = next_lane();
+    while (turn == turns.end()) {
+      if (is_stopping && turns.empty()) return;
+      ++idle;
+      has_work.wait(mutex);
+      --idle;
+      turn = next_lane();
     }
     const std::int64_t id = *turn;
-    state.turns.erase(turn);
-    State::Lane& lane = state.lanes[id];
+    turns.erase(turn);
+    State::Lane& lane = lanes[id];
     std::function<void()> task = std::move(lane.tasks.front());
     lane.tasks.pop_front();
-    if (!lane.tasks.empty()) state.turns.push_back(id);
+    if (!lane.tasks.empty()) turns.push_back(id);
     ++lane.running;
-    ++state.running;
-    call_help(shared);  // one push wakes one thread, and this one may have taken another lane's task
+    ++running;
+    call_help();  // one push wakes one thread, and this one may have taken another lane's task
     lock.unlock();
     task();
     task = nullptr;  // what it owns goes before the thread counts as idle
     lock.lock();
-    --state.running;
-    if (const auto done = state.lanes.find(id); done != state.lanes.end()) {  // gone: stopped meanwhile
-      if (--done->second.running == 0 && done->second.tasks.empty()) state.lanes.erase(done);
+    --running;
+    if (const auto done = lanes.find(id); done != lanes.end()) {  // gone: stopped meanwhile
+      if (--done->second.running == 0 && done->second.tasks.empty()) lanes.erase(done);
     }
-    if (state.turns.empty() && state.running == 0) state.is_idle.notify_all();
+    if (turns.empty() && running == 0) is_idle.notify_all();
   }
 }
 

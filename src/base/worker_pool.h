@@ -34,9 +34,6 @@ class WorkerPool {
 
  private:
   struct State;
-  static void start_thread(const std::shared_ptr<State>& state);
-  static void call_help(const std::shared_ptr<State>& state);
-  static void work(const std::shared_ptr<State>& state);
 
   const std::shared_ptr<State> state_;  // shared with the threads, which may outlive the pool
 };

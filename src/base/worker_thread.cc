@@ -13,6 +13,7 @@ void WorkerThread::start(std::string name, std::function<void()> work) {
 void WorkerThread::wake() {
   {
     MutexLock lock(mutex_);
+    if (is_woken_) return;
     is_woken_ = true;
   }
   changed_.notify_all();
@@ -51,6 +52,20 @@ bool WorkerThread::wait_until(std::chrono::steady_clock::time_point end) {
   MutexLock lock(mutex_);
   while (!is_woken_ && !is_stopping_ && changed_.wait_until(mutex_, end)) {
   }
+  is_woken_ = false;
+  return !is_stopping_;
+}
+
+bool WorkerThread::pause(std::chrono::microseconds length) {
+  const auto end = std::chrono::steady_clock::now() + length;
+  MutexLock lock(mutex_);
+  while (!is_stopping_ && changed_.wait_until(mutex_, end)) {
+  }
+  return !is_stopping_;
+}
+
+bool WorkerThread::forget_wakes() {
+  MutexLock lock(mutex_);
   is_woken_ = false;
   return !is_stopping_;
 }

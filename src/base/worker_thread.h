@@ -2,8 +2,7 @@
 //
 //   worker_.start("relay", [this] { while (worker_.wait_for(kPoll)) step(); });
 //
-// Thread: wake and request_stop any; wait, wait_for and is_stopping any, made for the thread itself; the rest owner
-// only.
+// Thread: wake, request_stop and is_stopping any; the waits the thread itself; the rest owner only.
 #pragma once
 
 #include <functional>
@@ -35,10 +34,14 @@ class WorkerThread final : public Waker {
   // stopped.
   bool wait();
   bool wait_for(std::chrono::microseconds length);
+  bool wait_until(std::chrono::steady_clock::time_point end);
+  // Returns after this time, or when the thread is to be stopped. A wake does not shorten it and counts for the next
+  // wait. False: to be stopped.
+  bool pause(std::chrono::microseconds length);
+  // What follows takes care of all wakes until now. False: to be stopped.
+  bool forget_wakes();
 
  private:
-  bool wait_until(std::chrono::steady_clock::time_point end);
-
   mutable Mutex mutex_;
   CondVar changed_;
   bool is_woken_ TOCSIN_GUARDED_BY(mutex_) = false;

@@ -4,9 +4,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace tocsin {
 namespace {
@@ -26,9 +26,9 @@ struct PeerNames::State {
     Resolver::Addresses addresses;
   };
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::map<std::string, std::shared_ptr<Lookup>> under_way;  // by name
+  Mutex mutex;
+  CondVar changed;
+  std::map<std::string, std::shared_ptr<Lookup>> under_way TOCSIN_GUARDED_BY(mutex);  // by name
 };
 
 PeerNames::PeerNames(std::shared_ptr<Resolver> resolver)
@@ -41,15 +41,16 @@ const std::shared_ptr<PeerNames>& PeerNames::of_system() {
 
 Result<Resolver::Addresses> PeerNames::find(const std::string& host, std::chrono::milliseconds timeout,
                                             const Flag& is_interrupted) {
-  std::unique_lock lock(state_->mutex);
-  std::shared_ptr<State::Lookup>& current = state_->under_way[host];
+  State& names = *state_;
+  MutexLock lock(names.mutex);
+  std::shared_ptr<State::Lookup>& current = names.under_way[host];
   const bool is_mine = !current;
   if (is_mine) current = std::make_shared<State::Lookup>();
   const std::shared_ptr<State::Lookup> lookup = current;
   if (is_mine) {
     lock.unlock();
     resolver_->resolve(host, [state = state_, lookup, host](const auto& ec, Resolver::Addresses addresses) {
-      const std::lock_guard locked(state->mutex);
+      MutexLock locked(state->mutex);
       lookup->is_done = true;
       lookup->ec = ec;
       lookup->addresses = std::move(addresses);
@@ -58,7 +59,9 @@ Result<Resolver::Addresses> PeerNames::find(const std::string& host, std::chrono
     });
     lock.lock();
   }
-  state_->changed.wait_for(lock, timeout, [&] { return lookup->is_done || is_interrupted; });
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  while (!lookup->is_done && !is_interrupted && names.changed.wait_until(names.mutex, end)) {
+  }
   if (is_interrupted) return unresolved("interrupted");
   if (!lookup->is_done) return unresolved("no answer in time");
   if (lookup->ec) return unresolved(lookup->ec.message());
@@ -66,7 +69,7 @@ Result<Resolver::Addresses> PeerNames::find(const std::string& host, std::chrono
 }
 
 void PeerNames::interrupt(Flag& is_interrupted) {
-  const std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   is_interrupted = true;
   state_->changed.notify_all();
 }

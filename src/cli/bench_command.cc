@@ -4,10 +4,10 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
-#include <mutex>
 #include <random>
 #include <thread>
 
+#include "base/mutex.h"
 #include "cli/command.h"
 #include "cli/duration.h"
 #include "cli/pause.h"
@@ -57,11 +57,15 @@ class Creator {
         pause_for(milliseconds(20));
       }
     }
+    MutexLock lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
   }
 
   // Jobs of this run have ids from here on.
-  std::int64_t first_id() const { return first_id_; }
+  std::int64_t first_id() const {
+    MutexLock lock(mutex_);
+    return first_id_;
+  }
 
  private:
   void work() {
@@ -75,7 +79,7 @@ class Creator {
         remember(reply.at("items"));
       }
     } catch (...) {
-      const std::scoped_lock lock(mutex_);
+      MutexLock lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
       next_ = options_.jobs;  // the other lanes stop too
     }
@@ -97,7 +101,7 @@ class Creator {
   }
 
   void remember(const Json& items) {
-    const std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (const Json& item : items)
       first_id_ = std::min(first_id_, std::int64_t{std::stoll(item.at("job_id").get<std::string>())});
     created_ += static_cast<std::int64_t>(items.size());
@@ -109,9 +113,9 @@ class Creator {
   const SteadyClock::time_point start_ = SteadyClock::now();
   std::atomic<std::int64_t> next_{0}, created_{0};
   std::atomic<int> running_lanes_{options_.lanes};
-  std::mutex mutex_;
-  std::exception_ptr failure_;
-  std::int64_t first_id_ = std::numeric_limits<std::int64_t>::max();
+  mutable Mutex mutex_;
+  std::exception_ptr failure_ TOCSIN_GUARDED_BY(mutex_);
+  std::int64_t first_id_ TOCSIN_GUARDED_BY(mutex_) = std::numeric_limits<std::int64_t>::max();
 };
 
 bool has_jobs(RestClient& client, const std::string& type, const char* status) {

@@ -15,7 +15,7 @@ int deal(int left, std::span<const int> needs, std::vector<int>& shares, std::ve
     if (open.empty()) break;
     const auto n = static_cast<int>(open.size());
     if (left < n) {
-      std::ranges::rotate(open, open.begin() + static_cast<std::ptrdiff_t>(turn % open.size()));
+      std::rotate(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(turn % open.size()), open.end());
       for (int i = 0; i < left; ++i) ++shares[open[static_cast<std::size_t>(i)]];
       return 0;
     }

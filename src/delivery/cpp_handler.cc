@@ -30,12 +30,12 @@ Outcome call(const CppHandler& function, const Job& job) {
 }  // namespace
 
 bool CppHandlers::add(const std::string& type_name, CppHandler handler) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return by_type_.emplace(type_name, std::make_shared<const CppHandler>(std::move(handler))).second;
 }
 
 std::shared_ptr<const CppHandler> CppHandlers::find(const std::string& type_name) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto it = by_type_.find(type_name);
   return it == by_type_.end() ? nullptr : it->second;
 }

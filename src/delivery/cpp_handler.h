@@ -3,9 +3,9 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/worker_pool.h"
 #include "delivery/handler_kind.h"
 
@@ -23,8 +23,8 @@ class CppHandlers {
   std::shared_ptr<const CppHandler> find(const std::string& type_name) const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const CppHandler>> by_type_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const CppHandler>> by_type_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 // Runs attempts on a worker pool, each type in a worker lane of its own: a type whose function is slow, blocks for ever

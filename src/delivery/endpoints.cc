@@ -6,14 +6,14 @@
 namespace tocsin {
 
 std::optional<Endpoint::Permit> Endpoint::admit() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto permit = breaker_.admit(clock_.now());
   in_flight_ += permit ? 1 : 0;
   return permit;
 }
 
 void Endpoint::answered(Duration took) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   this->took(took);
   in_flight_ -= in_flight_ > 0 ? 1 : 0;
   const bool is_changed = breaker_.answered();
@@ -22,7 +22,7 @@ void Endpoint::answered(Duration took) {
 }
 
 void Endpoint::failed(Permit permit, Duration took) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   this->took(took);
   in_flight_ -= in_flight_ > 0 ? 1 : 0;
   const bool is_changed = breaker_.failed(permit, clock_.now());
@@ -31,7 +31,7 @@ void Endpoint::failed(Permit permit, Duration took) {
 }
 
 void Endpoint::abandoned(Permit permit) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   in_flight_ -= in_flight_ > 0 ? 1 : 0;
   const bool is_changed = breaker_.abandoned(permit);
   lock.unlock();
@@ -39,18 +39,18 @@ void Endpoint::abandoned(Permit permit) {
 }
 
 Endpoint::State Endpoint::state() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return breaker_.state(clock_.now());
 }
 
 void Endpoint::note_error(const std::string& message) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   last_error_ = message.substr(0, kLongestError);
   last_error_at_ = clock_.now();
 }
 
 EndpointInfo Endpoint::info() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const MonoTime now = clock_.now();
   const State state = breaker_.state(now);
   EndpointInfo info{"webhook",
@@ -74,7 +74,7 @@ void Endpoint::took(Duration time) {
 }
 
 void Endpoint::waited_in_vain() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   mean_ = std::max(mean_.value_or(kSlow), kSlow);
 }
 
@@ -86,18 +86,18 @@ std::size_t Endpoint::may_wait() const {
 }
 
 std::size_t Endpoint::capacity() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return std::min(breaker_.room(clock_.now()), connections_ + may_wait());
 }
 
 double Endpoint::starts_per_s() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return mean_ ? static_cast<double>(connections_) / std::chrono::duration<double>(*mean_).count()
                : std::numeric_limits<double>::infinity();
 }
 
 Duration Endpoint::pause_left() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return breaker_.pause_left(clock_.now());
 }
 
@@ -108,7 +108,7 @@ void Endpoint::tell(bool is_changed) {
 }
 
 std::shared_ptr<Endpoint> Endpoints::at(const std::string& origin) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (auto known = by_origin_[origin].lock()) return known;
   std::erase_if(by_origin_, [](const auto& entry) { return entry.second.expired(); });
   auto endpoint = std::make_shared<Endpoint>(origin, options_, connections_, clock_,
@@ -121,7 +121,7 @@ std::shared_ptr<Endpoint> Endpoints::at(const std::string& origin) {
 }
 
 std::vector<EndpointInfo> Endpoints::infos() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<EndpointInfo> all;
   for (const auto& [origin, held] : by_origin_)
     if (const auto endpoint = held.lock()) all.push_back(endpoint->info());
@@ -129,7 +129,7 @@ std::vector<EndpointInfo> Endpoints::infos() const {
 }
 
 int Endpoints::not_closed() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   int n = 0;
   for (const auto& [origin, held] : by_origin_) {
     const auto endpoint = held.lock();

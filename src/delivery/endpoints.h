@@ -4,11 +4,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "core/endpoint_info.h"
 #include "delivery/circuit_breaker.h"
 #include "tocsin/start_pool.h"
@@ -58,8 +58,8 @@ class Endpoint final : public StartPool {
 
  private:
   void tell(bool is_changed);
-  void took(Duration time);
-  std::size_t may_wait() const;
+  void took(Duration time) TOCSIN_REQUIRES(mutex_);
+  std::size_t may_wait() const TOCSIN_REQUIRES(mutex_);
 
   // Attempts may wait for a connection while answers take no longer than this on average: a fifth of the start window.
   static constexpr Duration kQuick = std::chrono::milliseconds(100);
@@ -70,12 +70,12 @@ class Endpoint final : public StartPool {
   const Clock& clock_;
   const OnChange on_change_;
   const std::size_t connections_;
-  mutable std::mutex mutex_;
-  CircuitBreaker breaker_;
-  std::optional<Duration> mean_;  // of the last 16 attempts or so
-  std::size_t in_flight_ = 0;     // permits out
-  std::string last_error_;
-  MonoTime last_error_at_{};
+  mutable Mutex mutex_;
+  CircuitBreaker breaker_ TOCSIN_GUARDED_BY(mutex_);
+  std::optional<Duration> mean_ TOCSIN_GUARDED_BY(mutex_);  // of the last 16 attempts or so
+  std::size_t in_flight_ TOCSIN_GUARDED_BY(mutex_) = 0;     // permits out
+  std::string last_error_ TOCSIN_GUARDED_BY(mutex_);
+  MonoTime last_error_at_ TOCSIN_GUARDED_BY(mutex_){};
 };
 
 // Thread: any.
@@ -98,8 +98,8 @@ class Endpoints {
   const Clock& clock_;
   const Endpoint::OnChange on_change_;
   std::atomic<std::int64_t> trips_{0};
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<Endpoint>> by_origin_;
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, std::weak_ptr<Endpoint>> by_origin_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

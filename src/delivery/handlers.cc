@@ -26,30 +26,30 @@ class HandlerRegistry::TypeHandler final : public Handler {
   void start(const ClaimedJob& job, Finish finish) override {
     std::shared_ptr<Handler> current;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       current = current_;  // keeps it through the call if the settings change now
     }
     current->start(job, std::move(finish));
   }
 
   std::shared_ptr<const StartPool> pool() const override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return current_->pool();
   }
 
   std::string hold_reason() const override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return current_->hold_reason();
   }
 
   bool is_of(const BizType& type) const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return handler_json_ == type.handler_json && ttr_ == type.ttr;
   }
 
   // `next` null: the type cannot run here.
   void set(const BizType& type, std::shared_ptr<Handler> next) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     handler_json_ = next ? type.handler_json : "";  // no settings are empty: it is of no type then
     ttr_ = type.ttr;
     if (!next) next = std::make_shared<NoHandler>();
@@ -57,10 +57,10 @@ class HandlerRegistry::TypeHandler final : public Handler {
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::string handler_json_;
-  Duration ttr_;
-  std::shared_ptr<Handler> current_;
+  mutable Mutex mutex_;
+  std::string handler_json_ TOCSIN_GUARDED_BY(mutex_);
+  Duration ttr_ TOCSIN_GUARDED_BY(mutex_);
+  std::shared_ptr<Handler> current_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 HandlerRegistry::HandlerRegistry() = default;
@@ -117,7 +117,7 @@ std::optional<Error> HandlerRegistry::check(const BizType& type) const {
 }
 
 Handler* HandlerRegistry::find(const BizType& type) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto known = by_type_.find(type.type_id);
   if (known != by_type_.end() && known->second->is_of(type)) return known->second.get();
 
@@ -134,7 +134,7 @@ Handler* HandlerRegistry::find(const BizType& type) {
 }
 
 void HandlerRegistry::let_go(const BizType& type) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto known = by_type_.find(type.type_id);
   HandlerKind* const kind = kind_of(type);
   if (known != by_type_.end() && kind) known->second->set(type, kind->make(type));

@@ -3,12 +3,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "delivery/handler_kind.h"
 
 namespace tocsin {
@@ -52,8 +52,8 @@ class HandlerRegistry {
 
   std::vector<std::unique_ptr<HandlerKind>> kinds_;
   std::map<std::string, HandlerKind*> by_name_;
-  std::mutex mutex_;
-  std::unordered_map<TypeId, std::unique_ptr<TypeHandler>> by_type_;
+  Mutex mutex_;
+  std::unordered_map<TypeId, std::unique_ptr<TypeHandler>> by_type_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

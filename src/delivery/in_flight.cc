@@ -14,7 +14,7 @@ constexpr Duration kPause = std::chrono::milliseconds(250);       // before what
 }  // namespace
 
 std::uint64_t InFlight::add(Handler::Finish& finish, MonoTime begin_by) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (is_closed_) return 0;
   attempts_.emplace(++last_, Attempt{std::move(finish)});
   watch(last_, begin_by);
@@ -26,12 +26,7 @@ void InFlight::watch(std::uint64_t number, MonoTime begin_by) {
   waiting_.emplace(begin_by, number);
   if (!watch_.joinable()) {
     try {
-      watch_ = std::thread([this] {
-        or_abort("give back", [this] {
-          std::unique_lock held(mutex_);
-          while (!is_closed_) give_back_late(held);
-        });
-      });
+      watch_ = std::thread([this] { or_abort("give back", [this] { run_watch(); }); });
     } catch (const std::system_error&) {  // the machine has no more threads: the next attempt tries again
     }
   } else if (waiting_.begin()->second == number) {
@@ -39,21 +34,27 @@ void InFlight::watch(std::uint64_t number, MonoTime begin_by) {
   }
 }
 
-void InFlight::give_back_late(std::unique_lock<std::mutex>& lock) {
-  if (waiting_.empty()) return has_waiting_.wait(lock);
-  const auto [begin_by, number] = *waiting_.begin();
-  if (const MonoTime now = clock_.now(); now < begin_by) {
-    has_waiting_.wait_for(lock, std::min(begin_by - now, kLongestLook));
-    return;
+void InFlight::run_watch() {
+  MutexLock lock(mutex_);
+  while (!is_closed_) {
+    if (waiting_.empty()) {
+      has_waiting_.wait(mutex_);
+      continue;
+    }
+    const auto [begin_by, number] = *waiting_.begin();
+    if (const MonoTime now = clock_.now(); now < begin_by) {
+      has_waiting_.wait_for(mutex_, std::min(begin_by - now, kLongestLook));
+      continue;
+    }
+    const auto finish = take(attempts_.find(number));
+    lock.unlock();
+    finish(Outcome::not_started(kPause));
+    lock.lock();
   }
-  const auto finish = take(attempts_.find(number));
-  lock.unlock();
-  finish(Outcome::not_started(kPause));
-  lock.lock();
 }
 
 bool InFlight::begin(std::uint64_t attempt) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto it = attempts_.find(attempt);
   if (it == attempts_.end()) return false;
   waiting_.erase({it->second.begin_by, attempt});
@@ -62,7 +63,7 @@ bool InFlight::begin(std::uint64_t attempt) {
 }
 
 void InFlight::wait_again(std::uint64_t attempt, MonoTime begin_by) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto it = attempts_.find(attempt);
   if (it == attempts_.end()) return;  // ended by close()
   it->second.has_begun = false;
@@ -79,7 +80,7 @@ Handler::Finish InFlight::take(Attempts::iterator attempt) {
 void InFlight::end(std::uint64_t attempt, Outcome outcome) {
   Handler::Finish finish;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto it = attempts_.find(attempt);
     if (it == attempts_.end()) return;  // it has ended before
     finish = take(it);
@@ -90,7 +91,7 @@ void InFlight::end(std::uint64_t attempt, Outcome outcome) {
 void InFlight::close() {
   Attempts left;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_closed_ = true;
     left.swap(attempts_);
     waiting_.clear();

@@ -2,14 +2,13 @@
 // once, and in time if no thread begins it.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <set>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.h"
 #include "tocsin/clock.h"
 #include "tocsin/handler.h"
 
@@ -43,18 +42,19 @@ class InFlight {
   };
   using Attempts = std::unordered_map<std::uint64_t, Attempt>;
 
-  // REQUIRES: mutex_ held, for all of them.
-  void watch(std::uint64_t number, MonoTime begin_by);
-  Handler::Finish take(Attempts::iterator attempt);
-  void give_back_late(std::unique_lock<std::mutex>& lock);
+  void watch(std::uint64_t number, MonoTime begin_by) TOCSIN_REQUIRES(mutex_);
+  Handler::Finish take(Attempts::iterator attempt) TOCSIN_REQUIRES(mutex_);
+  // Waits for attempts that begin too late, and ends them, until close().
+  void run_watch();
 
   const Clock& clock_;
-  std::mutex mutex_;
-  std::condition_variable has_waiting_;
-  Attempts attempts_;
-  std::set<std::pair<MonoTime, std::uint64_t>> waiting_;  // those that have not begun, by their time
-  std::uint64_t last_ = 0;
-  bool is_closed_ = false;
+  Mutex mutex_;
+  CondVar has_waiting_;
+  Attempts attempts_ TOCSIN_GUARDED_BY(mutex_);
+  std::set<std::pair<MonoTime, std::uint64_t>> waiting_
+      TOCSIN_GUARDED_BY(mutex_);  // those that have not begun, by their time
+  std::uint64_t last_ TOCSIN_GUARDED_BY(mutex_) = 0;
+  bool is_closed_ TOCSIN_GUARDED_BY(mutex_) = false;
   std::thread watch_;  // from the first attempt on
 };
 

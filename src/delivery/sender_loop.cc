@@ -38,7 +38,7 @@ Status SenderLoop::start() {
 
 void SenderLoop::stop() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (std::exchange(is_closed_, true)) return;
   }
   asio::post(*io_, [this] { interrupt_all(); });
@@ -53,7 +53,7 @@ void SenderLoop::stop() {
 void SenderLoop::send(OutboundRequest request, HttpSender::Done done) {
   auto exchange = std::make_shared<OutboundExchange>(*io_, std::move(request), std::move(done));
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!is_closed_) {
       asio::post(*io_, [this, exchange] { accept(exchange); });
       return;
@@ -63,7 +63,7 @@ void SenderLoop::send(OutboundRequest request, HttpSender::Done done) {
 }
 
 void SenderLoop::call_at(MonoTime time, std::function<void()> call) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (is_closed_) return;
   asio::post(*io_, [this, time, call = std::move(call)]() mutable {
     if (is_stopping_) return;

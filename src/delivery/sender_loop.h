@@ -10,13 +10,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "delivery/outbound_exchange.h"
 #include "delivery/resolver.h"
 
@@ -88,8 +88,8 @@ class SenderLoop {
 
   std::atomic<std::int64_t> in_flight_{0}, waiting_{0}, connects_{0}, requests_{0};
 
-  std::mutex mutex_;  // orders every send() before or after stop()
-  bool is_closed_ = false;
+  Mutex mutex_;  // orders every send() before or after stop()
+  bool is_closed_ TOCSIN_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/utf8.h"
 #include "core/retry_policy.h"
 #include "delivery/attempt_time.h"
@@ -89,7 +89,7 @@ class SqlKind::Calls {
   auto with_session(int database, const Use& use) {
     std::unique_ptr<FunctionStore> store = take(database);
     auto reply = use(*store);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     idle_[static_cast<std::size_t>(database)].push_back(std::move(store));
     return reply;
   }
@@ -106,7 +106,7 @@ class SqlKind::Calls {
 
  private:
   std::unique_ptr<FunctionStore> take(int database) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     auto& idle = idle_[static_cast<std::size_t>(database)];
     if (idle.empty()) return databases_.connect(database);
     auto store = std::move(idle.back());
@@ -115,8 +115,8 @@ class SqlKind::Calls {
   }
 
   const FunctionDatabases databases_;
-  std::mutex mutex_;
-  std::vector<std::vector<std::unique_ptr<FunctionStore>>> idle_;  // by database
+  Mutex mutex_;
+  std::vector<std::vector<std::unique_ptr<FunctionStore>>> idle_ TOCSIN_GUARDED_BY(mutex_);  // by database
 };
 
 // The jobs of one type in one database. Thread: any.
@@ -137,7 +137,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     const std::uint64_t in_flight = calls_->in_flight.add(finish, begin_by);
     if (in_flight == 0) return finish(Outcome::not_started(Duration(0)));
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       waiting_.push_back({in_flight,
                           {claimed.job.job_id, claimed.token},
                           lease,
@@ -176,7 +176,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     const bool is_well = run(batch);
     bool is_more;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       limit_ = is_well ? std::min(limit_ + 1 + limit_ / 4, kMostInBatch) : std::max<std::size_t>(1, batch.size() / 2);
       if (is_batch) is_batching_ = false;
       is_more = !waiting_.empty();
@@ -186,7 +186,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
 
   bool leave_batch() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       is_batching_ = false;
     }
     ask_for_a_turn();
@@ -194,7 +194,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   }
 
   std::vector<Attempt> take() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::size_t n = std::min(limit_, pool_->time().fitting(kBatchTime, kMostInBatch));
     // Those that run alone need not wait for a batch; who runs that asks for another turn for the rest.
     const bool is_alone_only = is_batching_ && n > 1;
@@ -271,7 +271,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
 
   // One of them may take its whole lease: the others must not wait for that.
   void queue_apart(std::span<const Attempt> batch) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (Attempt attempt : batch) {
       attempt.is_alone = true;
       attempt.begin_by = attempt.lease_deadline - least_time(attempt.lease);
@@ -331,10 +331,10 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   const FunctionName function_;
   const int database_;
   const std::shared_ptr<WorkerShare> pool_;
-  std::mutex mutex_;
-  std::deque<Attempt> waiting_;
-  std::size_t limit_ = kMostInBatch / 4;  // of a batch: halved when a call fails
-  bool is_batching_ = false;
+  Mutex mutex_;
+  std::deque<Attempt> waiting_ TOCSIN_GUARDED_BY(mutex_);
+  std::size_t limit_ TOCSIN_GUARDED_BY(mutex_) = kMostInBatch / 4;  // of a batch: halved when a call fails
+  bool is_batching_ TOCSIN_GUARDED_BY(mutex_) = false;
 };
 
 class SqlKind::TypeHandler final : public Handler {

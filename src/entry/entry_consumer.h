@@ -10,6 +10,7 @@
 
 #include "api/entry.h"
 #include "base/latest.h"
+#include "base/mutex.h"
 #include "base/worker_thread.h"
 #include "broker/entry_source.h"
 

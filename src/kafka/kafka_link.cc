@@ -114,7 +114,7 @@ void KafkaLink::on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void
 }
 
 std::string KafkaLink::trouble() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::string names;
   for (const std::string& name : forbidden_) names += (names.empty() ? "" : ", ") + name;
   return names.empty() ? "" : "broker " + names + ": " + kForbiddenPeer;
@@ -128,7 +128,7 @@ std::string KafkaLink::with_trouble() const {
 int KafkaLink::connect(int socket, const sockaddr* address, int size, const char* id, void* self) {
   auto* link = static_cast<KafkaLink*>(self);
   if (link->guard_ && !link->guard_->allows(*address)) {
-    std::lock_guard lock(link->mutex_);
+    MutexLock lock(link->mutex_);
     if (link->forbidden_.size() < kMostNamed) link->forbidden_.insert(storable(id, 200));
     return EACCES;
   }

@@ -2,10 +2,10 @@
 // message.
 #pragma once
 
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "base/mutex.h"
 #include "broker/link.h"
 #include "broker/peer.h"
 #include "kafka/kafka_client.h"
@@ -36,8 +36,9 @@ class KafkaLink final : public Link {
   const std::string topic_;
   const GuardPtr guard_;  // null: any address
   const Duration message_timeout_;
-  mutable std::mutex mutex_;
-  std::set<std::string> forbidden_;  // brokers that the cluster names and the guard does not allow. Guarded by mutex_.
+  mutable Mutex mutex_;
+  std::set<std::string> forbidden_
+      TOCSIN_GUARDED_BY(mutex_);  // brokers that the cluster names and the guard does not allow
   int wake_ = -1;
   std::vector<Verdict>* verdicts_ = nullptr;  // during poll()
   std::vector<Verdict> refused_;              // by send(), told by the next poll()

@@ -13,7 +13,7 @@ std::int64_t minute_of(MonoTime now) { return now.time_since_epoch() / std::chro
 void LatenessWindow::record(Duration lateness, MonoTime now) {
   const std::int64_t us = std::max<std::int64_t>(0, lateness.count());
   const std::int64_t minute = minute_of(now);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Slice& slice = slices_[static_cast<std::size_t>(minute % kSlices)];
   if (slice.minute != minute) slice = Slice{minute, 0, {}};
   ++slice.counts[static_cast<std::size_t>(histogram_bucket(static_cast<std::uint64_t>(us)))];
@@ -26,7 +26,7 @@ LatencySummary LatenessWindow::summary(MonoTime now) const {
   LatencySummary out;
   {
     const std::int64_t minute = minute_of(now);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const Slice& slice : slices_) {
       if (slice.minute <= minute - kSlices) continue;
       for (std::size_t i = 0; i < kBuckets; ++i) {

@@ -3,9 +3,9 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
 
 #include "api/backend.h"
+#include "base/mutex.h"
 #include "core/log_histogram.h"
 #include "tocsin/clock.h"
 
@@ -26,8 +26,8 @@ class LatenessWindow {
     std::array<std::uint32_t, kBuckets> counts{};
   };
 
-  mutable std::mutex mutex_;
-  std::array<Slice, kSlices> slices_;
+  mutable Mutex mutex_;
+  std::array<Slice, kSlices> slices_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

@@ -89,7 +89,7 @@ void Metrics::count(Counter what, std::int64_t n) {
 }
 
 prometheus::Histogram& Metrics::lateness_of(TypeId type) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = by_type_.find(type);
   if (it == by_type_.end()) {
     it = by_type_.emplace(type, &lateness_family_->Add({{"biz_type", label_of(type)}}, kSeconds)).first;
@@ -107,7 +107,7 @@ void Metrics::started(TypeId type, Duration lateness) {
 void Metrics::ended(TypeId type, Ending ending, Duration took) {
   prometheus::Histogram* histogram = nullptr;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     auto it = attempts_.find({type, ending});
     if (it == attempts_.end()) {
       const char* const outcome = ending == Ending::done ? "done" : ending == Ending::dead ? "dead" : "retry";
@@ -123,7 +123,7 @@ void Metrics::ended(TypeId type, Ending ending, Duration took) {
 void Metrics::answered(const std::string& route, int status) {
   prometheus::Counter* counter = nullptr;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     auto it = requests_.find({route, status});
     if (it == requests_.end()) {
       prometheus::Counter& made =
@@ -148,7 +148,7 @@ std::string Metrics::label_of(TypeId type) {
 void Metrics::stepped(std::string_view stage, Duration took) {
   prometheus::Histogram* histogram = nullptr;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     auto it = by_stage_.find(stage);
     if (it == by_stage_.end())
       it = by_stage_.emplace(stage, &call_family_->Add({{"stage", std::string(stage)}}, kSeconds)).first;
@@ -163,7 +163,7 @@ void Metrics::failed(std::string_view stage, const Error& error) {
   bool is_loud = false;
   {
     // One line per stage and second: an outage must not fill the disk.
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const MonoTime now = clock_.now();
     auto [it, is_new] = last_logged_.try_emplace(std::string(stage), now);
     is_loud = is_new || now - it->second >= std::chrono::seconds(1);
@@ -173,27 +173,27 @@ void Metrics::failed(std::string_view stage, const Error& error) {
 }
 
 void Metrics::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   catalog_ = std::move(catalog);
 }
 
 void Metrics::add_gauge(const std::string& name, const std::string& help, std::function<double()> read,
                         const Labels& labels) {
   auto& gauge = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_).Add(labels);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   gauges_.emplace_back(&gauge, std::move(read));
 }
 
 void Metrics::add_gauges(const std::string& name, const std::string& help,
                          std::function<std::vector<LabelledValue>()> read) {
   auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*registry_);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   gauge_families_.push_back({&family, std::move(read), {}});
 }
 
 void Metrics::add_counter(const std::string& name, const std::string& help, std::function<double()> read) {
   auto& counter = prometheus::BuildCounter().Name(name).Help(help).Register(*registry_).Add({});
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   read_counters_.emplace_back(&counter, std::move(read));
 }
 
@@ -201,7 +201,7 @@ LatencySummary Metrics::lateness() const { return window_.summary(clock_.now());
 
 std::string Metrics::text() const {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const auto& [gauge, read] : gauges_) gauge->Set(read());
     for (const GaugeFamily& family : gauge_families_) {
       auto before = std::exchange(family.gauges, {});

@@ -5,10 +5,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "metrics/lateness.h"
 #include "ports/biz_type.h"
 #include "ports/event.h"
@@ -59,7 +59,7 @@ class Metrics final : public EventSink {
 
  private:
   static constexpr std::size_t kMostTypes = 200;  // with a label of their own; later ones are "other"
-  std::string label_of(TypeId type);              // REQUIRES: mutex_ is held
+  std::string label_of(TypeId type) TOCSIN_REQUIRES(mutex_);
   prometheus::Histogram& lateness_of(TypeId type);
 
   const Clock& clock_;
@@ -72,22 +72,22 @@ class Metrics final : public EventSink {
   prometheus::Family<prometheus::Counter>* request_family_;
   prometheus::Histogram* pool_wait_;
   LatenessWindow window_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const TypeCatalog> catalog_;
-  std::map<TypeId, prometheus::Histogram*> by_type_;
-  std::map<TypeId, std::string> labels_;
-  std::map<std::pair<TypeId, Ending>, prometheus::Histogram*> attempts_;
-  std::map<std::pair<std::string, int>, prometheus::Counter*> requests_;
-  std::map<std::string, prometheus::Histogram*, std::less<>> by_stage_;
-  std::vector<std::pair<prometheus::Gauge*, std::function<double()>>> gauges_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const TypeCatalog> catalog_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<TypeId, prometheus::Histogram*> by_type_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<TypeId, std::string> labels_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<std::pair<TypeId, Ending>, prometheus::Histogram*> attempts_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, int>, prometheus::Counter*> requests_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<std::string, prometheus::Histogram*, std::less<>> by_stage_ TOCSIN_GUARDED_BY(mutex_);
+  std::vector<std::pair<prometheus::Gauge*, std::function<double()>>> gauges_ TOCSIN_GUARDED_BY(mutex_);
   struct GaugeFamily {
     prometheus::Family<prometheus::Gauge>* family;
     std::function<std::vector<LabelledValue>()> read;
     mutable std::map<std::map<std::string, std::string>, prometheus::Gauge*> gauges;
   };
-  std::vector<GaugeFamily> gauge_families_;
-  std::vector<std::pair<prometheus::Counter*, std::function<double()>>> read_counters_;
-  std::map<std::string, MonoTime, std::less<>> last_logged_;
+  std::vector<GaugeFamily> gauge_families_ TOCSIN_GUARDED_BY(mutex_);
+  std::vector<std::pair<prometheus::Counter*, std::function<double()>>> read_counters_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<std::string, MonoTime, std::less<>> last_logged_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "base/mutex.h"
 #include "base/random.h"
 #include "base/worker_thread.h"
 #include "postgres/pg_type_store.h"

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/thread_guard.h"
-
 namespace tocsin {
 namespace {
 
@@ -12,37 +10,29 @@ constexpr auto kPause = std::chrono::milliseconds(20);
 
 }  // namespace
 
-RetryQueue::RetryQueue() : thread_([this] { or_abort("second tries", [this] { run(); }); }) {}
+RetryQueue::RetryQueue() {
+  worker_.start("second tries", [this] { run(); });
+}
 
 bool RetryQueue::push(std::function<void()> attempt) {
   {
-    std::lock_guard lock(mutex_);
-    if (is_stopping_ || waiting_.size() >= kMost) return false;
+    MutexLock lock(mutex_);
+    if (worker_.is_stopping() || waiting_.size() >= kMost) return false;
     waiting_.push_back(std::move(attempt));
   }
-  woken_.notify_one();
+  worker_.wake();
   return true;
 }
 
-void RetryQueue::stop() {
-  {
-    std::lock_guard lock(mutex_);
-    is_stopping_ = true;
-  }
-  woken_.notify_one();
-  if (thread_.joinable()) thread_.join();
+std::vector<std::function<void()>> RetryQueue::take() {
+  MutexLock lock(mutex_);
+  return std::exchange(waiting_, {});
 }
 
 void RetryQueue::run() {
-  for (std::unique_lock lock(mutex_);;) {
-    woken_.wait(lock, [this] { return is_stopping_ || !waiting_.empty(); });
-    woken_.wait_for(lock, kPause, [this] { return is_stopping_; });
-    auto now = std::exchange(waiting_, {});
-    const bool is_last = is_stopping_;
-    lock.unlock();
-    for (const auto& attempt : now) attempt();
-    if (is_last) return;
-    lock.lock();
+  for (bool is_last = false; !is_last;) {
+    is_last = !worker_.wait() || !worker_.pause(kPause);
+    for (const auto& attempt : take()) attempt();
   }
 }
 

@@ -2,13 +2,11 @@
 // map again.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
-#include <thread>
 #include <vector>
 
-#include "tocsin/clock.h"
+#include "base/mutex.h"
+#include "base/worker_thread.h"
 
 namespace tocsin {
 
@@ -21,16 +19,15 @@ class RetryQueue {
   // False: too many wait, or it is stopped; `attempt` will not be called.
   bool push(std::function<void()> attempt);
   // Tries everything once more.
-  void stop();
+  void stop() { worker_.stop(); }
 
  private:
   void run();
+  std::vector<std::function<void()>> take();
 
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  std::vector<std::function<void()>> waiting_;
-  bool is_stopping_ = false;
-  std::thread thread_;
+  Mutex mutex_;
+  std::vector<std::function<void()>> waiting_ TOCSIN_GUARDED_BY(mutex_);
+  WorkerThread worker_;
 };
 
 }  // namespace tocsin

@@ -72,7 +72,7 @@ Status ShardMover::begin(Shard shard) {
   ends_.clear();
   for (const OpenDatabase& each : databases_) ends_.try_emplace(each.place, each, shard);
   for (auto& [place, end] : ends_)
-    if (auto done = patiently([&] { return at(place).end_others(); }); !done)
+    if (auto done = patiently([&, place = place] { return at(place).end_others(); }); !done)
       return about_database(name(place), done.error());
   return Unit{};
 }

@@ -40,7 +40,7 @@ Housekeeping::Callbacks Database::callbacks(Hooks hooks) {
           [this](const Error& error) { note_failure(error); },
           [this] { return reports_.take(); },
           [this](std::vector<TypeState> states) {
-            std::lock_guard lock(mutex_);
+            MutexLock lock(mutex_);
             type_states_ = std::move(states);
           },
           [this](std::size_t days) { withheld_history_ = static_cast<std::int64_t>(days); }};
@@ -130,7 +130,7 @@ void Database::stop() {
 }
 
 void Database::open() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   mirrored_.clear();  // an older state of it may have come back
   if (std::exchange(is_open_, true)) return;
   engine_.engine().set_all_shards(all_);
@@ -142,7 +142,7 @@ void Database::open() {
 
 // Sessions refuse it by themselves, but for those that a pooler keeps.
 void Database::close(const Error& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!std::exchange(is_refused_, true)) spdlog::error("database {}: {}", title(), why.message);
   is_open_ = false;
   engine_.engine().set_all_shards({});
@@ -151,7 +151,7 @@ void Database::close(const Error& why) {
 
 void Database::note_failure(const Error& error) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     mirrored_.clear();  // it may be another server, or an older state of it, that answers next
     if (!is_open_) trouble_ = error;
   }
@@ -159,7 +159,7 @@ void Database::note_failure(const Error& error) {
 }
 
 std::optional<Error> Database::why() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (is_open_) return {};
   return Error{ErrorCode::unavailable, trouble_.message, ""};
 }
@@ -169,7 +169,7 @@ bool Database::is_answering() const {
 }
 
 void Database::set_shards(std::vector<Shard> mine, std::vector<Shard> all) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   mine_ = std::move(mine);
   all_ = std::move(all);
   if (!is_open_) return;
@@ -178,13 +178,13 @@ void Database::set_shards(std::vector<Shard> mine, std::vector<Shard> all) {
 }
 
 std::size_t Database::shards() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return mine_.size();
 }
 
 bool Database::knows(TypeId type) const {
   if (is_home()) return true;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return mirrored_.contains(type);
 }
 
@@ -196,11 +196,11 @@ Status Database::mirror(TypeStore& store, const TypeCatalog& catalog) {
     types.push_back(*type);
   }
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (mirrored_ == wanted) return Unit{};
   }
   if (auto done = store.mirror(types); !done) return done;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   mirrored_ = std::move(wanted);
   return Unit{};
 }

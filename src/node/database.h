@@ -7,11 +7,11 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "api/backend.h"
+#include "base/mutex.h"
 #include "metrics/metrics.h"
 #include "node/database_engine.h"
 #include "node/housekeeping.h"
@@ -100,7 +100,7 @@ class Database {
   std::size_t shards() const;
   // Numbers of jobs by type, as of the last seconds; for the metrics.
   std::vector<TypeState> type_states() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return type_states_;
   }
 
@@ -137,14 +137,13 @@ class Database {
   DatabaseEvents events_;
   std::atomic<MonoTime::rep> last_answer_{0};
   std::atomic<std::int64_t> withheld_history_{0};
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  bool is_open_ = false;
-  bool is_refused_ = false;  // another one answers at its address
-  Error trouble_{ErrorCode::unavailable, "has not answered yet", ""};
-  std::vector<Shard> mine_, all_;
-  Versions mirrored_;
-  std::vector<TypeState> type_states_;
+  mutable Mutex mutex_;
+  bool is_open_ TOCSIN_GUARDED_BY(mutex_) = false;
+  bool is_refused_ TOCSIN_GUARDED_BY(mutex_) = false;  // another one answers at its address
+  Error trouble_ TOCSIN_GUARDED_BY(mutex_){ErrorCode::unavailable, "has not answered yet", ""};
+  std::vector<Shard> mine_ TOCSIN_GUARDED_BY(mutex_), all_ TOCSIN_GUARDED_BY(mutex_);
+  Versions mirrored_ TOCSIN_GUARDED_BY(mutex_);
+  std::vector<TypeState> type_states_ TOCSIN_GUARDED_BY(mutex_);
   // From here on threads.
   Housekeeping housekeeping_;
   DatabaseEngine engine_;

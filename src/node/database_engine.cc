@@ -46,7 +46,7 @@ DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, 
   std::vector<Waker*> wakers;
   const auto on_step = [this](const char* stage, Duration took) {
     config_.on_step(stage, took);
-    if (is_stopping_) tell();
+    if (is_stopping_) note_step();
   };
   for (Stage* stage : engine_.stages()) {
     loops_.push_back(std::make_unique<LoopThread>(*stage, clock_, on_step));
@@ -74,23 +74,25 @@ Status DatabaseEngine::connect() {
 
 void DatabaseEngine::start() {
   for (auto& loop : loops_) loop->start();
-  listener_ = std::thread([this] { or_abort("listener", [this] { listen(); }); });
+  listener_.start("listener", [this] { listen(); });
 }
 
-void DatabaseEngine::tell() {
-  { std::lock_guard lock(mutex_); }  // who is about to wait has looked before, or waits
-  changed_.notify_all();
+void DatabaseEngine::note_step() {
+  { MutexLock lock(mutex_); }  // drained_by() has not looked yet, or waits
+  stepped_.notify_all();
 }
 
 bool DatabaseEngine::drained_by(MonoTime deadline) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_until(lock, std::chrono::steady_clock::time_point(deadline.time_since_epoch()),
-                             [this] { return engine_.is_drained(); });
+  MutexLock lock(mutex_);
+  const std::chrono::steady_clock::time_point end(deadline.time_since_epoch());
+  while (!engine_.is_drained() && stepped_.wait_until(mutex_, end)) {
+  }
+  return engine_.is_drained();
 }
 
 bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) {
   if (is_stopping_.exchange(true)) return true;
-  tell();
+  listener_.request_stop();
   notifications_.interrupt();
   engine_.begin_drain();
   bool is_drained = drained_by(clock_.now() + grace);
@@ -104,18 +106,17 @@ bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) 
   for (auto loop = loops_.begin(); loop != claimers_end; ++loop) (*loop)->stop();
   is_drained = drained_by(clock_.now() + std::chrono::seconds(2)) && is_drained;
   for (auto loop = claimers_end; loop != loops_.end(); ++loop) (*loop)->stop();
-  if (listener_.joinable()) listener_.join();
+  listener_.stop();
   return is_drained;
 }
 
 void DatabaseEngine::listen() {
-  while (!is_stopping_) {
+  while (!listener_.is_stopping()) {
     auto heard = notifications_.wait(kListen);
     if (!heard) {
       engine_.set_listening(false);
       events_.failed("listener", heard.error());
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kListenAgain, [this] { return is_stopping_.load(); });
+      listener_.pause(kListenAgain);
       continue;
     }
     if (heard->is_deaf) {

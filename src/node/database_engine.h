@@ -3,15 +3,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "base/loop_thread.h"
+#include "base/mutex.h"
+#include "base/worker_thread.h"
 #include "multidb/outcome_router.h"
 #include "pipeline/engine.h"
 #include "postgres/pg_job_store.h"
@@ -60,7 +59,7 @@ class DatabaseEngine {
   void listen();
   // Waits until nothing that was claimed is left. False: the time is over.
   bool drained_by(MonoTime deadline);
-  void tell();
+  void note_step();
 
   const DatabaseEngineConfig config_;
   const Clock& clock_;
@@ -73,10 +72,10 @@ class DatabaseEngine {
   Engine engine_;
   std::vector<std::unique_ptr<LoopThread>> loops_;
   PgListener notifications_;
-  std::thread listener_;
-  std::mutex mutex_;
-  std::condition_variable changed_;  // while it stops: a stage has made a step; and that it stops
+  WorkerThread listener_;
   std::atomic<bool> is_stopping_{false};
+  Mutex mutex_;  // guards nothing: a stage that makes a step, and stop(), which waits for one
+  CondVar stepped_;
 };
 
 }  // namespace tocsin

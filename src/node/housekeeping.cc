@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "base/thread_guard.h"
 #include "postgres/pg_type_store.h"
 
 namespace tocsin {
@@ -69,39 +68,24 @@ bool Housekeeping::is_check_due() const {
 }
 
 void Housekeeping::start_later() {
-  thread_ = std::thread([this] { or_abort("housekeeping", [this] { run(); }); });
+  worker_.start("housekeeping", [this] { run(); });
 }
 
 void Housekeeping::reload_types() {
-  {
-    std::lock_guard lock(mutex_);
-    is_reload_wanted_ = true;
-  }
-  woken_.notify_one();
-}
-
-void Housekeeping::stop() {
-  {
-    std::lock_guard lock(mutex_);
-    if (is_stopping_) return;
-    is_stopping_ = true;
-  }
-  woken_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  is_reload_wanted_ = true;
+  worker_.wake();
 }
 
 void Housekeeping::run() {
   MonoTime next_reload = clock_.now() + kReload;
-  std::unique_lock lock(mutex_);
-  while (true) {
+  const auto rest = [&] {
     const Duration until_reload = std::max(next_reload - clock_.now(), Duration(0));
     const bool is_quiet = !is_folding_ && !is_check_wanted_;
-    woken_.wait_for(lock, is_quiet ? until_reload : std::min(kRound, until_reload),
-                    [this] { return is_stopping_ || is_reload_wanted_; });
-    if (is_stopping_) break;
-    const bool reload = std::exchange(is_reload_wanted_, false) || clock_.now() >= next_reload;
+    return is_quiet ? until_reload : std::min(kRound, until_reload);
+  };
+  while (worker_.wait_for(rest())) {
+    const bool reload = is_reload_wanted_.exchange(false) || clock_.now() >= next_reload;
     if (reload) next_reload = clock_.now() + kReload;
-    lock.unlock();
     Status done = is_check_due() ? prepare() : Unit{};
     if (done) done = round(reload);
     if (done && clock_.now() >= next_flush_) {
@@ -115,9 +99,7 @@ void Housekeeping::run() {
       is_check_wanted_ = true;
       callbacks_.failed(done.error());
     }
-    lock.lock();
   }
-  lock.unlock();
   // The engine has stopped: nothing more comes. What cannot be written now is lost; a database that was away a moment
   // ago is not waited for.
   if (is_check_wanted_) return;

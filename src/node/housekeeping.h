@@ -2,14 +2,13 @@
 // that the right database answers (DatabaseCheck).
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/worker_thread.h"
 #include "core/day_witness.h"
 #include "core/report_histogram.h"
 #include "ports/biz_type.h"
@@ -50,7 +49,7 @@ class Housekeeping {
   // The same whenever the database answers.
   void start_later();
   void reload_types();  // soon, on its own thread
-  void stop();
+  void stop() { worker_.stop(); }
 
  private:
   void run();
@@ -68,10 +67,7 @@ class Housekeeping {
   const Clock& clock_;
   const Callbacks callbacks_;
   Session session_;
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  bool is_reload_wanted_ = false;
-  bool is_stopping_ = false;
+  std::atomic<bool> is_reload_wanted_{false};
   bool is_folding_ = true;  // the last round found counts to fold
   bool is_prepared_ = false;
   bool is_check_wanted_ = true;
@@ -85,7 +81,7 @@ class Housekeeping {
   MonoTime next_zone_days_;
   std::vector<ReportHistogram> unflushed_;  // sent, and not known to be written
   std::int64_t flushes_ = 0;
-  std::thread thread_;
+  WorkerThread worker_;
 };
 
 }  // namespace tocsin

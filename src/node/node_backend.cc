@@ -219,8 +219,9 @@ Status NodeBackend::make_types_known(Stores& stores) {
 void NodeBackend::mirror_types(std::function<void()> done) {
   // Calls `done` when the last of those that are asked lets go of it; who is away is repaired by housekeeping.
   struct AtTheEnd {
-    std::function<void()> call;
+    explicit AtTheEnd(std::function<void()> what) : call(std::move(what)) {}
     ~AtTheEnd() { call(); }
+    std::function<void()> call;
   };
   const auto last = std::make_shared<AtTheEnd>(std::move(done));
   for (const auto& database : databases_) {

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "api/api.h"
+#include "delivery/address_guard.h"
 #include "delivery/cpp_handler.h"
 #include "delivery/handlers.h"
+#include "delivery/sql_handler.h"
 #include "entry/entry_consumer.h"
 #include "metrics/metrics.h"
 #include "multidb/open_databases.h"

@@ -27,7 +27,7 @@ void ReportBuffer::ended(TypeId type, EventSink::Ending ending, Duration took) {
 
 void ReportBuffer::add(ReportKind kind, WallTime at, TypeId type, Duration value, bool is_missed) {
   const WallTime slot = report_slot(at);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = histograms_.find({slot, type, kind});
   if (it == histograms_.end()) {
     if (histograms_.size() >= kMost) return;
@@ -45,7 +45,7 @@ void ReportBuffer::add(ReportKind kind, WallTime at, TypeId type, Duration value
 
 std::vector<ReportHistogram> ReportBuffer::take() {
   std::vector<ReportHistogram> taken;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (auto& [key, histogram] : std::exchange(histograms_, {})) taken.push_back(std::move(histogram));
   return taken;
 }

@@ -5,11 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <tuple>
 #include <vector>
 
+#include "base/mutex.h"
 #include "core/report_histogram.h"
 #include "ports/biz_type.h"
 #include "ports/event.h"
@@ -38,8 +38,8 @@ class ReportBuffer {
   void add(ReportKind kind, WallTime at, TypeId type, Duration value, bool is_missed);
 
   const std::function<std::optional<Context>()> context_;
-  std::mutex mutex_;
-  std::map<std::tuple<WallTime, TypeId, ReportKind>, ReportHistogram> histograms_;
+  Mutex mutex_;
+  std::map<std::tuple<WallTime, TypeId, ReportKind>, ReportHistogram> histograms_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

@@ -16,7 +16,7 @@ std::size_t KnownJobs::room_locked(TypeId type) const {
 }
 
 KnownJobs::Added KnownJobs::add(JobId job, TypeId type, WallTime fire_at) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (auto known = jobs_.find(job); known != jobs_.end()) {
     if (known->second.fire_at <= fire_at) return Added::already_known;
     known->second.fire_at = fire_at;
@@ -37,27 +37,27 @@ void KnownJobs::remove_locked(JobId job) {
 }
 
 void KnownJobs::remove(JobId job) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   remove_locked(job);
 }
 
 void KnownJobs::remove(std::span<const Candidate> jobs) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const Candidate& job : jobs) remove_locked(job.job_id);
 }
 
 bool KnownJobs::contains(JobId job) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return jobs_.contains(job);
 }
 
 std::size_t KnownJobs::size() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return jobs_.size();
 }
 
 std::size_t KnownJobs::room(TypeId type) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return room_locked(type);
 }
 
@@ -66,7 +66,7 @@ double KnownJobs::fill(TypeId type) const {
 }
 
 double KnownJobs::highest_fill() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::size_t most = 0;
   for (const auto& [type, n] : per_type_) most = std::max(most, n);
   const std::size_t room = std::min(capacity_ - jobs_.size(), type_capacity_ - std::min(type_capacity_, most));

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "ports/job_store.h"
 
 namespace tocsin {
@@ -40,18 +40,18 @@ class KnownJobs {
   std::size_t capacity() const { return capacity_; }
 
  private:
-  void remove_locked(JobId job);
-  std::size_t room_locked(TypeId type) const;
+  void remove_locked(JobId job) TOCSIN_REQUIRES(mutex_);
+  std::size_t room_locked(TypeId type) const TOCSIN_REQUIRES(mutex_);
 
   const std::size_t capacity_;
   const std::size_t type_capacity_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   struct Known {
     TypeId type;
     WallTime fire_at;  // of its earliest entry
   };
-  std::unordered_map<JobId, Known> jobs_;
-  std::unordered_map<TypeId, std::size_t> per_type_;
+  std::unordered_map<JobId, Known> jobs_ TOCSIN_GUARDED_BY(mutex_);
+  std::unordered_map<TypeId, std::size_t> per_type_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

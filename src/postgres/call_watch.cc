@@ -2,10 +2,8 @@
 
 #include <sys/socket.h>
 
-#include <mutex>
-#include <thread>
-
-#include "base/thread_guard.h"
+#include "base/mutex.h"
+#include "base/worker_thread.h"
 
 namespace tocsin {
 namespace {
@@ -17,34 +15,34 @@ constexpr std::chrono::milliseconds kLook(500);
 class CallWatch {
  public:
   CallWatch() {
-    std::thread([this] { or_abort("call watch", [this] { run(); }); }).detach();
+    worker_.start("call watch", [this] {
+      while (worker_.wait_for(kLook)) end_overdue();
+    });
   }
 
   std::list<WatchedCall::Entry>::iterator add(WatchedCall::Entry entry) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return calls_.insert(calls_.end(), entry);
   }
   void remove(std::list<WatchedCall::Entry>::iterator entry) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     calls_.erase(entry);
   }
 
  private:
-  void run() {
-    while (true) {
-      std::this_thread::sleep_for(kLook);
-      std::lock_guard lock(mutex_);
-      const auto now = std::chrono::steady_clock::now();
-      for (WatchedCall::Entry& call : calls_) {
-        if (call.deadline > now) continue;
-        ::shutdown(call.socket, SHUT_RDWR);
-        call.deadline = std::chrono::steady_clock::time_point::max();
-      }
+  void end_overdue() {
+    MutexLock lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    for (WatchedCall::Entry& call : calls_) {
+      if (call.deadline > now) continue;
+      ::shutdown(call.socket, SHUT_RDWR);
+      call.deadline = std::chrono::steady_clock::time_point::max();
     }
   }
 
-  std::mutex mutex_;
-  std::list<WatchedCall::Entry> calls_;
+  Mutex mutex_;
+  std::list<WatchedCall::Entry> calls_ TOCSIN_GUARDED_BY(mutex_);
+  WorkerThread worker_;
 };
 
 CallWatch& watch() {

@@ -242,7 +242,7 @@ void PgChanges::tell_rest_of_jobs(pqxx::transaction_base& tx, const Turn& turn) 
     if (!has_changed_[i]) ids.push_back(batch_.changes[i].job);
   if (ids.empty()) return;
   std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   const auto found = find_jobs(session_, tx, ids);
   const auto tell = [&](JobId id, auto& reply, auto locked) {
     using Kind = decltype(locked);

@@ -40,16 +40,27 @@ const char* file_of(Report report, bool is_of_zone) {
   return "";
 }
 
+bool is_time_zone(pqxx::transaction_base& tx, const std::string& name) {
+  try {
+    tx.exec_params1("SELECT tocsin.require_time_zone($1::text)", name);
+    return true;
+  } catch (const pqxx::sql_error& error) {
+    if (error.sqlstate() != "22023") throw;
+    return false;
+  }
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query) {
   const auto text_or_null = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
   const std::string from = query.from ? to_pg(*query.from) : "", to = query.to ? to_pg(*query.to) : "";
   const auto after = [&](std::size_t i) { return i < query.after.size() ? query.after[i].c_str() : nullptr; };
-  auto rows = session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
+  bool is_zone_unknown = false;
+  auto rows = session_.read<std::vector<std::string>>([&](pqxx::connection& connection) -> std::vector<std::string> {
     pqxx::nontransaction tx(connection);
-    if (!query.tz.empty() && query.report != Report::day)
-      tx.exec_params1("SELECT tocsin.require_time_zone($1::text)", query.tz);
+    is_zone_unknown = !query.tz.empty() && !is_time_zone(tx, query.tz);
+    if (is_zone_unknown) return {};
     const bool is_of_zone = query.report == Report::day && !query.tz.empty();
     const auto& statement = session_.prepared(file_of(query.report, is_of_zone));
     const std::string biz_type = query.biz_type.value_or("");
@@ -66,8 +77,7 @@ Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query)
                 after(2)));
     return found;
   });
-  const bool is_about_zone = !rows && !query.tz.empty() && rows.error().message.find("time zone") != std::string::npos;
-  if (is_about_zone) return Error{ErrorCode::invalid, "There is no such time zone.", "tz"};
+  if (is_zone_unknown) return Error{ErrorCode::invalid, "There is no such time zone.", "tz"};
   return rows;
 }
 

@@ -97,7 +97,7 @@ class Session {
   //   bad values                                                   invalid
   template <class T>
   Result<T> read(const std::function<T(pqxx::connection&)>& work) {
-    return run<T>(false, work);
+    return run<T>(false, work, {Duration(0), Duration::max()});
   }
   // `more`: added to the usual time of a call; `at_most`: the longest wait for its answer.
   template <class T>
@@ -123,11 +123,10 @@ class Session {
  private:
   // Of one call; see write().
   struct CallTime {
-    Duration more{0};
-    Duration at_most = Duration::max();
+    Duration more, at_most;
   };
   template <class T>
-  Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work, CallTime time = {}) {
+  Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work, CallTime time) {
     std::optional<T> value;
     const auto attempt = [&](pqxx::connection& connection) { value.emplace(work(connection)); };
     const bool was_connected = connection_ != nullptr;

@@ -8,16 +8,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "audit/audit.h"
+#include "base/mutex.h"
+#include "base/worker_thread.h"
 #include "postgres/pg_audit.h"
 #include "tocsin/clock.h"
 
@@ -29,7 +28,7 @@ class AuditLog {
   ~AuditLog() { stop(); }
 
   void start();
-  void stop();  // after a last flush
+  void stop() { worker_.stop(); }  // after a last flush
   void record(AuditEntry entry);
   // Entries that were lost because the database was away for too long.
   std::int64_t lost() const { return lost_; }
@@ -37,20 +36,18 @@ class AuditLog {
  private:
   using Key = std::tuple<std::string, std::string, std::string, std::string>;  // name, role, address, action
   void run();
-  bool is_flush_due(MonoTime now) const;
-  void flush(std::unique_lock<std::mutex>& lock);
+  bool is_empty() const;
+  // `is_last`: the sums of the last minute, too.
+  void flush(bool is_last);
 
   const Clock& clock_;
   PgAudit store_;
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  // Guarded by mutex_.
-  std::deque<AuditEntry> entries_;
-  std::map<Key, std::int64_t> counts_;
-  MonoTime counted_since_{};
-  bool is_stopping_ = false;
+  mutable Mutex mutex_;
+  std::deque<AuditEntry> entries_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<Key, std::int64_t> counts_ TOCSIN_GUARDED_BY(mutex_);
+  MonoTime counted_since_ TOCSIN_GUARDED_BY(mutex_){};
   std::atomic<std::int64_t> lost_{0};
-  std::thread thread_;
+  WorkerThread worker_;
 };
 
 }  // namespace tocsin

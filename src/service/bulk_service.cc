@@ -38,20 +38,20 @@ BulkService::BulkService(NodeId node, const std::vector<BulkSession>& sessions, 
 
 void BulkService::stop() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_stopping_ = true;
   }
   thread_.stop();
   std::deque<Work> unanswered;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     unanswered.swap(requests_);
   }
 }
 
 bool BulkService::post(Work work) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (is_stopping_ || requests_.size() >= kMostBulkRequests) return false;
     requests_.push_back(std::move(work));
   }
@@ -62,7 +62,7 @@ bool BulkService::post(Work work) {
 MonoTime BulkService::step(MonoTime now) {
   Work work;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!requests_.empty()) {
       work = std::move(requests_.front());
       requests_.pop_front();

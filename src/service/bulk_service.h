@@ -6,11 +6,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "api/backend.h"
 #include "base/loop_thread.h"
+#include "base/mutex.h"
 #include "bulk/bulk_runner.h"
 #include "postgres/session.h"
 
@@ -43,9 +43,9 @@ class BulkService final : private Stage {
   std::vector<std::unique_ptr<BulkStore>> stores_;
   std::vector<BulkDatabase> databases_;
   BulkRunner runner_;
-  std::mutex mutex_;
-  std::deque<Work> requests_;  // guarded by mutex_
-  bool is_stopping_ = false;   // guarded by mutex_
+  Mutex mutex_;
+  std::deque<Work> requests_ TOCSIN_GUARDED_BY(mutex_);
+  bool is_stopping_ TOCSIN_GUARDED_BY(mutex_) = false;
   LoopThread thread_;
 };
 

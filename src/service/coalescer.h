@@ -8,14 +8,13 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/thread_guard.h"
 #include "postgres/pg_job_desk.h"
 #include "tocsin/clock.h"
@@ -39,7 +38,7 @@ class Coalescer {
 
   // False: full or stopped; the item will not be answered.
   bool push(Item item) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (is_stopping_ || items_.size() >= capacity_) return false;
     items_.push_back(std::move(item));
     wake_one();
@@ -49,7 +48,7 @@ class Coalescer {
   // Writes what has been accepted, then ends the threads.
   void stop() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       is_stopping_ = true;
     }
     ready_.notify_all();
@@ -66,13 +65,17 @@ class Coalescer {
   static constexpr Duration kMostGathering = std::chrono::milliseconds(1);
 
   // A write this slow is probably blocked: start a second writer.
-  bool is_stuck() const { return clock_.now() - started_ > kStuck; }
-  bool may_write() const {
+  bool is_stuck() const TOCSIN_REQUIRES(mutex_) { return clock_.now() - started_ > kStuck; }
+  bool may_write() const TOCSIN_REQUIRES(mutex_) {
     return !items_.empty() && !is_gathering_ && (writing_ == 0 || items_.size() >= kWorthAnother || is_stuck());
   }
-  bool should_watch() const { return !items_.empty() && writing_ > 0 && !is_gathering_ && !is_watching_; }
-  bool is_enough() const { return is_stopping_ || items_.size() >= std::min(last_size_, batch_); }
-  void wake_one() {
+  bool should_watch() const TOCSIN_REQUIRES(mutex_) {
+    return !items_.empty() && writing_ > 0 && !is_gathering_ && !is_watching_;
+  }
+  bool is_enough() const TOCSIN_REQUIRES(mutex_) {
+    return is_stopping_ || items_.size() >= std::min(last_size_, batch_);
+  }
+  void wake_one() TOCSIN_REQUIRES(mutex_) {
     if (is_gathering_) {
       if (is_enough()) gathered_.notify_one();
     } else if (may_write() || should_watch()) {
@@ -83,11 +86,11 @@ class Coalescer {
   void run(const SessionConfig& config, int shards) {
     Session session(config);
     PgJobDesk desk(session, shards);
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (true) {
-      wait_for_work(lock);
+      wait_for_work();
       if (items_.empty()) return;
-      if (!is_stopping_) gather(lock);
+      if (!is_stopping_) gather();
       if (items_.empty()) continue;
       std::vector<Item> batch;
       while (!items_.empty() && batch.size() < batch_) {
@@ -108,22 +111,24 @@ class Coalescer {
     }
   }
 
-  void wait_for_work(std::unique_lock<std::mutex>& lock) {
+  void wait_for_work() TOCSIN_REQUIRES(mutex_) {
     while (!is_stopping_ && !may_write()) {
       if (!should_watch()) {
-        ready_.wait(lock);
+        ready_.wait(mutex_);
         continue;
       }
       is_watching_ = true;
-      ready_.wait_for(lock, kStuck);
+      ready_.wait_for(mutex_, kStuck);
       is_watching_ = false;
     }
   }
 
-  void gather(std::unique_lock<std::mutex>& lock) {
+  void gather() TOCSIN_REQUIRES(mutex_) {
     if (is_enough()) return;
     is_gathering_ = true;
-    gathered_.wait_for(lock, std::min(last_took_ / 4, kMostGathering), [this] { return is_enough(); });
+    const auto end = std::chrono::steady_clock::now() + std::min(last_took_ / 4, kMostGathering);
+    while (!is_enough() && gathered_.wait_until(mutex_, end)) {
+    }
     is_gathering_ = false;
   }
 
@@ -131,17 +136,16 @@ class Coalescer {
   const std::size_t capacity_;
   const std::size_t batch_;
   const Flush flush_;
-  std::mutex mutex_;
-  std::condition_variable ready_, gathered_;
-  // Guarded by mutex_.
-  std::deque<Item> items_;
-  std::size_t last_size_ = 0;  // of the batch taken last
-  Duration last_took_{0};      // to write
-  MonoTime started_{};         // the last write
-  int writing_ = 0;
-  bool is_gathering_ = false;
-  bool is_watching_ = false;  // a writer waits to see whether the write under way is stuck
-  bool is_stopping_ = false;
+  Mutex mutex_;
+  CondVar ready_, gathered_;
+  std::deque<Item> items_ TOCSIN_GUARDED_BY(mutex_);
+  std::size_t last_size_ TOCSIN_GUARDED_BY(mutex_) = 0;  // of the batch taken last
+  Duration last_took_ TOCSIN_GUARDED_BY(mutex_){0};      // to write
+  MonoTime started_ TOCSIN_GUARDED_BY(mutex_){};         // the last write
+  int writing_ TOCSIN_GUARDED_BY(mutex_) = 0;
+  bool is_gathering_ TOCSIN_GUARDED_BY(mutex_) = false;
+  bool is_watching_ TOCSIN_GUARDED_BY(mutex_) = false;  // a writer waits to see whether the write under way is stuck
+  bool is_stopping_ TOCSIN_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

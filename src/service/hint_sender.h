@@ -2,12 +2,11 @@
 // own. Hints that arrive during one notification share the next.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/worker_thread.h"
 #include "ports/job_store.h"
 #include "postgres/session.h"
 
@@ -21,20 +20,19 @@ class HintSender {
 
   // Dropped when too many wait: the scan finds them.
   void push(const Candidate& job);
-  void stop();
+  void stop() { worker_.stop(); }
 
  private:
   static constexpr std::size_t kCapacity = 10'000;
 
   void run();
+  void send(const std::vector<Candidate>& jobs);
 
   Session session_;
   const std::function<void(const Error&)> on_failure_;
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::vector<Candidate> jobs_;
-  bool is_stopping_ = false;
-  std::thread thread_;
+  Mutex mutex_;
+  std::vector<Candidate> jobs_ TOCSIN_GUARDED_BY(mutex_);
+  WorkerThread worker_;
 };
 
 }  // namespace tocsin

@@ -4,15 +4,13 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <functional>
 #include <iterator>
-#include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/thread_guard.h"
+#include "base/mutex.h"
+#include "base/worker_thread.h"
 #include "postgres/pg_job_desk.h"
 #include "tocsin/clock.h"
 
@@ -30,7 +28,7 @@ class LockedLane {
   LockedLane(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity, Duration patience,
              Attempt attempt)
       : clock_(clock), capacity_(capacity), patience_(patience), attempt_(std::move(attempt)) {
-    thread_ = std::thread([=, this] { or_abort("locked rows", [&] { run(session, shards); }); });
+    worker_.start("locked rows", [=, this] { run(session, shards); });
   }
   ~LockedLane() { stop(); }
 
@@ -38,25 +36,18 @@ class LockedLane {
   std::vector<Item> push(std::vector<Item> items) {
     std::vector<Item> refused;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       for (Item& item : items) {
         item.until = clock_.now() + patience_;
-        (is_stopping_ || waiting_.size() >= capacity_ ? refused : waiting_).push_back(std::move(item));
+        (worker_.is_stopping() || waiting_.size() >= capacity_ ? refused : waiting_).push_back(std::move(item));
       }
     }
-    woken_.notify_one();
+    worker_.wake();
     return refused;
   }
 
   // Tries everything once more and answers it.
-  void stop() {
-    {
-      std::lock_guard lock(mutex_);
-      is_stopping_ = true;
-    }
-    woken_.notify_one();
-    if (thread_.joinable()) thread_.join();
-  }
+  void stop() { worker_.stop(); }
 
  private:
   static constexpr Duration kPause = std::chrono::milliseconds(25);
@@ -64,24 +55,31 @@ class LockedLane {
   void run(const SessionConfig& config, int shards) {
     Session session(config);
     PgJobDesk desk(session, shards);
-    for (std::unique_lock lock(mutex_);;) {
-      woken_.wait(lock, [this] { return is_stopping_ || !waiting_.empty(); });
-      if (patience_ > Duration(0)) woken_.wait_for(lock, kPause, [this] { return is_stopping_; });
-      std::vector<Item> now = std::exchange(waiting_, {});
-      const bool is_stopping = is_stopping_;
-      lock.unlock();
-      std::vector<Item> rest = try_all(desk, std::move(now), is_stopping);
-      if (is_stopping) return;
-      lock.lock();
+    for (bool is_stopping = false; !is_stopping;) {
+      is_stopping = !worker_.wait() || (patience_ > Duration(0) && !worker_.pause(kPause));
+      std::vector<Item> rest = try_all(desk, take(), is_stopping);
+      if (!rest.empty()) keep(std::move(rest));
+    }
+  }
+
+  std::vector<Item> take() {
+    MutexLock lock(mutex_);
+    return std::exchange(waiting_, {});
+  }
+  void keep(std::vector<Item> rest) {
+    {
+      MutexLock lock(mutex_);
       std::ranges::move(rest, std::back_inserter(waiting_));
     }
+    worker_.wake();
   }
 
   std::vector<Item> try_all(PgJobDesk& desk, std::vector<Item> waiting, bool is_stopping) {
     std::vector<Item> rest;
     const MonoTime now = clock_.now();
-    const auto expired = std::ranges::partition(waiting, [&](const Item& item) { return item.until > now; });
-    const auto first_expired = static_cast<std::size_t>(expired.begin() - waiting.begin());
+    const auto expired =
+        std::partition(waiting.begin(), waiting.end(), [&](const Item& item) { return item.until > now; });
+    const auto first_expired = static_cast<std::size_t>(expired - waiting.begin());
     for (std::size_t i = 0; i < waiting.size();) {
       const bool is_last = i >= first_expired;
       const std::size_t end = std::min(i + kBatch, is_last ? waiting.size() : first_expired);
@@ -98,11 +96,9 @@ class LockedLane {
   const std::size_t capacity_;
   const Duration patience_;
   const Attempt attempt_;
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  std::vector<Item> waiting_;  // guarded by mutex_
-  bool is_stopping_ = false;   // guarded by mutex_
-  std::thread thread_;
+  Mutex mutex_;
+  std::vector<Item> waiting_ TOCSIN_GUARDED_BY(mutex_);
+  WorkerThread worker_;
 };
 
 }  // namespace tocsin

@@ -18,7 +18,7 @@ WorkPool::WorkPool(Place place, const SessionConfig& session, int shards, int th
 
 bool WorkPool::post(Work work) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (is_stopping_ || queue_.size() >= capacity_) return false;
     queue_.push_back({std::move(work), clock_.now()});
   }
@@ -28,7 +28,7 @@ bool WorkPool::post(Work work) {
 
 void WorkPool::stop() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_stopping_ = true;
   }
   ready_.notify_all();
@@ -49,9 +49,9 @@ void WorkPool::run(SessionConfig config, int shards) {
   // A new connection learns every table once, which takes longer than a batch of jobs. When it fails, the first request
   // tries again and says why.
   static_cast<void>(desk.warm_up());
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    ready_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });
+    while (!is_stopping_ && queue_.empty()) ready_.wait(mutex_);
     if (queue_.empty()) return;
     Work work = std::move(queue_.front().work);
     const MonoTime posted = queue_.front().at;

@@ -2,14 +2,13 @@
 // work after the other.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "api/backend.h"
+#include "base/mutex.h"
 #include "postgres/session.h"
 
 namespace tocsin {
@@ -37,10 +36,10 @@ class WorkPool {
   const std::size_t capacity_;
   const Clock& clock_;
   const std::function<void(Duration)> waited_;
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::deque<Posted> queue_;
-  bool is_stopping_ = false;
+  Mutex mutex_;
+  CondVar ready_;
+  std::deque<Posted> queue_ TOCSIN_GUARDED_BY(mutex_);
+  bool is_stopping_ TOCSIN_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

@@ -89,6 +89,35 @@ inline std::string sqlstate_of(const std::string& statement, pqxx::connection& c
   }
 }
 
+// Deletions from the outbox wait for a lock that the test holds: the moment between the job and the end of its entry.
+class HeldDeletions {
+ public:
+  explicit HeldDeletions(const std::string& url) : url_(url), connection_(url) {
+    pqxx::nontransaction tx(connection_);
+    tx.exec(
+        "CREATE OR REPLACE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM "
+        "pg_advisory_xact_lock_shared(42); RETURN OLD; END $$;"
+        "CREATE TRIGGER hold BEFORE DELETE ON tocsin.outbox FOR EACH ROW EXECUTE FUNCTION public.hold();"
+        "SELECT pg_advisory_lock(42)");
+  }
+  // REQUIRES: the node that deletes is dead. Its session goes first: the server would finish what it asked for.
+  void release() {
+    EXPECT_TRUE(eventually([this] {
+      pqxx::connection other(url_);
+      return pqxx::nontransaction(other)
+          .exec(
+              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tocsin outbox' AND "
+              "datname = current_database()")
+          .empty();
+    }));
+    pqxx::nontransaction(connection_).exec("SELECT pg_advisory_unlock(42)");
+  }
+
+ private:
+  const std::string url_;
+  pqxx::connection connection_;
+};
+
 using Ids = std::multiset<std::int64_t>;
 
 }  // namespace tocsin
