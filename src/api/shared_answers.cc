@@ -1,5 +1,6 @@
 #include "api/shared_answers.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/mutex.h"
@@ -7,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::chrono::seconds kKept{1};
+constexpr std::chrono::seconds kLongestKept{30};
 // A page of jobs with large attributes has megabytes: many of those are not kept for readers that may never come.
 constexpr std::size_t kLargestKept = 256 << 10;
 constexpr std::size_t kMostKept = 256;  // answers; at most 64 MiB with the limit above
@@ -17,30 +18,49 @@ constexpr std::size_t kMostKept = 256;  // answers; at most 64 MiB with the limi
 struct SharedAnswers::State {
   struct Entry {
     SteadyTime asked_at;
+    std::chrono::seconds kept;           // the oldest that one of its readers takes
     std::optional<HttpResponse> answer;  // nullopt: not answered yet
     std::vector<Responder> waiting;      // besides the one who asks
   };
 
   // Whether the call was answered, or will be together with another; else it is the caller's to ask.
-  bool join(const std::string& key, const Responder& respond) {
-    std::optional<HttpResponse> answer;
+  bool join(const std::string& key, const Responder& respond, std::chrono::seconds max_age) {
+    HttpResponse answer;
     {
       MutexLock lock(mutex);
       const SteadyTime time = now();
-      std::erase_if(entries,
-                    [&](const auto& each) { return each.second.answer && time - each.second.asked_at > kKept; });
+      std::erase_if(entries, [&](const auto& each) {
+        return each.second.answer && time - each.second.asked_at > each.second.kept;
+      });
       const auto found = entries.find(key);
       if (found == entries.end()) {
-        if (entries.size() < kMostKept) entries[key].asked_at = time;
+        if (has_room()) entries[key] = {time, max_age, {}, {}};
         return false;
       }
-      if (!found->second.answer) {
-        found->second.waiting.push_back(respond);
+      Entry& entry = found->second;
+      entry.kept = std::max(entry.kept, max_age);
+      if (!entry.answer) {
+        entry.waiting.push_back(respond);
         return true;
       }
-      answer = found->second.answer;
+      if (time - entry.asked_at > max_age) {  // too old for this reader; the others share its answer
+        entry = {time, entry.kept, {}, {}};
+        return false;
+      }
+      answer = *entry.answer;
     }
-    respond(std::move(*answer));
+    respond(std::move(answer));
+    return true;
+  }
+
+  // Drops the oldest answer when there are too many. False: all of them are still waited for.
+  bool has_room() {
+    if (entries.size() < kMostKept) return true;
+    auto oldest = entries.end();
+    for (auto it = entries.begin(); it != entries.end(); ++it)
+      if (it->second.answer && (oldest == entries.end() || it->second.asked_at < oldest->second.asked_at)) oldest = it;
+    if (oldest == entries.end()) return false;
+    entries.erase(oldest);
     return true;
   }
 
@@ -72,8 +92,9 @@ SharedAnswers::SharedAnswers(std::function<SteadyTime()> now) : state_(std::make
 SharedAnswers::Handler SharedAnswers::share(Handler handler) const {
   return [state = state_, handler = std::move(handler)](const CallPtr& call) {
     if (call->request.max_age_s < 1) return handler(call);
+    const auto max_age = std::min(kLongestKept, std::chrono::seconds(call->request.max_age_s));
     const std::string key = (call->may_manage ? '+' : '-') + call->request.target;
-    if (state->join(key, call->respond)) return;
+    if (state->join(key, call->respond, max_age)) return;
     const auto first = std::make_shared<Call>(*call);
     first->respond = Responder([state, key, respond = call->respond](HttpResponse response) {
       state->answered(key, response);

@@ -1,7 +1,7 @@
 // Lets many readers share one answer (ADR 0050): a page watched by fifty people costs the database as much as one.
 //
-// Only requests that say so take part: `Cache-Control: max-age=N` with N >= 1 accepts an answer that is up to a second
-// old. All others are answered from the database, so that a caller always reads its own writes.
+// Only requests that say so take part: `Cache-Control: max-age=N` with N >= 1 accepts an answer that is up to N seconds
+// old, 30 at most. All others are answered from the database, so that a caller always reads its own writes.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,8 @@ class SharedAnswers {
   // `now`: for tests.
   explicit SharedAnswers(std::function<SteadyTime()> now = std::chrono::steady_clock::now);
 
-  // A handler that asks `handler` at most once per second and target, and gives its answer to all waiting calls.
+  // A handler that asks `handler` only when the last answer of this target is too old for the caller, once for all that
+  // wait.
   // Answers other than 200 go to the waiting calls and are forgotten. REQUIRES: the answer depends on nothing but the
   // target and Call::may_manage.
   Handler share(Handler handler) const;

@@ -41,9 +41,12 @@ async function fetched(method, path, body, maxAge) {
   }
 }
 
+let changedAt = 0; // when this tab changed something last
+
 /** {status, text, data}. Throws Refused. */
 export async function call(method, path, body, maxAge = 0) {
   const used = token();
+  if (method !== 'GET') changedAt = Date.now();
   const response = await fetched(method, path, body, maxAge);
   const text = await response.text();
   if (state.lost) change({lost: ''});
@@ -70,6 +73,10 @@ async function wholeList(path, most, maxAge) {
   return first;
 }
 
+// Answers that the node gave to others before are taken, too, up to half the interval old, but none from before a change
+// of this tab's own.
+const maxAgeOf = (interval) => Math.max(1, Math.floor(Math.min(interval / 2, (Date.now() - changedAt) / 1000)));
+
 // The last answers: a screen that was left shows them until it has asked again. Parts of a screen that ask the same at
 // the same time share one request.
 const kMostRemembered = 40;
@@ -87,12 +94,12 @@ function remember(path, answer) {
   return answer;
 }
 
-function shared(path, pages, isFresh) {
+function shared(path, pages, isFresh, interval) {
   const young = last.get(path);
   if (!isFresh && young && Date.now() - young.at < kYoung) return young;
   if (!isFresh && underway.has(path)) return underway.get(path);
   const used = token();
-  const asked = wholeList(path, pages, isFresh ? 0 : 1)
+  const asked = wholeList(path, pages, isFresh ? 0 : maxAgeOf(interval))
     .then(({data, text}) => (used === token() ? remember(path, {path, data, text, at: Date.now()}) : {data, text}))
     .finally(() => { if (underway.get(path) === asked) underway.delete(path); });
   underway.set(path, asked);
@@ -110,6 +117,7 @@ export function useGet(path, {every = 1, seconds = 0, pages = 1} = {}) {
   useEffect(() => {
     if (!path) return undefined;
     let timer = 0, isAsking = false, isOver = false, isAgain = false;
+    const interval = seconds || state.refresh * every;
     const ask = async ({isFresh = false} = {}) => {
       clearTimeout(timer);
       isAgain = isAgain || (isAsking && isFresh); // what is on its way may be from before the change
@@ -117,7 +125,7 @@ export function useGet(path, {every = 1, seconds = 0, pages = 1} = {}) {
       isAsking = true;
       let isAbsent = false;
       try {
-        const {data, text} = await shared(path, pages, isFresh);
+        const {data, text} = await shared(path, pages, isFresh, interval);
         if (isOver) return;
         setAnswer({path, data, text});
       } catch (error) {
@@ -129,10 +137,9 @@ export function useGet(path, {every = 1, seconds = 0, pages = 1} = {}) {
         isAgain = false;
         return void ask({isFresh: true});
       }
-      const interval = seconds || state.refresh * every;
       if (!isOver && interval > 0 && !document.hidden && !isAbsent) timer = setTimeout(ask, interval * 1000);
     };
-    const seen = () => (document.hidden ? clearTimeout(timer) : (seconds || state.refresh * every) > 0 && ask());
+    const seen = () => (document.hidden ? clearTimeout(timer) : interval > 0 && ask());
     document.addEventListener('visibilitychange', seen);
     reload.current = () => ask({isFresh: true}); // after a change of one's own
     ask();

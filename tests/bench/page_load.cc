@@ -13,35 +13,40 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kBrowsers = 50;
 constexpr milliseconds kRefresh(5000);  // the page's default
-constexpr int kCycle = 12;              // refreshes until every request has come: the longest interval of the page
+constexpr int kCycle = 60;              // refreshes until every request has come: the longest interval of the page
 
-}  // namespace
-
-// What src/dashboard/screens/overview.js asks for, every so many refreshes.
-PageLoad::PageLoad(RestClient& rest) {
-  add("/v1/stats", 1);
-  add("/readyz", 1);
-  add("/v1/reports/backlog", 2);
-  add("/v1/types?limit=1000", 3);
-  add("/v1/reports/slo", 12);
-  add_pages(rest, "/v1/reports/horizon?limit=1000", 6, 12);
-  const auto hour = std::chrono::floor<std::chrono::hours>(std::chrono::system_clock::now()) - std::chrono::hours(48);
+std::string since(std::chrono::hours before) {
+  const auto hour = std::chrono::floor<std::chrono::hours>(std::chrono::system_clock::now()) - before;
   const auto day = std::chrono::floor<std::chrono::days>(hour);
   const std::chrono::year_month_day date(day);
   char from[40];
   std::snprintf(from, sizeof from, "%04d-%02u-%02uT%02d:00:00.000Z", int(date.year()), unsigned(date.month()),
                 unsigned(date.day()), int((hour - day).count()));
-  add_pages(rest, std::string("/v1/reports/hour?limit=1000&from=") + from, 6, 12);
+  return from;
+}
+
+}  // namespace
+
+// What src/dashboard/screens/overview.js asks for, every so many refreshes.
+PageLoad::PageLoad(RestClient& rest) {
+  add("/v1/overview", 1);
+  add("/readyz", 1);
+  add("/v1/reports/slo", 12);
+  add_pages(rest, "/v1/reports/horizon?limit=1000", 6, 12);
+  add_pages(rest, "/v1/reports/hour?limit=1000&from=" + since(std::chrono::hours(48)), 6, 12);
+  add_pages(rest, "/v1/reports/hour?limit=1000&from=" + since(std::chrono::hours(7 * 24)), 60, 12);
   std::ranges::stable_sort(cycle_, {}, &Request::at);
 }
 
 void PageLoad::add(const std::string& path, int every) {
   std::string text = request_text("GET", path);
-  text.insert(text.find("\r\n\r\n"), "\r\nCache-Control: max-age=1");
+  // As src/dashboard/rest.js: answers of half the interval will do.
+  const auto max_age = std::chrono::duration_cast<std::chrono::seconds>(every * kRefresh / 2);
+  text.insert(text.find("\r\n\r\n"), "\r\nCache-Control: max-age=" + std::to_string(max_age.count()));
   // Browsers were opened at different times.
   for (int browser = 0; browser < kBrowsers; ++browser)
     for (int i = 0; i < kCycle; i += every)
-      cycle_.push_back({(i * kRefresh + browser * 997 * milliseconds(1)) % (kCycle * kRefresh), text});
+      cycle_.push_back({i * kRefresh + browser * every * kRefresh / kBrowsers, text});
 }
 
 void PageLoad::add_pages(RestClient& rest, const std::string& path, int every, int most) {

@@ -44,6 +44,38 @@ TEST_F(SharedAnswersTest, FiftyReadersCostOneRead) {
   EXPECT_EQ(asked.size(), 2U);
 }
 
+TEST_F(SharedAnswersTest, AnAnswerServesThoseWhoTakeItsAge) {
+  ask("/v1/stats", 15);
+  answer(0);
+  now += 14s;
+  EXPECT_EQ(*ask("/v1/stats", 15), 200);
+  EXPECT_EQ(asked.size(), 1U);
+  const auto impatient = ask("/v1/stats", 1);  // too old for this one
+  EXPECT_EQ(*impatient, 0);
+  ASSERT_EQ(asked.size(), 2U);
+  const auto patient = ask("/v1/stats", 15);  // waits for the new one
+  EXPECT_EQ(asked.size(), 2U);
+  answer(1);
+  EXPECT_EQ(*impatient, 200);
+  EXPECT_EQ(*patient, 200);
+  now += 31s;
+  ask("/v1/stats", 3600);  // never older than half a minute
+  EXPECT_EQ(asked.size(), 3U);
+}
+
+TEST_F(SharedAnswersTest, TheOldestAnswerMakesRoom) {
+  for (int i = 0; i < 256; ++i) {
+    ask("/" + std::to_string(i), 30);
+    answer(static_cast<std::size_t>(i));
+    now += 1ms;
+  }
+  ask("/new", 30);
+  answer(256);
+  EXPECT_EQ(*ask("/new", 30), 200);
+  EXPECT_EQ(*ask("/1", 30), 200);
+  EXPECT_EQ(*ask("/0", 30), 0);
+}
+
 TEST_F(SharedAnswersTest, WhoDoesNotAskForAnOldAnswerGetsANewOne) {
   ask("/v1/stats");
   answer(0);
