@@ -48,7 +48,7 @@ struct Sizes {
   int history_days = 10;
   std::size_t report_jobs = 10'000'000;  // live, and as many finished
   int report_types = 30;
-  int reader_rounds = 12;  // quiet and read in turn, 10 s each
+  int reader_rounds = 4;  // quiet and read in five ways in turn, 10 s each
   int snapshot_s = 600;
   int snapshot_before_s = 90;
   int snapshot_after_s = 150;

@@ -1,8 +1,11 @@
 #include "bench/report_year.h"
 
 #include <chrono>
+#include <iterator>
 #include <pqxx/pqxx>
+#include <vector>
 
+#include "cli/progress.h"
 #include "support/server.h"
 
 namespace tocsin::bench {
@@ -55,24 +58,48 @@ constexpr const char* kOthers[] = {
 }  // namespace
 
 void write_report_year(const std::string& database) {
-  execute(database, kQuarters);
-  execute(database, kSlots);
-  execute(database, histograms(1, "15 minutes", 8, "0"));
-  execute(database, histograms(2, "1 hour", 16, "0"));
-  execute(database, histograms(3, "1 day", 22, "0"));
-  execute(database, histograms(2, "1 hour", 12, "2"));
-  for (const char* statement : kOthers) execute(database, statement);
+  std::vector<std::string> statements = {kQuarters,
+                                         kSlots,
+                                         histograms(1, "15 minutes", 8, "0"),
+                                         histograms(2, "1 hour", 16, "0"),
+                                         histograms(3, "1 day", 22, "0"),
+                                         histograms(2, "1 hour", 12, "2")};
+  statements.insert(statements.end(), std::begin(kOthers), std::end(kOthers));
+  Progress progress("writing a year of reports");
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    progress.show(static_cast<std::int64_t>(i), static_cast<std::int64_t>(statements.size()));
+    execute(database, statements[i]);
+  }
 }
 
-double keep_zone_days(const std::string& database) {
-  const auto start = std::chrono::steady_clock::now();
+double keep_zone_days_of_a_day(const std::string& database) {
+  constexpr int kCalls = 5;  // for the 37 beginnings of one UTC day, 8 each
   pqxx::connection connection(database);
   pqxx::nontransaction tx(connection);
-  while (tx.exec1("SELECT tocsin.keep_zone_days()")[0].as<bool>()) {
-  }
-  tx.exec("VACUUM (ANALYZE) tocsin.report_zone_day");
-  tx.exec("VACUUM (ANALYZE) tocsin.report_zone_start");
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kCalls; ++i) tx.exec("SELECT tocsin.keep_zone_days()");
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void keep_days_of_read_zones(const std::string& database) {
+  constexpr const char* kDays =
+      "CREATE TABLE public.zone_day AS SELECT d.slot, v.version FROM (SELECT DISTINCT g AT TIME ZONE z AS slot FROM "
+      "unnest('{UTC,Europe/Berlin,America/New_York,Asia/Kathmandu}'::text[]) z, generate_series(date_trunc('day', "
+      "now() - interval '367 days', 'UTC')::timestamp, now()::timestamp, interval '1 day') g) d JOIN "
+      "tocsin.report_day_version v ON v.day = date_trunc('day', d.slot + interval '24 hours' - interval '1 "
+      "microsecond', 'UTC') WHERE v.day < now() - interval '25 hours' AND NOT EXISTS (SELECT FROM "
+      "tocsin.report_zone_start k WHERE k.slot = d.slot)";
+  for (const char* statement :
+       {kDays,
+        "INSERT INTO tocsin.report_zone_day SELECT * FROM tocsin.report_spans(ARRAY(SELECT slot FROM public.zone_day "
+        "ORDER BY 1), ARRAY(SELECT slot + interval '24 hours' FROM public.zone_day ORDER BY slot))",
+        "INSERT INTO tocsin.report_zone_start SELECT * FROM public.zone_day",
+        "INSERT INTO tocsin.report_zone_start SELECT s.slot, v.version FROM tocsin.report_day_version v CROSS JOIN "
+        "generate_series(15, 1440, 15) m CROSS JOIN LATERAL (SELECT v.day - interval '24 hours' + m * interval '1 "
+        "minute' AS slot) s ON CONFLICT DO NOTHING",
+        "DROP TABLE public.zone_day", "VACUUM (ANALYZE) tocsin.report_zone_day",
+        "VACUUM (ANALYZE) tocsin.report_zone_start"})
+    execute(database, statement);
 }
 
 }  // namespace tocsin::bench

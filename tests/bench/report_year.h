@@ -10,7 +10,10 @@ namespace tocsin::bench {
 // not kept yet.
 void write_report_year(const std::string& database);
 
-// Adds up the days of time zones, as nodes do in the course of time. Returns the seconds it took.
-double keep_zone_days(const std::string& database);
+// Adds up the days of time zones that begin on one UTC day, as nodes do once a day. Returns the seconds it took.
+double keep_zone_days_of_a_day(const std::string& database);
+// Adds up those of the year of the zones that the measurement reads, and marks all others as done: nodes would work on
+// them for half an hour.
+void keep_days_of_read_zones(const std::string& database);
 
 }  // namespace tocsin::bench
