@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import {axeSource, eventually, openPage, prefixProxy} from './stand.mjs';
 
 const kScreens = {overview: '', types: '?screen=types', jobs: '?screen=jobs', dead: '?screen=dead', calendar: '?screen=calendar', cluster: '?screen=cluster', reports: '?screen=reports'};
+const kLong = 'subscription.renewal.reminder.of.the.second.kind';
 let shared;
 
 /** A node whose every screen has something to show. */
@@ -13,6 +14,7 @@ export async function busy(stand) {
   await node.call('PUT', 'v1/types/order.unpaid', {handler: {kind: 'noop'}});
   await node.call('PUT', 'v1/types/mail.remind', {handler: {kind: 'webhook', url: refusing}, max_attempts: 1});
   await node.call('PUT', 'v1/types/paused.one', {handler: {kind: 'noop'}});
+  await node.call('PUT', `v1/types/${kLong}`, {handler: {kind: 'webhook', url: 'http://127.0.0.1:9/a/path/that/has/no/place/to/break/in/it'}});
   await node.call('POST', 'v1/types/paused.one/pause', {until: '2040-01-01T00:00:00Z'});
   const jobs = Array.from({length: 120}, (_, i) => ({biz_type: i % 5 ? 'order.unpaid' : 'paused.one', biz_id: `order-${i}`, delay_ms: i % 3 ? i * 60_000 : 0}));
   await node.call('POST', 'v1/jobs/batch', {jobs});
@@ -68,7 +70,7 @@ export async function AnEmptyInstallationTeachesAndIsAccessible(stand) {
 export async function BusyScreensAreQuietAndAccessible(stand) {
   const node = await busy(stand);
   const [dead] = (await node.call('GET', 'v1/jobs?status=dead')).data.items, [pending] = (await node.call('GET', 'v1/jobs?status=pending')).data.items;
-  await lookAt(stand, node, {...kScreens, type: '?screen=types&type=order.unpaid', 'paused type': '?screen=types&type=paused.one', 'dead job': `?screen=job&id=${dead.job_id}`, 'pending job': `?screen=job&id=${pending.job_id}`, 'no job': '?screen=jobs&biz_id=none'}, 'busy');
+  await lookAt(stand, node, {...kScreens, type: '?screen=types&type=order.unpaid', 'long type': `?screen=types&type=${kLong}`, 'paused type': '?screen=types&type=paused.one', 'dead job': `?screen=job&id=${dead.job_id}`, 'pending job': `?screen=job&id=${pending.job_id}`, 'no job': '?screen=jobs&biz_id=none'}, 'busy');
 }
 
 export async function DialogsAreAccessible(stand) {

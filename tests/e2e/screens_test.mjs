@@ -1,9 +1,11 @@
 // What each screen shows, against what the node says; tables as files; and that a refresh moves nothing.
 import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
+import net from 'node:net';
 import {eventually, openPage} from './stand.mjs';
-import {busy, visit} from './looks_test.mjs';
+import {busy, findings, visit} from './looks_test.mjs';
 
 /** A receiver that refuses everything, quickly: an answer is no reason for a pause of the endpoint. */
 export async function refusing(status = 422) {
@@ -71,6 +73,70 @@ export async function EndpointsAreShownWithTheirLastError(stand) {
   await page.getByText('No type publishes to a broker').waitFor();
   assert.deepEqual(page.offences, []);
   await page.end();
+}
+
+// As much of a Redis server as one that publishes needs.
+async function redis() {
+  const open = new Set();
+  const server = net.createServer((socket) => {
+    open.add(socket);
+    socket.on('error', () => {}).on('close', () => open.delete(socket));
+    socket.on('data', (data) => {
+      for (const [verb] of data.toString('latin1').matchAll(/\b(?:PING|XADD)\r\n/g)) socket.write(verb.startsWith('PING') ? '+PONG\r\n' : '$3\r\n1-1\r\n');
+    });
+  });
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  return {port: server.address().port, close: () => { server.close(); for (const socket of open) socket.destroy(); }};
+}
+
+export async function BrokersAreShownAsTheyAnswer(stand) {
+  const node = await stand.node();
+  const up = await redis(), down = await redis();
+  down.close(); // nobody listens there any more
+  for (const [type, broker] of [['broker.up', up], ['broker.down', down]]) {
+    await node.call('PUT', `v1/types/${type}`, {handler: {kind: 'redis', url: `redis://127.0.0.1:${broker.port}`, stream: 'timeouts'}, max_attempts: 1000, backoff: {base_ms: 100, max_ms: 100}});
+    await node.job(type, `${type}-1`, {delay_ms: 0});
+  }
+  await eventually('one is published', async () => (await node.call('GET', 'v1/jobs?biz_type=broker.up&status=done')).data.items.length === 1);
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=cluster');
+  const brokers = page.getByRole('region', {name: 'Brokers'});
+  const row = (broker) => brokers.locator('tbody tr', {hasText: `:${broker.port}`});
+  await row(up).getByText(/answers|idle/).waitFor();
+  await row(up).getByText('redis', {exact: true}).waitFor();
+  await row(down).getByText('away').waitFor();
+  await row(down).getByText('Connection refused').waitFor();
+  up.close();
+  await node.job('broker.up', 'broker.up-2', {delay_ms: 0}); // a broker that has gone is noticed by the next message
+  await row(up).getByText('away').waitFor();
+  assert.equal(await page.getByRole('region', {name: 'Endpoints'}).locator('tbody tr', {hasText: `:${up.port}`}).count(), 0);
+  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(page.offences, []);
+  for (const type of ['broker.up', 'broker.down']) await node.call('POST', `v1/types/${type}/pause`);
+  await page.end();
+}
+
+export async function AJobSaysWhyItHasNotFiredAndItsCommandsWork(stand) {
+  const node = await busy(stand);
+  const receiver = await refusing(500);
+  await node.call('PUT', 'v1/types/job.screen', {handler: {kind: 'webhook', url: receiver.url}, max_attempts: 5, backoff: {base_ms: 3_600_000, max_ms: 3_600_000}});
+  const id = await node.job('job.screen', 'job screen', {delay_ms: 0}), other = await node.job('job.screen', 'job screen');
+  await eventually('one attempt has failed', async () => (await node.call('GET', `v1/jobs/${id}`)).data.errors.length === 1);
+  const page = await openPage(stand);
+  await visit(page, `${node.url}?screen=job&id=${id}`);
+  await page.locator('.verdict', {hasText: 'Waits for its next attempt at'}).waitFor();
+  await page.locator('.timeline .failed', {hasText: '500 Internal Server Error'}).waitFor();
+  await page.locator('.timeline .ahead', {hasText: 'Next attempt'}).waitFor();
+  assert.equal(await page.locator('.machine path.taken').count(), 2); // started, and to be started again
+  await page.getByRole('region', {name: 'Other jobs of this key'}).locator(`a[href="?screen=job&id=${other}"]`).first().waitFor();
+  const commands = await page.getByRole('region', {name: 'Commands'}).locator('.curl pre').allInnerTexts();
+  assert.equal(commands.length, 6);
+  for (const [label, reply] of [['this job', '"biz_id":"job screen"'], ['why has it', 'Waits for its next attempt'], ['reschedule', '"action_time"'], ['cancel', '"cancelled"']])
+    assert.ok(execFileSync('bash', ['-c', commands.find((text) => text.startsWith(`# ${label}`))], {encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore']}).includes(reply), label);
+  await page.locator('.machine .now', {hasText: 'cancelled'}).waitFor();
+  assert.deepEqual(page.offences, []);
+  await page.end();
+  receiver.close();
 }
 
 export async function ATypeSaysWhatIsWrongWithIt(stand) {

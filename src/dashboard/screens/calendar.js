@@ -35,6 +35,8 @@ const Cell = ({item, type, until, ends, name, isNow, capacity}) => {
   return html`<a class=${css} title=${text} aria-label=${text} href=${link('jobs', {biz_type: type, status: 'pending', from: item.at.toISOString(), to: until.toISOString()})}>${item.isExact ? '' : '≈'}${short(item.n)}</a>`;
 };
 
+const Unused = ({width}) => html`<p class="muted small-text">Nothing is due in this time, as far as it has been counted; new jobs appear after about a minute. Each field is ${width === 'hour' ? 'an hour' : 'a day'}: the more is due, the stronger its colour, and a click lists the jobs.</p>`;
+
 const rowsOf = (items, width) => [[`${width} (${width === 'hour' ? zoneName() : 'UTC'})`, 'due', 'low', 'high', 'exact'],
   ...items.map((item) => [item.at.toISOString(), item.n, item.low, item.high, item.isExact])];
 
@@ -51,7 +53,7 @@ function Hours({type, capacity}) {
     <thead><tr><th scope="col" class="day">Day</th>${Array.from({length: 24}, (_, hour) => html`<th scope="col" class="num">${String(hour).padStart(2, '0')}</th>`)}</tr></thead>
     <tbody>${rows.map(({day, cells}) => html`<tr><th scope="row" class="day">${weekday(day)} ${dayOf(day).slice(5)}</th>${cells.map((item, hour) =>
       html`<td><${Cell} item=${item} type=${type} ends=${ends} capacity=${limit} isNow=${hour === hourNow && dayOf(day) === today} name=${`${dayOf(day)} ${hour}:00`} until=${item && new Date(Number(item.at) + 3_600_000)} /></td>`)}</tr>`)}</tbody></table></div>
-    <${Legend} ends=${ends} capacity=${limit} width="hour" />`}<//>`;
+    <${items.length ? Legend : Unused} ends=${ends} capacity=${limit} width="hour" />`}<//>`;
 }
 
 function Days({type, capacity}) {
@@ -67,7 +69,7 @@ function Days({type, capacity}) {
       const day = dayOf(plusDays(start, n)), item = by.get(day);
       return html`<td><${Cell} item=${item} type=${type} ends=${ends} capacity=${limit} isNow=${day === new Date().toISOString().slice(0, 10)} name=${day} until=${item && new Date(Number(item.at) + 86_400_000)} /></td>`;
     })}</tr>`)}</tbody></table></div>
-    <${Legend} ends=${ends} capacity=${limit} width="day" />`}<//>`;
+    <${items.length ? Legend : Unused} ends=${ends} capacity=${limit} width="day" />`}<//>`;
 }
 
 export function Calendar() {

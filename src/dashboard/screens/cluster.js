@@ -84,7 +84,7 @@ function Peers({peers}) {
   const all = (peers.data && peers.data.items) || [], hooks = all.filter((p) => p.kind === 'webhook'), brokers = all.filter((p) => p.kind !== 'webhook');
   const panel = (title, rows, empty) => html`<${Panel} title=${title} note=${peers.data ? `as ${peers.data.node} sees them` : ' '} actions=${rows.length > 0 && html`<${TableCsv} name=${title} columns=${kPeerColumns} rows=${rows} />`}>
     ${!peers.data ? html`<${Missing} answer=${peers} what="The list" />` : rows.length === 0 ? html`<p class="muted">${empty}</p>` : html`<${Stale} answer=${peers} /><${Table} caption=${title} rows=${rows} rowKey=${(p, i) => `${p.kind} ${p.endpoint} ${i}`} columns=${kPeerColumns} />`}<//>`;
-  return html`${panel('Endpoints', hooks, 'This node delivers no webhook yet.')}${panel('Brokers', brokers, html`No type publishes to a broker, and no entry topic is read. See handler kinds amqp, kafka and redis, and --entry.`)}`;
+  return html`${panel('Endpoints', hooks, 'This node delivers no webhook yet.')}${panel('Brokers', brokers, html`No type publishes to a broker, and no entry topic is read. See handler kinds amqp, kafka and redis, and <code class="nowrap">--entry</code>.`)}`;
 }
 
 function Moves({shards}) {

@@ -40,7 +40,7 @@ export function Dead() {
   return html`<${Title} text="Dead letters"><span class="grow"></span><${Field} label="Type"><select value=${type} onChange=${(e) => go(link('dead', {type: e.target.value}))}><option value="">all</option>${counts.map((row) => html`<option value=${row.biz_type}>${row.biz_type} (${number(row.dead)})</option>`)}</select><//><//>
     <${Stale} answer=${now} /><${Missed} data=${now.data} />
     <${Panel} title=${stats.data ? `${number(total)} dead now${type ? ` of ${type}` : ''}` : 'Dead now'}
-      note=${isPart ? `the newest ${number(grouped)} by reason` : 'by type and reason'} actions=${html`${rows.length > 0 && html`<${TableCsv} name="Dead letters" columns=${shown} rows=${rows} />`}
+      note=${isPart ? `the ${number(grouped)} created last, by reason` : 'by type and reason'} actions=${html`${rows.length > 0 && html`<${TableCsv} name="Dead letters" columns=${shown} rows=${rows} />`}
         ${may('produce') && type && total > 0 && html`<button class="small" onClick=${() => choose({biz_type: type})}>Replay all of this type…</button>`}`}>
       ${!now.data ? html`<${Missing} answer=${now} what="The list of reasons" tall />` : rows.length === 0 ?
         html`<p>Nothing is dead${type ? ' of this type' : ''}. A job dies when its attempts are used up or its handler refuses it for good; it is kept here with its reason, and can be tried again.</p>` :

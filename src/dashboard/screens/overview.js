@@ -42,7 +42,7 @@ function troubles(ready, overview) {
   return found;
 }
 
-const kWaits = {paused: 'paused', max_running: 'its limit max_running', rate_per_s: 'its rate', workers: 'its handler'};
+const kWaits = {paused: 'paused', max_running: 'its limit max_running', rate_per_s: 'its rate', consumers: 'its consumers', workers: 'its handler'};
 
 function verdict({overview, ready, shared, found}) {
   if (shared.lost) return {kind: 'quiet', text: 'Unknown: this node does not answer.', more: 'Other nodes take over its jobs, if there are any.'};

@@ -192,6 +192,7 @@ function Settings({type}) {
 const kRest = {
   max_running: ['It waits for its limit max_running.', 'Raise it under Limits, or make its handler faster.'],
   rate_per_s: ['It waits for its rate_per_s.', 'Raise it under Limits, or let it catch up.'],
+  consumers: ['No consumer asks for its jobs, or not fast enough.', 'Start consumers, or more of them.'],
   workers: ['Its handler does not take jobs as fast as they come due.', 'See the errors and durations of its latest jobs.'],
 };
 const kBehind = 5000; // ms: what has been due for less is about to start
@@ -204,7 +205,7 @@ function state(type, counts, due, slo, p99, endpoint) {
   if (endpoint)
     points.push([`Its endpoint ${endpoint.endpoint} ${endpoint.state === 'paused' ? 'gets a pause' : 'gets one attempt at a time'}: it has not answered.`, endpoint.last_error ? `Last error: ${endpoint.last_error}.` : '']);
   if (waiting > 0 && Number(due.oldest_age_ms) > kBehind && points.length === 0)
-    points.push(type.handler.kind === 'pull' ? ['No consumer asks for its jobs, or not fast enough.', 'Start consumers, or more of them.'] : kRest[due.waits_for] || kRest.workers);
+    points.push(kRest[due.waits_for] || kRest.workers);
   if (isLate(p99, type)) points.push([`Its p99 of lateness in the last minutes is ${length(p99)}; its target is ${length(type.slo.lateness_ms)}.`, '']);
   if (slo && slo.is_met === false) points.push([`${number(slo.missed)} of ${number(slo.n)} jobs of the last ${slo.days} days missed the target; allowed are ${number(Math.floor(slo.n * (1 - slo.target_share)))}.`, '']);
   if (counts.dead > 0) points.push([`${number(counts.dead)} ${counts.dead === 1 ? 'job is' : 'jobs are'} dead.`, html`<a href=${link('dead', {type: type.name})}>Reasons, and replay</a>`]);
