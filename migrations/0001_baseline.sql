@@ -1564,6 +1564,7 @@ CREATE VIEW tocsin.backlog AS
               WHEN t.max_running <= (SELECT sum(c.n) FROM (SELECT c.n FROM tocsin.job_count c WHERE c.type_id = t.type_id AND c.status = 1
                                      UNION ALL SELECT d.n FROM tocsin.job_count_delta d WHERE d.type_id = t.type_id AND d.status = 1) c) THEN 'max_running'
               WHEN t.rate_per_s IS NOT NULL THEN 'rate_per_s'
+              WHEN t.handler ->> 'kind' = 'pull' THEN 'consumers'
               ELSE 'workers' END AS waits_for,
          d.due <= 2000 AS is_exact
   FROM tocsin.biz_type t

@@ -1215,6 +1215,7 @@ CREATE VIEW tocsin.backlog AS
                        FROM tocsin.job_count_delta d_1
                       WHERE ((d_1.type_id = t.type_id) AND (d_1.status = 1))) c)) THEN 'max_running'::text
             WHEN (t.rate_per_s IS NOT NULL) THEN 'rate_per_s'::text
+            WHEN ((t.handler ->> 'kind'::text) = 'pull'::text) THEN 'consumers'::text
             ELSE 'workers'::text
         END AS waits_for,
     (d.due <= 2000) AS is_exact

@@ -158,9 +158,11 @@ std::string_view openapi_schemas() {
   "paused":{"type":"array","items":{"type":"object","properties":{"biz_type":{"type":"string"},"until":{"$ref":"#/components/schemas/MaybeTime"}}}},
   "warnings":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"remedy":{"type":"string"}}}},
   "missing":{"$ref":"#/components/schemas/Missing"}}},
-"ReportPage":{"type":"object","required":["items","next_cursor"],"properties":{
+"ReportPage":{"type":"object","required":["items","next_cursor","columns"],"properties":{
   "items":{"type":"array","items":{"type":"object","description":"The columns of the view of this name: docs/reports.md"}},
   "next_cursor":{"type":["string","null"]},"missing":{"$ref":"#/components/schemas/Missing"},
+  "columns":{"type":"array","items":{"type":"string"},"description":"Their names, in order"},
+  "totals":{"type":"object","description":"What the items of this answer add up to, zeros without any; percentiles and max_ms are of all of them together. Not of horizon and audit"},
   "tz":{"type":"string","description":"When tz was given: the time zone whose days or hours the rows are"}}},
 "DeletedType":{"type":"object","required":["result","name"],"properties":{"result":{"const":"deleted"},"name":{"$ref":"#/components/schemas/TypeName"}}},
 "Pause":{"type":"object","additionalProperties":false,"properties":{"until":{"$ref":"#/components/schemas/MaybeTime","description":"Resumes by itself then"}}},

@@ -18,8 +18,8 @@ namespace {
 using nlohmann::json;
 
 constexpr Duration kAnswerAge = std::chrono::seconds(1);
-constexpr int kDueCap = 200;        // per shard: counted exactly up to here
-constexpr int kHorizonRows = 1000;  // of the next hour by minute and type
+constexpr int kDueCap = 200;      // per shard: counted exactly up to here
+constexpr int kMostTypes = 1000;  // whose state is read
 constexpr std::size_t kWorst = 5;
 constexpr double kLateMs = 60'000;  // of a type without a target
 
@@ -27,7 +27,7 @@ struct Facts {  // of one database
   std::vector<TypeCount> counts;
   std::int64_t due_next_minute = 0;
   bool is_capped = false;
-  std::vector<std::string> recent, recent_of_all, backlog, horizon;
+  std::vector<std::string> recent, recent_of_all, backlog, next_hour;
 };
 
 Result<Facts> read_facts(Stores& stores, const std::vector<Shard>& shards, WallTime now) {
@@ -42,13 +42,13 @@ Result<Facts> read_facts(Stores& stores, const std::vector<Shard>& shards, WallT
     facts.is_capped = facts.is_capped || n >= kDueCap;
   }
   ReportQuery query;
-  query.limit = kHorizonRows;
+  query.limit = kMostTypes;
   for (auto [report, rows] : {std::pair(Report::recent, &facts.recent),
                               {Report::recent_of_all, &facts.recent_of_all},
                               {Report::backlog, &facts.backlog},
-                              {Report::horizon, &facts.horizon}}) {
+                              {Report::next, &facts.next_hour}}) {
     query.report = report;
-    if (report == Report::horizon) {
+    if (report == Report::next) {
       query.from = now - std::chrono::minutes(1);
       query.to = now + std::chrono::hours(1);
     }
@@ -57,6 +57,18 @@ Result<Facts> read_facts(Stores& stores, const std::vector<Shard>& shards, WallT
     *rows = std::move(*read);
   }
   return facts;
+}
+
+// What holds jobs of the type, and what helps, as far as this node knows.
+std::string remedy_of(const Backend& backend, const BizType& type, const json& waits_for, Duration age) {
+  if (waits_for == "max_running") return "It waits for max_running: raise it, or make its handler faster.";
+  Job oldest;
+  oldest.type_id = type.type_id;
+  oldest.fire_at = backend.now() - age;
+  if (const std::string hold = backend.hold_reason(oldest); !hold.empty()) return "Here it waits because " + hold + ".";
+  if (waits_for == "rate_per_s") return "It waits for rate_per_s: raise it, or let it catch up.";
+  if (type.is_pull()) return "It waits for its consumers: start more of them, or let each lease more jobs at once.";
+  return "More is due than its handler takes: see the duration report, add nodes, or look at the database's load.";
 }
 
 double number(const json& row, const char* name) {
@@ -95,7 +107,7 @@ class Overview {
       types_[type->name].name = type->name;
       types_[type->name].is_paused = type->is_paused(now_);
     }
-    std::vector<std::vector<std::string>> recent, recent_of_all, backlog, horizon;
+    std::vector<std::vector<std::string>> recent, recent_of_all, backlog, next_hour;
     for (const auto& [place, facts] : answers_) {
       if (!facts) continue;
       for (const TypeCount& count : facts->counts) totals_[static_cast<std::size_t>(count.status)] += count.n;
@@ -104,25 +116,25 @@ class Overview {
       recent.push_back(facts->recent);
       recent_of_all.push_back(facts->recent_of_all);
       backlog.push_back(facts->backlog);
-      horizon.push_back(facts->horizon);
+      next_hour.push_back(facts->next_hour);
     }
     add_recent_of_all(recent_of_all);
     add_recent(recent);
     add_backlog(backlog);
-    add_horizon(horizon);
+    for (const json& row : items(Report::next, next_hour)) due_next_hour_ = row.at("n");
   }
 
   std::string text() const;
 
  private:
   static json items(Report report, const std::vector<std::vector<std::string>>& parts) {
-    return json::parse(merged_report(report_shape_of(report), parts, kHorizonRows * 10, {}) + "}").at("items");
+    return json::parse(merged_report(report_shape_of(report), parts, kMostTypes * 10, {}) + "}").at("items");
   }
   void add_recent_of_all(const std::vector<std::vector<std::string>>& parts);
   void add_recent(const std::vector<std::vector<std::string>>& parts);
   void add_backlog(const std::vector<std::vector<std::string>>& parts);
-  void add_horizon(const std::vector<std::vector<std::string>>& parts);
   std::vector<json> reasons() const;
+  std::string remedy(const TypeState& type) const;
   json worst() const;
 
   const Backend& backend_;
@@ -175,13 +187,6 @@ void Overview::add_backlog(const std::vector<std::vector<std::string>>& parts) {
   }
 }
 
-void Overview::add_horizon(const std::vector<std::vector<std::string>>& parts) {
-  for (const json& row : items(Report::horizon, parts)) {
-    if (row.value("width", "") != "minute") continue;
-    due_next_hour_ = (due_next_hour_.is_null() ? 0 : due_next_hour_.get<std::int64_t>()) + whole(row, "n");
-  }
-}
-
 std::vector<json> Overview::reasons() const {
   std::vector<json> found;
   const auto add = [&](const char* code, const std::string& text, const std::string& remedy) {
@@ -202,11 +207,16 @@ std::vector<json> Overview::reasons() const {
       add("behind",
           name + " is behind: its oldest due job has waited for " +
               std::to_string(static_cast<std::int64_t>(type.oldest_age_ms / 1000)) + " s.",
-          type.waits_for == "max_running"  ? "It waits for max_running: raise it, or make its handler faster."
-          : type.waits_for == "rate_per_s" ? "It waits for rate_per_s: raise it, or let it catch up."
-                                           : "Its handler or the database is slow: see the duration report.");
+          remedy(type));
   }
   return found;
+}
+
+std::string Overview::remedy(const TypeState& type) const {
+  const auto catalog = backend_.types();
+  const BizType* const known = catalog->find(type.name);
+  const Duration age(static_cast<std::int64_t>(type.oldest_age_ms * 1000));
+  return known ? remedy_of(backend_, *known, type.waits_for, age) : "It was removed.";
 }
 
 json Overview::worst() const {

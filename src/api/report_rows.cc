@@ -63,6 +63,9 @@ struct Key {
 struct Row {
   json values = json::object();
   Histogram histogram;
+
+  void add(const ReportShape& shape, const json& from);
+  void add(const ReportShape& shape, const Row& other);
 };
 
 // The middle of the bucket that holds the quantile, but no more than the largest value seen; null without any.
@@ -87,7 +90,7 @@ void add_histogram(Histogram& histogram, const json& buckets) {
   }
 }
 
-void add(json& into, const json& value, Merge merge) {
+void add_value(json& into, const json& value, Merge merge) {
   if (value.is_null()) return;
   if (into.is_null()) {
     into = value;
@@ -110,14 +113,15 @@ json derived(const Row& row, Merge merge) {
   return allowed > 0 ? 1 - static_cast<double>(missed) / allowed : 0.0;
 }
 
+bool is_percentile(Merge merge) { return merge == Merge::p50 || merge == Merge::p90 || merge == Merge::p99; }
+
 json shown(const Row& row, const ReportColumn& column) {
   switch (column.merge) {
     case Merge::p50:
-      return quantile(row, 0.5);
     case Merge::p90:
-      return quantile(row, 0.9);
     case Merge::p99:
-      return quantile(row, 0.99);
+      if (row.histogram.empty()) return row.values.value(column.name, json());  // as the only database has it
+      return quantile(row, column.merge == Merge::p50 ? 0.5 : column.merge == Merge::p90 ? 0.9 : 0.99);
     case Merge::share:
     case Merge::budget:
     case Merge::is_met:
@@ -125,6 +129,20 @@ json shown(const Row& row, const ReportColumn& column) {
     default:
       return row.values.value(column.name, json());
   }
+}
+
+void Row::add(const ReportShape& shape, const json& from) {
+  for (const ReportColumn& column : shape.columns)
+    add_value(values[column.name], from.value(column.name, json()), column.merge);
+  add_histogram(histogram, from.value("buckets", json()));
+}
+
+// Percentiles come from histograms alone.
+void Row::add(const ReportShape& shape, const Row& other) {
+  for (const ReportColumn& column : shape.columns)
+    if (!is_percentile(column.merge))
+      add_value(values[column.name], other.values.value(column.name, json()), column.merge);
+  for (const auto& [bucket, n] : other.histogram) histogram[bucket] += n;
 }
 
 std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
@@ -141,13 +159,28 @@ std::map<Key, Row> merged(const ReportShape& shape, const std::vector<std::vecto
         key.values.push_back(from.value(kAuditKey, json()));
         key.values.push_back(part);  // records are never one
       }
-      Row& row = rows[key];
-      for (const ReportColumn& column : shape.columns)
-        add(row.values[column.name], from.value(column.name, json()), column.merge);
-      add_histogram(row.histogram, from.value("buckets", json()));
+      rows[key].add(shape, from);
     }
   }
   return rows;
+}
+
+// A column whose values of several rows add up to something. The widths of the horizon count the same jobs.
+bool has_total(const ReportShape& shape, const ReportColumn& column) {
+  return shape.report != Report::horizon &&
+         (is_percentile(column.merge) || column.merge == Merge::sum || std::string_view(column.name) == "max_ms");
+}
+
+// What the rows of this answer add up to: zeros without any.
+void write_totals(JsonWriter& out, const ReportShape& shape, const Row& all) {
+  if (std::ranges::none_of(shape.columns, [&](const ReportColumn& column) { return has_total(shape, column); })) return;
+  out.key("totals").begin_object();
+  for (const ReportColumn& column : shape.columns) {
+    if (!has_total(shape, column)) continue;
+    const json value = shown(all, column);
+    out.key(column.name).raw(value.is_null() && column.merge == Merge::sum ? "0" : value.dump());
+  }
+  out.end_object();
 }
 
 }  // namespace
@@ -252,6 +285,8 @@ const std::vector<ReportShape>& report_shapes() {
 
 const ReportShape& report_shape_of(Report report) {
   static const ReportShape of_all = {Report::recent_of_all, "recent_of_all", "", recent_columns(), false};
+  static const ReportShape next = {Report::next, "next", "", {{"biz_type", Merge::key}, {"n", Merge::sum}}, false};
+  if (report == Report::next) return next;
   const auto found = std::ranges::find(report_shapes(), report, &ReportShape::report);
   return found == report_shapes().end() ? of_all : *found;
 }
@@ -264,6 +299,7 @@ std::string merged_report(const ReportShape& shape, const std::vector<std::vecto
   int n = 0;
   bool has_more = false, is_behind = after.empty() || shape.has_range;
   std::vector<std::string> last;
+  Row all;
   for (const auto& [key, row] : merged(shape, parts)) {
     std::vector<std::string> keys;
     for (const json& value : key.values) keys.push_back(text_of(value));
@@ -281,9 +317,14 @@ std::string merged_report(const ReportShape& shape, const std::vector<std::vecto
     out.begin_object();
     for (const ReportColumn& column : shape.columns) out.key(column.name).raw(shown(row, column).dump());
     out.end_object();
+    all.add(shape, row);
   }
   out.end_array().key("next_cursor");
   has_more ? out.value(report_cursor(shape, last)) : out.null();
+  out.key("columns").begin_array();
+  for (const ReportColumn& column : shape.columns) out.value(column.name);
+  out.end_array();
+  write_totals(out, shape, all);
   return text;
 }
 

@@ -43,7 +43,8 @@ struct ReportShape {
 const std::vector<ReportShape>& report_shapes();    // of all that have a path
 const ReportShape& report_shape_of(Report report);  // of any
 
-// `parts`: the rows of each database. The text of {"items": [...], "next_cursor": ...} without the closing brace.
+// `parts`: the rows of each database. The text of an object with "items", "next_cursor", "columns" and "totals" (of the
+// items), without its closing brace.
 // `after`: keys of the last row that the caller has, for reports that come whole.
 std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,
                           const std::vector<std::string>& after);

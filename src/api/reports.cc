@@ -51,6 +51,7 @@ std::string zone_of_rows(const ReportQuery& query) {
 void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, const ReportQuery& query) {
   ReportQuery one_more = query;
   ++one_more.limit;
+  one_more.is_alone = context.backend.places().size() == 1;
   scatter<Rows>(
       context, call, context.backend.places(),
       [one_more](Place, Stores& stores) { return stores.reports.report(one_more); },

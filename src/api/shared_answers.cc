@@ -54,7 +54,7 @@ struct SharedAnswers::State {
   }
 
   // Drops the oldest answer when there are too many. False: all of them are still waited for.
-  bool has_room() {
+  bool has_room() TOCSIN_REQUIRES(mutex) {
     if (entries.size() < kMostKept) return true;
     auto oldest = entries.end();
     for (auto it = entries.begin(); it != entries.end(); ++it)

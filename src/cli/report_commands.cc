@@ -27,12 +27,12 @@ std::string csv_field(const Json& value) {
   return quoted + "\"";
 }
 
-void print_csv(std::ostream& out, const Json& items) {
-  if (items.empty()) return;
+// A header, also of nothing.
+void print_csv(std::ostream& out, const Json& columns, const Json& items) {
   const auto print_row = [&](const auto& field_of) {
     const char* comma = "";
-    for (const auto& [name, value] : items.front().items()) {
-      out << comma << field_of(name);
+    for (const Json& column : columns) {
+      out << comma << field_of(column.get<std::string>());
       comma = ",";
     }
     out << "\r\n";
@@ -40,6 +40,18 @@ void print_csv(std::ostream& out, const Json& items) {
   print_row([](const std::string& name) { return csv_field(name); });
   for (const Json& item : items)
     print_row([&](const std::string& name) { return csv_field(item.value(name, Json())); });
+}
+
+// "nothing in this range: 0 created, 0 done"
+void print_nothing(std::ostream& out, const Json& totals) {
+  out << "nothing in this range";
+  const char* before = ": ";
+  for (const auto& [name, value] : totals.items()) {
+    if (value.is_null()) continue;
+    out << before << value.dump() << ' ' << name;
+    before = ", ";
+  }
+  out << '\n';
 }
 
 int report(ReportOptions& options) {
@@ -60,6 +72,7 @@ int report(ReportOptions& options) {
     } else {
       for (Json& item : page["items"]) all["items"].push_back(std::move(item));
       all["next_cursor"] = page["next_cursor"];
+      all.erase("totals");  // of the first page
     }
     left = options.limit - static_cast<int>(all["items"].size());
     cursor = all["next_cursor"].is_string() ? all["next_cursor"].get<std::string>() : "";
@@ -69,9 +82,9 @@ int report(ReportOptions& options) {
   if (options.json) {
     print_json(std::cout, all);
   } else if (options.csv) {
-    print_csv(std::cout, items);
+    print_csv(std::cout, all["columns"], items);
   } else if (items.empty()) {
-    std::cout << "nothing in this range\n";
+    print_nothing(std::cout, all.value("totals", Json::object()));
   } else {
     print_objects(std::cout, items, screen_width());
   }
@@ -84,8 +97,8 @@ int report(ReportOptions& options) {
 void add_report_command(CLI::App& root, Chosen& chosen) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = add_command(root, "report", "Show what has happened, by hour, day and type",
-                                  "Reports: hour, day, lateness, duration, slo, dead, outcome, delay,\n"
-                                  "  horizon, backlog, audit, recent\n"
+                                  "Reports: hour, day, lateness, duration, slo, dead, dead_now, outcome,\n"
+                                  "  delay, horizon, backlog, audit, recent\n"
                                   "Examples:\n"
                                   "  tocsin report day --type order.unpaid --tz Europe/Berlin\n"
                                   "  tocsin report hour --from 2026-03-01T00:00:00Z --csv > hours.csv\n"

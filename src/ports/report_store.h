@@ -39,7 +39,8 @@ struct DatabaseInfo {
   WallTime now{};
 };
 
-// The reports of docs/reports.md: each a view of the same name; and the last 15 minutes by type, or of all types.
+// The reports of docs/reports.md: each a view of the same name; the last 15 minutes by type, or of all types; and what
+// is due next, from `from` to `to`, in one row.
 enum class Report {
   hour,
   day,
@@ -54,7 +55,8 @@ enum class Report {
   backlog,
   audit,
   recent,
-  recent_of_all
+  recent_of_all,
+  next
 };
 
 struct ReportQuery {
@@ -62,6 +64,7 @@ struct ReportQuery {
   std::optional<std::string> biz_type;
   std::optional<WallTime> from, to;  // slot in [from, to); ignored by reports without a time
   std::string tz;                    // of Report::day: the time zone of its days; empty: UTC
+  bool is_alone = false;             // of Report::day with tz: percentiles will do, no rows of others are merged
   // The keys of the last row seen, as texts, in the order of the report; empty: from the beginning.
   std::vector<std::string> after;
   int limit = 100;

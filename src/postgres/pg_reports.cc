@@ -36,6 +36,8 @@ const char* file_of(Report report, bool is_of_zone) {
       return "report_recent";
     case Report::recent_of_all:
       return "report_recent_of_all";
+    case Report::next:
+      return "report_next";
   }
   return "";
 }
@@ -71,7 +73,7 @@ Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query)
     };
     if (is_of_zone)
       take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1), after(2),
-                query.tz));
+                query.tz, query.is_alone));
     else
       take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1),
                 after(2)));

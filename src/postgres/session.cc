@@ -143,6 +143,7 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
         " -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
         " -c plan_cache_mode=force_generic_plan";
   }
+  if (config.is_planned_each_time) options += " -c plan_cache_mode=force_custom_plan";
   // Ours come last and win: correctness rests on them.
   k["options"] = k["options"].empty() ? options : k["options"] + " " + options;
   if (!has_settings) k.erase("options");

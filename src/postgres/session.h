@@ -49,7 +49,8 @@ struct SessionConfig {
   int lock_timeout_ms = 3'000;
   // Connects to standbys too, and keeps the server's own synchronous_commit: for inspecting a server.
   bool is_any_server = false;
-  bool has_pinned_plans = true;  // false for reports and migrations: the planner chooses
+  bool has_pinned_plans = true;       // false for reports and migrations: the planner chooses
+  bool is_planned_each_time = false;  // for statements whose best plan differs with their parameters
   // The database that must answer; another one is refused. nullptr: any.
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
   // Called with every id that two jobs had; see id_clash.h.

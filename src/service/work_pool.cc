@@ -40,6 +40,7 @@ void WorkPool::stop() {
 void WorkPool::run(SessionConfig config, int shards) {
   Session pinned(config);
   config.has_pinned_plans = false;  // lists and counts: the planner knows better
+  config.is_planned_each_time = true;
   config.statement_timeout_ms = std::min(config.statement_timeout_ms, 10'000);
   Session free_plans(config);
   PgJobDesk desk(pinned, shards);

@@ -113,6 +113,24 @@ TEST_F(Reports, RestAndTheCommandLineTellTheSame) {
   const Ran json = run_tocsin({"report", "hour", "--type", "order.unpaid", "--json", "--url", url});
   EXPECT_EQ(Json::parse(json.out)["items"].size(), 1U) << json.out;
   EXPECT_EQ(run_tocsin({"report", "nonsense", "--url", url}).exit_code, 1);
+  const std::vector<std::string> of_nothing = {
+      "report", "hour", "--from", "2001-01-01T00:00:00Z", "--to", "2001-01-02T00:00:00Z", "--url", url};
+  const auto with = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return run_tocsin(words);
+  };
+  EXPECT_EQ(with(of_nothing, {"--csv"}).out,
+            "slot,biz_type,created,done,cancelled,dead,dropped_late,revived,attempts,retried,p50_ms,p90_ms,p99_ms,"
+            "max_ms\r\n");
+  EXPECT_EQ(with(of_nothing, {}).out,
+            "nothing in this range: 0 created, 0 done, 0 cancelled, 0 dead, 0 dropped_late, 0 revived, 0 attempts, 0 "
+            "retried\n");
+  const Ran nowhere = with(of_nothing, {"--tz", "Mars/Olympus1"});
+  EXPECT_EQ(nowhere.exit_code, 1);
+  EXPECT_NE(nowhere.err.find("There is no such time zone"), std::string::npos) << nowhere.err;
+  const Ran untyped = with(of_nothing, {"--type", "nobody"});
+  EXPECT_EQ(untyped.exit_code, 1);
+  EXPECT_NE(untyped.err.find("nobody"), std::string::npos) << untyped.err;
 
   const Ran top = run_tocsin({"top", "--once", "--url", url});
   EXPECT_EQ(top.exit_code, 0) << top.err;

@@ -26,14 +26,36 @@ class ReportsOfTwo : public ReportsApi {
 
 constexpr const char* kSlot = "2026-03-01T12:00:00.000000Z";
 
-TEST_F(ReportsApi, ARangeWithoutDataIsEmptyAndNoError) {
+TEST_F(ReportsApi, ARangeWithoutDataAddsUpToZeros) {
+  const std::map<std::string, std::string> totals = {
+      {"hour", R"({"created":0,"done":0,"cancelled":0,"dead":0,"dropped_late":0,"revived":0,"attempts":0,"retried":0,
+                   "p50_ms":null,"p90_ms":null,"p99_ms":null,"max_ms":null})"},
+      {"lateness", R"({"n":0,"p50_ms":null,"p90_ms":null,"p99_ms":null,"max_ms":null})"},
+      {"slo", R"({"n":0,"missed":0})"},
+      {"dead", R"({"n":0})"},
+      {"outcome", R"({"created":0,"done":0,"cancelled":0,"dead":0,"open":0})"},
+      {"backlog", R"({"due":0})"}};
   for (const char* name :
        {"hour", "day", "lateness", "duration", "slo", "dead", "outcome", "delay", "horizon", "backlog", "audit"}) {
     const Answer answer = get(std::string("/v1/reports/") + name +
                               "?from=2026-03-01T00:00:00Z&to=2026-03-02T00:00:00Z&type=order.unpaid&tz=UTC");
     EXPECT_EQ(answer.status, 200) << name << answer.text;
-    EXPECT_EQ(answer.body, Json::parse(R"({"items":[],"next_cursor":null,"tz":"UTC"})")) << name;
+    EXPECT_EQ(answer.body.at("items"), Json::array()) << name;
+    EXPECT_EQ(answer.body.at("next_cursor"), nullptr) << name;
+    EXPECT_GE(answer.body.at("columns").size(), 4U) << name;
+    EXPECT_EQ(answer.body.contains("totals"), name != std::string("horizon") && name != std::string("audit")) << name;
+    if (totals.contains(name)) EXPECT_EQ(answer.body.at("totals"), Json::parse(totals.at(name))) << name;
   }
+}
+
+TEST_F(ReportsApi, TotalsAreThoseOfAllItems) {
+  backend.database.report_rows[Report::hour] = {hour_row(kSlot, "a", 5, 0.1, "[" + packed(57, 90) + "]"),
+                                                hour_row(kSlot, "b", 7, 10, "[" + packed(163, 10) + "]")};
+  const Json totals = get("/v1/reports/hour").body.at("totals");
+  EXPECT_EQ(totals["done"], 12);
+  EXPECT_NEAR(totals["p50_ms"].get<double>(), 0.1, 0.01) << "of all starts, not of types";
+  EXPECT_EQ(totals["max_ms"], 10.0);
+  EXPECT_EQ(get("/v1/reports/hour?limit=1").body.at("totals").at("done"), 5) << "of the items of this answer";
 }
 
 TEST_F(ReportsApi, TheAnswerNamesTheZoneOfItsRows) {
@@ -72,17 +94,60 @@ TEST_F(ReportsApi, TheLastMinutesOfEveryTypeAreAReport) {
   EXPECT_TRUE(answer.body["items"][0].contains("p99_ms"));
 }
 
+TEST_F(ReportsApi, ASoleDatabaseGivesPercentilesOfDaysOfZonesItself) {
+  backend.database.report_rows[Report::day] = {
+      R"({"slot":"2026-03-02T00:00:00.000000Z","biz_type":"a","created":1,"p50_ms":1.5,"p99_ms":9.5,"max_ms":10.0})"};
+  const Answer answer = get("/v1/reports/day?tz=Europe/Berlin");
+  EXPECT_TRUE(backend.database.reports_asked.back().is_alone);
+  EXPECT_EQ(answer.body["items"][0]["p99_ms"], 9.5) << answer.text;
+  EXPECT_EQ(answer.body["totals"]["p99_ms"], nullptr) << "percentiles are not added up";
+}
+
 TEST_F(ReportsApi, WhatIsWrongIsNamed) {
-  EXPECT_EQ(get("/v1/reports/hour?colour=red").field(), "colour");
-  EXPECT_EQ(get("/v1/reports/hour?colour=red").status, 400);
-  EXPECT_EQ(get("/v1/reports/hour?from=yesterday").field(), "from");
-  EXPECT_EQ(get("/v1/reports/hour?limit=0").field(), "limit");
-  EXPECT_EQ(get("/v1/reports/hour?limit=1001").field(), "limit");
-  EXPECT_EQ(get("/v1/reports/hour?cursor=nonsense").field(), "cursor");
+  for (const char* name : {"hour", "day", "lateness", "duration", "slo", "dead", "dead_now", "outcome", "delay",
+                           "horizon", "backlog", "audit", "recent"}) {
+    const std::string path = std::string("/v1/reports/") + name + "?";
+    const auto is_refused = [&](const std::string& query, int status, const std::string& field) {
+      const Answer answer = get(path + query);
+      EXPECT_EQ(answer.status, status) << path << query << answer.text;
+      EXPECT_EQ(answer.field(), field) << path << query;
+    };
+    is_refused("colour=red", 400, "colour");
+    is_refused("biz_type=order.unpaid", 400, "biz_type");
+    is_refused("type=nobody", 422, "type");
+    is_refused("from=yesterday", 400, "from");
+    is_refused("to=2026-03-01", 400, "to");
+    is_refused("tz=", 422, "tz");
+    is_refused("tz=" + std::string(65, 'x'), 422, "tz");
+    for (const char* limit : {"0", "1001", "-1", "ten", "1.5", "99999999999", ""})
+      is_refused(std::string("limit=") + limit, 400, "limit");
+    is_refused("cursor=nonsense", 400, "cursor");
+    is_refused("cursor=", 400, "cursor");
+    is_refused("limit=1&limit=2", 400, "limit");
+  }
   EXPECT_EQ(get("/v1/reports/nothing").status, 404);
-  const Answer unknown = get("/v1/reports/dead?type=nobody");
-  EXPECT_EQ(unknown.status, 422);
-  EXPECT_EQ(unknown.field(), "type");
+}
+
+// Every path that gives a list or a report takes what it has published, and nothing else.
+TEST_F(ReportsApi, EveryReadRefusesWhatItDoesNotKnow) {
+  int read = 0;
+  for (const Route& route : api.router().routes()) {
+    if (route.method != "GET" || !route.path.starts_with("/v1/")) continue;
+    std::string path = route.path;
+    if (const auto at = path.find('{'); at != std::string::npos) path.replace(at, path.find('}') - at + 1, "1");
+    const std::string mark = path.find('?') == std::string::npos ? "?" : "&";
+    const Answer unknown = get(path + mark + "colour=red");
+    EXPECT_EQ(unknown.status, 400) << path;
+    EXPECT_EQ(unknown.field(), "colour") << path;
+    for (const Parameter& parameter : route.query) {
+      if (parameter.name != "limit" && parameter.name != "cursor" && parameter.name != "from") continue;
+      const Answer bad = get(path + mark + parameter.name + "=%20no%20");
+      EXPECT_EQ(bad.status, 400) << path << ' ' << parameter.name << bad.text;
+      EXPECT_EQ(bad.field(), parameter.name) << path;
+    }
+    ++read;
+  }
+  EXPECT_GT(read, 20);
 }
 
 TEST_F(ReportsApi, TheFilterReachesTheDatabase) {
@@ -159,6 +224,11 @@ TEST_F(ReportsOfTwo, ATargetIsJudgedByTheSumOfAllDatabases) {
   EXPECT_DOUBLE_EQ(item["share"].get<double>(), 0.95);
   EXPECT_NEAR(item["budget_left"].get<double>(), 0.5, 1e-9);
   EXPECT_EQ(item["is_met"], true);
+}
+
+TEST_F(ReportsOfTwo, HistogramsAreAskedForWhenRowsAreMerged) {
+  get("/v1/reports/day?tz=Europe/Berlin");
+  EXPECT_FALSE(backend.database.reports_asked.back().is_alone);
 }
 
 TEST_F(ReportsOfTwo, ADatabaseThatIsAwayIsNamedAsMissing) {

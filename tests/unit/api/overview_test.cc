@@ -1,0 +1,55 @@
+// GET /v1/overview
+#include "support/api_fixture.h"
+
+namespace tocsin {
+namespace {
+
+class OverviewApi : public ApiTest {
+ protected:
+  // The remedy for a type whose oldest due job has waited for two minutes.
+  std::string remedy(const std::string& waits_for) {
+    backend.database.report_rows[Report::backlog] = {Json{
+        {"biz_type", "order.unpaid"},
+        {"due", 5},
+        {"is_exact", true},
+        {"oldest_age_ms", 120'000.0},
+        {"waits_for", waits_for}}.dump()};
+    const Answer answer = get("/v1/overview");
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    backend.time += std::chrono::seconds(2);  // the next call gets an answer of its own
+    for (const Json& reason : answer.body["reasons"])
+      if (reason["code"] == "behind") return reason["remedy"];
+    return "";
+  }
+};
+
+TEST_F(OverviewApi, TheRemedySaysWhatATypeWaitsFor) {
+  EXPECT_NE(remedy("max_running").find("max_running"), std::string::npos);
+  EXPECT_NE(remedy("rate_per_s").find("rate_per_s"), std::string::npos);
+  EXPECT_NE(remedy("workers").find("More is due than its handler takes"), std::string::npos);
+  backend.hold = "its endpoint http://shop has not answered for a while and is left alone for another 900 ms";
+  EXPECT_EQ(remedy("workers"), "Here it waits because " + backend.hold + ".");
+  EXPECT_EQ(remedy("rate_per_s"), "Here it waits because " + backend.hold + ".");
+}
+
+TEST_F(OverviewApi, ATypeWithoutConsumersIsNotSlow) {
+  backend.add_type("order.unpaid", R"({"kind":"pull"})");
+  EXPECT_NE(remedy("consumers").find("consumers"), std::string::npos);
+  backend.hold = "no consumer asks this node for jobs of its type";
+  EXPECT_NE(remedy("consumers").find("no consumer asks"), std::string::npos);
+}
+
+TEST_F(OverviewApi, WhatIsDueInTheNextHourIsOneNumber) {
+  EXPECT_EQ(get("/v1/overview").body["due"]["next_hour"], nullptr) << "not counted yet";
+  backend.time += std::chrono::seconds(2);
+  backend.database.report_rows[Report::next] = {R"({"biz_type":null,"n":3600})"};
+  EXPECT_EQ(get("/v1/overview").body["due"]["next_hour"], 3600);
+}
+
+TEST_F(OverviewApi, APausedTypeIsNotBehind) {
+  post("/v1/types/order.unpaid/pause");
+  EXPECT_EQ(remedy("paused"), "");
+}
+
+}  // namespace
+}  // namespace tocsin
