@@ -27,8 +27,8 @@ from report import Report
 ROWS = """COPY (SELECT job_id, biz_id, biz_type, status, attempts, max_attempts, extract(epoch FROM action_time),
   extract(epoch FROM started_at), extract(epoch FROM finished_at) FROM tocsin.job) TO STDOUT"""
 COUNTS = "SELECT biz_type, status, n FROM tocsin.job_stats WHERE n > 0"
-WITNESS = "CREATE TABLE public.witness (biz_id text, job_id bigint)"
 WITNESSED = "SELECT biz_id, job_id FROM public.witness"
+BOOKED = "SELECT job_id, count(*) FROM public.booked GROUP BY job_id"
 FLOAT_MISSING = "\\N"
 # s: between two faults, longer than a lease and what the checker adds to it. So there are starts that no fault excuses.
 PAUSE = max(spec["ttr_ms"] for spec in load.TYPES.values() if "ttr_ms" in spec) / 1000 + judge.CLAIM_TO_START + 1
@@ -58,6 +58,8 @@ class Run:
 
     def start(self):
         self.cluster.start()
+        for server in self.cluster.primaries():
+            server.psql(load.BOOKS)
         for name, spec in load.TYPES.items():
             if spec["handler"]["kind"] == "webhook":
                 spec = {**spec, "handler": {**spec["handler"], "url": self.receiver.url}}
@@ -65,8 +67,6 @@ class Run:
             if status not in (200, 201):
                 raise RuntimeError(f"type {name}: {status} {reply}")
             self.events.write("type", **load.describe(name, spec))
-        for server in self.cluster.primaries():
-            server.psql(WITNESS)
         self.load = load.LoadProcess(ports=[node.port for node in self.cluster.nodes], path=self.folder / "load.jsonl",
                                      databases=self.cluster.business_databases(), **self.settings)
         self.started = time.time()
@@ -91,6 +91,8 @@ class Run:
         if failures:
             raise RuntimeError("; ".join(failures))
         self.cluster.wait_until_well()
+        for node in self.cluster.nodes:
+            self.events.write("memory", node=node.name, mb=node.resident_mb(), t=time.time())
         for fault in struck:
             self.events.write("fault", name=fault.name, on=on, off=time.time(), loses_claims=fault.loses_claims,
                               repeats=fault.repeats)
@@ -122,12 +124,15 @@ class Run:
         table = "".join(server.psql(ROWS, patience=600) for server in self.cluster.primaries())
         (self.folder / "rows.tsv").write_text(table)
         rows = map(row_of, table.splitlines())
-        counts, witnessed = collections.Counter(), {}
+        counts, witnessed, booked = collections.Counter(), {}, collections.Counter()
         for server in self.cluster.primaries():
             for type, status, n in (line.split("\t") for line in server.psql(COUNTS).splitlines()):
                 counts[type, status] += int(n)
             witnessed.update(line.split("\t") for line in server.psql(WITNESSED).splitlines())
-        checker = judge.Checker(judge.History(history.read(self.folder)), rows, counts, witnessed)
+            for job_id, n in (line.split("\t") for line in server.psql(BOOKED).splitlines()):
+                booked[job_id] += int(n)
+        checker = judge.Checker(judge.History(history.read(self.folder)), rows, counts, witnessed, booked,
+                                self.cluster.heartbeat_timeout)
         checker.check()
         self.report = Report(checker.history, checker, took)
         return checker

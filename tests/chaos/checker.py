@@ -13,6 +13,10 @@ MARGIN = 0.010  # s: a row's time is rounded, a lease end is told in millisecond
 HANDLED_LATE = 3.0
 CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, or not at all
 TERMINAL = {"done", "cancelled", "dead"}
+MOST_MB = 400  # of a node's memory, whatever happens
+# s: besides the heartbeat time-out, until others have started what a dead node left, on a loaded machine.
+TAKES_OVER = 4.0
+NODES = 3
 SHOWN = 5  # violations of one kind that are printed
 
 
@@ -72,7 +76,8 @@ class History:
         self.keys = collections.defaultdict(set)  # of an id: several when a failover lost ids, which came again
         self.cancels, self.moves, self.seen = (collections.defaultdict(list) for _ in range(3))
         self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
-        self.faults = []
+        self.faults, self.memory = [], []
+        self.busy = collections.defaultdict(list)  # by job, [begin, end] of what its handler did
         self.refused = 0
         for event in events:
             getattr(self, "on_" + event["e"])(event)
@@ -115,6 +120,7 @@ class History:
         if HANDLED_LATE < at - event.get("sent", at) < 60:  # more: the node's clock was set
             at, answer = event["sent"] + 1, "fail"
         self.runs[event["id"]].append(Run(event["attempt"], at, at, answer, at))
+        self.busy[event["id"]].append((event["t"], event["t"] + event.get("takes", 0.0)))
 
     def on_lease(self, event):
         ttr = self.types[event["type"]]["ttr"]
@@ -127,6 +133,9 @@ class History:
 
     def on_fault(self, event):
         self.faults.append(event)
+
+    def on_memory(self, event):
+        self.memory.append(event)
 
     def on_note(self, event):
         pass
@@ -150,11 +159,14 @@ class History:
 class Checker:
     """Compares a history with the rows that it left. `counts`: what tocsin.job_stats says, by (type, status).
 
-    `witnessed`: of the jobs created by SQL, what was written in the same transactions, job_id by biz_id.
+    `witnessed`: of the jobs created by SQL, what was written in the same transactions, job_id by biz_id. `booked`: how
+    often the function of a `sql` job has written into the business's own table, by job_id. `heartbeat_timeout`: of the
+    nodes, in seconds.
     """
 
-    def __init__(self, history, rows, counts=None, witnessed=None):
-        self.history, self.counts, self.witnessed = history, counts, witnessed
+    def __init__(self, history, rows, counts=None, witnessed=None, booked=None, heartbeat_timeout=None):
+        self.history, self.counts, self.witnessed, self.booked = history, counts, witnessed, booked
+        self.heartbeat_timeout = heartbeat_timeout
         self.rows = {}
         self.acknowledged = {asked.job_id for asked in history.asked.values()}
         self.violations = []
@@ -178,6 +190,10 @@ class Checker:
         for job_id, settles in self.history.settles.items():
             self.check_settles(job_id, settles)
         self.check_counts()
+        self.check_books()
+        self.check_limits()
+        self.check_takeovers()
+        self.check_memory()
         return self.violations
 
     def broken(self, invariant, what, job_id, text):
@@ -192,8 +208,9 @@ class Checker:
         for key, asked in self.history.asked.items():
             if asked.job_id is not None and self.key_of(asked.job_id) != key:
                 self.broken("I1", "acknowledged job lost", asked.job_id, f"acknowledged at {asked.acknowledged:.3f}")
-            if len(by_key[key]) > 1:
-                self.broken("I10", "one key, two jobs", by_key[key][0].job_id, f"and {by_key[key][1].job_id}")
+            rows = by_key.get(key, ())
+            if len(rows) > 1:
+                self.broken("I10", "one key, two jobs", rows[0].job_id, f"and {rows[1].job_id}")
         for key, rows in by_key.items():
             asked = self.history.asked.get(key)
             if asked is None:
@@ -225,7 +242,7 @@ class Checker:
         if row.status == "done":
             if row.attempts < 1 or row.started_at is None or row.finished_at is None:
                 self.broken("I10", "done without an attempt", row.job_id, f"{row.attempts} attempts")
-            if kind != "noop" and not any(run.answer == "done" for run in runs):
+            if kind not in ("noop", "sql") and not any(run.answer == "done" for run in runs):
                 self.broken("I1", "done, but no handler did it", row.job_id, f"{len(runs)} starts")
         if row.status == "dead" and row.attempts < row.max_attempts and not any(run.answer == "dead" for run in runs):
             self.broken("I6", "dead before its last attempt", row.job_id, f"{row.attempts} of {row.max_attempts}")
@@ -374,6 +391,79 @@ class Checker:
             if there[key] != self.counts.get(key, 0):
                 self.broken("I11", "counts", None,
                             f"{' '.join(key)}: {self.counts.get(key, 0)} counted, {there[key]} there")
+
+
+    # ---- I1, I5: what a `sql` handler did is there once where its job is done, and nowhere else
+
+    def check_books(self):
+        if self.booked is None:
+            return
+        done = {row.job_id for row in self.rows.values()
+                if self.history.types[row.type]["kind"] == "sql" and row.status == "done"}
+        for job_id in sorted(done | set(self.booked)):
+            n = self.booked.get(job_id, 0)
+            if n == 0:
+                self.broken("I1", "done, and not in the books", job_id, "")
+            elif job_id not in done:
+                self.broken("I5", "in the books, and not done", job_id, f"{n} times")
+            elif n > 1:
+                self.broken("I5", "in the books twice", job_id, f"{n} times")
+
+    # ---- I12: no more at once than max_running, no faster than the rate
+
+    def check_limits(self):
+        by_type = collections.defaultdict(list)
+        for job_id, busy in self.history.busy.items():
+            if row := self.rows.get(job_id):
+                by_type[row.type] += busy
+        for name, busy in sorted(by_type.items()):
+            type = self.history.types[name]
+            if type.get("max_running"):
+                self.check_max_running(name, type["max_running"], busy)
+            if type.get("rate"):
+                self.check_rate(name, type["rate"], sorted(begin for begin, _ in busy))
+
+    def check_max_running(self, name, most, busy):
+        # Who ends at the moment that another begins has ended.
+        running = 0
+        for at, change in sorted([(begin, 1) for begin, _ in busy] + [(end - MARGIN, -1) for _, end in busy]):
+            running += change
+            if running > most:
+                return self.broken("I12", "more than max_running", None, f"{running} of {name} at {at:.3f}")
+
+    def check_rate(self, name, rate, starts, span=5.0):
+        """In t seconds at most rate * (t + 1) and one per node; what was on its way is up to half a second late."""
+        most = rate * (span + 1 + CLAIM_TO_START) + NODES
+        first = 0
+        for last, at in enumerate(starts):
+            while starts[first] < at - span:
+                first += 1
+            if last - first + 1 > most:
+                return self.broken("I12", "faster than its rate", None,
+                                   f"{last - first + 1} of {name} in the {span:.0f} s until {at:.3f}")
+
+    # ---- I8: others take over from the dead, memory is bounded
+
+    def check_takeovers(self):
+        """While one node is dead and all else is well, nothing waits for longer than others take to scan its shards."""
+        if self.heartbeat_timeout is None:
+            return
+        most = self.heartbeat_timeout + TAKES_OVER
+        kills = [fault for fault in self.history.faults if fault["name"] == "kill" and not any(
+            other is not fault and other["on"] <= fault["off"] and other["off"] >= fault["on"] - most
+            for other in self.history.faults)]
+        for row in self.rows.values():
+            if row.started_at is None or row.job_id in self.history.moves or row.type != "noop":
+                continue
+            asked = self.history.asked.get(row.biz_id)
+            due = max(row.action_time, asked.acknowledged if asked and asked.acknowledged else 0.0)
+            if row.started_at - due > most and any(fault["on"] <= due <= fault["off"] for fault in kills):
+                self.broken("I8", "nobody took over in time", row.job_id, f"{row.started_at - due:.1f} s late")
+
+    def check_memory(self):
+        for event in self.history.memory:
+            if event["mb"] > MOST_MB:
+                self.broken("I7", "memory", None, f"{event['mb']} MB of node {event['node']}")
 
 
 def may_have(event, result):

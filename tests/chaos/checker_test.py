@@ -72,6 +72,57 @@ class OneJob(unittest.TestCase):
         self.assertIn((invariant, what), self.judge(events, rows, counts))
 
 
+class BooksAndLimits(unittest.TestCase):
+    TYPES = [{"e": "type", "name": "noop", "kind": "noop", "ttr": 5.0, "retry": 1.0, "max_attempts": 3},
+             {"e": "type", "name": "ledger", "kind": "sql", "ttr": 5.0, "retry": 1.0, "max_attempts": 3},
+             {"e": "type", "name": "few", "kind": "webhook", "ttr": 5.0, "retry": 1.0, "max_attempts": 3,
+              "max_running": 2},
+             {"e": "type", "name": "paced", "kind": "webhook", "ttr": 5.0, "retry": 1.0, "max_attempts": 3, "rate": 2}]
+
+    def judge(self, events, rows, **more):
+        checker = Checker(History(self.TYPES + events), rows, **more)
+        return [(violation.invariant, violation.what) for violation in checker.check()]
+
+    def test_what_a_function_did_is_in_the_books_once(self):
+        job, done = [create("k", "1", "ledger")], [row("1", type="ledger")]
+        self.assertEqual(self.judge(job, done, booked={"1": 1}), [])
+        self.assertEqual(self.judge(job, done, booked={}), [("I1", "done, and not in the books")])
+        self.assertEqual(self.judge(job, done, booked={"1": 2}), [("I5", "in the books twice")])
+        cancelled = [row("1", type="ledger", status="cancelled", attempts=0, started=None)]
+        told = [*job, cancel("1", 5)]
+        self.assertEqual(self.judge(told, cancelled, booked={}), [])
+        self.assertEqual(self.judge(told, cancelled, booked={"1": 1}), [("I5", "in the books, and not done")])
+
+    def several(self, type, times, takes):
+        events, rows = [], []
+        for number, t in enumerate(times, 1):
+            events += [create(f"k{number}", str(number), type), {**start(str(number), t), "takes": takes}]
+            rows.append(row(str(number), f"k{number}", type, at=10.0, started=t))
+        return events, rows
+
+    def test_no_more_run_at_once_than_may(self):
+        self.assertEqual(self.judge(*self.several("few", [10.1, 10.2, 10.4, 10.5], 0.3)), [])
+        self.assertEqual(self.judge(*self.several("few", [10.1, 10.2, 10.3], 0.3)), [("I12", "more than max_running")])
+
+    def test_nothing_starts_faster_than_its_rate(self):
+        self.assertEqual(self.judge(*self.several("paced", [10.1 + i / 2 for i in range(16)], 0)), [])
+        self.assertEqual(self.judge(*self.several("paced", [10.1 + i / 10 for i in range(18)], 0)),
+                         [("I12", "faster than its rate")])
+
+    def test_what_a_dead_node_left_is_taken_over(self):
+        job = [create("k", "1", "noop"), fault(9, 20)]
+        self.assertEqual(self.judge(job, [row("1", type="noop", started=15)], heartbeat_timeout=2), [])
+        late = [row("1", type="noop", started=17)]
+        self.assertEqual(self.judge(job, late, heartbeat_timeout=2), [("I8", "nobody took over in time")])
+        self.assertEqual(self.judge([*job, fault(12, 13, "crash")], late, heartbeat_timeout=2), [])
+
+    def test_memory_is_bounded(self):
+        def memory(mb):
+            return [{"e": "memory", "node": "a", "mb": mb, "t": 1.0}]
+        self.assertEqual(self.judge(memory(100), []), [])
+        self.assertEqual(self.judge(memory(1000), []), [("I7", "memory")])
+
+
 class AnHonestHistory(OneJob):
     def test_of_a_job_that_is_done(self):
         self.assertHonest([create("k", "1"), start("1", 10.1)], [row("1")], {("hook", "done"): 1})
@@ -81,6 +132,9 @@ class AnHonestHistory(OneJob):
         self.assertHonest([unknown], [])
         self.assertHonest([unknown, start("1", 10.1)], [row("1")])
         self.assertHonest([unknown, create("k", "1", b=2.0), start("1", 10.1)], [row("1")])
+
+    def test_of_a_transaction_that_was_rolled_back(self):
+        self.assertHonest([create("sql-1", None, "noop", answer="refused")], [])
 
     def test_of_an_unknown_cancel_either_way(self):
         unknown = cancel("1", 5.0, answer="unknown")

@@ -30,6 +30,10 @@ def url(ports):
     return f"postgresql://postgres@{hosts}/tocsin?target_session_attrs=read-write&connect_timeout=2"
 
 
+def binary():
+    return os.environ.get("TOCSIN_BINARY", str(ROOT / "build/release/tocsin"))
+
+
 class Node:
     """A process of `tocsin serve`, on the same port whenever it starts."""
 
@@ -40,7 +44,6 @@ class Node:
             self.options += ["--database", database]
 
     def start(self, options=()):
-        binary = os.environ.get("TOCSIN_BINARY", str(ROOT / "build/release/tocsin"))
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}
         if self.clock is not None:
             self.set_clock("+0")
@@ -49,7 +52,7 @@ class Node:
                             "FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         with open(self.folder / f"node-{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
-                [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--allow-superuser-handlers",
+                [binary(), "serve", "--listen", f"127.0.0.1:{self.port}", "--allow-superuser-handlers",
                  "--node-name", self.name, *self.options, *options],
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -99,6 +102,8 @@ class Cluster:
     Each node has wires of its own to every server.
     """
 
+    SHARDS = 32
+
     def __init__(self, folder, history, nodes=3, is_synchronous=True, has_small_disk=False, has_clocks=False,
                  heartbeat_timeout=3):
         self.folder, self.history, self.is_synchronous = pathlib.Path(folder), history, is_synchronous
@@ -126,7 +131,7 @@ class Cluster:
         eventually(lambda: "tocsin" in self.standby.psql("SELECT datname FROM pg_database", "postgres").split(),
                    "the standby has the database")
         first, *others = self.nodes
-        first.start(["--migrate", "--shards", "32"])
+        first.start(["--migrate", "--shards", str(self.SHARDS)])
         first.wait_until_ready()
         for node in others:
             node.start()
@@ -173,6 +178,14 @@ class Cluster:
         return status == 200 and len(self.nodes) == sum(
             item["state"] == "active" and item["shards"] > 0 for item in nodes["items"])
 
+    def command(self, *words):
+        """Runs a command of the program, on the databases directly. False: it failed, and the log says why."""
+        databases = [f"home={url([self.primary.port, self.standby.port])}",
+                     *(f"second={url([server.port])}" for server in self.others)]
+        options = [word for database in databases for word in ("--database", database)]
+        with open(self.folder / "commands.log", "ab") as log:
+            return subprocess.run([binary(), *words, *options], stdout=log, stderr=log, check=False).returncode == 0
+
     # ---- servers
 
     def attach_standby(self):
@@ -204,7 +217,7 @@ class Cluster:
     def wait_until_at_rest(self, patience=120):
         """Nothing is pending or running, or on its way from one database to another."""
         live = """SELECT (SELECT count(*) FROM tocsin.job WHERE status IN ('pending', 'running'))
-                  + (SELECT count(*) FROM tocsin.outbox)"""
+                  + (SELECT count(*) FROM tocsin.outbox WHERE settled_at IS NULL)"""
         deadline = time.monotonic() + patience
         while left := sum(int(server.psql(live)) for server in self.primaries()):
             if time.monotonic() > deadline:

@@ -185,6 +185,15 @@ def disk(cluster, rng, seconds):
         server.start()
 
 
+@fault("move", "database", "no fault: a shard moves to the other database, under load", repeats=())
+def move(cluster, rng, seconds):
+    shard = rng.randrange(cluster.SHARDS)
+    place = int(cluster.primary.psql(f"SELECT places[{shard + 1}] FROM tocsin.shard_map"))
+    # What strikes beside it may end the command: it is run again until the shard has moved.
+    eventually(lambda: cluster.command("shard", "move", str(shard), "--to", ["second", "home"][place]),
+               f"shard {shard} has moved", 120)
+
+
 # ---- of a cluster under Patroni; they strike by themselves only
 
 

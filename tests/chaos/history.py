@@ -6,17 +6,19 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
 (no answer, or a 5xx: it may have had its effect).
 
   event    fields
-  type     name, kind (noop, webhook, pull), ttr, retry (s, the least pause after a failure), max_attempts
+  type     name, kind (noop, webhook, pull, sql), ttr, retry (s, the least pause after a failure), max_attempts,
+           max_running, rate (per second; both may be missing)
   create   b, t, answer, type, keys (biz_ids, each asked for once), at (asked action_times), ids (when ok)
   cancel   b, t, answer, id, result (when ok: cancelled, running, finished, not_found)
   move     b, t, answer, id, at: reschedule; `run` sets at = b
   start    t, id, attempt, answer (what the handler will say: done, fail, dead),     a webhook came
-           sent (whole seconds, by the node's clock)
+           sent (whole seconds, by the node's clock), takes (s, until it answers)
   lease    b, t, type, items [[id, token, until, attempt]]                           jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          somebody looked
   fault    name, on, off, loses_claims (the database came back without its last claims), repeats (which duplicates it
            can cause: see faults.py)
+  memory   node, mb, t: what a node has in memory, now and then
   note     text, t
 """
 import json

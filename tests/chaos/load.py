@@ -21,7 +21,28 @@ TYPES = {
     "hook": {"handler": {"kind": "webhook", "url": None, "timeout_ms": 2000}, "ttr_ms": 3000, "max_attempts": 3,
              "backoff": {"delays_ms": [500]}},
     "pull": {"handler": {"kind": "pull"}, "ttr_ms": 3000, "max_attempts": 8, "backoff": {"delays_ms": [500]}},
+    "ledger": {"handler": {"kind": "sql", "function": "public.book"}, "ttr_ms": 3000, "max_attempts": 8,
+               "backoff": {"delays_ms": [500]}},
+    "few": {"handler": {"kind": "webhook", "url": None, "timeout_ms": 2000}, "ttr_ms": 3000, "max_attempts": 8,
+            "backoff": {"delays_ms": [500]}, "max_running": 5},
+    "paced": {"handler": {"kind": "webhook", "url": None, "timeout_ms": 2000}, "ttr_ms": 3000, "max_attempts": 8,
+              "backoff": {"delays_ms": [500]}, "rate_per_s": 20},
 }
+# The business's own books: what a `sql` handler does, in the transaction that ends its job. Some fail once.
+BOOKS = """CREATE TABLE public.witness (biz_id text, job_id bigint);
+CREATE TABLE public.booked (job_id bigint, attempt integer);
+CREATE FUNCTION public.book(job tocsin.job) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO public.booked (job_id, attempt) VALUES (job.job_id, job.attempts);
+  IF hashtext(job.biz_id) % 20 = 0 AND job.attempts = 1 THEN
+    RAISE EXCEPTION 'the books are closed';
+  END IF;
+  RETURN NULL;
+END $$;
+REVOKE EXECUTE ON FUNCTION public.book FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.book TO tocsin_handler;
+GRANT USAGE ON SCHEMA public TO tocsin_handler;
+GRANT INSERT ON public.booked TO tocsin_handler;"""
 SHARES = {"noop": 0.84, "hook": 0.08, "pull": 0.08}  # of the batches' jobs
 PSQL = str(BIN / "psql")
 TIMEOUT_S = 8.0  # after which a caller gives up and knows nothing
@@ -29,7 +50,8 @@ TIMEOUT_S = 8.0  # after which a caller gives up and knows nothing
 
 def describe(name, spec):
     return {"name": name, "kind": spec["handler"]["kind"], "ttr": spec.get("ttr_ms", 30000) / 1000, "retry": 0.5,
-            "max_attempts": spec.get("max_attempts", 16)}
+            "max_attempts": spec.get("max_attempts", 16), "max_running": spec.get("max_running"),
+            "rate": spec.get("rate_per_s")}
 
 
 def time_text(at):
@@ -135,9 +157,23 @@ class Creator(Caller):
         self.number += 1
         at = round(time.time() + self.random.choice([0, 0.2, 1, 3, 6]) + self.random.random(), 3)
         job = (f"{self.name}-{self.number}", at)
-        if ids := self.create(self.random.choice(["hook", "hook", "pull", "noop"]), [job]):
+        if ids := self.create(self.random.choice(["hook", "hook", "pull", "noop", "ledger", "few", "paced"]), [job]):
             self.load.remember([(ids[0], at)])
         self.is_over.wait(self.load.pause_s)
+
+
+class Crowd(Caller):
+    """Creates more jobs at once than the limits of their types let run, in waves."""
+
+    number = 0
+
+    def work(self):
+        for type, n in (("few", 40), ("paced", 60)):
+            now = round(time.time(), 3)
+            jobs = [(f"{self.name}-{type}-{self.number}-{i}", now) for i in range(n)]
+            self.create(type, jobs)
+        self.number += 1
+        self.is_over.wait(6)
 
 
 class Changer(Caller):
@@ -184,27 +220,80 @@ class Changer(Caller):
 
 
 class Business(Caller):
-    """Creates jobs by SQL, of whatever shards, in one transaction with rows of its own that name them."""
+    """Does business by SQL: creates and cancels jobs, of whatever shards, in transactions with rows of its own that
+    name them. Some have keys and are asked for again, some transactions are rolled back."""
 
     number = 0
 
+    def __init__(self, load, name):
+        super().__init__(load, name)
+        self.orders = []  # (database, job_id) that may still be pending
+
     def work(self):
-        self.number += 1
-        now, dsn = time.time(), self.random.choice(self.load.databases)
-        jobs = [(f"sql-{self.name}-{self.number}-{i}", round(now + self.random.choice([0, 0.3, 2, 4]), 3))
-                for i in range(5)]
-        values = ", ".join(f"('{key}', '{time_text(at)}'::timestamptz)" for key, at in jobs)
-        sql = (f"INSERT INTO public.witness (biz_id, job_id) SELECT k, tocsin.create_job('noop', k, at) FROM (VALUES "
-               f"{values}) v (k, at) RETURNING job_id")
-        try:
-            done = subprocess.run([PSQL, "-qXAt", "-c", sql, dsn], text=True, capture_output=True, check=False,
-                                  timeout=TIMEOUT_S)
-            ids = done.stdout.split() if done.returncode == 0 else None
-        except subprocess.TimeoutExpired:
-            ids = None
-        self.history.write("create", b=now, t=time.time(), answer="ok" if ids else "unknown", type="noop",
-                           keys=[key for key, _ in jobs], at=[at for _, at in jobs], ids=ids)
+        self.random.choice([self.create_some, self.create_some, self.change_its_mind, self.ask_again,
+                            self.cancel_one])()
         self.is_over.wait(self.load.pause_s)
+
+    def run_sql(self, dsn, sql):
+        """(answer, lines): refused if the server said why not, unknown if nobody knows what became of it."""
+        try:
+            done = subprocess.run([PSQL, "-qXAt", "-v", "ON_ERROR_STOP=1", "-c", sql, dsn], text=True,
+                                  capture_output=True, check=False, timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            return "unknown", []
+        # psql: 1 an error that the server told, 2 a connection that was lost, 3 an error of a script
+        lost = done.returncode == 2 or "connection" in done.stderr or "terminating" in done.stderr
+        return "ok" if done.returncode == 0 else "unknown" if lost else "refused", done.stdout.split()
+
+    def orders_of(self, n, pauses):
+        self.number += 1
+        now = time.time()
+        return [(f"sql-{self.name}-{self.number}-{i}", round(now + self.random.choice(pauses), 3)) for i in range(n)]
+
+    def sql_of(self, jobs, type, key="NULL"):
+        values = ", ".join(f"('{biz_id}', '{time_text(at)}'::timestamptz)" for biz_id, at in jobs)
+        return (f"INSERT INTO public.witness (biz_id, job_id) SELECT k, tocsin.create_job('{type}', k, at, NULL, {key})"
+                f" FROM (VALUES {values}) v (k, at) RETURNING job_id")
+
+    def told(self, began, answer, type, jobs, ids):
+        self.history.write("create", b=began, t=time.time(), answer=answer, type=type,
+                           keys=[biz_id for biz_id, _ in jobs], at=[at for _, at in jobs], ids=ids)
+
+    def create_some(self):
+        began, dsn = time.time(), self.random.choice(self.load.databases)
+        type, jobs = self.random.choice(["noop", "noop", "ledger"]), self.orders_of(5, [0, 0.3, 2, 4])
+        answer, ids = self.run_sql(dsn, self.sql_of(jobs, type))
+        # A refusal in mid-flight (a shard that moves, a crash) is rolled back as a whole.
+        self.told(began, answer, type, jobs, ids if answer == "ok" else None)
+        if answer == "ok":
+            self.orders = (self.orders + [(dsn, job_id) for job_id in ids])[-100:]
+
+    def change_its_mind(self):
+        """Nothing of a transaction that is rolled back may ever be seen: neither its jobs nor its cancels."""
+        began, dsn = time.time(), self.random.choice(self.load.databases)
+        jobs = self.orders_of(2, [0, 0.5])
+        cancel = f"SELECT tocsin.cancel_job({self.orders[-1][1]});" if self.orders and self.orders[-1][0] == dsn else ""
+        self.run_sql(dsn, f"BEGIN; {self.sql_of(jobs, 'noop')}; {cancel} ROLLBACK")
+        self.told(began, "refused", "noop", jobs, None)
+
+    def ask_again(self):
+        """With a key, twice: one job."""
+        began, dsn = time.time(), self.random.choice(self.load.databases)
+        jobs = self.orders_of(1, [0.3, 2])
+        answer, ids = self.run_sql(dsn, self.sql_of(jobs, "noop", "k"))
+        self.told(began, answer, "noop", jobs, ids if answer == "ok" else None)
+        if answer == "ok":
+            (biz_id, at), = jobs
+            self.run_sql(dsn, f"SELECT tocsin.create_job('noop', '{biz_id}', '{time_text(at)}', NULL, '{biz_id}')")
+
+    def cancel_one(self):
+        if not self.orders:
+            return
+        dsn, job_id = self.orders.pop(self.random.randrange(len(self.orders)))
+        began = time.time()
+        answer, lines = self.run_sql(dsn, f"SELECT tocsin.cancel_job({job_id})")
+        result = lines[0] if answer == "ok" and lines else None
+        self.history.write("cancel", b=began, t=time.time(), answer=answer, id=job_id, result=result)
 
 
 class Consumer(Caller):
@@ -273,6 +362,7 @@ class Load:
         self.batchers = [Batcher(self, f"batcher-{i}") for i in range(3)]
         self.creators = [Creator(self, f"creator-{i}") for i in range(3)]
         self.creators += [Changer(self, f"changer-{i}") for i in range(2)]
+        self.creators += [Crowd(self, "crowd")]
         self.creators += [Business(self, f"business-{i}") for i in range(2)]
         self.consumers = [Consumer(self, f"consumer-{i}") for i in range(2)]
 
