@@ -86,14 +86,22 @@ class Backend {
   virtual bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) = 0;
   virtual bool cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) = 0;
   virtual bool change(PendingChange change, std::function<void(Result<ChangeReply>)> done) = 0;
+  virtual bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) = 0;
   virtual bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) = 0;
   virtual bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) = 0;
+
+  // What consumers report of leases of one database: `done` gets a reply per lease, in order. REQUIRES: why_not() of it
+  // is empty.
+  virtual bool finish_leases(Place place, std::vector<FinishRequest> outcomes,
+                             std::function<void(Result<std::vector<LeaseReply>>)> done) = 0;
+  virtual bool extend_leases(Place place, std::vector<Extension> extensions,
+                             std::function<void(Result<std::vector<ExtendReply>>)> done) = 0;
 
   // False: too many consumers wait already, `done` will not be called (answer 429).
   virtual bool lease(LeaseCall call) = 0;
   // Leases that ended at this node (ack, nack), and leases extended by `ttr`: updates the lease table.
-  virtual void end_leases(std::span<const Lease> leases) = 0;
-  virtual void extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
+  virtual void note_ended(std::span<const Lease> leases) = 0;
+  virtual void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
   // Whether the control database counts the leases of a type with max_running that this node extends. Not while it is
   // away: their permits go to others when the leases that it knows of are over.
   virtual bool are_leases_counted(TypeId type) const = 0;

@@ -100,9 +100,10 @@ void change(ApiContext& context, const CallPtr& call, const std::optional<When>&
 void retry(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  context.on_database(call, context.place_of(id), [&context, call, id](Stores& stores) {
-    answer_change(context, call, id, stores.desk.retry(id));
+  const bool is_taken = context.backend.retry(id, [&context, call, id](const Result<ChangeReply>& result) {
+    guarded(call, [&] { answer_change(context, call, id, result); });
   });
+  if (!is_taken) ApiContext::too_busy(call);
 }
 
 void reschedule(ApiContext& context, const CallPtr& call) {

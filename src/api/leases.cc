@@ -137,7 +137,9 @@ using Items = std::vector<LeaseItem>;
 // What became of the items of one database, in their order; nullopt: not tried, as if the database had not answered.
 using LeaseReplies = std::vector<std::optional<LeaseReply>>;
 using Settled = Result<LeaseReplies>;
-using Settle = std::function<Settled(const ApiContext&, Stores&, const Items&)>;
+using OnSettled = std::function<void(Settled)>;
+// Writes the items of one database. False: its queue is full, and no reply comes. REQUIRES: `items` outlive the reply.
+using Settle = std::function<bool(const ApiContext&, Place, const Items& items, OnSettled reply)>;
 
 // What is written is answered as written, even if this node fails to take note of it.
 template <class Note>
@@ -148,118 +150,166 @@ void take_note(const Note& note) {
   }
 }
 
-// Whatever the requests say of the items at `places`.
-Settled finish(const ApiContext& context, Stores& stores, const Items& items,
-               const std::vector<FinishRequest>& requests, const std::vector<std::size_t>& places) {
-  const auto replies = stores.desk.finish_leased(requests, context.backend.node_name());
-  if (!replies) return replies.error();
-  LeaseReplies settled(items.size(), LeaseReply::stale);
-  for (std::size_t i = 0; i < places.size(); ++i) settled[places[i]] = (*replies)[i];
-  take_note([&] {
-    std::int64_t done = 0, dead = 0, retried = 0;
-    std::vector<Lease> ended;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if ((*replies)[i] != LeaseReply::applied) continue;
-      ended.push_back({requests[i].job_id, requests[i].token});
-      done += requests[i].kind == FinishRequest::Kind::done;
-      dead += requests[i].kind == FinishRequest::Kind::dead;
-      retried += requests[i].kind == FinishRequest::Kind::retry;
-    }
-    context.backend.count(Counter::finished_done, done);
-    context.backend.count(Counter::finished_dead, dead);
-    context.backend.count(Counter::finished_retry, retried);
-    context.backend.end_leases(ended);
-  });
-  return settled;
+// Outcomes of some items of a call.
+struct Outcomes {
+  std::vector<FinishRequest> requests;
+  std::vector<std::size_t> places;  // of the requests, among the items
+};
+
+void note_finished(const ApiContext& context, const Outcomes& outcomes, const std::vector<LeaseReply>& replies) {
+  std::int64_t done = 0, dead = 0, retried = 0;
+  std::vector<Lease> ended;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i] != LeaseReply::applied) continue;
+    const FinishRequest& request = outcomes.requests[i];
+    ended.push_back({request.job_id, request.token});
+    done += request.kind == FinishRequest::Kind::done;
+    dead += request.kind == FinishRequest::Kind::dead;
+    retried += request.kind == FinishRequest::Kind::retry;
+  }
+  context.backend.count(Counter::finished_done, done);
+  context.backend.count(Counter::finished_dead, dead);
+  context.backend.count(Counter::finished_retry, retried);
+  context.backend.note_ended(ended);
 }
 
-Settled ack(const ApiContext& context, Stores& stores, const Items& items) {
+// `of`: how many items the call has. An item without an outcome is stale.
+bool finish(const ApiContext& context, Place place, const Outcomes& outcomes, std::size_t of, const OnSettled& reply) {
+  if (outcomes.requests.empty()) return reply(LeaseReplies(of, LeaseReply::stale)), true;
+  return context.backend.finish_leases(place, outcomes.requests,
+                                       [&context, outcomes, of, reply](Result<std::vector<LeaseReply>> replies) {
+                                         if (!replies) return reply(replies.error());
+                                         LeaseReplies settled(of, LeaseReply::stale);
+                                         for (std::size_t i = 0; i < outcomes.places.size(); ++i)
+                                           settled[outcomes.places[i]] = (*replies)[i];
+                                         take_note([&] { note_finished(context, outcomes, *replies); });
+                                         reply(std::move(settled));
+                                       });
+}
+
+bool ack(const ApiContext& context, Place place, const Items& items, OnSettled reply) {
   const Asked asked = asked_of(items);
-  std::vector<FinishRequest> requests;
-  for (const Lease& lease : asked.leases) requests.push_back({lease.job_id, lease.token, {}, {}, {}});
-  return finish(context, stores, items, requests, asked.places);
+  Outcomes outcomes{{}, asked.places};
+  for (const Lease& lease : asked.leases) outcomes.requests.push_back({lease.job_id, lease.token, {}, {}, {}});
+  return finish(context, place, outcomes, items.size(), reply);
 }
 
 // What a failed attempt leads to depends on how many there were. The read before the write is safe: while the token
 // holds, nothing else can change the number.
-Settled nack(const ApiContext& context, Stores& stores, const Items& items) {
-  const Asked asked = asked_of(items);
-  const auto leased = stores.desk.leased(asked.leases);
-  if (!leased) return leased.error();
+Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, const Asked& asked,
+                             const std::vector<std::optional<LeasedJob>>& leased, std::vector<TypeId>& types) {
   const auto catalog = context.backend.types();
-  std::vector<FinishRequest> requests;
-  std::vector<std::size_t> places;
-  std::vector<TypeId> types;
+  Outcomes outcomes;
   for (std::size_t i = 0; i < asked.leases.size(); ++i) {
-    const auto& job = (*leased)[i];
+    const auto& job = leased[i];
     if (!job) continue;
     const LeaseItem& item = items[asked.places[i]];
     const BizType* type = catalog->find(job->type_id);
     Random random(static_cast<std::uint64_t>(item.lease.token));  // the token is chance enough for the jitter
     const Duration backoff = backoff_delay(type ? type->backoff : Backoff{}, job->attempts, random);
-    requests.push_back({item.lease.job_id, item.lease.token,
-                        job->attempts < job->max_attempts ? FinishRequest::Kind::retry : FinishRequest::Kind::dead,
-                        item.delay.value_or(backoff), item.error.empty() ? "nack" : item.error});
-    places.push_back(asked.places[i]);
+    outcomes.requests.push_back(
+        {item.lease.job_id, item.lease.token,
+         job->attempts < job->max_attempts ? FinishRequest::Kind::retry : FinishRequest::Kind::dead,
+         item.delay.value_or(backoff), item.error.empty() ? "nack" : item.error});
+    outcomes.places.push_back(asked.places[i]);
     types.push_back(job->type_id);
   }
-  auto settled = finish(context, stores, items, requests, places);
-  if (!settled) return settled;
-  // A retry is due before the next scan, perhaps. Not before the database's clock says so, or the hint would be lost.
+  return outcomes;
+}
+
+// A retry is due before the next scan, perhaps. Not before the database's clock says so, or the hint would be lost.
+void hint_retries(const ApiContext& context, const Outcomes& outcomes, const std::vector<TypeId>& types) {
   constexpr Duration kSafely = milliseconds(2);
-  take_note([&] {
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      if (requests[i].kind == FinishRequest::Kind::retry)
-        context.hint_if_soon(requests[i].job_id, types[i], context.backend.now() + requests[i].delay + kSafely);
-    }
+  for (std::size_t i = 0; i < outcomes.requests.size(); ++i) {
+    const FinishRequest& request = outcomes.requests[i];
+    if (request.kind == FinishRequest::Kind::retry)
+      context.hint_if_soon(request.job_id, types[i], context.backend.now() + request.delay + kSafely);
+  }
+}
+
+// Continues with the jobs behind the leases, read on a thread of the database.
+bool with_leased(const ApiContext& context, Place place, const Asked& asked, const OnSettled& reply,
+                 std::function<void(const std::vector<std::optional<LeasedJob>>&)> next) {
+  using Leased = std::vector<std::optional<LeasedJob>>;
+  return context.backend.post(place,
+                              replying<Leased>([asked](Stores& stores) { return stores.desk.leased(asked.leases); },
+                                               [reply, next = std::move(next)](const Result<Leased>& leased) {
+                                                 if (!leased) return reply(leased.error());
+                                                 next(*leased);
+                                               }));
+}
+
+const Error kTooMuch{ErrorCode::unavailable, "too much is waiting for it", ""};
+
+bool nack(const ApiContext& context, Place place, const Items& items, OnSettled reply) {
+  const Asked asked = asked_of(items);
+  return with_leased(context, place, asked, reply, [&context, place, &items, asked, reply](const auto& leased) {
+    std::vector<TypeId> types;
+    const Outcomes outcomes = outcomes_of_failure(context, items, asked, leased, types);
+    const bool is_taken =
+        finish(context, place, outcomes, items.size(), [&context, outcomes, types, reply](Settled settled) {
+          if (settled) take_note([&] { hint_retries(context, outcomes, types); });
+          reply(std::move(settled));
+        });
+    if (!is_taken) reply(kTooMuch);
   });
-  return settled;
+}
+
+void note_extended(const ApiContext& context, const Asked& asked, const std::vector<ExtendReply>& replies,
+                   Duration ttr) {
+  std::map<TypeId, std::vector<Lease>> extended;
+  for (std::size_t i = 0; i < asked.places.size(); ++i)
+    if (replies[i].kind == LeaseReply::applied) extended[replies[i].type_id].push_back(asked.leases[i]);
+  // Of a type with max_running this node must know who works on its jobs, should another have leased them and die.
+  const auto catalog = context.backend.types();
+  for (const auto& [id, leases] : extended) {
+    const BizType* type = catalog->find(id);
+    if (type && type->max_running) context.backend.note_extended(id, leases, ttr);
+  }
+}
+
+// `settled` has the replies to the items that are not asked for.
+bool extend(const ApiContext& context, Place place, const Asked& asked, LeaseReplies settled, Duration ttr,
+            const OnSettled& reply) {
+  if (asked.leases.empty()) return reply(std::move(settled)), true;
+  std::vector<Extension> extensions;
+  for (const Lease& lease : asked.leases) extensions.push_back({lease, ttr});
+  return context.backend.extend_leases(
+      place, std::move(extensions),
+      [&context, asked, settled = std::move(settled), ttr, reply](Result<std::vector<ExtendReply>> replies) {
+        if (!replies) return reply(replies.error());
+        LeaseReplies all = settled;
+        for (std::size_t i = 0; i < asked.places.size(); ++i) all[asked.places[i]] = (*replies)[i].kind;
+        take_note([&] { note_extended(context, asked, *replies, ttr); });
+        reply(std::move(all));
+      });
 }
 
 // Leaves out leases of types with max_running while the control database does not hear of this node: it gives their
 // permits to other nodes when the leases that it knows of are over. Asks the database only then.
-Status leave_out_uncounted(const ApiContext& context, Stores& stores, Asked& asked, LeaseReplies& settled) {
+bool extend(const ApiContext& context, Place place, const Items& items, Duration ttr, const OnSettled& reply) {
+  const Asked asked = asked_of(items);
+  const LeaseReplies stale(items.size(), LeaseReply::stale);
   const auto catalog = context.backend.types();
-  const auto is_uncounted = [&](const BizType* type) {
+  const auto is_uncounted = [&context](const BizType* type) {
     return type != nullptr && type->max_running && !context.backend.are_leases_counted(type->type_id);
   };
-  if (std::ranges::none_of(catalog->types, is_uncounted, [](const auto& type) { return type.get(); })) return Unit{};
-  const auto leased = stores.desk.leased(asked.leases);
-  if (!leased) return leased.error();
-  Asked counted;
-  for (std::size_t i = 0; i < asked.leases.size(); ++i) {
-    const auto& job = (*leased)[i];
-    if (job && is_uncounted(catalog->find(job->type_id))) {
-      settled[asked.places[i]] = std::nullopt;
-      continue;
+  if (std::ranges::none_of(catalog->types, is_uncounted, [](const auto& type) { return type.get(); }))
+    return extend(context, place, asked, stale, ttr, reply);
+  return with_leased(context, place, asked, reply, [=, &context](const auto& leased) {
+    Asked counted;
+    LeaseReplies settled = stale;
+    for (std::size_t i = 0; i < asked.leases.size(); ++i) {
+      const auto& job = leased[i];
+      if (job && is_uncounted(catalog->find(job->type_id))) {
+        settled[asked.places[i]] = std::nullopt;
+        continue;
+      }
+      counted.leases.push_back(asked.leases[i]);
+      counted.places.push_back(asked.places[i]);
     }
-    counted.leases.push_back(asked.leases[i]);
-    counted.places.push_back(asked.places[i]);
-  }
-  asked = std::move(counted);
-  return Unit{};
-}
-
-Settled extend(const ApiContext& context, Stores& stores, const Items& items, Duration ttr) {
-  Asked asked = asked_of(items);
-  LeaseReplies settled(items.size(), LeaseReply::stale);
-  if (auto done = leave_out_uncounted(context, stores, asked, settled); !done) return done.error();
-  if (asked.leases.empty()) return settled;
-  const auto replies = stores.desk.extend(asked.leases, ttr);
-  if (!replies) return replies.error();
-  for (std::size_t i = 0; i < asked.places.size(); ++i) settled[asked.places[i]] = (*replies)[i].kind;
-  take_note([&] {
-    std::map<TypeId, std::vector<Lease>> extended;
-    for (std::size_t i = 0; i < asked.places.size(); ++i)
-      if ((*replies)[i].kind == LeaseReply::applied) extended[(*replies)[i].type_id].push_back(asked.leases[i]);
-    // Of a type with max_running this node must know who works on its jobs, should another have leased them and die.
-    const auto catalog = context.backend.types();
-    for (const auto& [id, leases] : extended) {
-      const BizType* type = catalog->find(id);
-      if (type && type->max_running) context.backend.extend_leases(id, leases, ttr);
-    }
+    if (!extend(context, place, counted, settled, ttr, reply)) reply(kTooMuch);
   });
-  return settled;
 }
 
 // The items of one database, and where each stands in the call.
@@ -329,9 +379,13 @@ void settle(const ApiContext& context, const CallPtr& call, Items items, const S
   const auto parts = std::make_shared<const LeaseParts>(parts_of(context, std::move(items)));
   std::vector<Place> places;
   for (const auto& [place, part] : *parts) places.push_back(place);
-  scatter<LeaseReplies>(
+  gather<LeaseReplies>(
       context, call, places,
-      [&context, parts, how](Place place, Stores& stores) { return how(context, stores, parts->at(place).items); },
+      [&context, parts, how](Place place, const OnSettled& reply) {
+        // The items live until the reply.
+        return how(context, place, parts->at(place).items,
+                   [parts, reply](Settled settled) { reply(std::move(settled)); });
+      },
       [&context, call, parts](const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
         answer(context, call, *parts, answers);
       });
@@ -353,9 +407,10 @@ void extend(ApiContext& context, const CallPtr& call) {
   const Duration ttr = milliseconds(in.require("ttr_ms").integer("ttr_ms", {1, kMaxTtrMs}).value_or(1));
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
-  settle(context, call, std::move(items), [ttr](const ApiContext& about, Stores& stores, const Items& some) {
-    return extend(about, stores, some, ttr);
-  });
+  settle(context, call, std::move(items),
+         [ttr](const ApiContext& about, Place place, const Items& some, const OnSettled& reply) {
+           return extend(about, place, some, ttr, reply);
+         });
 }
 
 Route settle_route(const std::string& verb, std::string operation_id, std::string summary, std::string request,

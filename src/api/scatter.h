@@ -22,14 +22,16 @@ struct DatabaseAnswer {
 
 enum class Pool { promises, reads };  // see Backend::post and post_read
 
-// `ask` runs once per place, on a thread of that database; `done` once, on the thread of the last to answer, with the
-// answers in the order of `places`. Of several databases, one known to be down is not waited for; a full queue of a
-// sole database is answered with 429. `of`: how many are asked in all, maybe one after the other. REQUIRES: at least
-// one place.
+// Begins to ask a database; the reply comes later, on any thread. False: its queue is full, and no reply comes.
 template <class T>
-void scatter(const ApiContext& context, const CallPtr& call, const std::vector<Place>& places,
-             std::function<Result<T>(Place, Stores&)> ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done,
-             std::size_t of = 0, Pool pool = Pool::promises) {
+using Ask = std::function<bool(Place, std::function<void(Result<T>)> reply)>;
+
+// `ask` is called once per place; `done` once, on the thread of the last to answer, with the answers in the order of
+// `places`. Of several databases, one known to be down is not waited for; a full queue of a sole database is answered
+// with 429. `of`: how many are asked in all, maybe one after the other. REQUIRES: at least one place.
+template <class T>
+void gather(const ApiContext& context, const CallPtr& call, const std::vector<Place>& places, const Ask<T>& ask,
+            std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0) {
   const bool is_of_several = std::max(of, places.size()) > 1;
   struct State {
     explicit State(std::size_t n) : left(n) {}
@@ -59,18 +61,36 @@ void scatter(const ApiContext& context, const CallPtr& call, const std::vector<P
       answer(i, Error{ErrorCode::unavailable, "it does not answer", ""});
       continue;
     }
-    const auto work = [i, place, ask, answer](Stores& stores) {
-      Result<T> result = Error{ErrorCode::unavailable, "something unexpected happened", ""};
-      try {
-        result = ask(place, stores);
-      } catch (const std::exception&) {  // the caller waits for an answer
-      }
-      answer(i, std::move(result));
-    };
-    if (pool == Pool::reads ? context.backend.post_read(place, work) : context.backend.post(place, work)) continue;
+    if (ask(place, [answer, i](Result<T> result) { answer(i, std::move(result)); })) continue;
     if (!is_of_several) return ApiContext::too_busy(call);
     answer(i, Error{ErrorCode::unavailable, "too much is waiting for it", ""});
   }
+}
+
+// `work`, whose reply the caller waits for whatever happens.
+template <class T>
+std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, std::function<void(Result<T>)> reply) {
+  return [work = std::move(work), reply = std::move(reply)](Stores& stores) {
+    Result<T> result = Error{ErrorCode::unavailable, "something unexpected happened", ""};
+    try {
+      result = work(stores);
+    } catch (const std::exception&) {  // told above
+    }
+    reply(std::move(result));
+  };
+}
+
+// As gather; `ask` runs on a thread of each database.
+template <class T>
+void scatter(const ApiContext& context, const CallPtr& call, const std::vector<Place>& places,
+             std::function<Result<T>(Place, Stores&)> ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done,
+             std::size_t of = 0, Pool pool = Pool::promises) {
+  const Ask<T> post = [&context, ask = std::move(ask), pool](Place place, std::function<void(Result<T>)> reply) {
+    auto work = replying<T>([ask, place](Stores& stores) { return ask(place, stores); }, std::move(reply));
+    return pool == Pool::reads ? context.backend.post_read(place, std::move(work))
+                               : context.backend.post(place, std::move(work));
+  };
+  gather<T>(context, call, places, post, std::move(done), of);
 }
 
 // If no database answered: refuses the call with the first error.

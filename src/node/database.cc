@@ -98,6 +98,17 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                  for (ChangeItem& item : locked_jobs_.push(write_changes(desk, std::move(items), which)))
                    refuse(item, too_much());
                }),
+      leases_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
+              [this, node = config_.engine.engine.node](PgJobDesk& desk, std::vector<LeaseItem> items) {
+                for (LeaseItem& item : write_leases(desk, node, std::move(items))) {
+                  // Threads of their own wait for locked rows: the next batch does not.
+                  const auto locked = std::make_shared<LeaseItem>(std::move(item));
+                  if (!pool_.post([locked, node](Stores& stores) {
+                        write_locked_leases(stores.desk, node, std::move(*locked));
+                      }))
+                    leave_locked(std::move(*locked));
+                }
+              }),
       reads_(named(config_.session, "api"), config_.shards, clock, kQueue, kReadBatch,
              [](PgJobDesk& desk, std::vector<ReadItem> items) { answer_reads(desk, std::move(items)); }),
       hints_(named(config_.session, "api"), [this](const Error& error) { events_.failed("hints", error); }) {}
@@ -121,6 +132,7 @@ void Database::stop() {
   creates_.stop();
   keyed_creates_.stop();
   changes_.stop();
+  leases_.stop();
   held_keys_.stop();
   locked_jobs_.stop();
   pool_.stop();

@@ -117,6 +117,7 @@ class Database {
   // `is_second_try`: repeats requests answered as locked; they do not delay others.
   bool change(ChangeItem item, bool is_second_try);
   bool read(ReadItem item) { return reads_.push(std::move(item)); }
+  bool write_lease(LeaseItem item) { return leases_.push(std::move(item)); }
   // Runs `work` on a thread: writes and short reads, or slow reads; neither waits for the other.
   bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
   bool post_read(std::function<void(Stores&)> work) { return readers_.post(std::move(work)); }
@@ -153,6 +154,7 @@ class Database {
   LockedLane<ChangeItem> locked_jobs_;
   Coalescer<CreateItem> creates_, keyed_creates_;
   Coalescer<ChangeItem> changes_;
+  Coalescer<LeaseItem> leases_;
   Coalescer<ReadItem> reads_;
   HintSender hints_;
 };

@@ -166,6 +166,12 @@ bool NodeBackend::change(PendingChange wanted, std::function<void(Result<ChangeR
   return change<PendingChange, ChangeReply>(shard, std::move(wanted), std::move(done));
 }
 
+bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
+  const Place place = place_of(shard_of(job));
+  if (const auto why = why_not(place)) return done(*why), true;
+  return at(place)->change({RetryAsked{job, std::move(done)}}, false);
+}
+
 template <class Request, class Reply>
 bool NodeBackend::read(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
   const Place place = place_of(shard);
@@ -188,7 +194,7 @@ bool NodeBackend::lease(LeaseCall call) {
       Poll{call.type_id, call.max, call.ttr, now, now + call.wait, std::move(call.is_gone), std::move(call.done)}));
 }
 
-void NodeBackend::extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) {
+void NodeBackend::note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) {
   const MonoTime ends = clock_.now() + ttr;
   for (const Lease& lease : leases) permits_.flow()->leases().extend(type, lease, ends);
 }

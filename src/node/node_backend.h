@@ -62,11 +62,20 @@ class NodeBackend final : public Backend {
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
   bool cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) override;
   bool change(PendingChange change, std::function<void(Result<ChangeReply>)> done) override;
+  bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
+  bool finish_leases(Place place, std::vector<FinishRequest> outcomes,
+                     std::function<void(Result<std::vector<LeaseReply>>)> done) override {
+    return at(place)->write_lease(OutcomesAsked{std::move(outcomes), std::move(done)});
+  }
+  bool extend_leases(Place place, std::vector<Extension> extensions,
+                     std::function<void(Result<std::vector<ExtendReply>>)> done) override {
+    return at(place)->write_lease(ExtensionsAsked{std::move(extensions), std::move(done)});
+  }
   bool lease(LeaseCall call) override;
-  void end_leases(std::span<const Lease> leases) override { permits_.flow()->leases().settle(leases); }
-  void extend_leases(TypeId type, std::span<const Lease> leases, Duration ttr) override;
+  void note_ended(std::span<const Lease> leases) override { permits_.flow()->leases().settle(leases); }
+  void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) override;
   bool are_leases_counted(TypeId type) const override { return permits_.flow()->is_counted(type, clock_.now()); }
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
   bool post(Place place, std::function<void(Stores&)> work) override;

@@ -148,10 +148,22 @@ enum class LeaseReply {
   in_doubt,  // the answer was lost; ask again: `stale` then means that it was written
 };
 
+// More time for a leased job: its lease ends `ttr` from now.
+struct Extension {
+  Lease lease;
+  Duration ttr{0};
+};
+
 // Answer to extend.
 struct ExtendReply {
   LeaseReply kind = LeaseReply::stale;
   TypeId type_id = 0;  // of what was applied
+};
+
+// What is done about rows that other transactions hold locked.
+enum class RowLocks {
+  skip,  // they are answered as `busy` at once
+  wait,  // after all others they are waited for, a few seconds at most
 };
 
 // Job::biz_type is empty in replies; TypeCatalog maps type_id to the name.
@@ -193,8 +205,14 @@ class JobDesk {
   // Pending only: due now; action_time stays.
   virtual Result<ChangeReply> run_now(JobId job) = 0;
 
-  // Dead only, of a type that is not removed: pending again, due now, attempts 0, errors kept.
-  virtual Result<ChangeReply> retry(JobId job) = 0;
+  // Dead only, of a type that is not removed: pending again, due now, attempts 0, errors kept. One reply per id, in
+  // order. Of ids given twice one is changed.
+  virtual Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) = 0;
+  Result<ChangeReply> retry(JobId job) {
+    auto replies = retry_each({&job, 1});
+    if (!replies) return replies.error();
+    return std::move(replies->front());
+  }
 
   // Dead jobs of a type that died in [from, to): pending again, oldest first, spread so that at most rate_per_s become
   // due each second. At most `limit` (1..10,000). Returns how many.
@@ -207,18 +225,17 @@ class JobDesk {
   virtual Result<int> retry_many(const RetryMany& request) = 0;
 
   // Leases, whichever node granted them. One reply per lease, in order; a lease past its end is stale, also when no
-  // other claim followed. At most 10,000 leases each. Finish and extend write what they can, and wait a few seconds at
-  // most for locked rows; each reply is definite although others fail. Error: nothing is known of any of them.
+  // other claim followed. At most 10,000 leases each. Finish and extend write what they can; each reply is definite
+  // although others fail. Of leases given twice one is written. Error: nothing is known of any of them.
 
   // The jobs behind leases; nullopt: stale. Changes nothing.
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
 
   // As JobStore::finish.
   virtual Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
-                                                        const std::string& node) = 0;
+                                                        const std::string& node, RowLocks locks) = 0;
 
-  // The leases end `ttr` from now.
-  virtual Result<std::vector<ExtendReply>> extend(std::span<const Lease> leases, Duration ttr) = 0;
+  virtual Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions, RowLocks locks) = 0;
 };
 
 }  // namespace tocsin

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "base/assert.h"
@@ -25,14 +26,11 @@ constexpr auto kIdAge = std::chrono::milliseconds(500);
 constexpr int kCreateTries = 3;
 
 // Why a job could not be changed: the state it has now.
-ChangeReply unchanged(Session& session, pqxx::transaction_base& tx, JobId job) {
-  auto found = find_jobs(session, tx, std::span(&job, 1));
-  if (found.empty()) return {};
-  Job& now = found.begin()->second;
+ChangeReply unchanged(const Job& now) {
   ChangeReply::Kind kind = ChangeReply::Kind::pending;
   if (now.status == JobStatus::running) kind = ChangeReply::Kind::running;
   if (is_final(now.status)) kind = ChangeReply::Kind::finished;
-  return {kind, std::move(now)};
+  return {kind, now};
 }
 
 CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_id, std::move(job)}; }
@@ -319,7 +317,8 @@ Result<ChangeReply> PgJobDesk::change_pending(JobId job, const char* name, const
     const auto rows = exec(tx, session_.prepared(name), static_cast<int>(shard_of(job)), job,
                            pqxx::prepare::make_dynamic_params(values));
     if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
-    return unchanged(session_, tx, job);
+    const auto found = find_jobs(session_, tx, std::span(&job, 1));
+    return found.empty() ? ChangeReply{} : unchanged(found.begin()->second);
   });
 }
 
@@ -330,19 +329,43 @@ Result<ChangeReply> PgJobDesk::reschedule(JobId job, const When& when) {
 
 Result<ChangeReply> PgJobDesk::run_now(JobId job) { return change_pending(job, "run_now", {}); }
 
-Result<ChangeReply> PgJobDesk::retry(JobId job) {
-  return session_.write<ChangeReply>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("retry");
-    const auto rows = exec(tx, name, job);
-    if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
-    auto reply = unchanged(session_, tx, job);
-    if (reply.job && reply.job->job_id != job && reply.job->status == JobStatus::dead) {
-      const auto existing = exec(tx, name, reply.job->job_id);
-      if (!existing.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(existing[0])};
+Result<std::vector<ChangeReply>> PgJobDesk::retry_each(std::span<const JobId> jobs) {
+  using Revived = std::map<JobId, Job>;
+  const auto revive = [this](pqxx::transaction_base& tx, const std::set<JobId>& ids) {
+    PgArray array;
+    for (const JobId id : ids) array.add(id);
+    Revived revived;
+    for (const auto& row : exec(tx, session_.prepared("retry"), array.literal())) {
+      Job job = job_from_row(row);
+      revived.emplace(job.job_id, std::move(job));
     }
-    if (reply.job && reply.job->status == JobStatus::dead) reply.kind = ChangeReply::Kind::type_removed;
-    return reply;
+    return revived;
+  };
+  return session_.write<std::vector<ChangeReply>>([&](pqxx::connection& connection) {
+    std::vector<ChangeReply> replies(jobs.size());
+    pqxx::nontransaction tx(connection);
+    Revived revived = revive(tx, {jobs.begin(), jobs.end()});
+    // The others tell why not; an id that stands for another job revives that one.
+    std::vector<JobId> rest;
+    std::ranges::copy_if(jobs, std::back_inserter(rest), [&](JobId id) { return !revived.contains(id); });
+    const auto found = find_jobs(session_, tx, rest);
+    std::set<JobId> existing;
+    for (const auto& [id, job] : found)
+      if (job.job_id != id && job.status == JobStatus::dead) existing.insert(job.job_id);
+    if (!existing.empty()) revived.merge(revive(tx, existing));
+    std::set<JobId> told;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const auto at = found.find(jobs[i]);
+      const JobId id = at == found.end() ? jobs[i] : at->second.job_id;
+      if (const auto it = revived.find(id); it != revived.end()) {
+        const bool is_first = told.insert(id).second;
+        replies[i] = {is_first ? ChangeReply::Kind::changed : ChangeReply::Kind::pending, it->second};
+      } else if (at != found.end()) {
+        replies[i] = unchanged(at->second);
+        if (at->second.status == JobStatus::dead) replies[i].kind = ChangeReply::Kind::type_removed;
+      }
+    }
+    return replies;
   });
 }
 

@@ -28,13 +28,13 @@ class PgJobDesk final : public JobDesk {
   Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override;
   Result<ChangeReply> reschedule(JobId job, const When& when) override;
   Result<ChangeReply> run_now(JobId job) override;
-  Result<ChangeReply> retry(JobId job) override;
+  Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;
   Result<int> retry_many(const RetryMany& request) override;
   // pg_leases.cc
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
-  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
-                                                const std::string& node) override;
-  Result<std::vector<ExtendReply>> extend(std::span<const Lease> leases, Duration ttr) override;
+  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests, const std::string& node,
+                                                RowLocks locks) override;
+  Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions, RowLocks locks) override;
 
  private:
   Status reserve_ids(std::size_t n);

@@ -50,20 +50,20 @@ class PgJobDesk::LeaseWrite {
   LeaseWrite(PgJobDesk& desk, std::vector<Lease> leases, Statement statement)
       : desk_(desk), leases_(std::move(leases)), statement_(std::move(statement)) {}
 
-  Result<std::vector<LeaseReply>> run() {
+  Result<std::vector<LeaseReply>> run(RowLocks locks) {
     replies_.assign(leases_.size(), LeaseReply::busy);
     // First without waiting, so that one locked row does not hold up the rest; then patiently for those that were left:
     // stale leases match no row by then and wait for no lock.
-    bool is_reachable = true;
-    for (const bool wait : {false, true}) {
+    bool is_reachable = write(busy(), false);
+    if (is_reachable && locks == RowLocks::wait) {
       const std::vector<std::size_t> open = busy();
-      if (open.empty() || !is_reachable) break;
-      is_reachable = write(open, wait);
+      if (!open.empty()) is_reachable = write(open, true);
     }
     if (is_reachable) tell_stale();
     const bool is_any_settled = std::ranges::any_of(
         replies_, [](LeaseReply reply) { return reply == LeaseReply::applied || reply == LeaseReply::stale; });
-    if (trouble_ && !is_any_settled) return *trouble_;
+    const bool is_left_for_later = locks == RowLocks::skip && trouble_ && is_contention(trouble_->code);
+    if (trouble_ && !is_any_settled && !is_left_for_later) return *trouble_;
     return std::move(replies_);
   }
 
@@ -122,7 +122,7 @@ class PgJobDesk::LeaseWrite {
 };
 
 Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishRequest> requests,
-                                                         const std::string& node) {
+                                                         const std::string& node, RowLocks locks) {
   std::vector<Lease> leases;
   for (const FinishRequest& request : requests) leases.push_back({request.job_id, request.token});
   const auto statement = [&](LeaseWrite::Places places, bool wait) {
@@ -140,14 +140,20 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
       return written;
     });
   };
-  return LeaseWrite(*this, std::move(leases), statement).run();
+  return LeaseWrite(*this, std::move(leases), statement).run(locks);
 }
 
-Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
-  std::vector<ExtendReply> replies(leases.size());
+Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> extensions, RowLocks locks) {
+  std::vector<ExtendReply> replies(extensions.size());
+  std::vector<Lease> leases;
+  for (const Extension& extension : extensions) leases.push_back(extension.lease);
   const auto statement = [&](LeaseWrite::Places places, bool wait) {
     std::vector<Lease> some;
-    for (const std::size_t i : places) some.push_back(leases[i]);
+    PgArray ttrs;
+    for (const std::size_t i : places) {
+      some.push_back(leases[i]);
+      ttrs.add(extensions[i].ttr.count());
+    }
     return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
       pqxx::nontransaction tx(connection);
       const auto& name =
@@ -155,7 +161,7 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Lease> leases
       const LeaseArrays keys(some);
       std::vector<bool> written(places.size());
       for (const auto& row :
-           exec(tx, name, keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal(), ttr.count())) {
+           exec(tx, name, keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal(), ttrs.literal())) {
         const std::size_t i = row[0].as<std::size_t>() - 1;
         written[i] = true;
         replies[places[i]].type_id = row[1].as<TypeId>();
@@ -163,7 +169,7 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Lease> leases
       return written;
     });
   };
-  const auto kinds = LeaseWrite(*this, {leases.begin(), leases.end()}, statement).run();
+  const auto kinds = LeaseWrite(*this, leases, statement).run(locks);
   if (!kinds) return kinds.error();
   for (std::size_t i = 0; i < replies.size(); ++i) replies[i].kind = (*kinds)[i];
   return replies;

@@ -48,7 +48,103 @@ bool answered(const Asked<Request, Reply>& asked, Reply& reply, Try which) {
   return true;
 }
 
+constexpr std::size_t kMostLeases = 1'000;  // in one statement
+
+LeaseReply& kind_of(LeaseReply& reply) { return reply; }
+LeaseReply& kind_of(ExtendReply& reply) { return reply.kind; }
+
+// The leases of a call that are locked; the replies to them go among those that it has.
+template <class Request, class Reply>
+Asked<std::vector<Request>, std::vector<Reply>> locked_part(Asked<std::vector<Request>, std::vector<Reply>>& asked,
+                                                            std::vector<Reply> replies) {
+  std::vector<Request> requests;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (kind_of(replies[i]) != LeaseReply::busy) continue;
+    requests.push_back(std::move(asked.request[i]));
+    places.push_back(i);
+  }
+  const auto done = [all = std::move(replies), places, done = std::move(asked.done)](Result<std::vector<Reply>> rest) {
+    if (!rest && places.size() == all.size()) return done(rest.error());
+    std::vector<Reply> merged = all;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (rest) {
+        merged[places[i]] = (*rest)[i];
+      } else if (rest.error().code == ErrorCode::in_doubt) {
+        kind_of(merged[places[i]]) = LeaseReply::in_doubt;
+      }
+    }
+    done(std::move(merged));
+  };
+  return {std::move(requests), done};
+}
+
+// Writes calls together, up to kMostLeases at a time; a call that fails the others is written alone.
+template <class Request, class Reply, class Write>
+void write_together(std::vector<Asked<std::vector<Request>, std::vector<Reply>>> calls, const Write& write,
+                    std::vector<LeaseItem>& locked) {
+  for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
+    std::vector<Request> all;
+    for (; end < calls.size() && (end == begin || all.size() + calls[end].request.size() <= kMostLeases); ++end)
+      std::ranges::copy(calls[end].request, std::back_inserter(all));
+    Result<std::vector<Reply>> replies = write(all);
+    if (!replies && end - begin > 1 && !is_of_all(replies.error())) {
+      for (std::size_t i = begin; i < end; ++i) write_together<Request, Reply>({std::move(calls[i])}, write, locked);
+      continue;
+    }
+    auto next = replies ? replies->begin() : typename std::vector<Reply>::iterator{};
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!replies) {
+        calls[i].done(replies.error());
+        continue;
+      }
+      const auto of_next = next + static_cast<std::ptrdiff_t>(calls[i].request.size());
+      std::vector<Reply> own(next, of_next);
+      next = of_next;
+      if (std::ranges::any_of(own, [](Reply& reply) { return kind_of(reply) == LeaseReply::busy; })) {
+        locked.emplace_back(locked_part(calls[i], std::move(own)));
+      } else {
+        calls[i].done(std::move(own));
+      }
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items) {
+  std::vector<OutcomesAsked> outcomes;
+  std::vector<ExtensionsAsked> extensions;
+  for (LeaseItem& item : items) {
+    if (auto* asked = std::get_if<OutcomesAsked>(&item))
+      outcomes.push_back(std::move(*asked));
+    else
+      extensions.push_back(std::move(std::get<ExtensionsAsked>(item)));
+  }
+  std::vector<LeaseItem> locked;
+  write_together(
+      std::move(outcomes), [&](const auto& all) { return desk.finish_leased(all, node, RowLocks::skip); }, locked);
+  write_together(
+      std::move(extensions), [&](const auto& all) { return desk.extend(all, RowLocks::skip); }, locked);
+  return locked;
+}
+
+void write_locked_leases(JobDesk& desk, const std::string& node, LeaseItem item) {
+  if (auto* outcomes = std::get_if<OutcomesAsked>(&item)) {
+    outcomes->done(desk.finish_leased(outcomes->request, node, RowLocks::wait));
+  } else {
+    auto& extensions = std::get<ExtensionsAsked>(item);
+    extensions.done(desk.extend(extensions.request, RowLocks::wait));
+  }
+}
+
+void leave_locked(LeaseItem item) {
+  std::visit(
+      [](auto& asked) {
+        asked.done(Error{ErrorCode::conflict, "another transaction holds its row", ""});
+      },
+      item);
+}
 
 void write_creates(JobDesk& desk, std::vector<CreateItem> items) {
   auto replies = create_all(desk, items);
@@ -88,7 +184,31 @@ void refuse(ChangeItem& item, const Error& error) {
   std::visit([&](auto& asked) { asked.done(error); }, item.what);
 }
 
+namespace {
+
+// Takes the retries out of the batch and writes them: they change history, which nothing else in it does.
+void write_retries(JobDesk& desk, std::vector<ChangeItem>& items) {
+  const auto retries = std::ranges::stable_partition(
+      items, [](const ChangeItem& item) { return !std::holds_alternative<RetryAsked>(item.what); });
+  if (retries.empty()) return;
+  std::vector<JobId> ids;
+  for (const ChangeItem& item : retries) ids.push_back(std::get<RetryAsked>(item.what).request);
+  auto replies = desk.retry_each(ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto& done = std::get<RetryAsked>(retries[static_cast<std::ptrdiff_t>(i)].what).done;
+    if (replies)
+      done(std::move((*replies)[i]));
+    else
+      done(replies.error());
+  }
+  items.erase(retries.begin(), retries.end());
+}
+
+}  // namespace
+
 std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which) {
+  write_retries(desk, items);
+  if (items.empty()) return {};
   auto replies = desk.change_together(batch_of(items, which));
   std::vector<ChangeItem> locked;
   if (!replies) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,6 +24,7 @@ using CreateAsked = Asked<NewJob, CreateReply>;
 using CancelAsked = Asked<JobId, CancelReply>;
 using KeyCancelAsked = Asked<KeyCancel, KeyCancelReply>;
 using ChangeAsked = Asked<PendingChange, ChangeReply>;
+using RetryAsked = Asked<JobId, ChangeReply>;
 using GetAsked = Asked<JobId, std::optional<Job>>;
 using ListAsked = Asked<KeyQuery, std::vector<Job>>;
 
@@ -30,9 +32,12 @@ struct CreateItem : CreateAsked {
   MonoTime until{};  // in the lane of locked rows
 };
 struct ChangeItem {
-  std::variant<CancelAsked, KeyCancelAsked, ChangeAsked> what;
+  std::variant<CancelAsked, KeyCancelAsked, ChangeAsked, RetryAsked> what;
   MonoTime until{};
 };
+using OutcomesAsked = Asked<std::vector<FinishRequest>, std::vector<LeaseReply>>;
+using ExtensionsAsked = Asked<std::vector<Extension>, std::vector<ExtendReply>>;
+using LeaseItem = std::variant<OutcomesAsked, ExtensionsAsked>;
 using ReadItem = std::variant<GetAsked, ListAsked>;
 
 // All functions answer the items they do not return. Those returned are locked by other transactions.
@@ -44,6 +49,13 @@ std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateIte
 // Of a first try a lock is waited for a moment; of a last one nothing is returned.
 enum class Try { first, first_and_last, second, last };
 std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which);
+// What consumers report of their leases. Returned are items with leases whose rows are locked, and only with those:
+// their `done` puts the replies to them beside the others. `node`: by whose name it is written.
+std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items);
+// The same for one item, which waits for locked rows.
+void write_locked_leases(JobDesk& desk, const std::string& node, LeaseItem item);
+// Answers what write_leases returned as locked.
+void leave_locked(LeaseItem item);
 void answer_reads(JobDesk& desk, std::vector<ReadItem> items);
 
 void refuse(ChangeItem& item, const Error& error);

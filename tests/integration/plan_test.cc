@@ -6,6 +6,7 @@
 #include <regex>
 #include <set>
 
+#include "postgres/pg_report_store.h"
 #include "postgres/queries.h"
 #include "postgres/session.h"
 #include "postgres/sql_text.h"
@@ -82,9 +83,16 @@ std::vector<Statement> hot_statements() {
        sql::locking("finish_leased", true),
        shards + ", " + jobs + ", " + numbers + ", '{2,4,0}', '{0,0,1000}', '{a,b,c}', 'n'",
        {"_id"}},
+      {"retry", sql::statement("retry"), "'{1027,1029}'", {"_id"}},
       {"leased", sql::statement("leased"), shards + ", " + jobs + ", " + numbers, {"_id"}},
-      {"extend", sql::locking("extend", false), shards + ", " + jobs + ", " + numbers + ", 30000000", {"_id"}},
-      {"extend, waiting", sql::locking("extend", true), shards + ", " + jobs + ", " + numbers + ", 30000000", {"_id"}},
+      {"extend",
+       sql::locking("extend", false),
+       shards + ", " + jobs + ", " + numbers + ", '{30000000,30000000,30000000}'",
+       {"_id"}},
+      {"extend, waiting",
+       sql::locking("extend", true),
+       shards + ", " + jobs + ", " + numbers + ", '{30000000,30000000,30000000}'",
+       {"_id"}},
       {"still_claimed", sql::statement("still_claimed"), shards + ", " + jobs + ", " + numbers, {"_id"}},
       {"bury", sql::statement("bury"), shards + ", " + jobs, {"_id"}},
       {"create", sql::statement("create"), created, {}},
@@ -310,6 +318,39 @@ TEST_F(Plans, AKeyCostsWhatItsOwnJobsDoWhateverHasFinishedToday) {
         tx.exec("DEALLOCATE hot");
       }
     }
+  }
+}
+
+// The newest jobs of a common type come from the end of the index, also on a day without statistics.
+TEST_F(Plans, AListOfACommonTypeReadsAboutAsManyRowsAsItShows) {
+  database.query(
+      "INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, "
+      "shard, status, attempts, max_attempts, biz_id) SELECT n * 1024 + n % 16, now(), now(), now(), now(), now(), 1, "
+      "n % 16, 2, 1, 16, 'past-' || n FROM generate_series(1, 50000) n");
+  Session session(SessionConfig{database.url(), "tocsin test"});
+  PgReportStore reports(session, 8);
+  for (const bool is_analyzed : {false, true}) {
+    if (is_analyzed) database.query("ANALYZE");
+    database.query("SELECT pg_stat_reset()");
+    JobFilter filter;
+    filter.type_id = 1;
+    filter.status = JobStatus::done;
+    filter.limit = 100;
+    const auto jobs = reports.list(filter);
+    ASSERT_TRUE(jobs) << jobs.error().message;
+    EXPECT_EQ(jobs->size(), 100U);
+    pqxx::connection sql(database.url());
+    pqxx::nontransaction tx(sql);
+    EXPECT_TRUE(eventually([&] {
+      return tx.exec1(
+                   "SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_tables WHERE relname LIKE "
+                   "'job_history_done_%'")[0]
+                 .as<int>() > 0;
+    }));
+    EXPECT_EQ(tx.exec1("SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_user_tables WHERE relname LIKE "
+                       "'job_history_done_%'")[0]
+                  .as<int>(),
+              0);
   }
 }
 

@@ -101,7 +101,9 @@ void Consumers::extend(int session, SimNode& node, const ClaimedJob& claimed) {
   const Lease lease{claimed.job.job_id, claimed.token};
   const auto type = std::ranges::find(types_, claimed.job.type_id, &BizType::type_id);
   const Duration ttr = (*type)->ttr;
-  const auto replies = call(session, lease.job_id, [&](FakeJobDesk& desk) { return desk.extend({&lease, 1}, ttr); });
+  const auto replies = call(session, lease.job_id, [&](FakeJobDesk& desk) {
+    return desk.extend(std::vector<Extension>{{lease, ttr}}, RowLocks::wait);
+  });
   if (replies && replies->front().kind == LeaseReply::applied && (*type)->max_running)
     node.extend_lease(replies->front().type_id, lease, ttr);
 }
@@ -116,7 +118,7 @@ void Consumers::settle(int session, SimNode& node, const ClaimedJob& claimed, co
   }
   for (int i = 0; i < 5; ++i) {
     const auto replies = call(session, job.job_id, [&](FakeJobDesk& desk) {
-      return desk.finish_leased({&request, 1}, node.name());
+      return desk.finish_leased({&request, 1}, node.name(), RowLocks::wait);
     });
     if (!replies) {
       world_.scheduler.sleep(up_to(500ms));

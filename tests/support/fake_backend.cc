@@ -111,6 +111,10 @@ bool FakeBackend::cancel_key(KeyCancel key, std::function<void(Result<KeyCancelR
   });
 }
 
+bool FakeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
+  return ask<ChangeReply>(shard_of(job), done, [job](JobDesk& desk) { return desk.retry(job); });
+}
+
 bool FakeBackend::change(PendingChange change, std::function<void(Result<ChangeReply>)> done) {
   return ask<ChangeReply>(shard_of(change.job), done, [&](JobDesk& desk) -> Result<ChangeReply> {
     ChangeBatch batch;
@@ -150,6 +154,20 @@ bool FakeBackend::lease(LeaseCall call) {
   }
   call.done(std::move(jobs));
   return true;
+}
+
+bool FakeBackend::finish_leases(Place place, std::vector<FinishRequest> outcomes,
+                                std::function<void(Result<std::vector<LeaseReply>>)> done) {
+  return post(place, [this, outcomes = std::move(outcomes), done = std::move(done)](Stores& stores) {
+    done(stores.desk.finish_leased(outcomes, node_name(), RowLocks::wait));
+  });
+}
+
+bool FakeBackend::extend_leases(Place place, std::vector<Extension> extensions,
+                                std::function<void(Result<std::vector<ExtendReply>>)> done) {
+  return post(place, [extensions = std::move(extensions), done = std::move(done)](Stores& stores) {
+    done(stores.desk.extend(extensions, RowLocks::wait));
+  });
 }
 
 bool FakeBackend::post(Place place, std::function<void(Stores&)> work) {

@@ -73,14 +73,19 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) override;
   bool cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) override;
   bool change(PendingChange change, std::function<void(Result<ChangeReply>)> done) override;
+  bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
+  bool finish_leases(Place place, std::vector<FinishRequest> outcomes,
+                     std::function<void(Result<std::vector<LeaseReply>>)> done) override;
+  bool extend_leases(Place place, std::vector<Extension> extensions,
+                     std::function<void(Result<std::vector<ExtendReply>>)> done) override;
   bool lease(LeaseCall call) override;
-  void end_leases(std::span<const Lease> ended) override {
+  void note_ended(std::span<const Lease> ended) override {
     if (forgets_leases) throw std::bad_alloc();
     for (const Lease& lease : ended) ended_leases.push_back(lease.job_id);
   }
-  void extend_leases(TypeId type, std::span<const Lease> extended, Duration) override {
+  void note_extended(TypeId type, std::span<const Lease> extended, Duration) override {
     if (forgets_leases) throw std::bad_alloc();
     for (const Lease& lease : extended) extended_leases.emplace_back(type, lease.job_id);
   }

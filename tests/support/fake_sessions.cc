@@ -160,8 +160,17 @@ Result<ChangeReply> FakeJobDesk::run_now(JobId job) {
   return call<ChangeReply>("run_now", true, [=, &db = database_](WallTime now) { return db.run_now(job, now); });
 }
 
-Result<ChangeReply> FakeJobDesk::retry(JobId job) {
-  return call<ChangeReply>("retry", true, [=, &db = database_](WallTime now) { return db.retry(job, now); });
+Result<std::vector<ChangeReply>> FakeJobDesk::retry_each(std::span<const JobId> jobs) {
+  return call<std::vector<ChangeReply>>(
+      "retry", true, [&db = database_, ids = copied(jobs)](WallTime now) -> Result<std::vector<ChangeReply>> {
+        std::vector<ChangeReply> replies;
+        for (const JobId id : ids) {
+          auto reply = db.retry(id, now);
+          if (!reply) return reply.error();
+          replies.push_back(std::move(*reply));
+        }
+        return replies;
+      });
 }
 
 Result<int> FakeJobDesk::retry_many(const RetryMany& request) {
@@ -174,15 +183,17 @@ Result<std::vector<std::optional<LeasedJob>>> FakeJobDesk::leased(std::span<cons
 }
 
 Result<std::vector<LeaseReply>> FakeJobDesk::finish_leased(std::span<const FinishRequest> requests,
-                                                           const std::string& node) {
-  return call<std::vector<LeaseReply>>(
-      "finish_leased", true,
-      [&db = database_, r = copied(requests), node](WallTime now) { return db.finish_leased(r, node, now); });
+                                                           const std::string& node, RowLocks locks) {
+  return call<std::vector<LeaseReply>>("finish_leased", true,
+                                       [&db = database_, r = copied(requests), node, locks](WallTime now) {
+                                         return db.finish_leased(r, node, locks, now);
+                                       });
 }
 
-Result<std::vector<ExtendReply>> FakeJobDesk::extend(std::span<const Lease> leases, Duration ttr) {
-  return call<std::vector<ExtendReply>>(
-      "extend", true, [&db = database_, l = copied(leases), ttr](WallTime now) { return db.extend(l, ttr, now); });
+Result<std::vector<ExtendReply>> FakeJobDesk::extend(std::span<const Extension> extensions, RowLocks locks) {
+  return call<std::vector<ExtendReply>>("extend", true, [&db = database_, e = copied(extensions), locks](WallTime now) {
+    return db.extend(e, locks, now);
+  });
 }
 
 Result<std::optional<Job>> FakeReportStore::find(JobId job) {

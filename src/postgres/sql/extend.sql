@@ -1,13 +1,14 @@
--- Makes valid leases end $4 microseconds from now; answers their ordinals. {{lock}}: SKIP LOCKED, or nothing to wait
--- for locked rows, at most lock_timeout.
+-- Makes valid leases end so many microseconds ($4) from now; answers (ordinal, type). {{lock}}: SKIP LOCKED, or nothing
+-- to wait for locked rows, at most lock_timeout.
 -- Index: _id. Hazard: SKIP LOCKED in a materialized CTE, see claim.
 WITH c AS MATERIALIZED (
-  SELECT k.ord, j.shard, j.job_id, j.type_id
+  SELECT k.ord, j.shard, j.job_id, j.type_id, ($4::bigint[])[k.ord] AS ttr_us
   {{leased}}
   FOR UPDATE OF j {{lock}}),
 u AS (
   UPDATE tocsin.job_live j
-  SET fire_at = clock_timestamp() + $4::bigint * interval '1 microsecond', gmt_modified = clock_timestamp()
+  SET fire_at = clock_timestamp() + c.ttr_us * interval '1 microsecond', gmt_modified = clock_timestamp()
   FROM c
-  WHERE j.shard = c.shard AND j.job_id = c.job_id)
-SELECT ord, type_id FROM c
+  WHERE j.shard = c.shard AND j.job_id = c.job_id
+  RETURNING c.ord, c.type_id)
+SELECT ord, type_id FROM u

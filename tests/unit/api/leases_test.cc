@@ -208,7 +208,7 @@ TEST_F(Leases, TooManyConsumersAreTurnedAway) {
   const Answer answer = post("/v1/types/ticket/lease", R"({"max":1})");
   EXPECT_EQ(answer.status, 429);
   EXPECT_EQ(answer.retry_after, "1");
-  EXPECT_EQ(post("/v1/leases/ack", R"({"items":[]})").status, 429);
+  EXPECT_EQ(post("/v1/leases/ack", R"({"items":[{"job_id":"1024","lease_token":"0000000000000007"}]})").status, 429);
 }
 
 TEST_F(Leases, SayWhenTheDatabaseIsAway) {

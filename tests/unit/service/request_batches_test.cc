@@ -33,6 +33,17 @@ class Gathered : public ::testing::Test {
   JobId create(const std::string& biz_id) {
     return (*database.create({job(biz_id)}, CreateMode::each_by_itself, now_)).front().job_id;
   }
+  // Claims them, for an hour.
+  std::vector<Lease> lease(const std::vector<JobId>& ids) {
+    now_ += std::chrono::hours(2);
+    std::vector<Lease> leases;
+    for (const JobId id : ids) {
+      const std::vector<ClaimedJob> claimed =
+          database.claim({Candidate{id, type_id_, {}}}, {std::chrono::hours(1)}, {.seed = 7, .node = "n"}, now_);
+      leases.push_back({id, claimed.at(0).token});
+    }
+    return leases;
+  }
   ChangeItem cancel(JobId id, Result<CancelReply>& reply) const {
     return {CancelAsked{id, [&reply](Result<CancelReply> r) { reply = std::move(r); }}};
   }
@@ -43,7 +54,7 @@ class Gathered : public ::testing::Test {
     return {ChangeAsked{{id, {}}, [&reply](Result<ChangeReply> r) { reply = std::move(r); }}};
   }
 
-  const WallTime now_ = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
+  WallTime now_ = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
   FakeDatabase database{[this] { return now_; }};
   FakeJobDesk desk{database, nullptr, nullptr};
   TypeId type_id_ = 0;
@@ -92,6 +103,70 @@ TEST_F(Gathered, WhatIsLockedComesBackUnansweredUntilTheLastTry) {
   EXPECT_EQ(held_change->kind, ChangeReply::Kind::locked);
 }
 
+TEST_F(Gathered, LeasesAreWrittenTogetherAndLockedOnesComeBack) {
+  const JobId a = create("a"), b = create("b"), c = create("c");
+  const std::vector<Lease> leases = lease({a, b, c});
+  database.lock(b);
+  Result<std::vector<LeaseReply>> first = unasked_, second = unasked_;
+  Result<std::vector<ExtendReply>> extended = unasked_;
+  const auto to = [](auto& reply) { return [&reply](auto r) { reply = std::move(r); }; };
+  const auto done = [](const Lease& lease) { return FinishRequest{lease.job_id, lease.token, {}, {}, {}}; };
+  std::vector<LeaseItem> items;
+  items.emplace_back(OutcomesAsked{{done(leases[0]), done({a, leases[0].token + 1})}, to(first)});
+  items.emplace_back(ExtensionsAsked{{{leases[2], std::chrono::hours(1)}}, to(extended)});
+  items.emplace_back(OutcomesAsked{{done(leases[1]), done(leases[0])}, to(second)});
+  auto locked = write_leases(desk, "n", std::move(items));
+  ASSERT_TRUE(first && extended);
+  EXPECT_EQ(*first, (std::vector{LeaseReply::applied, LeaseReply::stale}));
+  EXPECT_EQ(extended->front().kind, LeaseReply::applied);
+  EXPECT_FALSE(second);
+  ASSERT_EQ(locked.size(), 1u);
+  EXPECT_EQ(std::get<OutcomesAsked>(locked.front()).request.size(), 1u) << "without the one that is told already";
+  database.unlock(b);
+  write_locked_leases(desk, "n", std::move(locked.front()));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(*second, (std::vector{LeaseReply::applied, LeaseReply::stale})) << "of two acks one is told ok";
+}
+
+TEST_F(Gathered, ALockedLeaseWithoutAThreadStaysLocked) {
+  const JobId a = create("a"), b = create("b");
+  const std::vector<Lease> leases = lease({a, b});
+  database.lock(b);
+  Result<std::vector<ExtendReply>> reply = unasked_;
+  std::vector<LeaseItem> items;
+  items.emplace_back(ExtensionsAsked{{{leases[0], std::chrono::hours(1)}, {leases[1], std::chrono::hours(1)}},
+                                     [&](Result<std::vector<ExtendReply>> r) { reply = std::move(r); }});
+  auto locked = write_leases(desk, "n", std::move(items));
+  ASSERT_EQ(locked.size(), 1u);
+  leave_locked(std::move(locked.front()));
+  ASSERT_TRUE(reply);
+  EXPECT_EQ((*reply)[0].kind, LeaseReply::applied);
+  EXPECT_EQ((*reply)[1].kind, LeaseReply::busy);
+}
+
+TEST_F(Gathered, ARetriedJobIsToldToOneCallerOnly) {
+  const JobId a = create("a"), b = create("b");
+  const Lease of_a = lease({a}).front();
+  const FinishRequest died{of_a.job_id, of_a.token, FinishRequest::Kind::dead, {}, "no"};
+  ASSERT_TRUE(desk.finish_leased({&died, 1}, "n", RowLocks::wait));
+  Result<ChangeReply> first = unasked_, second = unasked_, pending = unasked_;
+  Result<CancelReply> cancelled = unasked_;
+  std::vector<ChangeItem> items;
+  const auto retry = [](JobId id, Result<ChangeReply>& reply) {
+    return ChangeItem{RetryAsked{id, [&reply](Result<ChangeReply> r) { reply = std::move(r); }}};
+  };
+  items.push_back(retry(a, first));
+  items.push_back(cancel(b, cancelled));
+  items.push_back(retry(a, second));
+  items.push_back(retry(b, pending));
+  EXPECT_TRUE(write_changes(desk, std::move(items), Try::first).empty());
+  ASSERT_TRUE(first && second && pending && cancelled);
+  EXPECT_EQ(first->kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(second->kind, ChangeReply::Kind::pending);
+  EXPECT_EQ(pending->kind, ChangeReply::Kind::pending);
+  EXPECT_EQ(cancelled->kind, CancelReply::Kind::cancelled);
+}
+
 TEST_F(Gathered, ReadsAreAnsweredEachWithItsOwn) {
   const JobId a = create("a"), b = create("b");
   Result<std::optional<Job>> first = unasked_, none = unasked_;
@@ -133,17 +208,17 @@ class HeldKeys final : public JobDesk {
   }
   Result<ChangeReply> reschedule(JobId job, const When& when) override { return desk_.reschedule(job, when); }
   Result<ChangeReply> run_now(JobId job) override { return desk_.run_now(job); }
-  Result<ChangeReply> retry(JobId job) override { return desk_.retry(job); }
+  Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override { return desk_.retry_each(jobs); }
   Result<int> retry_many(const RetryMany& request) override { return desk_.retry_many(request); }
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override {
     return desk_.leased(leases);
   }
-  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
-                                                const std::string& node) override {
-    return desk_.finish_leased(requests, node);
+  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests, const std::string& node,
+                                                RowLocks locks) override {
+    return desk_.finish_leased(requests, node, locks);
   }
-  Result<std::vector<ExtendReply>> extend(std::span<const Lease> leases, Duration ttr) override {
-    return desk_.extend(leases, ttr);
+  Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions, RowLocks locks) override {
+    return desk_.extend(extensions, locks);
   }
   int calls = 0;
 
