@@ -964,7 +964,7 @@ REVOKE ALL ON FUNCTION tocsin.state_of_entry(bigint) FROM PUBLIC;
 -- job found pending after the delete missed it came back from history, from a claim, or from a freeze: try again. It still
 -- fails after three tries if its shard has been frozen since a REPEATABLE READ transaction began.
 CREATE FUNCTION tocsin.cancel_job(job_id bigint) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_variable
 DECLARE
   job     tocsin.job_live;
@@ -1066,7 +1066,7 @@ END $$;
 -- Gives a pending job a new deadline inside the caller's transaction. Returns 'rescheduled', 'running', 'finished' or 'not
 -- found'. An outbox entry that no node has begun to relay gets the new deadline there.
 CREATE FUNCTION tocsin.reschedule_job(job_id bigint, action_time timestamptz) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_variable
 DECLARE
   kind    integer;

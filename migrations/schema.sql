@@ -49,6 +49,7 @@ CREATE FUNCTION tocsin.cancel_job(job_id bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET "TimeZone" TO 'UTC'
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 #variable_conflict use_variable
 DECLARE
@@ -783,6 +784,7 @@ END $$;
 CREATE FUNCTION tocsin.reschedule_job(job_id bigint, action_time timestamp with time zone) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 #variable_conflict use_variable
 DECLARE

@@ -13,6 +13,7 @@ std::vector<Route> job_change_routes(ApiContext& context);
 std::vector<Route> explain_routes(ApiContext& context);
 std::vector<Route> type_routes(ApiContext& context);
 std::vector<Route> lease_routes(ApiContext& context);
+std::vector<Route> lease_report_routes(ApiContext& context);
 std::vector<Route> bulk_routes(ApiContext& context);
 std::vector<Route> cluster_routes(ApiContext& context);
 std::vector<Route> operation_routes(ApiContext& context);

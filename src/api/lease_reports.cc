@@ -1,0 +1,385 @@
+// What consumers report of their leases: ack, nack, extend.
+#include <map>
+#include <memory>
+#include <unordered_set>
+
+#include "api/job_json.h"
+#include "api/resources.h"
+#include "api/scatter.h"
+#include "api/type_json.h"
+#include "base/utf8.h"
+#include "core/lease_token.h"
+#include "core/retry_policy.h"
+
+namespace tocsin {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::int64_t kMostItems = 1000;        // in one report
+constexpr std::size_t kSettleBody = 8 << 20;     // as many items as there may be, with their errors
+constexpr std::size_t kLongestError = 64 << 10;  // taken; less is kept
+
+struct LeaseItem {
+  std::string job_id;  // as it was given
+  Lease lease;
+  bool may_hold = false;  // an id and a token as leases have them
+  std::optional<Duration> delay;
+  std::string error;
+};
+
+enum class Fields { bare, with_outcome };
+
+std::vector<LeaseItem> read_items(ApiContext& context, JsonObject& in, Fields fields) {
+  std::vector<LeaseItem> items;
+  std::unordered_set<JobId> seen;
+  auto objects = in.require("items").objects("items", kMostItems);
+  if (!objects) return items;
+  for (JsonObject& object : *objects) {
+    LeaseItem& item = items.emplace_back();
+    const auto id_text = object.require("job_id").string("job_id", 1, 40);
+    const auto id = id_text ? job_id_from_text(*id_text) : std::nullopt;
+    if (id_text && !id) object.fail("job_id", "A job_id is a string of digits.");
+    const auto token = object.require("lease_token").string("lease_token", 1, 128);
+    if (fields == Fields::with_outcome) {
+      constexpr auto kLongestDelay = std::chrono::duration_cast<milliseconds>(kLongestBackoff);
+      if (const auto ms = object.integer("delay_ms", {0, kLongestDelay.count()})) item.delay = milliseconds(*ms);
+      item.error = storable(object.string("error", 0, kLongestError).value_or(""), kLongestJobError);
+    }
+    object.end();
+    if (!id || !token) continue;
+    if (*id != 0 && !seen.insert(*id).second) object.fail("job_id", "Is given twice.");
+    const auto bits = lease_token_from_text(*token);
+    item.may_hold = context.may_exist(*id) && bits;
+    item.lease = {*id, bits.value_or(0)};
+    item.job_id = *id_text;
+  }
+  return items;
+}
+
+// Those that may hold, and where in `items` each stands.
+struct Asked {
+  std::vector<Lease> leases;
+  std::vector<std::size_t> places;
+};
+
+Asked asked_of(const std::vector<LeaseItem>& items) {
+  Asked asked;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].may_hold) continue;
+    asked.leases.push_back(items[i].lease);
+    asked.places.push_back(i);
+  }
+  return asked;
+}
+
+using Items = std::vector<LeaseItem>;
+// What became of the items of one database, in their order; nullopt: not tried, as if the database had not answered.
+using LeaseReplies = std::vector<std::optional<LeaseReply>>;
+using Settled = Result<LeaseReplies>;
+using OnSettled = std::function<void(Settled)>;
+// Writes the items of one database. False: its queue is full, and no reply comes. REQUIRES: `items` outlive the reply.
+using Settle = std::function<bool(const ApiContext&, Place, const Items& items, OnSettled reply)>;
+
+// What is written is answered as written, even if this node fails to take note of it.
+template <class Note>
+void take_note(const Note& note) {
+  try {
+    note();
+  } catch (const std::exception&) {  // no memory: what ends leases finds out by itself
+  }
+}
+
+// Outcomes of some items of a call.
+struct Outcomes {
+  std::vector<FinishRequest> requests;
+  std::vector<std::size_t> places;  // of the requests, among the items
+};
+
+void note_finished(const ApiContext& context, const Outcomes& outcomes, const std::vector<LeaseReply>& replies) {
+  std::int64_t done = 0, dead = 0, retried = 0;
+  std::vector<Lease> ended;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i] != LeaseReply::applied) continue;
+    const FinishRequest& request = outcomes.requests[i];
+    ended.push_back({request.job_id, request.token});
+    done += request.kind == FinishRequest::Kind::done;
+    dead += request.kind == FinishRequest::Kind::dead;
+    retried += request.kind == FinishRequest::Kind::retry;
+  }
+  context.backend.count(Counter::finished_done, done);
+  context.backend.count(Counter::finished_dead, dead);
+  context.backend.count(Counter::finished_retry, retried);
+  context.backend.note_ended(ended);
+}
+
+// `of`: how many items the call has. An item without an outcome is stale.
+bool finish(const ApiContext& context, Place place, const Outcomes& outcomes, std::size_t of, const OnSettled& reply) {
+  if (outcomes.requests.empty()) return reply(LeaseReplies(of, LeaseReply::stale)), true;
+  return context.backend.finish_leases(place, outcomes.requests,
+                                       [&context, outcomes, of, reply](Result<std::vector<LeaseReply>> replies) {
+                                         if (!replies) return reply(replies.error());
+                                         LeaseReplies settled(of, LeaseReply::stale);
+                                         for (std::size_t i = 0; i < outcomes.places.size(); ++i)
+                                           settled[outcomes.places[i]] = (*replies)[i];
+                                         take_note([&] { note_finished(context, outcomes, *replies); });
+                                         reply(std::move(settled));
+                                       });
+}
+
+bool ack(const ApiContext& context, Place place, const Items& items, OnSettled reply) {
+  const Asked asked = asked_of(items);
+  Outcomes outcomes{{}, asked.places};
+  for (const Lease& lease : asked.leases) outcomes.requests.push_back({lease.job_id, lease.token, {}, {}, {}});
+  return finish(context, place, outcomes, items.size(), reply);
+}
+
+// What a failed attempt leads to depends on how many there were. The read before the write is safe: while the token
+// holds, nothing else can change the number.
+Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, const Asked& asked,
+                             const std::vector<std::optional<LeasedJob>>& leased, std::vector<TypeId>& types) {
+  const auto catalog = context.backend.types();
+  Outcomes outcomes;
+  for (std::size_t i = 0; i < asked.leases.size(); ++i) {
+    const auto& job = leased[i];
+    if (!job) continue;
+    const LeaseItem& item = items[asked.places[i]];
+    const BizType* type = catalog->find(job->type_id);
+    Random random(static_cast<std::uint64_t>(item.lease.token));  // the token is chance enough for the jitter
+    const Duration backoff = backoff_delay(type ? type->backoff : Backoff{}, job->attempts, random);
+    outcomes.requests.push_back(
+        {item.lease.job_id, item.lease.token,
+         job->attempts < job->max_attempts ? FinishRequest::Kind::retry : FinishRequest::Kind::dead,
+         item.delay.value_or(backoff), item.error.empty() ? "nack" : item.error});
+    outcomes.places.push_back(asked.places[i]);
+    types.push_back(job->type_id);
+  }
+  return outcomes;
+}
+
+// A retry is due before the next scan, perhaps. Not before the database's clock says so, or the hint would be lost.
+void hint_retries(const ApiContext& context, const Outcomes& outcomes, const std::vector<TypeId>& types) {
+  constexpr Duration kSafely = milliseconds(2);
+  for (std::size_t i = 0; i < outcomes.requests.size(); ++i) {
+    const FinishRequest& request = outcomes.requests[i];
+    if (request.kind == FinishRequest::Kind::retry)
+      context.hint_if_soon(request.job_id, types[i], context.backend.now() + request.delay + kSafely);
+  }
+}
+
+// Continues with the jobs behind the leases, read on a thread of the database.
+bool with_leased(const ApiContext& context, Place place, const Asked& asked, const OnSettled& reply,
+                 std::function<void(const std::vector<std::optional<LeasedJob>>&)> next) {
+  using Leased = std::vector<std::optional<LeasedJob>>;
+  return context.backend.post(place,
+                              replying<Leased>([asked](Stores& stores) { return stores.desk.leased(asked.leases); },
+                                               [reply, next = std::move(next)](const Result<Leased>& leased) {
+                                                 if (!leased) return reply(leased.error());
+                                                 next(*leased);
+                                               }));
+}
+
+const Error kTooMuch{ErrorCode::unavailable, "too much is waiting for it", ""};
+
+bool nack(const ApiContext& context, Place place, const Items& items, OnSettled reply) {
+  const Asked asked = asked_of(items);
+  return with_leased(context, place, asked, reply, [&context, place, &items, asked, reply](const auto& leased) {
+    std::vector<TypeId> types;
+    const Outcomes outcomes = outcomes_of_failure(context, items, asked, leased, types);
+    const bool is_taken =
+        finish(context, place, outcomes, items.size(), [&context, outcomes, types, reply](Settled settled) {
+          if (settled) take_note([&] { hint_retries(context, outcomes, types); });
+          reply(std::move(settled));
+        });
+    if (!is_taken) reply(kTooMuch);
+  });
+}
+
+void note_extended(const ApiContext& context, const Asked& asked, const std::vector<ExtendReply>& replies,
+                   Duration ttr) {
+  std::map<TypeId, std::vector<Lease>> extended;
+  for (std::size_t i = 0; i < asked.places.size(); ++i)
+    if (replies[i].kind == LeaseReply::applied) extended[replies[i].type_id].push_back(asked.leases[i]);
+  // Of a type with max_running this node must know who works on its jobs, should another have leased them and die.
+  const auto catalog = context.backend.types();
+  for (const auto& [id, leases] : extended) {
+    const BizType* type = catalog->find(id);
+    if (type && type->max_running) context.backend.note_extended(id, leases, ttr);
+  }
+}
+
+// `settled` has the replies to the items that are not asked for.
+bool extend(const ApiContext& context, Place place, const Asked& asked, LeaseReplies settled, Duration ttr,
+            const OnSettled& reply) {
+  if (asked.leases.empty()) return reply(std::move(settled)), true;
+  std::vector<Extension> extensions;
+  for (const Lease& lease : asked.leases) extensions.push_back({lease, ttr});
+  return context.backend.extend_leases(
+      place, std::move(extensions),
+      [&context, asked, settled = std::move(settled), ttr, reply](Result<std::vector<ExtendReply>> replies) {
+        if (!replies) return reply(replies.error());
+        LeaseReplies all = settled;
+        for (std::size_t i = 0; i < asked.places.size(); ++i) all[asked.places[i]] = (*replies)[i].kind;
+        take_note([&] { note_extended(context, asked, *replies, ttr); });
+        reply(std::move(all));
+      });
+}
+
+// Leaves out leases of types with max_running while the control database does not hear of this node: it gives their
+// permits to other nodes when the leases that it knows of are over. Asks the database only then.
+bool extend(const ApiContext& context, Place place, const Items& items, Duration ttr, const OnSettled& reply) {
+  const Asked asked = asked_of(items);
+  const LeaseReplies stale(items.size(), LeaseReply::stale);
+  const auto catalog = context.backend.types();
+  const auto is_uncounted = [&context](const BizType* type) {
+    return type != nullptr && type->max_running && !context.backend.are_leases_counted(type->type_id);
+  };
+  if (std::ranges::none_of(catalog->types, is_uncounted, [](const auto& type) { return type.get(); }))
+    return extend(context, place, asked, stale, ttr, reply);
+  return with_leased(context, place, asked, reply, [=, &context](const auto& leased) {
+    Asked counted;
+    LeaseReplies settled = stale;
+    for (std::size_t i = 0; i < asked.leases.size(); ++i) {
+      const auto& job = leased[i];
+      if (job && is_uncounted(catalog->find(job->type_id))) {
+        settled[asked.places[i]] = std::nullopt;
+        continue;
+      }
+      counted.leases.push_back(asked.leases[i]);
+      counted.places.push_back(asked.places[i]);
+    }
+    if (!extend(context, place, counted, settled, ttr, reply)) reply(kTooMuch);
+  });
+}
+
+// The items of one database, and where each stands in the call.
+struct LeasePart {
+  Items items;
+  std::vector<std::size_t> at;
+};
+using LeaseParts = std::map<Place, LeasePart>;
+
+// What no lease can hold goes along with any.
+LeaseParts parts_of(const ApiContext& context, Items items) {
+  LeaseParts parts;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Place place = items[i].may_hold ? context.place_of(items[i].lease.job_id)
+                        : parts.empty()   ? 0
+                                          : parts.begin()->first;
+    LeasePart& part = parts[place];
+    part.items.push_back(std::move(items[i]));
+    part.at.push_back(i);
+  }
+  if (parts.empty()) parts[0];
+  return parts;
+}
+
+const char* result_of(LeaseReply reply) {
+  switch (reply) {
+    case LeaseReply::applied:
+      return "ok";
+    case LeaseReply::stale:
+      return "stale";
+    case LeaseReply::busy:
+      return "busy";
+    case LeaseReply::in_doubt:
+      return "in_doubt";
+  }
+  return "";
+}
+
+// "ok" or "stale"; "busy" where another transaction holds the row; of a database that did not answer "unavailable", and
+// of one whose answer was lost "in_doubt": ask again, what was finished answers "stale" then.
+void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& parts,
+            const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
+  if (refused_by_all(context, call, answers)) return;
+  std::map<std::size_t, std::pair<const LeaseItem*, const char*>> results;
+  std::int64_t stale = 0;
+  for (const auto& [place, settled] : answers) {
+    const LeasePart& part = parts.at(place);
+    for (std::size_t i = 0; i < part.items.size(); ++i) {
+      const char* result = settled ? (*settled)[i] ? result_of(*(*settled)[i]) : "unavailable"
+                           : settled.error().code == ErrorCode::in_doubt ? "in_doubt"
+                                                                         : "unavailable";
+      stale += settled && (*settled)[i] == LeaseReply::stale;
+      results[part.at[i]] = {&part.items[i], result};
+    }
+  }
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object().key("items").begin_array();
+  for (const auto& [at, result] : results)
+    out.begin_object().field("job_id", result.first->job_id).field("result", result.second).end_object();
+  out.end_array().end_object();
+  context.backend.count(Counter::stale_finishes, stale);
+  call->reply(200, std::move(text));
+}
+
+void settle(const ApiContext& context, const CallPtr& call, Items items, const Settle& how) {
+  const auto parts = std::make_shared<const LeaseParts>(parts_of(context, std::move(items)));
+  std::vector<Place> places;
+  for (const auto& [place, part] : *parts) places.push_back(place);
+  gather<LeaseReplies>(
+      context, call, places,
+      [&context, parts, how](Place place, const OnSettled& reply) {
+        // The items live until the reply.
+        return how(context, place, parts->at(place).items,
+                   [parts, reply](Settled settled) { reply(std::move(settled)); });
+      },
+      [&context, call, parts](const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
+        answer(context, call, *parts, answers);
+      });
+}
+
+void settle(ApiContext& context, const CallPtr& call, Fields fields, const Settle& how) {
+  JsonDocument document(call->request.body);
+  JsonObject in = document.root();
+  auto items = read_items(context, in, fields);
+  in.end();
+  if (document.problem()) return call->refuse(*document.problem());
+  settle(context, call, std::move(items), how);
+}
+
+void extend(ApiContext& context, const CallPtr& call) {
+  JsonDocument document(call->request.body);
+  JsonObject in = document.root();
+  auto items = read_items(context, in, Fields::bare);
+  const Duration ttr = milliseconds(in.require("ttr_ms").integer("ttr_ms", {1, kMaxTtrMs}).value_or(1));
+  in.end();
+  if (document.problem()) return call->refuse(*document.problem());
+  settle(context, call, std::move(items),
+         [ttr](const ApiContext& about, Place place, const Items& some, const OnSettled& reply) {
+           return extend(about, place, some, ttr, reply);
+         });
+}
+
+Route settle_route(const std::string& verb, std::string operation_id, std::string summary, std::string request,
+                   std::function<void(const CallPtr&)> handler) {
+  return {.method = "POST",
+          .path = "/v1/leases/" + verb,
+          .access = Access::consume,
+          .operation_id = std::move(operation_id),
+          .tag = "Pull",
+          .summary = std::move(summary),
+          .request = std::move(request),
+          .body_limit = kSettleBody,
+          .replies = {{200, "LeaseResults"}},
+          .errors = {413, 429, 503},
+          .handler = std::move(handler)};
+}
+
+}  // namespace
+
+std::vector<Route> lease_report_routes(ApiContext& context) {
+  return {
+      settle_route("ack", "ackLeases", "Leased jobs: done", "AckLeases",
+                   [&context](const CallPtr& call) { settle(context, call, Fields::bare, ack); }),
+      settle_route("nack", "nackLeases", "Leased jobs: failed; again later, or dead after the last attempt",
+                   "NackLeases",
+                   [&context](const CallPtr& call) { settle(context, call, Fields::with_outcome, nack); }),
+      settle_route("extend", "extendLeases", "Leased jobs: more time", "ExtendLeases",
+                   [&context](const CallPtr& call) { extend(context, call); }),
+  };
+}
+
+}  // namespace tocsin
