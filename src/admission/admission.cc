@@ -128,7 +128,7 @@ bool JobAdmission::take_jobs(Round& round, LoadClass load, std::size_t kind, std
 
 std::size_t JobAdmission::take_from(Round& round, const Ready& ready, std::size_t want) {
   const BizType& type = *ready.type;
-  drop_too_late(round, ready, want);
+  drop_unfit(round, ready, want);
   want = std::min(want, ready.queue->jobs.size());
   const std::size_t n = take_slots(round, type, want, Pace::fresh, /*one_ttr=*/false);
   if (n == 0) return 0;
@@ -139,15 +139,18 @@ std::size_t JobAdmission::take_from(Round& round, const Ready& ready, std::size_
   return n;
 }
 
-// So that the first `want` jobs of the queue may still run.
-void JobAdmission::drop_too_late(Round& round, const Ready& ready, std::size_t want) {
-  if (!ready.type->drop_older_than) return;
+// So that the first `want` jobs of the queue may still run, and are not claimed from the table.
+void JobAdmission::drop_unfit(Round& round, const Ready& ready, std::size_t want) {
+  if (!ready.type->drop_older_than && !round.due.has_backlog()) return;
   std::deque<Candidate>& jobs = ready.queue->jobs;
+  const auto is_unfit = [&](const Candidate& job) {
+    return ready.type->is_too_late(job.fire_at, round.time.now) || round.due.is_in_backlog(job);
+  };
+  const auto first = jobs.begin(), last = first + static_cast<std::ptrdiff_t>(std::min(want, jobs.size()));
+  if (std::none_of(first, last, is_unfit)) return;
   std::vector<Candidate> good;
-  while (!jobs.empty() && good.size() < want) {
-    const bool is_too_late = ready.type->is_too_late(jobs.front().fire_at, round.time.now);
-    round.due.take_front(*ready.queue, 1, is_too_late ? round.batch.dropped : good);
-  }
+  while (!jobs.empty() && good.size() < want)
+    round.due.take_front(*ready.queue, 1, is_unfit(jobs.front()) ? round.batch.dropped : good);
   round.due.return_front(*ready.queue, good);
 }
 
@@ -177,10 +180,9 @@ bool JobAdmission::take_lane(Round& round, const Ready& ready, std::size_t most)
     batch.is_instant = type.is_instant();
     batch.is_pull = type.is_pull();
     batch.is_paced = type.rate_per_s || type.catch_up_rate_per_s;
-    batch.backlog = *lane;
+    batch.backlog = round.due.take_lane(*ready.queue, lane);
     if (type.drop_older_than)
       batch.backlog->span.from = std::max(batch.backlog->span.from, round.time.now - *type.drop_older_than);
-    lanes.erase(lane);
     return true;
   }
   return false;

@@ -38,7 +38,7 @@ struct DueBatch {
   bool is_paced = false;             // by a rate
   bool is_left_to_others = false;    // empty, but there are hot types that the secondary claimer leaves alone for now
   std::vector<PollShare> polls;      // for which consumers, in the order of the jobs
-  std::vector<Candidate> dropped;    // held back, of removed types, too late or not asked for: forget them
+  std::vector<Candidate> dropped;    // held back, of removed types, too late, not asked for, or claimed from the table
   MonoTime again = MonoTime::max();  // when a rate admits the next one
   bool empty() const { return jobs.empty() && !backlog; }
   Pace pace() const { return backlog ? backlog->pace : Pace::fresh; }
@@ -109,7 +109,7 @@ class JobAdmission {
   bool take_backlog(Round& round, std::size_t kind, std::size_t most);
   bool take_lane(Round& round, const Ready& ready, std::size_t most);
   std::size_t take_slots(Round& round, const BizType& type, std::size_t want, Pace pace, bool one_ttr);
-  void drop_too_late(Round& round, const Ready& ready, std::size_t want);
+  void drop_unfit(Round& round, const Ready& ready, std::size_t want);
 
   // How long due jobs stay in memory without a consumer: consumers that are busy with a batch ask again soon.
   static constexpr Duration kUnaskedStay = std::chrono::seconds(10);

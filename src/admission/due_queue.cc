@@ -30,15 +30,30 @@ void DueQueue::push(std::span<const Candidate> jobs) {
 void DueQueue::push_backlog(const Backlog& backlog) {
   {
     MutexLock lock(mutex_);
-    if (!backlog_lanes_.emplace(backlog.lane, backlog.pace).second) return;
+    if (!extend_locked(backlog)) return;
     types_[backlog.lane.type_id].backlog.push_back(backlog);
   }
   wake();
 }
 
+// True: the lane was not in the backlog before.
+bool DueQueue::extend_locked(const Backlog& backlog) {
+  const auto [lane, is_new] = backlog_.try_emplace({backlog.lane, backlog.pace}, backlog.span);
+  lane->second.from = std::min(lane->second.from, backlog.span.from);
+  lane->second.to = std::max(lane->second.to, backlog.span.to);
+  return is_new;
+}
+
+Backlog DueQueue::take_lane(TypeQueue& from, std::deque<Backlog>::iterator lane) {
+  Backlog taken = *lane;
+  taken.span = backlog_.at({taken.lane, taken.pace});
+  from.backlog.erase(lane);
+  return taken;
+}
+
 bool DueQueue::has_backlog(Lane lane, Pace pace) const {
   MutexLock lock(mutex_);
-  return backlog_lanes_.contains({lane, pace});
+  return backlog_.contains({lane, pace});
 }
 
 void DueQueue::put_back(const Backlog& backlog) {
@@ -56,14 +71,12 @@ std::optional<Backlog> DueQueue::next_lane(TypeId type, Pace pace) {
   auto& lanes = found->second.backlog;
   const auto lane = std::ranges::find(lanes, pace, &Backlog::pace);
   if (lane == lanes.end()) return {};
-  const Backlog next = *lane;
-  lanes.erase(lane);
-  return next;
+  return take_lane(found->second, lane);
 }
 
 void DueQueue::end_backlog(const Backlog& backlog) {
   MutexLock lock(mutex_);
-  backlog_lanes_.erase({backlog.lane, backlog.pace});
+  backlog_.erase({backlog.lane, backlog.pace});
 }
 
 Waiting DueQueue::waiting(TypeId type) const {
@@ -90,7 +103,7 @@ std::size_t DueQueue::size(TypeId type) const {
 
 std::size_t DueQueue::backlog_lanes() const {
   MutexLock lock(mutex_);
-  return backlog_lanes_.size();
+  return backlog_.size();
 }
 
 void DueQueue::Locked::take_front(TypeQueue& from, std::size_t n, std::vector<Candidate>& out) {
@@ -107,7 +120,8 @@ void DueQueue::Locked::return_front(TypeQueue& to, std::span<const Candidate> jo
 
 void DueQueue::Locked::spill_back(TypeQueue& from, const DueSpan& span, std::vector<Candidate>& out) {
   const Candidate& job = from.jobs.back();
-  if (queue_.backlog_lanes_.emplace(job.lane(), Pace::fresh).second) from.backlog.push_back({job.lane(), span});
+  const Backlog backlog{job.lane(), span};
+  if (queue_.extend_locked(backlog)) from.backlog.push_back(backlog);
   out.push_back(job);
   from.jobs.pop_back();
   --queue_.size_;
@@ -117,7 +131,7 @@ DueQueue::Types::iterator DueQueue::Locked::erase(Types::iterator type, std::vec
   TypeQueue& queue = type->second;
   queue_.size_ -= queue.jobs.size();
   out.insert(out.end(), queue.jobs.begin(), queue.jobs.end());
-  for (const Backlog& backlog : queue.backlog) queue_.backlog_lanes_.erase({backlog.lane, backlog.pace});
+  for (const Backlog& backlog : queue.backlog) queue_.backlog_.erase({backlog.lane, backlog.pace});
   return queue_.types_.erase(type);
 }
 

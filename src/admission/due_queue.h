@@ -1,15 +1,15 @@
 // The queue of due work between timekeeper, scanner and admission, by type: single jobs from the wheel, and lanes whose
 // backlog is claimed from the table. JobAdmission decides what is claimed when.
 //
-// Invariants: a lane is in the backlog at most once for each pace. Single jobs are bounded by KnownJobs, lanes by
-// shards x types. Thread: any.
+// Invariants: a lane is in the backlog at most once for each pace. A job that the backlog of its lane covers is claimed
+// from the table only. Single jobs are bounded by KnownJobs, lanes by shards x types. Thread: any.
 #pragma once
 
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "admission/flow_control.h"
@@ -34,7 +34,7 @@ class DueQueue {
 
   // Jobs of a type come out in the order they came in; one that is older than all that wait goes first.
   void push(std::span<const Candidate> jobs);
-  void push_backlog(const Backlog& backlog);  // no effect when the lane is in it already
+  void push_backlog(const Backlog& backlog);  // extends the span of a lane that is in it already
   bool has_backlog(Lane lane, Pace pace = Pace::fresh) const;
 
   // Of a backlog lane that admission took: it stays in the backlog until one of these.
@@ -68,6 +68,16 @@ class DueQueue {
     void return_front(TypeQueue& to, std::span<const Candidate> jobs) TOCSIN_UNCHECKED;
     // Moves the job that came last to `out`; its lane becomes backlog over `span`.
     void spill_back(TypeQueue& from, const DueSpan& span, std::vector<Candidate>& out) TOCSIN_UNCHECKED;
+    // Takes a lane of the type's backlog. REQUIRES: an element of `from.backlog`.
+    Backlog take_lane(TypeQueue& from, std::deque<Backlog>::iterator lane) TOCSIN_UNCHECKED {
+      return queue_.take_lane(from, lane);
+    }
+    // Whether the job is claimed from the table, with the fresh jobs of its lane.
+    bool is_in_backlog(const Candidate& job) const TOCSIN_UNCHECKED {
+      const auto lane = queue_.backlog_.find({job.lane(), Pace::fresh});
+      return lane != queue_.backlog_.end() && job.fire_at >= lane->second.from;
+    }
+    bool has_backlog() const TOCSIN_UNCHECKED { return !queue_.backlog_.empty(); }
     // Removes a type with all it has; its jobs go to `out`.
     Types::iterator erase(Types::iterator type, std::vector<Candidate>& out) TOCSIN_UNCHECKED;
 
@@ -78,11 +88,13 @@ class DueQueue {
 
  private:
   void wake();
+  bool extend_locked(const Backlog& backlog) TOCSIN_REQUIRES(mutex_);
+  Backlog take_lane(TypeQueue& from, std::deque<Backlog>::iterator lane) TOCSIN_REQUIRES(mutex_);
 
   std::vector<Waker*> consumers_;
   mutable Mutex mutex_;
   Types types_ TOCSIN_GUARDED_BY(mutex_);
-  std::set<std::pair<Lane, Pace>> backlog_lanes_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<std::pair<Lane, Pace>, DueSpan> backlog_ TOCSIN_GUARDED_BY(mutex_);  // lanes that a claimer has taken, too
   std::size_t size_ TOCSIN_GUARDED_BY(mutex_) = 0;
 };
 

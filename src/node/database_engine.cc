@@ -13,6 +13,11 @@ namespace {
 constexpr Duration kListen = std::chrono::seconds(5);
 constexpr Duration kListenAgain = std::chrono::milliseconds(500);
 
+SessionConfig listening(SessionConfig session) {
+  session.application = "tocsin listener";
+  return session;
+}
+
 }  // namespace
 
 PgJobStore& DatabaseEngine::new_store() {
@@ -42,7 +47,7 @@ DatabaseEngine::DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, 
       engine_(config_.engine, {}, make_stores(config_.claimers + 1), std::move(find_handler), events, true_random(),
               std::move(polls)),
       notifications_(
-          config_.session, [this](Shard shard) { return owns(shard); }, config_.on_outbox != nullptr) {
+          listening(config_.session), [this](Shard shard) { return owns(shard); }, config_.on_outbox != nullptr) {
   std::vector<Waker*> wakers;
   const auto on_step = [this](const char* stage, Duration took) {
     config_.on_step(stage, took);

@@ -282,11 +282,9 @@ void Claimer::after_batch(MonoTime asked, const DueBatch& batch, std::vector<Job
   shared_.events.count(Counter::claims_won, static_cast<std::int64_t>(won.size()));
   if (!batch.backlog) return forget_or_retry(asked, batch, std::move(won));
   shared_.events.count(Counter::backlog_claims, static_cast<std::int64_t>(won.size()));
-  if (won.size() < batch.limit) {
-    shared_.due.end_backlog(*batch.backlog);
-  } else {
-    shared_.due.put_back(*batch.backlog);
-  }
+  if (won.size() == batch.limit) return shared_.due.put_back(*batch.backlog);
+  shared_.due.end_backlog(*batch.backlog);
+  if (Lane lane = batch.backlog->lane; batch.pace() == Pace::fresh) shared_.ended_backlogs.try_push(std::move(lane));
 }
 
 // A job that was not won although it had only just become due may have been claimed too early: the database's clock

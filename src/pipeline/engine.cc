@@ -37,6 +37,7 @@ std::vector<Stage*> Engine::stages() {
 void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   TOCSIN_ASSERT(wakers.size() == claimers_.size() + 6);
   wakers_ = wakers;
+  shared_.ended_backlogs.set_consumer(wakers[0]);
   shared_.candidates.set_consumer(wakers[1]);
   const std::vector<Waker*> claimers(wakers.begin() + 3, wakers.end() - 3);
   shared_.due.set_consumers(claimers);

@@ -84,6 +84,7 @@ struct EngineShared {
         polls(*all_polls),
         admission(due, polls, *flow, limiter, config.capacity, config.hot_above, config.lookahead),
         candidates(config.capacity + config.capacity / 4),
+        ended_backlogs(config.capacity),
         expired(config.capacity),
         too_late(config.capacity),
         claimed(config.max_running),
@@ -105,6 +106,7 @@ struct EngineShared {
   DueQueue due;                                // timekeeper, scanner -> admission
   JobAdmission admission;                      // -> claimers
   BoundedQueue<Candidate> candidates;          // scanner, hints -> timekeeper
+  BoundedQueue<Lane> ended_backlogs;           // claimers -> scanner
   BoundedQueue<JobId> expired;                 // scanner -> lease reaper
   BoundedQueue<LateLane> too_late;             // scanner -> lease reaper
   BoundedQueue<ClaimedJob> claimed;            // claimers -> runner

@@ -1,18 +1,27 @@
 #include "pipeline/known_jobs.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tocsin {
 
+namespace {
+
+// How many more jobs a type may hold. The free places y that are left then: held + free - y = 12 y^2 / n.
+std::size_t room_of(std::size_t held, std::size_t free, std::size_t capacity) {
+  const double n = static_cast<double>(capacity), all = static_cast<double>(held + free);
+  const auto left = static_cast<std::size_t>(std::ceil((std::sqrt(1 + 48 * all / n) - 1) * n / 24 - 1e-6));
+  return std::max<std::size_t>(free - std::min(free, left), held == 0 && free > 0 ? 1 : 0);
+}
+
+}  // namespace
+
 KnownJobs::KnownJobs(std::size_t capacity)
-    : capacity_(capacity),
-      type_capacity_(
-          std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(capacity) * kShareOfOneType))) {}
+    : capacity_(capacity), alone_(std::max<std::size_t>(1, room_of(0, capacity, capacity))) {}
 
 std::size_t KnownJobs::room_locked(TypeId type) const {
-  auto it = per_type_.find(type);
-  const std::size_t held = it == per_type_.end() ? 0 : it->second;
-  return std::min(capacity_ - jobs_.size(), type_capacity_ - std::min(type_capacity_, held));
+  const auto it = per_type_.find(type);
+  return room_of(it == per_type_.end() ? 0 : it->second, capacity_ - jobs_.size(), capacity_);
 }
 
 KnownJobs::Added KnownJobs::add(JobId job, TypeId type, WallTime fire_at) {
@@ -61,16 +70,13 @@ std::size_t KnownJobs::room(TypeId type) const {
   return room_locked(type);
 }
 
-double KnownJobs::fill(TypeId type) const {
-  return 1 - static_cast<double>(room(type)) / static_cast<double>(type_capacity_);
-}
+double KnownJobs::fill(TypeId type) const { return fill_of(room(type)); }
 
 double KnownJobs::highest_fill() const {
   MutexLock lock(mutex_);
   std::size_t most = 0;
   for (const auto& [type, n] : per_type_) most = std::max(most, n);
-  const std::size_t room = std::min(capacity_ - jobs_.size(), type_capacity_ - std::min(type_capacity_, most));
-  return 1 - static_cast<double>(room) / static_cast<double>(type_capacity_);
+  return fill_of(room_of(most, capacity_ - jobs_.size(), capacity_));
 }
 
 }  // namespace tocsin

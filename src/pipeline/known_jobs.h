@@ -1,8 +1,10 @@
 // The candidate index: the ids of all unclaimed jobs in memory. Keeps a row from entering twice and bounds their
 // number.
 //
-// Invariants: size() <= capacity; no type holds more than its share while others exist, so one flooded type cannot shut
-// out the rest. Thread: any.
+// With f of n places free a type may hold 12 f^2 / n jobs, and one as long as any is free: a type alone three quarters,
+// and forty types that flood one after the other leave n / 481 places to those that come later.
+//
+// Invariants: size() <= capacity. Thread: any.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +18,6 @@ namespace tocsin {
 
 class KnownJobs {
  public:
-  // A single type may hold at most this share of the capacity: the rest stays free for types that come later.
-  static constexpr double kShareOfOneType = 0.75;
-
   // Below this fill memory has capacity for all that is due within the lookahead, hints included.
   static constexpr double kAmple = 0.5;
 
@@ -34,7 +33,7 @@ class KnownJobs {
   std::size_t size() const;
   // How many more jobs of a type fit.
   std::size_t room(TypeId type) const;
-  // Used part of what the type may hold, 0..1.
+  // Used part of what the type could hold if it were alone, 0..1.
   double fill(TypeId type) const;
   double highest_fill() const;  // of all types
   std::size_t capacity() const { return capacity_; }
@@ -42,9 +41,10 @@ class KnownJobs {
  private:
   void remove_locked(JobId job) TOCSIN_REQUIRES(mutex_);
   std::size_t room_locked(TypeId type) const TOCSIN_REQUIRES(mutex_);
+  double fill_of(std::size_t room) const { return 1 - static_cast<double>(room) / static_cast<double>(alone_); }
 
   const std::size_t capacity_;
-  const std::size_t type_capacity_;
+  const std::size_t alone_;  // what one type may hold while there is no other
   mutable Mutex mutex_;
   struct Known {
     TypeId type;

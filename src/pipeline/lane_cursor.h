@@ -56,6 +56,12 @@ class LaneCursor {
 
   // Sleep: a lane whose rows are gone needs no cursor; a search finds its next row ------------------------------------
   bool is_new() const { return is_new_; }
+  // The next statement reads all of it. False: it did so less than `pause` ago; the next scan will.
+  bool begin_anew(MonoTime now, Duration pause) {
+    if (now - begun_anew_ < pause) return false;
+    begun_anew_ = now;
+    return is_new_ = true;
+  }
   void begin_turn(bool reads_all) { is_new_ = false, is_empty_ = reads_all; }
   void note_read(WallTime at, const Rows& rows);
   // `reached`: the xmin watermark; until then dead index entries of its rows may lie at its beginning.
@@ -71,6 +77,7 @@ class LaneCursor {
   WallTime exhausted_from_ = WallTime::min();
   WallTime seen_at_;                     // when a row was seen last
   WallTime last_due_ = WallTime::min();  // of all rows seen
+  MonoTime begun_anew_ = MonoTime(std::chrono::hours(-1));
   bool is_new_ = true;
   bool is_page_full_ = false, is_overdue_page_full_ = false;
   bool wants_exhausted_ = false;

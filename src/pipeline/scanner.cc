@@ -43,6 +43,7 @@ MonoTime Scanner::step(MonoTime now) {
     next_scan_ = now;
     schedule_.begin_whole_cycle();
   }
+  read_ended_backlogs(now);
   const bool is_continuation = has_more_ && now < next_scan_;
   if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return std::min(next_scan_, promote_overflow(now));
 
@@ -90,6 +91,15 @@ MonoTime Scanner::step(MonoTime now) {
     }
   }
   return has_more_ ? now : std::min(next_scan_, promote_overflow(reply->answered));
+}
+
+// What became due since the last claim, and what is due soon, is not in memory. Rows that another transaction locks
+// make a backlog that ends without a claim, again and again.
+void Scanner::read_ended_backlogs(MonoTime now) {
+  for (const Lane& lane : shared_.ended_backlogs.pop_some(shared_.ended_backlogs.capacity())) {
+    const auto cursor = lanes_.find(lane);
+    if (cursor != lanes_.end() && cursor->second.begin_anew(now, shared_.config.scan_interval / 4)) has_more_ = true;
+  }
 }
 
 MonoTime Scanner::failed(MonoTime now, const Error& error) {

@@ -14,9 +14,10 @@
 // (how far ahead), ScanOverflow (lanes whose rows did not fit), XminWatermark (which rows can still be committed),
 // SearchMethod (how lanes are searched for).
 //
-// A lane whose overdue page is full of unknown rows becomes backlog: it is claimed from the table. For types that drop
-// late jobs or have a catch-up rate, the overdue read begins behind the late rows; a read of the oldest row tells
-// whether there are any, and the lane goes to the lease reaper (drop) or becomes backlog at the catch-up pace.
+// A lane whose overdue page is full of unknown rows becomes backlog: it is claimed from the table, oldest first, and
+// nothing of it is read but exhausted rows. When its backlog has ended it is read at once. For types that drop late
+// jobs or have a catch-up rate, the overdue read begins behind the late rows; a read of the oldest row tells whether
+// there are any, and the lane goes to the lease reaper (drop) or becomes backlog at the catch-up pace.
 //
 // Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() and request_scan() (any).
 #pragma once
@@ -63,11 +64,12 @@ class Scanner final : public Stage {
     TypeId first, last;
   };
 
+  void read_ended_backlogs(MonoTime now);
   void plan(MonoTime now, WallTime db_now, bool is_continuation);
   void begin_turn(MonoTime now, WallTime db_now);
   void begin_sweeps_and_audits();
   bool is_turn_of(Shard shard, const std::vector<Shard>& shards) const;
-  void plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn, MonoTime now);
+  void plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn);
   void plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cursor, bool is_backlog);
   std::vector<TypeRun> type_runs(const std::function<bool(const BizType&)>& is_meant) const;
   void plan_search(MonoTime now, const std::vector<Shard>& shards);

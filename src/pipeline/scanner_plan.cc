@@ -16,7 +16,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
     const BizType* type = catalog->find(lane.type_id);
     if (!type || type->is_paused(db_now)) continue;
     const bool has_turn = cursor.is_new() || (!is_continuation && is_turn_of(lane.shard, *shards));
-    plan_lane(*type, lane, cursor, has_turn, now);
+    plan_lane(*type, lane, cursor, has_turn);
   }
   if (!is_continuation) plan_search(now, *shards);
 }
@@ -68,7 +68,7 @@ void Scanner::begin_sweeps_and_audits() {
   }
 }
 
-void Scanner::plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn, MonoTime now) {
+void Scanner::plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn) {
   const bool has_room = shared_.known.room(type.type_id) > 0;
   if (!has_room) {
     schedule_.note_overfull();
@@ -79,11 +79,9 @@ void Scanner::plan_lane(const BizType& type, const Lane& lane, LaneCursor& curso
   // What is overdue belongs to the other read.
   if (cursor.window_at() < planned_at_) cursor.move_window(planned_at_);
   const WallTime horizon = lookahead_.window_end(planned_at_);
-  // The claim for a consumer who comes later reads the table; a window in memory would be of no use to anyone.
-  const bool is_dormant = is_backlog && type.is_pull() && !is_asked_for(type, now);
   const bool reads_window =
-      has_room && !is_dormant && cursor.window_at() < horizon && (has_turn || cursor.is_page_full());
-  if (has_turn) cursor.begin_turn(/*reads_all=*/reads_window && !is_backlog);
+      has_room && !is_backlog && cursor.window_at() < horizon && (has_turn || cursor.is_page_full());
+  if (has_turn) cursor.begin_turn(/*reads_all=*/reads_window);
   if (reads_window)
     ask({lane, cursor.window_at(), cursor.window_id(), horizon, static_cast<int>(shared_.config.window_page)}, cursor,
         ReadKind::window);

@@ -148,6 +148,26 @@ Section isolation_section() {
   return section;
 }
 
+Section cluster_section() {
+  Section section{"cluster", "Nodes on one database: a gateway, 20 slow endpoints, 100 noop types, a healthy type", {}};
+  const auto add = [&](const std::string& name, const std::string& what) {
+    const std::string prefix = "cluster." + name;
+    auto& figures = section.figures;
+    figures.push_back({prefix + "_p50", what + ": the healthy type's p50", "ms"});
+    figures.push_back({prefix + "_p99", "  p99", "ms"});
+    figures.push_back({prefix + "_latest", "  most", "ms"});
+    figures.push_back({prefix + "_given_back", "  given back", "% of starts", "<= 5"});
+    figures.push_back({prefix + "_gateway", "  done by the gateway", "jobs/s"});
+    figures.push_back({prefix + "_spread", "  healthy jobs, node with most to least", "x"});
+  };
+  add("1", "one node");
+  add("2", "two");
+  add("4", "four");
+  add("stopped", "two, one stands still for 3 s");
+  add("deaf", "two, notifications lost");
+  return section;
+}
+
 }  // namespace
 
 std::vector<Section> catalog(const Variants& variants) {
@@ -323,6 +343,25 @@ std::vector<Section> catalog(const Variants& variants) {
             {"overload.behind", "  from the last deadline to the last job done", "s"},
             {"overload.light_quiet_p99", "p99 of the other type, beside 1,000/s", "ms"},
             {"overload.light_p99", "  beside the overload", "ms", "<= 2 x quiet"}}},
+          {"unasked",
+           "Jobs of 20 pull types that are due and that nobody asks for; processor time of node and PostgreSQL",
+           {{"unasked.idle", "no jobs", "ms/min"}, {"unasked.backlog", "200,000 jobs", "ms/min", "as idle"}}},
+          {"registry",
+           "Ten thousand types",
+           {{"registry.put", "PUT /v1/types, one after the other", "ms"},
+            {"registry.idle", "idle, node and PostgreSQL", "ms/min"},
+            {"registry.late_p50", "100 jobs/s of 100 of them: lateness p50", "ms"},
+            {"registry.late_p99", "  p99", "ms"},
+            {"registry.stats", "GET /v1/stats", "ms"},
+            {"registry.resident", "resident memory of the node", "MB"}}},
+          {"drift",
+           "The node's clock runs faster than the database's: p99 of the lateness",
+           {{"drift.none", "as fast", "ms"},
+            {"drift.fast", "500 millionths faster", "ms"},
+            {"drift.fast_ratio", "  to none", "x", "<= 2"},
+            {"drift.slow", "500 millionths slower", "ms"},
+            {"drift.slow_ratio", "  to none", "x", "<= 2"}}},
+          cluster_section(),
           {"webhook",
            "Webhooks to a receiver in this program",
            {{"webhook.ceiling", "the receiver alone, driven by wrk", "req/s"},

@@ -3,7 +3,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <map>
-#include <regex>
 
 #include "bench/measurements.h"
 #include "bench/receiver.h"
@@ -18,13 +17,6 @@ using std::chrono::seconds;
 
 std::string webhook_to(const std::string& url) {
   return Json{{"kind", "webhook"}, {"url", url}, {"timeout_ms", 20'000}}.dump();
-}
-
-double counter_of(Subject& subject, const std::string& name) {
-  const std::string text = metrics_of(subject.port());
-  std::smatch found;
-  if (!std::regex_search(text, found, std::regex("\n" + name + R"((?:\{[^}]*\})? ([0-9.e+]+))"))) return 0;
-  return std::stod(found[1]);
 }
 
 double wal_bytes(Subject& subject) {
@@ -54,10 +46,10 @@ void measure_gateway(Bench& bench) {
   for (const std::string& name : names) subject.create(jobs_due_over(start, seconds(1), 2'000, 1, name.c_str()));
   subject.settle();
   subject.wait_until(start + seconds(1), "the gateway");
-  const double wal = wal_bytes(subject), back = counter_of(subject, "tocsin_given_back_total");
+  const double wal = wal_bytes(subject), back = counter_of(subject.port(), "tocsin_given_back_total");
   const WallTime end = start + seconds(1 + bench.sizes.isolation_s);
   subject.wait_until(end, "the gateway");
-  const double given_back = counter_of(subject, "tocsin_given_back_total") - back;
+  const double given_back = counter_of(subject.port(), "tocsin_given_back_total") - back;
   const double wal_spent = wal_bytes(subject) - wal;
   auto done = done_by_type(subject);
   double all = 0, least = 1e9, most = 1;

@@ -1,4 +1,5 @@
-// What many types cost: idle, and with a few jobs for each; beside one type, which must cost nearly as much.
+// What many types cost: idle, and with a few jobs for each; beside one type, which must cost nearly as much. What jobs
+// of pull types cost that nobody asks for.
 #include <algorithm>
 #include <chrono>
 #include <deque>
@@ -110,6 +111,54 @@ void measure_types(Bench& bench) {
   bench.results.add("types.asleep_idle", many.asleep_ms);
   bench.results.add("types.asleep_stats", many.asleep_stats_ms);
   bench.results.add("types.resident", many.resident_mb);
+}
+
+void measure_unasked(Bench& bench) {
+  constexpr std::size_t kPullTypes = 20;
+  Subject subject(bench.server, {bench.binary});
+  std::deque<std::string> names;
+  for (std::size_t i = 0; i < kPullTypes; ++i)
+    subject.put_type(names.emplace_back("pull." + std::to_string(i)), R"({"kind":"pull"})");
+  const pid_t server = server_of(subject.sql());
+  subject.settle();
+  const double idle = idle_ms(subject, server, bench.sizes.types_s);
+  auto jobs = jobs_due_at(subject.db_now(), bench.sizes.pull_backlog);
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].type = names[i % names.size()].c_str();
+  subject.create(jobs);
+  subject.settle();
+  subject.wait_until(subject.db_now() + std::chrono::seconds(15), "jobs leave the memory");
+  bench.results.add("unasked.idle", idle);
+  bench.results.add("unasked.backlog", idle_ms(subject, server, bench.sizes.types_s));
+}
+
+void measure_registry(Bench& bench) {
+  using std::chrono::seconds;
+  constexpr std::size_t kBusy = 100;  // types with jobs
+  Subject subject(bench.server, {bench.binary});
+  std::deque<std::string> names;
+  const WallTime begin = subject.db_now();
+  for (std::size_t i = 0; i < bench.sizes.registry_types; ++i)
+    subject.put_type(names.emplace_back("type." + std::to_string(i)));
+  const double put_s = std::chrono::duration<double>(subject.db_now() - begin).count();
+  subject.settle();
+  const pid_t server = server_of(subject.sql());
+  Results& results = bench.results;
+  results.add("registry.put", put_s * 1000 / static_cast<double>(names.size()));
+  results.add("registry.idle", idle_ms(subject, server, bench.sizes.types_s));
+  const WallTime start = subject.db_now() + seconds(6);
+  auto jobs = jobs_due_over(start, seconds(10), 10 * kRate, 9100);
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].type = names[i % kBusy * (names.size() / kBusy)].c_str();
+  subject.create(jobs);
+  subject.wait_until(start + seconds(10), "firing");
+  subject.wait_until_finished(static_cast<std::int64_t>(jobs.size()), "the last jobs");
+  std::vector<double> late;
+  for (std::size_t i = 0; i < kBusy; ++i)
+    for (const double ms : subject.lateness_ms({}, names[i * (names.size() / kBusy)])) late.push_back(ms);
+  std::ranges::sort(late);
+  results.add("registry.late_p50", quantile(late, 0.5));
+  results.add("registry.late_p99", quantile(late, 0.99));
+  results.add("registry.stats", stats_ms(subject));
+  results.add("registry.resident", subject.process().resident_mb());
 }
 
 }  // namespace tocsin::bench

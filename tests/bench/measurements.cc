@@ -20,6 +20,10 @@ Sizes quick_sizes() {
   sizes.types_s /= 2;
   sizes.overload_s /= 2;
   sizes.mixed_s /= 4;
+  sizes.pull_backlog /= 10;
+  sizes.registry_types /= 10;
+  sizes.drift_jobs /= 3;
+  for (int* s : {&sizes.drift_s, &sizes.cluster_s}) *s /= 3;
   for (std::size_t& depth : sizes.depths) depth /= 100;
   sizes.history_jobs /= 100;
   sizes.report_jobs /= 100;
@@ -46,6 +50,8 @@ const std::vector<Measurement>& measurements() {
       {"past", measure_past, true},       {"leases", measure_leases},
       {"mixed", measure_mixed},           {"isolation", measure_isolation, true},
       {"types", measure_types},           {"overload", measure_overload, true},
+      {"unasked", measure_unasked, true}, {"registry", measure_registry, true},
+      {"drift", measure_drift},           {"cluster", measure_cluster, true},
   };
   return all;
 }

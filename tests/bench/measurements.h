@@ -43,6 +43,11 @@ struct Sizes {
   int types_s = 20;
   int overload_s = 10;
   int mixed_s = 20;
+  std::size_t pull_backlog = 200'000;  // of 20 types
+  std::size_t registry_types = 10'000;
+  std::size_t drift_jobs = 3'000;
+  int drift_s = 15;
+  int cluster_s = 15;
   std::vector<std::size_t> depths = {0, 1'000'000, 10'000'000};
   std::size_t history_jobs = 10'000'000;
   int history_days = 10;
@@ -86,6 +91,10 @@ void measure_storm(Bench& bench);
 void measure_peak(Bench& bench);
 void measure_types(Bench& bench);
 void measure_overload(Bench& bench);
+void measure_unasked(Bench& bench);
+void measure_registry(Bench& bench);
+void measure_drift(Bench& bench);
+void measure_cluster(Bench& bench);
 void measure_depth(Bench& bench);
 void measure_snapshot(Bench& bench);
 void measure_history(Bench& bench);

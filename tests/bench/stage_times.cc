@@ -46,6 +46,13 @@ std::string metrics_of(int port) {
   return text;
 }
 
+double counter_of(int port, const std::string& name) {
+  const std::string text = metrics_of(port);
+  std::smatch found;
+  if (!std::regex_search(text, found, std::regex("\n" + name + R"((?:\{[^}]*\})? ([0-9.e+]+))"))) return 0;
+  return std::stod(found[1]);
+}
+
 StageTimes stage_times_of(int port) {
   static const std::regex line_of_steps(R"re(tocsin_step_seconds_(\w+)\{stage="(\w+)"(?:,le="([^"]+)")?\} (\S+))re");
   StageTimes times;

@@ -16,9 +16,11 @@ constexpr auto kReadyWithin = std::chrono::seconds(60);
 constexpr auto kStuckTime = std::chrono::seconds(60);  // without any job finished
 
 std::vector<std::string> serve_command(const SubjectOptions& options, const std::string& database, int port) {
-  std::vector<std::string> command = {
-      options.binary, "serve", "--migrate", "--database", database, "--listen", "127.0.0.1:" + std::to_string(port),
-      "--log-level",  "warn"};
+  std::vector<std::string> command = options.wrapper;
+  for (const std::string& word :
+       {options.binary, std::string("serve"), std::string("--migrate"), std::string("--database"), database,
+        std::string("--listen"), "127.0.0.1:" + std::to_string(port), std::string("--log-level"), std::string("warn")})
+    command.push_back(word);
   command.insert(command.end(), options.further.begin(), options.further.end());
   return command;
 }

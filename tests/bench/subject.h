@@ -20,6 +20,7 @@ struct SubjectOptions {
   std::string binary;
   std::string handler = R"({"kind":"noop"})";
   std::vector<std::string> further = {};  // options of `serve`
+  std::vector<std::string> wrapper = {};  // in front of the command, such as `env NAME=VALUE`
 };
 
 // Thread: owner only, the main thread.

@@ -9,6 +9,7 @@
 
 #include "support/node_process.h"
 #include "support/test_database.h"
+#include "support/webhook_receiver.h"
 
 namespace tocsin {
 namespace {
@@ -18,9 +19,11 @@ using Owners = std::map<int, std::string>;  // name of the owning node by shard
 
 class Cluster : public testing::Test {
  protected:
-  NodeProcess& start(const std::string& name, const std::string& timeout = "2s") {
-    nodes[name] = std::make_unique<NodeProcess>(
-        database.url(), std::vector<std::string>{"--node-name", name, "--heartbeat-timeout", timeout});
+  NodeProcess& start(const std::string& name, const std::string& timeout = "2s",
+                     const std::vector<std::string>& further = {}) {
+    std::vector<std::string> options{"--node-name", name, "--heartbeat-timeout", timeout};
+    options.insert(options.end(), further.begin(), further.end());
+    nodes[name] = std::make_unique<NodeProcess>(database.url(), options);
     return *nodes[name];
   }
   NodeProcess& node(const std::string& name) { return *nodes.at(name); }
@@ -54,12 +57,11 @@ class Cluster : public testing::Test {
     ASSERT_LT(nodes.begin()->second->rest().put("/v1/types/noop", {{"handler", {{"kind", "noop"}}}}).status, 300);
   }
   // Jobs in every shard, due in the next time; how many.
-  int create_jobs(NodeProcess& accepting, int n, int delay_ms, int spread_ms) {
+  int create_jobs(NodeProcess& accepting, int n, int delay_ms, int spread_ms, const std::string& type = "noop") {
     Json jobs = Json::array();
     for (int i = 0; i < n; ++i) {
-      jobs.push_back({{"biz_type", "noop"},
-                      {"biz_id", "b-" + std::to_string(++last_)},
-                      {"delay_ms", delay_ms + i * spread_ms / n}});
+      jobs.push_back(
+          {{"biz_type", type}, {"biz_id", "b-" + std::to_string(++last_)}, {"delay_ms", delay_ms + i * spread_ms / n}});
     }
     const Reply reply = accepting.rest().post("/v1/jobs/batch", {{"jobs", jobs}});
     EXPECT_EQ(reply.status, 201) << reply.text;
@@ -204,6 +206,48 @@ TEST_F(Cluster, AFrozenNodeIsReplacedAndComesBack) {
   EXPECT_NE(listed.text.find("lost"), std::string::npos) << listed.text;
   node("b").process().signal(SIGCONT);
   EXPECT_TRUE(eventually([&] { return are_shared(); }));
+}
+
+// A slow endpoint holds all its connections of both nodes for as long as the test takes. Jobs of another type start on
+// both all the same: quiet, without notifications, and while one of the nodes stands still and after that.
+TEST_F(Cluster, ASlowEndpointOfTwoNodesHoldsUpNoOtherTypeWhateverHappens) {
+  constexpr int kConnections = 8, kJobs = 40;
+  WebhookReceiver slow, healthy;
+  slow.hold();
+  for (const char* name : {"a", "b"})
+    start(name, "5s", {"--webhook-connections", std::to_string(kConnections), "--drain-timeout", "100ms"});
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  for (const auto& [name, receiver] : {std::pair("slow", &slow), std::pair("healthy", &healthy)}) {
+    Json handler = receiver->handler();
+    handler["timeout_ms"] = 120'000;
+    ASSERT_LT(
+        node("a").rest().put("/v1/types/" + std::string(name), {{"handler", handler}, {"ttr_ms", 180'000}}).status,
+        300);
+  }
+  create_jobs(node("a"), 1000, 0, 1, "slow");
+  ASSERT_TRUE(eventually([&] { return slow.count() == 2 * kConnections; }));
+  const auto done = [&] {
+    return database.number("SELECT count(*) FROM tocsin.job WHERE biz_type = 'healthy' AND status = 'done'");
+  };
+  create_jobs(node("a"), kJobs, 0, 1, "healthy");
+  EXPECT_TRUE(eventually([&] { return done() == kJobs; })) << "quiet";
+  EXPECT_GT(database.number("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = "
+                            "current_database() AND application_name = 'tocsin listener'"),
+            0);
+  create_jobs(node("a"), kJobs, 0, 1, "healthy");
+  EXPECT_TRUE(eventually([&] { return done() == 2 * kJobs; })) << "without notifications";
+  node("b").process().signal(SIGSTOP);
+  create_jobs(node("a"), kJobs, 0, 1, "healthy");
+  EXPECT_TRUE(eventually([&] { return done() > 2 * kJobs; })) << "those of the other node";
+  node("b").process().signal(SIGCONT);
+  EXPECT_TRUE(eventually([&] { return done() == 3 * kJobs; })) << "all";
+  EXPECT_EQ(database.number("SELECT count(DISTINCT node) FROM tocsin.job WHERE biz_type = 'healthy'"), 2);
+  EXPECT_EQ(slow.count(), 2 * kConnections);
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE biz_type = 'slow' AND status = 'running'"),
+            2 * kConnections)
+      << "nothing is claimed that cannot start";
+  slow.release();
+  nodes.clear();  // before the receivers end: a connection that a node keeps open would hold them up
 }
 
 TEST_F(Cluster, ARestartUnderTheOldNameWorksAtOnce) {

@@ -109,6 +109,21 @@ TEST_F(Flow, ARateHoldsForInstantTypesToo) {
             103);
 }
 
+// The exhausted jobs stand behind more overdue rows than a page has, in lanes that a rate keeps in the backlog.
+TEST_F(Flow, ExhaustedJobsAreDeadWithinTwoSweepsAlthoughTheirLanesStayBacklog) {
+  constexpr std::chrono::seconds kTwoSweeps(60);
+  put_type("flooded", {{"handler", {{"kind", "noop"}}}, {"rate_per_s", 20}});
+  insert("flooded", 20'000, "1 hour");
+  database.query(
+      "WITH e AS (UPDATE tocsin.job_live SET status = 1, attempts = max_attempts, claim_token = job_id, node = 'gone', "
+      "started_at = now(), fire_at = now() - interval '1 minute' WHERE job_id IN (SELECT job_id FROM tocsin.job_live "
+      "ORDER BY job_id DESC LIMIT 16) RETURNING type_id) INSERT INTO tocsin.job_count_delta SELECT type_id, s, n, NULL "
+      "FROM (SELECT type_id, count(*) FROM e GROUP BY 1) c (type_id, k), LATERAL (VALUES (0, -k), (1, k)) v (s, n)");
+  ASSERT_TRUE(eventually([&] { return metrics_say("tocsin_backlog_lanes 8"); }));
+  EXPECT_TRUE(eventually([&] { return count_of("flooded", "dead") == 16; }, kTwoSweeps));
+  EXPECT_TRUE(metrics_say("tocsin_backlog_lanes 8")) << "still";
+}
+
 TEST_F(Flow, WhatIsTooLateIsDeadAndRunsWhenItIsRetried) {
   put_type("fresh", {{"handler", {{"kind", "noop"}}}, {"catch_up", {{"drop_older_than_ms", 60'000}}}});
   insert("fresh", 2000, "1 hour");

@@ -2,6 +2,8 @@
 // hold only in a calm, one after the other.
 #pragma once
 
+#include <set>
+
 #include "simulation/world.h"
 
 namespace tocsin {
@@ -15,6 +17,8 @@ class Ending {
  private:
   void live_on();
   void calm_down();
+  std::set<TypeId> draw_crowd();
+  void rush_in(const std::set<TypeId>& crowd);
   void crowd_out();
   void lose_one_database();
   void cut_one_off();

@@ -304,6 +304,7 @@ Outcome SimNode::any_outcome() {
 }
 
 Duration SimNode::any_run_time(const ClaimedJob& job) {
+  if (job.job.biz_type.starts_with(kSlowType)) return Duration(500'000 + world_.random.below(1'000'000));
   const double lease =
       static_cast<double>(std::max<std::int64_t>(2'000, (job.lease_deadline - world_.scheduler.now()).count()));
   const double chance = world_.random.unit();

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "admission/permit_renewer.h"
@@ -31,6 +32,9 @@ struct SimContext {
 
 // How a node comes by its shards: by the shard map, or it believes that it owns them all.
 enum class Ownership { shared, everything };
+
+// The names of types whose handlers take about a second begin with it.
+inline constexpr std::string_view kSlowType = "slow.";
 
 // How handlers behave.
 struct HandlerHabits {

@@ -60,6 +60,7 @@ BizType& World::add_type(const std::string& name, const std::string& kind, Durat
 }
 
 void World::draw_types() {
+  types.reserve(64);  // consumers point to them
   add_type("instant", "noop", 5s);
   add_type("steady", "sim", 2s + up_to(20s));
   add_type("hasty", "sim", 30ms + up_to(800ms)).max_running = 1 + static_cast<int>(random.below(4));

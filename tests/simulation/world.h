@@ -29,6 +29,7 @@ class World {
     return (context.hears_notifications && members == 1 ? 2 : 1) * config.scan_interval;
   }
   bool is_sound() const { return checker.failures().empty(); }
+  BizType& add_type(const std::string& name, const std::string& kind, Duration ttr);
   // Publishes the types to all nodes.
   void publish_types();
 
@@ -50,7 +51,6 @@ class World {
   std::vector<Place> draw_places();
   void draw_config();
   void draw_types();
-  BizType& add_type(const std::string& name, const std::string& kind, Duration ttr);
   void draw_nodes();
 };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "unit/pipeline/stage_bench.h"
@@ -116,6 +117,33 @@ TEST_F(AdmissionTest, ALongQueueToOneEndpointGoesOutFromMemoryAndFromTheTableInO
   EXPECT_EQ(take_all().at(1), 100U);
   end(1, 7);
   EXPECT_EQ(take_all().at(1), 7U) << "what has ended hands its slots on";
+}
+
+TEST_F(AdmissionTest, ALaneIsClaimedFromTheTableOrFromMemoryAndNeverFromBoth) {
+  catalog = TypeCatalog({biz_type(1)});
+  queue.push_backlog({{3, 1}, kStart - 1s});
+  const Candidate covered{make_job_id(1, 3), 1, kStart}, older{make_job_id(2, 3), 1, kStart - 2s},
+      elsewhere{make_job_id(3, 4), 1, kStart};
+  queue.push(std::vector{covered, older, elsewhere});
+  std::vector<JobId> taken, dropped;
+  for (int i = 0; i < 4; ++i) {
+    const DueBatch batch = next();
+    for (const Candidate& job : batch.jobs) taken.push_back(job.job_id);
+    for (const Candidate& job : batch.dropped) dropped.push_back(job.job_id);
+  }
+  std::ranges::sort(taken);
+  EXPECT_EQ(taken, (std::vector{older.job_id, elsewhere.job_id})) << "what the backlog does not cover";
+  EXPECT_EQ(dropped, std::vector{covered.job_id});
+}
+
+TEST_F(AdmissionTest, ABacklogThatIsFoundAgainCoversWhatWasFound) {
+  catalog = TypeCatalog({biz_type(1)});
+  queue.push_backlog({{3, 1}, kStart});
+  const DueBatch first = next();
+  ASSERT_TRUE(first.backlog);
+  queue.push_backlog({{3, 1}, kStart - 1s});  // while a claimer has the lane
+  queue.put_back(*first.backlog);
+  EXPECT_EQ(next().backlog->span.from, kStart - 1s);
 }
 
 TEST_F(AdmissionTest, ACapacityThatGrowsIsSeenWithoutANewCatalog) {

@@ -276,6 +276,7 @@ TEST_F(ClaimerTest, ClaimsABacklogUntilItIsEmpty) {
   EXPECT_EQ(won().size(), 300U);
   EXPECT_EQ(running(), 300U);
   EXPECT_EQ(events[Counter::backlog_claims], 300);
+  EXPECT_EQ(shared().ended_backlogs.pop_some(10), (std::vector<Lane>{{4, 1}})) << "the scanner reads it at once";
 }
 
 TEST_F(ClaimerTest, LeavesTheBacklogToTheNextScanWhenTheStoreIsUnavailable) {

@@ -37,11 +37,21 @@ TEST(KnownJobs, OneTypeGetsThreeQuartersAtMost) {
   for (JobId id = 1; id <= 6; ++id) ASSERT_EQ(known.add(id, 1), KnownJobs::Added::yes);
   EXPECT_EQ(known.add(7, 1), KnownJobs::Added::full);
   EXPECT_EQ(known.room(1), 0U);
-  EXPECT_EQ(known.room(2), 2U);
+  EXPECT_EQ(known.room(2), 1U);
   EXPECT_EQ(known.add(7, 2), KnownJobs::Added::yes);
   EXPECT_EQ(known.add(8, 3), KnownJobs::Added::yes);
   EXPECT_EQ(known.add(9, 4), KnownJobs::Added::full);
   EXPECT_EQ(known.size(), 8U);
+}
+
+TEST(KnownJobs, FortyFloodsLeaveRoomForAnotherType) {
+  KnownJobs known(100'000);
+  JobId id = 0;
+  for (TypeId type = 1; type <= 40; ++type)
+    while (known.add(++id, type) == KnownJobs::Added::yes) {
+    }
+  EXPECT_GT(known.room(41), 0U);
+  EXPECT_EQ(known.room(40), 0U);
 }
 
 TEST(KnownJobs, GivesRoomBackToTheTypeThatHeldIt) {

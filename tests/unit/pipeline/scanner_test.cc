@@ -226,14 +226,27 @@ TEST_F(ScannerTest, AnEmptyLaneThatFillsUpAllAtOnceIsReadToItsEnd) {
   EXPECT_EQ(found(), all);
 }
 
-TEST_F(ScannerTest, ALaneWhosePageIsAllOverdueIsABacklogAndItsWindowIsReadOn) {
+TEST_F(ScannerTest, ALaneWhosePageIsAllOverdueIsABacklogAndIsReadAtOnceWhenThatEnds) {
   scan();
   scan();
   for (int i = 0; i < static_cast<int>(shared().config.window_page) + 10; ++i) insert(db_now() - 900ms);
-  const JobId due_soon = insert(db_now() + config.lookahead + 500ms);
   scan_until_it_rests();
-  EXPECT_EQ(found(), std::vector{due_soon});
-  EXPECT_TRUE(shared().due.has_backlog({0, 1}));
+  ASSERT_TRUE(shared().due.has_backlog({0, 1}));
+  found();
+  const auto end_backlog = [&] {
+    shared().due.end_backlog({{0, 1}, {}, Pace::fresh});
+    shared().ended_backlogs.try_push({0, 1});
+  };
+  table.clear();
+  now += 6ms;
+  const JobId late = insert(db_now() - 1ms), due_soon = insert(db_now() + config.lookahead - 3ms);
+  end_backlog();
+  scanner().step(now);
+  EXPECT_EQ(found(), (std::vector{late, due_soon}));
+  const int calls = store.calls;
+  end_backlog();  // of rows that another transaction locks
+  scanner().step(now);
+  EXPECT_EQ(store.calls, calls) << "not again and again";
 }
 
 TEST_F(ScannerTest, AnOverduePageFullOfStrangersBecomesABacklogAndTakesNoMemory) {
@@ -249,12 +262,11 @@ TEST_F(ScannerTest, AnOverduePageFullOfStrangersBecomesABacklogAndTakesNoMemory)
   EXPECT_LT(batch.backlog->span.from, kStart - 1h) << "no row lies before it";
 }
 
-TEST_F(ScannerTest, ReadsNothingOverdueOfALaneInTheBacklog) {
+TEST_F(ScannerTest, ReadsNothingOfALaneInTheBacklog) {
   keeps_awake = true;
   shared().due.push_backlog({{0, 1}, kStart - 1h});
   scan_until_it_rests();
-  EXPECT_TRUE(asked_overdue().empty());
-  EXPECT_EQ(asked_window().size(), 1U);
+  EXPECT_TRUE(asked.empty());
 }
 
 TEST_F(ScannerTest, AnOverduePageOfJobsItHoldsIsNoBacklog) {
@@ -401,6 +413,19 @@ TEST_F(ScannerTest, FullMemoryStopsTheReadingAndLosesNothing) {
   EXPECT_EQ(found(), std::vector<JobId>(all.begin() + 6, all.end()));
   scan_until(kStart + 4s + 200ms);
   EXPECT_FALSE(shared().due.has_backlog({0, 1})) << "all of it is in memory now";
+}
+
+TEST_F(ScannerTest, SaysWhenScansCannotKeepUp) {
+  keeps_awake = true;
+  scan_until(kStart + 3s);
+  EXPECT_EQ(shared().scan_trouble(now), "");
+  round_trip = config.scan_interval * 2;
+  scan_until(db_now() + 6s);
+  EXPECT_EQ(shared().scan_trouble(now), "scans are behind: one takes 2000 ms where there is one every 1000 ms");
+  round_trip = 1ms;
+  scan_until(db_now() + 6s);
+  EXPECT_EQ(shared().scan_trouble(now), "");
+  EXPECT_TRUE(shared().scan_trouble(now + config.lookahead + 1s).starts_with("scans are behind: the last one ended"));
 }
 
 TEST_F(ScannerTest, RestsWhileTheNodeDrains) {

@@ -1,0 +1,136 @@
+// What slow and numerous businesses cost the others when several nodes share one database: quiet, while one node stands
+// still, and after notifications were lost.
+#include <signal.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "bench/measurements.h"
+#include "bench/receiver.h"
+#include "bench/stage_times.h"
+#include "bench/workloads.h"
+#include "cli/pause.h"
+
+namespace tocsin::bench {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kGatewayTypes = 6, kSlowTypes = 20, kNoopTypes = 100;
+constexpr std::size_t kHealthyRate = 20, kNoopRate = 2'000;
+
+enum class Trouble { none, stopped_node, lost_listen };
+
+struct ClusterOutcome {
+  double p50_ms = 0, p99_ms = 0, latest_ms = 0;  // of the healthy type
+  double given_back = 0;                         // percent of the starts, of all nodes
+  double gateway_done = 0;                       // per second
+  double spread = 0;                             // healthy jobs of the node with most to that with least
+};
+
+class NodesOnOneDatabase {
+ public:
+  NodesOnOneDatabase(Bench& bench, int n) : database_(bench.server) {
+    for (int i = 0; i < n; ++i) {
+      const std::vector<std::string> name{"--node-name", "node-" + std::to_string(i)};
+      nodes_.emplace_back(database_.url(), SubjectOptions{bench.binary, hook(healthy_.url()), name});
+    }
+    for (int i = 0; i < kGatewayTypes; ++i) put("gateway", i, hook(gateway_.url()));
+    for (int i = 0; i < kSlowTypes; ++i) put("slow", i, hook(slow_.url_of(i)));
+    for (int i = 0; i < kNoopTypes; ++i) put("noop", i, R"({"kind":"noop"})");
+    for (int tries = 0; owners() != n; ++tries) {
+      if (tries > 600) throw Failure("the nodes do not share the shards");
+      pause_for(milliseconds(50));
+    }
+    pause_for(milliseconds(3000));  // all have heard of it, and swept
+  }
+
+  ClusterOutcome run(int lasts_s, Trouble trouble) {
+    const auto lasts = seconds(lasts_s);
+    const WallTime start = first().db_now() + seconds(6);
+    create(jobs_due_over(start, seconds(1), 300 * kGatewayTypes, 1), "gateway");
+    create(jobs_due_over(start, lasts, 100 * kSlowTypes, 2), "slow");
+    create(jobs_due_over(start, lasts, kNoopRate * static_cast<std::size_t>(lasts_s), 3), "noop");
+    first().create(jobs_due_over(start, lasts, kHealthyRate * static_cast<std::size_t>(lasts_s), 4));
+    first().wait_until(start + lasts / 3, "the cluster");
+    if (trouble == Trouble::stopped_node) {
+      ::kill(nodes_.back().process().pid(), SIGSTOP);
+      pause_for(milliseconds(3000));
+      ::kill(nodes_.back().process().pid(), SIGCONT);
+    }
+    if (trouble == Trouble::lost_listen)
+      number(
+          "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND "
+          "application_name = 'tocsin listener'");
+    first().wait_until(start + lasts + seconds(5), "the cluster");
+    return outcome(lasts_s + 5);
+  }
+
+ private:
+  static std::string hook(const std::string& url) {
+    return Json{{"kind", "webhook"}, {"url", url}, {"timeout_ms", 20'000}}.dump();
+  }
+  Subject& first() { return nodes_.front(); }
+  void put(const std::string& group, int i, const std::string& handler) {
+    names_[group].push_back(group + "-" + std::to_string(i));
+    first().put_type(names_[group].back(), handler);
+  }
+  void create(std::vector<BenchJob> jobs, const std::string& group) {
+    const auto& names = names_[group];
+    for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].type = names[i % names.size()].c_str();
+    first().create(jobs);
+  }
+  double number(const std::string& sql) { return pqxx::nontransaction(first().sql()).exec1(sql)[0].as<double>(); }
+  int owners() {
+    return static_cast<int>(number("SELECT count(DISTINCT o) FROM tocsin.shard_map, unnest(owners) o WHERE o <> 0"));
+  }
+  ClusterOutcome outcome(int within_s) {
+    ClusterOutcome outcome;
+    const auto late = first().lateness_ms();
+    outcome.p50_ms = quantile(late, 0.5), outcome.p99_ms = quantile(late, 0.99);
+    outcome.latest_ms = late.empty() ? 0 : late.back();
+    double back = 0, won = 0;
+    for (const Subject& node : nodes_) {
+      back += counter_of(node.port(), "tocsin_given_back_total");
+      won += counter_of(node.port(), "tocsin_claims_won_total");
+    }
+    outcome.given_back = 100 * back / std::max(1.0, won);
+    outcome.gateway_done =
+        number("SELECT count(*) FROM tocsin.job WHERE status = 'done' AND biz_type LIKE 'gateway-%'") / within_s;
+    outcome.spread = number(
+        "SELECT coalesce(max(n)::float8 / min(n), 0) FROM (SELECT node, count(*) n FROM tocsin.job WHERE biz_type = '" +
+        std::string(kType) + "' AND status = 'done' GROUP BY node) x");
+    return outcome;
+  }
+
+  Receiver healthy_, gateway_{milliseconds(2'000)}, slow_{milliseconds(5'000)};
+  Database database_;
+  std::deque<Subject> nodes_;
+  std::map<std::string, std::deque<std::string>> names_;
+};
+
+}  // namespace
+
+void measure_cluster(Bench& bench) {
+  struct Case {
+    const char* name;
+    int nodes;
+    Trouble trouble;
+  };
+  for (const auto& [name, nodes, trouble] :
+       {Case{"1", 1, Trouble::none}, Case{"2", 2, Trouble::none}, Case{"4", 4, Trouble::none},
+        Case{"stopped", 2, Trouble::stopped_node}, Case{"deaf", 2, Trouble::lost_listen}}) {
+    const ClusterOutcome outcome = NodesOnOneDatabase(bench, nodes).run(bench.sizes.cluster_s, trouble);
+    const std::string prefix = std::string("cluster.") + name;
+    bench.results.add(prefix + "_p50", outcome.p50_ms);
+    bench.results.add(prefix + "_p99", outcome.p99_ms);
+    bench.results.add(prefix + "_latest", outcome.latest_ms);
+    bench.results.add(prefix + "_given_back", outcome.given_back);
+    bench.results.add(prefix + "_gateway", outcome.gateway_done);
+    bench.results.add(prefix + "_spread", outcome.spread);
+  }
+}
+
+}  // namespace tocsin::bench
