@@ -1,11 +1,13 @@
 // What consumers say of leased jobs, one lease per request over 32 connections, beside single-row commits of pgbench.
 #include <iostream>
+#include <thread>
 
 #include "bench/measurements.h"
 #include "bench/preload.h"
 #include "bench/verb_floor.h"
 #include "bench/workloads.h"
 #include "bench/wrk.h"
+#include "cli/pause.h"
 
 namespace tocsin::bench {
 namespace {
@@ -62,10 +64,26 @@ void measure_leases(Bench& bench) {
     std::string script;
   } verbs[] = {
       {"extend", script(all.items, "/v1/leases/extend", R"({"items":[@],"ttr_ms":3600000})")},
-      {"ack", script(acked, "/v1/leases/ack", R"({"items":[@]})")},
+      {"ack", script({acked.begin() + 2 * (half / 3), acked.end()}, "/v1/leases/ack", R"({"items":[@]})")},
       {"nack", script(nacked, "/v1/leases/nack", R"({"items":[@]})")},
       {"retry", script(retried, "/v1/jobs/@/retry", "")},
   };
+  // Slow reads beside promises: callers who list what a rare type has done look through everything that is done.
+  write_finished(subject.database(), bench.sizes.slow_list_rows, 1);
+  subject.put_type("rare");
+  const auto ack_some = [&](std::size_t from) {
+    const std::vector<std::string> some(acked.begin() + from, acked.begin() + from + acked.size() / 3);
+    return run_wrk(subject.port(), length_s, script(some, "/v1/leases/ack", R"({"items":[@]})"));
+  };
+  bench.results.add("leases.alone_p99", ack_some(0).p99_ms);
+  {
+    const std::jthread lists([&] {
+      run_wrk(subject.port(), length_s + 2,
+              "function request() return wrk.format('GET', '/v1/jobs?biz_type=rare&status=done') end\n");
+    });
+    pause_for(std::chrono::seconds(1));
+    bench.results.add("leases.beside_p99", ack_some(acked.size() / 3).p99_ms);
+  }
   for (const auto& verb : verbs) {
     const double floor = verb_floor(subject.database(), length_s);
     std::cerr << "  " << verb.name << '\n';

@@ -22,7 +22,8 @@ struct Sizes {
   std::size_t cancel_jobs = 20'000;
   std::size_t backlog_jobs = 1'000'000;
   std::size_t verb_jobs = 200'000;
-  std::size_t past_jobs = 1'000'000;  // finished today
+  std::size_t slow_list_rows = 1'000'000;  // done, that a list of a rare type reads
+  std::size_t past_jobs = 1'000'000;       // finished today
   std::size_t webhook_jobs = 4'000;
   int webhook_s = 2;
   std::size_t burst_jobs = 10'000;
