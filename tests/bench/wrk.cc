@@ -36,8 +36,9 @@ WrkReport run_wrk(int port, double seconds, const std::string& script) {
   std::cerr << "  wrk for " << length << " s\n";
   std::string output;
   try {
-    output = output_of({"wrk", "-t", std::to_string(kWrkThreads), "-c", std::to_string(kConnections), "-d",
-                        length + "s", "-s", file.path(), "http://127.0.0.1:" + std::to_string(port) + "/"});
+    output =
+        output_of({"wrk", "-t", std::to_string(kWrkThreads), "-c", std::to_string(kConnections), "-d", length + "s",
+                   "--timeout", "20s", "-s", file.path(), "http://127.0.0.1:" + std::to_string(port) + "/"});
   } catch (const Failure&) {
     throw Failure("wrk failed; is it installed? scripts/install --gate does it");
   }
