@@ -9,9 +9,10 @@ namespace tocsin {
 namespace {
 
 constexpr std::chrono::seconds kLongestKept{30};
-// A page of jobs with large attributes has megabytes: many of those are not kept for readers that may never come.
-constexpr std::size_t kLargestKept = 256 << 10;
-constexpr std::size_t kMostKept = 256;  // answers; at most 64 MiB with the limit above
+// A page of a report has 300 KB. One of jobs with large attributes has megabytes: many of those are not kept for
+// readers that may never come.
+constexpr std::size_t kLargestKept = 512 << 10;
+constexpr std::size_t kMostKept = 128;  // answers; at most 64 MiB with the limit above
 
 }  // namespace
 

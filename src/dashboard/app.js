@@ -84,7 +84,7 @@ function Nav({current}) {
   useEffect(() => { // on a phone the row is longer than the window
     const list = document.querySelector('.nav'), link_ = list.querySelector('[aria-current]');
     if (link_) list.scrollLeft = link_.offsetLeft - list.clientWidth / 2 + link_.clientWidth / 2;
-  }, [current]);
+  }, [current, dead > 0]); // the count makes it longer
   return html`<nav class="nav" aria-label="Screens">${Object.entries(kScreens).map(([key, [text, , , icon]]) =>
     html`<a href=${link(key)} aria-current=${key === current ? 'page' : undefined}><svg viewBox="0 0 16 16" aria-hidden="true"><path d=${icon} /></svg>${text}${key === 'dead' && dead > 0 && html`<span class="count">${short(dead)}</span>`}</a>`)}</nav>`;
 }

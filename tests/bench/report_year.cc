@@ -92,8 +92,9 @@ void keep_days_of_read_zones(const std::string& database) {
   for (const char* statement :
        {kDays,
         "INSERT INTO tocsin.report_zone_day SELECT * FROM tocsin.report_spans(ARRAY(SELECT slot FROM public.zone_day "
-        "ORDER BY 1), ARRAY(SELECT slot + interval '24 hours' FROM public.zone_day ORDER BY slot))",
-        "INSERT INTO tocsin.report_zone_start SELECT * FROM public.zone_day",
+        "ORDER BY 1), ARRAY(SELECT slot + interval '24 hours' FROM public.zone_day ORDER BY slot)) ON CONFLICT DO "
+        "NOTHING",
+        "INSERT INTO tocsin.report_zone_start SELECT * FROM public.zone_day ON CONFLICT DO NOTHING",
         "INSERT INTO tocsin.report_zone_start SELECT s.slot, v.version FROM tocsin.report_day_version v CROSS JOIN "
         "generate_series(15, 1440, 15) m CROSS JOIN LATERAL (SELECT v.day - interval '24 hours' + m * interval '1 "
         "minute' AS slot) s ON CONFLICT DO NOTHING",

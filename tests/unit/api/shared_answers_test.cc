@@ -64,13 +64,13 @@ TEST_F(SharedAnswersTest, AnAnswerServesThoseWhoTakeItsAge) {
 }
 
 TEST_F(SharedAnswersTest, TheOldestAnswerMakesRoom) {
-  for (int i = 0; i < 256; ++i) {
+  for (int i = 0; i < 128; ++i) {
     ask("/" + std::to_string(i), 30);
     answer(static_cast<std::size_t>(i));
     now += 1ms;
   }
   ask("/new", 30);
-  answer(256);
+  answer(128);
   EXPECT_EQ(*ask("/new", 30), 200);
   EXPECT_EQ(*ask("/1", 30), 200);
   EXPECT_EQ(*ask("/0", 30), 0);
@@ -117,7 +117,7 @@ TEST_F(SharedAnswersTest, LargeAndManyAnswersAreNotKept) {
   for (std::size_t i = 1; i < asked.size(); ++i) answer(i);
   const std::size_t before = asked.size();
   for (int i = 0; i < 1000; ++i) ask("/" + std::to_string(i));
-  EXPECT_GE(asked.size() - before, 1000U - 256U);
+  EXPECT_GE(asked.size() - before, 1000U - 128U);
 }
 
 }  // namespace
