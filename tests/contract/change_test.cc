@@ -267,6 +267,19 @@ TEST_P(StoreContract, RetryMakesADeadJobPendingAgain) {
   EXPECT_EQ(dead.errors.size(), 2u);
 }
 
+TEST_P(StoreContract, RetryEachTellsOneCallerOnlyThatItRevived) {
+  const JobId dead = create(due("a")), pending = create(due("b"));
+  kill(dead, "no");
+  const std::vector<JobId> ids{dead, pending, dead, 77 * 1024};
+  const auto replies = must(db->desk().retry_each(ids));
+  ASSERT_EQ(replies.size(), 4U);
+  EXPECT_EQ(replies[0].kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(replies[1].kind, ChangeReply::Kind::pending);
+  EXPECT_EQ(replies[2].kind, ChangeReply::Kind::pending);
+  EXPECT_EQ(replies[3].kind, ChangeReply::Kind::not_found);
+  EXPECT_EQ(find(dead).attempts, 0);
+}
+
 TEST_P(StoreContract, RetryManyTakesTheOldestDeadOfATypeUpToItsLimit) {
   Ids jobs;
   for (int i = 0; i < 6; ++i) jobs.push_back(create(due("order-" + std::to_string(i))));
