@@ -72,7 +72,7 @@ Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
   // Without a business key no index leads to the jobs. Those of a common type are soon found among the newest of their
   // state, whatever the planner knows of a day's table: nothing before it is analyzed. Only for a rare one everything
   // is read.
-  constexpr int kWindow = 10'000;
+  constexpr int kWindow = 2'000;
   return session_.read<std::vector<Job>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     std::vector<Job> jobs;

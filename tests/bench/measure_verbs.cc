@@ -171,6 +171,7 @@ void measure_past(Bench& bench) {
                   std::to_string(day) + ", 'YYYYMMDD')); END $$");
   time_single(bench, subject, "none");
   finish_today(subject.database(), bench.sizes.past_jobs);
+  execute(subject.database(), "CHECKPOINT");
   time_single(bench, subject, "unknown");
   execute(subject.database(), "ANALYZE");
   time_single(bench, subject, "known");
