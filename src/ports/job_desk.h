@@ -84,7 +84,7 @@ struct CancelReply {
   std::optional<Job> job;  // as it is now; not for not_found and locked
 };
 
-// Answer to reschedule, run_now and retry.
+// Answer to a change of a pending job, and to retry.
 struct ChangeReply {
   // All but `changed`: the job was left alone because it is in that state. `locked`: only from change_together.
   // `type_removed`: only from retry.
@@ -198,12 +198,6 @@ class JobDesk {
 
   // Jobs by business key, one list per query, in order.
   virtual Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) = 0;
-
-  // Pending only: a new deadline (action_time and fire_at).
-  virtual Result<ChangeReply> reschedule(JobId job, const When& when) = 0;
-
-  // Pending only: due now; action_time stays.
-  virtual Result<ChangeReply> run_now(JobId job) = 0;
 
   // Dead only, of a type that is not removed: pending again, due now, attempts 0, errors kept. One reply per id, in
   // order. Of ids given twice one is changed.

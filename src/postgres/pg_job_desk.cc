@@ -311,24 +311,6 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id
   return cancel(*ids);
 }
 
-Result<ChangeReply> PgJobDesk::change_pending(JobId job, const char* name, const std::vector<std::string>& values) {
-  return session_.write<ChangeReply>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    const auto rows = exec(tx, session_.prepared(name), static_cast<int>(shard_of(job)), job,
-                           pqxx::prepare::make_dynamic_params(values));
-    if (!rows.empty()) return ChangeReply{ChangeReply::Kind::changed, job_from_row(rows[0])};
-    const auto found = find_jobs(session_, tx, std::span(&job, 1));
-    return found.empty() ? ChangeReply{} : unchanged(found.begin()->second);
-  });
-}
-
-Result<ChangeReply> PgJobDesk::reschedule(JobId job, const When& when) {
-  if (when.at) return change_pending(job, "reschedule_at", {to_pg(*when.at)});
-  return change_pending(job, "reschedule_in", {std::to_string(when.in.value_or(Duration(0)).count())});
-}
-
-Result<ChangeReply> PgJobDesk::run_now(JobId job) { return change_pending(job, "run_now", {}); }
-
 Result<std::vector<ChangeReply>> PgJobDesk::retry_each(std::span<const JobId> jobs) {
   using Revived = std::map<JobId, Job>;
   const auto revive = [this](pqxx::transaction_base& tx, const std::set<JobId>& ids) {

@@ -26,8 +26,6 @@ class PgJobDesk final : public JobDesk {
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override;
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
   Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override;
-  Result<ChangeReply> reschedule(JobId job, const When& when) override;
-  Result<ChangeReply> run_now(JobId job) override;
   Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;
   Result<int> retry_many(const RetryMany& request) override;
   // pg_leases.cc
@@ -52,7 +50,6 @@ class PgJobDesk final : public JobDesk {
   Status cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies);
   // pg_leases.cc
   class LeaseWrite;
-  Result<ChangeReply> change_pending(JobId job, const char* name, const std::vector<std::string>& values);
 
   Session& session_;
   const int shards_;

@@ -163,7 +163,7 @@ TEST_P(StoreContract, CancelAllBeginsWithTheLiveJobsHoweverManyHaveEnded) {
 TEST_P(StoreContract, RescheduleGivesAPendingJobANewDeadline) {
   const JobId id = create(later());
   const WallTime time = db->now() + std::chrono::hours(5);
-  const ChangeReply reply = must(db->desk().reschedule(id, at(time)));
+  const ChangeReply reply = reschedule(id, at(time));
   EXPECT_EQ(reply.kind, ChangeReply::Kind::changed);
   ASSERT_TRUE(reply.job);
   for (const Job& job : {*reply.job, find(id)}) {
@@ -176,7 +176,7 @@ TEST_P(StoreContract, RescheduleGivesAPendingJobANewDeadline) {
 TEST_P(StoreContract, RescheduleByARelativeTimeCountsFromTheDatabaseClock) {
   const JobId id = create(later());
   const WallTime before = db->now();
-  const ChangeReply reply = must(db->desk().reschedule(id, in(std::chrono::minutes(1))));
+  const ChangeReply reply = reschedule(id, in(std::chrono::minutes(1)));
   EXPECT_GE(reply.job->fire_at, before + std::chrono::minutes(1));
   EXPECT_LE(reply.job->fire_at, db->now() + std::chrono::minutes(1));
   EXPECT_EQ(reply.job->fire_at, reply.job->action_time);
@@ -185,7 +185,7 @@ TEST_P(StoreContract, RescheduleByARelativeTimeCountsFromTheDatabaseClock) {
 TEST_P(StoreContract, RescheduleIntoThePastIsDueAtOnce) {
   const JobId id = create(later());
   const WallTime past = db->now() - kLong;
-  EXPECT_EQ(must(db->desk().reschedule(id, at(past))).job->action_time, past);
+  EXPECT_EQ(reschedule(id, at(past)).job->action_time, past);
   EXPECT_EQ(claim({id}).size(), 1u);
 }
 
@@ -200,8 +200,7 @@ TEST_P(StoreContract, RescheduleRunNowAndRetrySayWhyTheyRefuse) {
       {jobs[2], ChangeReply::Kind::finished},
       {make_job_id(424'242, 1), ChangeReply::Kind::not_found}};
   for (const auto& [id, kind] : refused) {
-    for (const ChangeReply& reply :
-         {must(db->desk().reschedule(id, in(kLong))), must(db->desk().run_now(id)), must(db->desk().retry(id))}) {
+    for (const ChangeReply& reply : {reschedule(id, in(kLong)), run_now(id), must(db->desk().retry(id))}) {
       EXPECT_EQ(reply.kind, kind);
       EXPECT_EQ(reply.job.has_value(), kind != ChangeReply::Kind::not_found);
       if (reply.job) {
@@ -218,8 +217,8 @@ TEST_P(StoreContract, RescheduleRunNowAndRetrySayWhyTheyRefuse) {
 TEST_P(StoreContract, RescheduleAndRunNowOfADeadJobAreRefused) {
   const JobId id = create(due());
   kill(id);
-  EXPECT_EQ(must(db->desk().reschedule(id, in(kLong))).kind, ChangeReply::Kind::finished);
-  EXPECT_EQ(must(db->desk().run_now(id)).kind, ChangeReply::Kind::finished);
+  EXPECT_EQ(reschedule(id, in(kLong)).kind, ChangeReply::Kind::finished);
+  EXPECT_EQ(run_now(id).kind, ChangeReply::Kind::finished);
   EXPECT_EQ(find(id).status, JobStatus::dead);
 }
 
@@ -227,7 +226,7 @@ TEST_P(StoreContract, RunNowMakesAJobDueAndKeepsItsDeadline) {
   const JobId id = create(later());
   const WallTime deadline = find(id).action_time;
   const WallTime before = db->now();
-  const ChangeReply reply = must(db->desk().run_now(id));
+  const ChangeReply reply = run_now(id);
   EXPECT_EQ(reply.kind, ChangeReply::Kind::changed);
   EXPECT_EQ(reply.job->action_time, deadline);
   EXPECT_GE(reply.job->fire_at, before);

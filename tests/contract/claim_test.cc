@@ -446,7 +446,7 @@ TEST_P(StoreContract, AClaimedJobCannotBeCancelledAndAFiredOneIsFinished) {
 
 TEST_P(StoreContract, ARescheduledJobIsNotClaimedAtItsOldTime) {
   const JobId id = create(due());
-  EXPECT_EQ(must(db->desk().reschedule(id, {{}, kLong})).kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(reschedule(id, When{{}, kLong}).kind, ChangeReply::Kind::changed);
   EXPECT_TRUE(claim({id}).empty());
   EXPECT_TRUE(must(db->store().fire(seen(Ids{id}), "node-a")).empty());
 }
@@ -454,7 +454,7 @@ TEST_P(StoreContract, ARescheduledJobIsNotClaimedAtItsOldTime) {
 TEST_P(StoreContract, AClaimOfAJobMovedCloserIsWon) {
   const JobId id = create(later());
   EXPECT_TRUE(claim({id}).empty());
-  must(db->desk().run_now(id));
+  run_now(id);
   EXPECT_EQ(claim({id}).size(), 1u);
 }
 

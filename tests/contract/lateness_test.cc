@@ -30,7 +30,7 @@ TEST_P(StoreContract, LatenessAfterARescheduleToThePastCountsFromTheReschedule) 
   const JobId id = create(later());
   let_pass(std::chrono::milliseconds(20));
   const WallTime before = db->now();
-  const ChangeReply moved = must(db->desk().reschedule(id, at(before - kLong)));
+  const ChangeReply moved = reschedule(id, at(before - kLong));
   ASSERT_EQ(moved.kind, ChangeReply::Kind::changed);
   EXPECT_EQ(moved.job->action_time, before - kLong);
   const ClaimedJob claimed = claim_one(id);
@@ -43,9 +43,9 @@ TEST_P(StoreContract, LatenessAfterARescheduleToThePastCountsFromTheReschedule) 
 
 TEST_P(StoreContract, ARescheduleToTheFutureForgetsAnEarlierPast) {
   const JobId id = create(later());
-  must(db->desk().reschedule(id, at(db->now() - kLong)));
+  reschedule(id, at(db->now() - kLong));
   for (const When& when : {in(std::chrono::milliseconds(5)), at(db->now() + kLong)}) {
-    const Job moved = *must(db->desk().reschedule(id, when)).job;
+    const Job moved = *reschedule(id, when).job;
     EXPECT_EQ(moved.due_at(), moved.action_time);
   }
 }
@@ -53,7 +53,7 @@ TEST_P(StoreContract, ARescheduleToTheFutureForgetsAnEarlierPast) {
 TEST_P(StoreContract, ARescheduleAfterAFailedAttemptStartsAnew) {
   const JobId id = create(due());
   finish({id, claim_one(id).token, FinishRequest::Kind::retry, kLong, "no"});
-  const Job moved = *must(db->desk().reschedule(id, in(std::chrono::milliseconds(5)))).job;
+  const Job moved = *reschedule(id, in(std::chrono::milliseconds(5))).job;
   EXPECT_FALSE(moved.started_at) << "not since this deadline was set";
   EXPECT_EQ(moved.attempts, 1);
   db->wait_until(moved.fire_at);
@@ -102,12 +102,12 @@ TEST_P(StoreContract, ARevivedJobIsLateByWhatPassedSinceItsRevival) {
 
 TEST_P(StoreContract, LatenessIsNeverNegative) {
   const JobId id = create(later());
-  must(db->desk().run_now(id));
+  run_now(id);
   const ClaimedJob claimed = claim_one(id);
   EXPECT_LT(*claimed.job.started_at, claimed.job.action_time);
   EXPECT_EQ(claimed.job.lateness(), Duration(0));
   finish({id, claimed.token, FinishRequest::Kind::retry, {}, "no"});
-  must(db->desk().reschedule(id, in(kLong)));
+  reschedule(id, in(kLong));
   EXPECT_EQ(cancel(id).job->lateness(), std::nullopt);
 }
 
@@ -122,7 +122,7 @@ TEST_P(StoreContract, AJobCancelledBetweenAttemptsShowsThatItStarted) {
 
 TEST_P(StoreContract, InstantJobsCountTheirLatenessTheSameWay) {
   const JobId id = create(later());
-  must(db->desk().reschedule(id, at(db->now() - kLong)));
+  reschedule(id, at(db->now() - kLong));
   const auto fired = must(db->store().fire(seen({id}), "node-a"));
   ASSERT_EQ(fired.size(), 1u);
   EXPECT_EQ(find(id).due_at(), fired[0].due_at);

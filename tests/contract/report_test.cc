@@ -117,8 +117,8 @@ TEST_P(StoreContract, CountsFollowEveryChange) {
   expect({{S::pending, 3}, {S::done, 1}, {S::cancelled, 1}});
   must(db->store().fire_due(lane_of(jobs[4]), WallTime{}, 100, "node-a"));
   expect_counts_agree();
-  must(db->desk().reschedule(jobs[0], {{}, kLong}));
-  must(db->desk().run_now(jobs[0]));
+  reschedule(jobs[0], When{{}, kLong});
+  run_now(jobs[0]);
   expect_counts_agree();
   NewJob once = due("once");
   once.max_attempts = 1;

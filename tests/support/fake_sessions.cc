@@ -151,15 +151,6 @@ Result<std::vector<std::vector<Job>>> FakeJobDesk::list_keys(std::span<const Key
       "list_keys", false, [&db = database_, q = copied(queries)](WallTime) { return db.list_keys(q); });
 }
 
-Result<ChangeReply> FakeJobDesk::reschedule(JobId job, const When& when) {
-  return call<ChangeReply>("reschedule", true,
-                           [=, &db = database_](WallTime now) { return db.reschedule(job, when, now); });
-}
-
-Result<ChangeReply> FakeJobDesk::run_now(JobId job) {
-  return call<ChangeReply>("run_now", true, [=, &db = database_](WallTime now) { return db.run_now(job, now); });
-}
-
 Result<std::vector<ChangeReply>> FakeJobDesk::retry_each(std::span<const JobId> jobs) {
   return call<std::vector<ChangeReply>>(
       "retry", true, [&db = database_, ids = copied(jobs)](WallTime now) -> Result<std::vector<ChangeReply>> {

@@ -86,8 +86,6 @@ class FakeJobDesk final : public JobDesk, private FakeSession {
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override;
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
   Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override;
-  Result<ChangeReply> reschedule(JobId job, const When& when) override;
-  Result<ChangeReply> run_now(JobId job) override;
   Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;
   Result<int> retry_many(const RetryMany& request) override;
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;

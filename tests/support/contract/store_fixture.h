@@ -101,6 +101,9 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   std::vector<JobId> create(const std::vector<NewJob>& jobs);
   CreateReply create_reply(const NewJob& job);
   Job find(JobId job);
+  // Changes of one pending job, as a batch of one.
+  ChangeReply reschedule(JobId job, const When& when) { return change({job, when}); }
+  ChangeReply run_now(JobId job) { return change({job, {}}); }
   Lane lane_of(JobId job) const { return {shard_of(job), type_id}; }
 
   // A fresh ticket for every call.
@@ -127,6 +130,12 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   std::int64_t created_ = 0;
 
  private:
+  ChangeReply change(const PendingChange& change) {
+    ChangeBatch batch;
+    batch.changes = {change};
+    return must(db->desk().change_together(batch)).changes.front();
+  }
+
   std::int64_t last_seed_ = 0;
   std::map<JobId, TypeId> types_;  // of the jobs that were made
 };

@@ -206,8 +206,6 @@ class HeldKeys final : public JobDesk {
   Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override {
     return desk_.list_keys(queries);
   }
-  Result<ChangeReply> reschedule(JobId job, const When& when) override { return desk_.reschedule(job, when); }
-  Result<ChangeReply> run_now(JobId job) override { return desk_.run_now(job); }
   Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override { return desk_.retry_each(jobs); }
   Result<int> retry_many(const RetryMany& request) override { return desk_.retry_many(request); }
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override {
