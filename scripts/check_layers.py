@@ -61,7 +61,7 @@ TOKEN = re.compile(
 SQL_WORDS = "SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH|CREATE|ALTER|DROP|SET|LOCK|FROM|WHERE|JOIN|UNION|ORDER BY|AND"
 SQL_BEGINS = re.compile(rf"\s*\(?({SQL_WORDS}) ")
 
-PROGRAMS = {"bench", "replay"}  # of tests/: they measure, and so may pace themselves
+PROGRAMS = {"bench", "bench_core", "replay"}  # of tests/: they measure, and so may pace themselves
 FOLDERS = ["src", "include", "tests", "scripts", "migrations", "docs", ".ci"]
 CODE = {".h", ".cc"}
 SCRIPTS = {".py", ".sh", ""}

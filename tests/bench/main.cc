@@ -10,8 +10,8 @@
 #include "bench/machine.h"
 #include "bench/measurements.h"
 #include "bench/own_node.h"
-#include "bench/process.h"
 #include "bench/report.h"
+#include "bench_core/process.h"
 #include "cli/config_file.h"
 #include "cli/rest_client.h"
 

@@ -4,8 +4,8 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "bench/measurements.h"
-#include "bench/receiver.h"
 #include "bench/subject.h"
+#include "bench_core/receiver.h"
 
 namespace tocsin::bench {
 namespace {

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "bench/measurements.h"
-#include "bench/receiver.h"
 #include "bench/stage_times.h"
 #include "bench/subject.h"
+#include "bench_core/receiver.h"
 
 namespace tocsin::bench {
 namespace {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "bench/measurements.h"
-#include "bench/receiver.h"
 #include "bench/subject.h"
 #include "bench/wrk.h"
+#include "bench_core/receiver.h"
 
 namespace tocsin::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "bench/process.h"
+#include "bench_core/process.h"
 #include "cli/config_file.h"
 #include "cli/rest_client.h"
 #include "support/server.h"

@@ -9,7 +9,7 @@
 #include "bench/http_load.h"
 #include "bench/jobs.h"
 #include "bench/postgres_server.h"
-#include "bench/process.h"
+#include "bench_core/process.h"
 #include "cli/rest_client.h"
 
 namespace tocsin::bench {

@@ -1,7 +1,7 @@
 #include "bench/verb_floor.h"
 
 #include "bench/memory_file.h"
-#include "bench/process.h"
+#include "bench_core/process.h"
 #include "support/server.h"
 
 namespace tocsin::bench {

@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "bench/memory_file.h"
-#include "bench/process.h"
+#include "bench_core/process.h"
 #include "cli/rest_client.h"
 
 namespace tocsin::bench {

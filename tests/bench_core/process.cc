@@ -1,4 +1,4 @@
-#include "bench/process.h"
+#include "bench_core/process.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "bench/receiver.h"
+#include "bench_core/receiver.h"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
