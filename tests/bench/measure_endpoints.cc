@@ -5,7 +5,7 @@
 
 #include "bench/measurements.h"
 #include "bench/subject.h"
-#include "bench_core/receiver.h"
+#include "bench/deliveries.h"
 
 namespace tocsin::bench {
 namespace {
@@ -41,7 +41,7 @@ struct EndpointOutcome {
 
 // `n` jobs over `spread` for the living endpoint, and the dead one's among them.
 EndpointOutcome deliver(Bench& bench, std::size_t n, seconds spread, const DeadEndpoint* dead) {
-  Receiver receiver;
+  Deliveries receiver;
   Subject subject(bench.server, {bench.binary, Json{{"kind", "webhook"}, {"url", receiver.url()}}.dump()});
   const auto seed = 7000 + static_cast<std::uint64_t>(bench.round);
   const WallTime start = subject.db_now() + seconds(dead ? 12 : 6);

@@ -7,7 +7,7 @@
 #include "bench/measurements.h"
 #include "bench/stage_times.h"
 #include "bench/subject.h"
-#include "bench_core/receiver.h"
+#include "bench/deliveries.h"
 
 namespace tocsin::bench {
 namespace {
@@ -37,7 +37,7 @@ std::string name_of(int i) { return "type-" + std::to_string(i); }
 // A backlog of six types to one gateway that takes two seconds for an answer; the requests are worked off in rows of
 // 256, so the gateway's rate is 128/s.
 void measure_gateway(Bench& bench) {
-  Receiver gateway(milliseconds(2'000));
+  Deliveries gateway(milliseconds(2'000));
   Subject subject(bench.server, {bench.binary});
   std::vector<std::string> names;
   for (int i = 0; i < 6; ++i) names.push_back(name_of(i));
@@ -66,7 +66,7 @@ void measure_gateway(Bench& bench) {
 
 // A slow endpoint falls behind; jobs that have waited for five seconds are not to start.
 void measure_perishable(Bench& bench) {
-  Receiver gateway(milliseconds(2'000));
+  Deliveries gateway(milliseconds(2'000));
   Subject subject(bench.server, {bench.binary});
   subject.rest().send("PUT", "/v1/types/perishable",
                       {{"handler", Json::parse(webhook_to(gateway.url()))},
@@ -81,7 +81,7 @@ void measure_perishable(Bench& bench) {
 
 // Webhook jobs at 50/s while noop types fire 10,000/s together.
 void measure_beside_noop(Bench& bench, int types) {
-  Receiver receiver;
+  Deliveries receiver;
   Subject subject(bench.server, {bench.binary, webhook_to(receiver.url())});
   for (int i = 0; i < types; ++i) subject.put_type(name_of(i));
   const auto lasts = seconds(bench.sizes.isolation_s / 2);
@@ -101,7 +101,7 @@ void measure_beside_noop(Bench& bench, int types) {
 
 // A healthy type at 10/s beside endpoints that answer after five seconds, each with more than it can take.
 void measure_beside_slow(Bench& bench, int endpoints) {
-  Receiver healthy, slow(milliseconds(5'000));
+  Deliveries healthy, slow(milliseconds(5'000));
   Subject subject(bench.server, {bench.binary, webhook_to(healthy.url())});
   std::vector<std::string> names;
   for (int i = 0; i < endpoints; ++i) {

@@ -4,7 +4,7 @@
 #include "bench/measurements.h"
 #include "bench/subject.h"
 #include "bench/wrk.h"
-#include "bench_core/receiver.h"
+#include "bench/deliveries.h"
 
 namespace tocsin::bench {
 namespace {
@@ -25,7 +25,7 @@ Duration clock_offset(Subject& subject) {
 }
 
 WebhookOutcome deliver(Bench& bench, std::size_t n, seconds spread) {
-  Receiver receiver;
+  Deliveries receiver;
   const Json handler = {{"kind", "webhook"}, {"url", receiver.url()}};
   Subject subject(bench.server, {bench.binary, handler.dump()});
   const WallTime start = subject.db_now() + seconds(5);
@@ -53,7 +53,7 @@ WebhookOutcome deliver(Bench& bench, std::size_t n, seconds spread) {
 
 // What the receiver takes from a client that does nothing else.
 double ceiling(double for_seconds) {
-  Receiver receiver;
+  Deliveries receiver;
   return run_wrk(receiver.port(), for_seconds,
                  "local text = wrk.format('POST', '/fire', {}, string.rep('x', 700))\n"
                  "function request() return text end\n")

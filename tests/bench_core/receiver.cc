@@ -9,6 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <utility>
 
 namespace tocsin::bench {
 namespace {
@@ -20,7 +21,7 @@ using asio::ip::tcp;
 }  // namespace
 
 struct Receiver::Server {
-  Server(Receiver& owner, std::chrono::milliseconds answer_delay) : receiver(owner), delay(answer_delay) {
+  Server(OnRequest what, std::chrono::milliseconds answer_delay) : on_request(std::move(what)), delay(answer_delay) {
     asio::co_spawn(loop, accept(), asio::detached);
   }
 
@@ -40,13 +41,13 @@ struct Receiver::Server {
         co_await http::async_read(socket, buffer, request, asio::use_awaitable);
         const auto now = std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
         const bool is_kept = request.keep_alive();
-        receiver.deliveries_.push_back({now, std::move(request.body())});
-        ++receiver.count_;
+        const std::string job(request["webhook-id"]), attempt(request["tocsin-attempt"]);
+        const bool is_taken = on_request({now, std::move(request.body()), job, attempt});
         if (delay.count() > 0) {
           asio::steady_timer timer(loop, delay);
           co_await timer.async_wait(asio::use_awaitable);
         }
-        http::response<http::empty_body> response(http::status::ok, 11);
+        http::response<http::empty_body> response(is_taken ? http::status::ok : http::status::bad_request, 11);
         response.keep_alive(is_kept);
         response.prepare_payload();
         co_await http::async_write(socket, response, asio::use_awaitable);
@@ -56,14 +57,14 @@ struct Receiver::Server {
     }
   }
 
-  Receiver& receiver;
+  const OnRequest on_request;
   const std::chrono::milliseconds delay;
   asio::io_context loop{1};
   tcp::acceptor acceptor{loop, tcp::endpoint(asio::ip::address_v4::any(), 0)};
 };
 
-Receiver::Receiver(std::chrono::milliseconds delay)
-    : server_(std::make_unique<Server>(*this, delay)), thread_([this] { server_->loop.run(); }) {}
+Receiver::Receiver(OnRequest on_request, std::chrono::milliseconds delay)
+    : server_(std::make_unique<Server>(std::move(on_request), delay)), thread_([this] { server_->loop.run(); }) {}
 
 Receiver::~Receiver() { stop(); }
 
@@ -76,12 +77,10 @@ std::string Receiver::url_of(int n) const {
          "/fire";
 }
 
-const std::vector<Receiver::Delivery>& Receiver::stop() {
-  if (thread_.joinable()) {
-    server_->loop.stop();
-    thread_.join();
-  }
-  return deliveries_;
+void Receiver::stop() {
+  if (!thread_.joinable()) return;
+  server_->loop.stop();
+  thread_.join();
 }
 
 }  // namespace tocsin::bench

@@ -1,26 +1,29 @@
-// Where webhooks go: an HTTP server of this program that answers 200 and writes down what came, and when.
+// Where webhooks go: an HTTP server of this program that hands on what comes, and when it came.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace tocsin::bench {
 
-// Thread: owner only, but for count().
+// One request of a node, as its last byte was read.
+struct WebhookRequest {
+  std::chrono::sys_time<std::chrono::microseconds> at{};
+  std::string body;
+  std::string job_id;   // the header webhook-id
+  std::string attempt;  // the header tocsin-attempt
+};
+
+// Thread: owner only.
 class Receiver {
  public:
-  struct Delivery {
-    std::chrono::sys_time<std::chrono::microseconds> at{};  // when its last byte was read
-    std::string body;
-  };
-
+  // Called on the thread of the receiver. True: the answer is 200; false: 400.
+  using OnRequest = std::function<bool(WebhookRequest)>;
   // `delay`: from a request to its answer.
-  explicit Receiver(std::chrono::milliseconds delay = {});
+  explicit Receiver(OnRequest on_request, std::chrono::milliseconds delay = {});
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -29,15 +32,11 @@ class Receiver {
   std::string url() const;
   // The same receiver under another address of this machine: to a node another endpoint. `n` < 60,000.
   std::string url_of(int n) const;
-  std::int64_t count() const { return count_; }
-
-  // Ends the server; then what it received.
-  const std::vector<Delivery>& stop();
+  // Nothing is called any more when it returns. May be called again.
+  void stop();
 
  private:
   struct Server;
-  std::vector<Delivery> deliveries_;
-  std::atomic<std::int64_t> count_{0};
   std::unique_ptr<Server> server_;
   std::thread thread_;
 };

@@ -2,9 +2,9 @@
 // at the end.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
+
+#include "bench_core/process.h"
 
 namespace tocsin::replay {
 
@@ -20,14 +20,14 @@ class OwnNode {
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
-  // SIGTERM, then waits for its end. Whether it drained and ended with 0.
+  // SIGTERM, then waits for its end, half a minute at most. Whether it drained and ended with 0.
   bool stop();
 
  private:
   const std::string maintenance_;
   const std::string name_;
   const int port_;
-  pid_t pid_ = -1;
+  bench::Process process_;
 };
 
 }  // namespace tocsin::replay

@@ -1,14 +1,14 @@
-// Where the node under test delivers: an HTTP server on a port of its own that writes down what comes, and when.
+// Where the node under test delivers: writes down which job came, and when.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "base/mutex.h"
+#include "bench_core/receiver.h"
 
 namespace tocsin::replay {
 
@@ -23,23 +23,18 @@ struct Delivery {
 class Receiver {
  public:
   Receiver();
-  ~Receiver();
-  Receiver(const Receiver&) = delete;
-  Receiver& operator=(const Receiver&) = delete;
 
-  std::string url() const;
+  std::string url() const { return receiver_.url(); }
   std::int64_t count() const { return count_; }
   std::vector<Delivery> deliveries() const;
 
  private:
-  struct Server;
-  void add(Delivery delivery);
+  bool take(const bench::WebhookRequest& request);
 
-  mutable std::mutex mutex_;
-  std::vector<Delivery> deliveries_;
+  mutable Mutex mutex_;
+  std::vector<Delivery> deliveries_ TOCSIN_GUARDED_BY(mutex_);
   std::atomic<std::int64_t> count_{0};
-  std::unique_ptr<Server> server_;
-  std::thread thread_;
+  bench::Receiver receiver_;
 };
 
 }  // namespace tocsin::replay
