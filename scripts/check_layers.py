@@ -44,8 +44,10 @@ MAX_LINES = {".h": 250, ".cc": 450, ".py": 450, ".sh": 450, "": 450, ".js": 450}
 MAX_TEST_LINES = 500
 LONGER = {"shard_mover.cc": 500}  # to be split into the states of a move
 MAX_COLUMNS = 120
+MAX_TEST_NAME = 60
 
 SLEEPS = re.compile(r"\bsleep_(for|until)\b|\b(usleep|nanosleep)\(")
+TEST_NAME = re.compile(r"\bTEST(?:_F|_P)?\(\s*\w+,\s*(\w+)\)")
 SKIPS = re.compile(r"\bGTEST_SKIP\b|\bDISABLED_")
 LEFT_OVER = re.compile(r"\b(FIX" r"ME|XX" r"X|HA" r"CK|TO" r"DO)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(home|root|work|Users)/")
@@ -138,6 +140,8 @@ class Checker:
                 self.complain(path, number, "waits by sleeping; wait for an event, or step the clock")
             if top == "tests" and SKIPS.search(code):
                 self.complain(path, number, "a test that can be skipped proves nothing")
+            if (match := TEST_NAME.search(code)) and len(match[1]) > MAX_TEST_NAME:
+                self.complain(path, number, f"a test name of {len(match[1])} letters; {MAX_TEST_NAME} at most")
             if layer in PURE_LAYERS:
                 for pattern, what in IMPURE.items():
                     if re.search(pattern, code):

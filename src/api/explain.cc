@@ -25,7 +25,7 @@ std::string finished_reason(const Job& job) {
           !job.started_at ? ""
           : *job.started_at < job.action_time
               ? ", first started " + duration_text(job.action_time - *job.started_at) +
-                    " before its deadline, as it was told to"
+                    " before its deadline, because it was run at once"
               : ", first started " + duration_text(*job.lateness()) + " after " +
                     (job.due_at() > job.action_time ? "its deadline, already past, was set" : "its deadline");
       return "Done" + when + " after " + std::to_string(job.attempts) + (job.attempts == 1 ? " attempt" : " attempts") +
@@ -50,7 +50,7 @@ std::string pause_reason(const BizType& type) {
 std::string claim_expected(Duration overdue) {
   constexpr Duration kNextScan = std::chrono::seconds(3);
   if (overdue <= kNextScan) return "It is about to be claimed by the node that owns its shard.";
-  return "No node has claimed it yet: the node that owns its shard is behind, or was not told of it. A sweep looks for "
+  return "No node has claimed it yet: the node that owns its shard is behind, or got no hint. A sweep looks for "
          "such jobs every 30 seconds, an audit of all lanes every 5 minutes.";
 }
 

@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxBizIdBytes = 128;
 inline constexpr std::size_t kMaxKeyBytes = 256;
 inline constexpr int kMaxAttempts = 1000;
 inline constexpr WallTime kEarliestActionTime = std::chrono::sys_days(std::chrono::year(2000) / 1 / 1);
-// `is_rounded`: up, so what is the earliest time now lay before it.
+// `is_rounded`: the time was rounded up, so the earliest time was asked for as one before it.
 constexpr bool is_too_early(WallTime action_time, bool is_rounded) {
   return action_time < kEarliestActionTime || (is_rounded && action_time == kEarliestActionTime);
 }

@@ -16,7 +16,7 @@ namespace tocsin {
 
 // The broker's answer for one message.
 struct Verdict {
-  std::uint64_t ticket = 0;  // of send()
+  std::uint64_t ticket = 0;  // the number that the caller gave the message at send()
   std::string refusal;       // empty: confirmed; otherwise why it was refused
 };
 
@@ -25,8 +25,8 @@ class Link {
  public:
   virtual ~Link() = default;
 
-  // Connects. Called once, first. `wake`: an eventfd that ends a poll() early. `timeout` bounds each wait: for the
-  // name, for the connection, for every answer.
+  // Connects. Called once, first. `wake`: an eventfd that ends a poll() early. `timeout` bounds each wait: to resolve
+  // the name, to connect, for every answer.
   virtual Status open(int wake, std::chrono::milliseconds timeout) = 0;
 
   // Why the broker takes no messages right now; empty when it does.

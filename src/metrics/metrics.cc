@@ -21,7 +21,7 @@ struct CounterText {
 
 constexpr CounterText kTexts[kCounters] = {
     {Counter::candidates, "tocsin_candidates_total", "Scanned rows taken into memory"},
-    {Counter::refused, "tocsin_refused_total", "Scanned rows or hints that found no room in memory"},
+    {Counter::refused, "tocsin_refused_total", "Scanned rows or hints that were refused because memory was full"},
     {Counter::claims_won, "tocsin_claims_won_total", "Jobs claimed by this node"},
     {Counter::claims_lost, "tocsin_claims_lost_total",
      "Candidates that were claimed, cancelled or moved before this node claimed them"},

@@ -29,7 +29,7 @@ struct DatabaseConfig {
   std::string name;     // of its own
   std::string address;  // host, port and database
   bool is_alone = true;
-  bool is_answering = true;  // it did a moment ago
+  bool is_answering = true;  // it answered at the start
   SessionConfig session;
   DatabaseEngineConfig engine;
   int shards = 0;
@@ -38,7 +38,7 @@ struct DatabaseConfig {
   NodeId node_id = 0;
 };
 
-// Failures under the database's name, where there are several; everything else as it is.
+// Passes events on to the metrics and the reports. Failures get the name of the database where there are several.
 // Thread: any.
 class DatabaseEvents final : public EventSink {
  public:
@@ -104,7 +104,7 @@ class Database {
     return type_states_;
   }
 
-  // Whether the type was mirrored here; home knows them all.
+  // Whether the type was mirrored here; the control database has all types.
   bool knows(TypeId type) const;
   // Brings the mirror up to date, if need be.
   Status mirror(TypeStore& store, const TypeCatalog& catalog);
@@ -149,7 +149,7 @@ class Database {
   Housekeeping housekeeping_;
   DatabaseEngine engine_;
   WorkPool pool_, readers_;
-  // Before those that push to them.
+  // Declared before those that push to them, so destroyed after them.
   LockedLane<CreateItem> held_keys_;
   LockedLane<ChangeItem> locked_jobs_;
   Coalescer<CreateItem> creates_, keyed_creates_;

@@ -52,8 +52,7 @@ std::string Permits::hold_reason(const BizType& type, bool is_late) const {
   const MonoTime now = clock_.now();
   const std::size_t used = flow_->used(type.type_id);
   if (type.pool && flow_->in_pool(*type.pool) >= type.pool->capacity())
-    return "its handler has room for " + std::to_string(type.pool->capacity()) +
-           " jobs at once on this node, and as many run";
+    return "its handler takes " + std::to_string(type.pool->capacity()) + " jobs at once on this node, and as many run";
   if (permits_of(type, Limit::running) > 0) {
     const auto grant = flow_->granted(type.type_id, Limit::running, now);
     const std::string most = " of max_running " + std::to_string(*type.max_running);
@@ -66,7 +65,7 @@ std::string Permits::hold_reason(const BizType& type, bool is_late) const {
     return "it was found late, and such jobs start at catch_up.rate_per_s " + number(*type.catch_up_rate_per_s) +
            ", the oldest first";
   if (flow_->is_paced(type, Pace::fresh, now))
-    return "rate_per_s " + number(*type.rate_per_s) + " of its type is used up for the moment";
+    return "rate_per_s " + number(*type.rate_per_s) + " of its type is used up for now";
   return "";
 }
 

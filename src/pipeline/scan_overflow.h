@@ -34,7 +34,8 @@ class ScanOverflow {
   // At this time, or later, a lane may be promoted; max(): there is none.
   WallTime first() const { return first_; }
 
-  // Takes out the lanes of those types whose watermark has passed and hands them to `promote`.
+  // Calls `promote` for the lanes whose watermark lies at or before `due_by`, of the types that `is_meant` accepts, and
+  // forgets these lanes.
   void promote(WallTime due_by, const std::function<bool(TypeId)>& is_meant,
                const std::function<void(Lane, WallTime)>& promote) {
     if (first_ > due_by) return;

@@ -60,7 +60,7 @@ Registry registry_from(pqxx::transaction_base& tx) {
 void refuse_unless_home(const Local& local) {
   if (local.place != 0) {
     throw Refused("it is the database '" + local.name +
-                  "' of an installation with another control database (home): name that one first");
+                  "' of an installation with another control database: name that one first");
   }
 }
 

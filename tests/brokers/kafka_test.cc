@@ -44,7 +44,7 @@ TEST_F(Kafka, DoneMeansThatTheTopicHasIt) {
   EXPECT_EQ(records.front().headers.at("tocsin-attempt"), "1");
 }
 
-TEST_F(Kafka, AClusterThatGoesDownInMidRunLosesNothingAndRepeatsCarryTheSameId) {
+TEST_F(Kafka, AClusterDownInMidRunLosesNothingAndRepeatsKeepTheirId) {
   kafka.create("crash");
   const auto ids = survive_an_outage(
       exit_to("crash"), "kafka://127.0.0.1", [&] { kafka.go_down(); }, [&] { kafka.come_up(); });

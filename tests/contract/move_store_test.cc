@@ -139,7 +139,7 @@ TEST_F(MoveStore, AnOpenWriterIsAConflictAndLeavesTheShardAsItWas) {
   EXPECT_TRUE(lives_here());
 }
 
-TEST_F(MoveStore, ThePauseOfASilentDriverIsEndedByWhoeverFindsItAndItsFlipFails) {
+TEST_F(MoveStore, AnyNodeEndsTheFreezeOfASilentDriverWhoseFlipThenFails) {
   ShardMove driver = taken();
   must(store.set_state(driver, State::switching));
   must(store.freeze(driver));

@@ -83,7 +83,7 @@ class Cluster : public testing::Test {
   int last_ = 0;
 };
 
-TEST_F(Cluster, NodesShareTheShardsAndEachJobIsFiredByTheOwnerWhoeverAcceptedIt) {
+TEST_F(Cluster, NodesShareTheShardsAndTheOwnerFiresEachJob) {
   for (const char* name : {"a", "b", "c"}) start(name);
   ASSERT_TRUE(eventually([&] { return are_shared(); }));
   put_noop();

@@ -307,7 +307,7 @@ TEST(Databases, SqlCreatesGoThroughTheOutboxWhereTheShardDoesNotLive) {
             b.query("SELECT string_agg(type_id || name, ',') FROM tocsin.biz_type")[0][0].as<std::string>());
 }
 
-TEST(Databases, ALoneDatabaseHasNoFenceAndOneThatIsAddedLaterGetsNoShardsAndOtherNumbers) {
+TEST(Databases, ADatabaseThatIsAddedLaterGetsNoShardsAndOtherNumbers) {
   TestDatabase a(8), b(0);
   a.query(
       "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES"

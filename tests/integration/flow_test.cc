@@ -110,7 +110,7 @@ TEST_F(Flow, ARateHoldsForInstantTypesToo) {
 }
 
 // The exhausted jobs stand behind more overdue rows than a page has, in lanes that a rate keeps in the backlog.
-TEST_F(Flow, ExhaustedJobsAreDeadWithinTwoSweepsAlthoughTheirLanesStayBacklog) {
+TEST_F(Flow, ExhaustedJobsOfABacklogAreDeadWithinTwoSweeps) {
   constexpr std::chrono::seconds kTwoSweeps(60);
   put_type("flooded", {{"handler", {{"kind", "noop"}}}, {"rate_per_s", 20}});
   insert("flooded", 20'000, "1 hour");

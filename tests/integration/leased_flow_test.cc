@@ -124,7 +124,7 @@ TEST_F(FlowOfLeases, ALoweredLimitHoldsAsLeasesAreGivenBack) {
   EXPECT_TRUE(lease(rest(), 6, 0).empty());
 }
 
-TEST_F(FlowOfLeases, LeasesOfAKilledNodeKeepTheirPermitsAsLongAsTheyAreExtendedAndNoLonger) {
+TEST_F(FlowOfLeases, LeasesOfAKilledNodeKeepTheirPermitsWhileTheyAreExtended) {
   const auto other = start_two();
   put_pull({{"max_running", 3}, {"ttr_ms", 5000}});
   create_many(9);

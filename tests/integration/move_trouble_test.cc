@@ -79,7 +79,7 @@ void kill_in(const Two& two, const std::string& step, const std::string& at, con
 }
 
 // Every state, ended by kill -9 and then resumed or rolled back, while jobs are created, cancelled and fired.
-TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackAndNothingIsLostOrDoneTwice) {
+TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackWithoutLoss) {
   LogicalCluster server;
   execute(server.url(), "CREATE DATABASE second");
   const Two two{server.url(), url_of(server.url(), "second")};
@@ -294,7 +294,7 @@ TEST(MoveTrouble, IsRefusedWhileANodeWasNotGivenTheTarget) {
 }
 
 // A failover of home that lost the last commits.
-TEST(MoveTrouble, AMoveThatHomeHasForgottenIsResumedOrRolledBackFromWhatTheOthersKnow) {
+TEST(MoveTrouble, AMoveUnknownToTheControlDatabaseIsResumedOrRolledBack) {
   LogicalCluster server;
   execute(server.url(), "CREATE DATABASE second");
   const Two two{server.url(), url_of(server.url(), "second")};
@@ -356,7 +356,7 @@ TEST(MoveTrouble, AServerWithoutAFreeWorkerIsNamedWithItsSetting) {
 }
 
 // PostgreSQL starts a worker that fails anew, for ever.
-TEST(MoveTrouble, AWorkerThatFailsOverAndOverIsToldAndEndsTheCommandWhenPatienceDoes) {
+TEST(MoveTrouble, AWorkerThatKeepsFailingIsNamedAndEndsTheCommandInTheEnd) {
   LogicalCluster server;
   execute(server.url(), "CREATE DATABASE second");
   const Two two{server.url(), url_of(server.url(), "second")};

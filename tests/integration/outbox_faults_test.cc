@@ -197,7 +197,7 @@ TEST(Outbox, WhatItsOwnerLeavesLyingIsAnybodys) {
 }
 
 // The two sides by themselves, for what takes minutes otherwise.
-TEST(Outbox, WhatIsRememberedIsForgottenOnlyWhenNobodyCanHandItOverAnyMore) {
+TEST(Outbox, ARecordIsDeletedOnlyWhenNoRelayCanDeliverItAnyMore) {
   TestDatabase a(0), b(0);
   const OutboxDatabases both({a.url(), b.url()});
   both.put_noop(*both.node());

@@ -378,7 +378,7 @@ TEST_F(Plans, ABacklogClaimNeverTakesMoreThanItsLimitUnderAnyPlan) {
   }
 }
 
-TEST_F(Plans, AnOldSnapshotOfSomebodyElseDoesNotSlowTheScanAboveTheLowWaterMark) {
+TEST_F(Plans, AnOldSnapshotDoesNotSlowTheScanAboveTheLowWaterMark) {
   prepare(Statistics::fresh);
   auto report = connect();
   pqxx::work old(*report);

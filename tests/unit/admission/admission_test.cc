@@ -108,7 +108,7 @@ TEST_F(AdmissionTest, ATypeThatWaitsAloneGetsAllSlotsOfItsEndpoint) {
   EXPECT_EQ(take_all().at(1), 200U);
 }
 
-TEST_F(AdmissionTest, ALongQueueToOneEndpointGoesOutFromMemoryAndFromTheTableInOneBound) {
+TEST_F(AdmissionTest, MemoryAndTableShareTheBoundOfOneEndpoint) {
   BizType slow = biz_type(1);
   slow.pool = pool_of(100);
   catalog = TypeCatalog({slow});

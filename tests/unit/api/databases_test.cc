@@ -75,7 +75,7 @@ TEST_F(DatabasesApi, ABatchOverAllDatabasesAnswersInOrderAsIfThereWereOne) {
   }
 }
 
-TEST_F(DatabasesApi, ABatchIsAllOrNothingInEachDatabaseAndSaysWhatBecameOfEachItem) {
+TEST_F(DatabasesApi, ABatchIsAllOrNothingInEachDatabaseAndAnswersEachItem) {
   kill(1);
   const Answer answer = post("/v1/jobs/batch", batch_of({key_at(0), key_at(1), key_at(2), key_at(1, 1)}));
   EXPECT_EQ(answer.status, 503) << answer.text;
@@ -296,7 +296,7 @@ TEST_F(BulkRetries, TellWhatTheyDidWhenALaterQueueIsFull) {
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})").body.at("missing"), Json::parse(R"(["db2"])"));
 }
 
-TEST_F(DatabasesApi, ATypeThatThisNodeDoesNotKnowYetIsNotDeletedWhileAnyDatabaseHasItsJobs) {
+TEST_F(DatabasesApi, AnUnknownTypeIsNotDeletedWhileAnyDatabaseHasItsJobs) {
   BizType type;
   type.name = "order.new";
   type.handler_kind = "noop";

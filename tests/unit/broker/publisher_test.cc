@@ -145,7 +145,7 @@ TEST_F(PublisherTest, IsDoneOnlyWhenConfirmed) {
   EXPECT_EQ(counts_->refused, 1);
 }
 
-TEST_F(PublisherTest, WhatIsNotConfirmedInTheLeaseIsRetriedWithTheReasonIfItIsKnown) {
+TEST_F(PublisherTest, AMessageNotConfirmedInItsLeaseIsRetriedWithTheReason) {
   broker_.confirms_at_once = false;
   publish("a", 50ms);
   EXPECT_TRUE(has("a", Kind::retry, "not confirmed in time"));

@@ -196,7 +196,7 @@ Scene any_scene(Random& random) {
   return scene;
 }
 
-TEST(ShardAssignment, WhoDoesNotReachADatabaseLosesItsShardsThereToThoseWhoDoAndNothingElseIsLost) {
+TEST(ShardAssignment, ANodeThatDoesNotReachADatabaseLosesItsShardsThereAlone) {
   Random random(17);
   for (int round = 0; round < 2000; ++round) {
     const Scene scene = any_scene(random);

@@ -70,7 +70,7 @@ TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
 }
 
 // The database's clock runs slower than the estimate, or was set back by some milliseconds.
-TEST_F(ClaimerTest, WhatMayHaveBeenClaimedTooEarlyGoesBackOnTheWheelForMilliseconds) {
+TEST_F(ClaimerTest, AClaimThatMayBeTooEarlyGoesBackOnTheWheel) {
   push_due({{1, 1, kStart}, {2, 3, kStart}});
   store.on_claim = [](auto, auto, auto&) { return std::vector<ClaimedJob>{}; };
   store.on_fire = [](auto) { return std::vector<Fired>{}; };

@@ -73,7 +73,7 @@ TEST_F(EngineWakes, AChangeOfCapacityWakesClaimersOnly) {
   EXPECT_EQ(take_wakes(), claimers);
 }
 
-TEST_F(EngineWakes, TheScanComesAtOnceWhenAnotherNodeComesOrNotificationsAreNotHeardAnyMore) {
+TEST_F(EngineWakes, TheScanComesAtOnceWhenANodeComesOrNotificationsStop) {
   engine.set_alone(true);
   engine.set_listening(true);
   EXPECT_EQ(take_wakes(), none);

@@ -15,7 +15,7 @@ LaneCursor::Rows rows_due(std::initializer_list<WallTime> times) {
   return rows;
 }
 
-TEST(LaneCursor, LowWaterMarkStopsAtWhatMayBeCommittedLateAndBeforeTheOldestRow) {
+TEST(LaneCursor, LowWaterMarkStaysBelowLateCommitsAndTheOldestRow) {
   LaneCursor cursor(kBegin);
   cursor.read_overdue(WallTime::min(), kBegin, {}, kBegin - 5s, WallTime::min());
   EXPECT_EQ(cursor.low(), kBegin - 5s);
@@ -52,7 +52,7 @@ TEST(LaneCursor, AnAuditCountsWhatLiesBeforeTheFloorOnce) {
   EXPECT_EQ(cursor.read_overdue(cursor.low(), kBegin, rows, kBegin - 5s, kBegin - 20s), 0);
 }
 
-TEST(LaneCursor, ExhaustedRowsAreLookedForOncePerSweepAndAgainUntilTheyAreGone) {
+TEST(LaneCursor, ExhaustedRowsAreReadOncePerSweepAndUntilTheyAreGone) {
   LaneCursor cursor(kBegin);
   EXPECT_FALSE(cursor.wants_exhausted());
   cursor.begin_sweep();

@@ -181,7 +181,7 @@ TEST_F(DueQueueTest, FewJobsNeverShareABatchWithAFlood) {
   EXPECT_EQ(served.at(2), 30U) << "within three batches";
 }
 
-TEST_F(DueQueueTest, TheSecondaryClaimerLeavesHotTypesAloneWhileLightOnesHaveJobsDue) {
+TEST_F(DueQueueTest, TheSecondaryClaimerPrefersLightTypesWithDueJobs) {
   push(1, 10'000);
   EXPECT_EQ(pop(90, ClaimerRole::secondary).jobs.size(), 90U);
   push(2, 1);

@@ -45,7 +45,7 @@ TEST(XminWatermark, KnowsNothingAfterAReset) {
   EXPECT_EQ(watermark.reached(), WallTime::min());
 }
 
-TEST(XminWatermark, ForgetsTheOldestScansOfAVeryLongTransactionAndIsOnlyLaterForIt) {
+TEST(XminWatermark, ForgetsTheOldestScansOfAVeryLongTransaction) {
   XminWatermark watermark;
   for (int i = 0; i < 10'000; ++i) watermark.note(scan_at(kNow + i * 1s, 8 + i, 7));
   EXPECT_EQ(watermark.reached(), WallTime::min());

@@ -104,7 +104,7 @@ TEST_F(ScannerInAStorm, WhatFoundNoRoomIsCalledUpTogetherWhenMemoryHasRunOut) {
   EXPECT_LT(db_now(), kDue + 300ms) << "nobody waited for a scan";
 }
 
-TEST_F(ScannerInAStorm, WhatFoundNoRoomIsCalledUpTogetherWhenAScanSeesOneOfItsLanesOverdue) {
+TEST_F(ScannerInAStorm, OverflowIsPromotedTogetherWhenOneOfItsLanesIsOverdue) {
   // Many of one lane are gone, so that a page of its overdue rows shows strangers.
   std::vector<Candidate> gone;
   std::ranges::copy_if(in_memory, std::back_inserter(gone), [](const auto& job) { return job.lane().shard == 5; });
@@ -302,7 +302,7 @@ TEST_F(ScannerTest, ALaneWithMoreThanAPageEndsTheSlices) {
   EXPECT_EQ(now - before, round_trip) << "at once";
 }
 
-TEST_F(ScannerTest, ALoneNodeThatHearsNotificationsScansHalfAsOftenWhileItFindsNothing) {
+TEST_F(ScannerTest, ASoleIdleNodeThatHearsNotificationsScansHalfAsOften) {
   shards.clear();
   for (Shard shard = 0; shard < 20; ++shard) shards.push_back(shard);
   config.sweep_interval = 10s;

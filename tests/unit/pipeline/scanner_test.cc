@@ -139,7 +139,7 @@ TEST_F(ScannerTest, ReadsOnWhereItsWindowEnded) {
 }
 
 // It was seen running, with the end of its lease for a time, and entered memory with that.
-TEST_F(ScannerTest, AJobThatIsGivenBackBeforeItsLeaseEndsEntersAgainWithItsNewTime) {
+TEST_F(ScannerTest, AReleasedJobEntersAgainWithItsNewTime) {
   const JobId job = insert(kStart + 4s);
   scan_until_it_rests();
   ASSERT_EQ(found(), std::vector{job});
@@ -226,7 +226,7 @@ TEST_F(ScannerTest, AnEmptyLaneThatFillsUpAllAtOnceIsReadToItsEnd) {
   EXPECT_EQ(found(), all);
 }
 
-TEST_F(ScannerTest, ALaneWhosePageIsAllOverdueIsABacklogAndIsReadAtOnceWhenThatEnds) {
+TEST_F(ScannerTest, ABacklogLaneIsReadAtOnceWhenItsBacklogEnds) {
   scan();
   scan();
   for (int i = 0; i < static_cast<int>(shared().config.window_page) + 10; ++i) insert(db_now() - 900ms);
