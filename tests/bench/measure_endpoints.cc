@@ -3,9 +3,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include "bench/deliveries.h"
 #include "bench/measurements.h"
 #include "bench/subject.h"
-#include "bench/deliveries.h"
 
 namespace tocsin::bench {
 namespace {

@@ -4,10 +4,10 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <map>
 
+#include "bench/deliveries.h"
 #include "bench/measurements.h"
 #include "bench/stage_times.h"
 #include "bench/subject.h"
-#include "bench/deliveries.h"
 
 namespace tocsin::bench {
 namespace {

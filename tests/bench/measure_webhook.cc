@@ -1,10 +1,10 @@
 // How fast, and how late, jobs reach an HTTP service.
 #include <algorithm>
 
+#include "bench/deliveries.h"
 #include "bench/measurements.h"
 #include "bench/subject.h"
 #include "bench/wrk.h"
-#include "bench/deliveries.h"
 
 namespace tocsin::bench {
 namespace {
