@@ -66,6 +66,7 @@ void Checker::on_change(Place place, const FakeDatabase::Change& change) {
   if (change.kind == Kind::created && job.idempotency_key &&
       !keys_.emplace(job.biz_id, job.type_id, *job.idempotency_key).second)
     fail("key", "a second job under the same key: " + std::to_string(job.job_id));
+  if (change.kind == Kind::created) record.came = scheduler_.now();
   if (change.kind != Kind::claimed) return;
   Attempt attempt;
   attempt.job = job.job_id;
@@ -278,8 +279,8 @@ void Checker::check_overdue() {
   for (const SimDatabase& database : databases_) {
     for (const auto& [id, row] : database.data.live()) {
       if (!records_.contains(id)) return fail("I10", "out of nothing: job " + std::to_string(id));
-      const Duration late =
-          std::min<Duration>(database.data.now() - row.job.fire_at, scheduler_.now() - *faults_ended_);
+      const MonoTime since = std::max(*faults_ended_, records_.at(id).came);
+      const Duration late = std::min<Duration>(database.data.now() - row.job.fire_at, scheduler_.now() - since);
       const auto type = types_.find(row.job.type_id);
       const bool is_known = type != types_.end();
       const bool is_limited = is_known && type->second.is_limited();

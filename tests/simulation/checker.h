@@ -114,7 +114,8 @@ class Checker {
     bool is_lost_to_standby = false;
   };
   struct Record {
-    Job row;  // after the last committed change
+    Job row;          // after the last committed change
+    MonoTime came{};  // when it was committed: its time may have passed long before
     ClaimToken token = 0;
     int life = 0;              // grows with whatever counts its attempts anew
     bool is_hastened = false;  // run now: may start before its action_time

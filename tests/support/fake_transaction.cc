@@ -5,13 +5,17 @@
 
 namespace tocsin {
 
-std::optional<CreateReply> FakeDatabase::Transaction::create(const NewJob& job, WallTime now) {
-  begin(now);
-  const auto own = std::ranges::find_if(made_, [&](const Made& made) {
-    return job.idempotency_key && made.row.job.idempotency_key && key_of(job) == key_of(made.row.job);
+const FakeDatabase::Transaction::Made* FakeDatabase::Transaction::own(const NewJob& job) const {
+  const auto made = std::ranges::find_if(made_, [&](const Made& each) {
+    return job.idempotency_key && each.row.job.idempotency_key && key_of(job) == key_of(each.row.job);
   });
-  if (own != made_.end())
-    return CreateReply{CreateReply::Kind::existing, own->row.job.job_id, {}, {}, {}, own->row.job};
+  return made == made_.end() ? nullptr : &*made;
+}
+
+std::optional<CreateReply> FakeDatabase::Transaction::create(const NewJob& job, WallTime now) {
+  take_id(now);
+  if (const Made* made = own(job))
+    return CreateReply{CreateReply::Kind::existing, made->row.job.job_id, {}, {}, {}, made->row.job};
   if (has_ended() || database_.is_held(job)) return {};
   Undo undo;
   CreateReply reply = database_.create_one(job, undo, now);
@@ -29,7 +33,7 @@ std::optional<CreateReply> FakeDatabase::Transaction::create(const NewJob& job, 
 }
 
 CancelReply FakeDatabase::Transaction::cancel(JobId job, WallTime now) {
-  begin(now);
+  take_id(now);
   const auto row = database_.live_.find(job);
   if (has_ended() || database_.is_locked(job)) return {CancelReply::Kind::locked, job, {}};
   if (row == database_.live_.end() || row->second.job.status != JobStatus::pending)

@@ -18,6 +18,13 @@ class FakeDatabase::Transaction {
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
+  // From now on scans know that it is open, as from its first write.
+  void take_id(WallTime now) {
+    if (!writer_) writer_.emplace(database_, now);
+  }
+  // Whether another transaction holds the key.
+  bool waits_for(const NewJob& job) const { return !has_ended() && !own(job) && database_.is_held(job); }
+
   // As tocsin.create_job. nullopt: another transaction holds the key, for whose end PostgreSQL waits.
   std::optional<CreateReply> create(const NewJob& job, WallTime now);
   // As tocsin.cancel_job, of a job that was committed before.
@@ -31,9 +38,7 @@ class FakeDatabase::Transaction {
     Row row;
     WallTime at;
   };
-  void begin(WallTime now) {
-    if (!writer_) writer_.emplace(database_, now);
-  }
+  const Made* own(const NewJob& job) const;  // that it made with this key; nullptr: none
   bool has_ended() const { return generation_ != database_.generation(); }
   void release();
 

@@ -1,0 +1,134 @@
+// One node of a small world: a real engine whose stages are stepped one by one from outside.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/waker.h"
+#include "pipeline/engine.h"
+#include "support/fake_sessions.h"
+
+namespace tocsin {
+
+// Mistakes that a search must find without being told where.
+struct SmallWorldBugs {
+  bool async_claims = false;             // the claim does not wait for the disk
+  bool clock_before_id = false;          // create_job reads its clock before its transaction has an id
+  bool hides_whose_fault_it_is = false;  // what a store refuses for one row looks like a store that is away
+  FakeBugs store{};
+};
+
+// What the nodes of a small world share: database, time, the line to the database, and what must always hold.
+// Thread: owner only.
+class SmallGround final : public Clock, public FaultPoint, public EventSink {
+ public:
+  enum class NextWrite { happens, loses_its_reply, arrives_later };
+
+  explicit SmallGround(const SmallWorldBugs& planted);
+
+  MonoTime now() const override { return time; }
+
+  Fate before(const FakeCall& call) override;
+  void working(const FakeCall&) override {}
+  bool after(const FakeCall& call) override;
+  void keep(std::function<void()> effect) override { on_their_way.push_back(std::move(effect)); }
+
+  void count(Counter what, std::int64_t n) override;
+  void started(TypeId, Duration) override {}
+  void failed(std::string_view, const Error&) override {}
+
+  void breaks(const std::string& promise) {
+    if (broken.empty()) broken = promise;
+  }
+  void on_start(const ClaimedJob& claimed);
+
+  const SmallWorldBugs bugs;
+  MonoTime time{};
+  FakeDatabase database;
+  NextWrite next_write = NextWrite::happens;
+  std::vector<std::function<void()>> on_their_way;  // writes that were answered in doubt
+  std::set<JobId> cancelled;                        // acknowledged
+  std::set<JobId> uncommitted;                      // of open transactions
+  std::string broken;                               // the first promise
+
+ private:
+  struct Claim {
+    ClaimToken token;
+    WallTime lease_ends;
+  };
+  void check(const FakeDatabase::Change& change);
+
+  std::map<JobId, Claim> claims_;
+  std::map<JobId, WallTime> due_;
+  std::set<ClaimToken> started_;
+};
+
+// Thread: owner only.
+class SmallNode {
+ public:
+  SmallNode(SmallGround& ground, int number, std::shared_ptr<const TypeCatalog> catalog);
+
+  // Handlers and memory are gone; a new process starts.
+  void restart();
+
+  std::size_t stages() const { return stages_.size(); }
+  std::string name_of(std::size_t stage) const { return name_ + "'s " + stages_[stage]->name(); }
+  // Whether its steps call the store: only their order matters to others.
+  bool writes(std::size_t stage) const;
+  bool is_ready(std::size_t stage) const { return flags_[stage].is_set || next_[stage] <= ground_.time; }
+  void step(std::size_t stage);
+  // Steps the stages whose work only this node sees.
+  void settle();
+  MonoTime next_time() const;
+
+  std::size_t running() const { return runs_.size(); }
+  void answer(std::size_t run, Outcome outcome);
+  const EngineShared& shared() const { return engine_->shared(); }
+  void write_state(std::ostream& out) const;
+
+ private:
+  class Store;
+  class Flag final : public Waker {
+   public:
+    void wake() override { is_set = true; }
+    bool is_set = true;
+  };
+  class Starter final : public Handler {
+   public:
+    explicit Starter(SmallNode& node) : node_(node) {}
+    void start(const ClaimedJob& job, Finish finish) override {
+      node_.ground_.on_start(job);
+      node_.runs_.push_back({job.job.job_id, job.token, std::move(finish)});
+    }
+
+   private:
+    SmallNode& node_;
+  };
+  struct Run {
+    JobId job;
+    ClaimToken token;
+    Handler::Finish finish;
+  };
+  void start();
+
+  SmallGround& ground_;
+  const std::string name_;
+  const std::shared_ptr<const TypeCatalog> catalog_;
+  Starter handler_{*this};
+  std::vector<std::unique_ptr<JobStore>> stores_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<Stage*> stages_;
+  std::deque<Flag> flags_;
+  std::vector<MonoTime> next_;
+  std::vector<Run> runs_;
+  std::uint64_t process_ = 0;
+};
+
+}  // namespace tocsin
