@@ -6,8 +6,8 @@
 #include <deque>
 #include <map>
 
+#include "bench/deliveries.h"
 #include "bench/measurements.h"
-#include "bench/receiver.h"
 #include "bench/stage_times.h"
 #include "bench/workloads.h"
 #include "cli/pause.h"
@@ -105,7 +105,7 @@ class NodesOnOneDatabase {
     return outcome;
   }
 
-  Receiver healthy_, gateway_{milliseconds(2'000)}, slow_{milliseconds(5'000)};
+  Deliveries healthy_, gateway_{milliseconds(2'000)}, slow_{milliseconds(5'000)};
   Database database_;
   std::deque<Subject> nodes_;
   std::map<std::string, std::deque<std::string>> names_;

@@ -346,7 +346,7 @@ TEST(Databases, WhatDoesNotFitTogetherIsRefused) {
   ASSERT_EQ(migrate(urls, {"--shards", "8"}).exit_code, 0);
   expect_refusal(serve({a.url(), b.url(), other}), {"the same database"});
   expect_refusal(serve({a.url()}), {"'b'", "not given"});
-  expect_refusal(serve({b.url(), a.url()}), {"home"});
+  expect_refusal(serve({b.url(), a.url()}), {"another control database", "name that one first"});
   expect_refusal(serve({a.url(), b.url(), c.url()}), {"not registered", "tocsin migrate"});
   expect_refusal(serve({a.url(), "x=" + b.url()}), {"registered as 'b'", "never change"});
   expect_refusal(serve({a.url(), "postgresql://postgres@127.0.0.1:1/nobody", b.url()}), {"127.0.0.1:1/nobody"});
