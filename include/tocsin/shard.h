@@ -10,11 +10,11 @@ using JobId = std::int64_t;
 using Shard = std::int16_t;
 
 // Database id: number of a database in its installation; 0: the control database.
-using Place = int;
+using DatabaseId = int;
 
-inline constexpr int kMaxPlaces = 64;  // databases; each draws job ids in steps of 64, so no id is drawn twice. DO NOT
-                                       // CHANGE.
-inline constexpr int kMaxShards = 1024;  // the low 10 bits of a job_id. DO NOT CHANGE.
+inline constexpr int kMaxDatabases = 64;  // databases; each draws job ids in steps of 64, so no id is drawn twice. DO
+                                          // NOT CHANGE.
+inline constexpr int kMaxShards = 1024;   // the low 10 bits of a job_id. DO NOT CHANGE.
 inline constexpr int kDefaultShards = 64;
 
 // First 4 bytes of SHA-256(biz_id) as big-endian unsigned, modulo `shards` (1..kMaxShards). The SQL function

@@ -166,7 +166,7 @@ void FlowControl::end_lease(TypeId type) {
   release_used(type, 1, false);
 }
 
-void FlowControl::adopt(TypeId type) {
+void FlowControl::take_over(TypeId type) {
   MutexLock lock(mutex_);
   ++flows_[type].used;
   ++flows_[type].leased;

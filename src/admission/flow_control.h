@@ -61,7 +61,7 @@ class FlowControl {
   // For the lease table.
   void hand_over(TypeId type);  // started, and acknowledged later: frees the pool slot, keeps the permit
   void end_lease(TypeId type);  // that lease has ended: frees the permit
-  void adopt(TypeId type);      // a lease that another node gave takes a permit here
+  void take_over(TypeId type);  // a lease that another node gave takes a permit here
 
   // For the permit renewer -------------------------------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ std::size_t LeaseTable::guests(TypeId type) const {
   return tally == tallies_.end() ? 0 : tally->second.guests;
 }
 
-void LeaseTable::adopt(TypeId type, std::size_t n) {
+void LeaseTable::take_over(TypeId type, std::size_t n) {
   MutexLock lock(mutex_);
   for (auto& [job, entry] : entries_) {
     if (n == 0) return;
@@ -121,7 +121,7 @@ void LeaseTable::adopt(TypeId type, std::size_t n) {
     Tally& tally = tallies_[type];
     --tally.guests;
     ++tally.held;
-    flow_.adopt(type);
+    flow_.take_over(type);
     --n;
   }
 }

@@ -3,7 +3,7 @@
 // others the lease reaper asks the database.
 //
 // A lease may be extended at any node. A lease that another node granted is entered here as a foreign lease (`guest`)
-// without a permit. When that node is dead, its permits and foreign leases are taken over (`adopt`).
+// without a permit. When that node is dead, its permits and foreign leases are taken over.
 // Invariant: no permit is freed twice: an entry is one lease, by its token, and ends once. Thread: any.
 #pragma once
 
@@ -48,7 +48,7 @@ class LeaseTable {
   // Number of foreign leases.
   std::size_t guests(TypeId type) const;
   // Takes over `n` foreign leases: as many permits became this node's.
-  void adopt(TypeId type, std::size_t n);
+  void take_over(TypeId type, std::size_t n);
 
  private:
   struct Entry {

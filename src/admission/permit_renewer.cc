@@ -77,7 +77,7 @@ std::vector<PermitRequest> PermitRenewer::requests(MonoTime now) {
 Status PermitRenewer::leave(MonoTime now) {
   is_draining_ = true;
   // Nothing is asked again: what may have been adopted counts as if it was.
-  for (const auto& [type, doubt] : in_doubt_) flow_.leases().adopt(type, static_cast<std::size_t>(doubt.guests));
+  for (const auto& [type, doubt] : in_doubt_) flow_.leases().take_over(type, static_cast<std::size_t>(doubt.guests));
   in_doubt_.clear();
   PermitBeat beat{config_.node, ++number_, Duration(0), requests(now)};
   for (PermitRequest& request : beat.requests) {
@@ -92,18 +92,18 @@ Status PermitRenewer::leave(MonoTime now) {
   return reply ? Status(Unit{}) : Status(reply.error());
 }
 
-MonoTime PermitRenewer::adopt(MonoTime now) {
+MonoTime PermitRenewer::take_over(MonoTime now) {
   Adoption adoption = orphaned_.back();
   orphaned_.pop_back();
   adoption.guests = static_cast<int>(flow_.leases().guests(adoption.type));
-  const auto n = store_.adopt(config_.node, number_, adoption.type, adoption.guests);
+  const auto n = store_.take_over(config_.node, number_, adoption.type, adoption.guests);
   if (!n) {
-    // If it did not happen, the next reply says again that there are permits to adopt.
+    // If it did not happen, the next reply says again that there are permits to take over.
     events_.failed(name(), n.error());
     if (n.error().code == ErrorCode::in_doubt) in_doubt_[adoption.type] = adoption;
     return now + config_.retry_pause;
   }
-  flow_.leases().adopt(adoption.type, static_cast<std::size_t>(*n));
+  flow_.leases().take_over(adoption.type, static_cast<std::size_t>(*n));
   return now;
 }
 
@@ -112,12 +112,12 @@ void PermitRenewer::settle_doubt(TypeId type, int granted) {
   if (doubt == in_doubt_.end()) return;
   // Before they are granted: no job may start under a permit that a lease has. Of leases that ended meanwhile the
   // permits are this node's like any other.
-  if (const int n = granted - doubt->second.granted; n > 0) flow_.leases().adopt(type, static_cast<std::size_t>(n));
+  if (const int n = granted - doubt->second.granted; n > 0) flow_.leases().take_over(type, static_cast<std::size_t>(n));
   in_doubt_.erase(doubt);
 }
 
 MonoTime PermitRenewer::step(MonoTime now) {
-  if (!orphaned_.empty()) return adopt(now);
+  if (!orphaned_.empty()) return take_over(now);
   PermitBeat beat{config_.node, 0, config_.ttl, requests(now)};
   if (beat.requests.empty()) return kWhenWoken;
   beat.number = ++number_;

@@ -69,7 +69,7 @@ class PermitRenewer final : public Stage {
   bool apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply);
   // How long a job started under a permit may run after the permit's end.
   Duration lease_of(const BizType& type, MonoTime now) const;
-  MonoTime adopt(MonoTime now);
+  MonoTime take_over(MonoTime now);
   // What came of an adoption in doubt, if there was one.
   void settle_doubt(TypeId type, int granted);
 

@@ -22,7 +22,7 @@ namespace tocsin {
 
 // One thread's set of stores of one database; valid only inside the call that receives it.
 struct Stores {
-  Place place;
+  DatabaseId place;
   JobDesk& desk;
   ReportStore& reports;
   TypeStore& types;
@@ -63,14 +63,14 @@ struct NodeInfo {
   std::string state;  // active, draining, or lost: silent for longer than the heartbeat time-out
   std::string version;
   Duration heartbeat_age{0};
-  std::vector<Shard> shards;          // that it scans, in order
-  std::vector<ScannedPlace> scanned;  // since it last scanned them, by the database they live in
+  std::vector<Shard> shards;             // that it scans, in order
+  std::vector<ScannedDatabase> scanned;  // since it last scanned them, by the database they live in
 };
 
 // A shard on its way to another database.
 struct MoveInfo {
   Shard shard = 0;
-  Place target = 0;
+  DatabaseId target = 0;
   std::string state;  // copying, switching, switched, aborting
 };
 
@@ -90,11 +90,11 @@ class Backend {
   virtual bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) = 0;
   virtual bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) = 0;
 
-  // What consumers report of leases of one database: `done` gets a reply per lease, in order. REQUIRES: why_not() of it
-  // is empty.
-  virtual bool finish_leases(Place place, std::vector<FinishRequest> outcomes,
+  // What consumers report of leases of one database: `done` gets a reply per lease, in order. REQUIRES:
+  // unavailable_reason() of it is empty.
+  virtual bool finish_leases(DatabaseId place, std::vector<FinishRequest> outcomes,
                              std::function<void(Result<std::vector<LeaseReply>>)> done) = 0;
-  virtual bool extend_leases(Place place, std::vector<Extension> extensions,
+  virtual bool extend_leases(DatabaseId place, std::vector<Extension> extensions,
                              std::function<void(Result<std::vector<ExtendReply>>)> done) = 0;
 
   // False: too many consumers wait already, `done` will not be called (answer 429).
@@ -109,10 +109,10 @@ class Backend {
   virtual void count(Counter what, std::int64_t n) = 0;
 
   // Everything else: runs `work` on a thread of that database. False: its queue is full (answer 429).
-  // REQUIRES: why_not() of it is empty.
-  virtual bool post(Place place, std::function<void(Stores&)> work) = 0;
+  // REQUIRES: unavailable_reason() of it is empty.
+  virtual bool post(DatabaseId place, std::function<void(Stores&)> work) = 0;
   // The same for reads that may be slow: few at a time, with a time limit, on threads and connections of their own.
-  virtual bool post_read(Place place, std::function<void(Stores&)> work) = 0;
+  virtual bool post_read(DatabaseId place, std::function<void(Stores&)> work) = 0;
 
   // Runs `work` on the node's thread for bulk operations, between two batches. False: its queue is full (answer 429).
   virtual bool post_bulk(std::function<void(BulkAccess&)> work) = 0;
@@ -154,16 +154,16 @@ class Backend {
   virtual std::string shard_owner(Shard shard) const = 0;
 
   // The databases of this node, the control database first.
-  virtual std::vector<Place> places() const = 0;
+  virtual std::vector<DatabaseId> places() const = 0;
   // Where the jobs of this shard live, as far as this node knows; maybe a database that it was not given.
-  virtual Place place_of(Shard shard) const = 0;
-  virtual std::string database_name(Place place) const = 0;   // its own name
-  virtual std::string database_title(Place place) const = 0;  // and where it is, for messages
+  virtual DatabaseId database_of(Shard shard) const = 0;
+  virtual std::string database_name(DatabaseId place) const = 0;   // its own name
+  virtual std::string database_title(DatabaseId place) const = 0;  // and where it is, for messages
   // Why the database cannot be used: not configured on this node, or not checked yet. nullopt: it can, though it may be
   // down at the moment.
-  virtual std::optional<Error> why_not(Place place) const = 0;
+  virtual std::optional<Error> unavailable_reason(DatabaseId place) const = 0;
   // False: it has not answered for some time.
-  virtual bool is_answering(Place place) const = 0;
+  virtual bool is_answering(DatabaseId place) const = 0;
 };
 
 }  // namespace tocsin

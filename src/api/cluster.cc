@@ -122,8 +122,8 @@ std::optional<std::int64_t> due_soon(const std::vector<DatabaseAnswer<DueSoon>>&
 }
 
 // Since the owner last scanned its shards of the database that this one lives in.
-std::optional<std::int64_t> scanned_age(const NodeInfo& owner, Place place) {
-  for (const ScannedPlace& each : owner.scanned)
+std::optional<std::int64_t> scanned_age(const NodeInfo& owner, DatabaseId place) {
+  for (const ScannedDatabase& each : owner.scanned)
     if (each.place == place && each.age) return milliseconds(*each.age);
   return {};
 }
@@ -139,7 +139,7 @@ std::string shards_text(const Backend& backend, const std::vector<Shard>& page,
     const auto owner = std::ranges::find_if(
         all, [&](const NodeInfo& node) { return std::ranges::binary_search(node.shards, page[i]); });
     const bool is_owned = owner != all.end();
-    const Place place = backend.place_of(page[i]);
+    const DatabaseId place = backend.database_of(page[i]);
     out.begin_object().field("shard", page[i]).field("database", backend.database_name(place));
     out.field("node", is_owned ? std::optional(owner->name) : std::nullopt);
     out.field("scanned_age_ms", is_owned ? scanned_age(*owner, place) : std::nullopt);
@@ -167,13 +167,13 @@ void shards(ApiContext& context, const CallPtr& call) {
   std::vector<Shard> page;
   for (int shard = asked.first; shard < std::min(n, asked.first + asked.limit); ++shard)
     page.push_back(static_cast<Shard>(shard));
-  std::map<Place, std::vector<Shard>> by_place;
-  for (const Shard shard : page) by_place[context.backend.place_of(shard)].push_back(shard);
-  std::vector<Place> places;
+  std::map<DatabaseId, std::vector<Shard>> by_place;
+  for (const Shard shard : page) by_place[context.backend.database_of(shard)].push_back(shard);
+  std::vector<DatabaseId> places;
   for (const auto& [place, some] : by_place) places.push_back(place);
   scatter<DueSoon>(
       context, call, places,
-      [by_place](Place place, Stores& stores) -> Result<DueSoon> {
+      [by_place](DatabaseId place, Stores& stores) -> Result<DueSoon> {
         const std::vector<Shard>& shards_there = by_place.at(place);
         const auto counts = stores.reports.due_soon(shards_there, kSoon, kDueSoonCap);
         if (!counts) return counts.error();

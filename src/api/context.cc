@@ -8,15 +8,15 @@ namespace tocsin {
 
 Problem ApiContext::busy() { return {429, "Too much is waiting for the database.", "", 1}; }
 
-void ApiContext::on_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const {
-  if (const auto why = backend.why_not(place)) return call->refuse(problem_of(*why, place));
+void ApiContext::on_database(const CallPtr& call, DatabaseId place, std::function<void(Stores&)> work) const {
+  if (const auto why = backend.unavailable_reason(place)) return call->refuse(problem_of(*why, place));
   const bool is_taken =
       backend.post(place, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
   if (!is_taken) too_busy(call);
 }
 
-void ApiContext::read_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const {
-  if (const auto why = backend.why_not(place)) return call->refuse(problem_of(*why, place));
+void ApiContext::read_database(const CallPtr& call, DatabaseId place, std::function<void(Stores&)> work) const {
+  if (const auto why = backend.unavailable_reason(place)) return call->refuse(problem_of(*why, place));
   const bool is_taken = backend.post_read(
       place, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
   if (!is_taken) too_busy(call);
@@ -71,7 +71,7 @@ Problem ApiContext::unknown_type(const std::string& name, const std::string& fie
   return {422, "There is no type \"" + name + "\".", field};
 }
 
-Problem ApiContext::problem_of(const Error& error, Place place) const {
+Problem ApiContext::problem_of(const Error& error, DatabaseId place) const {
   switch (error.code) {
     case ErrorCode::invalid:
       return {400, error.message, error.field};

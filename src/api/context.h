@@ -21,10 +21,12 @@ class ApiContext {
   ApiContext(Backend& b, std::size_t max_attribute) : backend(b), max_attribute_bytes(max_attribute) {}
 
   // Runs `work` on a thread of this database; answers 429 when its queue is full, 503 when it cannot be used.
-  void on_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const;
+  void on_database(const CallPtr& call, DatabaseId place, std::function<void(Stores&)> work) const;
   // The same for reads that may be slow.
-  void read_database(const CallPtr& call, Place place, std::function<void(Stores&)> work) const;
-  void on_home(const CallPtr& call, std::function<void(Stores&)> work) const { on_database(call, 0, std::move(work)); }
+  void read_database(const CallPtr& call, DatabaseId place, std::function<void(Stores&)> work) const;
+  void on_control(const CallPtr& call, std::function<void(Stores&)> work) const {
+    on_database(call, 0, std::move(work));
+  }
   static Problem busy();
   static void too_busy(const CallPtr& call) { call->refuse(busy()); }
 
@@ -45,13 +47,15 @@ class ApiContext {
   void with_catalog(const CallPtr& call, std::span<const Job> jobs, std::function<void(const TypeCatalog&)> use);
   static Problem unknown_type(const std::string& name, const std::string& field);
 
-  Problem problem_of(const Error& error, Place place) const;  // that the database at `place` answered with
+  Problem problem_of(const Error& error, DatabaseId place) const;  // that the database at `place` answered with
   void hint_if_soon(JobId job, TypeId type, WallTime fire_at) const;
 
   // The id that the path names; 0 (after the answer was given) when no job can have it.
   JobId job_id_of(const CallPtr& call) const;
-  Place place_of(JobId id) const { return backend.place_of(shard_of(id)); }
-  Place place_of(const std::string& biz_id) const { return backend.place_of(shard_of(biz_id, backend.shards())); }
+  DatabaseId database_of(JobId id) const { return backend.database_of(shard_of(id)); }
+  DatabaseId database_of(const std::string& biz_id) const {
+    return backend.database_of(shard_of(biz_id, backend.shards()));
+  }
   bool may_exist(JobId id) const { return id > 0 && shard_of(id) < backend.shards(); }
   static Problem no_such_job();
 

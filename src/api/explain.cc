@@ -130,7 +130,7 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
   out.field("reason", explain_reason(job, type, now, backend.hold_reason(job)));
   out.field("shard", job.shard())
       .field("node", backend.shard_owner(job.shard()))
-      .field("database", backend.database_name(backend.place_of(job.shard())));
+      .field("database", backend.database_name(backend.database_of(job.shard())));
   out.key("next_attempt_at");
   // A running job is tried again when its lease ends without a result.
   is_final(job.status) ? out.null() : out.value(rfc3339(job.fire_at));
@@ -154,7 +154,7 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
 void explain(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  context.read_database(call, context.place_of(id), [&context, call, id](Stores& stores) {
+  context.read_database(call, context.database_of(id), [&context, call, id](Stores& stores) {
     const auto job = stores.reports.find(id);
     if (!job) return call->refuse(context.problem_of(job.error(), stores.place));
     if (!*job) return call->refuse(ApiContext::no_such_job());

@@ -88,7 +88,7 @@ struct HttpServer::Impl {
   }
 
   void accept();
-  void adopt(HttpLoop* loop, tcp::socket socket);
+  void add_connection(HttpLoop* loop, tcp::socket socket);
 
   HttpServerConfig config;
   std::shared_ptr<HttpShared> shared;
@@ -112,12 +112,12 @@ void HttpServer::Impl::accept() {
       });
       return;
     }
-    adopt(loop, std::move(socket));
+    add_connection(loop, std::move(socket));
     accept();
   });
 }
 
-void HttpServer::Impl::adopt(HttpLoop* loop, tcp::socket socket) {
+void HttpServer::Impl::add_connection(HttpLoop* loop, tcp::socket socket) {
   std::size_t count = 0;
   {
     MutexLock lock(shared->mutex);

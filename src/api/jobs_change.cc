@@ -38,7 +38,8 @@ Error locked_job(JobId id) {
 
 // ---- one job
 
-void answer_cancel(const ApiContext& context, const CallPtr& call, Place place, const Result<CancelReply>& result) {
+void answer_cancel(const ApiContext& context, const CallPtr& call, DatabaseId place,
+                   const Result<CancelReply>& result) {
   if (!result) return call->refuse(context.problem_of(result.error(), place));
   const auto catalog = context.backend.types();
   switch (result->kind) {
@@ -59,13 +60,13 @@ void cancel(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
   const bool is_taken = context.backend.cancel(id, [&context, call, id](Result<CancelReply> result) {
-    guarded(call, [&] { answer_cancel(context, call, context.place_of(id), result); });
+    guarded(call, [&] { answer_cancel(context, call, context.database_of(id), result); });
   });
   if (!is_taken) ApiContext::too_busy(call);
 }
 
 void answer_change(const ApiContext& context, const CallPtr& call, JobId id, const Result<ChangeReply>& result) {
-  const Place place = context.place_of(id);
+  const DatabaseId place = context.database_of(id);
   if (!result) return call->refuse(context.problem_of(result.error(), place));
   const auto catalog = context.backend.types();
   switch (result->kind) {
@@ -160,9 +161,9 @@ std::string cancelled_text(const std::vector<CancelReply>& replies, const Unansw
 }
 
 using CancelReplies = std::vector<CancelReply>;
-using IdsByPlace = std::map<Place, std::vector<JobId>>;
+using IdsByDatabase = std::map<DatabaseId, std::vector<JobId>>;
 
-void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByPlace& ids,
+void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByDatabase& ids,
                     std::vector<std::string> impossible, const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
   if (refused_by_all(context, call, answers)) return;
   CancelReplies replies;
@@ -180,7 +181,7 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByP
 
 // `texts`: ids as they were given. One that is given twice is answered once.
 void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std::string>& texts) {
-  IdsByPlace known;
+  IdsByDatabase known;
   std::vector<std::string> impossible;
   std::unordered_set<JobId> seen;
   std::unordered_set<std::string> seen_texts;
@@ -189,15 +190,15 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
     if (!context.may_exist(id)) {
       if (seen_texts.insert(text).second) impossible.push_back(text);
     } else if (seen.insert(id).second) {
-      known[context.place_of(id)].push_back(id);
+      known[context.database_of(id)].push_back(id);
     }
   }
-  std::vector<Place> places;
+  std::vector<DatabaseId> places;
   for (const auto& [place, some] : known) places.push_back(place);
   if (places.empty())
     return call->reply(200, cancelled_text({}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible}));
   scatter<CancelReplies>(
-      context, call, places, [known](Place place, Stores& stores) { return stores.desk.cancel(known.at(place)); },
+      context, call, places, [known](DatabaseId place, Stores& stores) { return stores.desk.cancel(known.at(place)); },
       [&context, call, known, impossible](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
         answer_cancels(context, call, known, impossible, answers);
       });
@@ -205,7 +206,7 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
 
 // More jobs of one key than share a statement with those of others.
 void cancel_large_key(const ApiContext& context, const CallPtr& call, const KeyCancel& key) {
-  context.on_database(call, context.place_of(key.biz_id), [&context, call, key](Stores& stores) {
+  context.on_database(call, context.database_of(key.biz_id), [&context, call, key](Stores& stores) {
     const auto replies = stores.desk.cancel_all(key.biz_id, key.type);
     if (!replies) return call->refuse(context.problem_of(replies.error(), stores.place));
     // A full answer without any that has ended: more live ones may be there.
@@ -240,7 +241,7 @@ void cancel_key(const ApiContext& context, const CallPtr& call, const std::strin
   const KeyCancel key{biz_id, type};
   const bool is_taken = context.backend.cancel_key(key, [&context, call, key](const Result<KeyCancelReply>& result) {
     guarded(call, [&] {
-      if (!result) return call->refuse(context.problem_of(result.error(), context.place_of(key.biz_id)));
+      if (!result) return call->refuse(context.problem_of(result.error(), context.database_of(key.biz_id)));
       result->is_too_many ? cancel_large_key(context, call, key) : call->reply(200, cancelled_key_text(*result));
     });
   });
@@ -274,7 +275,7 @@ void cancel_many(ApiContext& context, const CallPtr& call) {
 // One database after the other, so that together they keep to the limit.
 struct RetryRound {
   JobDesk::RetryMany request;
-  std::vector<Place> places;
+  std::vector<DatabaseId> places;
   std::vector<DatabaseAnswer<int>> answers;
   int retried = 0;
 };
@@ -294,7 +295,7 @@ void retry_next(const ApiContext& context, const CallPtr& call, const std::share
   if (next == round->places.size() || round->request.limit == 0) return answer_retries(context, call, *round);
   scatter<int>(
       context, call, {round->places[next]},
-      [round](Place, Stores& stores) { return stores.desk.retry_many(round->request); },
+      [round](DatabaseId, Stores& stores) { return stores.desk.retry_many(round->request); },
       [&context, call, round](std::vector<DatabaseAnswer<int>> answers) {
         if (const auto& n = answers.front().result) {
           round->retried += *n;

@@ -55,7 +55,7 @@ void take_traceparent(const CallPtr& call, NewJob& job) {
 
 void answer_create(const ApiContext& context, const CallPtr& call, const NewJob& job,
                    const Result<CreateReply>& result) {
-  if (!result) return call->refuse(context.problem_of(result.error(), context.place_of(job.biz_id)));
+  if (!result) return call->refuse(context.problem_of(result.error(), context.database_of(job.biz_id)));
   const CreateReply& reply = *result;
   if (reply.is_refused()) return call->refuse(refusal(reply, "idempotency_key"));
   const bool is_new = reply.kind == CreateReply::Kind::created;
@@ -159,7 +159,7 @@ struct Part {
   std::vector<NewJob> jobs;
   std::vector<std::size_t> at;
 };
-using Parts = std::map<Place, Part>;
+using Parts = std::map<DatabaseId, Part>;
 using Replies = std::vector<CreateReply>;
 
 Parts parts_of(const ApiContext& context, std::vector<NewJob> jobs) {
@@ -172,7 +172,7 @@ Parts parts_of(const ApiContext& context, std::vector<NewJob> jobs) {
     return parts;
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    Part& part = parts[context.place_of(jobs[i].biz_id)];
+    Part& part = parts[context.database_of(jobs[i].biz_id)];
     part.jobs.push_back(std::move(jobs[i]));
     part.at.push_back(i);
   }
@@ -196,7 +196,7 @@ class BatchAnswer {
  private:
   std::size_t parts_jobs() const;
   std::vector<std::size_t> items_of_jobs() const;
-  void take(Place place, const Replies& replies);
+  void take(DatabaseId place, const Replies& replies);
   std::string items_text() const;
 
   const ApiContext& context_;
@@ -214,7 +214,7 @@ std::size_t BatchAnswer::parts_jobs() const {
 }
 
 // Without partial=true one refusal has undone all of its database.
-void BatchAnswer::take(Place place, const Replies& replies) {
+void BatchAnswer::take(DatabaseId place, const Replies& replies) {
   const Part& part = parts_.at(place);
   const auto items = items_of_jobs();
   const bool is_undone = !is_partial_ && std::ranges::any_of(replies, &CreateReply::is_refused);
@@ -294,7 +294,7 @@ void create_known(ApiContext& context, const CallPtr& call, const std::shared_pt
   if (batch->jobs.empty()) return BatchAnswer(context, *batch, {}, is_partial).answer(call, {});
   const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(batch->jobs)));
   const auto mode = is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing;
-  const auto ask = [&context, parts, mode](Place place, Stores& there) -> Result<Replies> {
+  const auto ask = [&context, parts, mode](DatabaseId place, Stores& there) -> Result<Replies> {
     if (auto done = context.backend.make_types_known(there); !done) return done.error();
     return there.desk.create(parts->at(place).jobs, mode);
   };
@@ -307,7 +307,7 @@ void create_known(ApiContext& context, const CallPtr& call, const std::shared_pt
     answers.front() = {here->place, ask(here->place, *here)};
     return done(answers);
   }
-  std::vector<Place> places;
+  std::vector<DatabaseId> places;
   for (const auto& [place, part] : *parts) places.push_back(place);
   scatter<Replies>(context, call, places, ask, done);
 }
@@ -335,9 +335,11 @@ void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool
 void create_batch(ApiContext& context, const CallPtr& call) {
   const std::string partial = call->parameter("partial").value_or("false");
   if (partial != "true" && partial != "false") return call->refuse({400, "Must be true or false.", "partial"});
-  // A large body takes its time to parse: not on a network thread. Home's, for the types, unless home is away.
+  // A large body takes its time to parse: not on a network thread. The control database's, for the types, unless the
+  // control database is away.
   const auto places = context.backend.places();
-  const auto answering = std::ranges::find_if(places, [&](Place place) { return context.backend.is_answering(place); });
+  const auto answering =
+      std::ranges::find_if(places, [&](DatabaseId place) { return context.backend.is_answering(place); });
   context.on_database(call, answering == places.end() ? 0 : *answering,
                       [&context, call, is_partial = partial == "true"](Stores& stores) {
                         create_batch(context, call, stores, is_partial);

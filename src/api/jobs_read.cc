@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kJobCursorMark = "job:";  // so that a cursor of another list is not taken for one of this
 
 // Where a list continues: below which id, in each database (absent: from its newest).
-using Position = std::map<Place, JobId>;
+using Position = std::map<DatabaseId, JobId>;
 
 // "job:0=4711,1=815"
 std::string cursor_text(const Position& position) {
@@ -46,8 +46,8 @@ std::optional<Position> position_from_cursor(const std::string& cursor) {
     const std::size_t equals = std::min(one.find('='), one.size());
     const std::int64_t place = number_of(one.substr(0, equals));
     const std::int64_t id = equals < one.size() ? number_of(one.substr(equals + 1)) : -1;
-    if (place < 0 || place >= kMaxPlaces || id <= 0) return {};
-    position[static_cast<Place>(place)] = id;
+    if (place < 0 || place >= kMaxDatabases || id <= 0) return {};
+    position[static_cast<DatabaseId>(place)] = id;
   }
   return position.empty() ? std::nullopt : std::optional(position);
 }
@@ -136,10 +136,10 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
   const auto limit = static_cast<std::size_t>(filter.limit);
   filter.limit = std::min(filter.limit + 1, kMostPerPage);
   filter.is_local_only = !filter.biz_id && context.backend.places().size() > 1;
-  const auto places = filter.biz_id ? std::vector{context.place_of(*filter.biz_id)} : context.backend.places();
+  const auto places = filter.biz_id ? std::vector{context.database_of(*filter.biz_id)} : context.backend.places();
   scatter<Found>(
       context, call, places,
-      [filter, position](Place place, Stores& stores) {
+      [filter, position](DatabaseId place, Stores& stores) {
         JobFilter here = filter;
         if (const auto below = position.find(place); below != position.end()) here.below = below->second;
         return stores.reports.list(here);
@@ -163,7 +163,7 @@ bool is_of_key_alone(const JobFilter& filter) { return filter.biz_id && !filter.
 
 void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position) {
   const auto limit = static_cast<std::size_t>(filter.limit);
-  const Place place = context.place_of(*filter.biz_id);
+  const DatabaseId place = context.database_of(*filter.biz_id);
   const int asked = std::min(filter.limit + 1, kMostPerPage);
   const auto answer = [&context, call, limit, place, position, asked](Result<std::vector<Job>> jobs) {
     guarded(call, [&] {
@@ -201,7 +201,7 @@ void list(ApiContext& context, const CallPtr& call) {
 void get(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  const Place place = context.place_of(id);
+  const DatabaseId place = context.database_of(id);
   const bool is_taken = context.backend.get(id, [&context, call, place](Result<std::optional<Job>> found) {
     guarded(call, [&] {
       if (!found) return call->refuse(context.problem_of(found.error(), place));

@@ -79,7 +79,7 @@ using LeaseReplies = std::vector<std::optional<LeaseReply>>;
 using Settled = Result<LeaseReplies>;
 using OnSettled = std::function<void(Settled)>;
 // Writes the items of one database. False: its queue is full, and no reply comes. REQUIRES: `items` outlive the reply.
-using Settle = std::function<bool(const ApiContext&, Place, const Items& items, OnSettled reply)>;
+using Settle = std::function<bool(const ApiContext&, DatabaseId, const Items& items, OnSettled reply)>;
 
 // What is written is answered as written, even if this node fails to take note of it.
 template <class Note>
@@ -114,7 +114,8 @@ void note_finished(const ApiContext& context, const Outcomes& outcomes, const st
 }
 
 // `of`: how many items the call has. An item without an outcome is stale.
-bool finish(const ApiContext& context, Place place, const Outcomes& outcomes, std::size_t of, const OnSettled& reply) {
+bool finish(const ApiContext& context, DatabaseId place, const Outcomes& outcomes, std::size_t of,
+            const OnSettled& reply) {
   if (outcomes.requests.empty()) return reply(LeaseReplies(of, LeaseReply::stale)), true;
   return context.backend.finish_leases(place, outcomes.requests,
                                        [&context, outcomes, of, reply](Result<std::vector<LeaseReply>> replies) {
@@ -127,7 +128,7 @@ bool finish(const ApiContext& context, Place place, const Outcomes& outcomes, st
                                        });
 }
 
-bool ack(const ApiContext& context, Place place, const Items& items, OnSettled reply) {
+bool ack(const ApiContext& context, DatabaseId place, const Items& items, OnSettled reply) {
   const Asked asked = asked_of(items);
   Outcomes outcomes{{}, asked.places};
   for (const Lease& lease : asked.leases) outcomes.requests.push_back({lease.job_id, lease.token, {}, {}, {}});
@@ -168,7 +169,7 @@ void hint_retries(const ApiContext& context, const Outcomes& outcomes, const std
 }
 
 // Continues with the jobs behind the leases, read on a thread of the database.
-bool with_leased(const ApiContext& context, Place place, const Asked& asked, const OnSettled& reply,
+bool with_leased(const ApiContext& context, DatabaseId place, const Asked& asked, const OnSettled& reply,
                  std::function<void(const std::vector<std::optional<LeasedJob>>&)> next) {
   using Leased = std::vector<std::optional<LeasedJob>>;
   return context.backend.post(place,
@@ -181,7 +182,7 @@ bool with_leased(const ApiContext& context, Place place, const Asked& asked, con
 
 const Error kTooMuch{ErrorCode::unavailable, "too much is waiting for it", ""};
 
-bool nack(const ApiContext& context, Place place, const Items& items, OnSettled reply) {
+bool nack(const ApiContext& context, DatabaseId place, const Items& items, OnSettled reply) {
   const Asked asked = asked_of(items);
   return with_leased(context, place, asked, reply, [&context, place, &items, asked, reply](const auto& leased) {
     std::vector<TypeId> types;
@@ -209,7 +210,7 @@ void note_extended(const ApiContext& context, const Asked& asked, const std::vec
 }
 
 // `settled` has the replies to the items that are not asked for.
-bool extend(const ApiContext& context, Place place, const Asked& asked, LeaseReplies settled, Duration ttr,
+bool extend(const ApiContext& context, DatabaseId place, const Asked& asked, LeaseReplies settled, Duration ttr,
             const OnSettled& reply) {
   if (asked.leases.empty()) return reply(std::move(settled)), true;
   std::vector<Extension> extensions;
@@ -227,7 +228,7 @@ bool extend(const ApiContext& context, Place place, const Asked& asked, LeaseRep
 
 // Leaves out leases of types with max_running while the control database does not hear of this node: it gives their
 // permits to other nodes when the leases that it knows of are over. Asks the database only then.
-bool extend(const ApiContext& context, Place place, const Items& items, Duration ttr, const OnSettled& reply) {
+bool extend(const ApiContext& context, DatabaseId place, const Items& items, Duration ttr, const OnSettled& reply) {
   const Asked asked = asked_of(items);
   const LeaseReplies stale(items.size(), LeaseReply::stale);
   const auto catalog = context.backend.types();
@@ -257,15 +258,15 @@ struct LeasePart {
   Items items;
   std::vector<std::size_t> at;
 };
-using LeaseParts = std::map<Place, LeasePart>;
+using LeaseParts = std::map<DatabaseId, LeasePart>;
 
 // What no lease can hold goes along with any.
 LeaseParts parts_of(const ApiContext& context, Items items) {
   LeaseParts parts;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const Place place = items[i].may_hold ? context.place_of(items[i].lease.job_id)
-                        : parts.empty()   ? 0
-                                          : parts.begin()->first;
+    const DatabaseId place = items[i].may_hold ? context.database_of(items[i].lease.job_id)
+                             : parts.empty()   ? 0
+                                               : parts.begin()->first;
     LeasePart& part = parts[place];
     part.items.push_back(std::move(items[i]));
     part.at.push_back(i);
@@ -317,11 +318,11 @@ void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& pa
 
 void settle(const ApiContext& context, const CallPtr& call, Items items, const Settle& how) {
   const auto parts = std::make_shared<const LeaseParts>(parts_of(context, std::move(items)));
-  std::vector<Place> places;
+  std::vector<DatabaseId> places;
   for (const auto& [place, part] : *parts) places.push_back(place);
   gather<LeaseReplies>(
       context, call, places,
-      [&context, parts, how](Place place, const OnSettled& reply) {
+      [&context, parts, how](DatabaseId place, const OnSettled& reply) {
         // The items live until the reply.
         return how(context, place, parts->at(place).items,
                    [parts, reply](Settled settled) { reply(std::move(settled)); });
@@ -348,7 +349,7 @@ void extend(ApiContext& context, const CallPtr& call) {
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
   settle(context, call, std::move(items),
-         [ttr](const ApiContext& about, Place place, const Items& some, const OnSettled& reply) {
+         [ttr](const ApiContext& about, DatabaseId place, const Items& some, const OnSettled& reply) {
            return extend(about, place, some, ttr, reply);
          });
 }

@@ -101,7 +101,7 @@ std::string stats_text(const Backend& backend, const std::vector<DatabaseAnswer<
 void stats(ApiContext& context, const CallPtr& call) {
   scatter<Numbers>(
       context, call, context.backend.places(),
-      [](Place, Stores& stores) -> Result<Numbers> {
+      [](DatabaseId, Stores& stores) -> Result<Numbers> {
         auto counts = stores.reports.counts();
         if (!counts) return counts.error();
         const auto overdue = stores.reports.overdue(kOverdueCap);

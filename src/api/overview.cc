@@ -306,10 +306,10 @@ void overview(ApiContext& context, const std::shared_ptr<SharedAnswer>& shared, 
   for (int shard = 0; shard < context.backend.shards(); ++shard) shards.push_back(static_cast<Shard>(shard));
   scatter<Facts>(
       context, all, context.backend.places(),
-      [&context, shards, now](Place place, Stores& stores) {
+      [&context, shards, now](DatabaseId place, Stores& stores) {
         std::vector<Shard> here;
         std::ranges::copy_if(shards, std::back_inserter(here),
-                             [&](Shard shard) { return context.backend.place_of(shard) == place; });
+                             [&](Shard shard) { return context.backend.database_of(shard) == place; });
         return read_facts(stores, here, now);
       },
       [&context, shared, all](std::vector<DatabaseAnswer<Facts>> answers) {

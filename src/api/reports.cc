@@ -54,7 +54,7 @@ void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, 
   one_more.is_alone = context.backend.places().size() == 1;
   scatter<Rows>(
       context, call, context.backend.places(),
-      [one_more](Place, Stores& stores) { return stores.reports.report(one_more); },
+      [one_more](DatabaseId, Stores& stores) { return stores.reports.report(one_more); },
       [&context, call, &shape, query](const std::vector<DatabaseAnswer<Rows>>& answers) {
         for (const auto& [place, rows] : answers)
           if (!rows && rows.error().code == ErrorCode::invalid)

@@ -16,7 +16,7 @@ namespace tocsin {
 
 template <class T>
 struct DatabaseAnswer {
-  Place place = 0;
+  DatabaseId place = 0;
   Result<T> result = Error{ErrorCode::unavailable, "was not asked", ""};
 };
 
@@ -24,13 +24,13 @@ enum class Pool { promises, reads };  // see Backend::post and post_read
 
 // Begins to ask a database; the reply comes later, on any thread. False: its queue is full, and no reply comes.
 template <class T>
-using Ask = std::function<bool(Place, std::function<void(Result<T>)> reply)>;
+using Ask = std::function<bool(DatabaseId, std::function<void(Result<T>)> reply)>;
 
 // `ask` is called once per place; `done` once, on the thread of the last to answer, with the answers in the order of
 // `places`. Of several databases, one known to be down is not waited for; a full queue of a sole database is answered
 // with 429. `of`: how many are asked in all, maybe one after the other. REQUIRES: at least one place.
 template <class T>
-void gather(const ApiContext& context, const CallPtr& call, const std::vector<Place>& places, const Ask<T>& ask,
+void gather(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& places, const Ask<T>& ask,
             std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0) {
   const bool is_of_several = std::max(of, places.size()) > 1;
   struct State {
@@ -41,7 +41,7 @@ void gather(const ApiContext& context, const CallPtr& call, const std::vector<Pl
     std::function<void(std::vector<DatabaseAnswer<T>>)> done;
   };
   const auto state = std::make_shared<State>(places.size());
-  for (const Place place : places) state->answers.push_back({.place = place});
+  for (const DatabaseId place : places) state->answers.push_back({.place = place});
   state->done = std::move(done);
   const auto answer = [state, call](std::size_t i, Result<T> result) {
     {
@@ -52,8 +52,8 @@ void gather(const ApiContext& context, const CallPtr& call, const std::vector<Pl
     guarded(call, [&] { state->done(std::move(state->answers)); });
   };
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const Place place = places[i];
-    if (const auto why = context.backend.why_not(place)) {
+    const DatabaseId place = places[i];
+    if (const auto why = context.backend.unavailable_reason(place)) {
       answer(i, *why);
       continue;
     }
@@ -82,10 +82,10 @@ std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, st
 
 // As gather; `ask` runs on a thread of each database.
 template <class T>
-void scatter(const ApiContext& context, const CallPtr& call, const std::vector<Place>& places,
-             std::function<Result<T>(Place, Stores&)> ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done,
-             std::size_t of = 0, Pool pool = Pool::promises) {
-  const Ask<T> post = [&context, ask = std::move(ask), pool](Place place, std::function<void(Result<T>)> reply) {
+void scatter(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& places,
+             std::function<Result<T>(DatabaseId, Stores&)> ask,
+             std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0, Pool pool = Pool::promises) {
+  const Ask<T> post = [&context, ask = std::move(ask), pool](DatabaseId place, std::function<void(Result<T>)> reply) {
     auto work = replying<T>([ask, place](Stores& stores) { return ask(place, stores); }, std::move(reply));
     return pool == Pool::reads ? context.backend.post_read(place, std::move(work))
                                : context.backend.post(place, std::move(work));

@@ -17,7 +17,7 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 
 void TypeLookup::ask(Question question, Done done) {
   Backend& backend = context_.backend;
-  if (const auto why = backend.why_not(0)) return done(context_.problem_of(*why, 0));
+  if (const auto why = backend.unavailable_reason(0)) return done(context_.problem_of(*why, 0));
   if (!backend.is_answering(0))
     return done(context_.problem_of({ErrorCode::unavailable, "the registry of types does not answer", ""}, 0));
   {
@@ -48,23 +48,23 @@ void TypeLookup::go_on() {
         return;
       }
     }
-    if (context_.backend.post(0, [this](Stores& home) { read(home); })) return;
+    if (context_.backend.post(0, [this](Stores& control) { read(control); })) return;
     for (const Waiting& each : take()) each.done(ApiContext::busy());
   }
 }
 
-void TypeLookup::read(Stores& home) {
+void TypeLookup::read(Stores& control) {
   struct AtTheEnd {  // whatever is thrown, or nothing would be looked up any more
     TypeLookup& lookup;
     ~AtTheEnd() { lookup.go_on(); }
   } at_the_end{*this};
   const std::vector<Waiting> waiting = take();
-  const Status done = look_up(home, waiting);
+  const Status done = look_up(control, waiting);
   for (const Waiting& each : waiting)
     each.done(done ? std::nullopt : std::optional(context_.problem_of(done.error(), 0)));
 }
 
-Status TypeLookup::look_up(Stores& home, const std::vector<Waiting>& waiting) const {
+Status TypeLookup::look_up(Stores& control, const std::vector<Waiting>& waiting) const {
   std::vector<std::string> names, removed_too;
   bool is_any_there = false;
   for (const Waiting& each : waiting) {
@@ -74,14 +74,14 @@ Status TypeLookup::look_up(Stores& home, const std::vector<Waiting>& waiting) co
   }
   const auto look = [&](const std::vector<std::string>& list, TypeStore::Removed removed) -> Status {
     if (list.empty() || is_any_there) return Unit{};
-    const auto found = home.types.has_any(list, removed);
+    const auto found = control.types.has_any(list, removed);
     if (!found) return found.error();
     is_any_there = *found;
     return Unit{};
   };
   if (auto done = look(names, TypeStore::Removed::left_out); !done) return done;
   if (auto done = look(removed_too, TypeStore::Removed::included); !done) return done;
-  return is_any_there ? context_.backend.reload_types(home) : Unit{};
+  return is_any_there ? context_.backend.reload_types(control) : Unit{};
 }
 
 }  // namespace tocsin

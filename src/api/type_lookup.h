@@ -31,7 +31,7 @@ class TypeLookup {
 
   explicit TypeLookup(const ApiContext& context) : context_(context) {}
 
-  // Calls `done` once, on a thread of home or on the caller's.
+  // Calls `done` once, on a thread of the control database or on the caller's.
   void ask(Question question, Done done);
 
  private:
@@ -42,8 +42,8 @@ class TypeLookup {
 
   // Posts a read while requests wait.
   void go_on();
-  void read(Stores& home);
-  Status look_up(Stores& home, const std::vector<Waiting>& waiting) const;
+  void read(Stores& control);
+  Status look_up(Stores& control, const std::vector<Waiting>& waiting) const;
   std::vector<Waiting> take();
 
   const ApiContext& context_;

@@ -20,8 +20,8 @@ Problem no_such_type(const std::string& name) { return {404, "There is no type \
 Problem has_live_jobs() { return {409, "The type has pending or running jobs; cancel them or let them finish first."}; }
 
 // Answers when all reachable databases have the change: the caller may use any of them next.
-void answer_change(ApiContext& context, const CallPtr& call, Stores& home, int status, std::string text) {
-  static_cast<void>(context.backend.reload_types(home));
+void answer_change(ApiContext& context, const CallPtr& call, Stores& control, int status, std::string text) {
+  static_cast<void>(context.backend.reload_types(control));
   context.backend.mirror_types(
       [call, status, text = std::move(text)] { guarded(call, [&] { call->reply(status, text); }); });
 }
@@ -39,7 +39,7 @@ Result<std::optional<BizType>> stored_type(Stores& stores, const std::string& na
 Reader reader_of(const CallPtr& call) { return call->may_manage ? Reader::manager : Reader::anyone; }
 
 void put(ApiContext& context, const CallPtr& call, const BizType& wanted, std::optional<bool> paused) {
-  context.on_home(call, [&context, call, wanted, paused](Stores& stores) {
+  context.on_control(call, [&context, call, wanted, paused](Stores& stores) {
     const auto stored = stored_type(stores, wanted.name);
     if (!stored) return call->refuse(context.problem_of(stored.error(), 0));
     if (paused && *paused != (*stored && (*stored)->is_paused(context.backend.now())))
@@ -77,7 +77,7 @@ void put(ApiContext& context, const CallPtr& call) {
 }
 
 void get(ApiContext& context, const CallPtr& call) {
-  context.on_home(call, [&context, call](Stores& stores) {
+  context.on_control(call, [&context, call](Stores& stores) {
     const auto type = stored_type(stores, call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
     *type ? call->reply(200, type_text(**type, context.backend.now(), reader_of(call)))
@@ -89,7 +89,7 @@ void get(ApiContext& context, const CallPtr& call) {
 void list(ApiContext& context, const CallPtr& call) {
   PageRequest page;
   if (const auto problem = read_page_request(*call, "type", page)) return call->refuse(*problem);
-  context.on_home(call, [&context, call, page](Stores& stores) {
+  context.on_control(call, [&context, call, page](Stores& stores) {
     auto types = stores.types.list();
     if (!types) return call->refuse(context.problem_of(types.error(), 0));
     std::ranges::sort(*types, {}, &BizType::name);
@@ -104,7 +104,7 @@ void list(ApiContext& context, const CallPtr& call) {
   });
 }
 
-void remove_at_home(ApiContext& context, const CallPtr& call, Stores& stores) {
+void remove_at_control(ApiContext& context, const CallPtr& call, Stores& stores) {
   const std::string& name = call->arguments[0];
   const auto reply = stores.types.remove(name);
   if (!reply) return call->refuse(context.problem_of(reply.error(), 0));
@@ -116,23 +116,23 @@ void remove_at_home(ApiContext& context, const CallPtr& call, Stores& stores) {
 }
 
 // Jobs of the type may live anywhere: every other database is asked first.
-void remove(ApiContext& context, const CallPtr& call, const std::vector<Place>& others, TypeId id) {
+void remove(ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& others, TypeId id) {
   scatter<bool>(
-      context, call, others, [id](Place, Stores& stores) { return stores.reports.has_live_jobs(id); },
+      context, call, others, [id](DatabaseId, Stores& stores) { return stores.reports.has_live_jobs(id); },
       [&context, call](const std::vector<DatabaseAnswer<bool>>& answers) {
         for (const auto& [place, is_used] : answers)
           if (is_used && *is_used) return call->refuse(has_live_jobs());
         for (const auto& [place, is_used] : answers)
           if (!is_used) return call->refuse(context.problem_of(is_used.error(), place));
-        context.on_home(call, [&context, call](Stores& stores) { remove_at_home(context, call, stores); });
+        context.on_control(call, [&context, call](Stores& stores) { remove_at_control(context, call, stores); });
       });
 }
 
 void remove(ApiContext& context, const CallPtr& call) {
-  std::vector<Place> others = context.backend.places();
+  std::vector<DatabaseId> others = context.backend.places();
   std::erase(others, 0);
-  context.on_home(call, [&context, call, others](Stores& stores) {
-    if (others.empty()) return remove_at_home(context, call, stores);
+  context.on_control(call, [&context, call, others](Stores& stores) {
+    if (others.empty()) return remove_at_control(context, call, stores);
     // From the registry: this node may not have heard of it yet.
     const auto type = stored_type(stores, call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
@@ -141,7 +141,7 @@ void remove(ApiContext& context, const CallPtr& call) {
 }
 
 void set_paused(ApiContext& context, const CallPtr& call, bool is_paused, std::optional<WallTime> until) {
-  context.on_home(call, [&context, call, is_paused, until](Stores& stores) {
+  context.on_control(call, [&context, call, is_paused, until](Stores& stores) {
     const auto type = stores.types.set_paused(call->arguments[0], is_paused, until);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
     if (!*type) return call->refuse(no_such_type(call->arguments[0]));

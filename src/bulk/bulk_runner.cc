@@ -41,9 +41,9 @@ MonoTime BulkRunner::step(MonoTime now) {
 MonoTime BulkRunner::look(MonoTime now) {
   if (next_look_ && now < *next_look_) return *next_look_;
   next_look_ = now + kLookInterval;
-  auto adopted = databases_.front().store->adopt(node_, kLease);
-  if (!adopted || !*adopted) return *next_look_;
-  take(std::move(**adopted));
+  auto taken_over = databases_.front().store->take_over(node_, kLease);
+  if (!taken_over || !*taken_over) return *next_look_;
+  take(std::move(**taken_over));
   return now;
 }
 

@@ -48,9 +48,9 @@ class BulkRunner final : public Stage {
   const std::vector<BulkDatabase> databases_;
   const OnDueSoon on_due_soon_;
   std::optional<Bulk> bulk_;
-  std::size_t database_ = 0;                // index of the database whose jobs are being changed
-  std::map<Place, std::int64_t> progress_;  // jobs changed, by database
-  bool is_loaded_ = false;                  // progress_ holds what other nodes did before
+  std::size_t database_ = 0;                     // index of the database whose jobs are being changed
+  std::map<DatabaseId, std::int64_t> progress_;  // jobs changed, by database
+  bool is_loaded_ = false;                       // progress_ holds what other nodes did before
   MonoTime next_batch_{};
   std::optional<MonoTime> kept_at_;
   std::optional<MonoTime> next_look_;

@@ -39,7 +39,7 @@ class BulkStore {
   // A running bulk ends after the batch under way. Returns the bulk as it is then; nullopt: there is none.
   virtual Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) = 0;
   // A running bulk whose lease has ended, now run by `node`; nullopt: there is none.
-  virtual Result<std::optional<Bulk>> adopt(NodeId node, Duration lease) = 0;
+  virtual Result<std::optional<Bulk>> take_over(NodeId node, Duration lease) = 0;
   // Extends the lease and stores the progress. nullopt: `node` does not run it any more.
   virtual Result<std::optional<Bulk>> keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) = 0;
   // False: `node` does not run it any more; nothing was changed.
@@ -58,7 +58,7 @@ class BulkStore {
 
 // The stores of all databases of a node, the control database first.
 struct BulkDatabase {
-  Place place = 0;
+  DatabaseId place = 0;
   BulkStore* store = nullptr;
 };
 

@@ -57,10 +57,10 @@ struct ClusterConfig {
 // declares no member dead, and silence counts only while this node could hear.
 struct SeenMember {
   Member member;
-  Duration silent_for{0};           // since its heartbeat was seen to change
-  Duration steady_for{0};           // since it joined, or was last silent for long
-  bool is_heard = false;            // its heartbeat was seen to change: before that it may have been dead for an hour
-  std::map<Place, Reach> troubles;  // as Peer's
+  Duration silent_for{0};  // since its heartbeat was seen to change
+  Duration steady_for{0};  // since it joined, or was last silent for long
+  bool is_heard = false;   // its heartbeat was seen to change: before that it may have been dead for an hour
+  std::map<DatabaseId, Reach> troubles;  // as Peer's
 };
 
 inline bool is_dead(const SeenMember& seen, const ClusterConfig& config) {

@@ -26,7 +26,7 @@ MonoTime Heartbeat::step(MonoTime now) {
                             !known || (is_draining && !is_leave_told_)});
   if (!reply) {
     events_.failed(name(), reply.error());
-    was_deaf_ = true;
+    was_unanswered_ = true;
     // A connection that was lost is made again at once.
     return next_ = std::exchange(was_answered_, false) ? now : now + config_.retry_pause;
   }
@@ -47,7 +47,7 @@ MonoTime Heartbeat::step(MonoTime now) {
   hooks_.alone(is_alone);
   // No member waits for the next beat, and a new one announces itself. With several databases a beat also reports which
   // of them are reached, so it stays frequent.
-  if (is_alone && !is_draining && view->map.is_all_at_home()) next_ = answered + config_.interval_alone();
+  if (is_alone && !is_draining && view->map.is_all_in_control()) next_ = answered + config_.interval_alone();
   if (shard_owner_) shard_owner_->wake();
   return next_;
 }
@@ -57,11 +57,11 @@ ClusterView Heartbeat::take(BeatReply reply) {
   // A node that could not hear must not judge: silence is counted anew, so an outage of the database declares no member
   // dead.
   const Duration unheard = known ? reply.answered - known->answered : Duration::max();
-  if (std::exchange(was_deaf_, false) || unheard >= config_.long_silence()) seen_.clear();
+  if (std::exchange(was_unanswered_, false) || unheard >= config_.long_silence()) seen_.clear();
   ClusterView view;
   view.answered = reply.answered;
   view.map = reply.map ? *std::move(reply.map) : known ? known->map : ShardMap{};
-  std::vector<Place> places = view.map.places;
+  std::vector<DatabaseId> places = view.map.places;
   std::ranges::sort(places);
   places.erase(std::unique(places.begin(), places.end()), places.end());
   std::map<NodeId, Seen> seen;
@@ -89,14 +89,14 @@ ClusterView Heartbeat::take(BeatReply reply) {
   return view;
 }
 
-// By what it told of its scans. Home is reached by who is heard at all.
-std::map<Place, Reach> Heartbeat::troubles_of(const Member& member, const std::vector<Place>& places, MonoTime now,
-                                              std::map<Place, SeenReach>& seen) const {
-  std::map<Place, Reach> troubles;
+// By what it told of its scans. The control database is reached by who is heard at all.
+std::map<DatabaseId, Reach> Heartbeat::troubles_of(const Member& member, const std::vector<DatabaseId>& places,
+                                                   MonoTime now, std::map<DatabaseId, SeenReach>& seen) const {
+  std::map<DatabaseId, Reach> troubles;
   if (member.scanned.empty()) return troubles;  // an older version tells nothing
-  for (const Place place : places) {
+  for (const DatabaseId place : places) {
     if (place == 0) continue;
-    const auto told = std::ranges::find(member.scanned, place, &ScannedPlace::place);
+    const auto told = std::ranges::find(member.scanned, place, &ScannedDatabase::place);
     const auto age = told == member.scanned.end() ? std::nullopt : told->age;
     const bool is_reached = age && *age < config_.reached_lately();
     const auto [known, is_new] = seen.try_emplace(place, SeenReach{is_reached, false, now});

@@ -18,10 +18,10 @@ namespace tocsin {
 class Heartbeat final : public Stage {
  public:
   struct Hooks {
-    std::function<std::vector<ScannedPlace>(MonoTime now)> scanned;  // of every database that this node was given
-    std::function<void(MonoTime)> trusted_until;                     // the others leave this node its shards until then
-    std::function<std::int64_t()> used_map;                          // version of the map that this node works with
-    std::function<void(bool)> alone;                                 // whether this is the sole member
+    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // of every database that this node was given
+    std::function<void(MonoTime)> trusted_until;  // the others leave this node its shards until then
+    std::function<std::int64_t()> used_map;       // version of the map that this node works with
+    std::function<void(bool)> alone;              // whether this is the sole member
   };
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
@@ -48,12 +48,12 @@ class Heartbeat final : public Stage {
     MonoTime changed{};  // when it was seen to change
     MonoTime steady_since{};
     bool is_heard = false;
-    std::map<Place, SeenReach> reach;
+    std::map<DatabaseId, SeenReach> reach;
   };
 
   ClusterView take(BeatReply reply);
-  std::map<Place, Reach> troubles_of(const Member& member, const std::vector<Place>& places, MonoTime now,
-                                     std::map<Place, SeenReach>& seen) const;
+  std::map<DatabaseId, Reach> troubles_of(const Member& member, const std::vector<DatabaseId>& places, MonoTime now,
+                                          std::map<DatabaseId, SeenReach>& seen) const;
 
   const ClusterConfig config_;
   MemberStore& store_;
@@ -66,7 +66,7 @@ class Heartbeat final : public Stage {
   MonoTime next_{};
   bool is_leave_told_ = false;
   bool was_answered_ = true;
-  bool was_deaf_ = false;         // since the last view: a heartbeat failed
+  bool was_unanswered_ = false;   // since the last view: a heartbeat failed
   bool is_map_doubted_ = false;   // the one that is known may not be the one of its number
   std::uint64_t connection_ = 0;  // of the last reply
   std::atomic<bool> is_requested_{true};

@@ -41,7 +41,7 @@ class ShardOwner final : public Stage {
   EventSink& events_;
   const Hooks hooks_;
   std::vector<Shard> owned_;
-  std::vector<Place> places_;
+  std::vector<DatabaseId> places_;
   std::atomic<std::int64_t> used_map_{-1};
   std::shared_ptr<const ClusterView> judged_;
 };

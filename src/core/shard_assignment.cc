@@ -11,11 +11,11 @@ struct Holding {
   const Peer* peer = nullptr;
   std::vector<std::size_t> shards;
 
-  bool reaches(Place place) const {
+  bool reaches(DatabaseId place) const {
     const auto trouble = peer->troubles.find(place);
     return trouble == peer->troubles.end() || trouble->second != Reach::out_of_reach;
   }
-  bool may_get(Place place) const { return !peer->troubles.contains(place); }
+  bool may_get(DatabaseId place) const { return !peer->troubles.contains(place); }
 };
 
 using Holdings = std::vector<Holding*>;
@@ -24,7 +24,7 @@ bool has_fewer(const Holding* a, const Holding* b) { return a->shards.size() < b
 
 class Assignment {
  public:
-  Assignment(std::vector<NodeId> owners, const std::vector<Peer>& peers, const std::vector<Place>& places)
+  Assignment(std::vector<NodeId> owners, const std::vector<Peer>& peers, const std::vector<DatabaseId>& places)
       : owners_(std::move(owners)), places_{0, {}, places} {
     for (const Peer& peer : peers) {
       Holding& holding = holdings_[peer.id];
@@ -48,7 +48,7 @@ class Assignment {
   }
 
  private:
-  Place place_of(std::size_t shard) const { return places_.place_of(static_cast<Shard>(shard)); }
+  DatabaseId database_of(std::size_t shard) const { return places_.database_of(static_cast<Shard>(shard)); }
 
   void give(std::size_t shard, Holding& to) {
     owners_[shard] = to.peer->id;
@@ -56,7 +56,7 @@ class Assignment {
   }
 
   // The peers that may get a shard of this database; empty if none reaches it steadily.
-  const Holdings& reaching(Place place) {
+  const Holdings& reaching(DatabaseId place) {
     auto [known, is_new] = reaching_.try_emplace(place);
     if (is_new)
       std::ranges::copy_if(gaining_, std::back_inserter(known->second), [&](auto* h) { return h->may_get(place); });
@@ -64,7 +64,7 @@ class Assignment {
   }
   // Never empty: if no peer reaches it steadily, those that may soon, or else all.
   Holdings takers(std::size_t shard) {
-    const Place place = place_of(shard);
+    const DatabaseId place = database_of(shard);
     if (const Holdings& steady = reaching(place); !steady.empty()) return steady;
     Holdings some;
     std::ranges::copy_if(gaining_, std::back_inserter(some), [&](auto* h) { return h->reaches(place); });
@@ -76,8 +76,8 @@ class Assignment {
     std::vector<std::size_t> orphans;
     for (std::size_t shard = 0; shard < owners_.size(); ++shard) {
       const auto holder = holdings_.find(owners_[shard]);
-      const bool is_kept =
-          holder != holdings_.end() && (holder->second.reaches(place_of(shard)) || reaching(place_of(shard)).empty());
+      const bool is_kept = holder != holdings_.end() &&
+                           (holder->second.reaches(database_of(shard)) || reaching(database_of(shard)).empty());
       (is_kept ? holder->second.shards : orphans).push_back(shard);
     }
     return orphans;
@@ -102,7 +102,7 @@ class Assignment {
   // The last one that may move.
   bool move_one(Holding& from, Holding& to) {
     const auto last = std::find_if(from.shards.rbegin(), from.shards.rend(),
-                                   [&](std::size_t shard) { return to.may_get(place_of(shard)); });
+                                   [&](std::size_t shard) { return to.may_get(database_of(shard)); });
     if (last == from.shards.rend()) return false;
     const std::size_t shard = *last;
     from.shards.erase(std::next(last).base());
@@ -114,13 +114,13 @@ class Assignment {
   const ShardMap places_;
   std::map<NodeId, Holding> holdings_;  // by id: equals are told apart by it
   Holdings gaining_, sharing_;
-  std::map<Place, Holdings> reaching_;
+  std::map<DatabaseId, Holdings> reaching_;
 };
 
 }  // namespace
 
 std::vector<NodeId> assign_shards(std::vector<NodeId> owners, const std::vector<Peer>& peers,
-                                  const std::vector<Place>& places) {
+                                  const std::vector<DatabaseId>& places) {
   return Assignment(std::move(owners), peers, places).run();
 }
 

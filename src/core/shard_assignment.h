@@ -31,13 +31,13 @@ enum class Reach {
 struct Peer {
   NodeId id = 0;
   Standing standing = Standing::shares;
-  std::map<Place, Reach> troubles = {};  // of the databases that it does not reach steadily
+  std::map<DatabaseId, Reach> troubles = {};  // of the databases that it does not reach steadily
 };
 
 // `owners` by shard (0: none) and the databases the shards live in. Returns the new owners in the same order. Shards of
 // a database that no peer reaches steadily stay with their owners, and those of dead nodes go to any live peer. Without
 // a peer that may get shards, all stay.
 std::vector<NodeId> assign_shards(std::vector<NodeId> owners, const std::vector<Peer>& peers,
-                                  const std::vector<Place>& places = {});
+                                  const std::vector<DatabaseId>& places = {});
 
 }  // namespace tocsin

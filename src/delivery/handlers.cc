@@ -133,7 +133,7 @@ Handler* HandlerRegistry::find(const BizType& type) {
   return by_type_.emplace(type.type_id, std::move(handler)).first->second.get();
 }
 
-void HandlerRegistry::let_go(const BizType& type) {
+void HandlerRegistry::forget(const BizType& type) {
   MutexLock lock(mutex_);
   const auto known = by_type_.find(type.type_id);
   HandlerKind* const kind = kind_of(type);

@@ -14,7 +14,7 @@
 namespace tocsin {
 
 // Settings are parsed once per (type_id, handler_json), not once per job.
-// Thread: check, find, can_run, let_go any; the rest owner only.
+// Thread: check, find, can_run, forget any; the rest owner only.
 class HandlerRegistry {
  public:
   HandlerRegistry();
@@ -43,7 +43,7 @@ class HandlerRegistry {
 
   // The type has been removed: connections of its handler are closed when its last attempt has ended. A job created
   // before still finds a handler, which connects again.
-  void let_go(const BizType& type);
+  void forget(const BizType& type);
 
  private:
   class TypeHandler;

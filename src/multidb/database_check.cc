@@ -44,15 +44,15 @@ Status DatabaseCheck::run() {
 }
 
 Status DatabaseCheck::check(Session& session, const DatabaseIdentity& found) {
-  if (place_ == 0) return check_home(session, found);
+  if (place_ == 0) return check_control(session, found);
   // Shards may have moved since the start.
-  Session home(session_of(open_.databases.front(), "tocsin check"));
-  const auto registry = read_registry(home);
+  Session control(session_of(open_.databases.front(), "tocsin check"));
+  const auto registry = read_registry(control);
   return check_database(session, registry ? *registry : open_.registry, place_, open_.shards);
 }
 
 // The start has looked at it. Another one later must be of this installation, and know that it was restored.
-Status DatabaseCheck::check_home(Session& session, const DatabaseIdentity& found) {
+Status DatabaseCheck::check_control(Session& session, const DatabaseIdentity& found) {
   if (found == expected_->identity()) return Unit{};
   const auto installed = check_installation(session, open_.shards);
   if (!installed) return installed.error();

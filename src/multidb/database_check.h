@@ -23,10 +23,10 @@ class DatabaseCheck {
 
  private:
   Status check(Session& session, const DatabaseIdentity& found);
-  Status check_home(Session& session, const DatabaseIdentity& found);
+  Status check_control(Session& session, const DatabaseIdentity& found);
 
   const OpenDatabases& open_;
-  const Place place_;
+  const DatabaseId place_;
   const std::shared_ptr<ExpectedDatabase> expected_;
   const SessionConfig session_;
   const OnReport on_report_;

@@ -36,18 +36,18 @@ MonoTime MoveWatch::step(MonoTime now) {
 
 Status MoveWatch::end_pause(ShardMove move) {
   const auto where = [&move] { return move.state == ShardMove::State::switched ? move.target : move.source; };
-  const Place place = where();
+  const DatabaseId place = where();
   const auto there = sessions_.find(place);
   if (there == sessions_.end()) return Unit{};  // another node has that database
-  PgMoveStore home(sessions_.at(0));
-  const auto is_mine = home.take_over(move);
+  PgMoveStore control(sessions_.at(0));
+  const auto is_mine = control.take_over(move);
   if (!is_mine) return is_mine.error();
   if (!*is_mine || where() != place) return Unit{};  // in a moment
   PgMoveStore store(there->second);
   if (place != 0)
     if (auto done = store.note_successor(move); !done) return done;
   auto done = move.state == ShardMove::State::switched ? store.open(move) : store.unfreeze(move);
-  if (done) done = home.goes_on(move);
+  if (done) done = control.goes_on(move);
   if (done)
     spdlog::warn("shard {}: the command that moves it does not answer; the shard is writable again", move.shard);
   return done;

@@ -34,7 +34,7 @@ class MoveWatch final : public Stage {
 
   const Clock& clock_;
   EventSink& events_;
-  std::map<Place, Session> sessions_;
+  std::map<DatabaseId, Session> sessions_;
   Latest<std::vector<ShardMove>> under_way_{std::make_shared<const std::vector<ShardMove>>()};
 };
 

@@ -106,7 +106,7 @@ Status refuse_missing(const OpenDatabases& open) {
   return Unit{};
 }
 
-// Everything but home. Those that answer first: they leave fewer to choose from for those that do not.
+// Everything but the control database. Those that answer first: they leave fewer to choose from for those that do not.
 Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Session>& sessions) {
   std::vector<const Named*> silent;
   for (std::size_t i = 0; i < others.size(); ++i) {
@@ -118,7 +118,7 @@ Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Sess
     }
     const auto known = registered(open.registry, named);
     if (!known) return about_address(named.address, known.error());
-    const Place place = (*known)->place;
+    const DatabaseId place = (*known)->place;
     if (auto done = check_database(sessions[i + 1], open.registry, place, open.shards); !done)
       return about_address(named.address, done.error());
     open.databases.push_back({place, (*known)->name, named.address, named.given.url, true,
@@ -150,7 +150,7 @@ SessionConfig session_of(const OpenDatabase& database, const std::string& applic
   return session;
 }
 
-Status check_database(Session& session, const Registry& registry, Place place, int shards) {
+Status check_database(Session& session, const Registry& registry, DatabaseId place, int shards) {
   auto installed = check_installation(session, {});
   if (!installed) return installed.error();
   if (installed->shards != shards)
@@ -198,18 +198,18 @@ Result<OpenDatabases> open_databases(const NodeConfig& config) {
   if (!all) return all.error();
   std::deque<Session> sessions;
   if (auto done = identify_all(*all, sessions, Patience::usual); !done) return done.error();
-  Named& home = all->front();
-  if (home.silence) return about_address(home.address, *home.silence);
+  Named& control = all->front();
+  if (control.silence) return about_address(control.address, *control.silence);
   const auto installed = check_installation(sessions.front(), config.shards);
-  if (!installed) return about_address(home.address, installed.error());
+  if (!installed) return about_address(control.address, installed.error());
   auto registry = read_registry(sessions.front());
-  if (!registry) return about_address(home.address, registry.error());
+  if (!registry) return about_address(control.address, registry.error());
   OpenDatabases open{installed->shards, std::move(*registry), {}, {}};
   const RegisteredDatabase* known = open.registry.at(0);
-  // A lone home need not be registered.
-  std::string name = known ? known->name : home.address.substr(home.address.rfind('/') + 1);
-  open.databases.push_back(
-      {0, name, home.address, home.given.url, true, std::make_shared<ExpectedDatabase>(name, *home.identity), ""});
+  // A lone control database need not be registered.
+  std::string name = known ? known->name : control.address.substr(control.address.rfind('/') + 1);
+  open.databases.push_back({0, name, control.address, control.given.url, true,
+                            std::make_shared<ExpectedDatabase>(name, *control.identity), ""});
   if (auto done = open_others(open, std::span(*all).subspan(1), sessions); !done) return done.error();
   if (auto done = refuse_missing(open); !done) return done.error();
   return open;

@@ -15,7 +15,7 @@
 namespace tocsin {
 
 struct OpenDatabase {
-  Place place = 0;
+  DatabaseId place = 0;
   std::string name;
   std::string address;
   std::string url;
@@ -32,7 +32,7 @@ SessionConfig session_of(const OpenDatabase& database, const std::string& applic
 struct OpenDatabases {
   int shards = 0;
   Registry registry;
-  std::vector<OpenDatabase> databases;  // home first
+  std::vector<OpenDatabase> databases;  // the control database first
   std::vector<std::string> notices;     // worth a line in the log
 };
 
@@ -43,11 +43,13 @@ using OnStep = std::function<void(const std::string&)>;
 // every step taken and, for each database, whether there was anything to do.
 Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& on_step);
 
-// What a node starts with. Home must answer; another one that does not is taken for the registered database of its name
-// or address, to be looked at when it does. Error invalid: they do not fit together, or not to this binary.
+// What a node starts with. The control database must answer; another one that does not is taken for the registered
+// database of its name or address, to be looked at when it does. Error invalid: they do not fit together, or not to
+// this binary.
 Result<OpenDatabases> open_databases(const NodeConfig& config);
 
-// Whether this database, which is not home, is what `registry` says, with a schema that this binary knows.
-Status check_database(Session& session, const Registry& registry, Place place, int shards);
+// Whether this database, which is not the control database, is what `registry` says, with a schema that this binary
+// knows.
+Status check_database(Session& session, const Registry& registry, DatabaseId place, int shards);
 
 }  // namespace tocsin

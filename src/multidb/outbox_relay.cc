@@ -64,16 +64,16 @@ class OutboxRelay::Intake {
   }
 
   // On this thread only: what became of the entries; those that are missing come again.
-  std::vector<TakenOver> take_over(Place source, WallTime valid_until, std::span<const OutboxEntry> entries);
+  std::vector<TakenOver> take_over(DatabaseId source, WallTime valid_until, std::span<const OutboxEntry> entries);
   PgIntake& store() { return store_; }
   void failed(const Error& error) { shared_.metrics.failed("intake", {error.code, name_ + ": " + error.message, ""}); }
 
  private:
   void run();
   void run_queue();
-  std::optional<TakenOver> take_alone(Place source, WallTime valid_until, const OutboxEntry& entry, bool& is_away);
+  std::optional<TakenOver> take_alone(DatabaseId source, WallTime valid_until, const OutboxEntry& entry, bool& is_away);
 
-  const Place place_;
+  const DatabaseId place_;
   const std::string name_;
   Shared& shared_;
   Session session_;
@@ -97,7 +97,7 @@ void OutboxRelay::Intake::run_queue() {
   }
 }
 
-std::vector<TakenOver> OutboxRelay::Intake::take_over(Place source, WallTime valid_until,
+std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTime valid_until,
                                                       std::span<const OutboxEntry> entries) {
   PgTypeStore types(session_);
   if (auto done = shared_.hooks.make_types_known(place_, types); !done) {
@@ -121,8 +121,8 @@ std::vector<TakenOver> OutboxRelay::Intake::take_over(Place source, WallTime val
   return all;
 }
 
-std::optional<TakenOver> OutboxRelay::Intake::take_alone(Place source, WallTime valid_until, const OutboxEntry& entry,
-                                                         bool& is_away) {
+std::optional<TakenOver> OutboxRelay::Intake::take_alone(DatabaseId source, WallTime valid_until,
+                                                         const OutboxEntry& entry, bool& is_away) {
   auto taken = store_.take_over(source, valid_until, std::span(&entry, 1));
   if (taken) return std::move(taken->front());
   const Error& error = taken.error();
@@ -137,7 +137,7 @@ std::optional<TakenOver> OutboxRelay::Intake::take_alone(Place source, WallTime 
 // the other databases answered.
 class OutboxRelay::Outbox {
  public:
-  Outbox(const RelayDatabase& database, Shared& shared, const std::map<Place, std::unique_ptr<Intake>>& intakes)
+  Outbox(const RelayDatabase& database, Shared& shared, const std::map<DatabaseId, std::unique_ptr<Intake>>& intakes)
       : place_(database.place),
         name_(database.name),
         shared_(shared),
@@ -159,32 +159,32 @@ class OutboxRelay::Outbox {
   void step();
   bool settle();
   void hand_over();
-  void hand_over(Place to, std::vector<OutboxEntry> entries, WallTime valid_until);
+  void hand_over(DatabaseId to, std::vector<OutboxEntry> entries, WallTime valid_until);
   void measure();
   void look_after();
-  void look_for(const std::pair<Place, std::vector<JobId>>& remembered);
-  bool is_busy(Place to) {
+  void look_for(const std::pair<DatabaseId, std::vector<JobId>>& remembered);
+  bool is_busy(DatabaseId to) {
     MutexLock lock(mutex_);
     return busy_.contains(to);
   }
   void failed(const Error& error) { shared_.metrics.failed("outbox", {error.code, name_ + ": " + error.message, ""}); }
 
-  const Place place_;
+  const DatabaseId place_;
   const std::string name_;
   Shared& shared_;
-  const std::map<Place, std::unique_ptr<Intake>>& intakes_;
+  const std::map<DatabaseId, std::unique_ptr<Intake>>& intakes_;
   Session session_;
   PgOutbox store_{session_};
   Latest<OutboxSize> size_{std::make_shared<const OutboxSize>()};
   MonoTime next_size_{}, next_forgetting_;
-  std::map<Place, MonoTime> next_looks_;
+  std::map<DatabaseId, MonoTime> next_looks_;
   std::vector<TakenOver> unsettled_;
 
   Mutex mutex_;
   CondVar answered_;
-  std::set<Place> busy_ TOCSIN_GUARDED_BY(mutex_);  // databases that a batch was sent to
+  std::set<DatabaseId> busy_ TOCSIN_GUARDED_BY(mutex_);  // databases that a batch was sent to
   std::vector<TakenOver> answers_ TOCSIN_GUARDED_BY(mutex_);
-  std::vector<std::pair<Place, std::vector<JobId>>> remembered_ TOCSIN_GUARDED_BY(mutex_);
+  std::vector<std::pair<DatabaseId, std::vector<JobId>>> remembered_ TOCSIN_GUARDED_BY(mutex_);
   WorkerThread worker_;
 };
 
@@ -246,7 +246,7 @@ void OutboxRelay::Outbox::hand_over() {
   }
 }
 
-void OutboxRelay::Outbox::hand_over(Place to, std::vector<OutboxEntry> entries, WallTime valid_until) {
+void OutboxRelay::Outbox::hand_over(DatabaseId to, std::vector<OutboxEntry> entries, WallTime valid_until) {
   {
     MutexLock lock(mutex_);
     busy_.insert(to);
@@ -274,7 +274,7 @@ void OutboxRelay::Outbox::measure() {
 
 // Lets the other databases forget what has been handed over for good.
 void OutboxRelay::Outbox::look_after() {
-  std::vector<std::pair<Place, std::vector<JobId>>> remembered;
+  std::vector<std::pair<DatabaseId, std::vector<JobId>>> remembered;
   {
     MutexLock lock(mutex_);
     remembered.swap(remembered_);
@@ -306,7 +306,7 @@ void OutboxRelay::Outbox::look_after() {
   }
 }
 
-void OutboxRelay::Outbox::look_for(const std::pair<Place, std::vector<JobId>>& remembered) {
+void OutboxRelay::Outbox::look_for(const std::pair<DatabaseId, std::vector<JobId>>& remembered) {
   const auto& [to, jobs] = remembered;
   auto gone = store_.gone(jobs);
   if (!gone) return failed(gone.error());
@@ -341,13 +341,13 @@ void OutboxRelay::stop() {
 void OutboxRelay::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
   auto shards = std::make_shared<ShardsAt>();
   for (Shard shard = 0; shard < static_cast<Shard>(map.owners.size()); ++shard) {
-    Shards& there = (*shards)[map.place_of(shard)];
+    Shards& there = (*shards)[map.database_of(shard)];
     (std::ranges::binary_search(mine, shard) ? there.mine : there.others).push_back(shard);
   }
   shared_->shards.set(std::move(shards));
 }
 
-void OutboxRelay::wake(Place source) {
+void OutboxRelay::wake(DatabaseId source) {
   if (const auto outbox = outboxes_.find(source); outbox != outboxes_.end()) outbox->second->wake();
 }
 

@@ -28,15 +28,15 @@
 namespace tocsin {
 
 struct RelayDatabase {
-  Place place = 0;
+  DatabaseId place = 0;
   std::string name;
   SessionConfig session;
 };
 
 // All may be called on any of the relay's threads.
 struct RelayHooks {
-  std::function<std::optional<WallTime>(Place)> time_at_least;  // by its clock; nullopt: it does not answer
-  std::function<Status(Place, TypeStore&)> make_types_known;
+  std::function<std::optional<WallTime>(DatabaseId)> time_at_least;  // by its clock; nullopt: it does not answer
+  std::function<Status(DatabaseId, TypeStore&)> make_types_known;
   std::function<void(const Candidate&)> hint;
   std::function<void()> moved;  // a shard does not live where the map says: it may be a new one
 };
@@ -53,13 +53,13 @@ class OutboxRelay {
   // This node's shards, and where they live.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
   // Something has come into the outbox of this database.
-  void wake(Place source);
+  void wake(DatabaseId source);
 
  private:
   struct Shards {
     std::vector<Shard> mine, others;
   };
-  using ShardsAt = std::map<Place, Shards>;
+  using ShardsAt = std::map<DatabaseId, Shards>;
   class Intake;
   class Outbox;
   class Shared;
@@ -67,8 +67,8 @@ class OutboxRelay {
   void add_metrics(Metrics& metrics);
 
   std::unique_ptr<Shared> shared_;
-  std::map<Place, std::unique_ptr<Intake>> intakes_;
-  std::map<Place, std::unique_ptr<Outbox>> outboxes_;
+  std::map<DatabaseId, std::unique_ptr<Intake>> intakes_;
+  std::map<DatabaseId, std::unique_ptr<Outbox>> outboxes_;
 };
 
 }  // namespace tocsin

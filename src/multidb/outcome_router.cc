@@ -9,7 +9,7 @@ constexpr Duration kLeftAlone = std::chrono::seconds(2);  // one that refuses at
 
 }  // namespace
 
-Result<std::vector<FinishReply>> OutcomeRouter::finish_at(Place place, std::span<const FinishRequest> requests,
+Result<std::vector<FinishReply>> OutcomeRouter::finish_at(DatabaseId place, std::span<const FinishRequest> requests,
                                                           const std::string& node, Duration within) {
   return open_.try_emplace(place, others_.sessions.at(place), clock_)
       .first->second.store.finish(requests, node, within);
@@ -17,16 +17,16 @@ Result<std::vector<FinishReply>> OutcomeRouter::finish_at(Place place, std::span
 
 Result<std::vector<FinishReply>> OutcomeRouter::finish(std::span<const FinishRequest> requests, const std::string& node,
                                                        Duration within) {
-  const auto place_of = [&](const FinishRequest& request) {
-    const Place place = others_.place_of(shard_of(request.job_id));
+  const auto database_of = [&](const FinishRequest& request) {
+    const DatabaseId place = others_.database_of(shard_of(request.job_id));
     return others_.sessions.contains(place) ? place : others_.own;
   };
-  std::vector<Place> places(requests.size());
-  std::ranges::transform(requests, places.begin(), place_of);
-  if (std::ranges::all_of(places, [&](Place place) { return place == others_.own; }))
+  std::vector<DatabaseId> places(requests.size());
+  std::ranges::transform(requests, places.begin(), database_of);
+  if (std::ranges::all_of(places, [&](DatabaseId place) { return place == others_.own; }))
     return finish_here(requests, node, within);
 
-  std::map<Place, std::vector<std::size_t>> parts;
+  std::map<DatabaseId, std::vector<std::size_t>> parts;
   for (std::size_t i = 0; i < requests.size(); ++i) parts[places[i]].push_back(i);
   std::vector<FinishReply> replies(requests.size(), FinishReply::busy);
   const auto finish_part = [&](const std::vector<std::size_t>& part, const auto& ask) -> Status {

@@ -10,9 +10,9 @@
 namespace tocsin {
 
 struct OtherDatabases {
-  Place own = 0;
-  std::map<Place, SessionConfig> sessions;  // without this one
-  std::function<Place(Shard)> place_of;
+  DatabaseId own = 0;
+  std::map<DatabaseId, SessionConfig> sessions;  // without this one
+  std::function<DatabaseId(Shard)> database_of;
 };
 
 // Thread: owner only.
@@ -21,15 +21,16 @@ class OutcomeRouter : public PgJobStore {
   OutcomeRouter(Session& own, const Clock& clock, const OtherDatabases& others)
       : PgJobStore(own, clock), clock_(clock), others_(others) {}
 
-  // Its own first. Those whose database is away are busy; it is not asked again for a while, so that waiting for it
-  // takes a third of the time at most. `within` goes for each of them.
+  // Writes to the own database first. Outcomes of a database that is unavailable answer `busy`; it is not asked again
+  // for twice the time that this took, so that waiting for it takes a third of the time at most. `within` bounds the
+  // call to each database.
   using JobStore::finish;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
                                           Duration within) override;
 
  protected:
   // Asks one database. `place`: not this one's.
-  virtual Result<std::vector<FinishReply>> finish_at(Place place, std::span<const FinishRequest> requests,
+  virtual Result<std::vector<FinishReply>> finish_at(DatabaseId place, std::span<const FinishRequest> requests,
                                                      const std::string& node, Duration within);
   virtual Result<std::vector<FinishReply>> finish_here(std::span<const FinishRequest> requests, const std::string& node,
                                                        Duration within) {
@@ -45,8 +46,8 @@ class OutcomeRouter : public PgJobStore {
 
   const Clock& clock_;
   const OtherDatabases& others_;
-  std::map<Place, Other> open_;
-  std::map<Place, MonoTime> left_alone_until_;
+  std::map<DatabaseId, Other> open_;
+  std::map<DatabaseId, MonoTime> left_alone_until_;
 };
 
 }  // namespace tocsin

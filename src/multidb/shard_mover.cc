@@ -91,15 +91,15 @@ Status ShardMover::recall(Shard shard) {
   }
   if (!lost) return Unit{};
   is_begun_here_ = false;
-  if (auto done = home().recall(*lost); !done) return done;
+  if (auto done = control().recall(*lost); !done) return done;
   say("the control database has lost the move of " + shard_text(*lost) + ", other databases remember it");
   return Unit{};
 }
 
-Result<std::optional<ShardMove>> ShardMover::take(Shard shard, std::optional<Place> target) {
+Result<std::optional<ShardMove>> ShardMover::take(Shard shard, std::optional<DatabaseId> target) {
   if (!driver_)
     if (auto done = recall(shard); !done) return done.error();
-  auto taken = home().take(shard, target, driver_);
+  auto taken = control().take(shard, target, driver_);
   if (taken && *taken)
     driver_ = (*taken)->driver;
   else if (!taken && taken.error().code == ErrorCode::in_doubt)
@@ -107,7 +107,7 @@ Result<std::optional<ShardMove>> ShardMover::take(Shard shard, std::optional<Pla
   return taken;
 }
 
-Status ShardMover::move(Shard shard, Place target) {
+Status ShardMover::move(Shard shard, DatabaseId target) {
   if (auto done = begin(shard); !done) return done;
   is_refused_ = false;
   Status done = patiently([&] { return continue_move(shard, target); }, /*is_whole=*/true);
@@ -122,7 +122,7 @@ void ShardMover::take_back(Shard shard) {
     say("the move stays recorded, for it could not be rolled back: " + done.error().message);
 }
 
-Status ShardMover::continue_move(Shard shard, Place target) {
+Status ShardMover::continue_move(Shard shard, DatabaseId target) {
   // Before anything is recorded; and again before the switch, for nodes come and go.
   const auto moves = under_way();
   if (!moves) return moves.error();
@@ -154,11 +154,11 @@ Status ShardMover::continue_move(Shard shard, Place target) {
 Status ShardMover::goes_on_at_source(ShardMove& move) {
   if (auto done = patiently([&] { return at(move.source).unfreeze(move); }); !done)
     return about_database(name(move.source), done.error());
-  return home().goes_on(move);
+  return control().goes_on(move);
 }
 
-Status ShardMover::refuse_nodes_without(Place place) {
-  const auto nodes = home().nodes_without(place);
+Status ShardMover::refuse_nodes_without(DatabaseId place) {
+  const auto nodes = control().nodes_without(place);
   if (!nodes) return nodes.error();
   if (nodes->empty()) return Unit{};
   std::string names;
@@ -170,10 +170,10 @@ Status ShardMover::refuse_nodes_without(Place place) {
 }
 
 Status ShardMover::wait_for_nodes() {
-  const auto version = home().map_version();
+  const auto version = control().map_version();
   if (!version) return version.error();
   for (const auto began = Timer::now();;) {
-    const auto behind = home().nodes_behind(*version);
+    const auto behind = control().nodes_behind(*version);
     if (!behind) return behind.error();
     if (behind->empty()) return Unit{};
     if (Timer::now() - began > kNodesHear)
@@ -183,8 +183,8 @@ Status ShardMover::wait_for_nodes() {
 }
 
 Status ShardMover::note(const ShardMove& move) {
-  for (const Place place : {move.source, move.target}) {
-    if (place == 0) continue;  // its row is home's
+  for (const DatabaseId place : {move.source, move.target}) {
+    if (place == 0) continue;  // its row is the control database's
     if (auto done = at(place).note(move); !done) return about_database(name(place), done.error());
   }
   return Unit{};
@@ -341,7 +341,7 @@ Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
     if (*behind == 0) return true;
     std::this_thread::sleep_for(kCloseLook);
     if (Timer::now() - signed_at < kSign) continue;
-    if (auto done = home().keep(move); !done) return done.error();
+    if (auto done = control().keep(move); !done) return done.error();
     signed_at = Timer::now();
   }
   return false;
@@ -358,7 +358,7 @@ bool ShardMover::can_open_target(const ShardMove& move) {
 Result<bool> ShardMover::try_switch(ShardMove& move) {
   if (auto done = refuse_nodes_without(move.target); !done) return done.error();
   if (!can_open_target(move)) return false;
-  if (auto done = home().set_state(move, State::switching); !done) return done.error();
+  if (auto done = control().set_state(move, State::switching); !done) return done.error();
   const Status frozen = at(move.source).freeze(move);
   if (!frozen && !is_contention(frozen.error().code)) return about_database(name(move.source), frozen.error());
   const auto began = Timer::now();
@@ -370,11 +370,11 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
     if (!frozen) say("an open transaction stands in the way: " + frozen.error().message);
     if (!is_in_time) say("the target did not catch up in time: the shard stays in " + name(move.source));
     // The state first: no process may flip the map after this.
-    if (auto back = home().set_state(move, State::copying); !back) return back.error();
+    if (auto back = control().set_state(move, State::copying); !back) return back.error();
     if (auto back = goes_on_at_source(move); !back) return back.error();
     return false;
   }
-  if (auto flipped = home().flip(move); !flipped) return flipped.error();
+  if (auto flipped = control().flip(move); !flipped) return flipped.error();
   if (auto opened = patiently([&] { return at(move.target).open(move); }); !opened) return opened.error();
   say("switched: it stood still for " + milliseconds(Timer::now() - began));
   return true;
@@ -391,7 +391,7 @@ Status ShardMover::unlink(const ShardMove& move) {
   return Unit{};
 }
 
-Status ShardMover::clear(const ShardMove& move, Place place) {
+Status ShardMover::clear(const ShardMove& move, DatabaseId place) {
   const auto tables = at(place).tables(move.shard);
   if (!tables) return tables.error();
   std::int64_t n = 0;
@@ -405,15 +405,15 @@ Status ShardMover::clear(const ShardMove& move, Place place) {
 }
 
 Status ShardMover::end(const ShardMove& move) {
-  for (const Place place : {move.source, move.target})
+  for (const DatabaseId place : {move.source, move.target})
     if (place != 0)
       if (auto done = at(place).forget(move); !done) return about_database(name(place), done.error());
-  return home().end(move);
+  return control().end(move);
 }
 
 Status ShardMover::complete(ShardMove& move) {
   if (auto done = patiently([&] { return at(move.target).open(move); }); !done) return done;
-  if (auto done = home().goes_on(move); !done) return done;
+  if (auto done = control().goes_on(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
   const auto counts = at(move.source).take_counts(move);
   if (!counts) return about_database(name(move.source), counts.error());
@@ -454,7 +454,7 @@ Status ShardMover::roll_back(ShardMove& move) {
                  "shard"};
   if (auto done = note(move); !done) return done;
   if (move.state != State::aborting)
-    if (auto done = home().set_state(move, State::aborting); !done) return done;
+    if (auto done = control().set_state(move, State::aborting); !done) return done;
   say("rolling back");
   if (auto done = goes_on_at_source(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
@@ -464,7 +464,7 @@ Status ShardMover::roll_back(ShardMove& move) {
   return Unit{};
 }
 
-Status ShardMover::rebalance(const std::vector<Place>& places) {
+Status ShardMover::rebalance(const std::vector<DatabaseId>& places) {
   const auto pending = under_way();
   if (!pending) return pending.error();
   for (const ShardMove& each : *pending) {
@@ -474,10 +474,10 @@ Status ShardMover::rebalance(const std::vector<Place>& places) {
       return done;
     }
   }
-  std::map<Place, std::vector<Shard>> shards;
+  std::map<DatabaseId, std::vector<Shard>> shards;
   for (const auto& [place, end] : ends_) shards[place];
   for (std::size_t shard = 0; shard < places.size(); ++shard) {
-    Place place = places[shard];
+    DatabaseId place = places[shard];
     for (const ShardMove& each : *pending)
       if (each.shard == static_cast<Shard>(shard) && each.state != State::aborting) place = each.target;
     shards[place].push_back(static_cast<Shard>(shard));

@@ -32,14 +32,14 @@ class ShardMover {
 
   // Returns when the shard lives in `target` alone. Error invalid: it cannot be moved there; unavailable or in_doubt: a
   // database is down, call again.
-  Status move(Shard shard, Place target);
+  Status move(Shard shard, DatabaseId target);
   // Continues whatever is under way.
   Status resume(const ShardMove& under_way) { return move(under_way.shard, under_way.target); }
   // Error invalid: the shard has moved already.
   Status abort(Shard shard);
   // Moves as few shards as can be, so that every database has as many, give or take one.
-  Status rebalance(const std::vector<Place>& places);
-  Result<std::vector<ShardMove>> under_way() { return home().list(); }
+  Status rebalance(const std::vector<DatabaseId>& places);
+  Result<std::vector<ShardMove>> under_way() { return control().list(); }
 
  private:
   struct End {
@@ -51,16 +51,16 @@ class ShardMover {
     End(const OpenDatabase& of, std::optional<Shard> shard);
   };
 
-  PgMoveStore& at(Place place) { return ends_.at(place).store; }
-  PgShardCopy& copy_at(Place place) { return ends_.at(place).copy; }
-  PgMoveStore& home() { return at(0); }
-  const std::string& name(Place place) { return ends_.at(place).database.name; }
+  PgMoveStore& at(DatabaseId place) { return ends_.at(place).store; }
+  PgShardCopy& copy_at(DatabaseId place) { return ends_.at(place).copy; }
+  PgMoveStore& control() { return at(0); }
+  const std::string& name(DatabaseId place) { return ends_.at(place).database.name; }
   // Opens sessions for this shard and ends those of earlier drivers.
   Status begin(Shard shard);
-  // Where home has lost a move that others remember.
+  // Where the control database has lost a move that others remember.
   Status recall(Shard shard);
   // Becomes the driver, or stays it.
-  Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target);
+  Result<std::optional<ShardMove>> take(Shard shard, std::optional<DatabaseId> target);
   // Tells of something that was reached. What was told before is no progress.
   void say(const std::string& step) {
     if (told_.insert(step).second) progress_at_ = std::chrono::steady_clock::now();
@@ -69,9 +69,9 @@ class ShardMover {
   // Runs it until it succeeds, or fails for good, or it has failed for too long. `is_whole`: it takes the move first,
   // so that one that a node took from it does not fail for good.
   Status patiently(const std::function<Status()>& step, bool is_whole = false);
-  Status continue_move(Shard shard, Place target);
+  Status continue_move(Shard shard, DatabaseId target);
   Status goes_on_at_source(ShardMove& move);
-  Status refuse_nodes_without(Place place);
+  Status refuse_nodes_without(DatabaseId place);
   Status wait_for_nodes();
   Status note(const ShardMove& move);
   Status mirror_types(const ShardMove& move);
@@ -90,7 +90,7 @@ class ShardMover {
   Status complete(ShardMove& move);
   Status roll_back(ShardMove& move);
   Status unlink(const ShardMove& move);
-  Status clear(const ShardMove& move, Place place);
+  Status clear(const ShardMove& move, DatabaseId place);
   Status end(const ShardMove& move);
   // After a refusal of what this command has begun: nothing of it stays.
   void take_back(Shard shard);
@@ -100,7 +100,7 @@ class ShardMover {
   const std::vector<OpenDatabase> databases_;
   std::set<std::string> told_;
   std::chrono::steady_clock::time_point progress_at_{};
-  std::map<Place, End> ends_;
+  std::map<DatabaseId, End> ends_;
   std::optional<std::int64_t> driver_;  // this command's number; of the shard that is moved now
   bool is_begun_here_ = false;          // the move was not under way before
   bool is_refused_ = false;             // its copy could not even begin

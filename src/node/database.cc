@@ -61,10 +61,10 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
       engine_(
           config_.engine, clock, events_, std::move(hooks.find_handler), std::move(polls),
           [this] {
-            if (is_home()) housekeeping_.reload_types();
+            if (is_control()) housekeeping_.reload_types();
           },
           [this, changed = std::move(hooks.members_changed)] {
-            if (is_home()) changed();
+            if (is_control()) changed();
           }),
       pool_(config_.place, named(config_.session, "api"), config_.shards, config_.db_pool, kQueue, clock,
             [&metrics](Duration time) { metrics.waited(time); }),
@@ -120,7 +120,7 @@ Status Database::start() {
   Status done = Error{ErrorCode::unavailable, "it did not answer", ""};
   if (config_.is_answering) done = engine_.connect();
   if (done) done = housekeeping_.start();
-  if (!done && is_home()) return done;
+  if (!done && is_control()) return done;
   if (!done) housekeeping_.start_later();
   engine_.start();
   return Unit{};
@@ -195,7 +195,7 @@ std::size_t Database::shards() const {
 }
 
 bool Database::knows(TypeId type) const {
-  if (is_home()) return true;
+  if (is_control()) return true;
   MutexLock lock(mutex_);
   return mirrored_.contains(type);
 }
@@ -222,8 +222,8 @@ bool Database::create(NewJob job, std::function<void(Result<CreateReply>)> done)
   return writer.push({{std::move(job), std::move(done)}});
 }
 
-bool Database::change(ChangeItem item, bool is_second_try) {
-  if (!is_second_try) return changes_.push(std::move(item));
+bool Database::change(ChangeItem item, bool is_retry) {
+  if (!is_retry) return changes_.push(std::move(item));
   std::vector<ChangeItem> one;
   one.push_back(std::move(item));
   return locked_jobs_.push(std::move(one)).empty();

@@ -25,7 +25,7 @@
 namespace tocsin {
 
 struct DatabaseConfig {
-  Place place = 0;
+  DatabaseId place = 0;
   std::string name;     // of its own
   std::string address;  // host, port and database
   bool is_alone = true;
@@ -83,8 +83,8 @@ class Database {
   bool stop_engine(Duration grace, const std::function<void()>& abandon) { return engine_.stop(grace, abandon); }
   void stop();  // answers what has been accepted; the engine is stopped already
 
-  Place place() const { return config_.place; }
-  bool is_home() const { return config_.place == 0; }
+  DatabaseId place() const { return config_.place; }
+  bool is_control() const { return config_.place == 0; }
   const std::string& name() const { return config_.name; }
   std::string title() const { return config_.name + " (" + config_.address + ")"; }
   DatabaseEngine& engine() { return engine_; }
@@ -114,8 +114,8 @@ class Database {
 
   // Requests that arrive together share statements and commits. False: the queue is full, `done` will not be called.
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done);
-  // `is_second_try`: repeats requests answered as locked; they do not delay others.
-  bool change(ChangeItem item, bool is_second_try);
+  // `is_retry`: repeats requests answered as locked; they do not delay others.
+  bool change(ChangeItem item, bool is_retry);
   bool read(ReadItem item) { return reads_.push(std::move(item)); }
   bool write_lease(LeaseItem item) { return leases_.push(std::move(item)); }
   // Runs `work` on a thread: writes and short reads, or slow reads; neither waits for the other.

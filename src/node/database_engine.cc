@@ -124,7 +124,7 @@ void DatabaseEngine::listen() {
       listener_.pause(kListenAgain);
       continue;
     }
-    if (heard->is_deaf) {
+    if (heard->cannot_listen) {
       spdlog::warn("the database is reached through a pooler that shares sessions: scans alone find what is due");
       return;
     }

@@ -3,8 +3,8 @@
 namespace tocsin {
 namespace {
 
-SessionConfig membership_session(const OpenDatabase& home) {
-  SessionConfig session = session_of(home, "tocsin membership");
+SessionConfig membership_session(const OpenDatabase& control) {
+  SessionConfig session = session_of(control, "tocsin membership");
   session.has_pinned_plans = false;  // tiny tables
   return session;
 }

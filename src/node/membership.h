@@ -14,13 +14,13 @@ namespace tocsin {
 class Membership {
  public:
   struct Hooks {
-    std::function<std::vector<ScannedPlace>(MonoTime now)> scanned;  // as Heartbeat's
+    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // as Heartbeat's
     std::function<void(MonoTime)> trusted_until;
     std::function<void(bool)> alone;
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
     LoopThread::OnStep on_step;
   };
-  // `databases`: those of this node, home first.
+  // `databases`: those of this node, the control database first.
   Membership(const ClusterConfig& config, const std::vector<OpenDatabase>& databases, const Clock& clock,
              EventSink& events, Hooks hooks);
   ~Membership() { stop(); }

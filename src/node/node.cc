@@ -97,7 +97,7 @@ Status Node::Impl::bring_up() {
   make_membership();
   make_bulk();
   if (databases_.size() > 1) make_relay();
-  std::map<Place, std::string> names;
+  std::map<DatabaseId, std::string> names;
   for (const RegisteredDatabase& known : open_.registry.databases) names[known.place] = known.name;
   for (const OpenDatabase& each : open_.databases) names[each.place] = each.name;
   backend_ = std::make_unique<NodeBackend>(
@@ -147,7 +147,7 @@ void Node::Impl::stop() {
   if (relay_) relay_->stop();
   const bool is_clean = stop_engines();
   end_handlers(std::chrono::seconds(1));
-  if (backend_) backend_->stop_second_tries();
+  if (backend_) backend_->stop_retries();
   for (const auto& database : databases_) database->stop();
   if (permits_) permits_->stop(is_clean);
   if (membership_) membership_->stop();

@@ -28,7 +28,7 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
       bulk_(bulk),
       audit_(audit),
       types_(metrics, handlers, databases, permits),
-      places_(std::make_shared<const ShardPlaces>(map.places)) {
+      places_(std::make_shared<const ShardDatabases>(map.places)) {
   if (databases_.size() > 1) retry_queue_.emplace();
   for (const auto& database : databases_) by_place_.at(static_cast<std::size_t>(database->place())) = database.get();
 }
@@ -36,41 +36,41 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
 // ---- where things are
 
 void NodeBackend::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
-  places_.set(std::make_shared<const ShardPlaces>(map.places));
+  places_.set(std::make_shared<const ShardDatabases>(map.places));
   for (const auto& database : databases_) {
     std::vector<Shard> there;
     std::ranges::copy_if(mine, std::back_inserter(there),
-                         [&](Shard shard) { return map.place_of(shard) == database->place(); });
+                         [&](Shard shard) { return map.database_of(shard) == database->place(); });
     std::vector<Shard> all;
     for (int shard = 0; shard < state_.shards; ++shard)
-      if (map.place_of(static_cast<Shard>(shard)) == database->place()) all.push_back(static_cast<Shard>(shard));
+      if (map.database_of(static_cast<Shard>(shard)) == database->place()) all.push_back(static_cast<Shard>(shard));
     database->set_shards(std::move(there), std::move(all));
   }
 }
 
-std::vector<Place> NodeBackend::places() const {
-  std::vector<Place> places;
+std::vector<DatabaseId> NodeBackend::places() const {
+  std::vector<DatabaseId> places;
   for (const auto& database : databases_) places.push_back(database->place());
   return places;
 }
 
-Place NodeBackend::place_of(Shard shard) const {
+DatabaseId NodeBackend::database_of(Shard shard) const {
   const auto places = places_.get();
   const auto at = static_cast<std::size_t>(shard);
   return at < places->size() ? (*places)[at] : 0;
 }
 
-std::string NodeBackend::database_name(Place place) const {
+std::string NodeBackend::database_name(DatabaseId place) const {
   const auto known = state_.database_names.find(place);
   return known == state_.database_names.end() ? "number " + std::to_string(place) : known->second;
 }
 
-std::string NodeBackend::database_title(Place place) const {
+std::string NodeBackend::database_title(DatabaseId place) const {
   const Database* database = at(place);
   return database ? database->title() : database_name(place);
 }
 
-std::optional<Error> NodeBackend::why_not(Place place) const {
+std::optional<Error> NodeBackend::unavailable_reason(DatabaseId place) const {
   const Database* database = at(place);
   if (!database)
     return Error{ErrorCode::unavailable, "this node was not given it; start it with all databases of the shard map",
@@ -78,7 +78,7 @@ std::optional<Error> NodeBackend::why_not(Place place) const {
   return database->why();
 }
 
-bool NodeBackend::is_answering(Place place) const {
+bool NodeBackend::is_answering(DatabaseId place) const {
   const Database* database = at(place);
   return database && database->is_answering();
 }
@@ -106,8 +106,8 @@ bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> an
       caller(std::move(reply));
     };
   }
-  const Place place = place_of(shard_of(job.biz_id, state_.shards));
-  if (const auto why = why_not(place)) return done(*why), true;
+  const DatabaseId place = database_of(shard_of(job.biz_id, state_.shards));
+  if (const auto why = unavailable_reason(place)) return done(*why), true;
   Database& database = *at(place);
   if (database.knows(job.type_id)) return database.create(std::move(job), std::move(done));
   return database.post([this, &database, job = std::move(job), done = std::move(done)](Stores& stores) {
@@ -135,7 +135,7 @@ bool NodeBackend::change(Shard shard, Request request, std::function<void(Result
 
 template <class Request, class Reply>
 bool NodeBackend::change(Shard shard, Request request, std::function<void(Result<Reply>)> answer, MonoTime until,
-                         bool is_second_try) {
+                         bool is_retry) {
   std::function<void(Result<Reply>)> done = std::move(answer);
   if (retry_queue_) {
     done = [this, shard, request, until, caller = std::move(done)](Result<Reply> reply) {
@@ -147,9 +147,9 @@ bool NodeBackend::change(Shard shard, Request request, std::function<void(Result
       caller(std::move(reply));
     };
   }
-  const Place place = place_of(shard);
-  if (const auto why = why_not(place)) return done(*why), true;
-  return at(place)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_second_try);
+  const DatabaseId place = database_of(shard);
+  if (const auto why = unavailable_reason(place)) return done(*why), true;
+  return at(place)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_retry);
 }
 
 bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
@@ -167,15 +167,15 @@ bool NodeBackend::change(PendingChange wanted, std::function<void(Result<ChangeR
 }
 
 bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
-  const Place place = place_of(shard_of(job));
-  if (const auto why = why_not(place)) return done(*why), true;
+  const DatabaseId place = database_of(shard_of(job));
+  if (const auto why = unavailable_reason(place)) return done(*why), true;
   return at(place)->change({RetryAsked{job, std::move(done)}}, false);
 }
 
 template <class Request, class Reply>
 bool NodeBackend::read(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
-  const Place place = place_of(shard);
-  if (const auto why = why_not(place)) return done(*why), true;
+  const DatabaseId place = database_of(shard);
+  if (const auto why = unavailable_reason(place)) return done(*why), true;
   return at(place)->read(Asked<Request, Reply>{std::move(request), std::move(done)});
 }
 
@@ -199,14 +199,14 @@ void NodeBackend::note_extended(TypeId type, std::span<const Lease> leases, Dura
   for (const Lease& lease : leases) permits_.flow()->leases().extend(type, lease, ends);
 }
 
-bool NodeBackend::post(Place place, std::function<void(Stores&)> work) { return at(place)->post(std::move(work)); }
+bool NodeBackend::post(DatabaseId place, std::function<void(Stores&)> work) { return at(place)->post(std::move(work)); }
 
-bool NodeBackend::post_read(Place place, std::function<void(Stores&)> work) {
+bool NodeBackend::post_read(DatabaseId place, std::function<void(Stores&)> work) {
   return at(place)->post_read(std::move(work));
 }
 
 void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
-  if (Database* database = at(place_of(shard_of(job)))) database->hint({job, type, fire_at});
+  if (Database* database = at(database_of(shard_of(job)))) database->hint({job, type, fire_at});
 }
 
 // ---- types
@@ -214,7 +214,7 @@ void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
 // On failure the next round of housekeeping reads it.
 Status NodeBackend::reload_types(Stores& stores) {
   if (stores.place == 0) return types_.refresh(stores.types);
-  home().reload_types();
+  control().reload_types();
   return Unit{};
 }
 
@@ -231,7 +231,7 @@ void NodeBackend::mirror_types(std::function<void()> done) {
   };
   const auto last = std::make_shared<AtTheEnd>(std::move(done));
   for (const auto& database : databases_) {
-    if (database->is_home() || !database->is_answering()) continue;
+    if (database->is_control() || !database->is_answering()) continue;
     database->post([this, last](Stores& stores) { static_cast<void>(make_types_known(stores)); });
   }
 }
@@ -288,8 +288,8 @@ void NodeBackend::check_databases(Readiness& out) const {
 
 // Databases that the map names and this node was not started with: it cannot scan their shards.
 void NodeBackend::check_map(Readiness& out) const {
-  std::map<Place, int> unknown;
-  for (const Place place : *places_.get())
+  std::map<DatabaseId, int> unknown;
+  for (const DatabaseId place : *places_.get())
     if (!at(place)) ++unknown[place];
   for (const auto& [place, n] : unknown) {
     out.is_degraded = true;
@@ -298,7 +298,7 @@ void NodeBackend::check_map(Readiness& out) const {
   }
 }
 
-void NodeBackend::warn_of(Place place, const std::vector<std::string>& warnings) {
+void NodeBackend::warn_of(DatabaseId place, const std::vector<std::string>& warnings) {
   MutexLock lock(warnings_mutex_);
   auto& known = warnings_[place];
   for (const std::string& warning : warnings)
@@ -317,7 +317,7 @@ Readiness NodeBackend::readiness() const {
   out.checks.emplace_back("accepting", is_draining_ ? "draining" : "ok");
   out.is_ready = out.is_ready && !is_draining_;
   const MonoTime now = clock_.now();
-  const bool is_member = membership_.view() && !home().shared().is_cut_off(now);
+  const bool is_member = membership_.view() && !control().shared().is_cut_off(now);
   out.checks.emplace_back("membership", is_member ? "ok"
                                         : databases_.size() == 1
                                             ? "no heartbeat was answered for too long: it scans nothing"
@@ -369,7 +369,7 @@ std::string NodeBackend::hold_reason(const Job& job) const {
   if (!handlers_.can_run(*known)) return "this node has no handler for its type";
   if (const std::string reason = handlers_.find(*known)->hold_reason(); !reason.empty()) return reason;
   if (known->is_pull() && polls_.demand(job.type_id) == 0) return "no consumer asks this node for jobs of its type";
-  const Database* database = at(place_of(shard_of(job.job_id)));
+  const Database* database = at(database_of(shard_of(job.job_id)));
   if (!database) return "this node was not given its database";
   const EngineShared& shared = database->shared();
   // As the engine knows it: with the pool of its handler.
@@ -395,8 +395,8 @@ std::optional<int> NodeBackend::running(TypeId type) const {
   return known ? permits_.running(*known) : std::nullopt;
 }
 
-std::vector<ScannedPlace> NodeBackend::scanned(MonoTime now) const {
-  std::vector<ScannedPlace> scanned;
+std::vector<ScannedDatabase> NodeBackend::scanned(MonoTime now) const {
+  std::vector<ScannedDatabase> scanned;
   for (const auto& database : databases_) scanned.push_back({database->place(), database->shared().scan_age(now)});
   return scanned;
 }
@@ -419,7 +419,7 @@ std::vector<NodeInfo> NodeBackend::nodes() const {
       if (view->map.owners[shard] == member.id) info.shards.push_back(static_cast<Shard>(shard));
     info.scanned = member.id == state_.node_id ? scanned(now) : member.scanned;
     if (member.id != state_.node_id)
-      for (ScannedPlace& each : info.scanned)
+      for (ScannedDatabase& each : info.scanned)
         if (each.age) *each.age += since;
   }
   std::ranges::sort(nodes, {}, [](const NodeInfo& info) { return std::tie(info.name, info.id); });

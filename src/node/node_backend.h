@@ -28,14 +28,14 @@ struct NodeState {
   NodeId node_id = 0;
   Duration heartbeat_timeout{0};
   int shards = 0;
-  std::map<Place, std::string> database_names;  // of all that are registered, this node's or not
+  std::map<DatabaseId, std::string> database_names;  // of all that are registered, this node's or not
 };
 
 // The data members are the parts of the node that requests need, each owned elsewhere.
 // Thread: any; the constructor, stop() and the destructor owner only.
 class NodeBackend final : public Backend {
  public:
-  // `map`: as home told it at the start.
+  // `map`: as the control database told it at the start.
   NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
               const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits, BulkService& bulk,
               AuditLog& audit, const ShardMap& map);
@@ -43,18 +43,18 @@ class NodeBackend final : public Backend {
   // This node's shards from now on, and where all shards live.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
   // Since the last scan of all this node's shards, by database.
-  std::vector<ScannedPlace> scanned(MonoTime now) const;
+  std::vector<ScannedDatabase> scanned(MonoTime now) const;
   // Reads the registry and publishes it to engines and API; see TypePublisher.
   Status refresh_types(TypeStore& registry) { return types_.refresh(registry); }
   // Jobs of the type that are due here and could start; of a pull type for whom consumers ask here.
   Waiting waiting(TypeId type) const;
   void start_draining() { is_draining_ = true; }
   // All that an operator should know of this database now: into the log what is new, and to be seen in /readyz.
-  void warn_of(Place place, const std::vector<std::string>& warnings);
+  void warn_of(DatabaseId place, const std::vector<std::string>& warnings);
   // Before the first request.
   void watch_entries(std::vector<std::shared_ptr<const EntryState>> entries) { entries_ = std::move(entries); }
   // Before the databases stop: what waits for a moving shard is tried once more.
-  void stop_second_tries() {
+  void stop_retries() {
     if (retry_queue_) retry_queue_->stop();
   }
 
@@ -65,11 +65,11 @@ class NodeBackend final : public Backend {
   bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
-  bool finish_leases(Place place, std::vector<FinishRequest> outcomes,
+  bool finish_leases(DatabaseId place, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseReply>>)> done) override {
     return at(place)->write_lease(OutcomesAsked{std::move(outcomes), std::move(done)});
   }
-  bool extend_leases(Place place, std::vector<Extension> extensions,
+  bool extend_leases(DatabaseId place, std::vector<Extension> extensions,
                      std::function<void(Result<std::vector<ExtendReply>>)> done) override {
     return at(place)->write_lease(ExtensionsAsked{std::move(extensions), std::move(done)});
   }
@@ -78,8 +78,8 @@ class NodeBackend final : public Backend {
   void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) override;
   bool are_leases_counted(TypeId type) const override { return permits_.flow()->is_counted(type, clock_.now()); }
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
-  bool post(Place place, std::function<void(Stores&)> work) override;
-  bool post_read(Place place, std::function<void(Stores&)> work) override;
+  bool post(DatabaseId place, std::function<void(Stores&)> work) override;
+  bool post_read(DatabaseId place, std::function<void(Stores&)> work) override;
   bool post_bulk(std::function<void(BulkAccess&)> work) override { return bulk_.post(std::move(work)); }
   void record(AuditEntry entry) override { audit_.record(std::move(entry)); }
   void hint(JobId job, TypeId type, WallTime fire_at) override;
@@ -100,28 +100,27 @@ class NodeBackend final : public Backend {
   std::vector<EndpointInfo> endpoints() const override;
   std::vector<MoveInfo> moves() const override;
   std::string shard_owner(Shard shard) const override;
-  std::vector<Place> places() const override;
-  Place place_of(Shard shard) const override;
-  std::string database_name(Place place) const override;
-  std::string database_title(Place place) const override;
-  std::optional<Error> why_not(Place place) const override;
-  bool is_answering(Place place) const override;
+  std::vector<DatabaseId> places() const override;
+  DatabaseId database_of(Shard shard) const override;
+  std::string database_name(DatabaseId place) const override;
+  std::string database_title(DatabaseId place) const override;
+  std::optional<Error> unavailable_reason(DatabaseId place) const override;
+  bool is_answering(DatabaseId place) const override;
 
  private:
-  using ShardPlaces = std::vector<Place>;
+  using ShardDatabases = std::vector<DatabaseId>;
 
-  Database& home() const { return *databases_.front(); }
+  Database& control() const { return *databases_.front(); }
   // nullptr: this node was not given it.
-  Database* at(Place place) const {
-    return place >= 0 && place < kMaxPlaces ? by_place_[static_cast<std::size_t>(place)] : nullptr;
+  Database* at(DatabaseId place) const {
+    return place >= 0 && place < kMaxDatabases ? by_place_[static_cast<std::size_t>(place)] : nullptr;
   }
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done, MonoTime until);
   // A change of a job that lives in `shard`, tried again until then while it looks as if the shard were moving.
   template <class Request, class Reply>
   bool change(Shard shard, Request request, std::function<void(Result<Reply>)> done);
   template <class Request, class Reply>
-  bool change(Shard shard, Request request, std::function<void(Result<Reply>)> done, MonoTime until,
-              bool is_second_try);
+  bool change(Shard shard, Request request, std::function<void(Result<Reply>)> done, MonoTime until, bool is_retry);
   template <class Request, class Reply>
   bool read(Shard shard, Request request, std::function<void(Result<Reply>)> done);
   // Calls it in a moment, unless it is after `until`: false.
@@ -135,7 +134,7 @@ class NodeBackend final : public Backend {
   Metrics& metrics_;
   HandlerRegistry& handlers_;
   const Databases& databases_;
-  std::array<Database*, kMaxPlaces> by_place_{};
+  std::array<Database*, kMaxDatabases> by_place_{};
   PollQueue& polls_;
   Membership& membership_;
   Permits& permits_;
@@ -143,8 +142,8 @@ class NodeBackend final : public Backend {
   AuditLog& audit_;
   TypePublisher types_;
   mutable Mutex warnings_mutex_;
-  std::map<Place, std::vector<std::string>> warnings_ TOCSIN_GUARDED_BY(warnings_mutex_);
-  Latest<ShardPlaces> places_;
+  std::map<DatabaseId, std::vector<std::string>> warnings_ TOCSIN_GUARDED_BY(warnings_mutex_);
+  Latest<ShardDatabases> places_;
   std::atomic<bool> is_draining_{false};
   std::optional<RetryQueue> retry_queue_;  // where shards may move
 };

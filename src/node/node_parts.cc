@@ -37,7 +37,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.engine.session = session_of(open, "tocsin engine");
   config.engine.claimers = part(config_.claimers, 1);
   config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
-  config.engine.others = {open.place, {}, [this](Shard shard) { return backend_->place_of(shard); }};
+  config.engine.others = {open.place, {}, [this](Shard shard) { return backend_->database_of(shard); }};
   for (const OpenDatabase& other : open_.databases) {
     if (other.place != open.place) config.engine.others.sessions[other.place] = session_of(other, "tocsin engine");
   }
@@ -53,7 +53,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
         backend_->warn_of(place, superusers_.take(place, report));
       });
   const auto reload = [this](Database& database, TypeStore& store) {
-    return database.is_home() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
+    return database.is_control() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
   };
   const auto members_changed = [this] {
     if (membership_) membership_->request();
@@ -84,7 +84,7 @@ void Node::Impl::make_handlers(const AddressGuard& guard) {
 // A function is called in the database of its job.
 FunctionDatabases Node::Impl::function_databases() const {
   std::vector<SessionConfig> sessions;
-  std::map<Place, int> numbers;
+  std::map<DatabaseId, int> numbers;
   for (const OpenDatabase& each : open_.databases) {
     numbers.emplace(each.place, static_cast<int>(sessions.size()));
     sessions.push_back(session_of(each, "tocsin functions"));
@@ -92,7 +92,7 @@ FunctionDatabases Node::Impl::function_databases() const {
   FunctionDatabases functions;
   functions.count = static_cast<int>(sessions.size());
   functions.of = [this, numbers](Shard shard) {
-    const auto known = numbers.find(backend_->place_of(shard));
+    const auto known = numbers.find(backend_->database_of(shard));
     return known == numbers.end() ? -1 : known->second;
   };
   functions.name = [this](int database) { return open_.databases[static_cast<std::size_t>(database)].name; };
@@ -132,14 +132,14 @@ void Node::Impl::make_membership() {
   cluster.version = kVersion;
   cluster.shards = open_.shards;
   cluster.timeout = config_.heartbeat_timeout;
-  // Home's silence cuts off home's engine alone. The others go on with the map as it is known: should this node be the
-  // only one that cannot reach home, others scan its shards too, and the claims decide.
-  Engine& at_home = databases_.front()->engine().engine();
+  // While the control database is silent, its own engine alone stops. The others continue with the map as it is known:
+  // if this node is the only one that cannot reach it, other nodes scan these shards too, and the claims decide.
+  Engine& at_control = databases_.front()->engine().engine();
   membership_ = std::make_unique<Membership>(
       cluster, open_.databases, process_clock, metrics_,
       Membership::Hooks{[this](MonoTime now) { return backend_->scanned(now); },
-                        [&at_home](MonoTime until) { at_home.trust_until(until); },
-                        [&at_home](bool is_alone) { at_home.set_alone(is_alone); },
+                        [&at_control](MonoTime until) { at_control.trust_until(until); },
+                        [&at_control](bool is_alone) { at_control.set_alone(is_alone); },
                         [this](const std::vector<Shard>& mine, const ShardMap& map) {
                           spdlog::info("scans {} shards", mine.size());
                           backend_->take_shards(mine, map);
@@ -150,19 +150,19 @@ void Node::Impl::make_membership() {
 
 void Node::Impl::make_relay() {
   std::vector<RelayDatabase> databases;
-  std::map<Place, Database*> at;
+  std::map<DatabaseId, Database*> at;
   for (std::size_t i = 0; i < databases_.size(); ++i) {
     Database& database = *databases_[i];
     at[database.place()] = &database;
     databases.push_back({database.place(), database.name(), session_of(open_.databases[i], "tocsin")});
   }
   RelayHooks hooks;
-  hooks.time_at_least = [at](Place place) -> std::optional<WallTime> {
+  hooks.time_at_least = [at](DatabaseId place) -> std::optional<WallTime> {
     const Database& database = *at.at(place);
     if (!database.is_answering()) return {};
     return database.shared().db_clock.at_least(process_clock.now());
   };
-  hooks.make_types_known = [this, at](Place place, TypeStore& types) -> Status {
+  hooks.make_types_known = [this, at](DatabaseId place, TypeStore& types) -> Status {
     return place == 0 ? Unit{} : at.at(place)->mirror(types, *backend_->types());
   };
   hooks.hint = [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); };

@@ -44,7 +44,7 @@ void Permits::stop(bool is_clean) {
   loop_.stop();
   if (!is_clean) return;  // they expire when what was started under them does
   const bool has_leases = !flow_->leases().is_empty();
-  const Status done = has_leases ? renewer_.leave(clock_.now()) : store_.give_back_all(config_.node);
+  const Status done = has_leases ? renewer_.leave(clock_.now()) : store_.return_all(config_.node);
   if (!done) events_.failed("permits", done.error());
 }
 

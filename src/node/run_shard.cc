@@ -14,7 +14,7 @@ int fail(const Error& error) {
   return 1;
 }
 
-Result<Place> place_of(const OpenDatabases& open, const std::string& name) {
+Result<DatabaseId> database_of(const OpenDatabases& open, const std::string& name) {
   const auto found = std::ranges::find(open.databases, name, &OpenDatabase::name);
   if (found != open.databases.end()) return found->place;
   std::string known;
@@ -26,7 +26,7 @@ Status move(const OpenDatabases& open, ShardMover& mover, const ShardCommand& co
   if (command.shard >= open.shards)
     return Error{ErrorCode::invalid, "there are shards 0 to " + std::to_string(open.shards - 1), "shard"};
   if (command.kind == ShardCommand::Kind::abort) return mover.abort(static_cast<Shard>(command.shard));
-  const auto target = place_of(open, command.target);
+  const auto target = database_of(open, command.target);
   if (!target) return target.error();
   return mover.move(static_cast<Shard>(command.shard), *target);
 }
@@ -34,7 +34,7 @@ Status move(const OpenDatabases& open, ShardMover& mover, const ShardCommand& co
 Status show_moves(const OpenDatabases& open, ShardMover& mover, bool is_json) {
   const auto moves = mover.under_way();
   if (!moves) return moves.error();
-  const auto name = [&](Place place) { return open.registry.at(place)->name.c_str(); };
+  const auto name = [&](DatabaseId place) { return open.registry.at(place)->name.c_str(); };
   if (is_json) {
     std::string text;
     JsonWriter out(text);

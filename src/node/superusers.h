@@ -18,7 +18,7 @@ class Superusers {
   explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
 
   // What was found out about a database; returns what operators should know of it.
-  std::vector<std::string> take(Place place, const ServerReport& report) {
+  std::vector<std::string> take(DatabaseId place, const ServerReport& report) {
     is_superuser_[static_cast<std::size_t>(place)] = !report.superuser.empty();
     auto warnings = report.warnings;
     if (!report.superuser.empty()) {
@@ -39,7 +39,7 @@ class Superusers {
 
  private:
   const bool& are_allowed_;
-  std::array<std::atomic<bool>, kMaxPlaces> is_superuser_{};  // by place
+  std::array<std::atomic<bool>, kMaxDatabases> is_superuser_{};  // by place
 };
 
 }  // namespace tocsin

@@ -39,7 +39,7 @@ void TypePublisher::publish(std::vector<BizType> types) {
   auto all = std::make_shared<const TypeCatalog>(types);
   for (const auto& before : catalog_.get()->types) {
     const auto now = all->by_id.find(before->type_id);
-    if (!before->is_removed && (now == all->by_id.end() || now->second->is_removed)) handlers_.let_go(*before);
+    if (!before->is_removed && (now == all->by_id.end() || now->second->is_removed)) handlers_.forget(*before);
   }
   catalog_.set(all);
   metrics_.set_catalog(all);

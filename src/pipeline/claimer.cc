@@ -30,7 +30,7 @@ MonoTime Claimer::step(MonoTime now) {
   if (won_) {
     note_pace(now);
     Won won = *std::exchange(won_, std::nullopt);
-    hand_out(now, won.batch, std::move(won.jobs));
+    deliver(now, won.batch, std::move(won.jobs));
     return unresolved_ ? now + shared_.config.retry_pause : now;
   }
   if (unresolved_) return resolve(now);
@@ -213,7 +213,7 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
 // The consumer of a job is chosen before the claim, because it decides the length of the lease; for a backlog the jobs
 // are not known then. Jobs won for a closed connection, or by a claim that was in doubt, are released and the attempt
 // is not counted. So are jobs whose lease may be over already: another node may run them, or they may be cancelled.
-void Claimer::hand_out(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won) {
+void Claimer::deliver(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won) {
   std::vector<std::vector<ClaimedJob>> answers(batch.polls.size());
   std::unordered_map<JobId, std::size_t> asker;
   std::vector<std::size_t> seats;  // of a batch's jobs, in order: whose each is
@@ -221,13 +221,13 @@ void Claimer::hand_out(MonoTime now, const DueBatch& batch, std::vector<ClaimedJ
   for (std::size_t i = 0; i < batch.jobs.size() && i < seats.size(); ++i) asker[batch.jobs[i].job_id] = seats[i];
   for (std::size_t i = 0; i < won.size(); ++i) {
     if (seats.empty()) {
-      give_back(std::move(won[i]));
+      release_claim(std::move(won[i]));
       continue;
     }
     const std::size_t whose = batch.backlog ? seats[i] : asker.at(won[i].job.job_id);
     add_lease(won[i], batch.polls[whose].poll->ttr);
     if (won[i].lease_deadline <= now)
-      give_back(std::move(won[i]));
+      release_claim(std::move(won[i]));
     else
       answers[whose].push_back(std::move(won[i]));
   }
@@ -237,7 +237,7 @@ void Claimer::hand_out(MonoTime now, const DueBatch& batch, std::vector<ClaimedJ
     if (answers[i].empty()) {
       unserved.push_back(batch.polls[i].poll);
     } else if (poll.is_gone()) {
-      for (ClaimedJob& claimed : answers[i]) give_back(std::move(claimed));
+      for (ClaimedJob& claimed : answers[i]) release_claim(std::move(claimed));
     } else {
       hand_over(poll, std::move(answers[i]));
     }
@@ -265,7 +265,7 @@ void Claimer::hand_over(const Poll& poll, std::vector<ClaimedJob> jobs) {
   poll.answer(std::move(jobs));
 }
 
-void Claimer::give_back(ClaimedJob claimed) {
+void Claimer::release_claim(ClaimedJob claimed) {
   auto job = std::make_shared<const ClaimedJob>(std::move(claimed));
   const bool has_room = shared_.outcomes.try_push({std::move(job), Outcome::done(), true});
   TOCSIN_ASSERT(has_room);  // the limiter counts them, and it is no larger than the queue

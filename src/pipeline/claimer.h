@@ -68,12 +68,12 @@ class Claimer final : public Stage {
   // Continues with another lane for consumers that want more jobs. False: there is none, or no time is left.
   bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
   // Gives jobs won to the consumers of the batch; releases those that no consumer takes.
-  void hand_out(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
+  void deliver(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
   // Answers one poll; its consumer holds the leases from now on.
   void hand_over(const Poll& poll, std::vector<ClaimedJob> jobs);
   void add_lease(ClaimedJob& claimed, Duration ttr) const;
   void send_back(const std::vector<PollShare>& shares);  // polls that got nothing return to the head of the queue
-  void give_back(ClaimedJob claimed);                    // releases a claim: the finisher writes it, not counted
+  void release_claim(ClaimedJob claimed);                // releases a claim: the finisher writes it, not counted
   // Counts the jobs won; ends the backlog of a lane that had fewer than asked for.
   void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   // Forgets jobs that were not won; those that may have been claimed too early return to the wheel.

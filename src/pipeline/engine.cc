@@ -144,7 +144,7 @@ void Engine::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
 
 void Engine::begin_drain() {
   shared_.is_draining = true;
-  send_consumers_home();
+  end_polls();
   wake_all();
 }
 

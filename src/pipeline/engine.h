@@ -49,7 +49,7 @@ class Engine {
   // Queues a consumer's request for jobs of a pull type. False: the queue is full. Thread: any.
   bool ask(PollPtr poll) { return shared_.polls.add(std::move(poll)); }
   // Answers every waiting and later consumer with nothing; jobs being claimed for one still reach it. Thread: any.
-  void send_consumers_home() { shared_.polls.close(); }
+  void end_polls() { shared_.polls.close(); }
 
   // Reads every lane again from the beginning with the next scan. Thread: any.
   void request_sweep();

@@ -42,7 +42,7 @@ struct EngineConfig {
   std::size_t capacity = 100'000;  // candidates in memory
   std::size_t window_page = 512;   // rows of one lane per scan
   std::size_t overdue_page = 64;
-  std::size_t many_rows = 512;    // found by the scans of an interval: those of the next one come in slices
+  std::size_t many_rows = 512;    // found by the scans of an interval: those of the next one read by scan groups
   std::size_t claim_batch = 500;  // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;
   std::size_t hot_above = 64;  // a type with more jobs due at once is hot; a statement for that many takes about 1 ms

@@ -127,7 +127,7 @@ FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
       // A handler may say anything; text that the store refuses would hold up every other outcome for ever.
       storable(run.outcome.message, kLongestJobError)};
   if (run.is_given_back || run.outcome.kind == Outcome::Kind::not_started) {
-    request.kind = FinishRequest::Kind::give_back;
+    request.kind = FinishRequest::Kind::release_claim;
     request.delay = std::min(give_back_delay(now, run), kLongestBackoff);
     return request;
   } else if (run.outcome.kind == Outcome::Kind::dead ||
@@ -150,7 +150,7 @@ FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
 }
 
 void Finisher::tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind) {
-  if (run.started == MonoTime{} || kind == FinishRequest::Kind::give_back) return;
+  if (run.started == MonoTime{} || kind == FinishRequest::Kind::release_claim) return;
   using Ending = EventSink::Ending;
   const Ending ending = kind == FinishRequest::Kind::done   ? Ending::done
                         : kind == FinishRequest::Kind::dead ? Ending::dead
@@ -174,13 +174,13 @@ Duration Finisher::give_back_delay(MonoTime now, const FinishedRun& run) const {
 
 void Finisher::settle(const FinishRequest& request, const Origin& origin, FinishReply reply) {
   const TypeId type = origin.type;
-  if (request.kind == FinishRequest::Kind::give_back)
+  if (request.kind == FinishRequest::Kind::release_claim)
     shared_.release_unused(type, 1, origin.pace);  // it takes no token of a rate
   else if (origin.is_slot_free)
     shared_.release_ended(type);
   else
     shared_.release(type, 1);
-  const bool is_due_again = request.kind == FinishRequest::Kind::give_back ||
+  const bool is_due_again = request.kind == FinishRequest::Kind::release_claim ||
                             (request.kind == FinishRequest::Kind::retry && reply != FinishReply::stale);
   // Stale may also mean: written by a try whose answer was lost.
   if (is_due_again && request.delay < shared_.config.lookahead)
@@ -199,8 +199,8 @@ void Finisher::settle(const FinishRequest& request, const Origin& origin, Finish
     case FinishRequest::Kind::retry:
       shared_.events.count(Counter::finished_retry);
       break;
-    case FinishRequest::Kind::give_back:
-      shared_.events.count(Counter::given_back);
+    case FinishRequest::Kind::release_claim:
+      shared_.events.count(Counter::released);
       break;
   }
 }

@@ -24,25 +24,26 @@ class LeaseReaper final : public Stage {
     if (now >= next_look_ && !shared_.flow->leases().is_empty()) return look(now);
     const MonoTime later = shared_.flow->leases().is_empty() ? kWhenWoken : next_look_;
     if (shared_.is_draining) return later;
-    if (to_bury_.empty()) to_bury_ = shared_.expired.pop_some(shared_.config.finish_batch);
-    return to_bury_.empty() ? std::min(drop_late(now), later) : std::min(bury(now), later);
+    if (to_mark_dead_.empty()) to_mark_dead_ = shared_.expired.pop_some(shared_.config.finish_batch);
+    return to_mark_dead_.empty() ? std::min(drop_late(now), later) : std::min(mark_dead(now), later);
   }
 
  private:
-  MonoTime bury(MonoTime now) {
-    const std::size_t n = std::min(to_bury_.size(), most_);
-    const auto buried = store_.bury({to_bury_.data(), n});
+  MonoTime mark_dead(MonoTime now) {
+    const std::size_t n = std::min(to_mark_dead_.size(), most_);
+    const auto marked_dead = store_.mark_dead({to_mark_dead_.data(), n});
     // What is refused for the values of one row is split until that row is alone: the others need not wait for it.
-    if (!buried && n > 1 && (buried.error().code == ErrorCode::invalid || buried.error().code == ErrorCode::conflict)) {
-      shared_.events.failed(name(), buried.error());
+    if (!marked_dead && n > 1 &&
+        (marked_dead.error().code == ErrorCode::invalid || marked_dead.error().code == ErrorCode::conflict)) {
+      shared_.events.failed(name(), marked_dead.error());
       most_ = n / 2;
       return now;
     }
-    to_bury_.erase(to_bury_.begin(), to_bury_.begin() + static_cast<std::ptrdiff_t>(n));
+    to_mark_dead_.erase(to_mark_dead_.begin(), to_mark_dead_.begin() + static_cast<std::ptrdiff_t>(n));
     // The rows are as they were: the next overdue scan brings them again.
-    if (!buried) return failed(now, buried.error());
+    if (!marked_dead) return failed(now, marked_dead.error());
     most_ = std::min(most_ * 2, kUnlimited);
-    shared_.events.count(Counter::buried, *buried);
+    shared_.events.count(Counter::marked_dead, *marked_dead);
     return now;
   }
   MonoTime drop_late(MonoTime now) {
@@ -86,7 +87,7 @@ class LeaseReaper final : public Stage {
   MonoTime next_look_{};
   JobId looked_at_ = 0;
   std::optional<LateLane> late_;
-  std::vector<JobId> to_bury_;
+  std::vector<JobId> to_mark_dead_;
   std::size_t most_ = kUnlimited;  // of them in one call
 };
 

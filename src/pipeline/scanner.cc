@@ -12,18 +12,18 @@ namespace {
 // in one read.
 void interleave_by_lane(std::vector<Candidate>& found) {
   constexpr std::uint32_t kPiece = 32;
-  struct Place {
+  struct Rank {
     std::uint32_t round;
     std::uint32_t index;
   };
-  std::vector<Place> order;
+  std::vector<Rank> order;
   order.reserve(found.size());
   std::map<Lane, std::uint32_t> placed;
   for (std::uint32_t i = 0; i < found.size(); ++i) order.push_back({placed[found[i].lane()]++ / kPiece, i});
-  std::ranges::stable_sort(order, {}, &Place::round);
+  std::ranges::stable_sort(order, {}, &Rank::round);
   std::vector<Candidate> sorted;
   sorted.reserve(found.size());
-  for (const Place& place : order) sorted.push_back(found[place.index]);
+  for (const Rank& rank : order) sorted.push_back(found[rank.index]);
   found.swap(sorted);
 }
 

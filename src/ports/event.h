@@ -20,11 +20,11 @@ enum class Counter {
   finished_done,
   finished_retry,
   finished_dead,
-  given_back,      // claims released: the attempt never started
+  released,        // claims released: the attempt never started
   set_aside,       // outcomes that the store refused for their own values: tried again apart from the others
   stale_finishes,  // results of lost claims: changed nothing
   expired_starts,  // claimed jobs whose lease was over before they could start
-  buried,          // jobs made dead because the lease of their last attempt ended
+  marked_dead,     // jobs made dead because the lease of their last attempt ended
   audit_found,     // overdue rows that only the audit could find: must stay zero
   dropped_late,    // jobs made dead because they were later than their type's catch_up.drop_older_than_ms
   store_errors,    // failed store calls

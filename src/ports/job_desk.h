@@ -115,7 +115,7 @@ struct KeyCancelReply {
 
 // Changes of jobs that are written together.
 struct ChangeBatch {
-  bool is_second_try = false;  // repeats what was locked: waits for no lock
+  bool is_retry = false;  // repeats what was locked: waits for no lock
   std::vector<JobId> cancels;
   std::vector<KeyCancel> key_cancels;
   std::vector<PendingChange> changes;

@@ -105,7 +105,7 @@ struct FinishRequest {
     retry,  // pending again, due after `delay`, with `message` among the errors
     // Releases the claim: pending again, the attempt not counted, because it never started. Due after `delay`, which is
     // negative to restore an earlier time.
-    give_back,
+    release_claim,
   };
   JobId job_id = 0;
   ClaimToken token = 0;
@@ -171,7 +171,7 @@ class JobStore {
   virtual Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) = 0;
 
   // Makes dead those of `jobs` that are running, whose lease has ended and whose attempts are spent. Returns how many.
-  virtual Result<int> bury(std::span<const JobId> jobs) = 0;
+  virtual Result<int> mark_dead(std::span<const JobId> jobs) = 0;
 
   // Makes dead the oldest rows of a lane, at most `limit`, whose fire_at is before `before` and, by the database's
   // clock, longer ago than the type's drop_older_than in the registry (types without it lose nothing): pending, or

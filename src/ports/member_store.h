@@ -19,8 +19,8 @@ namespace tocsin {
 using NodeId = std::int64_t;
 
 // A database that a node was started with.
-struct ScannedPlace {
-  Place place = 0;
+struct ScannedDatabase {
+  DatabaseId place = 0;
   std::optional<Duration> age;  // since the node's last scan of all its shards there; nullopt: none yet
 };
 
@@ -28,25 +28,25 @@ struct Member {
   NodeId id = 0;
   std::string name;  // only a label
   std::string version;
-  bool is_draining = false;           // leaving: takes no shards, and loses those it has
-  WallTime heartbeat_at{};            // by the database's clock; changes with every heartbeat
-  Duration heartbeat_age{0};          // not negative
-  std::vector<ScannedPlace> scanned;  // from its last heartbeat; ages include the time since then
-  bool is_connected = true;           // the session of its last heartbeat is still there
+  bool is_draining = false;              // leaving: takes no shards, and loses those it has
+  WallTime heartbeat_at{};               // by the database's clock; changes with every heartbeat
+  Duration heartbeat_age{0};             // not negative
+  std::vector<ScannedDatabase> scanned;  // from its last heartbeat; ages include the time since then
+  bool is_connected = true;              // the session of its last heartbeat is still there
 };
 
 // Replaced as a whole; `version` grows by one each time.
 struct ShardMap {
   std::int64_t version = 0;
-  std::vector<NodeId> owners;  // by shard; empty before the first assignment
-  std::vector<Place> places;   // by shard: the database it lives in; missing entries: the control database
+  std::vector<NodeId> owners;      // by shard; empty before the first assignment
+  std::vector<DatabaseId> places;  // by shard: the database it lives in; missing entries: the control database
 
-  Place place_of(Shard shard) const {
+  DatabaseId database_of(Shard shard) const {
     const auto at = static_cast<std::size_t>(shard);
     return at < places.size() ? places[at] : 0;
   }
-  bool is_all_at_home() const {
-    return std::ranges::all_of(places, [](Place place) { return place == 0; });
+  bool is_all_in_control() const {
+    return std::ranges::all_of(places, [](DatabaseId place) { return place == 0; });
   }
 };
 
@@ -55,7 +55,7 @@ struct Beat {
   std::string name;
   std::string version;
   bool is_draining = false;
-  std::vector<ScannedPlace> scanned;
+  std::vector<ScannedDatabase> scanned;
   std::int64_t known_map = -1;  // version of the map that the node has; -1: none
   std::int64_t used_map = -1;   // version of the map that all of the node works with; -1: none
   bool wakes_others = false;    // notify the other nodes: this node is new, or its state has changed

@@ -76,9 +76,9 @@ class PermitStore {
   // The node has taken over `n` leases of nodes whose permits have expired: transfers up to `n` of their permits to it
   // and returns how many. Changes nothing unless `number` is that of the node's last renewal, so a call in doubt has
   // happened before the next renewal or never happens.
-  virtual Result<int> adopt(NodeId node, std::int64_t number, TypeId type, int n) = 0;
+  virtual Result<int> take_over(NodeId node, std::int64_t number, TypeId type, int n) = 0;
   // Frees all permits of a node that leaves and runs nothing any more. Safe to repeat.
-  virtual Status give_back_all(NodeId node) = 0;
+  virtual Status return_all(NodeId node) = 0;
 };
 
 }  // namespace tocsin

@@ -45,7 +45,7 @@ class FinishArrays {
         return 4;
       case FinishRequest::Kind::retry:
         return 0;
-      case FinishRequest::Kind::give_back:
+      case FinishRequest::Kind::release_claim:
         return 1;
     }
     return -1;

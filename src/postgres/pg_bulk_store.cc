@@ -205,10 +205,10 @@ Result<std::optional<Bulk>> PgBulkStore::request_stop(std::int64_t bulk_id) {
   return find(bulk_id);
 }
 
-Result<std::optional<Bulk>> PgBulkStore::adopt(NodeId node, Duration lease) {
+Result<std::optional<Bulk>> PgBulkStore::take_over(NodeId node, Duration lease) {
   return session_.write<std::optional<Bulk>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return bulk_of(tx.exec_params(sql::statement("bulk_adopt"), node, lease.count()));
+    return bulk_of(tx.exec_params(sql::statement("bulk_take_over"), node, lease.count()));
   });
 }
 

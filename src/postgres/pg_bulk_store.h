@@ -19,7 +19,7 @@ class PgBulkStore final : public BulkStore {
   Result<std::optional<Bulk>> find(std::int64_t bulk_id) override;
   Result<std::vector<Bulk>> list(int limit) override;
   Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) override;
-  Result<std::optional<Bulk>> adopt(NodeId node, Duration lease) override;
+  Result<std::optional<Bulk>> take_over(NodeId node, Duration lease) override;
   Result<std::optional<Bulk>> keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) override;
   Result<bool> finish(const Bulk& bulk, NodeId node) override;
 

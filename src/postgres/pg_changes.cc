@@ -103,7 +103,7 @@ void PgChanges::answer_repeated_cancels() {
 }
 
 Status PgChanges::write(const Turn& turn) {
-  if (batch_.is_second_try) return write_apart(turn);
+  if (batch_.is_retry) return write_apart(turn);
   const Status done = write_together(turn);
   has_written_ = has_written_ || done;
   if (done || !is_contention(done.error().code)) return done;

@@ -271,12 +271,13 @@ Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<c
   });
 }
 
-Result<int> PgJobStore::bury(std::span<const JobId> jobs) {
+Result<int> PgJobStore::mark_dead(std::span<const JobId> jobs) {
   const Keys keys = keys_of(jobs);
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    return with_ids_freed(session_, tx, jobs,
-                          [&] { return exec1(tx, session_.prepared("bury"), keys.shards, keys.jobs)[0].as<int>(); });
+    return with_ids_freed(session_, tx, jobs, [&] {
+      return exec1(tx, session_.prepared("mark_dead"), keys.shards, keys.jobs)[0].as<int>();
+    });
   });
 }
 

@@ -26,7 +26,7 @@ class PgJobStore : public JobStore {
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
                                           Duration within) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;
-  Result<int> bury(std::span<const JobId> jobs) override;
+  Result<int> mark_dead(std::span<const JobId> jobs) override;
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;
 
   // Plans the statements over all shards now, so that the first job does not wait for it.

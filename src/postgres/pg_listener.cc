@@ -66,8 +66,8 @@ Result<Heard> PgListener::wait(Duration timeout) {
   try {
     if (!connection_) {
       Connected opened = open_connection(config_);
-      heard_.is_deaf = opened.is_pooled;
-      if (heard_.is_deaf) return heard_;
+      heard_.cannot_listen = opened.is_pooled;
+      if (heard_.cannot_listen) return heard_;
       connection_ = std::move(opened.connection);
       WatchedCall call(connection_->sock(), patience(config_));
       const auto hear = [this](const char* channel) {

@@ -18,7 +18,7 @@ struct Heard {
   bool is_types_changed = false;
   bool is_members_changed = false;
   bool is_outbox_filled = false;  // only with hears_outbox
-  bool is_deaf = false;           // LISTEN is not supported: a pooler shares the session. Notifications never come
+  bool cannot_listen = false;     // LISTEN is not supported: a pooler shares the session. Notifications never come
   bool is_reconnected = false;    // earlier notifications may be lost: read everything again
 };
 

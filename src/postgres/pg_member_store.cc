@@ -8,10 +8,10 @@ namespace tocsin {
 namespace {
 
 // Places and microseconds, -1: none. A node of an older version tells neither.
-std::vector<ScannedPlace> scanned_from(const pqxx::field& places, const pqxx::field& ages) {
-  std::vector<ScannedPlace> scanned;
+std::vector<ScannedDatabase> scanned_from(const pqxx::field& places, const pqxx::field& ages) {
+  std::vector<ScannedDatabase> scanned;
   if (places.is_null() || ages.is_null()) return scanned;
-  const auto of = numbers_from_array<Place>({places.c_str(), places.size()});
+  const auto of = numbers_from_array<DatabaseId>({places.c_str(), places.size()});
   const auto age = numbers_from_array<std::int64_t>({ages.c_str(), ages.size()});
   for (std::size_t i = 0; i < std::min(of.size(), age.size()); ++i)
     scanned.push_back({of[i], age[i] < 0 ? std::nullopt : std::optional(Duration(age[i]))});
@@ -28,7 +28,7 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
     reply.connection = session_.connections();
     reply.asked = clock_.now();
     PgArray places, ages;
-    for (const ScannedPlace& each : beat.scanned) {
+    for (const ScannedDatabase& each : beat.scanned) {
       places.add(static_cast<std::int64_t>(each.place));
       ages.add(each.age ? std::optional(each.age->count()) : std::nullopt);
     }
@@ -46,7 +46,7 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
       member.is_connected = row[8].as<bool>();
       if (!row[9].is_null()) {
         reply.map = ShardMap{row[9].as<std::int64_t>(), numbers_from_array<NodeId>({row[10].c_str(), row[10].size()}),
-                             numbers_from_array<Place>({row[11].c_str(), row[11].size()})};
+                             numbers_from_array<DatabaseId>({row[11].c_str(), row[11].size()})};
       }
     }
     if (beat.wakes_others) tx.exec0("NOTIFY tocsin_member");

@@ -26,8 +26,9 @@ ShardMove::State state_from(const std::string& text) {
 }
 
 ShardMove move_from(const pqxx::row& row) {
-  return {static_cast<Shard>(row[0].as<int>()), row[1].as<Place>(), row[2].as<Place>(), row[3].as<std::int64_t>(),
-          state_from(row[4].c_str()),           row[5].as<bool>(),  row[6].as<bool>()};
+  return {
+      static_cast<Shard>(row[0].as<int>()), row[1].as<DatabaseId>(), row[2].as<DatabaseId>(), row[3].as<std::int64_t>(),
+      state_from(row[4].c_str()),           row[5].as<bool>(),       row[6].as<bool>()};
 }
 
 std::vector<std::string> names_from(const pqxx::result& rows) {
@@ -82,7 +83,7 @@ Status as_driver(Session& session, const ShardMove& move, const std::function<vo
       is_long ? kVeryLong : Duration(0));
 }
 
-// ---- home
+// ---- the control database
 
 Result<std::vector<ShardMove>> PgMoveStore::list() {
   return session_.read<std::vector<ShardMove>>([&](pqxx::connection& connection) {
@@ -93,7 +94,7 @@ Result<std::vector<ShardMove>> PgMoveStore::list() {
   });
 }
 
-Result<std::optional<ShardMove>> PgMoveStore::take(Shard shard, std::optional<Place> target,
+Result<std::optional<ShardMove>> PgMoveStore::take(Shard shard, std::optional<DatabaseId> target,
                                                    std::optional<std::int64_t> driver) {
   using Taken = std::optional<ShardMove>;
   return session_.write<Taken>([&](pqxx::connection& connection) -> Taken {
@@ -153,7 +154,7 @@ Status PgMoveStore::goes_on(ShardMove& move) {
   return done;
 }
 
-Result<std::vector<std::string>> PgMoveStore::nodes_without(Place place) {
+Result<std::vector<std::string>> PgMoveStore::nodes_without(DatabaseId place) {
   return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
     return names_from(pqxx::nontransaction(connection).exec_params(sql::statement("move_nodes_without"), place));
   });

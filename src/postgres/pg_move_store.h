@@ -20,7 +20,7 @@ namespace tocsin {
 struct ShardMove {
   enum class State { copying, switching, switched, aborting };
   Shard shard = 0;
-  Place source = 0, target = 0;
+  DatabaseId source = 0, target = 0;
   std::int64_t driver = 0;
   State state = State::copying;
   bool may_stand_still = false;  // the shard may be write-frozen: no later step has recorded that it is writable
@@ -41,7 +41,8 @@ class PgMoveStore {
   // Makes the caller the driver of the shard's move, and begins the move unless it is under way. Without a target: only
   // a move under way. `driver`: the number that the caller has already. nullopt: nothing to do. Error invalid: the
   // shard moves to another database, or another driver has the move.
-  Result<std::optional<ShardMove>> take(Shard shard, std::optional<Place> target, std::optional<std::int64_t> driver);
+  Result<std::optional<ShardMove>> take(Shard shard, std::optional<DatabaseId> target,
+                                        std::optional<std::int64_t> driver);
   // Makes the caller the driver of an overdue move and ends `switching`: the flip of the old driver fails from now on.
   // False: another process was faster, or the driver extended the freeze.
   Result<bool> take_over(ShardMove& move);
@@ -55,7 +56,7 @@ class PgMoveStore {
   // The switch itself: writes the target into the shard map, and the state `switched`.
   Status flip(ShardMove& move);
   // Names of the live nodes that were not started with this database.
-  Result<std::vector<std::string>> nodes_without(Place place);
+  Result<std::vector<std::string>> nodes_without(DatabaseId place);
   Result<std::int64_t> map_version();
   // Names of the live nodes that may work with an older map.
   Result<std::vector<std::string>> nodes_behind(std::int64_t version);

@@ -117,7 +117,7 @@ Result<OutboxSize> PgOutbox::size() {
   });
 }
 
-Result<std::vector<TakenOver>> PgIntake::take_over(Place source, WallTime valid_until,
+Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime valid_until,
                                                    std::span<const OutboxEntry> entries) {
   PgArray jobs, types, max_attempts, cancelled, action_times, created, biz_ids, keys, hashes, attributes;
   for (const OutboxEntry& entry : entries) {
@@ -153,7 +153,7 @@ Result<std::vector<TakenOver>> PgIntake::take_over(Place source, WallTime valid_
   });
 }
 
-Result<std::vector<JobId>> PgIntake::remembered(Place source, std::span<const Shard> shards, int limit) {
+Result<std::vector<JobId>> PgIntake::remembered(DatabaseId source, std::span<const Shard> shards, int limit) {
   return session_.write<std::vector<JobId>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     // Long after any node can still relay an entry. Both times are this database's, unless the shard has moved.

@@ -1,5 +1,5 @@
 // The outbox (ADR 0022): jobs that SQL callers created in a database where their shards do not live. PgOutbox is the
-// side that entries leave, PgIntake the side where they become jobs. Used by node/outbox_relay.
+// side that entries leave, PgIntake the side where they become jobs. Used by multidb/outbox_relay.
 //
 // An entry is claimed, in a transaction of its own, before it is relayed: a claimed entry cannot be cancelled in its
 // outbox any more. Taking it over inserts the job and records that in one transaction, so any node may repeat it; then
@@ -57,7 +57,7 @@ class PgOutbox {
   // `relay` itself within a second, and locked ones.
   Result<std::vector<OutboxEntry>> claim(std::span<const Shard> mine, std::span<const Shard> others, std::int64_t relay,
                                          int limit);
-  // Deletes entries that became jobs; keeps the others, with the reason. Safe to repeat.
+  // Records what became of entries: deletes those that became jobs, keeps the others with the reason. Safe to repeat.
   Status settle(std::span<const TakenOver> entries);
   // Which of these jobs have no entry in the outbox any more.
   Result<std::vector<JobId>> gone(std::span<const JobId> jobs);
@@ -80,11 +80,12 @@ class PgIntake {
   // Creates the jobs in one transaction; a reply per entry, in order. `valid_until`: by this database's clock, at most
   // kHandOver after the entries were read. Error conflict: another transaction holds a key, a type is not mirrored here
   // yet, or valid_until has passed; moved: a shard lives elsewhere. May be repeated after every Error.
-  Result<std::vector<TakenOver>> take_over(Place source, WallTime valid_until, std::span<const OutboxEntry> entries);
+  Result<std::vector<TakenOver>> take_over(DatabaseId source, WallTime valid_until,
+                                           std::span<const OutboxEntry> entries);
 
   // Jobs recorded as relayed from `source` for these shards: up to `limit` whose entries were not checked yet.
   // Forgets what has been gone for more than ten minutes.
-  Result<std::vector<JobId>> remembered(Place source, std::span<const Shard> shards, int limit);
+  Result<std::vector<JobId>> remembered(DatabaseId source, std::span<const Shard> shards, int limit);
   // Records that their entries are gone.
   Status note_gone(std::span<const JobId> jobs);
 

@@ -37,18 +37,18 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
   });
 }
 
-Result<int> PgPermitStore::adopt(NodeId node, std::int64_t number, TypeId type, int n) {
+Result<int> PgPermitStore::take_over(NodeId node, std::int64_t number, TypeId type, int n) {
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
     // As in renew_permits: what follows has a snapshot from after the lock.
     tx.exec_params("SELECT FROM tocsin.biz_type t WHERE t.type_id = $1 FOR NO KEY UPDATE", type);
-    const auto row = tx.exec_params1(sql::statement("adopt_permits"), type, node, n, number);
+    const auto row = tx.exec_params1(sql::statement("take_over_permits"), type, node, n, number);
     tx.commit();
     return row[0].as<int>();
   });
 }
 
-Status PgPermitStore::give_back_all(NodeId node) {
+Status PgPermitStore::return_all(NodeId node) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     tx.exec_params0("DELETE FROM tocsin.permit WHERE node_id = $1", node);

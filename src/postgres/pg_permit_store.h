@@ -12,8 +12,8 @@ class PgPermitStore final : public PermitStore {
   PgPermitStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   Result<PermitReply> renew(const PermitBeat& beat) override;
-  Result<int> adopt(NodeId node, std::int64_t number, TypeId type, int n) override;
-  Status give_back_all(NodeId node) override;
+  Result<int> take_over(NodeId node, std::int64_t number, TypeId type, int n) override;
+  Status return_all(NodeId node) override;
 
  private:
   Session& session_;

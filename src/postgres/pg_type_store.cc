@@ -165,7 +165,8 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     const auto& name = session_.prepared("mirror_type");
     pqxx::work tx(connection);
-    // Home forgets a removed type when its last job is gone, and the name may come back with another id.
+    // The control database forgets a removed type when its last job is gone, and the name may come back with another
+    // id.
     PgArray names, ids, versions;
     for (const BizType& type : types) {
       names.add_text(type.name);

@@ -16,11 +16,11 @@ struct Local {
   DatabaseIdentity identity;
   std::string database;  // as the server calls it
   std::string installation;
-  Place place = 0;
+  DatabaseId place = 0;
   std::string name;
   std::optional<std::vector<Shard>> shards;  // that live here; nullopt: all
   bool is_empty = false;                     // no job and no type
-  int registered = 0;                        // databases that it is the home of
+  int registered = 0;                        // databases that it is the control database of
 };
 
 DatabaseIdentity identity_from(const pqxx::row& row) { return {row[0].as<std::int64_t>(), row[1].as<std::int64_t>()}; }
@@ -33,7 +33,7 @@ Local read_local(pqxx::transaction_base& tx) {
   const auto row = tx.exec1(sql::statement("place_of_database"));
   local.database = row[0].c_str();
   local.installation = row[1].c_str();
-  local.place = row[2].as<Place>();
+  local.place = row[2].as<DatabaseId>();
   local.name = row[3].c_str();
   if (!row[4].is_null()) local.shards = numbers_from_array<Shard>(text_of(row[4]));
   local.registered = row[5].as<int>();
@@ -46,18 +46,20 @@ Registry registry_from(pqxx::transaction_base& tx) {
   registry.installation = tx.exec1("SELECT installation FROM tocsin.place")[0].c_str();
   for (const auto& row :
        tx.exec("SELECT place, name, address, server, database_oid FROM tocsin.database ORDER BY place")) {
-    registry.databases.push_back(
-        {row[0].as<Place>(), row[1].c_str(), row[2].c_str(), {row[3].as<std::int64_t>(), row[4].as<std::int64_t>()}});
+    registry.databases.push_back({row[0].as<DatabaseId>(),
+                                  row[1].c_str(),
+                                  row[2].c_str(),
+                                  {row[3].as<std::int64_t>(), row[4].as<std::int64_t>()}});
   }
   const auto map = tx.exec1("SELECT version, owners, places FROM tocsin.shard_map");
   registry.map = {map[0].as<std::int64_t>(), numbers_from_array<NodeId>(text_of(map[1])),
-                  numbers_from_array<Place>(text_of(map[2]))};
+                  numbers_from_array<DatabaseId>(text_of(map[2]))};
   for (const auto& row : tx.exec("SELECT shard FROM tocsin.move ORDER BY shard"))
     registry.moving.push_back(static_cast<Shard>(row[0].as<int>()));
   return registry;
 }
 
-void refuse_unless_home(const Local& local) {
+void refuse_unless_control(const Local& local) {
   if (local.place != 0) {
     throw Refused("it is the database '" + local.name +
                   "' of an installation with another control database: name that one first");
@@ -77,10 +79,11 @@ void set_shards_here(pqxx::transaction_base& tx, const std::optional<std::vector
     tx.exec("SELECT tocsin.set_shards_here(NULL)");
 }
 
-// Job ids are drawn in steps of kMaxPlaces from here on, each database on its own residue. `above`: no number up to it.
-void step_sequence(pqxx::transaction_base& tx, Place place, std::int64_t above) {
-  const std::int64_t start = (above / kMaxPlaces + 1) * kMaxPlaces + place;
-  tx.exec("ALTER SEQUENCE tocsin.job_seq INCREMENT BY " + std::to_string(kMaxPlaces) + " RESTART WITH " +
+// Job ids are drawn in steps of kMaxDatabases from here on, each database on its own residue. `above`: no number up to
+// it.
+void step_sequence(pqxx::transaction_base& tx, DatabaseId place, std::int64_t above) {
+  const std::int64_t start = (above / kMaxDatabases + 1) * kMaxDatabases + place;
+  tx.exec("ALTER SEQUENCE tocsin.job_seq INCREMENT BY " + std::to_string(kMaxDatabases) + " RESTART WITH " +
           std::to_string(start));
 }
 
@@ -106,24 +109,24 @@ Error about(const GivenDatabase& given, const Result<T>& failed) {
   return {failed.error().code, given.address + ": " + failed.error().message, failed.error().field};
 }
 
-// Home's part: its own row, the rows of those that are new, and every shard's place.
-class HomeStep {
+// The control database's part: its own row, the rows of those that are new, and every shard's place.
+class ControlStep {
  public:
-  HomeStep(pqxx::transaction_base& tx, std::span<const GivenDatabase> given, const std::vector<Local>& locals,
-           const std::function<void(const std::string&)>& on_step)
+  ControlStep(pqxx::transaction_base& tx, std::span<const GivenDatabase> given, const std::vector<Local>& locals,
+              const std::function<void(const std::string&)>& on_step)
       : tx_(tx), given_(given), locals_(locals), on_step_(on_step) {}
 
   // The whole registry afterwards, and of each given database its place.
-  std::pair<Registry, std::vector<Place>> run(int shards);
+  std::pair<Registry, std::vector<DatabaseId>> run(int shards);
 
  private:
-  void record_home();
-  Place place_of(std::size_t i);
+  void record_control();
+  DatabaseId database_of(std::size_t i);
   void refuse_stranger(const Local& local, const std::string& name) const;
   std::string free_name(const std::string& wanted) const;
   void insert(const RegisteredDatabase& database);
   void update(const RegisteredDatabase& database);
-  void place_shards(int shards, const std::vector<Place>& places);
+  void place_shards(int shards, const std::vector<DatabaseId>& places);
 
   pqxx::transaction_base& tx_;
   const std::span<const GivenDatabase> given_;
@@ -132,13 +135,13 @@ class HomeStep {
   Registry registry_;
 };
 
-void HomeStep::insert(const RegisteredDatabase& database) {
+void ControlStep::insert(const RegisteredDatabase& database) {
   tx_.exec_params0(sql::statement("insert_database"), database.place, database.name, database.address,
                    database.identity.server, database.identity.oid);
   registry_.databases.push_back(database);
 }
 
-void HomeStep::update(const RegisteredDatabase& database) {
+void ControlStep::update(const RegisteredDatabase& database) {
   const auto done = tx_.exec_params(sql::statement("update_database"), database.place, database.address,
                                     database.identity.server, database.identity.oid);
   TOCSIN_ASSERT(done.affected_rows() == 1);
@@ -146,7 +149,7 @@ void HomeStep::update(const RegisteredDatabase& database) {
     if (known.place == database.place) known = database;
 }
 
-std::string HomeStep::free_name(const std::string& wanted) const {
+std::string ControlStep::free_name(const std::string& wanted) const {
   const auto is_taken = [&](const std::string& name) {
     return std::ranges::any_of(registry_.databases, [&](const auto& known) { return known.name == name; });
   };
@@ -155,37 +158,37 @@ std::string HomeStep::free_name(const std::string& wanted) const {
   return name;
 }
 
-void HomeStep::record_home() {
+void ControlStep::record_control() {
   const Local& local = locals_.front();
-  refuse_unless_home(local);
+  refuse_unless_control(local);
   const RegisteredDatabase* known = registry_.at(0);
   const std::string& wanted = given_.front().name;
-  RegisteredDatabase home{0,
-                          known            ? known->name
-                          : wanted.empty() ? local.database
-                                           : wanted,
-                          given_.front().address, local.identity};
-  // A lone home may have been made as a copy of another: then it is called what it is called now.
+  RegisteredDatabase control{0,
+                             known            ? known->name
+                             : wanted.empty() ? local.database
+                                              : wanted,
+                             given_.front().address, local.identity};
+  // A lone control database may have been made as a copy of another: then it is called what it is called now.
   if (known && known->identity != local.identity && registry_.databases.size() == 1) {
-    home.name = wanted.empty() ? local.database : wanted;
-    tx_.exec_params0("UPDATE tocsin.database SET name = $1 WHERE place = 0", home.name);
+    control.name = wanted.empty() ? local.database : wanted;
+    tx_.exec_params0("UPDATE tocsin.database SET name = $1 WHERE place = 0", control.name);
   } else if (known && known->identity != local.identity) {
     on_step_("the control database was restored or copied: recorded anew");
   }
-  if (!wanted.empty() && wanted != home.name)
-    throw Refused("it is registered as '" + home.name + "', not '" + wanted + "': names never change");
-  known ? update(home) : insert(home);
-  tx_.exec_params0("UPDATE tocsin.place SET name = $1", home.name);
+  if (!wanted.empty() && wanted != control.name)
+    throw Refused("it is registered as '" + control.name + "', not '" + wanted + "': names never change");
+  known ? update(control) : insert(control);
+  tx_.exec_params0("UPDATE tocsin.place SET name = $1", control.name);
 }
 
 // Refuses a database that belongs to another installation, or has jobs or types.
-void HomeStep::refuse_stranger(const Local& local, const std::string& name) const {
+void ControlStep::refuse_stranger(const Local& local, const std::string& name) const {
   if (local.place != 0) throw Refused(name + ": it belongs to another installation, as '" + local.name + "'");
   if (local.registered > 1) throw Refused(name + ": it is the control database of another installation");
   if (!local.is_empty) throw Refused(name + ": it has jobs or types of its own; only an empty database can be added");
 }
 
-Place HomeStep::place_of(std::size_t i) {
+DatabaseId ControlStep::database_of(std::size_t i) {
   const Local& local = locals_[i];
   const GivenDatabase& given = given_[i];
   RegisteredDatabase database;
@@ -197,13 +200,14 @@ Place HomeStep::place_of(std::size_t i) {
     on_step_(database.name + " was restored or copied: recorded anew");
   } else {
     refuse_stranger(local, given.address);
-    const Place next = registry_.databases.back().place + 1;
-    if (next >= kMaxPlaces) throw Refused("an installation has at most " + std::to_string(kMaxPlaces) + " databases");
+    const DatabaseId next = registry_.databases.back().place + 1;
+    if (next >= kMaxDatabases)
+      throw Refused("an installation has at most " + std::to_string(kMaxDatabases) + " databases");
     const std::string name = given.name.empty() ? free_name(local.database) : given.name;
     if (free_name(name) != name) throw Refused(given.address + ": another database is called '" + name + "'");
-    // From the second database on, so that a lone home keeps its numbers dense.
+    // From the second database on, so that a lone control database keeps its numbers dense.
     if (tx_.exec1("SELECT increment_by FROM pg_sequences WHERE schemaname = 'tocsin' AND sequencename = 'job_seq'")[0]
-            .as<std::int64_t>() != kMaxPlaces)
+            .as<std::int64_t>() != kMaxDatabases)
       step_sequence(tx_, 0, drawn_so_far(tx_));
     insert({next, name, given.address, local.identity});
     on_step_("added the database " + name);
@@ -220,11 +224,11 @@ Place HomeStep::place_of(std::size_t i) {
 
 // Whole ranges of shards: the tables of live jobs go by the remainder, and each database uses them
 // all.
-void HomeStep::place_shards(int shards, const std::vector<Place>& places) {
+void ControlStep::place_shards(int shards, const std::vector<DatabaseId>& places) {
   if (!registry_.map.places.empty()) return;
   PgArray array;
   for (int shard = 0; shard < shards; ++shard) {
-    const Place place = places[static_cast<std::size_t>(shard) * places.size() / static_cast<std::size_t>(shards)];
+    const DatabaseId place = places[static_cast<std::size_t>(shard) * places.size() / static_cast<std::size_t>(shards)];
     registry_.map.places.push_back(place);
     array.add(static_cast<std::int64_t>(place));
   }
@@ -233,24 +237,24 @@ void HomeStep::place_shards(int shards, const std::vector<Place>& places) {
   tx_.exec0("NOTIFY tocsin_member");
 }
 
-std::pair<Registry, std::vector<Place>> HomeStep::run(int shards) {
+std::pair<Registry, std::vector<DatabaseId>> ControlStep::run(int shards) {
   tx_.exec("SELECT pg_advisory_xact_lock(hashtextextended('tocsin.migrate', 0))");
   registry_ = registry_from(tx_);
-  record_home();
-  std::vector<Place> places{0};
-  for (std::size_t i = 1; i < given_.size(); ++i) places.push_back(place_of(i));
+  record_control();
+  std::vector<DatabaseId> places{0};
+  for (std::size_t i = 1; i < given_.size(); ++i) places.push_back(database_of(i));
   place_shards(shards, places);
   return {std::move(registry_), std::move(places)};
 }
 
-// The part of a database that is not home: what it is, its numbers, and its fence.
+// The part of a database that is not the control database: what it is, its numbers, and its fence.
 void join(pqxx::transaction_base& tx, const Local& local, const RegisteredDatabase& database, const Registry& registry,
-          std::int64_t drawn_at_home, int shards) {
+          std::int64_t drawn_at_control, int shards) {
   if (local.place != database.place || local.installation != registry.installation || local.name != database.name) {
     tx.exec_params0("UPDATE tocsin.place SET installation = $1::uuid, place = $2, name = $3", registry.installation,
                     database.place, database.name);
     tx.exec0("DELETE FROM tocsin.database");
-    step_sequence(tx, database.place, std::max(drawn_at_home, drawn_so_far(tx)));
+    step_sequence(tx, database.place, std::max(drawn_at_control, drawn_so_far(tx)));
   }
   const auto here = registry.shards_at(database.place, shards);
   if (!local.shards || (local.shards != here && registry.moving.empty())) set_shards_here(tx, here);
@@ -297,23 +301,23 @@ const RegisteredDatabase* Registry::find(const DatabaseIdentity& identity) const
   return found == databases.end() ? nullptr : &*found;
 }
 
-const RegisteredDatabase* Registry::at(Place place) const {
+const RegisteredDatabase* Registry::at(DatabaseId place) const {
   const auto found = std::ranges::find(databases, place, &RegisteredDatabase::place);
   return found == databases.end() ? nullptr : &*found;
 }
 
-std::vector<Shard> Registry::shards_at(Place place, int shards) const {
+std::vector<Shard> Registry::shards_at(DatabaseId place, int shards) const {
   std::vector<Shard> here;
   for (int shard = 0; shard < shards; ++shard)
-    if (map.place_of(static_cast<Shard>(shard)) == place) here.push_back(static_cast<Shard>(shard));
+    if (map.database_of(static_cast<Shard>(shard)) == place) here.push_back(static_cast<Shard>(shard));
   return here;
 }
 
-Result<Registry> read_registry(Session& home) {
-  return home.read<Registry>([](pqxx::connection& connection) {
+Result<Registry> read_registry(Session& control) {
+  return control.read<Registry>([](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const Local local = read_local(tx);
-    refuse_unless_home(local);
+    refuse_unless_control(local);
     Registry registry = registry_from(tx);
     if (registry.databases.size() > 1 && registry.at(0)->identity != local.identity) {
       throw Refused(
@@ -385,17 +389,17 @@ Status register_databases(std::span<const GivenDatabase> given, int shards,
     if (!local) return about(each, local);
     locals.push_back(std::move(*local));
   }
-  std::vector<Place> places;
-  std::int64_t drawn_at_home = 0;
+  std::vector<DatabaseId> places;
+  std::int64_t drawn_at_control = 0;
   auto registry = given.front().session.write<Registry>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
-    auto [all, placed] = HomeStep(tx, given, locals, on_step).run(shards);
-    // The fence of a home that is alone is no fence.
+    auto [all, placed] = ControlStep(tx, given, locals, on_step).run(shards);
+    // The fence of a control database that is alone is no fence.
     const auto here = all.shards_at(0, shards);
     const auto fence = here.size() == static_cast<std::size_t>(shards) ? std::nullopt : std::optional(here);
     // While a shard is moving, its mover says where it lives.
     if (locals.front().shards != fence && all.moving.empty()) set_shards_here(tx, fence);
-    drawn_at_home = drawn_so_far(tx);
+    drawn_at_control = drawn_so_far(tx);
     tx.commit();
     places = std::move(placed);
     return all;
@@ -404,7 +408,7 @@ Status register_databases(std::span<const GivenDatabase> given, int shards,
   for (std::size_t i = 1; i < given.size(); ++i) {
     auto joined = given[i].session.write<Unit>([&](pqxx::connection& connection) {
       pqxx::work tx(connection);
-      join(tx, locals[i], *registry->at(places[i]), *registry, drawn_at_home, shards);
+      join(tx, locals[i], *registry->at(places[i]), *registry, drawn_at_control, shards);
       tx.commit();
       return Unit{};
     });

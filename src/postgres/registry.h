@@ -1,5 +1,5 @@
-// The registry of an installation's databases, in the control database (`home` in the code). Each database is known by
-// its identity, not by its URL, so that none is taken for another or registered twice.
+// The registry of an installation's databases, in the control database (`control` in the code). Each database is known
+// by its identity, not by its URL, so that none is taken for another or registered twice.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ Result<DatabaseUrl> parse_database(const std::string& text);
 Result<DatabaseIdentity> identify(Session& session);
 
 struct RegisteredDatabase {
-  Place place = 0;
+  DatabaseId place = 0;
   std::string name;
   std::string address;  // as database_name() says, when it was last given to migrate
   DatabaseIdentity identity;
@@ -39,11 +39,11 @@ struct Registry {
   std::vector<Shard> moving;  // shards with a move under way
 
   const RegisteredDatabase* find(const DatabaseIdentity& identity) const;
-  const RegisteredDatabase* at(Place place) const;
-  std::vector<Shard> shards_at(Place place, int shards) const;
+  const RegisteredDatabase* at(DatabaseId place) const;
+  std::vector<Shard> shards_at(DatabaseId place, int shards) const;
 };
 // Error invalid: this is not the control database of its installation, or a copy of one with several databases.
-Result<Registry> read_registry(Session& home);
+Result<Registry> read_registry(Session& control);
 
 // Checks that this database is the registered one and agrees with the control database on which shards live in it. Not
 // for the control database itself. Error invalid: it is not, and why.

@@ -17,7 +17,7 @@
 namespace tocsin {
 
 struct BulkSession {
-  Place place = 0;
+  DatabaseId place = 0;
   SessionConfig session;
 };
 

@@ -26,7 +26,7 @@ std::vector<Item> second_half(std::vector<Item>& items) {
 
 ChangeBatch batch_of(const std::vector<ChangeItem>& items, Try which) {
   ChangeBatch batch;
-  batch.is_second_try = which == Try::second || which == Try::last;
+  batch.is_retry = which == Try::second || which == Try::last;
   for (const ChangeItem& item : items) {
     if (const auto* cancel = std::get_if<CancelAsked>(&item.what)) batch.cancels.push_back(cancel->request);
     if (const auto* key = std::get_if<KeyCancelAsked>(&item.what)) batch.key_cancels.push_back(key->request);

@@ -9,7 +9,7 @@
 
 namespace tocsin {
 
-WorkPool::WorkPool(Place place, const SessionConfig& session, int shards, int threads, std::size_t capacity,
+WorkPool::WorkPool(DatabaseId place, const SessionConfig& session, int shards, int threads, std::size_t capacity,
                    const Clock& clock, std::function<void(Duration)> waited)
     : place_(place), capacity_(capacity), clock_(clock), waited_(std::move(waited)) {
   for (int i = 0; i < threads; ++i)

@@ -18,8 +18,8 @@ class WorkPool {
  public:
   using Work = std::function<void(Stores&)>;
   // `waited`: told how long each piece of work waited for a thread.
-  WorkPool(Place place, const SessionConfig& session, int shards, int threads, std::size_t capacity, const Clock& clock,
-           std::function<void(Duration)> waited);
+  WorkPool(DatabaseId place, const SessionConfig& session, int shards, int threads, std::size_t capacity,
+           const Clock& clock, std::function<void(Duration)> waited);
   ~WorkPool() { stop(); }
   bool post(Work work);  // false: full or stopped
   void stop();           // does what has been accepted first
@@ -27,7 +27,7 @@ class WorkPool {
  private:
   void run(SessionConfig config, int shards);
 
-  const Place place_;
+  const DatabaseId place_;
   struct Posted {
     Work work;
     MonoTime at;

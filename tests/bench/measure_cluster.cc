@@ -25,7 +25,7 @@ enum class Trouble { none, stopped_node, lost_listen };
 
 struct ClusterOutcome {
   double p50_ms = 0, p99_ms = 0, latest_ms = 0;  // of the healthy type
-  double given_back = 0;                         // percent of the starts, of all nodes
+  double released = 0;                           // percent of the starts, of all nodes
   double gateway_done = 0;                       // per second
   double spread = 0;                             // healthy jobs of the node with most to that with least
 };
@@ -96,7 +96,7 @@ class NodesOnOneDatabase {
       back += counter_of(node.port(), "tocsin_given_back_total");
       won += counter_of(node.port(), "tocsin_claims_won_total");
     }
-    outcome.given_back = 100 * back / std::max(1.0, won);
+    outcome.released = 100 * back / std::max(1.0, won);
     outcome.gateway_done =
         number("SELECT count(*) FROM tocsin.job WHERE status = 'done' AND biz_type LIKE 'gateway-%'") / within_s;
     outcome.spread = number(
@@ -127,7 +127,7 @@ void measure_cluster(Bench& bench) {
     bench.results.add(prefix + "_p50", outcome.p50_ms);
     bench.results.add(prefix + "_p99", outcome.p99_ms);
     bench.results.add(prefix + "_latest", outcome.latest_ms);
-    bench.results.add(prefix + "_given_back", outcome.given_back);
+    bench.results.add(prefix + "_given_back", outcome.released);
     bench.results.add(prefix + "_gateway", outcome.gateway_done);
     bench.results.add(prefix + "_spread", outcome.spread);
   }

@@ -49,7 +49,7 @@ void measure_gateway(Bench& bench) {
   const double wal = wal_bytes(subject), back = counter_of(subject.port(), "tocsin_given_back_total");
   const WallTime end = start + seconds(1 + bench.sizes.isolation_s);
   subject.wait_until(end, "the gateway");
-  const double given_back = counter_of(subject.port(), "tocsin_given_back_total") - back;
+  const double released = counter_of(subject.port(), "tocsin_given_back_total") - back;
   const double wal_spent = wal_bytes(subject) - wal;
   auto done = done_by_type(subject);
   double all = 0, least = 1e9, most = 1;
@@ -59,7 +59,7 @@ void measure_gateway(Bench& bench) {
     most = std::max(most, done[name]);
   }
   bench.results.add("isolation.gateway_done", all / (bench.sizes.isolation_s + 1));
-  bench.results.add("isolation.gateway_given_back", 100 * given_back / std::max(1.0, all));
+  bench.results.add("isolation.gateway_given_back", 100 * released / std::max(1.0, all));
   bench.results.add("isolation.gateway_wal", wal_spent / 1024 / std::max(1.0, all));
   bench.results.add("isolation.gateway_spread", most / least);
 }

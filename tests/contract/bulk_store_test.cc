@@ -1,4 +1,4 @@
-// BulkStore: start, find, list, request_stop, adopt, keep, finish; count, progress, run_batch.
+// BulkStore: start, find, list, request_stop, take_over, keep, finish; count, progress, run_batch.
 #include "support/contract/bulk_contract.h"
 
 namespace tocsin {
@@ -92,15 +92,15 @@ TEST_P(BulkContract, AnotherNodeGoesOnWhereTheFirstEnded) {
   EXPECT_EQ(must(db->bulks().progress(bulk.bulk_id)).changed, 0);
   EXPECT_EQ(must(db->bulks().run_batch(bulk, 2)).changed, 2);
   let_pass(2 * kShort);
-  const auto adopted = must(db->bulks().adopt(2, kLong));
-  ASSERT_TRUE(adopted);
-  EXPECT_EQ(adopted->bulk_id, bulk.bulk_id);
-  EXPECT_EQ(adopted->request.filter.type_id, type_id);
-  EXPECT_FALSE(must(db->bulks().adopt(3, kLong))) << "its lease has not ended";
+  const auto taken_over = must(db->bulks().take_over(2, kLong));
+  ASSERT_TRUE(taken_over);
+  EXPECT_EQ(taken_over->bulk_id, bulk.bulk_id);
+  EXPECT_EQ(taken_over->request.filter.type_id, type_id);
+  EXPECT_FALSE(must(db->bulks().take_over(3, kLong))) << "its lease has not ended";
   EXPECT_FALSE(must(db->bulks().keep(bulk.bulk_id, 1, 2, kLong))) << "the first has lost it";
   EXPECT_FALSE(must(db->bulks().finish(bulk, 1)));
   EXPECT_EQ(must(db->bulks().progress(bulk.bulk_id)).changed, 2);
-  EXPECT_EQ(run(*adopted), 3);
+  EXPECT_EQ(run(*taken_over), 3);
   EXPECT_EQ(must(db->bulks().keep(bulk.bulk_id, 2, 3, kLong))->changed, 3);
 }
 
@@ -113,7 +113,7 @@ TEST_P(BulkContract, EndsOnce) {
   EXPECT_FALSE(must(db->bulks().finish(bulk, 1)));
   EXPECT_FALSE(must(db->bulks().keep(bulk.bulk_id, 1, 8, kLong)));
   let_pass(2 * kShort);
-  EXPECT_FALSE(must(db->bulks().adopt(2, kLong)));
+  EXPECT_FALSE(must(db->bulks().take_over(2, kLong)));
   EXPECT_FALSE(must(db->bulks().request_stop(bulk.bulk_id))->is_stop_requested) << "it has ended";
   const auto ended = must(db->bulks().find(bulk.bulk_id));
   ASSERT_TRUE(ended);

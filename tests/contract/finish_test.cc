@@ -1,4 +1,4 @@
-// JobStore: finish and bury.
+// JobStore: finish and mark_dead.
 #include "support/contract/store_fixture.h"
 
 namespace tocsin {
@@ -75,7 +75,7 @@ TEST_P(StoreContract, FinishGiveBackDoesNotCountTheAttempt) {
   once.max_attempts = 1;
   const JobId id = create(once);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(finish({id, claim_one(id).token, FinishKind::give_back, {}, ""}), FinishReply::applied);
+    EXPECT_EQ(finish({id, claim_one(id).token, FinishKind::release_claim, {}, ""}), FinishReply::applied);
     const Job job = find(id);
     EXPECT_EQ(job.status, JobStatus::pending);
     EXPECT_EQ(job.attempts, 0);
@@ -89,7 +89,7 @@ TEST_P(StoreContract, FinishGiveBackDoesNotCountTheAttempt) {
 TEST_P(StoreContract, FinishGiveBackReturnsAJobToAnEarlierTime) {
   const JobId id = create(due());
   const WallTime before = db->now();
-  finish({id, claim_one(id).token, FinishKind::give_back, std::chrono::seconds(-3), ""});
+  finish({id, claim_one(id).token, FinishKind::release_claim, std::chrono::seconds(-3), ""});
   EXPECT_GE(find(id).fire_at, before - std::chrono::seconds(3));
   EXPECT_LE(find(id).fire_at, db->now() - std::chrono::seconds(3));
   EXPECT_EQ(claim_one(id).job.attempts, 1);
@@ -99,7 +99,7 @@ TEST_P(StoreContract, FinishGiveBackOfALaterAttemptKeepsTheEarlierOnes) {
   const JobId id = create(due());
   const ClaimedJob first = claim_one(id);
   finish({id, first.token, FinishKind::retry, Duration(0), "one"});
-  finish({id, claim_one(id).token, FinishKind::give_back, {}, ""});
+  finish({id, claim_one(id).token, FinishKind::release_claim, {}, ""});
   const Job job = find(id);
   EXPECT_EQ(job.attempts, 1);
   EXPECT_EQ(job.started_at, first.job.started_at);
@@ -110,7 +110,7 @@ TEST_P(StoreContract, FinishWithAForeignTokenChangesNothing) {
   const JobId id = create(due());
   const ClaimedJob claimed = claim_one(id);
   const Job before = find(id);
-  for (const FinishKind kind : {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::give_back})
+  for (const FinishKind kind : {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::release_claim})
     EXPECT_EQ(finish({id, claimed.token ^ 1, kind, {}, "not mine"}), FinishReply::stale);
   const Job after = find(id);
   EXPECT_EQ(after.status, JobStatus::running);
@@ -124,7 +124,7 @@ TEST_P(StoreContract, FinishAfterSomebodyElseClaimedIsStale) {
   const JobId id = create(due());
   const ClaimedJob first = claim_and_expire(id);
   const ClaimedJob second = claim_one(id);
-  for (const FinishKind kind : {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::give_back})
+  for (const FinishKind kind : {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::release_claim})
     EXPECT_EQ(finish({id, first.token, kind, {}, "too late"}), FinishReply::stale);
   EXPECT_EQ(find(id).attempts, 2);
   EXPECT_EQ(finish({id, second.token, FinishKind::done, {}, ""}), FinishReply::applied);
@@ -135,14 +135,14 @@ TEST_P(StoreContract, FinishAfterTheLeaseStillAppliesWhileNobodyElseClaimed) {
   const ClaimedJob late = claim_and_expire(jobs[0]);
   EXPECT_EQ(finish({jobs[0], late.token, FinishKind::done, {}, ""}), FinishReply::applied);
   const ClaimedJob unstarted = claim_and_expire(jobs[1]);
-  EXPECT_EQ(finish({jobs[1], unstarted.token, FinishKind::give_back, {}, ""}), FinishReply::applied);
+  EXPECT_EQ(finish({jobs[1], unstarted.token, FinishKind::release_claim, {}, ""}), FinishReply::applied);
   EXPECT_EQ(find(jobs[1]).attempts, 0);
 }
 
 TEST_P(StoreContract, FinishIsSafeToRepeat) {
   const Ids jobs = create({due("a"), due("b"), due("c"), due("d")});
   std::vector<FinishRequest> requests;
-  const FinishKind kinds[] = {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::give_back};
+  const FinishKind kinds[] = {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::release_claim};
   for (std::size_t i = 0; i < 4; ++i) requests.push_back({jobs[i], claim_one(jobs[i]).token, kinds[i], kLong, "why"});
   EXPECT_EQ(must(db->store().finish(requests, "node-a")), std::vector(4, FinishReply::applied));
   EXPECT_EQ(must(db->store().finish(requests, "node-a")), std::vector(4, FinishReply::stale));
@@ -156,7 +156,7 @@ TEST_P(StoreContract, FinishAnswersInTheOrderAsked) {
   const Ids jobs = create(wanted);
   std::map<JobId, ClaimToken> tokens;
   for (const ClaimedJob& claimed : claim(jobs)) tokens[claimed.job.job_id] = claimed.token;
-  const FinishKind kinds[] = {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::give_back};
+  const FinishKind kinds[] = {FinishKind::done, FinishKind::dead, FinishKind::retry, FinishKind::release_claim};
   std::vector<FinishRequest> requests;
   std::vector<FinishReply> expected;
   for (std::size_t i = 40; i-- > 0;) {
@@ -245,21 +245,22 @@ TEST_P(StoreContract, FinishTakesTenThousandOutcomesAtOnce) {
   EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::done, 10'000}}));
 }
 
-// bury ---------------------------------------------------------------------------------------------------------------
+// mark_dead
+// ---------------------------------------------------------------------------------------------------------------
 
 TEST_P(StoreContract, BuryMakesDeadWhatExpiredOnItsLastAttempt) {
   NewJob job = due();
   job.max_attempts = 1;
   const JobId id = create(job);
   const ClaimedJob last = claim_and_expire(id);
-  EXPECT_EQ(must(db->store().bury(Ids{id})), 1);
+  EXPECT_EQ(must(db->store().mark_dead(Ids{id})), 1);
   const Job stored = find(id);
   EXPECT_EQ(stored.status, JobStatus::dead);
   EXPECT_EQ(stored.attempts, 1);
   ASSERT_TRUE(stored.finished_at);
   ASSERT_EQ(stored.errors.size(), 1u) << "the record says why";
   EXPECT_EQ(stored.errors[0].node, "node-a");
-  EXPECT_EQ(must(db->store().bury(Ids{id})), 0);
+  EXPECT_EQ(must(db->store().mark_dead(Ids{id})), 0);
   EXPECT_EQ(finish({id, last.token, FinishKind::done, {}, ""}), FinishReply::stale);
 }
 
@@ -275,16 +276,16 @@ TEST_P(StoreContract, BuryLeavesEverybodyElseAlone) {
   claim_and_expire(locked);
   must(db->store().fire(seen(Ids{done}), "node-a"));
   db->lock(locked);
-  EXPECT_EQ(must(db->store().bury(Ids{held, pending, retried, locked, done, make_job_id(9'999, 0)})), 0);
+  EXPECT_EQ(must(db->store().mark_dead(Ids{held, pending, retried, locked, done, make_job_id(9'999, 0)})), 0);
   db->unlock();
   EXPECT_EQ(find(held).status, JobStatus::running);
   EXPECT_EQ(find(pending).status, JobStatus::pending);
   EXPECT_EQ(find(retried).status, JobStatus::running);
   EXPECT_EQ(find(done).status, JobStatus::done);
-  EXPECT_EQ(must(db->store().bury(Ids{held, locked, locked})), 1);
+  EXPECT_EQ(must(db->store().mark_dead(Ids{held, locked, locked})), 1);
 }
 
-TEST_P(StoreContract, BuryOfNothingIsNothing) { EXPECT_EQ(must(db->store().bury({})), 0); }
+TEST_P(StoreContract, BuryOfNothingIsNothing) { EXPECT_EQ(must(db->store().mark_dead({})), 0); }
 
 }  // namespace
 }  // namespace tocsin

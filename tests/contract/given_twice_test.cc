@@ -61,7 +61,7 @@ TEST_P(StoreContract, AnIdGivenTwiceStopsNoBurial) {
   const JobId id = create(last);
   claim_and_expire(id);
   db->give_id(old, id);
-  EXPECT_EQ(must(db->store().bury(std::vector<JobId>{id})), 1);
+  EXPECT_EQ(must(db->store().mark_dead(std::vector<JobId>{id})), 1);
   GivenTwice(db->reports()).expect_both_kept("twice", id, JobStatus::dead);
 }
 

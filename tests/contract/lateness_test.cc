@@ -57,17 +57,17 @@ TEST_P(StoreContract, ARescheduleAfterAFailedAttemptStartsAnew) {
   EXPECT_FALSE(moved.started_at) << "not since this deadline was set";
   EXPECT_EQ(moved.attempts, 1);
   db->wait_until(moved.fire_at);
-  const ClaimedJob given_back = claim_one(id);
-  EXPECT_TRUE(given_back.job.is_first_start());
-  EXPECT_GE(*given_back.job.started_at, moved.action_time);
-  finish({id, given_back.token, FinishRequest::Kind::give_back, {}, ""});
+  const ClaimedJob released = claim_one(id);
+  EXPECT_TRUE(released.job.is_first_start());
+  EXPECT_GE(*released.job.started_at, moved.action_time);
+  finish({id, released.token, FinishRequest::Kind::release_claim, {}, ""});
   EXPECT_FALSE(find(id).started_at) << "it has not started after all";
   const ClaimedJob failed = claim_one(id);
   finish({id, failed.token, FinishRequest::Kind::retry, {}, "no"});
   const ClaimedJob last = claim_one(id);
   EXPECT_FALSE(last.job.is_first_start());
   EXPECT_EQ(last.job.started_at, failed.job.started_at);
-  finish({id, last.token, FinishRequest::Kind::give_back, {}, ""});
+  finish({id, last.token, FinishRequest::Kind::release_claim, {}, ""});
   EXPECT_EQ(find(id).started_at, failed.job.started_at);
 }
 

@@ -41,7 +41,7 @@ TEST_P(StoreContract, LeasedTellsWhoHoldsAndHowManyAttemptsWereMade) {
 TEST_P(StoreContract, LeasesFinishEachInItsWayAndInOrder) {
   const std::vector<JobId> ids = create({due("a"), due("b"), due("c"), due("d"), later("e")});
   std::vector<FinishRequest> requests;
-  const std::vector<FinishKind> kinds{FinishKind::done, FinishKind::retry, FinishKind::dead, FinishKind::give_back};
+  const std::vector<FinishKind> kinds{FinishKind::done, FinishKind::retry, FinishKind::dead, FinishKind::release_claim};
   for (std::size_t i = 0; i < kinds.size(); ++i)
     requests.push_back({ids[i], claim_one(ids[i]).token, kinds[i], kLong, "why"});
   requests.push_back({ids[4], 7, FinishKind::done, {}, ""});  // never claimed

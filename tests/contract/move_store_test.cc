@@ -19,7 +19,7 @@ class MoveStore : public testing::Test {
     if (!result) throw std::runtime_error(result.error().message);
     return std::move(*result);
   }
-  ShardMove taken() { return must(store.take(3, Place{1}, {})).value(); }
+  ShardMove taken() { return must(store.take(3, DatabaseId{1}, {})).value(); }
   // As time does.
   void let_lease_end() { database.query("UPDATE tocsin.move SET thaw_at = clock_timestamp() - interval '1 ms'"); }
   bool lives_here() { return database.query("SELECT tocsin.lives_here(3::smallint)")[0][0].as<bool>(); }
@@ -39,7 +39,7 @@ TEST_F(MoveStore, TheLastWhoTookItDrivesIt) {
   EXPECT_EQ(first.source, 0);
   EXPECT_EQ(first.target, 1);
   EXPECT_FALSE(first.may_stand_still);
-  EXPECT_EQ(must(store.take(3, Place{1}, first.driver))->driver, first.driver) << "it keeps its number";
+  EXPECT_EQ(must(store.take(3, DatabaseId{1}, first.driver))->driver, first.driver) << "it keeps its number";
   ShardMove second = taken();
   EXPECT_GT(second.driver, first.driver);
   expect_taken_over(store.set_state(first, State::switching));
@@ -47,17 +47,17 @@ TEST_F(MoveStore, TheLastWhoTookItDrivesIt) {
   expect_taken_over(store.flip(first));
   expect_taken_over(store.end(first));
   EXPECT_TRUE(lives_here());
-  EXPECT_FALSE(store.take(3, Place{1}, first.driver)) << "another command has it";
-  EXPECT_FALSE(store.take(3, Place{2}, {})) << "on its way elsewhere";
+  EXPECT_FALSE(store.take(3, DatabaseId{1}, first.driver)) << "another command has it";
+  EXPECT_FALSE(store.take(3, DatabaseId{2}, {})) << "on its way elsewhere";
   EXPECT_EQ(must(store.list()).front().driver, second.driver) << "and a refusal took nothing";
   must(store.end(second));
   EXPECT_FALSE(must(store.take(3, {}, {}))) << "nothing is under way";
-  EXPECT_FALSE(must(store.take(3, Place{0}, {}))) << "it is there already";
+  EXPECT_FALSE(must(store.take(3, DatabaseId{0}, {}))) << "it is there already";
 }
 
 TEST_F(MoveStore, WhatHomeHasLostGoesOnAsTheMapSaysUnderAHigherNumber) {
   EXPECT_FALSE(must(store.noted(3)));
-  const ShardMove lost{3, Place{0}, Place{1}, 7, State::copying, false, false};
+  const ShardMove lost{3, DatabaseId{0}, DatabaseId{1}, 7, State::copying, false, false};
   must(store.recall(lost));
   const ShardMove recalled = must(store.take(3, {}, {})).value();
   EXPECT_GT(recalled.driver, lost.driver);
@@ -161,7 +161,7 @@ TEST_F(MoveStore, AnyNodeEndsTheFreezeOfASilentDriverWhoseFlipThenFails) {
   EXPECT_TRUE(lives_here());
   EXPECT_EQ(database.number("SELECT version FROM tocsin.shard_map"), 1);
   // Its command may go on, under a new number.
-  const ShardMove again = must(store.take(3, Place{1}, driver.driver)).value();
+  const ShardMove again = must(store.take(3, DatabaseId{1}, driver.driver)).value();
   EXPECT_GT(again.driver, seen.driver);
   expect_taken_over(store.unfreeze(seen));
 }

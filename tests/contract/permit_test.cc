@@ -121,8 +121,8 @@ TEST_P(StoreContract, PermitsALoweredLimitIsReachedAsTheyAreGivenBack) {
 TEST_P(StoreContract, PermitsOfANodeThatLeavesGivesAllBack) {
   Permits permits(*db);
   permits.renew(1, 0, 10);
-  must(db->permits().give_back_all(1));
-  must(db->permits().give_back_all(1));
+  must(db->permits().return_all(1));
+  must(db->permits().return_all(1));
   EXPECT_EQ(permits.renewed(2, 0, 10), 10);
 }
 
@@ -152,18 +152,18 @@ TEST_P(StoreContract, PermitsOfTheDeadGoToWhoTookTheirJobsOver) {
   permits.renew(2, 0, 2);
   permits.renew(4, 0, 1);
   let_pass(5ms);
-  const auto adopt = [&](std::int64_t n) { return must(db->other_permits().adopt(2, n, permits.id, 5)); };
+  const auto take_over = [&](std::int64_t n) { return must(db->other_permits().take_over(2, n, permits.id, 5)); };
   const std::int64_t renewal = permits.number - 1;
-  EXPECT_EQ(adopt(renewal - 1), 0) << "before it renewed";
-  EXPECT_EQ(adopt(renewal), 5);
+  EXPECT_EQ(take_over(renewal - 1), 0) << "before it renewed";
+  EXPECT_EQ(take_over(renewal), 5);
   EXPECT_EQ(permits.renewed(2, 7, 7), 7);
-  EXPECT_EQ(adopt(renewal), 0) << "late: the node has renewed since";
-  EXPECT_EQ(adopt(permits.number), 2) << "as many as there are";
-  EXPECT_EQ(adopt(permits.number), 0) << "none of who is alive";
+  EXPECT_EQ(take_over(renewal), 0) << "late: the node has renewed since";
+  EXPECT_EQ(take_over(permits.number), 2) << "as many as there are";
+  EXPECT_EQ(take_over(permits.number), 0) << "none of who is alive";
   const auto item = permits.renew(2, 9, 10);
   EXPECT_EQ(permits.granted(item, 2), 9);
   EXPECT_EQ(permits.granted(item, 4), 1);
-  EXPECT_EQ(must(db->permits().adopt(5, permits.number, permits.id, 5)), 0) << "who has never renewed";
+  EXPECT_EQ(must(db->permits().take_over(5, permits.number, permits.id, 5)), 0) << "who has never renewed";
 }
 
 }  // namespace

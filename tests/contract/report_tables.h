@@ -71,7 +71,7 @@ class ReportTables : public testing::Test {
     ASSERT_EQ(must(store.fire({&seen, 1}, "node-a")).size(), 1U);
     const JobId retried = create("b");
     finish(claim(retried), FinishRequest::Kind::retry, "no");
-    finish(claim(retried), FinishRequest::Kind::give_back);
+    finish(claim(retried), FinishRequest::Kind::release_claim);
     finish(claim(retried), FinishRequest::Kind::done);
     const JobId cancelled = create("c", std::chrono::hours(1));
     must(desk.cancel({&cancelled, 1}));

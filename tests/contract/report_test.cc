@@ -109,7 +109,7 @@ TEST_P(StoreContract, CountsFollowEveryChange) {
   claim_and_expire(jobs[3]);
   const ClaimedJob again = claim_one(jobs[3]);  // running to running
   expect({{S::pending, 2}, {S::running, 1}, {S::done, 1}, {S::cancelled, 1}});
-  finish({jobs[3], again.token, FinishRequest::Kind::give_back, {}, ""});
+  finish({jobs[3], again.token, FinishRequest::Kind::release_claim, {}, ""});
   expect({{S::pending, 3}, {S::done, 1}, {S::cancelled, 1}});
   kill(jobs[4]);
   expect({{S::pending, 2}, {S::done, 1}, {S::cancelled, 1}, {S::dead, 1}});
@@ -124,7 +124,7 @@ TEST_P(StoreContract, CountsFollowEveryChange) {
   once.max_attempts = 1;
   const JobId last = create(once);
   claim_and_expire(last);
-  must(db->store().bury(Ids{last}));
+  must(db->store().mark_dead(Ids{last}));
   expect_counts_agree();
   JobDesk::RetryMany all;
   all.type_id = type_id;

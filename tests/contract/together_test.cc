@@ -99,12 +99,12 @@ TEST_P(StoreContract, TogetherRepeatedChangesOfAJobHappenInTheirOrder) {
 TEST_P(StoreContract, TogetherALockedRowDelaysOnlyItsOwnRequest) {
   const JobIds jobs = create({later("a"), later("b"), later("c"), later("d"), later("e")});
   db->lock(jobs[0]);
-  for (const bool is_second_try : {false, true}) {
+  for (const bool is_retry : {false, true}) {
     ChangeBatch batch;
-    batch.is_second_try = is_second_try;
+    batch.is_retry = is_retry;
     const JobId other = create(later("f"));
     batch.cancels = {jobs[0], other};
-    batch.key_cancels = {{"a", {}}, {is_second_try ? "e" : "b", {}}};
+    batch.key_cancels = {{"a", {}}, {is_retry ? "e" : "b", {}}};
     batch.changes = {{jobs[0], {}}, {jobs[2], in(kLong * 2)}};
     const ChangeBatchReply reply = must(db->desk().change_together(batch));
     EXPECT_EQ(reply.cancels[0].kind, CancelKind::locked);

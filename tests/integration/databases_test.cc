@@ -328,8 +328,8 @@ TEST(Databases, ADatabaseThatIsAddedLaterGetsNoShardsAndOtherNumbers) {
   EXPECT_EQ(b.number("SELECT count(*) FROM tocsin.place WHERE shards = '{}' AND place = 1 AND name = 'b'"), 1);
   const auto after = create();
   EXPECT_GT(after, first + 1);
-  EXPECT_EQ(after % kMaxPlaces, 0);
-  EXPECT_EQ(b.number("SELECT nextval('tocsin.job_seq')") % kMaxPlaces, 1);
+  EXPECT_EQ(after % kMaxDatabases, 0);
+  EXPECT_EQ(b.number("SELECT nextval('tocsin.job_seq')") % kMaxDatabases, 1);
   EXPECT_GT(b.number("SELECT last_value FROM tocsin.job_seq"), first + 1);
   NodeOn node(urls);
   for (const auto& [shard, name] : node.places()) EXPECT_EQ(name, "a");

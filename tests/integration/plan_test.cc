@@ -95,7 +95,7 @@ std::vector<Statement> hot_statements() {
        shards + ", " + jobs + ", " + numbers + ", '{30000000,30000000,30000000}'",
        {"_id"}},
       {"still_claimed", sql::statement("still_claimed"), shards + ", " + jobs + ", " + numbers, {"_id"}},
-      {"bury", sql::statement("bury"), shards + ", " + jobs, {"_id"}},
+      {"mark_dead", sql::statement("mark_dead"), shards + ", " + jobs, {"_id"}},
       {"create", sql::statement("create"), created, {}},
       {"create_keyed",
        sql::statement("create_keyed"),

@@ -105,7 +105,7 @@ Result<std::vector<FinishReply>> PlainStore::finish(std::span<const FinishReques
   unused();
 }
 Result<std::vector<std::optional<Duration>>> PlainStore::leases_left(std::span<const Lease>) { unused(); }
-Result<int> PlainStore::bury(std::span<const JobId>) { unused(); }
+Result<int> PlainStore::mark_dead(std::span<const JobId>) { unused(); }
 Result<int> PlainStore::drop_late(Lane, WallTime, int, const std::string&) { unused(); }
 
 }  // namespace tocsin

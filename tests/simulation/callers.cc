@@ -28,7 +28,7 @@ Callers::Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<Typ
       lookahead_(lookahead) {}
 
 template <class Work>
-auto Callers::ask(Place place, int session, Work work) {
+auto Callers::ask(DatabaseId place, int session, Work work) {
   SimDatabase& database = world_.databases.at(place);
   const auto generation = database.data.generation();
   FakeJobDesk desk(database.data, &world_.scheduler, &database.faults, session);
@@ -38,7 +38,7 @@ auto Callers::ask(Place place, int session, Work work) {
 }
 
 SimDatabase& Callers::database_of(const NewJob& job) {
-  return world_.databases.at(world_.databases.place_of(shard_of(job.biz_id, world_.databases.shards())));
+  return world_.databases.at(world_.databases.database_of(shard_of(job.biz_id, world_.databases.shards())));
 }
 
 void Callers::begin(int n, MonoTime end) {
@@ -89,7 +89,7 @@ NewJob Callers::any_job() {
   return job;
 }
 
-NewJob Callers::any_job_in(std::optional<Place> place, std::optional<Place> away) {
+NewJob Callers::any_job_in(std::optional<DatabaseId> place, std::optional<DatabaseId> away) {
   NewJob job = any_job();
   job.idempotency_key.reset();
   while ((place && database_of(job).place != *place) || (away && database_of(job).place == *away))
@@ -97,7 +97,7 @@ NewJob Callers::any_job_in(std::optional<Place> place, std::optional<Place> away
   return job;
 }
 
-NewJob Callers::any_prompt_job(std::optional<Place> away) {
+NewJob Callers::any_prompt_job(std::optional<DatabaseId> away) {
   NewJob job = any_job_in({}, away);
   job.type_id = prompt_[world_.random.below(prompt_.size())];
   return job;
@@ -134,7 +134,7 @@ void Callers::run_business() {
 
 // A batch is one transaction per database.
 void Callers::create(int session) {
-  std::map<Place, std::vector<NewJob>> batches;
+  std::map<DatabaseId, std::vector<NewJob>> batches;
   const auto n = world_.random.below(10) == 0 ? 20 : 1 + world_.random.below(3);
   for (std::uint64_t i = 0; i < n; ++i) {
     const NewJob job = any_job();
@@ -172,12 +172,12 @@ void Callers::cancel(int session) {
   jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
   if (world_.random.below(5) > 0) return cancel_these(jobs, session);
   const std::string biz_id = "keyed-" + std::to_string(world_.random.below(5));
-  const Place place = world_.databases.place_of(shard_of(biz_id, world_.databases.shards()));
+  const DatabaseId place = world_.databases.database_of(shard_of(biz_id, world_.databases.shards()));
   note_cancelled(ask(place, session, [&](FakeJobDesk& desk) { return desk.cancel_all(biz_id, std::nullopt); }));
 }
 
 void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {
-  std::map<Place, std::vector<JobId>> batches;
+  std::map<DatabaseId, std::vector<JobId>> batches;
   for (const JobId job : jobs) batches[world_.databases.of(job).place].push_back(job);
   for (const auto& [place, batch] : batches)
     note_cancelled(ask(place, session, [ids = std::span(batch)](FakeJobDesk& desk) { return desk.cancel(ids); }));
@@ -210,7 +210,7 @@ void Callers::change(int session) {
 
 void Callers::repair(int session) {
   const JobId job = any_known();
-  const Place place = world_.databases.of(job).place;
+  const DatabaseId place = world_.databases.of(job).place;
   if (world_.random.below(3) == 0) {
     JobDesk::RetryMany request;
     request.type_id = types_[world_.random.below(types_.size())];
@@ -229,11 +229,11 @@ void Callers::hint(const Candidate& job) {
   for (SimNode* node : nodes_) node->hint(job);
 }
 
-void Callers::notify(Place place) {
+void Callers::notify(DatabaseId place) {
   for (SimNode* node : nodes_) node->sweep(place);
 }
 
-void Callers::probe(int n, Duration on_time, Duration scan_interval, std::optional<Place> away) {
+void Callers::probe(int n, Duration on_time, Duration scan_interval, std::optional<DatabaseId> away) {
   for (int i = 0; i < n; ++i) {
     world_.scheduler.spawn([this, on_time, scan_interval, away] {
       world_.scheduler.sleep(up_to(world_.random, 4 * kSecond));
@@ -280,7 +280,7 @@ void Callers::commit_ahead(Duration in, Duration on_time) {
   world_.checker.expect_within(commit(job, Duration(0)).job_id, on_time);
 }
 
-void Callers::rush(int n, std::optional<TypeId> type, std::optional<Place> place) {
+void Callers::rush(int n, std::optional<TypeId> type, std::optional<DatabaseId> place) {
   for (int i = 0; i < n; ++i) create_now(type, place);
 }
 
@@ -297,7 +297,7 @@ JobId Callers::create_at(Duration from_now, TypeId type) {
   return reply.job_id;
 }
 
-void Callers::create_overdue(Duration age, Place place) {
+void Callers::create_overdue(Duration age, DatabaseId place) {
   NewJob job = any_job_in(place, {});
   job.type_id = prompt_[world_.random.below(prompt_.size())];
   job.when = {{}, Duration(0)};
@@ -306,7 +306,7 @@ void Callers::create_overdue(Duration age, Place place) {
   hint({reply.job_id, job.type_id, reply.fire_at});
 }
 
-JobId Callers::create_now(std::optional<TypeId> type, std::optional<Place> place) {
+JobId Callers::create_now(std::optional<TypeId> type, std::optional<DatabaseId> place) {
   NewJob job = any_job_in(place, {});
   job.type_id = type.value_or(job.type_id);
   job.when = {{}, Duration(0)};

@@ -22,20 +22,20 @@ class Callers {
   // Somebody cancels these jobs, `in` from now.
   void cancel_later(std::vector<JobId> jobs, Duration in);
   // In the calm: jobs that must fire on time, in any database but `away`.
-  void probe(int n, Duration on_time, Duration scan_interval, std::optional<Place> away = {});
+  void probe(int n, Duration on_time, Duration scan_interval, std::optional<DatabaseId> away = {});
   // A transaction begins now and commits `age` later without a notification: its job must fire within `bound` then. It
   // has an id `id_delay` after it read its clock.
   void commit_late(Duration age, Duration bound, Duration id_delay = Duration(0));
   // Likewise, in good time: the scanner finds it before it is due.
   void commit_ahead(Duration in, Duration on_time);
   // Many jobs that are due now; of one type, or of all; in one database, or in all.
-  void rush(int n, std::optional<TypeId> type = {}, std::optional<Place> place = {});
+  void rush(int n, std::optional<TypeId> type = {}, std::optional<DatabaseId> place = {});
   // Jobs that were due so long ago, of types that nothing holds back; their nodes hear of them.
   // Due so long from now.
   void rush_at(Duration from_now, int n, TypeId type);
-  void create_overdue(Duration age, Place place);
+  void create_overdue(Duration age, DatabaseId place);
   JobId create_at(Duration from_now, TypeId type);  // known to its owner at once
-  JobId create_now(std::optional<TypeId> type, std::optional<Place> place);
+  JobId create_now(std::optional<TypeId> type, std::optional<DatabaseId> place);
 
  private:
   void act(int session);
@@ -47,11 +47,11 @@ class Callers {
   void run_business();
   // Calls `work` with a session to that database; its answer is dropped when a standby has taken over meanwhile.
   template <class Work>
-  auto ask(Place place, int session, Work work);
+  auto ask(DatabaseId place, int session, Work work);
   SimDatabase& database_of(const NewJob& job);
   NewJob any_job();
-  NewJob any_prompt_job(std::optional<Place> away = {});
-  NewJob any_job_in(std::optional<Place> place, std::optional<Place> away);  // without a key
+  NewJob any_prompt_job(std::optional<DatabaseId> away = {});
+  NewJob any_job_in(std::optional<DatabaseId> place, std::optional<DatabaseId> away);  // without a key
   When any_time(const SimDatabase& database);
   CreateReply commit(const NewJob& job, Duration age);
   void note_created(const NewJob& asked, const CreateReply& reply, bool is_rest);
@@ -59,7 +59,7 @@ class Callers {
   void cancel_these(const std::vector<JobId>& jobs, int session);
   JobId any_known();
   void hint(const Candidate& job);
-  void notify(Place place);
+  void notify(DatabaseId place);
 
   SimContext& world_;
   std::vector<SimNode*> nodes_;

@@ -28,7 +28,7 @@ void Checker::fail(const std::string& promise, const std::string& what) {
 
 // Commits -------------------------------------------------------------------------------------------------------------
 
-void Checker::on_change(Place place, const FakeDatabase::Change& change) {
+void Checker::on_change(DatabaseId place, const FakeDatabase::Change& change) {
   const Job& job = change.job;
   trace_.line(scheduler_.now(), std::string("db ") + to_string(change.kind) + " job " + std::to_string(job.job_id) +
                                     " attempts " + std::to_string(job.attempts) + '/' +
@@ -114,8 +114,8 @@ void Checker::check_edge(const FakeDatabase::Change& change, const Record& befor
       case Kind::done:
       case Kind::dead:
       case Kind::retried:
-      case Kind::given_back:
-      case Kind::buried:
+      case Kind::released:
+      case Kind::marked_dead:
       case Kind::extended:
       case Kind::claim_lost:
         return from == JobStatus::running;
@@ -125,7 +125,7 @@ void Checker::check_edge(const FakeDatabase::Change& change, const Record& befor
   if (!is_legal())
     fail("I10", std::string(to_string(change.kind)) + " from " + std::string(to_string(from)) + ": job " +
                     std::to_string(change.job.job_id));
-  if (change.kind == Kind::buried &&
+  if (change.kind == Kind::marked_dead &&
       (before.row.fire_at > change.db_now || before.row.attempts < before.row.max_attempts))
     fail("I6", "buried alive: job " + std::to_string(change.job.job_id));
 }
@@ -148,14 +148,14 @@ void Checker::check_claim(const FakeDatabase::Change& change, const Record& befo
 
 void Checker::check_result(const FakeDatabase::Change& change, const Record& before) {
   if (change.kind != Kind::done && change.kind != Kind::dead && change.kind != Kind::retried &&
-      change.kind != Kind::given_back)
+      change.kind != Kind::released)
     return;
   const std::string name = "job " + std::to_string(change.job.job_id);
   if (change.token != before.token) return fail("I5", name + ": the result of a lost claim was written");
   const auto found = attempts_.find(change.token);
   if (found == attempts_.end()) return fail("I5", name + ": the result of a claim that never was");
   Attempt& attempt = found->second;
-  const bool gives_back = change.kind == Kind::given_back;
+  const bool gives_back = change.kind == Kind::released;
   const bool said_not_started = attempt.answer && attempt.answer->kind == Outcome::Kind::not_started;
   if (gives_back && attempt.is_started && !said_not_started) fail("I6", name + ": given back although it started");
   if (gives_back && change.job.attempts != before.row.attempts - 1)

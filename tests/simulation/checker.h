@@ -51,10 +51,10 @@ class Checker {
       : scheduler_(scheduler), trace_(trace), databases_(databases), may_lose_(may_lose), watched_(databases.size()) {}
 
   // What happened.
-  void on_change(Place place, const FakeDatabase::Change& change);    // committed
-  void on_start(const std::string& node, const ClaimedJob& claimed);  // a handler began
-  void on_lease(const std::string& node, const ClaimedJob& claimed);  // a consumer was handed it, and began
-  void on_answer(const ClaimedJob& claimed, const Outcome& outcome);  // and gave its outcome
+  void on_change(DatabaseId place, const FakeDatabase::Change& change);  // committed
+  void on_start(const std::string& node, const ClaimedJob& claimed);     // a handler began
+  void on_lease(const std::string& node, const ClaimedJob& claimed);     // a consumer was handed it, and began
+  void on_answer(const ClaimedJob& claimed, const Outcome& outcome);     // and gave its outcome
   // A consumer that had given its answer heard of its ack or nack.
   void on_lease_reply(const ClaimedJob& claimed, LeaseReply reply);
   void on_lease_left(const ClaimedJob& claimed);   // it gives up: no outcome of the attempt will come
@@ -62,11 +62,11 @@ class Checker {
   void on_drained(const std::string& node);        // it had time to hand over, without faults
   void on_created(JobId job);                      // a caller was told so
   void on_cancel_reply(const CancelReply& reply);  // likewise
-  void on_clock_step(Place place);
+  void on_clock_step(DatabaseId place);
   // The standby of a database hears no more.
-  void on_standby_lags(Place place);
+  void on_standby_lags(DatabaseId place);
   // And takes over. Returns the jobs whose claims are gone with what it had not heard.
-  std::vector<JobId> on_failover(Place place);
+  std::vector<JobId> on_failover(DatabaseId place);
   // The limits that hold from now on; `hold`: what a dead node had is kept for it so long.
   void on_types(const std::vector<BizType>& types, Duration hold);
 

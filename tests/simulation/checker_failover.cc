@@ -3,14 +3,14 @@
 
 namespace tocsin {
 
-void Checker::on_clock_step(Place place) {
+void Checker::on_clock_step(DatabaseId place) {
   Watched& its = watched_[static_cast<std::size_t>(place)];
   ++its.clock_steps;
   its.clock_stepped = scheduler_.now();
   if (place == 0) shake_home();
 }
 
-void Checker::on_standby_lags(Place place) {
+void Checker::on_standby_lags(DatabaseId place) {
   Watched& its = watched_[static_cast<std::size_t>(place)];
   its.standby.clear();
   its.standby_at = changes_;
@@ -18,7 +18,7 @@ void Checker::on_standby_lags(Place place) {
     if (databases_.of(id).place == place) its.standby.emplace(id, record);
 }
 
-std::vector<JobId> Checker::on_failover(Place place) {
+std::vector<JobId> Checker::on_failover(DatabaseId place) {
   Watched& its = watched_[static_cast<std::size_t>(place)];
   if (place == 0) shake_home();
   std::vector<JobId> unclaimed;

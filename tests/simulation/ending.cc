@@ -220,12 +220,12 @@ void Ending::cut_one_off() {
 void Ending::cut_one_off_elsewhere() {
   if (!world_.is_shared || world_.nodes.size() == 1 || world_.databases.size() == 1) return;
   SimNode& node = world_.any_node();
-  const auto place = static_cast<Place>(1 + world_.random.below(world_.databases.size() - 1));
+  const auto place = static_cast<DatabaseId>(1 + world_.random.below(world_.databases.size() - 1));
   world_.trace.line(world_.scheduler.now(), node.name() + " reaches " + world_.databases.at(place).name() + " no more");
   node.cut_off(place, world_.scheduler.now() + 30s);
   world_.pass(kUnreached);
   for (const Shard shard : node.shards())
-    if (world_.databases.place_of(shard) == place)
+    if (world_.databases.database_of(shard) == place)
       world_.checker.fail("owner", node.name() + " has shard " + std::to_string(shard) + ", which it does not reach");
   world_.callers->probe(8, kOnTime, world_.longest_scan_interval());
   world_.pass(35s);
@@ -263,7 +263,7 @@ void Ending::pass_permits_on() {
   world_.pass(2s);
   for (int i = 0; i < 8 && world_.is_sound(); ++i) {
     SimDatabase& first = world_.any_database();
-    SimDatabase& second = world_.databases.at((first.place + 1) % static_cast<Place>(world_.databases.size()));
+    SimDatabase& second = world_.databases.at((first.place + 1) % static_cast<DatabaseId>(world_.databases.size()));
     world_.callers->create_now(hasty.type_id, first.place);
     world_.pass(3ms);
     const JobId next = world_.callers->create_now(hasty.type_id, second.place);

@@ -40,12 +40,12 @@ class WallClock {
 
 // Thread: owner only.
 struct SimDatabase {
-  SimDatabase(Place number, int shards, Scheduler& scheduler, Random& random, Trace& trace)
+  SimDatabase(DatabaseId number, int shards, Scheduler& scheduler, Random& random, Trace& trace)
       : place(number), wall(scheduler), data([this] { return wall.now(); }, shards), faults(scheduler, random, trace) {}
 
   std::string name() const { return place == 0 ? "home" : "database " + std::to_string(place); }
 
-  const Place place;
+  const DatabaseId place;
   WallClock wall;
   FakeDatabase data;
   Faults faults;
@@ -87,19 +87,19 @@ class Wire final : public FaultPoint {
 class SimDatabases {
  public:
   // `places`: by shard, where it lives; every database has at least one.
-  SimDatabases(std::vector<Place> places, Scheduler& scheduler, Random& random, Trace& trace)
+  SimDatabases(std::vector<DatabaseId> places, Scheduler& scheduler, Random& random, Trace& trace)
       : places_(std::move(places)) {
     const int n = 1 + *std::ranges::max_element(places_);
-    for (Place place = 0; place < n; ++place)
+    for (DatabaseId place = 0; place < n; ++place)
       all_.emplace_back(place, static_cast<int>(places_.size()), scheduler, random, trace);
     all_.front().data.members.place(places_);
   }
 
   SimDatabase& home() { return all_.front(); }
-  SimDatabase& at(Place place) { return all_.at(static_cast<std::size_t>(place)); }
-  SimDatabase& of(JobId job) { return at(place_of(shard_of(job))); }
-  const SimDatabase& of(JobId job) const { return all_.at(static_cast<std::size_t>(place_of(shard_of(job)))); }
-  Place place_of(Shard shard) const { return places_.at(static_cast<std::size_t>(shard)); }
+  SimDatabase& at(DatabaseId place) { return all_.at(static_cast<std::size_t>(place)); }
+  SimDatabase& of(JobId job) { return at(database_of(shard_of(job))); }
+  const SimDatabase& of(JobId job) const { return all_.at(static_cast<std::size_t>(database_of(shard_of(job)))); }
+  DatabaseId database_of(Shard shard) const { return places_.at(static_cast<std::size_t>(shard)); }
   int shards() const { return static_cast<int>(places_.size()); }
   std::size_t size() const { return all_.size(); }
   auto begin() { return all_.begin(); }
@@ -115,7 +115,7 @@ class SimDatabases {
   }
 
  private:
-  const std::vector<Place> places_;
+  const std::vector<DatabaseId> places_;
   std::deque<SimDatabase> all_;
 };
 

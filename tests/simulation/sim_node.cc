@@ -73,16 +73,17 @@ struct SimNode::Cluster {
       : config(c),
         heartbeat_store(world.databases.home().data, &world.scheduler, &node.parts_.front().wire, 20),
         owner_store(world.databases.home().data, &world.scheduler, &node.parts_.front().wire, 21),
-        heartbeat(config, heartbeat_store, view, node,
-                  {[&node](MonoTime now) {
-                     std::vector<ScannedPlace> scanned;
-                     for (const Part& part : node.parts_)
-                       scanned.push_back({static_cast<Place>(scanned.size()), part.engine->shared().scan_age(now)});
-                     return scanned;
-                   },
-                   [&node](MonoTime until) { node.parts_.front().engine->trust_until(until); },
-                   [this] { return owner.used_map(); },
-                   [&node](bool is_alone) { node.parts_.front().engine->set_alone(is_alone); }}),
+        heartbeat(
+            config, heartbeat_store, view, node,
+            {[&node](MonoTime now) {
+               std::vector<ScannedDatabase> scanned;
+               for (const Part& part : node.parts_)
+                 scanned.push_back({static_cast<DatabaseId>(scanned.size()), part.engine->shared().scan_age(now)});
+               return scanned;
+             },
+             [&node](MonoTime until) { node.parts_.front().engine->trust_until(until); },
+             [this] { return owner.used_map(); },
+             [&node](bool is_alone) { node.parts_.front().engine->set_alone(is_alone); }}),
         owner(config, owner_store, view, node,
               {[&node](const std::vector<Shard>& mine, const ShardMap& map) { node.take_shards(mine, map); },
                [this] { heartbeat.request(); }}) {}
@@ -146,7 +147,7 @@ void SimNode::start_engine(Part& part) {
   };
   std::vector<Shard> shards;
   for (Shard shard = 0; ownership_ == Ownership::everything && shard < world_.databases.shards(); ++shard)
-    if (world_.databases.place_of(shard) == part.database.place) shards.push_back(shard);
+    if (world_.databases.database_of(shard) == part.database.place) shards.push_back(shard);
   EngineConfig config = config_;
   config.flow = flow_;
   part.engine = std::make_unique<Engine>(config, shards, stores, find_handler, *this,
@@ -158,7 +159,7 @@ void SimNode::start_engine(Part& part) {
   part.engine->set_listening(world_.hears_notifications);
   std::vector<Shard> all;
   for (Shard shard = 0; shard < world_.databases.shards(); ++shard)
-    if (world_.databases.place_of(shard) == part.database.place) all.push_back(shard);
+    if (world_.databases.database_of(shard) == part.database.place) all.push_back(shard);
   part.engine->set_all_shards(std::move(all));
 }
 
@@ -182,7 +183,7 @@ void SimNode::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
   for (Part& part : parts_) {
     std::vector<Shard> here;
     for (const Shard shard : mine)
-      if (map.place_of(shard) == part.database.place) here.push_back(shard);
+      if (map.database_of(shard) == part.database.place) here.push_back(shard);
     part.engine->set_shards(here);
   }
 }
@@ -211,7 +212,7 @@ void SimNode::hint(const Candidate& job) {
                     name_ + (is_taken ? " takes" : " refuses") + " the hint of job " + std::to_string(job.job_id));
 }
 
-void SimNode::sweep(Place place) {
+void SimNode::sweep(DatabaseId place) {
   Part& part = parts_[static_cast<std::size_t>(place)];
   if (is_up() && !part.wire.is_cut()) part.engine->request_sweep();
 }

@@ -65,7 +65,7 @@ class SimNode final : public EventSink {
   void freeze_until(MonoTime time) { frozen_until_ = time; }
 
   // It reaches this database no more until then.
-  void cut_off(Place place, MonoTime until) { parts_[static_cast<std::size_t>(place)].wire.cut_until(until); }
+  void cut_off(DatabaseId place, MonoTime until) { parts_[static_cast<std::size_t>(place)].wire.cut_until(until); }
 
   bool is_up() const { return keeper_ != nullptr; }
   bool reaches_home() const { return is_up() && !parts_.front().wire.is_cut(); }
@@ -75,7 +75,7 @@ class SimNode final : public EventSink {
   // What it hears of the NOTIFYs tocsin_member, tocsin_due, and of one that a transaction sent for its jobs.
   void members_changed();
   void hint(const Candidate& job);
-  void sweep(Place place);
+  void sweep(DatabaseId place);
   // A poll of a consumer. False: it accepts none.
   bool lease(Poll poll);
   // What it hears of them, as its API does: a lease is over, or goes on.

@@ -51,7 +51,7 @@ void SmallGround::check(const FakeDatabase::Change& change) {
     case Kind::done:
     case Kind::dead:
     case Kind::retried:
-    case Kind::given_back:
+    case Kind::released:
       if (claim == claims_.end() || claim->second.token != change.token) breaks("I5: a stale outcome was written");
       break;
     case Kind::cancelled:
@@ -114,7 +114,7 @@ class SmallNode::Store final : public JobStore {
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override {
     return store_.leases_left(leases);
   }
-  Result<int> bury(std::span<const JobId> jobs) override { return store_.bury(jobs); }
+  Result<int> mark_dead(std::span<const JobId> jobs) override { return store_.mark_dead(jobs); }
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override {
     return store_.drop_late(lane, before, limit, node);
   }

@@ -42,7 +42,7 @@ class Troubles {
   double crashes_ = 0, clock_steps_ = 0, outages_ = 0, failovers_ = 0, cuts_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0,
          slow_starts_ = 0;
   SimDatabase* crash_armed_ = nullptr;
-  std::set<Place> lagging_;  // their standbys hear nothing
+  std::set<DatabaseId> lagging_;  // their standbys hear nothing
 };
 
 }  // namespace tocsin

@@ -24,10 +24,10 @@ World::World(std::uint64_t seed, const LifeOptions& options)
 }
 
 // A few shards, and up to three databases.
-std::vector<Place> World::draw_places() {
+std::vector<DatabaseId> World::draw_places() {
   const std::uint64_t n = 1 + random.below(3);
-  std::vector<Place> places;
-  for (std::uint64_t shard = 0; shard < 3 + n; ++shard) places.push_back(static_cast<Place>(shard % n));
+  std::vector<DatabaseId> places;
+  for (std::uint64_t shard = 0; shard < 3 + n; ++shard) places.push_back(static_cast<DatabaseId>(shard % n));
   return places;
 }
 

@@ -20,7 +20,7 @@ class World {
 
   Duration up_to(Duration most) { return Duration(random.below(static_cast<std::uint64_t>(most.count()) + 1)); }
   bool chance(double p) { return random.unit() < p; }
-  SimDatabase& any_database() { return databases.at(static_cast<Place>(random.below(databases.size()))); }
+  SimDatabase& any_database() { return databases.at(static_cast<DatabaseId>(random.below(databases.size()))); }
   SimNode& any_node() { return *nodes[random.below(nodes.size())]; }
   void pass(Duration time) { scheduler.run_until(scheduler.now() + time); }
   // Within which every lane is scanned: a lone node that hears notifications rests.
@@ -48,7 +48,7 @@ class World {
   std::unique_ptr<Consumers> consumers;  // null: no type is pulled
 
  private:
-  std::vector<Place> draw_places();
+  std::vector<DatabaseId> draw_places();
   void draw_config();
   void draw_types();
   void draw_nodes();

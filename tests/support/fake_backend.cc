@@ -51,13 +51,13 @@ void FakeBackend::finish(JobId job, FinishRequest::Kind kind, const std::string&
   TOCSIN_ASSERT(replies && replies->front() == FinishReply::applied);
 }
 
-void FakeBackend::with(Place place, const std::function<void(Stores&)>& work) {
+void FakeBackend::with(DatabaseId place, const std::function<void(Stores&)>& work) {
   FakeDatabase& there = database_at(place);
   FakeJobDesk desk(there, nullptr, this);
   FakeReportStore reports(there, nullptr, this);
   FakeTypeStore types(there, nullptr, this);
   Stores stores{place, desk, reports, types};
-  const Place before = std::exchange(asked_, place);
+  const DatabaseId before = std::exchange(asked_, place);
   work(stores);
   asked_ = before;
 }
@@ -74,9 +74,9 @@ bool FakeBackend::post_bulk(std::function<void(BulkAccess&)> work) {
 template <class Reply>
 bool FakeBackend::ask(Shard shard, const std::function<void(Result<Reply>)>& done,
                       const std::function<Result<Reply>(JobDesk&)>& verb) {
-  const Place place = place_of(shard);
+  const DatabaseId place = database_of(shard);
   if (is_full || full_at.contains(place)) return false;
-  if (const auto why = why_not(place)) return done(*why), true;
+  if (const auto why = unavailable_reason(place)) return done(*why), true;
   Result<Reply> reply = Error{ErrorCode::unavailable, "was not asked", ""};
   with(place, [&](Stores& stores) { reply = verb(stores.desk); });
   done(std::move(reply));
@@ -156,21 +156,21 @@ bool FakeBackend::lease(LeaseCall call) {
   return true;
 }
 
-bool FakeBackend::finish_leases(Place place, std::vector<FinishRequest> outcomes,
+bool FakeBackend::finish_leases(DatabaseId place, std::vector<FinishRequest> outcomes,
                                 std::function<void(Result<std::vector<LeaseReply>>)> done) {
   return post(place, [this, outcomes = std::move(outcomes), done = std::move(done)](Stores& stores) {
     done(stores.desk.finish_leased(outcomes, node_name(), RowLocks::wait));
   });
 }
 
-bool FakeBackend::extend_leases(Place place, std::vector<Extension> extensions,
+bool FakeBackend::extend_leases(DatabaseId place, std::vector<Extension> extensions,
                                 std::function<void(Result<std::vector<ExtendReply>>)> done) {
   return post(place, [extensions = std::move(extensions), done = std::move(done)](Stores& stores) {
     done(stores.desk.extend(extensions, RowLocks::wait));
   });
 }
 
-bool FakeBackend::post(Place place, std::function<void(Stores&)> work) {
+bool FakeBackend::post(DatabaseId place, std::function<void(Stores&)> work) {
   if (is_full || full_at.contains(place)) return false;
   ++posted;
   if (is_holding)
@@ -186,14 +186,14 @@ void FakeBackend::run_held() {
   held.clear();
 }
 
-std::vector<Place> FakeBackend::places() const {
-  std::vector<Place> places;
-  for (Place place = 0; place <= static_cast<Place>(others_.size()); ++place)
+std::vector<DatabaseId> FakeBackend::places() const {
+  std::vector<DatabaseId> places;
+  for (DatabaseId place = 0; place <= static_cast<DatabaseId>(others_.size()); ++place)
     if (!unknown.contains(place)) places.push_back(place);
   return places;
 }
 
-std::optional<Error> FakeBackend::why_not(Place place) const {
+std::optional<Error> FakeBackend::unavailable_reason(DatabaseId place) const {
   if (!unknown.contains(place)) return {};
   return Error{ErrorCode::unavailable, "this node was not given it", ""};
 }
@@ -203,7 +203,7 @@ Status FakeBackend::make_types_known(Stores& stores) {
 }
 
 void FakeBackend::mirror_types(std::function<void()> done) {
-  for (const Place place : places())
+  for (const DatabaseId place : places())
     with(place, [this](Stores& stores) { static_cast<void>(make_types_known(stores)); });
   done();
 }

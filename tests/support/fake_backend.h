@@ -34,15 +34,15 @@ class FakeBackend final : public Backend, private FaultPoint {
 
   // What the tests turn.
   WallTime time = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1) + std::chrono::hours(12);
-  bool is_full = false;                 // every queue refuses
-  std::optional<ErrorCode> fails;       // every store call does
-  std::map<Place, ErrorCode> fails_at;  // every store call of this database does
-  std::set<Place> full_at;              // the queue of this database refuses
-  bool is_holding = false;              // what is posted waits for run_held()
-  std::vector<std::pair<Place, std::function<void(Stores&)>>> held;
+  bool is_full = false;                      // every queue refuses
+  std::optional<ErrorCode> fails;            // every store call does
+  std::map<DatabaseId, ErrorCode> fails_at;  // every store call of this database does
+  std::set<DatabaseId> full_at;              // the queue of this database refuses
+  bool is_holding = false;                   // what is posted waits for run_held()
+  std::vector<std::pair<DatabaseId, std::function<void(Stores&)>>> held;
   void run_held();
-  std::set<Place> silent;   // known to be away
-  std::set<Place> unknown;  // this node was not given them
+  std::set<DatabaseId> silent;   // known to be away
+  std::set<DatabaseId> unknown;  // this node was not given them
   std::optional<Error> bad_handler;
   Readiness state{true, false, {{"database", "ok"}}, {}};
   std::string hold;
@@ -65,7 +65,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<std::string> verbs;  // asked of the stores, in order
   int posted = 0;                  // pieces of work for database threads
   int posted_reads = 0;            // of them for those that read
-  FakeDatabase& database_at(Place place) {
+  FakeDatabase& database_at(DatabaseId place) {
     return place == 0 ? database : *others_.at(static_cast<std::size_t>(place - 1));
   }
 
@@ -76,9 +76,9 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
-  bool finish_leases(Place place, std::vector<FinishRequest> outcomes,
+  bool finish_leases(DatabaseId place, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseReply>>)> done) override;
-  bool extend_leases(Place place, std::vector<Extension> extensions,
+  bool extend_leases(DatabaseId place, std::vector<Extension> extensions,
                      std::function<void(Result<std::vector<ExtendReply>>)> done) override;
   bool lease(LeaseCall call) override;
   void note_ended(std::span<const Lease> ended) override {
@@ -92,8 +92,8 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool are_leases_counted(TypeId) const override { return !is_cut_off_from_control; }
   bool is_cut_off_from_control = false;
   void count(Counter what, std::int64_t n) override { counted[what] += n; }
-  bool post(Place place, std::function<void(Stores&)> work) override;
-  bool post_read(Place place, std::function<void(Stores&)> work) override {
+  bool post(DatabaseId place, std::function<void(Stores&)> work) override;
+  bool post_read(DatabaseId place, std::function<void(Stores&)> work) override {
     ++posted_reads;
     return post(place, std::move(work));
   }
@@ -107,14 +107,16 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::optional<Error> check_handler(const BizType&) const override { return bad_handler; }
   int shards() const override { return database.shards(); }
   std::string node_name() const override { return "node-1"; }
-  std::vector<Place> places() const override;
-  Place place_of(Shard shard) const override { return shard % (1 + static_cast<Place>(others_.size())); }
-  std::string database_name(Place place) const override { return place == 0 ? "tocsin" : "db" + std::to_string(place); }
-  std::string database_title(Place place) const override {
+  std::vector<DatabaseId> places() const override;
+  DatabaseId database_of(Shard shard) const override { return shard % (1 + static_cast<DatabaseId>(others_.size())); }
+  std::string database_name(DatabaseId place) const override {
+    return place == 0 ? "tocsin" : "db" + std::to_string(place);
+  }
+  std::string database_title(DatabaseId place) const override {
     return database_name(place) + " (db.example:5432/" + database_name(place) + ")";
   }
-  std::optional<Error> why_not(Place place) const override;
-  bool is_answering(Place place) const override { return !silent.contains(place) && !unknown.contains(place); }
+  std::optional<Error> unavailable_reason(DatabaseId place) const override;
+  bool is_answering(DatabaseId place) const override { return !silent.contains(place) && !unknown.contains(place); }
   WallTime now() const override { return time; }
   LatencySummary lateness() const override { return {3, 1.5, 2.5, 3.5, 4.5}; }
   Readiness readiness() const override { return state; }
@@ -137,11 +139,11 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool ask(Shard shard, const std::function<void(Result<Reply>)>& done,
            const std::function<Result<Reply>(JobDesk&)>& verb);
   // Runs `work` with the stores of one database, failing as it is told to.
-  void with(Place place, const std::function<void(Stores&)>& work);
+  void with(DatabaseId place, const std::function<void(Stores&)>& work);
 
   FakeJobStore store_{database, nullptr, this};
   std::vector<std::unique_ptr<FakeDatabase>> others_;
-  Place asked_ = 0;  // whose stores are at work
+  DatabaseId asked_ = 0;  // whose stores are at work
   std::shared_ptr<const TypeCatalog> catalog_ = std::make_shared<TypeCatalog>();
 };
 

@@ -37,7 +37,7 @@ Result<std::optional<Bulk>> FakeBulkStore::request_stop(std::int64_t bulk_id) {
   return find(bulk_id);
 }
 
-Result<std::optional<Bulk>> FakeBulkStore::adopt(NodeId node, Duration lease) {
+Result<std::optional<Bulk>> FakeBulkStore::take_over(NodeId node, Duration lease) {
   if (fails) return failure();
   for (auto& [id, stored] : bulks_) {
     if (stored.bulk.state != BulkState::running || stored.lease_until >= now) continue;

@@ -336,7 +336,7 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
     const Job gone = take_live(row).job;
     if (gone.idempotency_key) keys_.erase({gone.biz_id, gone.type_id, *gone.idempotency_key});
   } else {
-    const bool gives_back = request.kind == FinishRequest::Kind::give_back;
+    const bool gives_back = request.kind == FinishRequest::Kind::release_claim;
     edit_live(row, [&](Row& r) {
       r.token = 0;
       r.job.status = JobStatus::pending;
@@ -345,7 +345,7 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
       if (gives_back && !bugs.give_back_counts && (--r.job.attempts == 0 || was_first)) r.job.started_at.reset();
       r.job.gmt_modified = now;
     });
-    tell(gives_back ? Kind::given_back : Kind::retried, row->second, now, request.token);
+    tell(gives_back ? Kind::released : Kind::retried, row->second, now, request.token);
   }
   return FinishReply::applied;
 }
@@ -357,18 +357,18 @@ std::vector<FinishReply> FakeDatabase::finish(const std::vector<FinishRequest>& 
   return replies;
 }
 
-int FakeDatabase::bury(const std::vector<JobId>& jobs, WallTime now) {
-  int buried = 0;
+int FakeDatabase::mark_dead(const std::vector<JobId>& jobs, WallTime now) {
+  int marked_dead = 0;
   for (const JobId id : jobs) {
     const auto row = live_.find(id);
     if (row == live_.end() || is_locked(id)) continue;
     Job& job = row->second.job;
     if (job.status != JobStatus::running || job.fire_at > now || job.attempts < job.max_attempts) continue;
     append_error(job, now, job.node.value_or(""), "lease expired");
-    to_history(row, JobStatus::dead, Kind::buried, 0, now);
-    ++buried;
+    to_history(row, JobStatus::dead, Kind::marked_dead, 0, now);
+    ++marked_dead;
   }
-  return buried;
+  return marked_dead;
 }
 
 int FakeDatabase::drop_late(Lane lane, WallTime before, int limit, const std::string& node, WallTime now) {

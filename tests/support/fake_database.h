@@ -49,8 +49,8 @@ class FakeDatabase {
       done,
       dead,
       retried,
-      given_back,
-      buried,
+      released,
+      marked_dead,
       cancelled,
       dropped,
       extended,   // a consumer keeps its lease longer
@@ -113,7 +113,7 @@ class FakeDatabase {
   std::vector<Fired> fire(const std::vector<Candidate>& jobs, const std::string& node, WallTime now);
   std::vector<Fired> fire_due(Lane lane, DueSpan span, int limit, const std::string& node, WallTime now);
   std::vector<FinishReply> finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now);
-  int bury(const std::vector<JobId>& jobs, WallTime now);
+  int mark_dead(const std::vector<JobId>& jobs, WallTime now);
   int drop_late(Lane lane, WallTime before, int limit, const std::string& node, WallTime now);
 
   // A standby's state: what it has of everything up to a moment. Ids that are lost are not drawn again: a sequence

@@ -22,7 +22,7 @@ class FakeMembers {
     for (const auto& [id, row] : rows_) {
       Member& member = reply.members.emplace_back(row.member);
       member.heartbeat_age = std::max(Duration(0), now - member.heartbeat_at);
-      for (ScannedPlace& each : member.scanned)
+      for (ScannedDatabase& each : member.scanned)
         if (each.age) *each.age += member.heartbeat_age;
     }
     if (beat.known_map != map_.version) reply.map = map_;
@@ -47,7 +47,7 @@ class FakeMembers {
     row->second.member.is_connected = false;
     ++row->second.connections;
   }
-  void place(std::vector<Place> places) {
+  void place(std::vector<DatabaseId> places) {
     map_ = {map_.version + 1, map_.owners, std::move(places)};
     notify();
   }

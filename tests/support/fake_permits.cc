@@ -40,7 +40,7 @@ PermitReply FakePermits::renew(const PermitBeat& beat, WallTime now) {
   return reply;
 }
 
-int FakePermits::adopt(NodeId node, std::int64_t number, TypeId type, int n, WallTime now) {
+int FakePermits::take_over(NodeId node, std::int64_t number, TypeId type, int n, WallTime now) {
   Rows& rows = rows_[{type, Limit::running}];
   const auto own = rows.find(node);
   if (own == rows.end() || own->second.number != number) return 0;
@@ -55,7 +55,7 @@ int FakePermits::adopt(NodeId node, std::int64_t number, TypeId type, int n, Wal
   return moved;
 }
 
-void FakePermits::give_back_all(NodeId node) {
+void FakePermits::return_all(NodeId node) {
   for (auto& [key, rows] : rows_) rows.erase(node);
 }
 

@@ -15,8 +15,8 @@ class FakePermits {
   std::function<int(TypeId, Limit)> total_of;
 
   PermitReply renew(const PermitBeat& beat, WallTime now);
-  int adopt(NodeId node, std::int64_t number, TypeId type, int n, WallTime now);
-  void give_back_all(NodeId node);
+  int take_over(NodeId node, std::int64_t number, TypeId type, int n, WallTime now);
+  void return_all(NodeId node);
 
  private:
   struct Row {

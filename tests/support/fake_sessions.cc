@@ -108,11 +108,11 @@ Result<std::vector<std::optional<Duration>>> FakeJobStore::leases_left(std::span
       "leases_left", false, [&db = database_, l = copied(leases)](WallTime now) { return db.leases_left(l, now); });
 }
 
-Result<int> FakeJobStore::bury(std::span<const JobId> jobs) {
-  return call<int>("bury", true, [&db = database_, j = copied(jobs)](WallTime now) -> Result<int> {
+Result<int> FakeJobStore::mark_dead(std::span<const JobId> jobs) {
+  return call<int>("mark_dead", true, [&db = database_, j = copied(jobs)](WallTime now) -> Result<int> {
     for (const JobId job : j)
       if (db.refuses(job)) return Error{ErrorCode::invalid, "a row that no table takes", ""};
-    return db.bury(j, now);
+    return db.mark_dead(j, now);
   });
 }
 
@@ -283,14 +283,14 @@ Result<PermitReply> FakePermitStore::renew(const PermitBeat& beat) {
   return reply;
 }
 
-Result<int> FakePermitStore::adopt(NodeId node, std::int64_t number, TypeId type, int n) {
-  return call<int>("adopt_permits", true,
-                   [=, &db = database_](WallTime now) { return db.permits.adopt(node, number, type, n, now); });
+Result<int> FakePermitStore::take_over(NodeId node, std::int64_t number, TypeId type, int n) {
+  return call<int>("take_over_permits", true,
+                   [=, &db = database_](WallTime now) { return db.permits.take_over(node, number, type, n, now); });
 }
 
-Status FakePermitStore::give_back_all(NodeId node) {
+Status FakePermitStore::return_all(NodeId node) {
   return call<Unit>("give_back_permits", true, [&db = database_, node](WallTime) {
-    db.permits.give_back_all(node);
+    db.permits.return_all(node);
     return Unit{};
   });
 }

@@ -73,7 +73,7 @@ class FakeJobStore final : public JobStore, private FakeSession {
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
                                           Duration within) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;
-  Result<int> bury(std::span<const JobId> jobs) override;
+  Result<int> mark_dead(std::span<const JobId> jobs) override;
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;
 };
 
@@ -124,8 +124,8 @@ class FakePermitStore final : public PermitStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<PermitReply> renew(const PermitBeat& beat) override;
-  Result<int> adopt(NodeId node, std::int64_t number, TypeId type, int n) override;
-  Status give_back_all(NodeId node) override;
+  Result<int> take_over(NodeId node, std::int64_t number, TypeId type, int n) override;
+  Status return_all(NodeId node) override;
 };
 
 class FakeMemberStore final : public MemberStore, private FakeSession {

@@ -79,7 +79,7 @@ TEST_F(LeaseTableTest, LeasesOfOthersThatWereExtendedHereCountOnlyWhenAdopted) {
   flow.leases().extend(1, {7, 70}, now + 30s);
   EXPECT_EQ(flow.used(1), 0U);
   EXPECT_EQ(flow.leases().guests(1), 1U);
-  flow.leases().adopt(1, 5);
+  flow.leases().take_over(1, 5);
   EXPECT_EQ(flow.used(1), 1U);
   EXPECT_EQ(flow.leases().guests(1), 0U);
   settle(7, 70);
@@ -265,7 +265,7 @@ class AdoptionInDoubt : public LeasesInACluster {
   void SetUp() override {
     LeasesInACluster::SetUp();
     node(1).waiting = 6;
-    node(2).faulty_verb = "adopt_permits";
+    node(2).faulty_verb = "take_over_permits";
     pass(2s);
     lease(1, 6);
     ASSERT_EQ(leased.size(), 6U);

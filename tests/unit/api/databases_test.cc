@@ -12,10 +12,10 @@ class DatabasesApi : public ApiTest {
   DatabasesApi() : ApiTest(3) {}
 
   // A business key whose jobs live there.
-  std::string key_at(Place place, int n = 0) {
+  std::string key_at(DatabaseId place, int n = 0) {
     for (int i = 0;; ++i) {
       const std::string key = "k-" + std::to_string(i);
-      if (backend.place_of(shard_of(key, kDefaultShards)) == place && n-- == 0) return key;
+      if (backend.database_of(shard_of(key, kDefaultShards)) == place && n-- == 0) return key;
     }
   }
   std::string batch_of(const std::vector<std::string>& keys, const std::string& more = "") {
@@ -25,12 +25,12 @@ class DatabasesApi : public ApiTest {
               '"' + more + "}";
     return R"({"jobs":[)" + jobs + "]}";
   }
-  std::size_t live_at(Place place) { return backend.database_at(place).live().size(); }
-  void kill(Place place) { backend.fails_at[place] = ErrorCode::unavailable; }
+  std::size_t live_at(DatabaseId place) { return backend.database_at(place).live().size(); }
+  void kill(DatabaseId place) { backend.fails_at[place] = ErrorCode::unavailable; }
 };
 
 TEST_F(DatabasesApi, AJobIsCreatedReadAndCancelledWhereItsShardLives) {
-  for (Place place = 0; place < 3; ++place) {
+  for (DatabaseId place = 0; place < 3; ++place) {
     const std::string id = make_job(key_at(place));
     EXPECT_EQ(live_at(place), 1U);
     EXPECT_EQ(get("/v1/jobs/" + id).status, 200);
@@ -67,10 +67,10 @@ TEST_F(DatabasesApi, ABatchOverAllDatabasesAnswersInOrderAsIfThereWereOne) {
   const Answer answer = post("/v1/jobs/batch", batch_of({key_at(2), key_at(0), key_at(1), key_at(2, 1)}));
   ASSERT_EQ(answer.status, 201) << answer.text;
   ASSERT_EQ(answer.body.at("items").size(), 4U);
-  const Place wanted[] = {2, 0, 1, 2};
+  const DatabaseId wanted[] = {2, 0, 1, 2};
   for (std::size_t i = 0; i < 4; ++i) {
     const Json& item = answer.body.at("items")[i];
-    EXPECT_EQ(backend.place_of(shard_of(std::stoll(item.at("job_id").get<std::string>()))), wanted[i]);
+    EXPECT_EQ(backend.database_of(shard_of(std::stoll(item.at("job_id").get<std::string>()))), wanted[i]);
     EXPECT_EQ(item.at("created"), true);
   }
 }
@@ -116,7 +116,7 @@ TEST_F(DatabasesApi, ABatchOfOneDatabaseAnswersAsEver) {
 
 TEST_F(DatabasesApi, AListIsNewestFirstHoweverFarEachDatabaseHasDrawnItsIds) {
   std::vector<std::string> wanted;
-  const auto make = [&](Place place, int n) {
+  const auto make = [&](DatabaseId place, int n) {
     backend.time += std::chrono::seconds(1);
     wanted.insert(wanted.begin(), make_job(key_at(place, n)));
   };
@@ -157,7 +157,7 @@ TEST_F(DatabasesApi, AListIsMergedAndPagesThroughAllDatabasesOnce) {
 }
 
 TEST_F(DatabasesApi, AListSaysWhichDatabaseIsMissingFromIt) {
-  for (Place place = 0; place < 3; ++place) make_job(key_at(place));
+  for (DatabaseId place = 0; place < 3; ++place) make_job(key_at(place));
   kill(1);
   const Answer page = get("/v1/jobs");
   EXPECT_EQ(page.status, 200);
@@ -191,13 +191,13 @@ TEST_F(DatabasesApi, ShardsOfADeadDatabaseAreListedWithoutTheirNumbers) {
 }
 
 TEST_F(DatabasesApi, StatsAddUp) {
-  for (Place place = 0; place < 3; ++place) make_job(key_at(place));
+  for (DatabaseId place = 0; place < 3; ++place) make_job(key_at(place));
   EXPECT_EQ(get("/v1/stats").body.at("totals").at("pending"), 3);
 }
 
 TEST_F(DatabasesApi, CancellingManyTellsOfThoseThatNobodyAnsweredFor) {
-  std::map<Place, std::string> ids;
-  for (Place place = 0; place < 3; ++place) ids[place] = make_job(key_at(place));
+  std::map<DatabaseId, std::string> ids;
+  for (DatabaseId place = 0; place < 3; ++place) ids[place] = make_job(key_at(place));
   kill(1);
   backend.fails_at[2] = ErrorCode::in_doubt;
   const Answer answer =
@@ -212,7 +212,7 @@ TEST_F(DatabasesApi, CancellingManyTellsOfThoseThatNobodyAnsweredFor) {
 
 TEST_F(DatabasesApi, AcksGoWhereTheirJobsLive) {
   std::string items;
-  for (Place place = 0; place < 3; ++place)
+  for (DatabaseId place = 0; place < 3; ++place)
     items += (place ? "," : "") + std::string(R"({"lease_token":"0000000000000001","job_id":")") +
              make_job(key_at(place)) + "\"}";
   kill(2);
@@ -225,7 +225,7 @@ TEST_F(DatabasesApi, AcksGoWhereTheirJobsLive) {
 
 TEST_F(DatabasesApi, TypesAreMirroredBeforeTheirAnswer) {
   EXPECT_EQ(call("PUT", "/v1/types/order.late", R"({"handler":{"kind":"noop"}})").status, 201);
-  for (Place place = 0; place < 3; ++place) {
+  for (DatabaseId place = 0; place < 3; ++place) {
     const auto types = backend.database_at(place).list_types();
     ASSERT_EQ(types.size(), 2U) << place;
     EXPECT_EQ(types[0].name, "order.late");
@@ -247,7 +247,7 @@ TEST_F(DatabasesApi, ATypeIsNotDeletedWhileAnyDatabaseHasItsJobsOrCannotTell) {
 
 class BulkRetries : public DatabasesApi {
  protected:
-  void make_dead_jobs(Place place, int n) {
+  void make_dead_jobs(DatabaseId place, int n) {
     FakeDatabase& database = backend.database_at(place);
     database.mirror_types(backend.database.list_types());
     for (int i = 0; i < n; ++i) {
@@ -266,7 +266,7 @@ class BulkRetries : public DatabasesApi {
 };
 
 TEST_F(BulkRetries, KeepTheirLimitOverAllDatabases) {
-  for (Place place = 0; place < 3; ++place) make_dead_jobs(place, 2);
+  for (DatabaseId place = 0; place < 3; ++place) make_dead_jobs(place, 2);
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","limit":3})").body.at("retried"), 3);
   kill(1);
   const Answer rest = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
@@ -275,7 +275,7 @@ TEST_F(BulkRetries, KeepTheirLimitOverAllDatabases) {
 }
 
 TEST_F(BulkRetries, AreInDoubtNotMissingWhenAnAnswerIsLostAndAskNobodyElse) {
-  for (Place place = 0; place < 3; ++place) make_dead_jobs(place, place == 2 ? 1 : 0);
+  for (DatabaseId place = 0; place < 3; ++place) make_dead_jobs(place, place == 2 ? 1 : 0);
   backend.fails_at[1] = ErrorCode::in_doubt;
   const Answer answer = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
   EXPECT_EQ(answer.status, 200) << answer.text;
@@ -285,7 +285,7 @@ TEST_F(BulkRetries, AreInDoubtNotMissingWhenAnAnswerIsLostAndAskNobodyElse) {
 }
 
 TEST_F(BulkRetries, TellWhatTheyDidWhenALaterQueueIsFull) {
-  for (Place place = 0; place < 3; ++place) backend.database_at(place).mirror_types(backend.database.list_types());
+  for (DatabaseId place = 0; place < 3; ++place) backend.database_at(place).mirror_types(backend.database.list_types());
   backend.full_at = {1, 2};
   const Answer answer = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
   EXPECT_EQ(answer.status, 200) << answer.text;

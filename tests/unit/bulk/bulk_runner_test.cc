@@ -135,7 +135,7 @@ TEST_F(BulkRunnerTest, ALostLeaseEndsTheWork) {
   runner.take(bulk);
   run(kNow, runner);
   store.now = kStart + BulkRunner::kLease + 1s;
-  ASSERT_TRUE(*store.adopt(2, BulkRunner::kLease));
+  ASSERT_TRUE(*store.take_over(2, BulkRunner::kLease));
   run(kNow + 2s, runner);
   EXPECT_FALSE(runner.is_busy());
   EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::running);

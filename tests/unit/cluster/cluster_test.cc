@@ -58,8 +58,8 @@ struct TestNode final : Waker {
   }
   void wake() override { is_woken = true; }
   // Once a second each database that it reaches.
-  std::vector<ScannedPlace> scanned(MonoTime now) {
-    std::vector<ScannedPlace> all;
+  std::vector<ScannedDatabase> scanned(MonoTime now) {
+    std::vector<ScannedDatabase> all;
     for (auto& [place, at] : scanned_at) {
       if (!unreached.contains(place) && (!at || now - *at >= 1s)) at = now;
       all.push_back({place, at ? std::optional(now - *at) : std::nullopt});
@@ -83,10 +83,10 @@ struct TestNode final : Waker {
   ShardOwner owner;
   bool is_woken = false, is_alone = false;
   std::vector<Shard> owned;
-  std::vector<Place> places;
+  std::vector<DatabaseId> places;
   MonoTime trusted_until{};
-  std::map<Place, std::optional<MonoTime>> scanned_at;  // empty: it tells nothing
-  std::set<Place> unreached;
+  std::map<DatabaseId, std::optional<MonoTime>> scanned_at;  // empty: it tells nothing
+  std::set<DatabaseId> unreached;
 };
 
 class Cluster : public testing::Test {
@@ -144,12 +144,12 @@ TEST_F(Cluster, ALoneNodeTellsOfItselfHalfAsOftenUntilAnotherComes) {
   EXPECT_EQ(beats_in_ten_seconds(), 5);
   EXPECT_TRUE(node(1).is_alone);
   EXPECT_GT(node(1).trusted_until, clock.time);
-  std::vector<Place> places(kShards, 0);
+  std::vector<DatabaseId> places(kShards, 0);
   places[7] = 3;
   database.members.place(places);
   pass(3s);
   EXPECT_EQ(beats_in_ten_seconds(), 10) << "it also tells which databases it reaches";
-  database.members.place(std::vector<Place>(kShards, 0));
+  database.members.place(std::vector<DatabaseId>(kShards, 0));
   pass(3s);
   EXPECT_EQ(beats_in_ten_seconds(), 5);
   add(2);
@@ -346,7 +346,7 @@ TEST_F(Cluster, WhoIsNotHeardGetsNothingThoughItsRowIsStillThere) {
 TEST_F(Cluster, APlaceThatChangesIsHeardOfAndOutlivesEveryNewMapOfOwners) {
   add(1), add(2);
   pass(10s);
-  std::vector<Place> places(kShards, 0);
+  std::vector<DatabaseId> places(kShards, 0);
   places[7] = 3;
   database.members.place(places);
   pass(2s);
@@ -361,8 +361,8 @@ TEST_F(Cluster, APlaceThatChangesIsHeardOfAndOutlivesEveryNewMapOfOwners) {
 class TwoDatabases : public Cluster {
  protected:
   void SetUp() override {
-    std::vector<Place> places(kShards, 0);
-    std::fill(places.begin() + kShards / 2, places.end(), Place{1});
+    std::vector<DatabaseId> places(kShards, 0);
+    std::fill(places.begin() + kShards / 2, places.end(), DatabaseId{1});
     database.members.place(places);
     for (NodeId id = 1; id <= 3; ++id) scanning(add(id));
     pass(12s);

@@ -161,21 +161,21 @@ const Peer* peer_of(const std::vector<Peer>& peers, NodeId id) {
   return found == peers.end() ? nullptr : &*found;
 }
 
-bool may_get(const Peer& peer, Place place) {
+bool may_get(const Peer& peer, DatabaseId place) {
   return peer.standing != Standing::keeps && !peer.troubles.contains(place);
 }
 
-bool reaches(const Peer& peer, Place place) {
+bool reaches(const Peer& peer, DatabaseId place) {
   const auto trouble = peer.troubles.find(place);
   return trouble == peer.troubles.end() || trouble->second != Reach::out_of_reach;
 }
 
 struct Scene {
   Owners owners;
-  std::vector<Place> places;
+  std::vector<DatabaseId> places;
   std::vector<Peer> peers;
 
-  bool is_anybodys(Place place) const {
+  bool is_anybodys(DatabaseId place) const {
     return std::ranges::any_of(peers, [&](const Peer& peer) { return may_get(peer, place); });
   }
 };
@@ -186,10 +186,10 @@ Scene any_scene(Random& random) {
   scene.owners.resize(1 + random.below(200));
   for (NodeId& owner : scene.owners) owner = static_cast<NodeId>(random.below(nodes + 2));
   for (std::size_t i = 0; i < scene.owners.size(); ++i)
-    scene.places.push_back(static_cast<Place>(random.below(places)));
+    scene.places.push_back(static_cast<DatabaseId>(random.below(places)));
   for (NodeId id = 1; id <= static_cast<NodeId>(nodes); ++id) {
     Peer peer{id, static_cast<Standing>(random.below(3)), {}};
-    for (Place place = 1; place < static_cast<Place>(places); ++place)
+    for (DatabaseId place = 1; place < static_cast<DatabaseId>(places); ++place)
       if (random.below(3) == 0) peer.troubles[place] = static_cast<Reach>(random.below(2));
     if (random.below(5) > 0) scene.peers.push_back(peer);
   }
@@ -202,7 +202,7 @@ TEST(ShardAssignment, ANodeThatDoesNotReachADatabaseLosesItsShardsThereAlone) {
     const Scene scene = any_scene(random);
     const Owners after = assign_shards(scene.owners, scene.peers, scene.places);
     for (std::size_t i = 0; i < after.size(); ++i) {
-      const Place place = scene.places[i];
+      const DatabaseId place = scene.places[i];
       const Peer* const owner = peer_of(scene.peers, after[i]);
       const Peer* const before = peer_of(scene.peers, scene.owners[i]);
       if (scene.is_anybodys(place)) {
@@ -233,16 +233,16 @@ TEST(ShardAssignment, IsBalancedAsFarAsReachAllowsAndStaysSo) {
     }
     // A node that has watched for a shorter time has nothing to correct either.
     for (Peer& peer : scene.peers)
-      for (const Place place : scene.places)
+      for (const DatabaseId place : scene.places)
         if (place != 0 && random.below(3) == 0) peer.troubles.try_emplace(place, Reach::unsteady);
     ASSERT_EQ(assign_shards(after, scene.peers, scene.places), after);
   }
 }
 
 TEST(ShardAssignment, ADatabaseOutOfEverybodysReachMovesNothing) {
-  const std::vector<Place> places{0, 0, 1, 1, 1, 1};
+  const std::vector<DatabaseId> places{0, 0, 1, 1, 1, 1};
   const Owners before{1, 2, 1, 1, 2, 2};
-  const std::map<Place, Reach> lost{{1, Reach::out_of_reach}}, unsteady{{1, Reach::unsteady}};
+  const std::map<DatabaseId, Reach> lost{{1, Reach::out_of_reach}}, unsteady{{1, Reach::unsteady}};
   using enum Standing;
   EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, lost}}, places), before);
   EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, unsteady}}, places), before);

@@ -130,14 +130,14 @@ TEST_F(Handlers, LetGoOfWhatNoTypeUses) {
   EXPECT_FALSE(registry_.can_run(a_type("telegram")));
   EXPECT_EQ(open, 0) << "a kind that cannot run here";
   run(type);
-  registry_.let_go(type);
+  registry_.forget(type);
   EXPECT_EQ(open, 0) << "removed";
   run(type);
   EXPECT_EQ(open, 1) << "what came in before the removal still runs";
-  registry_.let_go(type);
+  registry_.forget(type);
   BizType stranger = type;
   stranger.type_id = 77;
-  registry_.let_go(stranger);
+  registry_.forget(stranger);
   EXPECT_EQ(open, 0);
 }
 

@@ -24,12 +24,12 @@ class Watched final : public OutcomeRouter {
  public:
   using OutcomeRouter::OutcomeRouter;
 
-  std::vector<std::pair<Place, std::vector<JobId>>> asked;
-  std::set<Place> away;
+  std::vector<std::pair<DatabaseId, std::vector<JobId>>> asked;
+  std::set<DatabaseId> away;
   std::function<void()> on_silence = [] {};
 
  protected:
-  Result<Replies> finish_at(Place place, std::span<const FinishRequest> requests, const std::string&,
+  Result<Replies> finish_at(DatabaseId place, std::span<const FinishRequest> requests, const std::string&,
                             Duration) override {
     return answer(place, requests);
   }
@@ -38,7 +38,7 @@ class Watched final : public OutcomeRouter {
   }
 
  private:
-  Result<Replies> answer(Place place, std::span<const FinishRequest> requests) {
+  Result<Replies> answer(DatabaseId place, std::span<const FinishRequest> requests) {
     auto& ids = asked.emplace_back(place, std::vector<JobId>{}).second;
     for (const FinishRequest& each : requests) ids.push_back(each.job_id);
     if (!away.contains(place)) return Replies(requests.size(), FinishReply::applied);
@@ -50,7 +50,7 @@ class Watched final : public OutcomeRouter {
 // Shards 0, 1 and 2 live in the databases of these numbers; the outcomes are those of database 1.
 class OutcomeRouterTest : public testing::Test {
  protected:
-  static JobId job(int number, Place place) { return number * 1024 + place; }
+  static JobId job(int number, DatabaseId place) { return number * 1024 + place; }
   Result<Replies> finish(const std::vector<JobId>& ids) {
     std::vector<FinishRequest> requests;
     for (const JobId id : ids) requests.push_back({.job_id = id, .token = 0, .message = ""});
@@ -59,7 +59,7 @@ class OutcomeRouterTest : public testing::Test {
 
   HandClock clock;
   Session session{{}};
-  OtherDatabases others{1, {{0, {}}, {2, {}}}, [](Shard shard) { return static_cast<Place>(shard); }};
+  OtherDatabases others{1, {{0, {}}, {2, {}}}, [](Shard shard) { return static_cast<DatabaseId>(shard); }};
   Watched outcomes{session, clock, others};
 };
 
@@ -80,7 +80,7 @@ TEST_F(OutcomeRouterTest, ADatabaseThatIsAwayIsLeftAloneForTwiceAsLongAsItTook) 
   outcomes.away = {0};
   outcomes.on_silence = [&] { clock.advance(std::chrono::seconds(10)); };
   const auto times_asked = [&] {
-    return std::ranges::count(outcomes.asked, Place{0}, [](const auto& each) { return each.first; });
+    return std::ranges::count(outcomes.asked, DatabaseId{0}, [](const auto& each) { return each.first; });
   };
   const std::vector<JobId> all = {job(1, 0), job(1, 1), job(1, 2)};
   const Replies wanted = {FinishReply::busy, FinishReply::applied, FinishReply::applied};

@@ -86,11 +86,11 @@ TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
   EXPECT_EQ(sent[1].message, "busy");
   EXPECT_EQ(sent[2].kind, FinishRequest::Kind::dead);
   EXPECT_EQ(sent[2].message, "gone");
-  EXPECT_EQ(sent[3].kind, FinishRequest::Kind::give_back);
+  EXPECT_EQ(sent[3].kind, FinishRequest::Kind::release_claim);
   EXPECT_EQ(events[Counter::finished_done], 1);
   EXPECT_EQ(events[Counter::finished_retry], 1);
   EXPECT_EQ(events[Counter::finished_dead], 1);
-  EXPECT_EQ(events[Counter::given_back], 1);
+  EXPECT_EQ(events[Counter::released], 1);
   EXPECT_EQ(running(), 0U);
 }
 
@@ -173,7 +173,7 @@ TEST_F(FinisherTest, WritesNothingOfWhatWasHandedOver) {
 TEST_F(FinisherTest, GivesBackWhatItsHandlerHadNoRoomFor) {
   give(claimed(1, 1, 16), Outcome::not_started(2s));
   step();
-  ASSERT_EQ(sent.at(0).kind, FinishRequest::Kind::give_back);
+  ASSERT_EQ(sent.at(0).kind, FinishRequest::Kind::release_claim);
   EXPECT_EQ(sent.at(0).delay, 2s);
 }
 
@@ -216,7 +216,7 @@ TEST_F(FinisherTest, AnAttemptThatNeverStartedCannotKill) {
   last.job.max_attempts = 16;
   give(last, Outcome::done(), true);
   step();
-  EXPECT_EQ(sent.at(0).kind, FinishRequest::Kind::give_back);
+  EXPECT_EQ(sent.at(0).kind, FinishRequest::Kind::release_claim);
 }
 
 TEST_F(FinisherTest, CountsResultsOfLostClaimsAsNothingElse) {
@@ -403,21 +403,21 @@ TEST_F(LeaseReaperTest, BuriesABatchAndCountsWhatWasStillThere) {
     return 2;
   };
   EXPECT_LE(step(), now);
-  EXPECT_EQ(events[Counter::buried], 2);
+  EXPECT_EQ(events[Counter::marked_dead], 2);
   EXPECT_EQ(step(), kWhenWoken);
 }
 
 TEST_F(LeaseReaperTest, SplitsARefusedBatchUntilTheCulpritIsAlone) {
   give({1, 2, 3, 4, 5, 6, 7});
-  int buried = 0;
+  int marked_dead = 0;
   store.on_bury = [&](std::span<const JobId> jobs) -> Result<int> {
     if (std::ranges::count(jobs, 5) > 0) return Error{ErrorCode::invalid, "not this one", ""};
-    buried += static_cast<int>(jobs.size());
+    marked_dead += static_cast<int>(jobs.size());
     return static_cast<int>(jobs.size());
   };
   for (int steps = 0; steps < 30; ++steps) now = std::min(step(), now + 1s);
-  EXPECT_EQ(buried, 6);
-  EXPECT_EQ(events[Counter::buried], 6);
+  EXPECT_EQ(marked_dead, 6);
+  EXPECT_EQ(events[Counter::marked_dead], 6);
   EXPECT_EQ(step(), kWhenWoken);
 }
 

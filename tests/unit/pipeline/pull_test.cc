@@ -43,7 +43,7 @@ class Pull : public StageBench {
     };
   }
   // Attempts that go back without having counted.
-  std::size_t given_back() {
+  std::size_t released() {
     std::size_t n = 0;
     for (const FinishedRun& run : shared().outcomes.pop_some(1000)) n += run.is_given_back;
     return n;
@@ -123,7 +123,7 @@ TEST_F(Pull, WhatWasWonForSomebodyWhoIsGoneGoesBack) {
   step();
   EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{8, {2}}}));
   EXPECT_EQ(running(), 1U) << "until it is written";
-  EXPECT_EQ(given_back(), 1U);
+  EXPECT_EQ(released(), 1U);
 }
 
 TEST_F(Pull, WhatWasWonTooLateGoesBackAndItsConsumerWaitsOn) {
@@ -139,7 +139,7 @@ TEST_F(Pull, WhatWasWonTooLateGoesBackAndItsConsumerWaitsOn) {
   step();
   EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{8, {2}}}));
   EXPECT_EQ(shared().polls.demand(1), 1U);
-  EXPECT_EQ(given_back(), 1U);
+  EXPECT_EQ(released(), 1U);
 }
 
 TEST_F(Pull, AFailedClaimLetsItsConsumersWaitOn) {
@@ -163,7 +163,7 @@ TEST_F(Pull, AClaimInDoubtHoldsNoConsumerAndItsJobsGoBack) {
   step();
   EXPECT_TRUE(answers.empty());
   EXPECT_EQ(running(), 1U);
-  EXPECT_EQ(given_back(), 1U);
+  EXPECT_EQ(released(), 1U);
 }
 
 TEST_F(Pull, ABacklogIsClaimedForOneLengthOfLeaseAndAsFarAsAsked) {

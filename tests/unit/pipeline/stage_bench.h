@@ -93,7 +93,7 @@ class ScriptedStore final : public JobStore {
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override {
     return call(on_leases_left, leases);
   }
-  Result<int> bury(std::span<const JobId> jobs) override { return call(on_bury, jobs); }
+  Result<int> mark_dead(std::span<const JobId> jobs) override { return call(on_bury, jobs); }
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string&) override {
     return call(on_drop_late, lane, before, limit);
   }
