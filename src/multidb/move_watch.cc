@@ -17,40 +17,48 @@ SessionConfig watch_session(const OpenDatabase& database) {
 
 MoveWatch::MoveWatch(const std::vector<OpenDatabase>& databases, const Clock& clock, EventSink& events)
     : clock_(clock), events_(events) {
-  for (const OpenDatabase& each : databases) sessions_.try_emplace(each.place, watch_session(each));
+  for (const OpenDatabase& each : databases) {
+    Session& session = sessions_.try_emplace(each.place, watch_session(each)).first->second;
+    stores_.try_emplace(each.place, session);
+  }
 }
 
 MonoTime MoveWatch::step(MonoTime now) {
-  auto moves = PgMoveStore(sessions_.at(0)).list();
+  auto moves = stores_.at(0).list();
   if (!moves) {
     events_.failed(name(), moves.error());
     return now + kLook;
   }
   for (const ShardMove& each : *moves) {
     if (!each.is_overdue) continue;
-    if (auto done = end_pause(each); !done) events_.failed(name(), done.error());
+    const auto is_writable = end_freeze(each, [this](DatabaseId place) -> MoveStore* {
+      const auto store = stores_.find(place);
+      return store == stores_.end() ? nullptr : &store->second;
+    });
+    if (!is_writable)
+      events_.failed(name(), is_writable.error());
+    else if (*is_writable)
+      spdlog::warn("shard {}: the command that moves it does not answer; the shard is writable again", each.shard);
   }
   under_way_.set(std::make_shared<const std::vector<ShardMove>>(std::move(*moves)));
   return clock_.now() + kLook;
 }
 
-Status MoveWatch::end_pause(ShardMove move) {
+Result<bool> end_freeze(ShardMove move, const std::function<MoveStore*(DatabaseId)>& store_at) {
   const auto where = [&move] { return move.state == ShardMove::State::switched ? move.target : move.source; };
   const DatabaseId place = where();
-  const auto there = sessions_.find(place);
-  if (there == sessions_.end()) return Unit{};  // another node has that database
-  PgMoveStore control(sessions_.at(0));
+  MoveStore* const store = store_at(place);
+  if (!store) return false;  // another node has that database
+  MoveStore& control = *store_at(0);
   const auto is_mine = control.take_over(move);
   if (!is_mine) return is_mine.error();
-  if (!*is_mine || where() != place) return Unit{};  // in a moment
-  PgMoveStore store(there->second);
+  if (!*is_mine || where() != place) return false;  // in a moment
   if (place != 0)
-    if (auto done = store.note_successor(move); !done) return done;
-  auto done = move.state == ShardMove::State::switched ? store.open(move) : store.unfreeze(move);
+    if (auto done = store->note_successor(move); !done) return done.error();
+  auto done = move.state == ShardMove::State::switched ? store->open(move) : store->unfreeze(move);
   if (done) done = control.goes_on(move);
-  if (done)
-    spdlog::warn("shard {}: the command that moves it does not answer; the shard is writable again", move.shard);
-  return done;
+  if (!done) return done.error();
+  return true;
 }
 
 }  // namespace tocsin

@@ -2,10 +2,12 @@
 // died. The shard is thawed in the source if the map still names it, else in the target. The next command finishes the
 // move.
 //
-// A step makes several calls, in the control database and in the one where a freeze ends; it is not simulated.
+// A step makes several calls, in the control database and in the one where a freeze ends. What it does is end_freeze(),
+// which the simulator calls, too.
 // Thread: owner only, except under_way() (any).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -17,6 +19,10 @@
 #include "postgres/pg_move_store.h"
 
 namespace tocsin {
+
+// Ends the freeze of a move that is overdue. `store_at`: nullptr where a database is not among those of this node.
+// True: the shard is writable again; false: it is another's turn, or not yet time.
+Result<bool> end_freeze(ShardMove move, const std::function<MoveStore*(DatabaseId)>& store_at);
 
 class MoveWatch final : public Stage {
  public:
@@ -30,11 +36,10 @@ class MoveWatch final : public Stage {
   std::shared_ptr<const std::vector<ShardMove>> under_way() const { return under_way_.get(); }
 
  private:
-  Status end_pause(ShardMove move);
-
   const Clock& clock_;
   EventSink& events_;
   std::map<DatabaseId, Session> sessions_;
+  std::map<DatabaseId, PgMoveStore> stores_;
   Latest<std::vector<ShardMove>> under_way_{std::make_shared<const std::vector<ShardMove>>()};
 };
 

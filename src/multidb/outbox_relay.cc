@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "base/worker_thread.h"
+#include "postgres/pg_outbox.h"
 #include "postgres/pg_type_store.h"
 
 namespace tocsin {
@@ -22,14 +23,27 @@ constexpr Duration kLookEvery = std::chrono::minutes(10);
 constexpr int kLookBatch = 2000;
 constexpr auto kLastWait = std::chrono::seconds(2);
 
-// How long a call that hangs delays its pair of databases.
-SessionConfig impatient(SessionConfig session) {
-  session.application = "tocsin outbox";
-  session.statement_timeout_ms = 5'000;
-  return session;
-}
+class PgRelayEnd final : public RelayEnd {
+ public:
+  explicit PgRelayEnd(SessionConfig config) : session_(std::move(config)) {}
+  OutboxStore& outbox() override { return outbox_; }
+  IntakeStore& intake() override { return intake_; }
+  TypeStore& types() override { return types_; }
+
+ private:
+  Session session_;
+  PgOutbox outbox_{session_};
+  PgIntake intake_{session_};
+  PgTypeStore types_{session_};
+};
 
 }  // namespace
+
+RelayDatabase relay_database(DatabaseId place, std::string name, SessionConfig session) {
+  session.application = "tocsin outbox";
+  session.statement_timeout_ms = 5'000;  // how long a call that hangs delays its pair of databases
+  return {place, std::move(name), [session] { return std::make_unique<PgRelayEnd>(session); }};
+}
 
 class OutboxRelay::Shared {
  public:
@@ -48,7 +62,7 @@ class OutboxRelay::Intake {
  public:
   using Work = std::function<void(Intake&)>;
   Intake(const RelayDatabase& database, Shared& shared)
-      : place_(database.place), name_(database.name), shared_(shared), session_(impatient(database.session)) {}
+      : place_(database.place), name_(database.name), shared_(shared), end_(database.open_end()) {}
 
   void start() {
     worker_.start("intake", [this] { run(); });
@@ -65,19 +79,18 @@ class OutboxRelay::Intake {
 
   // On this thread only: what became of the entries; those that are missing come again.
   std::vector<TakenOver> take_over(DatabaseId source, WallTime valid_until, std::span<const OutboxEntry> entries);
-  PgIntake& store() { return store_; }
+  IntakeStore& store() { return end_->intake(); }
+  void run_queue();
   void failed(const Error& error) { shared_.metrics.failed("intake", {error.code, name_ + ": " + error.message, ""}); }
 
  private:
   void run();
-  void run_queue();
   std::optional<TakenOver> take_alone(DatabaseId source, WallTime valid_until, const OutboxEntry& entry, bool& is_away);
 
   const DatabaseId place_;
   const std::string name_;
   Shared& shared_;
-  Session session_;
-  PgIntake store_{session_};
+  const std::unique_ptr<RelayEnd> end_;
   Mutex mutex_;
   std::deque<Work> queue_ TOCSIN_GUARDED_BY(mutex_);
   WorkerThread worker_;
@@ -99,12 +112,11 @@ void OutboxRelay::Intake::run_queue() {
 
 std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTime valid_until,
                                                       std::span<const OutboxEntry> entries) {
-  PgTypeStore types(session_);
-  if (auto done = shared_.hooks.make_types_known(place_, types); !done) {
+  if (auto done = shared_.hooks.make_types_known(place_, end_->types()); !done) {
     failed(done.error());
     return {};
   }
-  auto taken = store_.take_over(source, valid_until, entries);
+  auto taken = store().take_over(source, valid_until, entries);
   std::vector<TakenOver> all;
   if (taken) {
     all = std::move(*taken);
@@ -123,7 +135,7 @@ std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTim
 
 std::optional<TakenOver> OutboxRelay::Intake::take_alone(DatabaseId source, WallTime valid_until,
                                                          const OutboxEntry& entry, bool& is_away) {
-  auto taken = store_.take_over(source, valid_until, std::span(&entry, 1));
+  auto taken = store().take_over(source, valid_until, std::span(&entry, 1));
   if (taken) return std::move(taken->front());
   const Error& error = taken.error();
   if (error.code == ErrorCode::invalid) return TakenOver{entry.job_id, entry.type_id, {}, {}, error.message};
@@ -142,7 +154,7 @@ class OutboxRelay::Outbox {
         name_(database.name),
         shared_(shared),
         intakes_(intakes),
-        session_(impatient(database.session)),
+        end_(database.open_end()),
         next_forgetting_(shared.clock.now() + std::chrono::minutes(1)) {}
 
   void start() {
@@ -153,10 +165,10 @@ class OutboxRelay::Outbox {
 
   const std::string& name() const { return name_; }
   OutboxSize size() const { return *size_.get(); }
+  void step();
 
  private:
   void run();
-  void step();
   bool settle();
   void hand_over();
   void hand_over(DatabaseId to, std::vector<OutboxEntry> entries, WallTime valid_until);
@@ -173,8 +185,8 @@ class OutboxRelay::Outbox {
   const std::string name_;
   Shared& shared_;
   const std::map<DatabaseId, std::unique_ptr<Intake>>& intakes_;
-  Session session_;
-  PgOutbox store_{session_};
+  const std::unique_ptr<RelayEnd> end_;
+  OutboxStore& store_ = end_->outbox();
   Latest<OutboxSize> size_{std::make_shared<const OutboxSize>()};
   MonoTime next_size_{}, next_forgetting_;
   std::map<DatabaseId, MonoTime> next_looks_;
@@ -242,7 +254,7 @@ void OutboxRelay::Outbox::hand_over() {
     if (!now) continue;
     auto entries = store_.claim(there.mine, there.others, shared_.id, kEntryBatch);
     if (!entries) return failed(entries.error());
-    if (!entries->empty()) hand_over(to, std::move(*entries), *now + PgIntake::kHandOver);
+    if (!entries->empty()) hand_over(to, std::move(*entries), *now + IntakeStore::kHandOver);
   }
 }
 
@@ -350,6 +362,10 @@ void OutboxRelay::take_shards(const std::vector<Shard>& mine, const ShardMap& ma
 void OutboxRelay::wake(DatabaseId source) {
   if (const auto outbox = outboxes_.find(source); outbox != outboxes_.end()) outbox->second->wake();
 }
+
+void OutboxRelay::step_outbox(DatabaseId source) { outboxes_.at(source)->step(); }
+
+void OutboxRelay::step_intake(DatabaseId target) { intakes_.at(target)->run_queue(); }
 
 void OutboxRelay::add_metrics(Metrics& metrics) {
   metrics.add_counter("tocsin_outbox_relayed_total", "Jobs of outboxes that this node has handed over",

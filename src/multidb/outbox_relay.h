@@ -4,7 +4,8 @@
 // seconds, perhaps because it does not reach the outbox, any node relays.
 //
 // Each database has two threads: one reads its outbox, one takes over entries of others. One batch is under way per
-// pair of databases, so a database that hangs delays no other pair. With a single database nothing runs.
+// pair of databases, so a database that hangs delays no other pair. With a single database nothing runs. The simulator
+// starts no threads and calls their steps.
 #pragma once
 
 #include <atomic>
@@ -23,15 +24,29 @@
 #include "metrics/metrics.h"
 #include "ports/biz_type.h"
 #include "ports/job_store.h"
-#include "postgres/pg_outbox.h"
+#include "ports/outbox_store.h"
+#include "ports/report_store.h"
+#include "postgres/session.h"
 
 namespace tocsin {
+
+// A session of the relay with one database.
+class RelayEnd {
+ public:
+  virtual ~RelayEnd() = default;
+  virtual OutboxStore& outbox() = 0;
+  virtual IntakeStore& intake() = 0;
+  virtual TypeStore& types() = 0;
+};
 
 struct RelayDatabase {
   DatabaseId place = 0;
   std::string name;
-  SessionConfig session;
+  std::function<std::unique_ptr<RelayEnd>()> open_end;
 };
+
+// Opens sessions with PostgreSQL.
+RelayDatabase relay_database(DatabaseId place, std::string name, SessionConfig session);
 
 // All may be called on any of the relay's threads.
 struct RelayHooks {
@@ -54,6 +69,11 @@ class OutboxRelay {
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
   // Something has come into the outbox of this database.
   void wake(DatabaseId source);
+
+  // What the threads of a database do, for who has other means to call it again and again: at least once a second, and
+  // whenever there may be something to do. REQUIRES: not started.
+  void step_outbox(DatabaseId source);
+  void step_intake(DatabaseId target);
 
  private:
   struct Shards {

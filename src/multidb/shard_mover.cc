@@ -1,16 +1,14 @@
 #include "multidb/shard_mover.h"
 
 #include <algorithm>
-#include <thread>
+#include <utility>
 
 #include "postgres/conninfo.h"
-#include "postgres/pg_type_store.h"
 
 namespace tocsin {
 namespace {
 
 using State = ShardMove::State;
-using Timer = std::chrono::steady_clock;
 
 constexpr auto kPollInterval = std::chrono::milliseconds(200);
 constexpr auto kCloseLook = std::chrono::milliseconds(5);
@@ -22,16 +20,9 @@ constexpr auto kNoWorker = std::chrono::seconds(1);  // within it a worker begin
 constexpr auto kStalled = std::chrono::seconds(10);  // PostgreSQL tries again every five
 constexpr auto kCalm = 3 * kStalled / 2;             // without a failure: it works again
 
-SessionConfig move_session(const OpenDatabase& database, std::optional<Shard> shard) {
-  SessionConfig session = session_of(database, "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : ""));
-  session.has_pinned_plans = false;
-  session.statement_timeout_ms = 60'000;  // what may take longer says so itself
-  return session;
-}
-
 std::string shard_text(const ShardMove& move) { return "shard " + std::to_string(move.shard); }
 
-std::string milliseconds(Timer::duration length) {
+std::string milliseconds(Duration length) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(length).count()) + " ms";
 }
 
@@ -41,27 +32,33 @@ Error about_database(const std::string& database, const Error& error) {
 
 }  // namespace
 
-ShardMover::End::End(const OpenDatabase& of, std::optional<Shard> shard)
-    : database(of), session(move_session(of, shard)), store(session), copy(session) {}
+ShardMover::ShardMover(std::vector<MoveDatabase> databases, OpenEnd open_end, PacingClock& clock, MoveOptions options,
+                       OnStep on_step)
+    : databases_(std::move(databases)),
+      open_end_(std::move(open_end)),
+      clock_(clock),
+      options_(std::move(options)),
+      on_step_(std::move(on_step)) {
+  for (const MoveDatabase& each : databases_) ends_.emplace(each.place, open_end_(each.place, std::nullopt));
+}
 
-ShardMover::ShardMover(const std::vector<OpenDatabase>& databases, MoveOptions options, OnStep on_step)
-    : options_(std::move(options)), on_step_(std::move(on_step)), databases_(databases) {
-  for (const OpenDatabase& each : databases_) ends_.try_emplace(each.place, each, std::nullopt);
+const MoveDatabase& ShardMover::database(DatabaseId place) const {
+  return *std::ranges::find(databases_, place, &MoveDatabase::place);
 }
 
 Status ShardMover::patiently(const std::function<Status()>& step, bool is_whole) {
   std::string said;
-  for (auto trouble = Timer::now();;) {
-    const auto began = Timer::now();
+  for (auto trouble = clock_.now();;) {
+    const auto began = clock_.now();
     Status done = step();
-    const auto now = Timer::now();
+    const auto now = clock_.now();
     if (progress_at_ >= began) trouble = now;
     if (done || now - trouble > options_.patience) return done;
     const ErrorCode code = done.error().code;
     if (code == ErrorCode::invalid || (code == ErrorCode::superseded && !is_whole)) return done;
     if (said != done.error().message) on_step_("trying again: " + done.error().message);
     said = done.error().message;
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    clock_.sleep(std::chrono::seconds(1));
   }
 }
 
@@ -70,7 +67,7 @@ Status ShardMover::begin(Shard shard) {
   failures_ = {};
   worker_trouble_.clear();
   ends_.clear();
-  for (const OpenDatabase& each : databases_) ends_.try_emplace(each.place, each, shard);
+  for (const MoveDatabase& each : databases_) ends_.emplace(each.place, open_end_(each.place, shard));
   for (auto& [place, end] : ends_)
     if (auto done = patiently([&, place = place] { return at(place).end_others(); }); !done)
       return about_database(name(place), done.error());
@@ -85,7 +82,7 @@ Status ShardMover::recall(Shard shard) {
   std::optional<ShardMove> lost;
   for (auto& [place, end] : ends_) {
     if (place == 0) continue;
-    const auto noted = end.store.noted(shard);
+    const auto noted = end->store().noted(shard);
     if (!noted) return about_database(name(place), noted.error());
     if (*noted && (!lost || (*noted)->driver > lost->driver)) lost = **noted;
   }
@@ -172,13 +169,13 @@ Status ShardMover::refuse_nodes_without(DatabaseId place) {
 Status ShardMover::wait_for_nodes() {
   const auto version = control().map_version();
   if (!version) return version.error();
-  for (const auto began = Timer::now();;) {
+  for (const auto began = clock_.now();;) {
     const auto behind = control().nodes_behind(*version);
     if (!behind) return behind.error();
     if (behind->empty()) return Unit{};
-    if (Timer::now() - began > kNodesHear)
+    if (clock_.now() - began > kNodesHear)
       return Error{ErrorCode::conflict, "the node " + behind->front() + " does not take up the new shard map", ""};
-    std::this_thread::sleep_for(kPollInterval);
+    clock_.sleep(kPollInterval);
   }
 }
 
@@ -193,14 +190,14 @@ Status ShardMover::note(const ShardMove& move) {
 // Nodes do the same, where there are any.
 Status ShardMover::mirror_types(const ShardMove& move) {
   if (move.target == 0) return Unit{};
-  const auto types = PgTypeStore(ends_.at(0).session).list(TypeStore::Removed::included);
+  const auto types = ends_.at(0)->types().list(TypeStore::Removed::included);
   if (!types) return types.error();
-  return PgTypeStore(ends_.at(move.target).session).mirror(*types);
+  return ends_.at(move.target)->types().mirror(*types);
 }
 
 // What the target's server connects with. It is stored in that server's catalog until the move ends.
 Result<std::string> ShardMover::source_of(const ShardMove& move) {
-  const std::string given = options_.source_url.empty() ? ends_.at(move.source).database.url : options_.source_url;
+  const std::string given = options_.source_url.empty() ? database(move.source).url : options_.source_url;
   if (!options_.source_passfile.empty()) return without_password(given, options_.source_passfile);
   const auto is_shown = has_password(given);
   if (is_shown && *is_shown)
@@ -250,11 +247,11 @@ Status ShardMover::check_workers(const ShardMove& move) {
 Status ShardMover::count_failures(const ShardMove& move) {
   const auto count = copy_at(move.target).failures(move);
   if (!count) return about_database(name(move.target), count.error());
-  const auto now = Timer::now();
+  const auto now = clock_.now();
   const auto before = std::exchange(failures_.count, *count);
   // A server that crashed counts from 0 again.
   if (!before || *count <= *before) {
-    if (now - failures_.last > std::max<Timer::duration>(kCalm, options_.patience)) failures_.first.reset();
+    if (now - failures_.last > std::max<Duration>(kCalm, options_.patience)) failures_.first.reset();
     return Unit{};
   }
   failures_.last = now;
@@ -276,22 +273,22 @@ Status ShardMover::copy(const ShardMove& move) {
     return done;
   }
   is_begun_here_ = false;
-  auto progress = Timer::now();
+  auto progress = clock_.now();
   for (int last = -1;;) {
     const auto copied = copy_at(move.target).copied(move);
     if (!copied) return copied.error();
     if (copied->first != last) {
       say("copied " + std::to_string(copied->first) + " of " + std::to_string(copied->second) + " tables");
-      progress = Timer::now();
+      progress = clock_.now();
     }
     last = copied->first;
     if (copied->first == copied->second) return wait_until_close(move);
-    std::this_thread::sleep_for(kPollInterval);
-    if (Timer::now() - progress < kNoWorker) continue;
+    clock_.sleep(kPollInterval);
+    if (clock_.now() - progress < kNoWorker) continue;
     if (auto done = check_workers(move); !done) return done;
-    if (Timer::now() - progress < kStalled) continue;
+    if (clock_.now() - progress < kStalled) continue;
     if (auto done = mend_copy(move); !done) return done;
-    progress = Timer::now();
+    progress = clock_.now();
   }
 }
 
@@ -307,7 +304,7 @@ Status ShardMover::wait_until_close(const ShardMove& move) {
       say("the target is " + std::to_string(*behind >> 20) + " MiB of log behind");
       last = *behind;
     }
-    std::this_thread::sleep_for(kPollInterval);
+    clock_.sleep(kPollInterval);
   }
 }
 
@@ -316,7 +313,7 @@ Status ShardMover::switch_over(ShardMove& move) {
     const auto done = try_switch(move);
     if (!done) return done.error();
     if (*done) return Unit{};
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    clock_.sleep(std::chrono::seconds(1));
     // Days may have begun meanwhile.
     if (auto copied = copy(move); !copied) return copied;
   }
@@ -328,21 +325,21 @@ Status ShardMover::switch_over(ShardMove& move) {
 
 // Waits until the target has all changes of the frozen shard. False: not in time.
 Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
-  const auto began = Timer::now();
+  const auto began = clock_.now();
   auto signed_at = began;
   const auto is_all = copy_at(move.source).publishes_all(move);
   if (!is_all) return about_database(name(move.source), is_all.error());
   if (!*is_all) return false;
   const auto position = copy_at(move.source).position();
   if (!position) return about_database(name(move.source), position.error());
-  while (Timer::now() - began < options_.longest_pause) {
+  while (clock_.now() - began < options_.longest_pause) {
     const auto behind = copy_at(move.source).behind(move, *position);
     if (!behind) return about_database(name(move.source), behind.error());
     if (*behind == 0) return true;
-    std::this_thread::sleep_for(kCloseLook);
-    if (Timer::now() - signed_at < kSign) continue;
+    clock_.sleep(kCloseLook);
+    if (clock_.now() - signed_at < kSign) continue;
     if (auto done = control().keep(move); !done) return done.error();
-    signed_at = Timer::now();
+    signed_at = clock_.now();
   }
   return false;
 }
@@ -361,7 +358,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   if (auto done = control().set_state(move, State::switching); !done) return done.error();
   const Status frozen = at(move.source).freeze(move);
   if (!frozen && !is_contention(frozen.error().code)) return about_database(name(move.source), frozen.error());
-  const auto began = Timer::now();
+  const auto began = clock_.now();
   Result<bool> is_same = frozen ? wait_until_same(move) : Result<bool>(false);
   if (!is_same) return is_same.error();
   const bool is_in_time = *is_same || !frozen;
@@ -376,7 +373,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   }
   if (auto flipped = control().flip(move); !flipped) return flipped.error();
   if (auto opened = patiently([&] { return at(move.target).open(move); }); !opened) return opened.error();
-  say("switched: it stood still for " + milliseconds(Timer::now() - began));
+  say("switched: it stood still for " + milliseconds(clock_.now() - began));
   return true;
 }
 

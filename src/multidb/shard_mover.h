@@ -1,17 +1,46 @@
 // Moves shards from one database to another while they are in use, step by step; each step may be repeated, so that
-// a new call continues what was interrupted. Talks to the databases only, not to nodes. Used by `tocsin shard`.
+// a new call continues what was interrupted. Talks to the databases only, not to nodes. Used by `tocsin shard`, with
+// what move_sessions.h opens; the simulator gives it databases in memory and a virtual clock.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
-#include "multidb/open_databases.h"
-#include "postgres/pg_move_store.h"
-#include "postgres/pg_shard_copy.h"
+#include "ports/move_store.h"
+#include "ports/report_store.h"
 
 namespace tocsin {
+
+using OnStep = std::function<void(const std::string&)>;
+
+struct MoveDatabase {
+  DatabaseId place = 0;
+  std::string name;
+  std::string url;
+};
+
+// A session of a move with one database.
+class MoveEnd {
+ public:
+  virtual ~MoveEnd() = default;
+  virtual MoveStore& store() = 0;
+  virtual ShardCopy& copy() = 0;
+  virtual TypeStore& types() = 0;
+};
+// Opens one that is known by the shard; nullopt: by none.
+using OpenEnd = std::function<std::unique_ptr<MoveEnd>(DatabaseId, std::optional<Shard>)>;
+
+// A clock that its reader can wait by.
+class PacingClock : public Clock {
+ public:
+  virtual void sleep(Duration time) = 0;
+};
 
 struct MoveOptions {
   // URL by which the target's server reaches the source; empty: the URL of this program.
@@ -25,10 +54,12 @@ struct MoveOptions {
   std::chrono::milliseconds patience{60'000};
 };
 
-// Thread: owner only.
+// The data members are what it works with and what it knows of the move under way. Thread: owner only.
 class ShardMover {
  public:
-  ShardMover(const std::vector<OpenDatabase>& databases, MoveOptions options, OnStep on_step);
+  // `databases`: all, the control database has place 0.
+  ShardMover(std::vector<MoveDatabase> databases, OpenEnd open_end, PacingClock& clock, MoveOptions options,
+             OnStep on_step);
 
   // Returns when the shard lives in `target` alone. Error invalid: it cannot be moved there; unavailable or in_doubt: a
   // database is down, call again.
@@ -42,19 +73,11 @@ class ShardMover {
   Result<std::vector<ShardMove>> under_way() { return control().list(); }
 
  private:
-  struct End {
-    OpenDatabase database;
-    Session session;
-    PgMoveStore store;
-    PgShardCopy copy;
-    // Its session is known by the shard; nullopt: of none.
-    End(const OpenDatabase& of, std::optional<Shard> shard);
-  };
-
-  PgMoveStore& at(DatabaseId place) { return ends_.at(place).store; }
-  PgShardCopy& copy_at(DatabaseId place) { return ends_.at(place).copy; }
-  PgMoveStore& control() { return at(0); }
-  const std::string& name(DatabaseId place) { return ends_.at(place).database.name; }
+  MoveStore& at(DatabaseId place) { return ends_.at(place)->store(); }
+  ShardCopy& copy_at(DatabaseId place) { return ends_.at(place)->copy(); }
+  MoveStore& control() { return at(0); }
+  const MoveDatabase& database(DatabaseId place) const;
+  const std::string& name(DatabaseId place) const { return database(place).name; }
   // Opens sessions for this shard and ends those of earlier drivers.
   Status begin(Shard shard);
   // Where the control database has lost a move that others remember.
@@ -63,7 +86,7 @@ class ShardMover {
   Result<std::optional<ShardMove>> take(Shard shard, std::optional<DatabaseId> target);
   // Tells of something that was reached. What was told before is no progress.
   void say(const std::string& step) {
-    if (told_.insert(step).second) progress_at_ = std::chrono::steady_clock::now();
+    if (told_.insert(step).second) progress_at_ = clock_.now();
     on_step_(step);
   }
   // Runs it until it succeeds, or fails for good, or it has failed for too long. `is_whole`: it takes the move first,
@@ -95,20 +118,22 @@ class ShardMover {
   // After a refusal of what this command has begun: nothing of it stays.
   void take_back(Shard shard);
 
+  const std::vector<MoveDatabase> databases_;
+  const OpenEnd open_end_;
+  PacingClock& clock_;
   const MoveOptions options_;
   const OnStep on_step_;
-  const std::vector<OpenDatabase> databases_;
   std::set<std::string> told_;
-  std::chrono::steady_clock::time_point progress_at_{};
-  std::map<DatabaseId, End> ends_;
+  MonoTime progress_at_{};
+  std::map<DatabaseId, std::unique_ptr<MoveEnd>> ends_;
   std::optional<std::int64_t> driver_;  // this command's number; of the shard that is moved now
   bool is_begun_here_ = false;          // the move was not under way before
   bool is_refused_ = false;             // its copy could not even begin
   std::string worker_trouble_;          // that was told last
   struct Failures {
-    std::optional<std::int64_t> count;                           // as it was seen last
-    std::optional<std::chrono::steady_clock::time_point> first;  // since the workers were well
-    std::chrono::steady_clock::time_point last{};
+    std::optional<std::int64_t> count;  // as it was seen last
+    std::optional<MonoTime> first;      // since the workers were well
+    MonoTime last{};
   };
   Failures failures_;  // of the target's workers, in this move
 };

@@ -154,7 +154,7 @@ void Node::Impl::make_relay() {
   for (std::size_t i = 0; i < databases_.size(); ++i) {
     Database& database = *databases_[i];
     at[database.place()] = &database;
-    databases.push_back({database.place(), database.name(), session_of(open_.databases[i], "tocsin")});
+    databases.push_back(relay_database(database.place(), database.name(), session_of(open_.databases[i], "tocsin")));
   }
   RelayHooks hooks;
   hooks.time_at_least = [at](DatabaseId place) -> std::optional<WallTime> {

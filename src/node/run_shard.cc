@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "api/json_writer.h"
-#include "multidb/shard_mover.h"
+#include "multidb/move_sessions.h"
 #include "node/run.h"
 
 namespace tocsin {
@@ -65,7 +65,8 @@ int run_shard(const ShardCommand& command) {
   for (const OpenDatabase& each : open->databases)
     if (!each.is_answering)
       return fail({ErrorCode::unavailable, "database " + each.name + " (" + each.address + "): " + each.silence, ""});
-  ShardMover mover(open->databases,
+  ThreadClock clock;
+  ShardMover mover(move_databases(open->databases), move_sessions(open->databases), clock,
                    {command.source_url, command.source_passfile, command.longest_pause, command.patience},
                    [](const std::string& step) {
                      std::printf("%s\n", step.c_str());

@@ -53,20 +53,6 @@ std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard) {
   return tables;
 }
 
-const char* to_string(ShardMove::State state) {
-  switch (state) {
-    case ShardMove::State::copying:
-      return "copying";
-    case ShardMove::State::switching:
-      return "switching";
-    case ShardMove::State::switched:
-      return "switched";
-    case ShardMove::State::aborting:
-      return "aborting";
-  }
-  return "?";
-}
-
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
                  Statements length) {
   const bool is_long = length == Statements::long_ones;

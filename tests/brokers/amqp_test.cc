@@ -110,8 +110,16 @@ TEST_F(Amqp, ABrokerThatIsAwayAtFirstIsTheReasonAndItsEntriesWait) {
   forget_probe();
   broker().kill();
   start_with_entry("entry.early");
+  const auto entry_state = [&] {
+    const Json ready = rest().get("/readyz").body;
+    for (const auto& [name, state] : ready["checks"].items())
+      if (name.starts_with("entry ")) return ready["status"].get<std::string>() + ": " + state.get<std::string>();
+    return ready.dump();
+  };
+  EXPECT_TRUE(eventually([&] { return entry_state().starts_with("degraded: "); })) << entry_state();
   waits_for_its_broker(exit_to("exit.early"), "amqp://127.0.0.1", [&] { broker().start(); });
   EXPECT_TRUE(eventually([&] { return count("done") == 3; })) << "and what lay in the entry";
+  EXPECT_TRUE(eventually([&] { return entry_state() == "ready: ok"; })) << entry_state();
 }
 
 TEST_F(Amqp, CallsNoAddressOfTheInsideUnlessTold) {

@@ -10,9 +10,11 @@ namespace {
 
 using State = ShardMove::State;
 
-class MoveStore : public testing::Test {
+class MoveStoreTest : public testing::Test {
  protected:
-  MoveStore() { database.query("UPDATE tocsin.shard_map SET version = 1, places = array_fill(0::smallint, ARRAY[8])"); }
+  MoveStoreTest() {
+    database.query("UPDATE tocsin.shard_map SET version = 1, places = array_fill(0::smallint, ARRAY[8])");
+  }
 
   template <class T>
   static T must(Result<T> result) {
@@ -33,7 +35,7 @@ class MoveStore : public testing::Test {
   PgMoveStore store{session};
 };
 
-TEST_F(MoveStore, TheLastWhoTookItDrivesIt) {
+TEST_F(MoveStoreTest, TheLastWhoTookItDrivesIt) {
   ShardMove first = taken();
   EXPECT_EQ(first.state, State::copying);
   EXPECT_EQ(first.source, 0);
@@ -55,7 +57,7 @@ TEST_F(MoveStore, TheLastWhoTookItDrivesIt) {
   EXPECT_FALSE(must(store.take(3, DatabaseId{0}, {}))) << "it is there already";
 }
 
-TEST_F(MoveStore, WhatHomeHasLostGoesOnAsTheMapSaysUnderAHigherNumber) {
+TEST_F(MoveStoreTest, WhatHomeHasLostGoesOnAsTheMapSaysUnderAHigherNumber) {
   EXPECT_FALSE(must(store.noted(3)));
   const ShardMove lost{3, DatabaseId{0}, DatabaseId{1}, 7, State::copying, false, false};
   must(store.recall(lost));
@@ -74,7 +76,7 @@ TEST_F(MoveStore, WhatHomeHasLostGoesOnAsTheMapSaysUnderAHigherNumber) {
   EXPECT_EQ(store.recall(lost).error().code, ErrorCode::invalid);
 }
 
-TEST_F(MoveStore, FrozenNothingChangesAndUnfrozenItDoes) {
+TEST_F(MoveStoreTest, FrozenNothingChangesAndUnfrozenItDoes) {
   ShardMove move = taken();
   must(store.set_state(move, State::switching));
   EXPECT_TRUE(move.may_stand_still);
@@ -87,7 +89,7 @@ TEST_F(MoveStore, FrozenNothingChangesAndUnfrozenItDoes) {
   EXPECT_FALSE(must(store.list()).front().may_stand_still);
 }
 
-TEST_F(MoveStore, AShardThatStandsStillRefusesItsOwnLeasesAndNoOthers) {
+TEST_F(MoveStoreTest, AShardThatStandsStillRefusesItsOwnLeasesAndNoOthers) {
   database.query(
       "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('t', '{}', 1000, "
       "3, '{}', '{}')");
@@ -128,7 +130,7 @@ TEST_F(MoveStore, AShardThatStandsStillRefusesItsOwnLeasesAndNoOthers) {
     EXPECT_EQ(reply.kind, LeaseReply::applied);
 }
 
-TEST_F(MoveStore, AnOpenWriterIsAConflictAndLeavesTheShardAsItWas) {
+TEST_F(MoveStoreTest, AnOpenWriterIsAConflictAndLeavesTheShardAsItWas) {
   ShardMove move = taken();
   pqxx::connection other(database.url());
   pqxx::work writer(other);
@@ -139,7 +141,7 @@ TEST_F(MoveStore, AnOpenWriterIsAConflictAndLeavesTheShardAsItWas) {
   EXPECT_TRUE(lives_here());
 }
 
-TEST_F(MoveStore, AnyNodeEndsTheFreezeOfASilentDriverWhoseFlipThenFails) {
+TEST_F(MoveStoreTest, AnyNodeEndsTheFreezeOfASilentDriverWhoseFlipThenFails) {
   ShardMove driver = taken();
   must(store.set_state(driver, State::switching));
   must(store.freeze(driver));
@@ -166,7 +168,7 @@ TEST_F(MoveStore, AnyNodeEndsTheFreezeOfASilentDriverWhoseFlipThenFails) {
   expect_taken_over(store.unfreeze(seen));
 }
 
-TEST_F(MoveStore, AFlipInTimeIsNotUndoneByWhoSawItOverdue) {
+TEST_F(MoveStoreTest, AFlipInTimeIsNotUndoneByWhoSawItOverdue) {
   ShardMove driver = taken();
   must(store.set_state(driver, State::switching));
   let_lease_end();
@@ -182,7 +184,7 @@ TEST_F(MoveStore, AFlipInTimeIsNotUndoneByWhoSawItOverdue) {
   EXPECT_EQ(seen.state, State::switched) << "to be opened in the target";
 }
 
-TEST_F(MoveStore, CountsAreTakenOnceAndAddedOnce) {
+TEST_F(MoveStoreTest, CountsAreTakenOnceAndAddedOnce) {
   database.query(
       "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('t', '{}', 1000, "
       "3, "
@@ -205,7 +207,7 @@ TEST_F(MoveStore, CountsAreTakenOnceAndAddedOnce) {
   EXPECT_EQ(must(store.take_counts(move)), "[]") << "the target has forgotten the move, and it is driven on";
 }
 
-TEST_F(MoveStore, RowsAreDeletedOnlyWhereTheShardDoesNotLive) {
+TEST_F(MoveStoreTest, RowsAreDeletedOnlyWhereTheShardDoesNotLive) {
   const ShardMove move = taken();
   const auto tables = must(store.tables(3));
   EXPECT_EQ(tables.front(), "tocsin.job_live_0003");
@@ -214,7 +216,7 @@ TEST_F(MoveStore, RowsAreDeletedOnlyWhereTheShardDoesNotLive) {
   EXPECT_EQ(must(store.delete_rows(move, tables.front())), 0);
 }
 
-TEST_F(MoveStore, NodesTellWhichDatabasesTheyHaveAndWhichMapTheyUse) {
+TEST_F(MoveStoreTest, NodesTellWhichDatabasesTheyHaveAndWhichMapTheyUse) {
   const auto node = [&](int id, const char* name, const char* places, const char* map, const char* age) {
     database.query(
         "INSERT INTO tocsin.node (node_id, name, state, version, heartbeat_at, places, map_version) VALUES (" +
@@ -231,7 +233,7 @@ TEST_F(MoveStore, NodesTellWhichDatabasesTheyHaveAndWhichMapTheyUse) {
   EXPECT_EQ(must(store.nodes_behind(1)), (std::vector<std::string>{"old"}));
 }
 
-TEST_F(MoveStore, TheSessionsOfTheCommandBeforeAreEndedAndNoOthers) {
+TEST_F(MoveStoreTest, TheSessionsOfTheCommandBeforeAreEndedAndNoOthers) {
   Session before{SessionConfig{database.url(), "tocsin move of shard 3"}};
   Session other{SessionConfig{database.url(), "tocsin move of shard 4"}};
   must(PgMoveStore(before).list());

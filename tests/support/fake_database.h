@@ -94,7 +94,27 @@ class FakeDatabase {
   // A row locked by another open transaction: claims skip it, finishes are busy, everything else is a conflict.
   void lock(JobId job) { locked_.insert(job); }
   void unlock(JobId job) { locked_.erase(job); }
-  bool is_locked(JobId job) const { return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job)); }
+  bool is_locked(JobId job) const {
+    return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job) || frozen.contains(shard_of(job)));
+  }
+
+  // Moving shards. A frozen one keeps its rows as they are: as if another transaction had locked them. Copies come and
+  // go as by logical replication, without a word to on_change.
+  std::set<Shard> frozen;
+  std::function<bool(Shard)> lives_here;  // else its creates are refused; null: every shard lives here
+  struct Copy {
+    Row row;
+    bool is_live = true;
+  };
+  std::optional<Copy> copy_of(JobId job) const;
+  void put_copy(const Copy& copy);
+  void drop_copy(JobId job);
+  // A job from the outbox of another database, and whether another one has its key.
+  void insert_with_id(JobId id, const std::string& biz_id, TypeId type, WallTime action_time,
+                      const std::optional<std::string>& key, WallTime created, WallTime now);
+  std::optional<JobId> job_with_key(const std::string& biz_id, TypeId type,
+                                    const std::optional<std::string>& key) const;
+  bool has_other_writers() const { return writers_.size() > 1; }  // than the one that asks
 
   // What ends the job is refused with all that is written beside it: as for a value that no table takes.
   void refuse(JobId job) { refused_.insert(job); }
@@ -102,6 +122,7 @@ class FakeDatabase {
   // As after a restore: a finished record has the id of another job; the sequence begins anew.
   void give_id(JobId finished, JobId id);
   void begin_ids_anew();
+  void begin_ids_at(std::int64_t sequence) { last_sequence_ = sequence; }  // those of several databases never meet
   // JobStore
   ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) const;
   std::vector<ClaimedJob> claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,

@@ -112,6 +112,10 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
   Undo undo;
   std::vector<CreateReply> replies;
   for (const NewJob& job : jobs) {
+    if (lives_here && !lives_here(shard_of(job.biz_id, shards_))) {
+      roll_back(undo);
+      return Error{ErrorCode::moved, "the shard of " + job.biz_id + " lives elsewhere", ""};
+    }
     if (is_held(job)) {
       if (mode == CreateMode::each_by_itself && jobs.size() > 1) {
         replies.push_back({CreateReply::Kind::locked, 0, {}, {}, {}, {}});

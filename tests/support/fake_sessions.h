@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "support/fake_database.h"
@@ -55,6 +56,37 @@ class FakeSession {
   FaultPoint* faults_;
   int session_;
 };
+
+// `effect` takes the database's clock and owns what it needs: it may run after the caller has gone.
+template <class T, class Effect>
+Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect) {
+  if (!faults_) return effect(database_.now());
+  const FakeCall call{verb, is_write, session_};
+  const Error lost{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, "the answer was lost", ""};
+  switch (faults_->before(call)) {
+    case FaultPoint::Fate::happens:
+      break;
+    case FaultPoint::Fate::unavailable:
+      return Error{ErrorCode::unavailable, "the database is away", ""};
+    case FaultPoint::Fate::conflict:
+      return Error{ErrorCode::conflict, "a deadlock", ""};
+    case FaultPoint::Fate::late:
+      faults_->keep([effect, &database = database_, generation = database_.generation()]() mutable {
+        if (generation == database.generation()) static_cast<void>(effect(database.now()));
+      });
+      static_cast<void>(faults_->after(call));
+      return lost;
+  }
+  const WallTime now = database_.now();
+  const auto generation = database_.generation();
+  std::optional<FakeDatabase::Writer> writer;
+  if (is_write) writer.emplace(database_, now);
+  faults_->working(call);
+  if (generation != database_.generation()) return lost;  // it was at work on a server that is no more
+  Result<T> reply = effect(now);
+  if (!faults_->after(call) || generation != database_.generation()) return lost;
+  return reply;
+}
 
 class FakeJobStore final : public JobStore, private FakeSession {
  public:

@@ -16,7 +16,7 @@
 namespace tocsin {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using ProcessTimer = std::chrono::steady_clock;
 
 constexpr int kPauseMs = 5;  // between two questions
 
@@ -40,9 +40,9 @@ std::string read(const std::string& path) {
 }  // namespace
 
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds patience) {
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = ProcessTimer::now() + patience;
   while (!condition()) {
-    if (Clock::now() >= deadline) return false;
+    if (ProcessTimer::now() >= deadline) return false;
     ::poll(nullptr, 0, kPauseMs);
   }
   return true;

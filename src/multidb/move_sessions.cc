@@ -1,0 +1,55 @@
+#include "multidb/move_sessions.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "postgres/pg_move_store.h"
+#include "postgres/pg_shard_copy.h"
+#include "postgres/pg_type_store.h"
+
+namespace tocsin {
+namespace {
+
+SessionConfig move_session(const OpenDatabase& database, std::optional<Shard> shard) {
+  SessionConfig session = session_of(database, "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : ""));
+  session.has_pinned_plans = false;
+  session.statement_timeout_ms = 60'000;  // what may take longer says so itself
+  return session;
+}
+
+class PgMoveEnd final : public MoveEnd {
+ public:
+  explicit PgMoveEnd(SessionConfig config) : session_(std::move(config)) {}
+  MoveStore& store() override { return store_; }
+  ShardCopy& copy() override { return copy_; }
+  TypeStore& types() override { return types_; }
+
+ private:
+  Session session_;
+  PgMoveStore store_{session_};
+  PgShardCopy copy_{session_};
+  PgTypeStore types_{session_};
+};
+
+}  // namespace
+
+std::vector<MoveDatabase> move_databases(const std::vector<OpenDatabase>& databases) {
+  std::vector<MoveDatabase> all;
+  for (const OpenDatabase& each : databases) all.push_back({each.place, each.name, each.url});
+  return all;
+}
+
+OpenEnd move_sessions(std::vector<OpenDatabase> databases) {
+  return [all = std::move(databases)](DatabaseId place, std::optional<Shard> shard) -> std::unique_ptr<MoveEnd> {
+    return std::make_unique<PgMoveEnd>(move_session(*std::ranges::find(all, place, &OpenDatabase::place), shard));
+  };
+}
+
+MonoTime ThreadClock::now() const {
+  return MonoTime(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
+}
+
+void ThreadClock::sleep(Duration time) { std::this_thread::sleep_for(time); }
+
+}  // namespace tocsin

@@ -1,0 +1,21 @@
+// What a ShardMover works with outside of the simulator: sessions with PostgreSQL, and the machine's clock.
+#pragma once
+
+#include <vector>
+
+#include "multidb/open_databases.h"
+#include "multidb/shard_mover.h"
+
+namespace tocsin {
+
+std::vector<MoveDatabase> move_databases(const std::vector<OpenDatabase>& databases);
+OpenEnd move_sessions(std::vector<OpenDatabase> databases);
+
+// Sleeps in the thread that calls it. Thread: any.
+class ThreadClock final : public PacingClock {
+ public:
+  MonoTime now() const override;
+  void sleep(Duration time) override;
+};
+
+}  // namespace tocsin

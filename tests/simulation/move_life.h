@@ -1,0 +1,20 @@
+// One simulated life of an installation whose shards move: the real ShardMover and the real end of a freeze, on
+// databases in memory whose replication lags, beside callers and handlers that use the shards all the time. Commands
+// are killed anywhere, calls fail or lose their answers; the seed decides.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tocsin {
+
+struct MoveLifeReport {
+  std::vector<std::string> failures;
+  std::size_t jobs = 0, switched = 0, rolled_back = 0, killed = 0, rescued = 0;
+  std::uint64_t faults = 0;
+};
+
+MoveLifeReport run_move_life(std::uint64_t seed, bool is_printed = false);
+
+}  // namespace tocsin

@@ -1,0 +1,22 @@
+// One simulated life of an installation whose SQL callers create jobs in one database for another: the real OutboxRelay
+// of two or three nodes on databases in memory. Nodes die, calls fail, happen late or lose their answers, clocks
+// differ; the seed decides.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/fake_outbox.h"
+
+namespace tocsin {
+
+struct RelayLifeReport {
+  std::vector<std::string> failures;
+  std::size_t jobs = 0, cancelled = 0, killed = 0;
+  std::uint64_t faults = 0;
+};
+
+RelayLifeReport run_relay_life(std::uint64_t seed, const FakeOutboxBugs& bugs = {}, bool is_printed = false);
+
+}  // namespace tocsin

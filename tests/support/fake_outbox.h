@@ -1,0 +1,76 @@
+// The outbox of a database in memory, and its memory of what it took over from others (ADR 0022): as create_job,
+// take_over and the statements of the relay have them, transaction by transaction.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "multidb/outbox_relay.h"
+#include "support/fake_sessions.h"
+
+namespace tocsin {
+
+// Mistakes that a relay's store could make.
+struct FakeOutboxBugs {
+  bool forgets_what_it_took = false;  // take_over does not record it
+  bool cancels_claimed = false;       // a cancel takes an entry that a relay has claimed
+};
+
+// Thread: owner only.
+class FakeOutbox {
+ public:
+  FakeOutbox(DatabaseId place, FakeDatabase& database, std::set<Shard> here);
+
+  FakeDatabase& data() { return database_; }
+  bool lives_here(Shard shard) const { return here_.contains(shard); }
+  std::size_t waiting() const { return entries_.size(); }
+  FakeOutboxBugs bugs;
+
+  // As tocsin.create_job: the job, or an entry. Returns its id.
+  JobId create(const std::string& biz_id, Duration in, const std::optional<std::string>& key, WallTime now);
+  // As tocsin.cancel_job for an entry. True: cancelled, it becomes a cancelled job; false: a relay has it, or there is
+  // none.
+  bool cancel(JobId job);
+  // As retention does: its history is gone, long after it ended.
+  void drop(JobId job) { database_.drop_copy(job); }
+
+  std::vector<OutboxEntry> claim(const std::set<Shard>& mine, const std::set<Shard>& others, std::int64_t relay,
+                                 int limit, WallTime now);
+  void settle(const std::vector<TakenOver>& entries);
+  std::vector<JobId> gone(const std::vector<JobId>& jobs) const;
+
+  Result<std::vector<TakenOver>> take_over(DatabaseId source, WallTime valid_until,
+                                           const std::vector<OutboxEntry>& entries, WallTime now);
+  std::vector<JobId> remembered(DatabaseId source, const std::set<Shard>& shards, int limit, WallTime now);
+  void note_gone(const std::vector<JobId>& jobs, WallTime now);
+
+ private:
+  struct Entry {
+    OutboxEntry entry;
+    std::int64_t claimed_by = 0;
+    std::optional<WallTime> claimed_at;
+    bool is_settled = false;
+  };
+  struct Relayed {
+    DatabaseId source;
+    WallTime gmt_create, relayed_at;
+    std::optional<WallTime> gone_at;
+    std::optional<JobId> existing;
+  };
+  TakenOver take_one(DatabaseId source, const OutboxEntry& entry, WallTime now);
+
+  FakeDatabase& database_;
+  const std::set<Shard> here_;
+  JobId last_sequence_;
+  std::map<JobId, Entry> entries_;
+  std::map<JobId, Relayed> relayed_;
+};
+
+// Its calls pass the fault point.
+std::unique_ptr<RelayEnd> fake_relay_end(FakeOutbox& outbox, const Clock& clock, FaultPoint& faults);
+
+}  // namespace tocsin
