@@ -26,21 +26,11 @@ void answer_change(ApiContext& context, const CallPtr& call, Stores& control, in
       [call, status, text = std::move(text)] { guarded(call, [&] { call->reply(status, text); }); });
 }
 
-// Replies always come from the registry itself: this node's snapshot may be behind another node's change.
-Result<std::optional<BizType>> stored_type(Stores& stores, const std::string& name) {
-  auto types = stores.types.list();
-  if (!types) return types.error();
-  for (BizType& type : *types) {
-    if (type.name == name) return std::optional(std::move(type));
-  }
-  return std::optional<BizType>();
-}
-
 Reader reader_of(const CallPtr& call) { return call->may_manage ? Reader::manager : Reader::anyone; }
 
 void put(ApiContext& context, const CallPtr& call, const BizType& wanted, std::optional<bool> paused) {
   context.on_control(call, [&context, call, wanted, paused](Stores& stores) {
-    const auto stored = stored_type(stores, wanted.name);
+    const auto stored = stores.types.find(wanted.name);
     if (!stored) return call->refuse(context.problem_of(stored.error(), 0));
     if (paused && *paused != (*stored && (*stored)->is_paused(context.backend.now())))
       return call->refuse({400,
@@ -78,7 +68,8 @@ void put(ApiContext& context, const CallPtr& call) {
 
 void get(ApiContext& context, const CallPtr& call) {
   context.on_control(call, [&context, call](Stores& stores) {
-    const auto type = stored_type(stores, call->arguments[0]);
+    // From the registry itself: this node's snapshot may be behind another node's change.
+    const auto type = stores.types.find(call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
     *type ? call->reply(200, type_text(**type, context.backend.now(), reader_of(call)))
           : call->refuse(no_such_type(call->arguments[0]));
@@ -134,7 +125,7 @@ void remove(ApiContext& context, const CallPtr& call) {
   context.on_control(call, [&context, call, others](Stores& stores) {
     if (others.empty()) return remove_at_control(context, call, stores);
     // From the registry: this node may not have heard of it yet.
-    const auto type = stored_type(stores, call->arguments[0]);
+    const auto type = stores.types.find(call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
     *type ? remove(context, call, others, (*type)->type_id) : call->refuse(no_such_type(call->arguments[0]));
   });

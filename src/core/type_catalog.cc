@@ -1,22 +1,47 @@
+#include <algorithm>
+#include <chrono>
+
 #include "ports/biz_type.h"
 #include "ports/permit_store.h"
 
 namespace tocsin {
 
-TypeCatalog::TypeCatalog(std::vector<BizType> all) {
+namespace {
+
+std::vector<SharedType> shared(std::vector<BizType> all) {
+  std::vector<SharedType> types;
   types.reserve(all.size());
-  for (BizType& type : all) {
-    auto shared = std::make_shared<const BizType>(std::move(type));
-    by_id.emplace(shared->type_id, shared);
-    if (shared->is_removed) {
-      removed.emplace(shared->name, shared);
+  for (BizType& type : all) types.push_back(std::make_shared<const BizType>(std::move(type)));
+  return types;
+}
+
+std::int64_t microseconds_of(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+TypeCatalog::TypeCatalog(std::vector<BizType> all) : TypeCatalog(shared(std::move(all))) {}
+
+TypeCatalog::TypeCatalog(const std::vector<SharedType>& all) {
+  constexpr std::uint64_t kModulus = std::uint64_t{1} << 62;
+  std::uint64_t sum = 0;
+  types.reserve(all.size());
+  for (const SharedType& type : all) {
+    by_id.emplace(type->type_id, type);
+    sum += static_cast<std::uint64_t>(microseconds_of(type->gmt_modified));
+    newest = std::max(newest, type->gmt_modified);
+    if (type->is_removed) {
+      removed.emplace(type->name, type);
       continue;
     }
-    by_name.emplace(shared->name, shared);
-    if (!shared->is_instant() && !shared->is_pull() && !shared->starts_in_database())
-      shortest_ttr = std::min(shortest_ttr, shared->ttr);
-    types.push_back(std::move(shared));
+    by_name.emplace(type->name, type);
+    if (!type->is_instant() && !type->is_pull() && !type->starts_in_database())
+      shortest_ttr = std::min(shortest_ttr, type->ttr);
+    types.push_back(type);
   }
+  std::ranges::sort(types, {}, [](const SharedType& type) -> const std::string& { return type->name; });
+  version = {std::ssize(all), static_cast<std::int64_t>(sum % kModulus)};
 }
 
 const BizType* TypeCatalog::find(const std::string& name) const {

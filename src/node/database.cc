@@ -202,18 +202,21 @@ bool Database::knows(TypeId type) const {
 
 Status Database::mirror(TypeStore& store, const TypeCatalog& catalog) {
   Versions wanted;
-  std::vector<BizType> types;
-  for (const auto& [id, type] : catalog.by_id) {
-    wanted[id] = type->gmt_modified;
-    types.push_back(*type);
-  }
+  Versions before;
   {
     MutexLock lock(mutex_);
-    if (mirrored_ == wanted) return Unit{};
+    before = mirrored_;
   }
-  if (auto done = store.mirror(types); !done) return done;
+  std::vector<BizType> changed;
+  for (const auto& [id, type] : catalog.by_id) {
+    wanted[id] = type->gmt_modified;
+    const auto mirrored = before.find(id);
+    if (mirrored == before.end() || mirrored->second != type->gmt_modified) changed.push_back(*type);
+  }
+  if (wanted == before) return Unit{};
+  if (auto done = store.mirror(changed); !done) return done;
   MutexLock lock(mutex_);
-  mirrored_ = std::move(wanted);
+  if (mirrored_ == before) mirrored_ = std::move(wanted);  // or another server answers now: it gets all of them next
   return Unit{};
 }
 

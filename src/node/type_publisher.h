@@ -2,15 +2,13 @@
 // node. Thread: any.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "base/latest.h"
 #include "base/mutex.h"
+#include "core/registry_reader.h"
 #include "delivery/handlers.h"
+#include "delivery/runnable_types.h"
 #include "metrics/metrics.h"
 #include "node/database.h"
 #include "node/permits.h"
@@ -25,24 +23,20 @@ class TypePublisher {
   // All of them outlive it.
   TypePublisher(Metrics& metrics, HandlerRegistry& handlers, const Databases& databases, Permits& permits);
 
-  // Reads the registry and publishes it, unless a later read was published before.
+  // Reads the registry and publishes it. What can run here may have changed though no type has: that is published, too.
   Status refresh(TypeStore& registry);
-  // As published last; empty before the first read.
-  std::shared_ptr<const TypeCatalog> types() const { return catalog_.get(); }
+  // As published last, removed types included; empty before the first read.
+  std::shared_ptr<const TypeCatalog> types() const { return reader_.latest(); }
 
  private:
-  void publish(std::vector<BizType> types);
-  void publish_to_engines(std::vector<BizType> types);
+  void publish(const std::shared_ptr<const TypeCatalog>& all) TOCSIN_REQUIRES(mutex_);
 
   Metrics& metrics_;
-  HandlerRegistry& handlers_;
   const Databases& databases_;
   Permits& permits_;
-  Latest<TypeCatalog> catalog_;
-  std::atomic<std::uint64_t> reads_{0};
-  Mutex mutex_;                                            // held while types are published, so that they come in order
-  std::uint64_t published_ TOCSIN_GUARDED_BY(mutex_) = 0;  // the number of the read that was published last
-  std::string version_ TOCSIN_GUARDED_BY(mutex_);          // of what is published
+  RegistryReader reader_;
+  Mutex mutex_;  // held while types are published, so that they come in order
+  RunnableTypes runnable_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

@@ -66,16 +66,30 @@ struct BizType {
   bool is_too_late(WallTime fire_at, WallTime now) const { return drop_older_than && fire_at < now - *drop_older_than; }
 };
 
-// An immutable snapshot of the registry; replaced as a whole. by_name has no removed types.
+// Tells two states of the registry apart: every change of a type moves its gmt_modified forward, and a type is
+// forgotten long after its last change. So the sum grows whenever the number of types stays.
+struct RegistryVersion {
+  std::int64_t types = 0;
+  std::int64_t sum = 0;  // of gmt_modified in microseconds, modulo 2^62
+
+  bool operator==(const RegistryVersion&) const = default;
+};
+
+using SharedType = std::shared_ptr<const BizType>;
+
+// An immutable snapshot of the registry; replaced as a whole. `types` and by_name have no removed types.
 struct TypeCatalog {
-  std::vector<std::shared_ptr<const BizType>> types;
-  std::unordered_map<std::string, std::shared_ptr<const BizType>> by_name;
-  std::unordered_map<std::string, std::shared_ptr<const BizType>> removed;
-  std::unordered_map<TypeId, std::shared_ptr<const BizType>> by_id;
+  std::vector<SharedType> types;  // by name
+  std::unordered_map<std::string, SharedType> by_name;
+  std::unordered_map<std::string, SharedType> removed;
+  std::unordered_map<TypeId, SharedType> by_id;
+  RegistryVersion version;  // of all types, removed ones included
+  WallTime newest{};        // the latest gmt_modified of them
   // Shortest ttr of the types whose outcomes the engine writes: consumers and sql handlers write their own.
   Duration shortest_ttr = BizType{}.ttr;
 
   explicit TypeCatalog(std::vector<BizType> all = {});
+  explicit TypeCatalog(const std::vector<SharedType>& all);
   const BizType* find(const std::string& name) const;
   const BizType* find_any(const std::string& name) const;  // removed ones, too
   const BizType* find(TypeId id) const;

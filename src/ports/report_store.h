@@ -98,9 +98,16 @@ class TypeStore {
   // By name. A removed type stays in the registry as long as jobs may name it, but is shown only on request.
   enum class Removed { left_out, included };
   virtual Result<std::vector<BizType>> list(Removed removed = Removed::left_out) = 0;
-  // The version of the registry, removed types included: differs after every change. A caller that has listed the types
-  // at this version need not list them again.
-  virtual Result<std::string> version() = 0;
+  // The type of this name, unless it was removed.
+  virtual Result<std::optional<BizType>> find(const std::string& name) = 0;
+  // The types that changed after `time` by their gmt_modified, and the version of the whole registry; removed types
+  // included. A caller whose older list with these changes has another version lists all types again: a change that was
+  // on its way may be older than what the caller has seen, and types are forgotten.
+  struct Changes {
+    std::vector<BizType> types;
+    RegistryVersion version;
+  };
+  virtual Result<Changes> changed_since(WallTime time) = 0;
   // Whether one of these names is registered. Costs an index look-up per name, whatever the size of the registry.
   virtual Result<bool> has_any(std::span<const std::string> names, Removed removed) = 0;
   // Creates or replaces by name (pause state stays). Returns the stored type and whether it is new.

@@ -97,12 +97,26 @@ Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
   });
 }
 
-// Every change of a type moves its gmt_modified forward.
-Result<std::string> PgTypeStore::version() {
-  return session_.read<std::string>([&](pqxx::connection& connection) {
+Result<std::optional<BizType>> PgTypeStore::find(const std::string& name) {
+  return session_.read<std::optional<BizType>>([&](pqxx::connection& connection) -> std::optional<BizType> {
     pqxx::nontransaction tx(connection);
-    const auto& name = session_.prepared("types_version");
-    return std::string(exec1(tx, name)[0].c_str());
+    const auto& statement = session_.prepared("type_named");
+    const auto rows = exec(tx, statement, name);
+    if (rows.empty()) return {};
+    return type_from(rows[0]);
+  });
+}
+
+Result<TypeStore::Changes> PgTypeStore::changed_since(WallTime time) {
+  return session_.read<Changes>([&](pqxx::connection& connection) {
+    pqxx::nontransaction tx(connection);
+    const auto& name = session_.prepared("types_changed");
+    Changes changes;
+    for (const auto& row : exec(tx, name, to_pg(time))) {
+      changes.version = {row["types"].as<std::int64_t>(), row["sum"].as<std::int64_t>()};
+      if (!row["type_id"].is_null()) changes.types.push_back(type_from(row));
+    }
+    return changes;
   });
 }
 

@@ -11,7 +11,8 @@ class PgTypeStore final : public TypeStore {
  public:
   explicit PgTypeStore(Session& session) : session_(session) {}
   Result<std::vector<BizType>> list(Removed removed) override;
-  Result<std::string> version() override;
+  Result<std::optional<BizType>> find(const std::string& name) override;
+  Result<Changes> changed_since(WallTime time) override;
   Result<bool> has_any(std::span<const std::string> names, Removed removed) override;
   Result<PutReply> put(const BizType& type) override;
   Result<RemoveReply> remove(const std::string& name) override;

@@ -156,6 +156,7 @@ Section cluster_section() {
     figures.push_back({prefix + "_p50", what + ": the healthy type's p50", "ms"});
     figures.push_back({prefix + "_p99", "  p99", "ms"});
     figures.push_back({prefix + "_latest", "  most", "ms"});
+    figures.push_back({prefix + "_first_p99", "  p99 of what the first node ran, which never stops", "ms"});
     figures.push_back({prefix + "_given_back", "  given back", "% of starts", "<= 5"});
     figures.push_back({prefix + "_gateway", "  done by the gateway", "jobs/s"});
     figures.push_back({prefix + "_spread", "  healthy jobs, node with most to least", "x"});

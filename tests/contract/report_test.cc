@@ -297,8 +297,14 @@ TEST_P(StoreContract, EveryChangeOfATypeMovesItsVersionForward) {
 }
 
 TEST_P(StoreContract, TheRegistryHasAnotherVersionAfterEveryChange) {
-  std::set<std::string> versions{must(db->types().version())};
-  const auto changes = [&] { return versions.insert(must(db->types().version())).second; };
+  std::vector<RegistryVersion> versions;
+  const auto changes = [&] {
+    const RegistryVersion version = must(db->types().changed_since(WallTime::min())).version;
+    if (std::ranges::find(versions, version) != versions.end()) return false;
+    versions.push_back(version);
+    return true;
+  };
+  EXPECT_TRUE(changes());
   EXPECT_FALSE(changes());
   must(db->types().put(rich_type("t")));
   EXPECT_TRUE(changes());
@@ -308,6 +314,32 @@ TEST_P(StoreContract, TheRegistryHasAnotherVersionAfterEveryChange) {
   EXPECT_TRUE(changes());
   must(db->types().remove("t"));
   EXPECT_TRUE(changes());
+}
+
+TEST_P(StoreContract, ChangesOfTheRegistryAreThoseAfterATime) {
+  must(db->types().put(rich_type("a")));
+  must(db->types().put(rich_type("b")));
+  const TypeCatalog before(must(db->types().list(TypeStore::Removed::included)));
+  const auto none = must(db->types().changed_since(before.newest));
+  EXPECT_TRUE(none.types.empty());
+  EXPECT_EQ(none.version, before.version) << "the catalog counts as the registry does";
+
+  must(db->types().set_paused("a", true, std::nullopt));
+  must(db->types().remove("b"));
+  const auto some = must(db->types().changed_since(before.newest));
+  ASSERT_EQ(some.types.size(), 2u);
+  for (const BizType& type : some.types) EXPECT_EQ(type.name == "a" ? type.paused : type.is_removed, true) << type.name;
+  EXPECT_EQ(some.version, TypeCatalog(must(db->types().list(TypeStore::Removed::included))).version);
+  EXPECT_EQ(must(db->types().changed_since(WallTime::min())).types.size(),
+            static_cast<std::size_t>(some.version.types));
+}
+
+TEST_P(StoreContract, ATypeIsFoundByNameUntilItIsRemoved) {
+  EXPECT_EQ(must(db->types().find("t")), std::nullopt);
+  const BizType put = must(db->types().put(rich_type("t"))).type;
+  EXPECT_EQ(must(db->types().find("t")), put);
+  must(db->types().remove("t"));
+  EXPECT_EQ(must(db->types().find("t")), std::nullopt);
 }
 
 TEST_P(StoreContract, HasLiveJobsAsksForOneType) {

@@ -212,12 +212,20 @@ Result<std::vector<BizType>> FakeTypeStore::list(Removed removed) {
   return call<std::vector<BizType>>("types", false, [=, &db = database_](WallTime) { return db.list_types(removed); });
 }
 
-Result<std::string> FakeTypeStore::version() {
-  return call<std::string>("types_version", false, [&db = database_](WallTime) {
-    std::string version;
-    for (const BizType& type : db.list_types(Removed::included))
-      version += type.name + ' ' + std::to_string(type.gmt_modified.time_since_epoch().count()) + ' ';
-    return version;
+Result<std::optional<BizType>> FakeTypeStore::find(const std::string& name) {
+  return call<std::optional<BizType>>("type_named", false, [&db = database_, name](WallTime) {
+    std::vector<BizType> all = db.list_types(Removed::left_out);
+    const auto type = std::ranges::find(all, name, &BizType::name);
+    return type == all.end() ? std::optional<BizType>() : *type;
+  });
+}
+
+Result<TypeStore::Changes> FakeTypeStore::changed_since(WallTime time) {
+  return call<Changes>("types_changed", false, [&db = database_, time](WallTime) {
+    Changes changes{db.list_types(Removed::included), {}};
+    changes.version = TypeCatalog(changes.types).version;
+    std::erase_if(changes.types, [time](const BizType& type) { return type.gmt_modified <= time; });
+    return changes;
   });
 }
 

@@ -143,7 +143,8 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<std::vector<BizType>> list(Removed) override;
-  Result<std::string> version() override;
+  Result<std::optional<BizType>> find(const std::string& name) override;
+  Result<Changes> changed_since(WallTime time) override;
   Result<bool> has_any(std::span<const std::string> names, Removed removed) override;
   Result<PutReply> put(const BizType& type) override;
   Result<RemoveReply> remove(const std::string& name) override;

@@ -4,6 +4,7 @@
 
 #include "delivery/cpp_handler.h"
 #include "delivery/plain_kinds.h"
+#include "delivery/runnable_types.h"
 #include "delivery/webhook.h"
 
 namespace tocsin {
@@ -139,6 +140,34 @@ TEST_F(Handlers, LetGoOfWhatNoTypeUses) {
   stranger.type_id = 77;
   registry_.forget(stranger);
   EXPECT_EQ(open, 0);
+}
+
+TEST_F(Handlers, EnginesSeeRemovedTypesForTheJobsThatCameInBefore) {
+  RunnableTypes runnable(registry_);
+  BizType type = a_type("noop");
+  type.is_removed = true;
+  const auto registered = std::make_shared<const TypeCatalog>(std::vector{type});
+  for (int i = 0; i < 2; ++i) {
+    const auto seen = runnable.of(registered);
+    ASSERT_NE(seen->find(1), nullptr) << i;
+    EXPECT_FALSE(seen->find(1)->is_removed);
+  }
+}
+
+TEST_F(Handlers, EnginesSeeOnlyWhatCanRunHere) {
+  RunnableTypes runnable(registry_);
+  BizType cpp = a_type("cpp"), noop = a_type("noop");
+  noop.type_id = 2, noop.name = "other";
+  const auto registered = std::make_shared<const TypeCatalog>(std::vector{cpp, noop});
+  const auto before = runnable.of(registered);
+  EXPECT_EQ(before->types.size(), 1U);
+  EXPECT_EQ(runnable.of(registered), before) << "nothing has changed";
+
+  noop.paused = true;
+  const auto after = runnable.of(
+      std::make_shared<const TypeCatalog>(std::vector{registered->by_id.at(1), std::make_shared<const BizType>(noop)}));
+  ASSERT_EQ(after->types.size(), 1U);
+  EXPECT_TRUE(after->types[0]->paused);
 }
 
 }  // namespace
