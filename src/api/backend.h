@@ -140,7 +140,8 @@ class Backend {
   virtual LatencySummary lateness() const = 0;
   virtual Readiness readiness() const = 0;
   virtual std::string metrics_text() const = 0;  // Prometheus exposition format
-  // Why a due job does not start here right now ("" when it does): its type is paused, at a limit, unknown.
+  // Why a due job does not start here right now ("" when it does): its type is paused, at a limit, unknown. A job_id of
+  // 0: what holds any job of the type, in whichever database it is.
   virtual std::string hold_reason(const Job& job) const = 0;
   // How many jobs of a type with max_running run in the whole cluster, as far as this node knows.
   virtual std::optional<int> running(TypeId type) const = 0;

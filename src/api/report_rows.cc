@@ -131,17 +131,26 @@ json shown(const Row& row, const ReportColumn& column) {
   }
 }
 
+json value_of(const json& row, const char* name) { return row.contains(name) ? row[name] : json(); }
+
+void add_columns(const ReportShape& shape, json& into, const json& from, bool has_percentiles) {
+  const bool is_later = value_of(into, "last_at") < value_of(from, "last_at");
+  for (const ReportColumn& column : shape.columns) {
+    if (!has_percentiles && is_percentile(column.merge)) continue;
+    json& value = into[column.name];
+    if (column.merge == Merge::last && is_later) value = nullptr;
+    add_value(value, value_of(from, column.name), column.merge);
+  }
+}
+
 void Row::add(const ReportShape& shape, const json& from) {
-  for (const ReportColumn& column : shape.columns)
-    add_value(values[column.name], from.value(column.name, json()), column.merge);
+  add_columns(shape, values, from, true);
   add_histogram(histogram, from.value("buckets", json()));
 }
 
 // Percentiles come from histograms alone.
 void Row::add(const ReportShape& shape, const Row& other) {
-  for (const ReportColumn& column : shape.columns)
-    if (!is_percentile(column.merge))
-      add_value(values[column.name], other.values.value(column.name, json()), column.merge);
+  add_columns(shape, values, other.values, false);
   for (const auto& [bucket, n] : other.histogram) histogram[bucket] += n;
 }
 
@@ -215,7 +224,7 @@ const std::vector<ReportShape>& report_shapes() {
         {"n", Merge::sum},
         {"first_at", Merge::least},
         {"last_at", Merge::most},
-        {"sample_job_id", Merge::first}}},
+        {"sample_job_id", Merge::last}}},
       {Report::dead_now,
        "dead_now",
        "Jobs that are dead now, by type and reason",
@@ -225,7 +234,7 @@ const std::vector<ReportShape>& report_shapes() {
         {"is_exact", Merge::all},
         {"first_at", Merge::least},
         {"last_at", Merge::most},
-        {"sample_job_id", Merge::first}},
+        {"sample_job_id", Merge::last}},
        false},
       {Report::outcome,
        "outcome",

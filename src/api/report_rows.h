@@ -17,6 +17,7 @@ enum class Merge {
   least,  // times as texts
   most,   // numbers or times
   first,  // any that is not null
+  last,   // that of the row with the latest last_at
   all,    // true when all are
   p50,    // from the histograms
   p90,

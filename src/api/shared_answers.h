@@ -1,7 +1,8 @@
 // Lets many readers share one answer (ADR 0050): a page watched by fifty people costs the database as much as one.
 //
-// Only requests that say so take part: `Cache-Control: max-age=N` with N >= 1 accepts an answer that is up to N seconds
-// old, 30 at most. All others are answered from the database, so that a caller always reads its own writes.
+// Only requests that say so take part: `Cache-Control: max-age=N` with N >= 1 accepts an answer that another caller
+// asked for up to N seconds before, 30 at most, or that is under way. All others are answered from the database, so
+// that a caller always reads its own writes.
 #pragma once
 
 #include <chrono>

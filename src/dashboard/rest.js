@@ -48,6 +48,7 @@ export async function call(method, path, body, maxAge = 0) {
   const used = token();
   if (method !== 'GET') changedAt = Date.now();
   const response = await fetched(method, path, body, maxAge);
+  if (method !== 'GET') changedAt = Date.now();
   const text = await response.text();
   if (state.lost) change({lost: ''});
   let data = null;
@@ -74,8 +75,12 @@ async function wholeList(path, most, maxAge) {
 }
 
 // Answers that the node gave to others before are taken, too, up to half the interval old, but none from before a change
-// of this tab's own.
-const maxAgeOf = (interval) => Math.max(1, Math.floor(Math.min(interval / 2, (Date.now() - changedAt) / 1000)));
+// of this tab's own: what the node shares was asked for at most so long ago, and a read ends after so long.
+const kLongestRead = 10; // seconds
+const maxAgeOf = (interval) => {
+  const age = Math.max(1, Math.floor(interval / 2));
+  return Date.now() - changedAt > (age + kLongestRead) * 1000 ? age : 0;
+};
 
 // The last answers: a screen that was left shows them until it has asked again. Parts of a screen that ask the same at
 // the same time share one request.

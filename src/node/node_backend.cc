@@ -369,7 +369,8 @@ std::string NodeBackend::hold_reason(const Job& job) const {
   if (!handlers_.can_run(*known)) return "this node has no handler for its type";
   if (const std::string reason = handlers_.find(*known)->hold_reason(); !reason.empty()) return reason;
   if (known->is_pull() && polls_.demand(job.type_id) == 0) return "no consumer asks this node for jobs of its type";
-  const Database* database = at(database_of(shard_of(job.job_id)));
+  const bool is_any = job.job_id == 0;
+  const Database* database = is_any ? databases_.front().get() : at(database_of(shard_of(job.job_id)));
   if (!database) return "this node was not given its database";
   const EngineShared& shared = database->shared();
   // As the engine knows it: with the pool of its handler.
@@ -378,7 +379,7 @@ std::string NodeBackend::hold_reason(const Job& job) const {
     const bool is_late = job.fire_at < now() - shared.config.lookahead;
     if (std::string reason = permits_.hold_reason(*type, is_late); !reason.empty()) return reason;
   }
-  if (known->is_instant()) return "";
+  if (known->is_instant() || (is_any && databases_.size() > 1)) return "";
   const std::string here = databases_.size() == 1 ? "" : " from its database";
   if (shared.limiter.running() >= shared.config.max_running)
     return "this node runs " + std::to_string(shared.config.max_running) + " jobs" + here + ", as many as it takes";

@@ -86,8 +86,8 @@ struct CancelReply {
 
 // Answer to a change of a pending job, and to retry.
 struct ChangeReply {
-  // All but `changed`: the job was left alone because it is in that state. `locked`: only from change_together.
-  // `type_removed`: only from retry.
+  // All but `changed`: the job was left alone because it is in that state. `locked`: another transaction holds its row,
+  // or its shard is moving. `type_removed`: only from retry.
   enum class Kind { changed, pending, running, finished, not_found, locked, type_removed };
   Kind kind = Kind::not_found;
   std::optional<Job> job;  // as it is now; not for not_found
@@ -200,7 +200,7 @@ class JobDesk {
   virtual Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) = 0;
 
   // Dead only, of a type that is not removed: pending again, due now, attempts 0, errors kept. One reply per id, in
-  // order. Of ids given twice one is changed.
+  // order. Of ids given twice one is changed. Waits for no lock. Error in_doubt: some were changed.
   virtual Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) = 0;
   Result<ChangeReply> retry(JobId job) {
     auto replies = retry_each({&job, 1});

@@ -26,13 +26,6 @@ constexpr auto kIdAge = std::chrono::milliseconds(500);
 constexpr int kCreateTries = 3;
 
 // Why a job could not be changed: the state it has now.
-ChangeReply unchanged(const Job& now) {
-  ChangeReply::Kind kind = ChangeReply::Kind::pending;
-  if (now.status == JobStatus::running) kind = ChangeReply::Kind::running;
-  if (is_final(now.status)) kind = ChangeReply::Kind::finished;
-  return {kind, now};
-}
-
 CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_id, std::move(job)}; }
 
 }  // namespace
@@ -309,46 +302,6 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id
   });
   if (!ids) return ids.error();
   return cancel(*ids);
-}
-
-Result<std::vector<ChangeReply>> PgJobDesk::retry_each(std::span<const JobId> jobs) {
-  using Revived = std::map<JobId, Job>;
-  const auto revive = [this](pqxx::transaction_base& tx, const std::set<JobId>& ids) {
-    PgArray array;
-    for (const JobId id : ids) array.add(id);
-    Revived revived;
-    for (const auto& row : exec(tx, session_.prepared("retry"), array.literal())) {
-      Job job = job_from_row(row);
-      revived.emplace(job.job_id, std::move(job));
-    }
-    return revived;
-  };
-  return session_.write<std::vector<ChangeReply>>([&](pqxx::connection& connection) {
-    std::vector<ChangeReply> replies(jobs.size());
-    pqxx::nontransaction tx(connection);
-    Revived revived = revive(tx, {jobs.begin(), jobs.end()});
-    // The others tell why not; an id that stands for another job revives that one.
-    std::vector<JobId> rest;
-    std::ranges::copy_if(jobs, std::back_inserter(rest), [&](JobId id) { return !revived.contains(id); });
-    const auto found = find_jobs(session_, tx, rest);
-    std::set<JobId> existing;
-    for (const auto& [id, job] : found)
-      if (job.job_id != id && job.status == JobStatus::dead) existing.insert(job.job_id);
-    if (!existing.empty()) revived.merge(revive(tx, existing));
-    std::set<JobId> told;
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const auto at = found.find(jobs[i]);
-      const JobId id = at == found.end() ? jobs[i] : at->second.job_id;
-      if (const auto it = revived.find(id); it != revived.end()) {
-        const bool is_first = told.insert(id).second;
-        replies[i] = {is_first ? ChangeReply::Kind::changed : ChangeReply::Kind::pending, it->second};
-      } else if (at != found.end()) {
-        replies[i] = unchanged(at->second);
-        if (at->second.status == JobStatus::dead) replies[i].kind = ChangeReply::Kind::type_removed;
-      }
-    }
-    return replies;
-  });
 }
 
 Result<int> PgJobDesk::retry_many(const RetryMany& request) {

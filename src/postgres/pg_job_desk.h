@@ -26,7 +26,7 @@ class PgJobDesk final : public JobDesk {
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override;
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
   Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override;
-  Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;
+  Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;  // pg_retries.cc
   Result<int> retry_many(const RetryMany& request) override;
   // pg_leases.cc
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
@@ -48,6 +48,10 @@ class PgJobDesk final : public JobDesk {
   using CancelReplies = std::unordered_map<JobId, CancelReply>;
   // One pass over those not answered yet; adds the answers it has. REQUIRES: `open` is sorted.
   Status cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies);
+  // pg_retries.cc: adds those of `jobs` that became pending. Jobs that another transaction holds, or whose shard
+  // refuses changes while it moves, are left out.
+  using Revived = std::unordered_map<JobId, Job>;
+  Status revive(std::span<const JobId> jobs, Revived& revived);
   // pg_leases.cc
   class LeaseWrite;
 

@@ -186,38 +186,40 @@ void refuse(ChangeItem& item, const Error& error) {
 
 namespace {
 
-// Takes the retries out of the batch and writes them: they change history, which nothing else in it does.
-void write_retries(JobDesk& desk, std::vector<ChangeItem>& items) {
+// Takes the retries out of the batch and writes them, by a statement of their own: they begin in history. Returns those
+// that may be tried again.
+std::vector<ChangeItem> write_retries(JobDesk& desk, std::vector<ChangeItem>& items, Try which) {
   const auto retries = std::ranges::stable_partition(
       items, [](const ChangeItem& item) { return !std::holds_alternative<RetryAsked>(item.what); });
-  if (retries.empty()) return;
+  if (retries.empty()) return {};
   std::vector<JobId> ids;
   for (const ChangeItem& item : retries) ids.push_back(std::get<RetryAsked>(item.what).request);
   auto replies = desk.retry_each(ids);
+  std::vector<ChangeItem> locked;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto& done = std::get<RetryAsked>(retries[static_cast<std::ptrdiff_t>(i)].what).done;
-    if (replies)
-      done(std::move((*replies)[i]));
-    else
-      done(replies.error());
+    ChangeItem& item = retries[static_cast<std::ptrdiff_t>(i)];
+    if (!replies)
+      refuse(item, replies.error());
+    else if (!answered(std::get<RetryAsked>(item.what), (*replies)[i], which))
+      locked.push_back(std::move(item));
   }
   items.erase(retries.begin(), retries.end());
+  return locked;
 }
 
 }  // namespace
 
 std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which) {
-  write_retries(desk, items);
-  if (items.empty()) return {};
+  std::vector<ChangeItem> locked = write_retries(desk, items, which);
+  if (items.empty()) return locked;
   auto replies = desk.change_together(batch_of(items, which));
-  std::vector<ChangeItem> locked;
   if (!replies) {
     if (items.size() == 1 || is_of_all(replies.error())) {
       for (ChangeItem& item : items) refuse(item, replies.error());
-      return {};
+      return locked;
     }
     std::vector<ChangeItem> rest = second_half(items);
-    locked = write_changes(desk, std::move(items), which);
+    std::ranges::move(write_changes(desk, std::move(items), which), std::back_inserter(locked));
     std::ranges::move(write_changes(desk, std::move(rest), which), std::back_inserter(locked));
     return locked;
   }

@@ -279,6 +279,18 @@ TEST_P(StoreContract, RetryEachTellsOneCallerOnlyThatItRevived) {
   EXPECT_EQ(find(dead).attempts, 0);
 }
 
+TEST_P(StoreContract, RetryEachWaitsForNobodysRow) {
+  const JobId held = create(due("a")), free = create(due("b"));
+  kill(held, "no"), kill(free, "no");
+  db->lock(held);
+  const std::vector<JobId> ids{held, free};
+  const auto replies = must(db->desk().retry_each(ids));
+  EXPECT_EQ(replies[0].kind, ChangeReply::Kind::locked);
+  EXPECT_EQ(replies[1].kind, ChangeReply::Kind::changed);
+  db->unlock();
+  EXPECT_EQ(must(db->desk().retry(held)).kind, ChangeReply::Kind::changed);
+}
+
 TEST_P(StoreContract, RetryManyTakesTheOldestDeadOfATypeUpToItsLimit) {
   Ids jobs;
   for (int i = 0; i < 6; ++i) jobs.push_back(create(due("order-" + std::to_string(i))));

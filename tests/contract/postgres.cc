@@ -134,8 +134,10 @@ class PostgresFixture final : public StoreFixture {
   void lock(JobId job) override {
     locker_ = std::make_unique<pqxx::connection>(database_.url());
     lock_ = std::make_unique<pqxx::work>(*locker_);
-    lock_->exec1("SELECT 1 FROM tocsin.job_live WHERE shard = " + std::to_string(shard_of(job)) +
-                 " AND job_id = " + std::to_string(job) + " FOR UPDATE");
+    const std::string of_job =
+        " WHERE shard = " + std::to_string(shard_of(job)) + " AND job_id = " + std::to_string(job) + " FOR UPDATE";
+    if (lock_->exec("SELECT FROM tocsin.job_live" + of_job).empty())
+      lock_->exec1("SELECT FROM tocsin.job_history_dead" + of_job);
   }
   void unlock() override {
     lock_.reset();

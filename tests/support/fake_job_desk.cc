@@ -264,6 +264,7 @@ Result<ChangeReply> FakeDatabase::retry(JobId id, WallTime now) {
   const auto row = history_.find(id);
   if (row == history_.end() || row->second.job.status != JobStatus::dead) return refusal(id);
   if (is_removed(row->second.job.type_id)) return ChangeReply{ChangeReply::Kind::type_removed, row->second.job};
+  if (is_locked(id)) return ChangeReply{ChangeReply::Kind::locked, row->second.job};
   revive(id, now, now);
   return ChangeReply{ChangeReply::Kind::changed, live_.at(id).job};
 }

@@ -189,6 +189,23 @@ TEST_F(ReportsApi, AReportThatComesWholeHasPagesToo) {
   EXPECT_EQ(second.body["next_cursor"], nullptr);
 }
 
+TEST_F(ReportsOfTwo, TheSampleOfTheDeadDiedLastWhereverItLived) {
+  const auto dead = [](int n, const std::string& last_at, const std::string& sample) {
+    return Json{{"biz_type", "a"},    {"reason", "r"},          {"n", n}, {"is_exact", true}, {"first_at", kSlot},
+                {"last_at", last_at}, {"sample_job_id", sample}}
+        .dump();
+  };
+  const std::string early = "2026-03-01T12:00:01.000000Z", late = "2026-03-01T12:00:02.000000Z";
+  for (const int later : {0, 1}) {
+    backend.database_at(later).report_rows[Report::dead_now] = {dead(1, late, "2048")};
+    backend.database_at(1 - later).report_rows[Report::dead_now] = {dead(2, early, "1024")};
+    const Json item = get("/v1/reports/dead_now").body.at("items").at(0);
+    EXPECT_EQ(item["n"], 3);
+    EXPECT_EQ(item["last_at"], late);
+    EXPECT_EQ(item["sample_job_id"], "2048") << later;
+  }
+}
+
 TEST_F(ReportsOfTwo, DatabasesAreAddedUpAndHistogramsMerged) {
   // 100 us and 10 ms: 90 of 100 starts lie in the first bucket of the first database.
   backend.database_at(0).report_rows[Report::hour] = {

@@ -50,6 +50,9 @@ class Gathered : public ::testing::Test {
   ChangeItem cancel_key(const std::string& key, Result<KeyCancelReply>& reply) const {
     return {KeyCancelAsked{{key, {}}, [&reply](Result<KeyCancelReply> r) { reply = std::move(r); }}};
   }
+  ChangeItem retry(JobId id, Result<ChangeReply>& reply) const {
+    return {RetryAsked{id, [&reply](Result<ChangeReply> r) { reply = std::move(r); }}};
+  }
   ChangeItem run(JobId id, Result<ChangeReply>& reply) const {
     return {ChangeAsked{{id, {}}, [&reply](Result<ChangeReply> r) { reply = std::move(r); }}};
   }
@@ -152,9 +155,6 @@ TEST_F(Gathered, ARetriedJobIsToldToOneCallerOnly) {
   Result<ChangeReply> first = unasked_, second = unasked_, pending = unasked_;
   Result<CancelReply> cancelled = unasked_;
   std::vector<ChangeItem> items;
-  const auto retry = [](JobId id, Result<ChangeReply>& reply) {
-    return ChangeItem{RetryAsked{id, [&reply](Result<ChangeReply> r) { reply = std::move(r); }}};
-  };
   items.push_back(retry(a, first));
   items.push_back(cancel(b, cancelled));
   items.push_back(retry(a, second));
@@ -165,6 +165,29 @@ TEST_F(Gathered, ARetriedJobIsToldToOneCallerOnly) {
   EXPECT_EQ(second->kind, ChangeReply::Kind::pending);
   EXPECT_EQ(pending->kind, ChangeReply::Kind::pending);
   EXPECT_EQ(cancelled->kind, CancelReply::Kind::cancelled);
+}
+
+TEST_F(Gathered, ARetryOfALockedJobHoldsUpNobodyAndComesBack) {
+  const JobId a = create("a"), b = create("b"), c = create("c");
+  for (const Lease& lease : lease({a, b})) {
+    const FinishRequest died{lease.job_id, lease.token, FinishRequest::Kind::dead, {}, "no"};
+    ASSERT_TRUE(desk.finish_leased({&died, 1}, "n", RowLocks::wait));
+  }
+  database.lock(a);
+  Result<ChangeReply> held = unasked_, free = unasked_;
+  Result<CancelReply> cancelled = unasked_;
+  std::vector<ChangeItem> items;
+  items.push_back(retry(a, held));
+  items.push_back(retry(b, free));
+  items.push_back(cancel(c, cancelled));
+  auto locked = write_changes(desk, std::move(items), Try::first);
+  ASSERT_EQ(locked.size(), 1U);
+  EXPECT_FALSE(held);
+  ASSERT_TRUE(free && cancelled);
+  EXPECT_EQ(free->kind, ChangeReply::Kind::changed);
+  EXPECT_TRUE(write_changes(desk, std::move(locked), Try::last).empty());
+  ASSERT_TRUE(held);
+  EXPECT_EQ(held->kind, ChangeReply::Kind::locked);
 }
 
 TEST_F(Gathered, ReadsAreAnsweredEachWithItsOwn) {
