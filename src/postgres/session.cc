@@ -131,10 +131,12 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
   if (config.is_any_server) k["target_session_attrs"] = "any";
   k["application_name"] = config.application;
   k["client_encoding"] = "UTF8";
+  // No parallel workers: two slow lists would have six processes at work, and whoever waits for a commit waits for
+  // them.
   std::string options =
       "-c tocsin.session=1 -c search_path=pg_catalog,pg_temp -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
       " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c "
-      "idle_in_transaction_session_timeout=15000 -c jit=off";
+      "idle_in_transaction_session_timeout=15000 -c jit=off -c max_parallel_workers_per_gather=0";
   if (!config.is_any_server) options += " -c synchronous_commit=on";
   options += " -c statement_timeout=" + std::to_string(config.statement_timeout_ms);
   options += " -c lock_timeout=" + std::to_string(config.lock_timeout_ms);
