@@ -265,7 +265,7 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON FUNCTION tocsin.fresh_id(smallint) FROM PUBLIC;
 
--- An id may have been given twice all the same. Of these ids, those that a live job has and a finished one too: the record
+-- Two jobs may have one id nevertheless. Of these ids, those that a live job has and a finished one too: the record
 -- of the finished one gets a fresh id and says so among its errors. Returns the ids that are free again. is_ending: the
 -- caller has just taken the live rows away, in a transaction that may go on for long; so the sequence is not raised, for
 -- which every new session would wait.
@@ -295,7 +295,7 @@ REVOKE EXECUTE ON FUNCTION tocsin.free_ids(bigint[], boolean) FROM PUBLIC;
 -- into job_count, and their events into the report tables (section 13), once a second, each row exactly once. The sum of
 -- job_count and job_count_delta is exact in every snapshot, and no report scans live tables.
 -- Events, which statements write and fold_counts.sql reads: 1 created, 2 done, 3 cancelled, 4 dead, 5 dropped late (which
--- is dead as well), 6 revived, 7 attempt, 8 retried, 9 fired (an attempt and done), 10 given back (an attempt less). They
+-- is dead as well), 6 revived, 7 attempt, 8 retried, 9 fired (an attempt and done), 10 released (one attempt less). They
 -- are stored: DO NOT CHANGE them.
 CREATE TABLE tocsin.job_count (
   type_id integer NOT NULL,

@@ -36,15 +36,15 @@ struct DueBatch {
   bool is_instant = false;
   bool is_pull = false;
   bool is_paced = false;             // by a rate
-  bool is_left_to_others = false;    // empty, but there are hot types that the secondary claimer leaves alone for now
+  bool is_left_to_others = false;    // empty: hot types have jobs due, but the primary claimer takes them for now
   std::vector<PollShare> polls;      // for which consumers, in the order of the jobs
-  std::vector<Candidate> dropped;    // held back, of removed types, too late, not asked for, or claimed from the table
+  std::vector<Candidate> dropped;    // to forget: held back, removed type, too late, not asked for, or in the backlog
   MonoTime again = MonoTime::max();  // when a rate admits the next one
   bool empty() const { return jobs.empty() && !backlog; }
   Pace pace() const { return backlog ? backlog->pace : Pace::fresh; }
 };
 
-// The moment that a batch is for.
+// The clock readings and the types that a batch is made with.
 struct AdmissionTime {
   const TypeCatalog& catalog;
   WallTime now;
@@ -53,15 +53,15 @@ struct AdmissionTime {
 
 // Which types a claimer serves.
 enum class ClaimerRole {
-  primary,    // all of them
-  secondary,  // as primary, but no hot type while light ones have jobs due: they need the database's processors
-  priority,   // light ones: their jobs start on time while the others' statements run
+  primary,    // all types
+  secondary,  // all types, but no hot one while light ones have jobs due, which need the database's processors
+  priority,   // light types: their jobs start on time while statements for hot types run
 };
 
 class JobAdmission {
  public:
-  // A type with more than `hot_above` jobs due at once is hot. `lookahead`: what is later than that when it is found
-  // goes at the catch-up pace.
+  // A type with more than `hot_above` jobs due at once is hot. A job found more than `lookahead` after its time starts
+  // at the catch-up pace.
   JobAdmission(DueQueue& due, PollQueue& polls, FlowControl& flow, ConcurrencyLimiter& limiter, std::size_t capacity,
                std::size_t hot_above, Duration lookahead)
       : due_(due),

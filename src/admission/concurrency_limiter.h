@@ -1,6 +1,7 @@
-// How many claimed jobs this node holds, in all and of each type: the bound of its memory. A slot is taken before the
-// claim and returned when the outcome is written, when the claim did not win the job, or when a consumer or receiver
-// has it (max_running limits those). So everything in between is bounded whatever the database or a handler does.
+// Bounds how many claimed jobs this node holds, in all and of each type, and so its memory. A slot is taken before the
+// claim and returned when the outcome is written, when the claim did not win the job, or when the job is handed over to
+// a consumer or receiver (max_running limits those). So queues between claim and outcome stay bounded although the
+// database or a handler hangs.
 //
 // Rule: a type may hold 2 * free * free / total slots, and one as long as any is free. Alone it reaches half of all.
 // The more the node is filled, the less a type may take: types that wait together converge to equal parts, and some

@@ -73,7 +73,7 @@ class FlowControl {
     int in_use = 0;    // of the cluster, not long ago
     int reserved = 0;  // permits the store holds for this node: more than n while more than n are in use
   };
-  // From now on starts need permits. `renewer` is woken when some could be given back that others wait for.
+  // From now on starts need permits. Wakes `renewer` when permits that other nodes wait for could be returned.
   void begin_sharing(Waker* renewer);
   void grant(TypeId type, Limit limit, const Grant& grant, MonoTime now);
   // What the node keeps of a limit: its permits, or what is in use of those it should not have any more.

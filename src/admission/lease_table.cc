@@ -12,15 +12,15 @@ bool LeaseTable::put(JobId job, const Entry& entry, bool& is_first) {
   const bool was_held = old != entries_.end() && erase(old);
   entries_[job] = entry;
   Tally& tally = tallies_[entry.type];
-  ++(entry.is_guest ? tally.guests : tally.held);
+  ++(entry.is_foreign ? tally.foreign : tally.held);
   is_empty_ = false;
   return was_held;
 }
 
 bool LeaseTable::erase(Entries::iterator entry) {
-  const bool was_held = !entry->second.is_guest;
+  const bool was_held = !entry->second.is_foreign;
   Tally& tally = tallies_[entry->second.type];
-  --(was_held ? tally.held : tally.guests);
+  --(was_held ? tally.held : tally.foreign);
   entries_.erase(entry);
   is_empty_ = entries_.empty();
   return was_held;
@@ -35,7 +35,7 @@ void LeaseTable::enter(TypeId type, const Lease& lease, MonoTime ends) {
   flow_.hand_over(type);
   {
     MutexLock lock(mutex_);
-    was_held = put(lease.job_id, {lease.token, type, ends, /*is_guest=*/false}, is_first);
+    was_held = put(lease.job_id, {lease.token, type, ends, /*is_foreign=*/false}, is_first);
   }
   if (was_held) flow_.end_lease(type);
   if (is_first) tell_first();
@@ -66,8 +66,8 @@ void LeaseTable::extend(TypeId type, const Lease& lease, MonoTime ends) {
       return;
     }
     // Leased here again since: that one counts.
-    if (entry != entries_.end() && !entry->second.is_guest) return;
-    was_held = put(lease.job_id, {lease.token, type, ends, /*is_guest=*/true}, is_first);
+    if (entry != entries_.end() && !entry->second.is_foreign) return;
+    was_held = put(lease.job_id, {lease.token, type, ends, /*is_foreign=*/true}, is_first);
   }
   if (was_held) flow_.end_lease(type);
   if (is_first) tell_first();
@@ -102,24 +102,24 @@ MonoTime LeaseTable::last_end(TypeId type) const {
   MutexLock lock(mutex_);
   if (const auto tally = tallies_.find(type); tally == tallies_.end() || tally->second.held == 0) return last;
   for (const auto& [job, entry] : entries_)
-    if (entry.type == type && !entry.is_guest) last = std::max(last, entry.ends);
+    if (entry.type == type && !entry.is_foreign) last = std::max(last, entry.ends);
   return last;
 }
 
-std::size_t LeaseTable::guests(TypeId type) const {
+std::size_t LeaseTable::foreign_leases(TypeId type) const {
   MutexLock lock(mutex_);
   const auto tally = tallies_.find(type);
-  return tally == tallies_.end() ? 0 : tally->second.guests;
+  return tally == tallies_.end() ? 0 : tally->second.foreign;
 }
 
 void LeaseTable::take_over(TypeId type, std::size_t n) {
   MutexLock lock(mutex_);
   for (auto& [job, entry] : entries_) {
     if (n == 0) return;
-    if (entry.type != type || !entry.is_guest) continue;
-    entry.is_guest = false;
+    if (entry.type != type || !entry.is_foreign) continue;
+    entry.is_foreign = false;
     Tally& tally = tallies_[type];
-    --tally.guests;
+    --tally.foreign;
     ++tally.held;
     flow_.take_over(type);
     --n;

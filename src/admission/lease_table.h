@@ -2,7 +2,7 @@
 // on). Each lease keeps a permit of this node until it is over. Acks and nacks at this node remove it at once; for all
 // others the lease reaper asks the database.
 //
-// A lease may be extended at any node. A lease that another node granted is entered here as a foreign lease (`guest`)
+// A lease may be extended at any node. A lease that another node granted is entered here as a foreign lease,
 // without a permit. When that node is dead, its permits and foreign leases are taken over.
 // Invariant: no permit is freed twice: an entry is one lease, by its token, and ends once. Thread: any.
 #pragma once
@@ -46,7 +46,7 @@ class LeaseTable {
   std::size_t count(TypeId type) const;
   MonoTime last_end(TypeId type) const;  // MonoTime::min(): there is none
   // Number of foreign leases.
-  std::size_t guests(TypeId type) const;
+  std::size_t foreign_leases(TypeId type) const;
   // Takes over `n` foreign leases: as many permits became this node's.
   void take_over(TypeId type, std::size_t n);
 
@@ -55,14 +55,14 @@ class LeaseTable {
     ClaimToken token = 0;
     TypeId type = 0;
     MonoTime ends{};
-    bool is_guest = false;
+    bool is_foreign = false;
   };
   struct Tally {
-    std::size_t held = 0, guests = 0;
+    std::size_t held = 0, foreign = 0;
   };
   using Entries = std::map<JobId, Entry>;
 
-  // Puts it in the place of an older lease of the same job, which is over. Returns whether that one held a permit.
+  // Replaces an older lease of the same job, which is over. Returns whether that one held a permit.
   bool put(JobId job, const Entry& entry, bool& is_first) TOCSIN_REQUIRES(mutex_);
   // Returns whether it held a permit.
   bool erase(Entries::iterator entry) TOCSIN_REQUIRES(mutex_);

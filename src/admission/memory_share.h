@@ -1,5 +1,5 @@
 // How many due jobs a type keeps in memory while they may not start. The rest leaves memory and is claimed from the
-// table later, so jobs that wait do not take the room of jobs that could start.
+// table later, so jobs that wait do not take memory from jobs that could start.
 //
 // Rules: a type counts as held back if it has max_running or rate_per_s, if it is a pull type, or if more of its jobs
 // are due than its start pool starts within the lookahead; whether a limit stops it now does not matter. Held-back

@@ -49,7 +49,7 @@ PermitRequest PermitRenewer::request_for(const BizType& type, Limit limit, MonoT
   if (const auto doubt = in_doubt_.find(type.type_id); limit == Limit::running && doubt != in_doubt_.end()) {
     // Returns nothing and asks for nothing, so the answer shows whether the takeover happened. After this renewal a
     // takeover in doubt cannot happen any more.
-    request.held = doubt->second.granted + doubt->second.guests;
+    request.held = doubt->second.granted + doubt->second.wanted;
     request.wanted = 0;
   }
   return request;
@@ -59,8 +59,8 @@ Duration PermitRenewer::lease_of(const BizType& type, MonoTime now) const {
   const LeaseTable& book = flow_.leases();
   const MonoTime end = book.last_end(type.type_id);
   const Duration length = std::max(type.ttr, flow_.wanted_lease(type.type_id, now));
-  if (end <= now) return type.is_pull() ? length + config_.adoption() : length;
-  return std::max(length, end - now) + config_.adoption();
+  if (end <= now) return type.is_pull() ? length + config_.takeover_delay() : length;
+  return std::max(length, end - now) + config_.takeover_delay();
 }
 
 std::vector<PermitRequest> PermitRenewer::requests(MonoTime now) {
@@ -76,8 +76,8 @@ std::vector<PermitRequest> PermitRenewer::requests(MonoTime now) {
 
 Status PermitRenewer::leave(MonoTime now) {
   is_draining_ = true;
-  // Nothing is asked again: what may have been adopted counts as if it was.
-  for (const auto& [type, doubt] : in_doubt_) flow_.leases().take_over(type, static_cast<std::size_t>(doubt.guests));
+  // Nothing is asked again: what may have been taken over counts as if it was.
+  for (const auto& [type, doubt] : in_doubt_) flow_.leases().take_over(type, static_cast<std::size_t>(doubt.wanted));
   in_doubt_.clear();
   PermitBeat beat{config_.node, ++number_, Duration(0), requests(now)};
   for (PermitRequest& request : beat.requests) {
@@ -85,7 +85,7 @@ Status PermitRenewer::leave(MonoTime now) {
     request.held = static_cast<int>(leased);
     // The rest of the time that they have; the store keeps what it was told before, if that is longer.
     if (leased > 0)
-      request.lease = std::max(Duration(0), flow_.leases().last_end(request.type_id) - now) + config_.adoption();
+      request.lease = std::max(Duration(0), flow_.leases().last_end(request.type_id) - now) + config_.takeover_delay();
   }
   if (beat.requests.empty()) return Unit{};
   const auto reply = store_.renew(beat);
@@ -93,17 +93,17 @@ Status PermitRenewer::leave(MonoTime now) {
 }
 
 MonoTime PermitRenewer::take_over(MonoTime now) {
-  Adoption adoption = orphaned_.back();
+  Takeover takeover = orphaned_.back();
   orphaned_.pop_back();
-  adoption.guests = static_cast<int>(flow_.leases().guests(adoption.type));
-  const auto n = store_.take_over(config_.node, number_, adoption.type, adoption.guests);
+  takeover.wanted = static_cast<int>(flow_.leases().foreign_leases(takeover.type));
+  const auto n = store_.take_over(config_.node, number_, takeover.type, takeover.wanted);
   if (!n) {
     // If it did not happen, the next reply says again that there are permits to take over.
     events_.failed(name(), n.error());
-    if (n.error().code == ErrorCode::in_doubt) in_doubt_[adoption.type] = adoption;
+    if (n.error().code == ErrorCode::in_doubt) in_doubt_[takeover.type] = takeover;
     return now + config_.retry_pause;
   }
-  flow_.leases().take_over(adoption.type, static_cast<std::size_t>(*n));
+  flow_.leases().take_over(takeover.type, static_cast<std::size_t>(*n));
   return now;
 }
 
@@ -156,7 +156,8 @@ bool PermitRenewer::apply(const PermitRequest& request, const PermitReply::Item&
   }
   if (request.limit == Limit::running) {
     settle_doubt(request.type_id, granted);
-    if (has_orphans && flow_.leases().guests(request.type_id) > 0) orphaned_.push_back({request.type_id, granted});
+    if (has_orphans && flow_.leases().foreign_leases(request.type_id) > 0)
+      orphaned_.push_back({request.type_id, granted});
   }
   nodes_ = std::max<std::size_t>(1, needs.size());
   const auto turn = static_cast<std::uint64_t>(reply.db_now.time_since_epoch() / kTurn);

@@ -22,13 +22,13 @@ struct PermitConfig {
   NodeId node = 0;
   Duration ttl = std::chrono::seconds(5);  // length of a grant
   Duration longest_interval = std::chrono::milliseconds(500);
-  Duration hungry_interval = std::chrono::milliseconds(200);  // while others hold what this node lacks
+  Duration hungry_interval = std::chrono::milliseconds(200);  // while other nodes hold permits that this one needs
   Duration retry_pause = std::chrono::milliseconds(200);
 
-  // Between renewals; a few of them while what is granted holds.
+  // Between renewals: several within the length of a grant.
   Duration interval() const { return std::min(longest_interval, ttl / 5); }
   // Time until leases extended elsewhere just before their node died are taken over.
-  Duration adoption() const { return ttl / 2; }
+  Duration takeover_delay() const { return ttl / 2; }
   // Trust ends a little before the store's does.
   Duration trust() const { return ttl - ttl / 10; }
 };
@@ -45,7 +45,7 @@ class PermitRenewer final : public Stage {
   void set_waker(Waker* self) { flow_.begin_sharing(self_ = self); }
   // The types whose jobs this node can run.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
-  // It takes no more permits, and gives back what is not in use.
+  // Takes no more permits, and returns those not in use.
   void drain();
   // The last request: returns all permits except those of leases, which are free when the leases end.
   // REQUIRES: no step runs.
@@ -57,20 +57,20 @@ class PermitRenewer final : public Stage {
  private:
   using Key = std::pair<TypeId, Limit>;
   // A takeover of permits of dead nodes for foreign leases here.
-  struct Adoption {
+  struct Takeover {
     TypeId type = 0;
     int granted = 0;  // what this node had before
-    int guests = 0;   // asked for
+    int wanted = 0;   // foreign leases: as many permits are asked for
   };
 
   std::vector<PermitRequest> requests(MonoTime now);
   PermitRequest request_for(const BizType& type, Limit limit, MonoTime now);
-  // Returns whether the store should be asked again at once: permits to give back, or free ones to take.
+  // Returns whether to ask the store again at once: there are permits to return, or free ones to take.
   bool apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply);
   // How long a job started under a permit may run after the permit's end.
   Duration lease_of(const BizType& type, MonoTime now) const;
   MonoTime take_over(MonoTime now);
-  // What came of an adoption in doubt, if there was one.
+  // If a takeover is in doubt, learns its result from the reply of this renewal.
   void settle_doubt(TypeId type, int granted);
 
   const PermitConfig config_;
@@ -81,8 +81,8 @@ class PermitRenewer final : public Stage {
   Waker* self_ = nullptr;
   Latest<TypeCatalog> catalog_{std::make_shared<const TypeCatalog>()};
   std::map<Key, int> targets_;
-  std::vector<Adoption> orphaned_;       // to be asked for
-  std::map<TypeId, Adoption> in_doubt_;  // the answer was lost: the next renewal shows what came of it
+  std::vector<Takeover> orphaned_;       // to be asked for
+  std::map<TypeId, Takeover> in_doubt_;  // the answer was lost; the next renewal tells the result
   std::size_t nodes_ = 1;                // as last seen
   std::int64_t number_ = 0;
   bool is_hungry_ = false;

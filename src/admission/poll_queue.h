@@ -27,7 +27,7 @@ struct Poll {
   std::size_t max = 1;  // jobs in the answer, at most
   Duration ttr{0};      // length of their leases
   MonoTime arrived{};
-  MonoTime deadline{};  // answered with no jobs at or after it: claimers may look for 100 ms after arrival first
+  MonoTime deadline{};  // then it is answered with no jobs, but not within 100 ms of its arrival (kLeastStay)
   // Both may be called from any thread and must not block.
   std::function<bool()> is_gone;                             // the connection is closed: an answer is useless
   std::function<void(std::vector<ClaimedJob> jobs)> answer;  // with none: nothing was due in time
@@ -44,11 +44,11 @@ class PollQueue {
  public:
   explicit PollQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  // Registers an engine and returns its number for answer_impatient(). Wakes its `claimers` for a new poll, and
+  // Registers an engine and returns its number for answer_non_blocking(). Wakes its `claimers` for a new poll, and
   // `sweeper` (one engine's is enough) when the next deadline moves ahead. REQUIRES: before the first add.
   std::size_t join(const std::vector<Waker*>& claimers, Waker* sweeper);
 
-  // False: too many wait already. After close() it is answered at once, with nothing.
+  // False: the queue is full. After close() a poll is answered at once, with no jobs.
   bool add(PollPtr poll);
 
   // How many jobs of a type the waiting consumers ask for.
@@ -61,12 +61,12 @@ class PollQueue {
   // Takes consumers from the head that together want up to `n` jobs; the last may want more than its share. `one_ttr`:
   // only consumers with the same lease length as the first.
   std::vector<PollShare> take(TypeId type, std::size_t n, bool one_ttr);
-  // Returns consumers for which nothing was won to the head, in their order.
+  // Returns consumers that got no job to the head, in their order.
   void put_back(const std::vector<PollPtr>& polls);
 
   // A claimer of this engine found nothing to claim. A non-blocking poll is answered, with nothing, once every engine
   // has found nothing since it arrived.
-  void answer_impatient(std::size_t engine, MonoTime now);
+  void answer_non_blocking(std::size_t engine, MonoTime now);
   // Answers polls past their deadline, forgets those of closed connections. Returns when to call again.
   MonoTime expire(MonoTime now);
   // Answers all polls, and every later one, with nothing.
@@ -80,7 +80,7 @@ class PollQueue {
     std::size_t demand = 0;  // sum of max
   };
 
-  // How long a poll that is not answered by a claimer stays at least: claimers may be busy with other types.
+  // A poll without jobs waits at least this long, because claimers may be busy with other types.
   static constexpr Duration kLeastStay = std::chrono::milliseconds(100);
   static constexpr Duration kGoneCheck = std::chrono::seconds(1);
 

@@ -19,13 +19,13 @@ class StartPools {
   // Takes up to `want` slots of the type's pool. `waiting`: types that wait for slots of it, this one included. A type
   // without a pool gets all it wants.
   std::size_t take(const BizType& type, std::size_t want, std::size_t waiting);
-  // Returns slots that were not used; keeps in mind who was given too few.
+  // Returns slots that were not used; types that were given too few stay noted.
   void put_back(TypeId type, std::size_t n);
-  // Returns slots, and whether any type, or another engine, was given fewer of the pool than it wanted meanwhile.
+  // Returns slots. True: a type, here or on another engine, was given fewer slots of this pool than it wanted.
   bool release(TypeId type, std::size_t n);
 
   std::size_t used(const StartPool& pool) const;
-  // If not, the next release tells that slots are awaited.
+  // If not, the next release() returns true.
   bool has_free(const StartPool& pool);
 
  private:

@@ -43,7 +43,7 @@ class AmqpConnection {
 
   // The result of the last call of the library that waited for an answer.
   Status last_reply();
-  // The reason in a close frame; "" for other frames.
+  // The broker's reason if the frame closes the channel or the connection; else "".
   static std::string closed_by(const amqp_frame_t& frame);
   static Error failure(int library_status);
 

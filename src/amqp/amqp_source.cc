@@ -8,8 +8,8 @@
 namespace tocsin {
 namespace {
 
-// A database that is away keeps us from reading for longer than any heartbeat: a broker that died is found by TCP
-// keep-alive instead.
+// While the database is down this source does not read, for longer than any heartbeat interval. So a broker that died
+// is detected by TCP keep-alive instead.
 constexpr int kNoHeartbeat = 0;
 constexpr std::size_t kMostBytes = 8 << 20;  // of one batch
 

@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-// What /v1/me answers depends on who asks.
+// Answers of /v1/me depend on the caller.
 bool is_shareable(const Route& route) {
   return route.method == "GET" && route.path.starts_with("/v1/") && route.path != "/v1/me";
 }

@@ -39,7 +39,8 @@ class Api {
   Status start();
   // REQUIRES: bound.
   int port() const;
-  // Accepts no more, lets requests in flight be answered for up to `grace`, closes what is left.
+  // Accepts no more connections, waits up to `grace` for requests in flight to be answered, then closes all
+  // connections.
   void stop(std::chrono::milliseconds grace);
 
   // For tests: dispatch without a socket.

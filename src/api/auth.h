@@ -22,7 +22,7 @@ enum class Access { open, read, produce, consume, manage };
 bool allows(Role role, Access access);
 std::string_view to_string(Role role);
 
-// The tokens that callers may show. Only their SHA-256 is kept, and every comparison takes the same time.
+// The tokens that the node accepts, by their SHA-256. Comparison takes constant time.
 // Thread: const after construction.
 class Tokens {
  public:
@@ -47,14 +47,14 @@ class Tokens {
   std::vector<Entry> tokens_;
 };
 
-// The gate in front of every route. With tokens: a bearer token whose role allows the access. Without: everything is
-// allowed, but only to programs on this machine that mean to call it: a Host that is not loopback (DNS rebinding) or a
-// foreign Origin (a web page) is refused. Thread: any.
+// The gate in front of every route. With tokens: a bearer token whose role allows the access. Without tokens the node
+// listens on loopback only and allows everything, but refuses requests that a web page could cause: a Host that is not
+// loopback (DNS rebinding) or an Origin of another site. Thread: any.
 class Gate {
  public:
   explicit Gate(Tokens tokens) : tokens_(std::move(tokens)) {}
   std::optional<Problem> check(const HttpRequest& head, Access access) const;
-  // Who calls. REQUIRES: check() let the request pass.
+  // The caller, for the audit log. REQUIRES: check() let the request pass.
   Caller caller_of(const HttpRequest& head) const;
 
  private:

@@ -22,7 +22,7 @@ namespace tocsin {
 
 // One thread's set of stores of one database; valid only inside the call that receives it.
 struct Stores {
-  DatabaseId place;
+  DatabaseId database_id;
   JobDesk& desk;
   ReportStore& reports;
   TypeStore& types;
@@ -42,7 +42,7 @@ struct LatencySummary {  // milliseconds; of first starts on this node in the la
 
 struct Readiness {
   bool is_ready = false;
-  bool is_degraded = false;                                 // ready, but a part of its work cannot be done
+  bool is_degraded = false;                                 // ready, but without one of its databases or entries
   std::vector<std::pair<std::string, std::string>> checks;  // name -> "ok" or what is wrong
   std::vector<std::string> warnings;                        // settings that an operator should change
 };
@@ -92,9 +92,9 @@ class Backend {
 
   // What consumers report of leases of one database: `done` gets a reply per lease, in order. REQUIRES:
   // unavailable_reason() of it is empty.
-  virtual bool finish_leases(DatabaseId place, std::vector<FinishRequest> outcomes,
+  virtual bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                              std::function<void(Result<std::vector<LeaseReply>>)> done) = 0;
-  virtual bool extend_leases(DatabaseId place, std::vector<Extension> extensions,
+  virtual bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                              std::function<void(Result<std::vector<ExtendReply>>)> done) = 0;
 
   // False: too many consumers wait already, `done` will not be called (answer 429).
@@ -102,17 +102,17 @@ class Backend {
   // Leases that ended at this node (ack, nack), and leases extended by `ttr`: updates the lease table.
   virtual void note_ended(std::span<const Lease> leases) = 0;
   virtual void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
-  // Whether the control database counts the leases of a type with max_running that this node extends. Not while it is
-  // away: their permits go to others when the leases that it knows of are over.
+  // Whether leases of a type with max_running that this node extends are counted in the whole cluster. Not while the
+  // control database is down: their permits pass to other nodes when the leases known there have ended.
   virtual bool are_leases_counted(TypeId type) const = 0;
   // For the metrics: results of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;
 
   // Everything else: runs `work` on a thread of that database. False: its queue is full (answer 429).
   // REQUIRES: unavailable_reason() of it is empty.
-  virtual bool post(DatabaseId place, std::function<void(Stores&)> work) = 0;
+  virtual bool post(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
   // The same for reads that may be slow: few at a time, with a time limit, on threads and connections of their own.
-  virtual bool post_read(DatabaseId place, std::function<void(Stores&)> work) = 0;
+  virtual bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
 
   // Runs `work` on the node's thread for bulk operations, between two batches. False: its queue is full (answer 429).
   virtual bool post_bulk(std::function<void(BulkAccess&)> work) = 0;
@@ -126,12 +126,11 @@ class Backend {
   // After a change of the registry: reads it again. Call on a thread of the control database; on another one it only
   // requests it.
   virtual Status reload_types(Stores& stores) = 0;
-  // Brings the mirrors of the registry up to date where they can be reached, then calls `done`, on any thread.
+  // Updates the mirrors of the registry in all databases that answer, then calls `done`, on any thread.
   virtual void mirror_types(std::function<void()> done) = 0;
-  // Before jobs of any type are created in this database. Call on a thread of it.
+  // Updates the mirror of the registry in this database; called before jobs are created there. Call on a thread of it.
   virtual Status make_types_known(Stores& stores) = 0;
-  // Whether a handler of this kind exists here, and whether its settings are right: empty, or what is wrong with which
-  // field.
+  // The error in the handler's kind or settings, with its field; nullopt: this node can run it.
   virtual std::optional<Error> check_handler(const BizType& type) const = 0;
 
   virtual int shards() const = 0;
@@ -145,9 +144,9 @@ class Backend {
   virtual std::string hold_reason(const Job& job) const = 0;
   // How many jobs of a type with max_running run in the whole cluster, as far as this node knows.
   virtual std::optional<int> running(TypeId type) const = 0;
-  // As far as this node knows, by name; without any before it has heard of itself.
+  // All nodes that this node knows of, by name; empty before its first heartbeat was answered.
   virtual std::vector<NodeInfo> nodes() const = 0;
-  // What this node delivers to and takes messages from, in no order.
+  // The endpoints that this node delivers to and the entry topics that it consumes, in no order.
   virtual std::vector<EndpointInfo> endpoints() const = 0;
   // Shards on their way to another database, as far as this node knows.
   virtual std::vector<MoveInfo> moves() const = 0;
@@ -155,16 +154,16 @@ class Backend {
   virtual std::string shard_owner(Shard shard) const = 0;
 
   // The databases of this node, the control database first.
-  virtual std::vector<DatabaseId> places() const = 0;
-  // Where the jobs of this shard live, as far as this node knows; maybe a database that it was not given.
+  virtual std::vector<DatabaseId> database_ids() const = 0;
+  // The database of this shard's jobs, as far as this node knows; it may be one that the node was not started with.
   virtual DatabaseId database_of(Shard shard) const = 0;
-  virtual std::string database_name(DatabaseId place) const = 0;   // its own name
-  virtual std::string database_title(DatabaseId place) const = 0;  // and where it is, for messages
-  // Why the database cannot be used: not configured on this node, or not checked yet. nullopt: it can, though it may be
-  // down at the moment.
-  virtual std::optional<Error> unavailable_reason(DatabaseId place) const = 0;
-  // False: it has not answered for some time.
-  virtual bool is_answering(DatabaseId place) const = 0;
+  virtual std::string database_name(DatabaseId database_id) const = 0;   // its own name
+  virtual std::string database_title(DatabaseId database_id) const = 0;  // and where it is, for messages
+  // Why the database cannot be used: not configured on this node, or not checked yet. nullopt: it can be used (which
+  // does not mean that it answers at the moment).
+  virtual std::optional<Error> unavailable_reason(DatabaseId database_id) const = 0;
+  // False: the database has not answered lately.
+  virtual bool is_answering(DatabaseId database_id) const = 0;
 };
 
 }  // namespace tocsin

@@ -113,7 +113,7 @@ std::optional<Problem> read_page(const Call& call, int shards, Page& page) {
 using DueSoon = std::vector<std::pair<Shard, std::int64_t>>;  // of one database
 
 std::optional<std::int64_t> due_soon(const std::vector<DatabaseAnswer<DueSoon>>& answers, Shard shard) {
-  for (const auto& [place, due] : answers) {
+  for (const auto& [database_id, due] : answers) {
     if (!due) continue;
     for (const auto& [counted, n] : *due)
       if (counted == shard) return n;
@@ -122,9 +122,9 @@ std::optional<std::int64_t> due_soon(const std::vector<DatabaseAnswer<DueSoon>>&
 }
 
 // Since the owner last scanned its shards of the database that this one lives in.
-std::optional<std::int64_t> scanned_age(const NodeInfo& owner, DatabaseId place) {
+std::optional<std::int64_t> scanned_age(const NodeInfo& owner, DatabaseId database_id) {
   for (const ScannedDatabase& each : owner.scanned)
-    if (each.place == place && each.age) return milliseconds(*each.age);
+    if (each.database_id == database_id && each.age) return milliseconds(*each.age);
   return {};
 }
 
@@ -139,10 +139,10 @@ std::string shards_text(const Backend& backend, const std::vector<Shard>& page,
     const auto owner = std::ranges::find_if(
         all, [&](const NodeInfo& node) { return std::ranges::binary_search(node.shards, page[i]); });
     const bool is_owned = owner != all.end();
-    const DatabaseId place = backend.database_of(page[i]);
-    out.begin_object().field("shard", page[i]).field("database", backend.database_name(place));
+    const DatabaseId database_id = backend.database_of(page[i]);
+    out.begin_object().field("shard", page[i]).field("database", backend.database_name(database_id));
     out.field("node", is_owned ? std::optional(owner->name) : std::nullopt);
-    out.field("scanned_age_ms", is_owned ? scanned_age(*owner, place) : std::nullopt);
+    out.field("scanned_age_ms", is_owned ? scanned_age(*owner, database_id) : std::nullopt);
     out.field("pending_due_soon", due_soon(answers, page[i]));
     if (const auto move = std::ranges::find(moves, page[i], &MoveInfo::shard); move != moves.end())
       out.key("move")
@@ -167,14 +167,14 @@ void shards(ApiContext& context, const CallPtr& call) {
   std::vector<Shard> page;
   for (int shard = asked.first; shard < std::min(n, asked.first + asked.limit); ++shard)
     page.push_back(static_cast<Shard>(shard));
-  std::map<DatabaseId, std::vector<Shard>> by_place;
-  for (const Shard shard : page) by_place[context.backend.database_of(shard)].push_back(shard);
-  std::vector<DatabaseId> places;
-  for (const auto& [place, some] : by_place) places.push_back(place);
+  std::map<DatabaseId, std::vector<Shard>> by_database;
+  for (const Shard shard : page) by_database[context.backend.database_of(shard)].push_back(shard);
+  std::vector<DatabaseId> database_ids;
+  for (const auto& [database_id, some] : by_database) database_ids.push_back(database_id);
   scatter<DueSoon>(
-      context, call, places,
-      [by_place](DatabaseId place, Stores& stores) -> Result<DueSoon> {
-        const std::vector<Shard>& shards_there = by_place.at(place);
+      context, call, database_ids,
+      [by_database](DatabaseId database_id, Stores& stores) -> Result<DueSoon> {
+        const std::vector<Shard>& shards_there = by_database.at(database_id);
         const auto counts = stores.reports.due_soon(shards_there, kSoon, kDueSoonCap);
         if (!counts) return counts.error();
         DueSoon due;

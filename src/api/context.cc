@@ -8,17 +8,17 @@ namespace tocsin {
 
 Problem ApiContext::busy() { return {429, "Too much is waiting for the database.", "", 1}; }
 
-void ApiContext::on_database(const CallPtr& call, DatabaseId place, std::function<void(Stores&)> work) const {
-  if (const auto why = backend.unavailable_reason(place)) return call->refuse(problem_of(*why, place));
-  const bool is_taken =
-      backend.post(place, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
+void ApiContext::on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const {
+  if (const auto why = backend.unavailable_reason(database_id)) return call->refuse(problem_of(*why, database_id));
+  const bool is_taken = backend.post(
+      database_id, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
   if (!is_taken) too_busy(call);
 }
 
-void ApiContext::read_database(const CallPtr& call, DatabaseId place, std::function<void(Stores&)> work) const {
-  if (const auto why = backend.unavailable_reason(place)) return call->refuse(problem_of(*why, place));
+void ApiContext::read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const {
+  if (const auto why = backend.unavailable_reason(database_id)) return call->refuse(problem_of(*why, database_id));
   const bool is_taken = backend.post_read(
-      place, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
+      database_id, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
   if (!is_taken) too_busy(call);
 }
 
@@ -71,7 +71,7 @@ Problem ApiContext::unknown_type(const std::string& name, const std::string& fie
   return {422, "There is no type \"" + name + "\".", field};
 }
 
-Problem ApiContext::problem_of(const Error& error, DatabaseId place) const {
+Problem ApiContext::problem_of(const Error& error, DatabaseId database_id) const {
   switch (error.code) {
     case ErrorCode::invalid:
       return {400, error.message, error.field};
@@ -89,9 +89,10 @@ Problem ApiContext::problem_of(const Error& error, DatabaseId place) const {
     case ErrorCode::unavailable:
       if (error.field == kTooSlow)
         return {503, "This took too long. Of a list, name more: biz_id, or biz_type with status, from and to.", "", 1};
-      return {503, "The database " + backend.database_title(place) + " is not available: " + error.message, "", 1};
+      return {503, "The database " + backend.database_title(database_id) + " is not available: " + error.message, "",
+              1};
     case ErrorCode::in_doubt:
-      return {503, "The answer of the database " + backend.database_title(place) +
+      return {503, "The answer of the database " + backend.database_title(database_id) +
                        " was lost: this may or may not have happened. Repeat it with the same idempotency_key, or look "
                        "the job up."};
   }

@@ -21,9 +21,9 @@ class ApiContext {
   ApiContext(Backend& b, std::size_t max_attribute) : backend(b), max_attribute_bytes(max_attribute) {}
 
   // Runs `work` on a thread of this database; answers 429 when its queue is full, 503 when it cannot be used.
-  void on_database(const CallPtr& call, DatabaseId place, std::function<void(Stores&)> work) const;
+  void on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   // The same for reads that may be slow.
-  void read_database(const CallPtr& call, DatabaseId place, std::function<void(Stores&)> work) const;
+  void read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   void on_control(const CallPtr& call, std::function<void(Stores&)> work) const {
     on_database(call, 0, std::move(work));
   }
@@ -39,7 +39,7 @@ class ApiContext {
   // The same, unknown names are answered 422 with `field`.
   void with_type(const CallPtr& call, const std::string& name, const std::string& field,
                  std::function<void(const BizType&)> use);
-  // For reads: a removed type is found, too.
+  // The same for reads: finds removed types, too.
   void with_any_type(const CallPtr& call, const std::string& name, const std::string& field,
                      std::function<void(const BizType&)> use);
   // Calls `use` with a snapshot that names the types of all `jobs`; with an older one when the registry does not
@@ -47,10 +47,10 @@ class ApiContext {
   void with_catalog(const CallPtr& call, std::span<const Job> jobs, std::function<void(const TypeCatalog&)> use);
   static Problem unknown_type(const std::string& name, const std::string& field);
 
-  Problem problem_of(const Error& error, DatabaseId place) const;  // that the database at `place` answered with
+  Problem problem_of(const Error& error, DatabaseId database_id) const;  // answered by that database
   void hint_if_soon(JobId job, TypeId type, WallTime fire_at) const;
 
-  // The id that the path names; 0 (after the answer was given) when no job can have it.
+  // The job id in the path. 0: no job can have this id, and the call was answered with 404.
   JobId job_id_of(const CallPtr& call) const;
   DatabaseId database_of(JobId id) const { return backend.database_of(shard_of(id)); }
   DatabaseId database_of(const std::string& biz_id) const {

@@ -1,10 +1,10 @@
-// Messages of entry topics: the other way to create jobs, with the same rules.
+// Creates jobs from the messages of entry topics, with the rules of POST /v1/jobs.
 //
 // A message is {"realTopicName": type, "delayTime": milliseconds | "action_time": RFC 3339, "message": any JSON,
 // "biz_id"?: string or unsigned integer, "max_attempts"?: 1..1000}. `message` becomes the attribute. Without biz_id the
-// message's key is taken, or else its id. The id is the idempotency key, so a message that is given again changes
-// nothing. delayTime counts from when the message was sent, if the broker knows that to the millisecond, otherwise
-// from when it is taken.
+// message's key is used, or else its id. The id is the idempotency key, so a redelivered message changes nothing.
+// delayTime counts from the time at which the message was sent, if the broker knows that to the millisecond, otherwise
+// from the call of take_messages().
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ namespace tocsin {
 struct EntryAnswer {
   enum class Kind { created, existing, refused };
   Kind kind = Kind::created;
-  std::string why;  // refused: it can never become a job
+  std::string why;  // refused: why this message can never become a job
 };
 
 // Creates the jobs of all valid messages, each in its shard's database, and waits for the databases; one answer per

@@ -54,7 +54,7 @@ std::string claim_expected(Duration overdue) {
          "such jobs every 30 seconds, an audit of all lanes every 5 minutes.";
 }
 
-// Why what is due does not run, or that it is about to.
+// Why a due job does not run, or that it starts soon.
 std::string due_reason(const BizType* type, WallTime now, const std::string& hold, const std::string& otherwise) {
   if (type != nullptr && type->is_paused(now)) return pause_reason(*type);
   return hold.empty() ? otherwise : "It waits: " + hold + ".";
@@ -156,7 +156,7 @@ void explain(ApiContext& context, const CallPtr& call) {
   if (id == 0) return;
   context.read_database(call, context.database_of(id), [&context, call, id](Stores& stores) {
     const auto job = stores.reports.find(id);
-    if (!job) return call->refuse(context.problem_of(job.error(), stores.place));
+    if (!job) return call->refuse(context.problem_of(job.error(), stores.database_id));
     if (!*job) return call->refuse(ApiContext::no_such_job());
     context.with_catalog(call, {&**job, 1}, [&context, call, job = **job](const TypeCatalog& catalog) {
       call->reply(200, explain_text(context.backend, job, catalog));

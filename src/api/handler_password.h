@@ -13,7 +13,7 @@ namespace tocsin {
 std::string with_hidden_password(const std::string& handler_json);
 
 // Replaces a hidden password in the handler object by the stored one, but only for the same user, address and protocol:
-// otherwise an author could send a password that he does not know to a host of his own, or unencrypted.
+// otherwise the author of a type could have a password that he does not know sent to a host of his own, or unencrypted.
 std::optional<Problem> restore_password(BizType& type, const BizType* stored);
 
 }  // namespace tocsin

@@ -25,7 +25,7 @@ struct HttpRequest {
   std::string traceparent;
   std::string accept_encoding;
   std::string if_none_match;
-  int max_age_s = 0;    // of Cache-Control: an answer this old will do
+  int max_age_s = 0;    // max-age of Cache-Control: the caller accepts an answer of this age
   std::string address;  // of the caller's end of the connection, without the port
   std::string body;     // empty at admission
 };
@@ -39,15 +39,15 @@ struct HttpResponse {
   std::string_view cache_control = "no-store";  // a literal
 };
 
-// Answers one request. Copies share it: the first answer counts, and when the last copy goes without one, the caller
-// gets a 500. Thread: any.
+// Answers one request. Copies share the request: the first answer counts; if the last copy is destroyed without an
+// answer, the caller gets a 500. Thread: any.
 class Responder {
  public:
   using Send = std::function<void(HttpResponse)>;
   // `is_gone`: set by the server when the connection is closed.
   explicit Responder(Send send, std::shared_ptr<const std::atomic<bool>> is_gone = {});
   void operator()(HttpResponse response) const;
-  // The caller has closed its connection. Found out only of requests that may wait long (reply_timeout).
+  // The caller has closed its connection. Detected only for requests that may wait long (reply_timeout).
   bool is_gone() const;
 
  private:

@@ -23,7 +23,7 @@ namespace tocsin {
 class HttpConnection;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// What all threads of one server share.
+// Shared by all network threads of one server.
 struct HttpShared {
   HttpShared(HttpApp& a, const HttpLimits& l) : app(a), limits(l) {}
 
@@ -35,24 +35,24 @@ struct HttpShared {
   std::size_t connections TOCSIN_GUARDED_BY(mutex) = 0;
 };
 
-// One network thread's loop and its connections.
-// Thread: its own; only `loop` may be posted to from elsewhere. Late answers keep it alive, so that posting is always
-// safe.
+// The event loop of one network thread, and its connections.
+// Thread: the network thread; others may only post to `loop`. A pending answer holds a pointer to it, so posting is
+// always safe.
 struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   explicit HttpLoop(std::shared_ptr<HttpShared> s) : shared(std::move(s)) {}
 
-  // Deadlines are checked by a sweep, not by a timer each: most are never reached, and arming one costs more than the
-  // request. The next sweep comes when the first of them has ended.
+  // One timer serves all deadlines of the thread: few are ever reached, and arming a timer of its own costs more than a
+  // request. It fires at the earliest deadline and checks every connection.
   void sweep_at(SteadyTime deadline);
   void add(const std::shared_ptr<HttpConnection>& connection);
   void forget(HttpConnection* connection);
   void drain();  // idle connections close now, others after their answer
   void close_all();
-  bool close_idlest();                                       // makes room for another; false: none is idle
+  bool close_idlest();                                       // to accept another; false: none is idle
   std::vector<std::shared_ptr<HttpConnection>> all() const;  // a copy: closing changes the original
 
   boost::asio::io_context loop{1};
-  // It has nothing to do until its first connection comes.
+  // Keeps the loop running while there is no connection.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard{loop.get_executor()};
   boost::asio::steady_timer sweep_timer{loop};
   SteadyTime next_sweep = SteadyTime::max();
@@ -106,7 +106,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::ip::tcp::socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
-  std::shared_ptr<std::atomic<bool>> is_gone_;  // of a request that may wait long: whether its caller has left
+  std::shared_ptr<std::atomic<bool>> is_gone_;  // of a request that may wait long: its client has disconnected
   std::string address_;                         // of the other end
   HttpRequest request_;
   Admission admission_;

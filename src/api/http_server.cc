@@ -171,7 +171,7 @@ Status HttpServer::start() {
     if (auto done = bind(); !done) return done;
   impl_->accept();
   for (const auto& loop : impl_->loops) {
-    impl_->threads.emplace_back([loop] { or_abort("http server", [&] { loop->loop.run(); }); });
+    impl_->threads.emplace_back([loop] { run_or_abort("http server", [&] { loop->loop.run(); }); });
   }
   return Unit{};
 }

@@ -2,12 +2,10 @@
 // can send.
 //
 // - A slow sender costs one socket, never a thread: deadlines count from the first byte of the header and of the body,
-// not from the
-//   last byte read.
-// - Two readers never disagree about where a request ends: Content-Length with Transfer-Encoding, either of them twice,
-// obs-fold, bare
-//   line feeds, any coding but chunked, and HTTP/1.0 with Transfer-Encoding are answered 400, and the connection is
-//   closed.
+//   not from the last byte read.
+// - No request is read differently by a proxy in front (request smuggling): Content-Length with Transfer-Encoding,
+//   either of them twice, obs-fold, bare line feeds, any coding but chunked, and HTTP/1.0 with Transfer-Encoding are
+//   answered 400, and the connection is closed.
 // - A body is read only after the app has admitted its head, and never beyond the limit named there.
 // - Pipelined requests are answered in order, one at a time.
 #pragma once

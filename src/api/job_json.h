@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxBizIdBytes = 128;
 inline constexpr std::size_t kMaxKeyBytes = 256;
 inline constexpr int kMaxAttempts = 1000;
 inline constexpr WallTime kEarliestActionTime = std::chrono::sys_days(std::chrono::year(2000) / 1 / 1);
-// `is_rounded`: the time was rounded up, so the earliest time was asked for as one before it.
+// `is_rounded`: the time was rounded up, so one that equals the earliest time was before it as written.
 constexpr bool is_too_early(WallTime action_time, bool is_rounded) {
   return action_time < kEarliestActionTime || (is_rounded && action_time == kEarliestActionTime);
 }
@@ -26,7 +26,7 @@ inline constexpr Duration kHorizon = std::chrono::days(18'262);  // 50 years
 void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog, std::string_view more = {});
 std::string job_text(const Job& job, const TypeCatalog& catalog);
 
-// Digits of a job id; nullopt: not such a text. Too large a number is an id that no job has: 0.
+// The job id in decimal digits. nullopt: not a number. 0, which no job has: a number that is too large.
 std::optional<JobId> job_id_from_text(std::string_view text);
 
 // What a create asks for; the type is still a name.

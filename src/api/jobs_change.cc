@@ -38,9 +38,9 @@ Error locked_job(JobId id) {
 
 // ---- one job
 
-void answer_cancel(const ApiContext& context, const CallPtr& call, DatabaseId place,
+void answer_cancel(const ApiContext& context, const CallPtr& call, DatabaseId database_id,
                    const Result<CancelReply>& result) {
-  if (!result) return call->refuse(context.problem_of(result.error(), place));
+  if (!result) return call->refuse(context.problem_of(result.error(), database_id));
   const auto catalog = context.backend.types();
   switch (result->kind) {
     case CancelReply::Kind::cancelled:
@@ -52,7 +52,7 @@ void answer_cancel(const ApiContext& context, const CallPtr& call, DatabaseId pl
     case CancelReply::Kind::not_found:
       return call->refuse(ApiContext::no_such_job());
     case CancelReply::Kind::locked:
-      return call->refuse(context.problem_of(locked_job(result->job_id), place));
+      return call->refuse(context.problem_of(locked_job(result->job_id), database_id));
   }
 }
 
@@ -66,8 +66,8 @@ void cancel(ApiContext& context, const CallPtr& call) {
 }
 
 void answer_change(const ApiContext& context, const CallPtr& call, JobId id, const Result<ChangeReply>& result) {
-  const DatabaseId place = context.database_of(id);
-  if (!result) return call->refuse(context.problem_of(result.error(), place));
+  const DatabaseId database_id = context.database_of(id);
+  if (!result) return call->refuse(context.problem_of(result.error(), database_id));
   const auto catalog = context.backend.types();
   switch (result->kind) {
     case ChangeReply::Kind::changed:
@@ -85,7 +85,7 @@ void answer_change(const ApiContext& context, const CallPtr& call, JobId id, con
     case ChangeReply::Kind::not_found:
       return call->refuse(ApiContext::no_such_job());
     case ChangeReply::Kind::locked:
-      return call->refuse(context.problem_of(locked_job(id), place));
+      return call->refuse(context.problem_of(locked_job(id), database_id));
   }
 }
 
@@ -168,13 +168,13 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByD
   if (refused_by_all(context, call, answers)) return;
   CancelReplies replies;
   Unanswered unanswered{.unavailable = {}, .in_doubt = {}, .impossible = std::move(impossible)};
-  for (const auto& [place, result] : answers) {
+  for (const auto& [database_id, result] : answers) {
     if (result) {
       replies.insert(replies.end(), result->begin(), result->end());
       continue;
     }
     auto& list = result.error().code == ErrorCode::in_doubt ? unanswered.in_doubt : unanswered.unavailable;
-    list.insert(list.end(), ids.at(place).begin(), ids.at(place).end());
+    list.insert(list.end(), ids.at(database_id).begin(), ids.at(database_id).end());
   }
   call->reply(200, cancelled_text(replies, unanswered));
 }
@@ -193,12 +193,13 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
       known[context.database_of(id)].push_back(id);
     }
   }
-  std::vector<DatabaseId> places;
-  for (const auto& [place, some] : known) places.push_back(place);
-  if (places.empty())
+  std::vector<DatabaseId> database_ids;
+  for (const auto& [database_id, some] : known) database_ids.push_back(database_id);
+  if (database_ids.empty())
     return call->reply(200, cancelled_text({}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible}));
   scatter<CancelReplies>(
-      context, call, places, [known](DatabaseId place, Stores& stores) { return stores.desk.cancel(known.at(place)); },
+      context, call, database_ids,
+      [known](DatabaseId database_id, Stores& stores) { return stores.desk.cancel(known.at(database_id)); },
       [&context, call, known, impossible](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
         answer_cancels(context, call, known, impossible, answers);
       });
@@ -208,7 +209,7 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
 void cancel_large_key(const ApiContext& context, const CallPtr& call, const KeyCancel& key) {
   context.on_database(call, context.database_of(key.biz_id), [&context, call, key](Stores& stores) {
     const auto replies = stores.desk.cancel_all(key.biz_id, key.type);
-    if (!replies) return call->refuse(context.problem_of(replies.error(), stores.place));
+    if (!replies) return call->refuse(context.problem_of(replies.error(), stores.database_id));
     // A full answer without any that has ended: more live ones may be there.
     const bool has_more =
         replies->size() >= JobDesk::kMostOfOneKey &&
@@ -275,7 +276,7 @@ void cancel_many(ApiContext& context, const CallPtr& call) {
 // One database after the other, so that together they keep to the limit.
 struct RetryRound {
   JobDesk::RetryMany request;
-  std::vector<DatabaseId> places;
+  std::vector<DatabaseId> database_ids;
   std::vector<DatabaseAnswer<int>> answers;
   int retried = 0;
 };
@@ -292,9 +293,9 @@ void answer_retries(const ApiContext& context, const CallPtr& call, const RetryR
 
 void retry_next(const ApiContext& context, const CallPtr& call, const std::shared_ptr<RetryRound>& round) {
   const auto next = round->answers.size();
-  if (next == round->places.size() || round->request.limit == 0) return answer_retries(context, call, *round);
+  if (next == round->database_ids.size() || round->request.limit == 0) return answer_retries(context, call, *round);
   scatter<int>(
-      context, call, {round->places[next]},
+      context, call, {round->database_ids[next]},
       [round](DatabaseId, Stores& stores) { return stores.desk.retry_many(round->request); },
       [&context, call, round](std::vector<DatabaseAnswer<int>> answers) {
         if (const auto& n = answers.front().result) {
@@ -306,7 +307,7 @@ void retry_next(const ApiContext& context, const CallPtr& call, const std::share
         round->answers.push_back(std::move(answers.front()));
         retry_next(context, call, round);
       },
-      round->places.size());
+      round->database_ids.size());
 }
 
 void retry_many(ApiContext& context, const CallPtr& call) {
@@ -323,9 +324,9 @@ void retry_many(ApiContext& context, const CallPtr& call) {
   if (document.problem()) return call->refuse(*document.problem());
   context.with_type(call, biz_type, "biz_type", [&context, call, request](const BizType& type) mutable {
     request.type_id = type.type_id;
-    const auto places = context.backend.places();
-    if (request.rate_per_s) *request.rate_per_s /= static_cast<double>(places.size());
-    retry_next(context, call, std::make_shared<RetryRound>(RetryRound{request, places, {}, 0}));
+    const auto database_ids = context.backend.database_ids();
+    if (request.rate_per_s) *request.rate_per_s /= static_cast<double>(database_ids.size());
+    retry_next(context, call, std::make_shared<RetryRound>(RetryRound{request, database_ids, {}, 0}));
   });
 }
 

@@ -81,7 +81,7 @@ void create(ApiContext& context, const CallPtr& call) {
       });
 }
 
-// One batch on its way: what was asked for, and of every item what is wrong with it, or where its job is.
+// A batch being created: the request, and of every item its mistake or its job.
 struct Batch {
   struct Item {
     std::optional<Problem> problem;
@@ -164,7 +164,7 @@ using Replies = std::vector<CreateReply>;
 
 Parts parts_of(const ApiContext& context, std::vector<NewJob> jobs) {
   Parts parts;
-  if (context.backend.places().size() == 1) {
+  if (context.backend.database_ids().size() == 1) {
     Part& all = parts[0];
     all.jobs = std::move(jobs);
     all.at.resize(all.jobs.size());
@@ -196,7 +196,7 @@ class BatchAnswer {
  private:
   std::size_t parts_jobs() const;
   std::vector<std::size_t> items_of_jobs() const;
-  void take(DatabaseId place, const Replies& replies);
+  void take(DatabaseId database_id, const Replies& replies);
   std::string items_text() const;
 
   const ApiContext& context_;
@@ -209,13 +209,13 @@ class BatchAnswer {
 
 std::size_t BatchAnswer::parts_jobs() const {
   std::size_t n = 0;
-  for (const auto& [place, part] : parts_) n += part.jobs.size();
+  for (const auto& [database_id, part] : parts_) n += part.jobs.size();
   return n;
 }
 
 // Without partial=true one refusal has undone all of its database.
-void BatchAnswer::take(DatabaseId place, const Replies& replies) {
-  const Part& part = parts_.at(place);
+void BatchAnswer::take(DatabaseId database_id, const Replies& replies) {
+  const Part& part = parts_.at(database_id);
   const auto items = items_of_jobs();
   const bool is_undone = !is_partial_ && std::ranges::any_of(replies, &CreateReply::is_refused);
   std::map<JobId, std::size_t> undone;  // jobs that were made by this batch and are gone, and their items
@@ -268,15 +268,15 @@ std::string BatchAnswer::items_text() const {
 
 void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<Replies>>& answers) {
   bool is_all_failed = !answers.empty();
-  for (const auto& [place, replies] : answers) {
+  for (const auto& [database_id, replies] : answers) {
     is_all_failed = is_all_failed && !replies;
     if (replies) {
-      take(place, *replies);
+      take(database_id, *replies);
       continue;
     }
-    const Problem problem = context_.problem_of(replies.error(), place);
+    const Problem problem = context_.problem_of(replies.error(), database_id);
     if (!first_problem_) first_problem_ = problem;
-    for (const std::size_t at : parts_.at(place).at) fates_[at].problem = problem;
+    for (const std::size_t at : parts_.at(database_id).at) fates_[at].problem = problem;
   }
   if (first_problem_ && (!is_partial_ || is_all_failed)) {
     Problem problem = *first_problem_;
@@ -294,22 +294,22 @@ void create_known(ApiContext& context, const CallPtr& call, const std::shared_pt
   if (batch->jobs.empty()) return BatchAnswer(context, *batch, {}, is_partial).answer(call, {});
   const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(batch->jobs)));
   const auto mode = is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing;
-  const auto ask = [&context, parts, mode](DatabaseId place, Stores& there) -> Result<Replies> {
+  const auto ask = [&context, parts, mode](DatabaseId database_id, Stores& there) -> Result<Replies> {
     if (auto done = context.backend.make_types_known(there); !done) return done.error();
-    return there.desk.create(parts->at(place).jobs, mode);
+    return there.desk.create(parts->at(database_id).jobs, mode);
   };
   const auto done = [&context, call, batch, parts, is_partial](const std::vector<DatabaseAnswer<Replies>>& answers) {
     BatchAnswer(context, *batch, *parts, is_partial).answer(call, answers);
   };
   // All in the database whose thread this is: here and now.
-  if (here != nullptr && parts->size() == 1 && parts->begin()->first == here->place) {
+  if (here != nullptr && parts->size() == 1 && parts->begin()->first == here->database_id) {
     std::vector<DatabaseAnswer<Replies>> answers(1);
-    answers.front() = {here->place, ask(here->place, *here)};
+    answers.front() = {here->database_id, ask(here->database_id, *here)};
     return done(answers);
   }
-  std::vector<DatabaseId> places;
-  for (const auto& [place, part] : *parts) places.push_back(place);
-  scatter<Replies>(context, call, places, ask, done);
+  std::vector<DatabaseId> database_ids;
+  for (const auto& [database_id, part] : *parts) database_ids.push_back(database_id);
+  scatter<Replies>(context, call, database_ids, ask, done);
 }
 
 void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool is_partial) {
@@ -335,12 +335,12 @@ void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool
 void create_batch(ApiContext& context, const CallPtr& call) {
   const std::string partial = call->parameter("partial").value_or("false");
   if (partial != "true" && partial != "false") return call->refuse({400, "Must be true or false.", "partial"});
-  // A large body takes its time to parse: not on a network thread. The control database's, for the types, unless the
-  // control database is away.
-  const auto places = context.backend.places();
-  const auto answering =
-      std::ranges::find_if(places, [&](DatabaseId place) { return context.backend.is_answering(place); });
-  context.on_database(call, answering == places.end() ? 0 : *answering,
+  // A large body takes time to parse, so not on a network thread. On a thread of the control database, which has the
+  // types, unless that database is down.
+  const auto database_ids = context.backend.database_ids();
+  const auto answering = std::ranges::find_if(
+      database_ids, [&](DatabaseId database_id) { return context.backend.is_answering(database_id); });
+  context.on_database(call, answering == database_ids.end() ? 0 : *answering,
                       [&context, call, is_partial = partial == "true"](Stores& stores) {
                         create_batch(context, call, stores, is_partial);
                       });

@@ -23,8 +23,8 @@ using Position = std::map<DatabaseId, JobId>;
 // "job:0=4711,1=815"
 std::string cursor_text(const Position& position) {
   std::string text(kJobCursorMark);
-  for (const auto& [place, id] : position)
-    text += (text.size() == kJobCursorMark.size() ? "" : ",") + std::to_string(place) + '=' + std::to_string(id);
+  for (const auto& [database_id, id] : position)
+    text += (text.size() == kJobCursorMark.size() ? "" : ",") + std::to_string(database_id) + '=' + std::to_string(id);
   return base64url(text);
 }
 
@@ -44,10 +44,10 @@ std::optional<Position> position_from_cursor(const std::string& cursor) {
     const std::string_view one = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
     const std::size_t equals = std::min(one.find('='), one.size());
-    const std::int64_t place = number_of(one.substr(0, equals));
+    const std::int64_t database_id = number_of(one.substr(0, equals));
     const std::int64_t id = equals < one.size() ? number_of(one.substr(equals + 1)) : -1;
-    if (place < 0 || place >= kMaxDatabases || id <= 0) return {};
-    position[static_cast<DatabaseId>(place)] = id;
+    if (database_id < 0 || database_id >= kMaxDatabases || id <= 0) return {};
+    position[static_cast<DatabaseId>(database_id)] = id;
   }
   return position.empty() ? std::nullopt : std::optional(position);
 }
@@ -107,7 +107,7 @@ std::string page_text(const Page& page, const TypeCatalog& catalog, const std::s
 
 using Found = std::vector<Job>;  // of one database, by descending id: newest first to within half a second
 
-// The newest of all databases together. `asked`: so many were asked of each.
+// The newest jobs of all databases together. `asked`: the limit of each database's list.
 Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position position, std::size_t limit,
              std::size_t asked) {
   Page page;
@@ -121,7 +121,7 @@ Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position positio
     }
     if (!newest) break;
     page.jobs.push_back((*answers[*newest].result)[taken[*newest]++]);
-    position[answers[*newest].place] = page.jobs.back().job_id;
+    position[answers[*newest].database_id] = page.jobs.back().job_id;
   }
   // A page of the largest size cannot look one job ahead: what was all of a full answer may not be the end.
   bool is_end = true;
@@ -135,13 +135,14 @@ Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position positio
 void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const Position& position) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   filter.limit = std::min(filter.limit + 1, kMostPerPage);
-  filter.is_local_only = !filter.biz_id && context.backend.places().size() > 1;
-  const auto places = filter.biz_id ? std::vector{context.database_of(*filter.biz_id)} : context.backend.places();
+  filter.is_local_only = !filter.biz_id && context.backend.database_ids().size() > 1;
+  const auto database_ids =
+      filter.biz_id ? std::vector{context.database_of(*filter.biz_id)} : context.backend.database_ids();
   scatter<Found>(
-      context, call, places,
-      [filter, position](DatabaseId place, Stores& stores) {
+      context, call, database_ids,
+      [filter, position](DatabaseId database_id, Stores& stores) {
         JobFilter here = filter;
-        if (const auto below = position.find(place); below != position.end()) here.below = below->second;
+        if (const auto below = position.find(database_id); below != position.end()) here.below = below->second;
         return stores.reports.list(here);
       },
       [&context, call, limit, filter, position](const std::vector<DatabaseAnswer<Found>>& answers) {
@@ -163,20 +164,20 @@ bool is_of_key_alone(const JobFilter& filter) { return filter.biz_id && !filter.
 
 void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position) {
   const auto limit = static_cast<std::size_t>(filter.limit);
-  const DatabaseId place = context.database_of(*filter.biz_id);
+  const DatabaseId database_id = context.database_of(*filter.biz_id);
   const int asked = std::min(filter.limit + 1, kMostPerPage);
-  const auto answer = [&context, call, limit, place, position, asked](Result<std::vector<Job>> jobs) {
+  const auto answer = [&context, call, limit, database_id, position, asked](Result<std::vector<Job>> jobs) {
     guarded(call, [&] {
-      if (!jobs) return call->refuse(context.problem_of(jobs.error(), place));
+      if (!jobs) return call->refuse(context.problem_of(jobs.error(), database_id));
       std::vector<DatabaseAnswer<Found>> one(1);
-      one.front() = {place, std::move(jobs)};
+      one.front() = {database_id, std::move(jobs)};
       const auto page = std::make_shared<const Page>(page_of(one, position, limit, static_cast<std::size_t>(asked)));
       context.with_catalog(call, page->jobs, [call, page](const TypeCatalog& catalog) {
         call->reply(200, page_text(*page, catalog, ""));
       });
     });
   };
-  const auto below = position.find(place);
+  const auto below = position.find(database_id);
   const KeyQuery query{*filter.biz_id, filter.type_id,
                        below == position.end() ? std::nullopt : std::optional(below->second), asked};
   if (!context.backend.list_key(query, answer)) ApiContext::too_busy(call);
@@ -201,10 +202,10 @@ void list(ApiContext& context, const CallPtr& call) {
 void get(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  const DatabaseId place = context.database_of(id);
-  const bool is_taken = context.backend.get(id, [&context, call, place](Result<std::optional<Job>> found) {
+  const DatabaseId database_id = context.database_of(id);
+  const bool is_taken = context.backend.get(id, [&context, call, database_id](Result<std::optional<Job>> found) {
     guarded(call, [&] {
-      if (!found) return call->refuse(context.problem_of(found.error(), place));
+      if (!found) return call->refuse(context.problem_of(found.error(), database_id));
       if (!*found) return call->refuse(ApiContext::no_such_job());
       const auto job = std::make_shared<const Job>(std::move(**found));
       context.with_catalog(call, {job.get(), 1},

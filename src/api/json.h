@@ -1,4 +1,5 @@
-// Reads JSON from callers strictly: what a caller misspells, repeats or overdoes is an error that names the field.
+// Reads the JSON of request bodies strictly: an unknown, repeated or oversized field, or one of another type, is an
+// error that names the field.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +26,8 @@ struct JsonRange {
   std::int64_t min, max;
 };
 
-// Reads the fields of one object, by name, once each. The first mistake is kept in the problem that all readers of a
-// document share; after it everything reads as absent, so a caller reads all it wants and looks at the problem once.
+// Reads the fields of one object, by name, once each. All readers of a document share one problem, which keeps the
+// first mistake. After it every field reads as absent, so a handler reads all fields and then checks the problem once.
 // Null counts as absent. Thread: owner only; valid as long as its JsonDocument.
 class JsonObject {
  public:
@@ -39,25 +40,24 @@ class JsonObject {
   std::optional<bool> boolean(std::string_view name);
   std::optional<WallTime> time(std::string_view name, bool* is_rounded = nullptr);
   std::optional<JsonObject> object(std::string_view name);
-  // `may_differ`: an item that is no object is an absent one, whose is_object() is false.
+  // `may_differ`: an item that is no object is no mistake; its is_object() is false.
   std::optional<std::vector<JsonObject>> objects(std::string_view name, std::size_t max_items, bool may_differ = false);
   bool is_object() const { return object_ != nullptr; }
   std::optional<std::vector<std::string>> strings(std::string_view name, std::size_t max_items);
   std::optional<std::vector<std::int64_t>> integers(std::string_view name, std::size_t max_items, JsonRange range);
   // A string, or an unsigned integer as its digits.
   std::optional<std::string> string_or_number(std::string_view name, std::size_t min_bytes, std::size_t max_bytes);
-  // The value as JSON text, whatever it is; empty when absent or null. For the document's verbatim field use
-  // verbatim_text.
+  // The value of any type as JSON text; empty when absent or null. Not for the document's verbatim field.
   std::string json_text(std::string_view name);
   std::string verbatim_text(std::string_view name);
 
-  // The field must be there.
+  // A mistake if the field is absent.
   JsonObject& require(std::string_view name);
-  // Every field must have been asked for by now. Call last.
+  // A mistake if the object has a field that was never read. Call last.
   void end();
 
   void fail(std::string_view name, std::string detail, int status = 400);
-  void refuse(Problem problem);  // the same with a problem of one's own
+  void refuse(Problem problem);  // records this problem as the mistake
   std::optional<Problem> take_problem() { return std::exchange(*problem_, std::nullopt); }
   bool ok() const { return !problem_->has_value(); }
   const std::optional<Problem>& problem() const { return *problem_; }
@@ -74,15 +74,14 @@ class JsonObject {
 };
 
 // A parsed body. Refused with 400: text that is not JSON in UTF-8, text after it, nesting over kMaxJsonDepth, more than
-// kMaxJsonValues values, repeated keys, numbers
-// that no double holds, NUL characters and lone surrogates (the database takes neither).
+// kMaxJsonValues values, repeated keys, numbers beyond a double, NUL characters and lone surrogates (the database
+// refuses both).
 // Thread: owner only.
 class JsonDocument {
  public:
-  // The value of a field named `verbatim` is kept as its text, with each number as it was written; read it with
-  // verbatim_text.
+  // The value of a field named `verbatim` is kept as its text, numbers unchanged; read it with verbatim_text().
   explicit JsonDocument(std::string_view text, std::string_view verbatim = {});
-  // The same, but mistakes inside the items of `list` are theirs: see item_problem().
+  // The same, but a mistake inside an item of the array `list` concerns that item only: see item_problem().
   JsonDocument(std::string_view text, std::string_view verbatim, std::string_view list);
   ~JsonDocument();
   JsonDocument(const JsonDocument&) = delete;
@@ -91,7 +90,7 @@ class JsonDocument {
   // The whole document, which must be an object.
   JsonObject root();
   const std::optional<Problem>& problem() const { return problem_; }
-  // Null: the item was built.
+  // The mistake in this item of `list`; null: none.
   const Problem* item_problem(std::size_t item) const;
 
  private:

@@ -12,12 +12,13 @@
 
 namespace tocsin {
 
-// What JsonDocument refuses, or nothing when `root` is the value of `text`. The value of a field named `verbatim` is
-// not taken apart but kept as text (a string in the built value), so that the caller's numbers stay as written.
+// Puts the value of `text` into `root`. Returns the mistake that JsonDocument refuses, or nullopt. The value of a field
+// named `verbatim` is not parsed but kept as text (a string in the built value), so the caller's numbers stay as
+// written.
 //
-// With `list`, the name of a list in the outermost object, a mistake inside one of its items is not the whole text's:
-// it goes to `item_problems` by the item's index (the first of each item), and the item's value means nothing. Text
-// that is not JSON, too many values, and an exponent that no parser takes stay mistakes of the whole.
+// With `items`, a mistake inside an item of `list`, an array of the outermost object, does not fail the whole text: the
+// first one of each item goes to `problems` by the item's index, and the item's value must not be used. Text that is
+// not JSON, too many values, and an exponent that no parser accepts fail the whole text.
 struct JsonItems {
   std::string_view list;
   std::map<std::size_t, Problem> problems;

@@ -114,10 +114,10 @@ void note_finished(const ApiContext& context, const Outcomes& outcomes, const st
 }
 
 // `of`: how many items the call has. An item without an outcome is stale.
-bool finish(const ApiContext& context, DatabaseId place, const Outcomes& outcomes, std::size_t of,
+bool finish(const ApiContext& context, DatabaseId database_id, const Outcomes& outcomes, std::size_t of,
             const OnSettled& reply) {
   if (outcomes.requests.empty()) return reply(LeaseReplies(of, LeaseReply::stale)), true;
-  return context.backend.finish_leases(place, outcomes.requests,
+  return context.backend.finish_leases(database_id, outcomes.requests,
                                        [&context, outcomes, of, reply](Result<std::vector<LeaseReply>> replies) {
                                          if (!replies) return reply(replies.error());
                                          LeaseReplies settled(of, LeaseReply::stale);
@@ -128,11 +128,11 @@ bool finish(const ApiContext& context, DatabaseId place, const Outcomes& outcome
                                        });
 }
 
-bool ack(const ApiContext& context, DatabaseId place, const Items& items, OnSettled reply) {
+bool ack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {
   const Asked asked = asked_of(items);
   Outcomes outcomes{{}, asked.places};
   for (const Lease& lease : asked.leases) outcomes.requests.push_back({lease.job_id, lease.token, {}, {}, {}});
-  return finish(context, place, outcomes, items.size(), reply);
+  return finish(context, database_id, outcomes, items.size(), reply);
 }
 
 // What a failed attempt leads to depends on how many there were. The read before the write is safe: while the token
@@ -169,10 +169,10 @@ void hint_retries(const ApiContext& context, const Outcomes& outcomes, const std
 }
 
 // Continues with the jobs behind the leases, read on a thread of the database.
-bool with_leased(const ApiContext& context, DatabaseId place, const Asked& asked, const OnSettled& reply,
+bool with_leased(const ApiContext& context, DatabaseId database_id, const Asked& asked, const OnSettled& reply,
                  std::function<void(const std::vector<std::optional<LeasedJob>>&)> next) {
   using Leased = std::vector<std::optional<LeasedJob>>;
-  return context.backend.post(place,
+  return context.backend.post(database_id,
                               replying<Leased>([asked](Stores& stores) { return stores.desk.leased(asked.leases); },
                                                [reply, next = std::move(next)](const Result<Leased>& leased) {
                                                  if (!leased) return reply(leased.error());
@@ -182,18 +182,19 @@ bool with_leased(const ApiContext& context, DatabaseId place, const Asked& asked
 
 const Error kTooMuch{ErrorCode::unavailable, "too much is waiting for it", ""};
 
-bool nack(const ApiContext& context, DatabaseId place, const Items& items, OnSettled reply) {
+bool nack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {
   const Asked asked = asked_of(items);
-  return with_leased(context, place, asked, reply, [&context, place, &items, asked, reply](const auto& leased) {
-    std::vector<TypeId> types;
-    const Outcomes outcomes = outcomes_of_failure(context, items, asked, leased, types);
-    const bool is_taken =
-        finish(context, place, outcomes, items.size(), [&context, outcomes, types, reply](Settled settled) {
-          if (settled) take_note([&] { hint_retries(context, outcomes, types); });
-          reply(std::move(settled));
-        });
-    if (!is_taken) reply(kTooMuch);
-  });
+  return with_leased(
+      context, database_id, asked, reply, [&context, database_id, &items, asked, reply](const auto& leased) {
+        std::vector<TypeId> types;
+        const Outcomes outcomes = outcomes_of_failure(context, items, asked, leased, types);
+        const bool is_taken =
+            finish(context, database_id, outcomes, items.size(), [&context, outcomes, types, reply](Settled settled) {
+              if (settled) take_note([&] { hint_retries(context, outcomes, types); });
+              reply(std::move(settled));
+            });
+        if (!is_taken) reply(kTooMuch);
+      });
 }
 
 void note_extended(const ApiContext& context, const Asked& asked, const std::vector<ExtendReply>& replies,
@@ -210,13 +211,13 @@ void note_extended(const ApiContext& context, const Asked& asked, const std::vec
 }
 
 // `settled` has the replies to the items that are not asked for.
-bool extend(const ApiContext& context, DatabaseId place, const Asked& asked, LeaseReplies settled, Duration ttr,
+bool extend(const ApiContext& context, DatabaseId database_id, const Asked& asked, LeaseReplies settled, Duration ttr,
             const OnSettled& reply) {
   if (asked.leases.empty()) return reply(std::move(settled)), true;
   std::vector<Extension> extensions;
   for (const Lease& lease : asked.leases) extensions.push_back({lease, ttr});
   return context.backend.extend_leases(
-      place, std::move(extensions),
+      database_id, std::move(extensions),
       [&context, asked, settled = std::move(settled), ttr, reply](Result<std::vector<ExtendReply>> replies) {
         if (!replies) return reply(replies.error());
         LeaseReplies all = settled;
@@ -228,7 +229,8 @@ bool extend(const ApiContext& context, DatabaseId place, const Asked& asked, Lea
 
 // Leaves out leases of types with max_running while the control database does not hear of this node: it gives their
 // permits to other nodes when the leases that it knows of are over. Asks the database only then.
-bool extend(const ApiContext& context, DatabaseId place, const Items& items, Duration ttr, const OnSettled& reply) {
+bool extend(const ApiContext& context, DatabaseId database_id, const Items& items, Duration ttr,
+            const OnSettled& reply) {
   const Asked asked = asked_of(items);
   const LeaseReplies stale(items.size(), LeaseReply::stale);
   const auto catalog = context.backend.types();
@@ -236,8 +238,8 @@ bool extend(const ApiContext& context, DatabaseId place, const Items& items, Dur
     return type != nullptr && type->max_running && !context.backend.are_leases_counted(type->type_id);
   };
   if (std::ranges::none_of(catalog->types, is_uncounted, [](const auto& type) { return type.get(); }))
-    return extend(context, place, asked, stale, ttr, reply);
-  return with_leased(context, place, asked, reply, [=, &context](const auto& leased) {
+    return extend(context, database_id, asked, stale, ttr, reply);
+  return with_leased(context, database_id, asked, reply, [=, &context](const auto& leased) {
     Asked counted;
     LeaseReplies settled = stale;
     for (std::size_t i = 0; i < asked.leases.size(); ++i) {
@@ -249,7 +251,7 @@ bool extend(const ApiContext& context, DatabaseId place, const Items& items, Dur
       counted.leases.push_back(asked.leases[i]);
       counted.places.push_back(asked.places[i]);
     }
-    if (!extend(context, place, counted, settled, ttr, reply)) reply(kTooMuch);
+    if (!extend(context, database_id, counted, settled, ttr, reply)) reply(kTooMuch);
   });
 }
 
@@ -264,10 +266,10 @@ using LeaseParts = std::map<DatabaseId, LeasePart>;
 LeaseParts parts_of(const ApiContext& context, Items items) {
   LeaseParts parts;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const DatabaseId place = items[i].may_hold ? context.database_of(items[i].lease.job_id)
-                             : parts.empty()   ? 0
-                                               : parts.begin()->first;
-    LeasePart& part = parts[place];
+    const DatabaseId database_id = items[i].may_hold ? context.database_of(items[i].lease.job_id)
+                                   : parts.empty()   ? 0
+                                                     : parts.begin()->first;
+    LeasePart& part = parts[database_id];
     part.items.push_back(std::move(items[i]));
     part.at.push_back(i);
   }
@@ -296,8 +298,8 @@ void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& pa
   if (refused_by_all(context, call, answers)) return;
   std::map<std::size_t, std::pair<const LeaseItem*, const char*>> results;
   std::int64_t stale = 0;
-  for (const auto& [place, settled] : answers) {
-    const LeasePart& part = parts.at(place);
+  for (const auto& [database_id, settled] : answers) {
+    const LeasePart& part = parts.at(database_id);
     for (std::size_t i = 0; i < part.items.size(); ++i) {
       const char* result = settled ? (*settled)[i] ? result_of(*(*settled)[i]) : "unavailable"
                            : settled.error().code == ErrorCode::in_doubt ? "in_doubt"
@@ -318,13 +320,13 @@ void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& pa
 
 void settle(const ApiContext& context, const CallPtr& call, Items items, const Settle& how) {
   const auto parts = std::make_shared<const LeaseParts>(parts_of(context, std::move(items)));
-  std::vector<DatabaseId> places;
-  for (const auto& [place, part] : *parts) places.push_back(place);
+  std::vector<DatabaseId> database_ids;
+  for (const auto& [database_id, part] : *parts) database_ids.push_back(database_id);
   gather<LeaseReplies>(
-      context, call, places,
-      [&context, parts, how](DatabaseId place, const OnSettled& reply) {
+      context, call, database_ids,
+      [&context, parts, how](DatabaseId database_id, const OnSettled& reply) {
         // The items live until the reply.
-        return how(context, place, parts->at(place).items,
+        return how(context, database_id, parts->at(database_id).items,
                    [parts, reply](Settled settled) { reply(std::move(settled)); });
       },
       [&context, call, parts](const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
@@ -349,8 +351,8 @@ void extend(ApiContext& context, const CallPtr& call) {
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
   settle(context, call, std::move(items),
-         [ttr](const ApiContext& about, DatabaseId place, const Items& some, const OnSettled& reply) {
-           return extend(about, place, some, ttr, reply);
+         [ttr](const ApiContext& about, DatabaseId database_id, const Items& some, const OnSettled& reply) {
+           return extend(about, database_id, some, ttr, reply);
          });
 }
 

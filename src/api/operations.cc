@@ -64,7 +64,7 @@ std::string stats_text(const Backend& backend, const std::vector<DatabaseAnswer<
   Counts totals{};
   for (const auto& type : catalog->types) by_type.emplace(type->name, Counts{});
   std::int64_t overdue = 0;
-  for (const auto& [place, numbers] : answers) {
+  for (const auto& [database_id, numbers] : answers) {
     if (!numbers) continue;
     overdue += numbers->overdue;
     for (const TypeCount& count : numbers->counts) {
@@ -100,7 +100,7 @@ std::string stats_text(const Backend& backend, const std::vector<DatabaseAnswer<
 
 void stats(ApiContext& context, const CallPtr& call) {
   scatter<Numbers>(
-      context, call, context.backend.places(),
+      context, call, context.backend.database_ids(),
       [](DatabaseId, Stores& stores) -> Result<Numbers> {
         auto counts = stores.reports.counts();
         if (!counts) return counts.error();

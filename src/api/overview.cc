@@ -108,7 +108,7 @@ class Overview {
       types_[type->name].is_paused = type->is_paused(now_);
     }
     std::vector<std::vector<std::string>> recent, recent_of_all, backlog, next_hour;
-    for (const auto& [place, facts] : answers_) {
+    for (const auto& [database_id, facts] : answers_) {
       if (!facts) continue;
       for (const TypeCount& count : facts->counts) totals_[static_cast<std::size_t>(count.status)] += count.n;
       due_next_minute_ += facts->due_next_minute;
@@ -192,9 +192,9 @@ std::vector<json> Overview::reasons() const {
   const auto add = [&](const char* code, const std::string& text, const std::string& remedy) {
     found.push_back({{"code", code}, {"text", text}, {"remedy", remedy}});
   };
-  for (const auto& [place, facts] : answers_)
+  for (const auto& [database_id, facts] : answers_)
     if (!facts)
-      add("database_away", "Database " + backend_.database_name(place) + " does not answer.",
+      add("database_away", "Database " + backend_.database_name(database_id) + " does not answer.",
           "Its jobs wait. Check the server and its connection; jobs start by themselves when it is back.");
   if (!ready_.is_ready) add("not_ready", "This node cannot do its work.", "See /readyz for the check that fails.");
   for (const auto& [name, type] : types_) {
@@ -305,11 +305,11 @@ void overview(ApiContext& context, const std::shared_ptr<SharedAnswer>& shared, 
   std::vector<Shard> shards;
   for (int shard = 0; shard < context.backend.shards(); ++shard) shards.push_back(static_cast<Shard>(shard));
   scatter<Facts>(
-      context, all, context.backend.places(),
-      [&context, shards, now](DatabaseId place, Stores& stores) {
+      context, all, context.backend.database_ids(),
+      [&context, shards, now](DatabaseId database_id, Stores& stores) {
         std::vector<Shard> here;
         std::ranges::copy_if(shards, std::back_inserter(here),
-                             [&](Shard shard) { return context.backend.database_of(shard) == place; });
+                             [&](Shard shard) { return context.backend.database_of(shard) == database_id; });
         return read_facts(stores, here, now);
       },
       [&context, shared, all](std::vector<DatabaseAnswer<Facts>> answers) {

@@ -1,4 +1,4 @@
-// Pages of lists that are held in memory: "limit", an opaque "cursor", and where the next page begins.
+// Pagination of lists that are held in memory, by the query parameters "limit" and "cursor" (opaque).
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct PageRequest {
   std::string after;  // what the cursor holds; empty: from the beginning
 };
 
-// `list` keeps the cursor of one list from being taken for one of another.
+// `list`: name of the list, part of its cursors, so that a cursor of another list is refused.
 std::optional<Problem> read_page_request(const Call& call, std::string_view list, PageRequest& request);
 std::string page_cursor(std::string_view list, std::string_view after);
 // The query parameters, for the route.

@@ -1,4 +1,4 @@
-// Rows of a report from several databases, put together into one report.
+// Merges the rows of a report from several databases into one report.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tocsin {
 
-// How the values of a column that has one per database become one.
+// How a column's values in rows with the same keys, one per database, become one value.
 enum class Merge {
   key,    // rows with the same keys are one row
   sum,    // numbers
@@ -44,13 +44,13 @@ struct ReportShape {
 const std::vector<ReportShape>& report_shapes();    // of all that have a path
 const ReportShape& report_shape_of(Report report);  // of any
 
-// `parts`: the rows of each database. The text of an object with "items", "next_cursor", "columns" and "totals" (of the
-// items), without its closing brace.
-// `after`: keys of the last row that the caller has, for reports that come whole.
+// Returns an object with "items", "next_cursor", "columns" and "totals" (of the items) as JSON text without its closing
+// brace. `parts`: the rows of each database. `after`: keys of the last row that the caller has, for reports that the
+// databases return as a whole.
 std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,
                           const std::vector<std::string>& after);
 
-// Keys as an opaque text, and back; nullopt: it is none of this report.
+// Converts keys to an opaque cursor and back; nullopt: not a cursor of this report.
 std::string report_cursor(const ReportShape& shape, const std::vector<std::string>& keys);
 std::optional<std::vector<std::string>> keys_from_cursor(const ReportShape& shape, const std::string& cursor);
 

@@ -51,17 +51,17 @@ std::string zone_of_rows(const ReportQuery& query) {
 void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, const ReportQuery& query) {
   ReportQuery one_more = query;
   ++one_more.limit;
-  one_more.is_alone = context.backend.places().size() == 1;
+  one_more.is_alone = context.backend.database_ids().size() == 1;
   scatter<Rows>(
-      context, call, context.backend.places(),
+      context, call, context.backend.database_ids(),
       [one_more](DatabaseId, Stores& stores) { return stores.reports.report(one_more); },
       [&context, call, &shape, query](const std::vector<DatabaseAnswer<Rows>>& answers) {
-        for (const auto& [place, rows] : answers)
+        for (const auto& [database_id, rows] : answers)
           if (!rows && rows.error().code == ErrorCode::invalid)
             return call->refuse({422, rows.error().message, rows.error().field});
         if (refused_by_all(context, call, answers)) return;
         std::vector<Rows> parts;
-        for (const auto& [place, rows] : answers)
+        for (const auto& [database_id, rows] : answers)
           if (rows) parts.push_back(*rows);
         std::string text = merged_report(shape, parts, query.limit, query.after);
         std::string missing;

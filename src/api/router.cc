@@ -44,7 +44,7 @@ std::optional<Problem> check_body(const Route& route, const HttpRequest& request
   return document.problem();
 }
 
-// Passes the answer on; a success is told to the audit log first.
+// Passes the answer on, and records a success in the audit log first.
 Responder audited(const CallPtr& call, const Route& route, const Router::OnAudit& on_audit, Responder respond) {
   const std::weak_ptr<Call> answered = call;
   return Responder([answered, &route, on_audit, respond](HttpResponse response) {

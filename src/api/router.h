@@ -22,10 +22,10 @@ struct Call {
   std::vector<std::string> arguments;        // the {parts} of the path, in order, decoded
   std::map<std::string, std::string> query;  // only parameters that the route knows
   Responder respond;
-  bool may_manage = false;  // read calls: the caller might also do what admins may
-  bool may_read = true;     // open calls: false without a token where tokens are needed
+  bool may_manage = false;  // the caller's role allows Access::manage: shows values that only admins may see
+  bool may_read = true;     // routes with Access::open: false if the node has tokens and the caller showed none
   Caller caller = {};
-  // What the audit log keeps of this call beside its caller, action and target; for the handler to fill in.
+  // The entry of this call in the audit log. The router sets caller, action and target; the handler adds the rest.
   AuditEntry audit = {};
 
   void reply(int status, std::string json) const;
@@ -54,11 +54,11 @@ struct Route {
   std::string tag;
   std::string summary;
   std::vector<Parameter> query = {};
-  std::string request = {};  // name of the schema of its body; empty: none (an empty object is let pass)
+  std::string request = {};  // name of the schema of its body; empty: no body, or an empty object
   bool is_body_optional = false;
   std::size_t body_limit = 16384;
   std::vector<Reply> replies = {};
-  std::vector<int> errors = {};  // beside those that every call may have
+  std::vector<int> errors = {};  // statuses beside those that every route may answer
   std::optional<std::chrono::milliseconds> reply_timeout = {};
   std::function<void(const CallPtr&)> handler = {};  // must not block; an exception is answered 500
 };
@@ -85,8 +85,8 @@ class Router : public HttpApp {
   OnAudit on_audit_;
 };
 
-// Runs `work`; an exception is answered 500. For every piece of work on a call that is not under the router's own
-// guard.
+// Runs `work`; an exception is answered 500. The router guards handlers; work that a handler posts to another thread
+// needs this.
 template <class Work>
 void guarded(const CallPtr& call, Work work) {
   try {

@@ -1,4 +1,4 @@
-// Asks several databases at once, each on a thread of its own, and puts the answers together.
+// Fan-out: asks several databases at once, each on a thread of its own, and collects the answers.
 #pragma once
 
 #include <algorithm>
@@ -16,23 +16,25 @@ namespace tocsin {
 
 template <class T>
 struct DatabaseAnswer {
-  DatabaseId place = 0;
+  DatabaseId database_id = 0;
   Result<T> result = Error{ErrorCode::unavailable, "was not asked", ""};
 };
 
 enum class Pool { promises, reads };  // see Backend::post and post_read
 
-// Begins to ask a database; the reply comes later, on any thread. False: its queue is full, and no reply comes.
+// Sends a request to a database; `reply` is called later, on any thread. False: its queue is full, and `reply` is not
+// called.
 template <class T>
 using Ask = std::function<bool(DatabaseId, std::function<void(Result<T>)> reply)>;
 
-// `ask` is called once per place; `done` once, on the thread of the last to answer, with the answers in the order of
-// `places`. Of several databases, one known to be down is not waited for; a full queue of a sole database is answered
-// with 429. `of`: how many are asked in all, maybe one after the other. REQUIRES: at least one place.
+// Calls `ask` once per database, and `done` once, on the thread of the last answer, with the answers in the order of
+// `database_ids`. With several databases, one known to be down is answered at once as unavailable; with one, a full
+// queue is answered 429. `of`: how many are asked in all, if the caller asks them one after the other. REQUIRES: at
+// least one database.
 template <class T>
-void gather(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& places, const Ask<T>& ask,
-            std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0) {
-  const bool is_of_several = std::max(of, places.size()) > 1;
+void gather(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
+            const Ask<T>& ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0) {
+  const bool is_of_several = std::max(of, database_ids.size()) > 1;
   struct State {
     explicit State(std::size_t n) : left(n) {}
     Mutex mutex;
@@ -40,8 +42,8 @@ void gather(const ApiContext& context, const CallPtr& call, const std::vector<Da
     std::size_t left TOCSIN_GUARDED_BY(mutex);
     std::function<void(std::vector<DatabaseAnswer<T>>)> done;
   };
-  const auto state = std::make_shared<State>(places.size());
-  for (const DatabaseId place : places) state->answers.push_back({.place = place});
+  const auto state = std::make_shared<State>(database_ids.size());
+  for (const DatabaseId database_id : database_ids) state->answers.push_back({.database_id = database_id});
   state->done = std::move(done);
   const auto answer = [state, call](std::size_t i, Result<T> result) {
     {
@@ -51,30 +53,30 @@ void gather(const ApiContext& context, const CallPtr& call, const std::vector<Da
     }
     guarded(call, [&] { state->done(std::move(state->answers)); });
   };
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const DatabaseId place = places[i];
-    if (const auto why = context.backend.unavailable_reason(place)) {
+  for (std::size_t i = 0; i < database_ids.size(); ++i) {
+    const DatabaseId database_id = database_ids[i];
+    if (const auto why = context.backend.unavailable_reason(database_id)) {
       answer(i, *why);
       continue;
     }
-    if (is_of_several && !context.backend.is_answering(place)) {
+    if (is_of_several && !context.backend.is_answering(database_id)) {
       answer(i, Error{ErrorCode::unavailable, "it does not answer", ""});
       continue;
     }
-    if (ask(place, [answer, i](Result<T> result) { answer(i, std::move(result)); })) continue;
+    if (ask(database_id, [answer, i](Result<T> result) { answer(i, std::move(result)); })) continue;
     if (!is_of_several) return ApiContext::too_busy(call);
     answer(i, Error{ErrorCode::unavailable, "too much is waiting for it", ""});
   }
 }
 
-// `work`, whose reply the caller waits for whatever happens.
+// Runs `work` and passes its result to `reply`; an exception becomes an Error.
 template <class T>
 std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, std::function<void(Result<T>)> reply) {
   return [work = std::move(work), reply = std::move(reply)](Stores& stores) {
     Result<T> result = Error{ErrorCode::unavailable, "something unexpected happened", ""};
     try {
       result = work(stores);
-    } catch (const std::exception&) {  // told above
+    } catch (const std::exception&) {  // the Error above is the reply
     }
     reply(std::move(result));
   };
@@ -82,22 +84,23 @@ std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, st
 
 // As gather; `ask` runs on a thread of each database.
 template <class T>
-void scatter(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& places,
+void scatter(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
              std::function<Result<T>(DatabaseId, Stores&)> ask,
              std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0, Pool pool = Pool::promises) {
-  const Ask<T> post = [&context, ask = std::move(ask), pool](DatabaseId place, std::function<void(Result<T>)> reply) {
-    auto work = replying<T>([ask, place](Stores& stores) { return ask(place, stores); }, std::move(reply));
-    return pool == Pool::reads ? context.backend.post_read(place, std::move(work))
-                               : context.backend.post(place, std::move(work));
+  const Ask<T> post = [&context, ask = std::move(ask), pool](DatabaseId database_id,
+                                                             std::function<void(Result<T>)> reply) {
+    auto work = replying<T>([ask, database_id](Stores& stores) { return ask(database_id, stores); }, std::move(reply));
+    return pool == Pool::reads ? context.backend.post_read(database_id, std::move(work))
+                               : context.backend.post(database_id, std::move(work));
   };
-  gather<T>(context, call, places, post, std::move(done), of);
+  gather<T>(context, call, database_ids, post, std::move(done), of);
 }
 
 // If no database answered: refuses the call with the first error.
 template <class T>
 bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseAnswer<T>>& answers) {
   if (std::ranges::any_of(answers, [](const DatabaseAnswer<T>& answer) { return answer.result.ok(); })) return false;
-  call->refuse(context.problem_of(answers.front().result.error(), answers.front().place));
+  call->refuse(context.problem_of(answers.front().result.error(), answers.front().database_id));
   return true;
 }
 
@@ -112,7 +115,7 @@ void write_missing(JsonWriter& out, const Backend& backend, const std::vector<Da
     if (std::ranges::none_of(answers, is_named)) continue;
     out.key(is_in_doubt ? "in_doubt" : "missing").begin_array();
     for (const auto& answer : answers)
-      if (is_named(answer)) out.value(backend.database_name(answer.place));
+      if (is_named(answer)) out.value(backend.database_name(answer.database_id));
     out.end_array();
   }
 }

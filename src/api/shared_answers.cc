@@ -19,12 +19,12 @@ constexpr std::size_t kMostKept = 128;  // answers; at most 64 MiB with the limi
 struct SharedAnswers::State {
   struct Entry {
     SteadyTime asked_at;
-    std::chrono::seconds kept;           // the oldest that one of its readers takes
+    std::chrono::seconds kept;           // the greatest age that one of its readers accepts
     std::optional<HttpResponse> answer;  // nullopt: not answered yet
-    std::vector<Responder> waiting;      // besides the one who asks
+    std::vector<Responder> waiting;      // besides the call that asked the handler
   };
 
-  // Whether the call was answered, or will be together with another; else it is the caller's to ask.
+  // True: the call was answered, or will be together with another. False: the caller must ask the handler.
   bool join(const std::string& key, const Responder& respond, std::chrono::seconds max_age) {
     HttpResponse answer;
     {
@@ -70,7 +70,7 @@ struct SharedAnswers::State {
     {
       MutexLock lock(mutex);
       const auto found = entries.find(key);
-      // There was no room for it, or another call asked anew after the entry had been dropped.
+      // The entry was dropped (too many), and maybe another call has asked again since.
       if (found == entries.end() || found->second.answer) return;
       waiting = std::move(found->second.waiting);
       if (response.status == 200 && response.body.size() <= kLargestKept)

@@ -1,8 +1,8 @@
 // Lets many readers share one answer (ADR 0050): a page watched by fifty people costs the database as much as one.
 //
-// Only requests that say so take part: `Cache-Control: max-age=N` with N >= 1 accepts an answer that another caller
-// asked for up to N seconds before, 30 at most, or that is under way. All others are answered from the database, so
-// that a caller always reads its own writes.
+// Only requests that allow it share answers: `Cache-Control: max-age=N` with N >= 1 accepts an answer that another
+// caller asked for up to N seconds before, 30 at most, or that is under way. All others are answered from the database,
+// so that a caller always reads its own writes.
 #pragma once
 
 #include <chrono>
@@ -21,10 +21,9 @@ class SharedAnswers {
   // `now`: for tests.
   explicit SharedAnswers(std::function<SteadyTime()> now = std::chrono::steady_clock::now);
 
-  // A handler that asks `handler` only when the last answer of this target is too old for the caller, once for all that
-  // wait.
-  // Answers other than 200 go to the waiting calls and are forgotten. REQUIRES: the answer depends on nothing but the
-  // target and Call::may_manage.
+  // Returns a handler that calls `handler` only if the last answer for this target is too old for the caller, and once
+  // for all calls that wait. Answers other than 200 are given to the waiting calls and not kept. REQUIRES: the answer
+  // depends on nothing but the target and Call::may_manage.
   Handler share(Handler handler) const;
 
  private:

@@ -18,25 +18,24 @@ inline constexpr std::int64_t kMaxTtrMs = 7LL * 24 * 3600 * 1000;  // the longes
 inline constexpr std::string_view kHiddenHeader =
     "***";  // in place of a header's value; put back, it keeps the stored one
 
-// Headers often carry credentials: only who may write types sees their values.
+// Whose eyes an answer is for. Headers often carry credentials, so only managers (who may write types) see their
+// values.
 enum class Reader { anyone, manager };
 
-// With defaults filled in and secrets hidden.
-// A pause that has ended by itself is none.
+// Writes the type with defaults filled in and secrets hidden. A pause whose paused_until has passed is not shown.
 void write_type(JsonWriter& out, const BizType& type, WallTime now, Reader reader);
 std::string type_text(const BizType& type, WallTime now, Reader reader);
 
 // 1..128 bytes of [A-Za-z0-9_.:-]; not "." or "..", which mean something else in a path.
 bool is_type_name(std::string_view name);
 
-// What a put asks for. Fields that only replies have (name, paused, ...) are let pass, so that a type can be read,
-// edited and put back. `paused`: what it says of that, which a put cannot change.
+// Reads the body of a put. Fields that only answers have (name, paused, ...) are accepted, so that a type can be read,
+// edited and put back. `paused`: the value in the body, which a put cannot change.
 BizType read_type(JsonObject& in, const std::string& name, std::optional<bool>& paused);
 
-// Hidden secrets in a handler object stand for those of `stored`, the first for the first. False: there are not so
-// many.
+// Replaces hidden secrets in the handler object by those of `stored`, in order. False: `stored` has fewer.
 bool restore_secrets(BizType& type, const BizType* stored);
-// Likewise hidden values of headers, by their names. Returns the first for which nothing is stored.
+// Replaces hidden values of headers by those of `stored`, by name. Returns the first name that has no stored value.
 std::optional<std::string> restore_headers(BizType& type, const BizType* stored);
 
 }  // namespace tocsin

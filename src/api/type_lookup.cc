@@ -30,7 +30,7 @@ void TypeLookup::ask(Question question, Done done) {
     // A read that was posted and has not begun takes this request along; one that has begun is followed by another.
     if (std::exchange(is_reading_, true)) return;
   }
-  go_on();
+  post_read();
 }
 
 std::vector<TypeLookup::Waiting> TypeLookup::take() {
@@ -39,7 +39,7 @@ std::vector<TypeLookup::Waiting> TypeLookup::take() {
 }
 
 // A post for each read, so that other work has its turn between them.
-void TypeLookup::go_on() {
+void TypeLookup::post_read() {
   while (true) {
     {
       MutexLock lock(mutex_);
@@ -56,7 +56,7 @@ void TypeLookup::go_on() {
 void TypeLookup::read(Stores& control) {
   struct AtTheEnd {  // whatever is thrown, or nothing would be looked up any more
     TypeLookup& lookup;
-    ~AtTheEnd() { lookup.go_on(); }
+    ~AtTheEnd() { lookup.post_read(); }
   } at_the_end{*this};
   const std::vector<Waiting> waiting = take();
   const Status done = look_up(control, waiting);

@@ -25,8 +25,8 @@ class TypeLookup {
     std::vector<std::string> removed_too{};  // registered or removed ones
     bool has_unknown_ids = false;            // rows hold ids that the snapshot lacks
   };
-  // Without a problem the snapshot (Backend::types) now has what the registry had of the question; with one nothing is
-  // known of it.
+  // No problem: the snapshot (Backend::types) now has every type of the question that the registry had. A problem: the
+  // registry could not be read.
   using Done = std::function<void(const std::optional<Problem>& problem)>;
 
   explicit TypeLookup(const ApiContext& context) : context_(context) {}
@@ -41,7 +41,7 @@ class TypeLookup {
   };
 
   // Posts a read while requests wait.
-  void go_on();
+  void post_read();
   void read(Stores& control);
   Status look_up(Stores& control, const std::vector<Waiting>& waiting) const;
   std::vector<Waiting> take();

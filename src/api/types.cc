@@ -111,16 +111,16 @@ void remove(ApiContext& context, const CallPtr& call, const std::vector<Database
   scatter<bool>(
       context, call, others, [id](DatabaseId, Stores& stores) { return stores.reports.has_live_jobs(id); },
       [&context, call](const std::vector<DatabaseAnswer<bool>>& answers) {
-        for (const auto& [place, is_used] : answers)
+        for (const auto& [database_id, is_used] : answers)
           if (is_used && *is_used) return call->refuse(has_live_jobs());
-        for (const auto& [place, is_used] : answers)
-          if (!is_used) return call->refuse(context.problem_of(is_used.error(), place));
+        for (const auto& [database_id, is_used] : answers)
+          if (!is_used) return call->refuse(context.problem_of(is_used.error(), database_id));
         context.on_control(call, [&context, call](Stores& stores) { remove_at_control(context, call, stores); });
       });
 }
 
 void remove(ApiContext& context, const CallPtr& call) {
-  std::vector<DatabaseId> others = context.backend.places();
+  std::vector<DatabaseId> others = context.backend.database_ids();
   std::erase(others, 0);
   context.on_control(call, [&context, call, others](Stores& stores) {
     if (others.empty()) return remove_at_control(context, call, stores);

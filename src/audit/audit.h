@@ -33,7 +33,7 @@ struct AuditEntry {
   std::optional<std::int64_t> matched;  // jobs
   std::optional<std::int64_t> changed;
   std::string reason;
-  bool is_left_out = false;  // not recorded: the call changed nothing (a dry run)
+  bool is_left_out = false;  // do not record: the call changed nothing (a dry run)
 };
 
 // Where the audit log is kept. Implemented by PgAudit (src/postgres).

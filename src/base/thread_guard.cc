@@ -13,16 +13,16 @@ void say_on_standard_error(const char* thread, const char* why) {
   std::fprintf(stderr, "tocsin: thread %s ends: %s\n", thread, why);
 }
 
-std::atomic<LastWords> last_words{say_on_standard_error};
+std::atomic<FatalHandler> fatal_handler{say_on_standard_error};
 
 }  // namespace
 
-void set_last_words(LastWords say) { last_words = say; }
+void set_fatal_handler(FatalHandler say) { fatal_handler = say; }
 
 void name_thread(const char* name) { pthread_setname_np(pthread_self(), name); }
 
-void end_with_last_words(const char* thread, const char* why) {
-  last_words.load()(thread, why);
+void end_process(const char* thread, const char* why) {
+  fatal_handler.load()(thread, why);
   std::abort();
 }
 

@@ -5,13 +5,14 @@
 
 namespace tocsin {
 
-using LastWords = void (*)(const char* thread, const char* why);
+using FatalHandler = void (*)(const char* thread, const char* why);
 
 // Sets the handler that runs before the process ends on an uncaught exception; it writes to standard error by default.
 // Thread: any.
-void set_last_words(LastWords say);
+void set_fatal_handler(FatalHandler handler);
 
-[[noreturn]] void end_with_last_words(const char* thread, const char* why);
+// Calls the fatal handler and aborts.
+[[noreturn]] void end_process(const char* thread, const char* why);
 
 // Sets the name of the calling thread in `top` and debuggers; at most 15 characters.
 void name_thread(const char* name);
@@ -19,14 +20,14 @@ void name_thread(const char* name);
 // Runs `work`. An exception that escapes it is a bug: reports it and ends the process, because a process without one of
 // its threads is worse than none. Claimed jobs become due again when their leases end.
 template <class Work>
-void or_abort(const char* thread, const Work& work) {
+void run_or_abort(const char* thread, const Work& work) {
   name_thread(thread);
   try {
     work();
   } catch (const std::exception& e) {
-    end_with_last_words(thread, e.what());
+    end_process(thread, e.what());
   } catch (...) {
-    end_with_last_words(thread, "unknown exception");
+    end_process(thread, "unknown exception");
   }
 }
 

@@ -1,4 +1,5 @@
-// Wakes a loop that waits, because it has work. Implemented by threads (node) and by fibers (simulator).
+// Wakes a loop that waits, because it has work. Implemented by WorkerThread and LoopThread (base), and by the fibers of
+// the simulator.
 #pragma once
 
 namespace tocsin {

@@ -61,7 +61,7 @@ WorkerPool::~WorkerPool() { stop(Duration{0}); }
 std::size_t WorkerPool::threads() const { return state_->regular; }
 
 void WorkerPool::State::start_thread() {
-  threads.emplace_back([state = shared_from_this()] { or_abort("worker", [&] { state->work(); }); });
+  threads.emplace_back([state = shared_from_this()] { run_or_abort("worker", [&] { state->work(); }); });
 }
 
 void WorkerPool::State::call_help() {

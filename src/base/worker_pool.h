@@ -11,8 +11,8 @@
 namespace tocsin {
 
 // Tasks belong to lanes (one per type of job, say). Those of a lane start in the order given, and lanes take turns. A
-// lane of which nothing runs does not wait for lanes that block: when all threads are busy it gets a spare one, as long
-// as there are any. A task must not throw. Thread: try_run any; the rest owner only.
+// lane without a running task need not wait for lanes that block: when all threads are busy it gets a spare thread, if
+// one is left. A task must not throw. Thread: try_run any; the rest owner only.
 class WorkerPool {
  public:
   // REQUIRES: threads > 0. `capacity` counts waiting tasks of one lane, not running ones. Spare threads are started

@@ -7,7 +7,7 @@
 namespace tocsin {
 
 void WorkerThread::start(std::string name, std::function<void()> work) {
-  thread_ = std::thread([name = std::move(name), work = std::move(work)] { or_abort(name.c_str(), work); });
+  thread_ = std::thread([name = std::move(name), work = std::move(work)] { run_or_abort(name.c_str(), work); });
 }
 
 void WorkerThread::wake() {

@@ -38,7 +38,7 @@ class WorkerThread final : public Waker {
   // Returns after this time, or when the thread is to be stopped. A wake does not shorten it and counts for the next
   // wait. False: to be stopped.
   bool pause(std::chrono::microseconds length);
-  // What follows takes care of all wakes until now. False: to be stopped.
+  // Discards wakes until now, because the caller now does the work they announced. False: to be stopped.
   bool forget_wakes();
 
  private:

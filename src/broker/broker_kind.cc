@@ -61,7 +61,7 @@ BrokerKind::~BrokerKind() { stop(Duration(0)); }
 std::optional<Error> BrokerKind::check(const BizType& type) const {
   const auto exit = read_exit_(type, guard_);
   if (!exit) return exit.error();
-  // An address that is spelt out is told now; a name, and whatever stands in the registry, when it is connected to.
+  // A literal address is refused now; a name, and an address that is already in the registry, when connecting.
   if (!exit->host.empty() && guard_->refuses_literal(exit->host))
     return Error{ErrorCode::invalid, kForbiddenPeer, kHandlerPath + "url"};
   return {};

@@ -1,4 +1,4 @@
-// Connecting to a broker: name look-up, the check of the address, and the attempts to connect.
+// Connects to a broker: resolves its name, checks the addresses, and tries one after the other.
 #pragma once
 
 #include <sys/time.h>
@@ -28,8 +28,8 @@ struct BrokerPeer {
 
 inline constexpr const char* kForbiddenPeer = "it is at no address that jobs may go to (see --allow-webhook)";
 
-// Resolves names for threads that wait. One look-up per name is under way, however many threads wait for it or have
-// given up, so a resolver that hangs is not called again. Thread: any.
+// Resolves names for threads that wait. At most one look-up per name runs at a time, however many threads wait for it
+// or have given up, so a hanging resolver is not called again. Thread: any.
 class PeerNames {
  public:
   explicit PeerNames(std::shared_ptr<Resolver> resolver);

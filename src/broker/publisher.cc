@@ -65,7 +65,7 @@ void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime
 
 bool Publisher::start_thread() {
   try {
-    thread_ = std::thread([this] { or_abort("publisher", [this] { run(); }); });
+    thread_ = std::thread([this] { run_or_abort("publisher", [this] { run(); }); });
   } catch (const std::system_error&) {  // the machine has no more threads
     return false;
   }

@@ -49,7 +49,7 @@ class Publisher {
 
   void publish(BrokerMessage message, MonoTime lease_deadline, MonoTime start_by, Handler::Finish finish);
 
-  // No call of publish() follows: the thread ends after the messages in flight.
+  // The thread ends after the messages in flight. REQUIRES: publish() is not called any more.
   void retire();
   bool has_ended() const { return has_ended_; }
   EndpointInfo info() const;  // kind is left empty

@@ -23,7 +23,7 @@ bool is_host_char(char c) {
          c == '_' || c == ':';
 }
 
-// Empty, or what is wrong.
+// The mistake; empty: none.
 std::string read_url(const std::string& text, const std::string& scheme, BrokerUrl& out) {
   const auto parsed = boost::urls::parse_absolute_uri(text);
   if (!parsed) return "must be a URL such as " + scheme + "://user:password@host:" + std::to_string(out.port);

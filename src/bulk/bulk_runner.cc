@@ -52,7 +52,7 @@ bool BulkRunner::load_progress() {
   for (const BulkDatabase& database : databases_) {
     const auto part = database.store->progress(bulk_->bulk_id);
     if (!part) return false;
-    progress_[database.place] = part->changed;
+    progress_[database.database_id] = part->changed;
   }
   is_loaded_ = true;
   return true;
@@ -95,7 +95,7 @@ MonoTime BulkRunner::run_batch(MonoTime now) {
     return retry_later(now);
   }
   for (const Candidate& job : batch->due_soon) on_due_soon_(job);
-  const std::int64_t before = std::exchange(progress_[database.place], batch->changed);
+  const std::int64_t before = std::exchange(progress_[database.database_id], batch->changed);
   if (const auto& rate = bulk_->request.rate_per_s) {
     const double seconds = static_cast<double>(batch->changed - before) / *rate;
     next_batch_ = std::max(now, next_batch_) + Duration(static_cast<Duration::rep>(seconds * 1e6));

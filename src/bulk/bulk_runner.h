@@ -29,8 +29,8 @@ class BulkRunner final : public Stage {
   const char* name() const override { return "bulk"; }
   MonoTime step(MonoTime now) override;
 
-  // Runs this bulk next; its lease is this node's. False: another one is running here, and the bulk waits for its lease
-  // to end.
+  // Runs this bulk next. REQUIRES: this node has its lease. False: another bulk runs here; this one is taken over after
+  // its lease has ended.
   bool take(Bulk bulk);
   bool is_busy() const { return bulk_.has_value(); }
 

@@ -1,4 +1,4 @@
-// What bulk operations need of the databases. Implemented by PgBulkStore (src/postgres) and FakeBulkStore
+// The store of bulk operations, one per database. Implemented by PgBulkStore (src/postgres) and FakeBulkStore
 // (tests/support).
 //
 // The control database keeps one row per bulk: the request, the state, and which node runs it until when. Every
@@ -36,7 +36,7 @@ class BulkStore {
   virtual Result<std::optional<Bulk>> find(std::int64_t bulk_id) = 0;
   // The newest first.
   virtual Result<std::vector<Bulk>> list(int limit) = 0;
-  // A running bulk ends after the batch under way. Returns the bulk as it is then; nullopt: there is none.
+  // Ends a running bulk after the current batch. Returns the bulk; nullopt: there is none.
   virtual Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) = 0;
   // A running bulk whose lease has ended, now run by `node`; nullopt: there is none.
   virtual Result<std::optional<Bulk>> take_over(NodeId node, Duration lease) = 0;
@@ -49,7 +49,7 @@ class BulkStore {
 
   // How many jobs the bulk would change in this database now. Error conflict: counting takes too long.
   virtual Result<std::int64_t> count(const BulkRequest& request) = 0;
-  // What earlier batches have done in this database, of whichever node.
+  // The progress of earlier batches in this database, whichever node ran them.
   virtual Result<BulkBatch> progress(std::int64_t bulk_id) = 0;
   // Changes at most `limit` matching jobs and stores the progress, in one transaction. Jobs that another transaction
   // holds locked are visited again after all others, once. REQUIRES: limit in 1..1000.
@@ -58,7 +58,7 @@ class BulkStore {
 
 // The stores of all databases of a node, the control database first.
 struct BulkDatabase {
-  DatabaseId place = 0;
+  DatabaseId database_id = 0;
   BulkStore* store = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// How a group of commands joins the command line: each add_... function hangs its commands under `root`.
+// The commands of the command line: each add_... function adds a group of commands to `root`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,8 @@
 
 namespace tocsin {
 
-// What the arguments chose. Set while they are parsed, run afterwards: then `command` has its settings from everywhere.
+// The command that the arguments name. Set while they are parsed; run afterwards, when `command` has its settings from
+// arguments, environment and file.
 struct Chosen {
   CLI::App* command = nullptr;
   std::function<int()> run;  // returns the exit code

@@ -14,7 +14,7 @@ class App;
 
 namespace tocsin {
 
-// The caller asked for something that cannot be: exit code 2.
+// Wrong arguments or settings: exit code 2.
 struct BadUsage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -16,7 +16,7 @@ namespace tocsin {
 void add_database_options(CLI::App& command, NodeConfig& config);
 void add_node_options(CLI::App& command, NodeConfig& config);
 
-// What no single option can tell. Throws BadUsage.
+// Checks settings against each other. Throws BadUsage.
 void check(const NodeConfig& config);
 
 // "done=7d,dead=30d" over the defaults: whole days, 1 to 3650. Throws BadUsage.

@@ -1,5 +1,5 @@
-// How far a long run is: a bar that redraws itself on a terminal, a line every few seconds elsewhere. Writes to
-// standard error.
+// Shows the progress of a long run on standard error: a bar that redraws itself on a terminal, a line every few seconds
+// elsewhere.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// JSON of the server as it was written: read and printed again, a number of many digits would lose some.
+// Copies JSON of the server unparsed, because a parsed number of many digits would lose some.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Text on a terminal: what it looks like and how wide it is.
+// Makes text safe for a terminal, and measures its width there.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 namespace tocsin {
 
 // Server data made safe to show: control characters, invalid UTF-8 and direction overrides become escapes (\n, \x1b,
-// \u202e), so that nothing a caller stored can move the cursor, forge a line or reorder what is read.
+// \u202e), so that stored text cannot move the cursor, forge a line or reorder what is read.
 std::string printable(std::string_view text);
 
 // Columns taken by valid UTF-8: East Asian wide characters and emoji count two, combining marks none.

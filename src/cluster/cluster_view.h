@@ -22,29 +22,30 @@ struct ClusterConfig {
   Duration retry_pause = std::chrono::milliseconds(200);
 
   Duration interval() const { return timeout / 5; }
-  // Of a sole member. Shorter than the silence a new node grants a member it never heard, and shorter than trust(). The
-  // listener notices a lost connection, too, and asks for a beat.
+  // The interval of a sole member. It is shorter than long_silence(), so a new node hears this one before it judges it,
+  // and shorter than trust(). The listener also requests a heartbeat when it loses its connection.
   Duration interval_alone() const { return 2 * interval(); }
-  // A node silent for longer counts as dead; the rest of the time-out is for the beat and the new map.
+  // A node silent for longer counts as dead. The rest of the time-out is for the next heartbeat and the new map.
   Duration patience() const { return timeout - interval(); }
   // The same if the session that wrote the last heartbeat has ended, too. Not shorter: a live node notices its lost
-  // connection with the next heartbeat, an interval after the last one at the latest, and connects again at once. A
-  // node not heard since this node itself was cut off may have been cut off, too, and return more slowly.
+  // connection with the next heartbeat, an interval after the last one at the latest, and connects again at once. If
+  // this node itself was cut off, members not heard since then may have been cut off with it, and return more slowly.
   Duration timeout_without_session() const { return interval() + timeout / 10; }
   Duration patience_with(bool is_connected, bool is_heard) const {
     return is_connected ? patience() : is_heard ? timeout_without_session() : long_silence();
   }
-  // After this silence a member counts as new; a node that heard nothing for this long judges no member.
+  // After this silence a member counts as new. A node that got no answers for this long declares no member dead.
   Duration long_silence() const { return timeout / 2; }
-  // After this time without a heartbeat a member has missed one: it keeps its shards and is given none.
+  // After this time without a heartbeat a member keeps its shards and is given no more.
   Duration hesitation() const { return timeout * 3 / 10; }
-  // A member that scanned a database within this time reaches it: it scans once a second and reports it with its beat.
+  // A member that scanned a database within this time reaches it: it scans once a second and reports that with its
+  // heartbeat.
   Duration reached_lately() const { return interval() + 2 * kScanInterval; }
-  // After this time without a scan its shards there go to others. If no node reaches the database, the last ones that
-  // scanned it are not taken for the only ones that do: their scans are older than reached_lately() by then.
+  // After this time without a scan, a member's shards in that database go to others. If the database is down, no node
+  // scans it, and all scans are older than reached_lately() before this time has passed; then no shard moves.
   Duration out_of_reach() const { return std::max(timeout, reached_lately() + 2 * kScanInterval); }
-  // A member must reach a database for this long before it gets shards there; the second time is for one that failed
-  // to, so that an unstable network does not move shards back and forth.
+  // A member must reach a database for this long before it gets shards there: steady_again() if it failed to reach it
+  // before, so that an unstable network does not move shards back and forth.
   Duration steady() const { return 3 * interval(); }
   Duration steady_again() const { return 2 * timeout; }
   // The node stops by itself a little before the others act on its silence.
@@ -59,7 +60,7 @@ struct SeenMember {
   Member member;
   Duration silent_for{0};  // since its heartbeat was seen to change
   Duration steady_for{0};  // since it joined, or was last silent for long
-  bool is_heard = false;   // its heartbeat was seen to change: before that it may have been dead for an hour
+  bool is_heard = false;   // its heartbeat was seen to change; until then its row may be that of a dead node
   std::map<DatabaseId, Reach> troubles;  // as Peer's
 };
 

@@ -20,7 +20,7 @@ MonoTime Heartbeat::step(MonoTime now) {
   is_requested_ = false;
   const auto known = view_.get();
   const bool is_draining = is_draining_;
-  // That it comes and that it goes is told once: every node hears it, this one too.
+  // Notifies the other nodes once when this node joins and once when it begins to leave.
   auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scanned(now),
                             known && !is_map_doubted_ ? known->map.version : -1, hooks_.used_map(),
                             !known || (is_draining && !is_leave_told_)});
@@ -41,7 +41,7 @@ MonoTime Heartbeat::step(MonoTime now) {
   const MonoTime answered = reply->answered;
   const auto view = std::make_shared<const ClusterView>(take(*std::move(reply)));
   view_.set(view);
-  hooks_.trusted_until(asked + config_.trust());
+  hooks_.lease_valid_until(asked + config_.trust());
   const bool is_alone =
       1 == std::ranges::count_if(view->members, [this](const SeenMember& member) { return !is_dead(member, config_); });
   hooks_.alone(is_alone);
@@ -61,9 +61,9 @@ ClusterView Heartbeat::take(BeatReply reply) {
   ClusterView view;
   view.answered = reply.answered;
   view.map = reply.map ? *std::move(reply.map) : known ? known->map : ShardMap{};
-  std::vector<DatabaseId> places = view.map.places;
-  std::ranges::sort(places);
-  places.erase(std::unique(places.begin(), places.end()), places.end());
+  std::vector<DatabaseId> database_ids = view.map.database_ids;
+  std::ranges::sort(database_ids);
+  database_ids.erase(std::unique(database_ids.begin(), database_ids.end()), database_ids.end());
   std::map<NodeId, Seen> seen;
   for (Member& member : reply.members) {
     Seen& now = seen[member.id];
@@ -81,7 +81,7 @@ ClusterView Heartbeat::take(BeatReply reply) {
     // Look again as soon as the silence of this one is long enough.
     const MonoTime dead_at = now.changed + config_.patience_with(member.is_connected, now.is_heard);
     if (dead_at > reply.answered) next_ = std::min(next_, dead_at);
-    auto troubles = troubles_of(member, places, reply.answered, now.reach);
+    auto troubles = troubles_of(member, database_ids, reply.answered, now.reach);
     view.members.push_back({std::move(member), reply.answered - now.changed, reply.answered - now.steady_since,
                             now.is_heard, std::move(troubles)});
   }
@@ -89,26 +89,27 @@ ClusterView Heartbeat::take(BeatReply reply) {
   return view;
 }
 
-// By what it told of its scans. The control database is reached by who is heard at all.
-std::map<DatabaseId, Reach> Heartbeat::troubles_of(const Member& member, const std::vector<DatabaseId>& places,
+// The databases that a member does not reach, by the scans that it reported. A member that is heard reaches the control
+// database.
+std::map<DatabaseId, Reach> Heartbeat::troubles_of(const Member& member, const std::vector<DatabaseId>& database_ids,
                                                    MonoTime now, std::map<DatabaseId, SeenReach>& seen) const {
   std::map<DatabaseId, Reach> troubles;
   if (member.scanned.empty()) return troubles;  // an older version tells nothing
-  for (const DatabaseId place : places) {
-    if (place == 0) continue;
-    const auto told = std::ranges::find(member.scanned, place, &ScannedDatabase::place);
+  for (const DatabaseId database_id : database_ids) {
+    if (database_id == 0) continue;
+    const auto told = std::ranges::find(member.scanned, database_id, &ScannedDatabase::database_id);
     const auto age = told == member.scanned.end() ? std::nullopt : told->age;
     const bool is_reached = age && *age < config_.reached_lately();
-    const auto [known, is_new] = seen.try_emplace(place, SeenReach{is_reached, false, now});
+    const auto [known, is_new] = seen.try_emplace(database_id, SeenReach{is_reached, false, now});
     SeenReach& reach = known->second;
     if (reach.is_reached != is_reached) reach = {is_reached, reach.was_lost, now};
     // Its silence is another matter. One that was never scanned was perhaps not met yet.
     const Duration unscanned = age ? *age - member.heartbeat_age : now - reach.since;
     if (!is_reached && unscanned >= config_.out_of_reach()) {
       reach.was_lost = true;
-      troubles[place] = Reach::out_of_reach;
+      troubles[database_id] = Reach::out_of_reach;
     } else if (!is_reached || now - reach.since < (reach.was_lost ? config_.steady_again() : config_.steady())) {
-      troubles[place] = Reach::unsteady;
+      troubles[database_id] = Reach::unsteady;
     }
   }
   return troubles;

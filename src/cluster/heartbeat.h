@@ -1,4 +1,4 @@
-// Tells the cluster that this node is alive; learns the other members and the shard map.
+// The stage that writes this node's heartbeat and reads the other members and the shard map.
 //
 // Thread: owner only, except request() and drain() (any).
 #pragma once
@@ -14,14 +14,15 @@
 
 namespace tocsin {
 
-// Its data members are its surroundings, what it saw of each member, and what the last reply said.
+// Its data members are its collaborators, what it saw of each member, and what the last reply said.
 class Heartbeat final : public Stage {
  public:
   struct Hooks {
     std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // of every database that this node was given
-    std::function<void(MonoTime)> trusted_until;  // the others leave this node its shards until then
-    std::function<std::int64_t()> used_map;       // version of the map that this node works with
-    std::function<void(bool)> alone;              // whether this is the sole member
+    // The end of this node's membership lease: no other node takes its shards before.
+    std::function<void(MonoTime)> lease_valid_until;
+    std::function<std::int64_t()> used_map;  // version of the map that this node works with
+    std::function<void(bool)> alone;         // whether this is the sole member
   };
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
@@ -32,7 +33,7 @@ class Heartbeat final : public Stage {
   const char* name() const override { return "heartbeat"; }
   MonoTime step(MonoTime now) override;
 
-  // One beat more, now: a notification said that something has changed.
+  // Beats at once: a notification said that members or the map have changed.
   void request();
   // From now on this node takes no shards and gives up those it has.
   void drain();
@@ -52,8 +53,8 @@ class Heartbeat final : public Stage {
   };
 
   ClusterView take(BeatReply reply);
-  std::map<DatabaseId, Reach> troubles_of(const Member& member, const std::vector<DatabaseId>& places, MonoTime now,
-                                          std::map<DatabaseId, SeenReach>& seen) const;
+  std::map<DatabaseId, Reach> troubles_of(const Member& member, const std::vector<DatabaseId>& database_ids,
+                                          MonoTime now, std::map<DatabaseId, SeenReach>& seen) const;
 
   const ClusterConfig config_;
   MemberStore& store_;
@@ -67,7 +68,7 @@ class Heartbeat final : public Stage {
   bool is_leave_told_ = false;
   bool was_answered_ = true;
   bool was_unanswered_ = false;   // since the last view: a heartbeat failed
-  bool is_map_doubted_ = false;   // the one that is known may not be the one of its number
+  bool is_map_doubted_ = false;   // after a reconnect: the stored map of this version may differ from the known one
   std::uint64_t connection_ = 0;  // of the last reply
   std::atomic<bool> is_requested_{true};
   std::atomic<bool> is_draining_{false};

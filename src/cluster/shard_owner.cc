@@ -10,16 +10,16 @@ MonoTime ShardOwner::step(MonoTime) {
   std::vector<Shard> owned;
   for (std::size_t shard = 0; shard < view->map.owners.size(); ++shard)
     if (view->map.owners[shard] == config_.id) owned.push_back(static_cast<Shard>(shard));
-  if (owned != owned_ || view->map.places != places_) {
+  if (owned != owned_ || view->map.database_ids != database_ids_) {
     owned_ = std::move(owned);
-    places_ = view->map.places;
+    database_ids_ = view->map.database_ids;
     hooks_.owned(owned_, view->map);
   }
   used_map_ = view->map.version;
 
   std::vector<NodeId> before = view->map.owners;
   before.resize(static_cast<std::size_t>(config_.shards));
-  const auto after = assign_shards(before, peers(*view), view->map.places);
+  const auto after = assign_shards(before, peers(*view), view->map.database_ids);
   if (after == view->map.owners) return kWhenWoken;
   const auto replaced = store_.replace_map(view->map.version, after);
   // Refused, or in doubt: the next heartbeat reads what became of it.

@@ -1,7 +1,7 @@
-// Keeps the shard map in step with the members, and this node's shards in step with the map.
+// The stage that proposes new shard maps when members change, and applies the current map to this node.
 //
-// Every node proposes what assign_shards() makes of the map and of the members that it sees; the store takes the first
-// proposal for each version. Thread: owner only, except used_map() (any).
+// Every node computes the next map with assign_shards() from the current map and the members that it sees. The store
+// accepts the first proposal for each version. Thread: owner only, except used_map() (any).
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace tocsin {
 class ShardOwner final : public Stage {
  public:
   struct Hooks {
-    // This node's shards from now on, in order, and where they live.
+    // Called with this node's shards, in order, and the map (which says in which databases they live).
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
     std::function<void()> proposed;  // a proposal was written or lost: read the map again
   };
@@ -41,7 +41,7 @@ class ShardOwner final : public Stage {
   EventSink& events_;
   const Hooks hooks_;
   std::vector<Shard> owned_;
-  std::vector<DatabaseId> places_;
+  std::vector<DatabaseId> database_ids_;
   std::atomic<std::int64_t> used_map_{-1};
   std::shared_ptr<const ClusterView> judged_;
 };

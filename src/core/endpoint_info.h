@@ -14,11 +14,11 @@ struct EndpointInfo {
   std::string endpoint;  // scheme, host and port, or broker and topic; without secrets
   std::string state;     // ok; paused, trying (its circuit breaker is open, half-open); away; idle: nothing tried yet
   std::size_t in_flight = 0;          // attempts that have not been answered
-  std::optional<std::size_t> limit;   // of them, at once
+  std::optional<std::size_t> limit;   // bound of in_flight
   std::optional<Duration> mean;       // of the time to the answer, of the latest attempts
   Duration pause_left{0};             // until it is tried again
-  std::string last_error;             // "": none since the node knows it
-  std::optional<Duration> error_age;  // since then
+  std::string last_error;             // "": none since the node started to use it
+  std::optional<Duration> error_age;  // of last_error
 };
 
 }  // namespace tocsin

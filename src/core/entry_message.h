@@ -10,7 +10,7 @@ namespace tocsin {
 
 struct EntryMessage {
   std::string body;                 // any bytes
-  std::string id;                   // the same whenever the broker gives this message again; any bytes, not empty
+  std::string id;                   // the same when the broker redelivers this message; any bytes, not empty
   std::string key;                  // business key, or empty; any bytes
   std::optional<WallTime> sent_at;  // to the millisecond, when the broker knows it
 };

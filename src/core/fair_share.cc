@@ -7,7 +7,7 @@
 namespace tocsin {
 namespace {
 
-// Deals `left` to `open` (indexes), each at most what it lacks; returns what is left.
+// Distributes `left` permits over the nodes `open` (indexes), to each at most what it lacks. Returns the remainder.
 int deal(int left, std::span<const int> needs, std::vector<int>& shares, std::vector<std::size_t> open,
          std::uint64_t turn) {
   while (left > 0) {

@@ -11,11 +11,11 @@ struct Holding {
   const Peer* peer = nullptr;
   std::vector<std::size_t> shards;
 
-  bool reaches(DatabaseId place) const {
-    const auto trouble = peer->troubles.find(place);
+  bool reaches(DatabaseId database_id) const {
+    const auto trouble = peer->troubles.find(database_id);
     return trouble == peer->troubles.end() || trouble->second != Reach::out_of_reach;
   }
-  bool may_get(DatabaseId place) const { return !peer->troubles.contains(place); }
+  bool may_get(DatabaseId database_id) const { return !peer->troubles.contains(database_id); }
 };
 
 using Holdings = std::vector<Holding*>;
@@ -24,8 +24,8 @@ bool has_fewer(const Holding* a, const Holding* b) { return a->shards.size() < b
 
 class Assignment {
  public:
-  Assignment(std::vector<NodeId> owners, const std::vector<Peer>& peers, const std::vector<DatabaseId>& places)
-      : owners_(std::move(owners)), places_{0, {}, places} {
+  Assignment(std::vector<NodeId> owners, const std::vector<Peer>& peers, const std::vector<DatabaseId>& database_ids)
+      : owners_(std::move(owners)), map_{0, {}, database_ids} {
     for (const Peer& peer : peers) {
       Holding& holding = holdings_[peer.id];
       holding.peer = &peer;
@@ -48,7 +48,7 @@ class Assignment {
   }
 
  private:
-  DatabaseId database_of(std::size_t shard) const { return places_.database_of(static_cast<Shard>(shard)); }
+  DatabaseId database_of(std::size_t shard) const { return map_.database_of(static_cast<Shard>(shard)); }
 
   void give(std::size_t shard, Holding& to) {
     owners_[shard] = to.peer->id;
@@ -56,18 +56,19 @@ class Assignment {
   }
 
   // The peers that may get a shard of this database; empty if none reaches it steadily.
-  const Holdings& reaching(DatabaseId place) {
-    auto [known, is_new] = reaching_.try_emplace(place);
+  const Holdings& reaching(DatabaseId database_id) {
+    auto [known, is_new] = reaching_.try_emplace(database_id);
     if (is_new)
-      std::ranges::copy_if(gaining_, std::back_inserter(known->second), [&](auto* h) { return h->may_get(place); });
+      std::ranges::copy_if(gaining_, std::back_inserter(known->second),
+                           [&](auto* h) { return h->may_get(database_id); });
     return known->second;
   }
   // Never empty: if no peer reaches it steadily, those that may soon, or else all.
   Holdings takers(std::size_t shard) {
-    const DatabaseId place = database_of(shard);
-    if (const Holdings& steady = reaching(place); !steady.empty()) return steady;
+    const DatabaseId database_id = database_of(shard);
+    if (const Holdings& steady = reaching(database_id); !steady.empty()) return steady;
     Holdings some;
-    std::ranges::copy_if(gaining_, std::back_inserter(some), [&](auto* h) { return h->reaches(place); });
+    std::ranges::copy_if(gaining_, std::back_inserter(some), [&](auto* h) { return h->reaches(database_id); });
     return some.empty() ? gaining_ : some;
   }
 
@@ -111,7 +112,7 @@ class Assignment {
   }
 
   std::vector<NodeId> owners_;
-  const ShardMap places_;
+  const ShardMap map_;
   std::map<NodeId, Holding> holdings_;  // by id: equals are told apart by it
   Holdings gaining_, sharing_;
   std::map<DatabaseId, Holdings> reaching_;
@@ -120,8 +121,8 @@ class Assignment {
 }  // namespace
 
 std::vector<NodeId> assign_shards(std::vector<NodeId> owners, const std::vector<Peer>& peers,
-                                  const std::vector<DatabaseId>& places) {
-  return Assignment(std::move(owners), peers, places).run();
+                                  const std::vector<DatabaseId>& database_ids) {
+  return Assignment(std::move(owners), peers, database_ids).run();
 }
 
 }  // namespace tocsin

@@ -1,10 +1,9 @@
 // Which node scans which shard, after the cluster has changed: moves as few shards as balance allows.
 //
-//   1. Shards without an owner, of a node that is not among `peers`, or of one that does not reach the shard's database
-//   while another does, go one by one to the peer that has the fewest.
-//   2. Sharing peers are then balanced: while one has two more than another that may have one of its shards, one shard
-//   moves. If every peer reaches every database, the result is even to within one; exchanges in chains are not
-//   searched.
+//   1. These shards go one by one to the peer that has the fewest: shards without an owner, of a node that is not among
+//      `peers`, or of one that does not reach the shard's database while another does.
+//   2. Sharing peers are then balanced: while one has two more than another that may get one of its shards, one shard
+//      moves. If every peer reaches every database, counts differ by at most one; chains of exchanges are not searched.
 // Both steps move as few shards as possible. The result does not depend on the order of `peers`. A set of peers that is
 // balanced stays balanced when a part of it is considered, so a node that knows fewer sharing peers changes nothing.
 #pragma once
@@ -38,6 +37,6 @@ struct Peer {
 // a database that no peer reaches steadily stay with their owners, and those of dead nodes go to any live peer. Without
 // a peer that may get shards, all stay.
 std::vector<NodeId> assign_shards(std::vector<NodeId> owners, const std::vector<Peer>& peers,
-                                  const std::vector<DatabaseId>& places = {});
+                                  const std::vector<DatabaseId>& database_ids = {});
 
 }  // namespace tocsin

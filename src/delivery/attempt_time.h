@@ -22,7 +22,7 @@ class AttemptTime {
     mean_us_ = std::max<std::int64_t>(1, mean + (time.count() - mean) / 16);
   }
 
-  // How many attempts, one after the other, fill `time`: 1 to `most`.
+  // The number of attempts of mean duration that fit into `time`, one after the other: 1 to `most`.
   std::size_t fitting(Duration time, std::size_t most) const {
     return std::clamp<std::size_t>(static_cast<std::size_t>(time / mean()), 1, most);
   }

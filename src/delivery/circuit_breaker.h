@@ -11,7 +11,7 @@
 namespace tocsin {
 
 struct BreakerOptions {
-  // Failures in a row that open it: more than one bad job causes, fewer than a pool of connections has in flight.
+  // Failures in a row that open the breaker: more than one bad job causes, fewer than a connection pool has in flight.
   int failures = 8;
   Duration first_pause = std::chrono::seconds(1);
   // Each back-off is twice the one before, up to this: a recovery is noticed this late at most.
@@ -37,8 +37,8 @@ class CircuitBreaker {
   // nullopt: no attempt may begin now.
   std::optional<Permit> admit(MonoTime now);
 
-  // Each returns whether the state or room() changed. An answer closes the breaker whenever its attempt began. A
-  // failure of an attempt that began before the last change of state is ignored.
+  // Each returns whether state() or room() changed. An answer closes the breaker, whenever its attempt began. A failure
+  // is ignored if its attempt began before the last change of state.
   bool answered();
   bool failed(Permit permit, MonoTime now);
   bool abandoned(Permit permit);  // the attempt ended without a result of the endpoint

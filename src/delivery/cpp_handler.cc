@@ -49,7 +49,7 @@ class CppRunner::FunctionHandler final : public Handler {
 
   void start(const ClaimedJob& job, Finish finish) override {
     const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;
-    // By half of the lease at the latest, so that it can be given back while the lease lasts.
+    // At half of the lease at the latest, so that the job can be released while the lease lasts.
     const MonoTime now = runner_.clock_.now();
     const MonoTime begin_by = std::min(job.start_by, now + (job.lease_deadline - now) / 2);
     const std::uint64_t attempt = in_flight->add(finish, begin_by);

@@ -17,7 +17,7 @@ class InFlight;
 // Thread: any.
 class CppHandlers {
  public:
-  // False: the type has a function already, which stays.
+  // False: the type has a function already; nothing was changed.
   bool add(const std::string& type_name, CppHandler handler);
   // Null: no function; the node must not claim jobs of this type.
   std::shared_ptr<const CppHandler> find(const std::string& type_name) const;
@@ -37,8 +37,8 @@ class CppRunner {
   CppRunner(WorkerPool& workers, const Clock& clock);
   ~CppRunner();  // stop()
 
-  // Attempts that run now end with a retry "shutting down", and what their functions return is dropped; those that have
-  // not begun, and every later one, do not start. Stop the pool first, with the grace that running functions deserve.
+  // Running attempts end with a retry "shutting down", and results of their functions are dropped. Attempts that have
+  // not begun, and later ones, do not start. REQUIRES: the pool was stopped, with a grace period for running functions.
   void stop();
 
   // REQUIRES: the runner outlives the handler's start() calls.

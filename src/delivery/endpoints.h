@@ -18,8 +18,8 @@ namespace tocsin {
 // One endpoint, shared by all types that go there: its breaker, and the capacity for attempts.
 //
 // At most `connections` requests are under way. While answers are quick, as many attempts again may wait for a
-// connection, so that no connection is idle during the next claim. While they are slow, none may wait: its start window
-// would end first.
+// connection, so that no connection is idle during the next claim. While answers are slow none may wait, because its
+// start window would end first.
 // Thread: any.
 class Endpoint final : public StartPool {
  public:
@@ -46,7 +46,8 @@ class Endpoint final : public StartPool {
   State state() const;
   Duration pause_left() const;
 
-  // An attempt was released because no connection became free in time: none waits until answers are quick again.
+  // Call when an attempt was released because no connection became free in time. Afterwards no attempt may wait until
+  // answers are quick again.
   void waited_in_vain();
 
   // For display: what was wrong with the latest attempt that was not a success, answered or not.

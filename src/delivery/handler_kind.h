@@ -1,7 +1,6 @@
 // HandlerKind: the interface of a way to deliver jobs (webhook, sql, cpp, pull, noop, brokers). A new kind has its
-// files in this folder and is added in make_handlers() of node/node.cc, one of a broker in src/<broker> and in kinds()
-// of entry/brokers.cc; docs/contributing.md names the other places
-// (settings in the API's schema, BizType's predicates).
+// files in this folder and is added in make_handlers() of node/node_parts.cc; a broker has its files in src/<broker>
+// and is added in kinds() of entry/brokers.cc. docs/contributing.md names the other files to change.
 #pragma once
 
 #include <functional>

@@ -56,7 +56,7 @@ class Resolver;
 
 struct HttpSenderOptions {
   int threads = 2;
-  int max_connections = 256;  // per origin; further requests wait their turn inside
+  int max_connections = 256;  // per origin; further requests are queued
   // Less than the 5 s after which common servers close idle connections: theirs and our next request would cross.
   Duration idle_timeout = std::chrono::seconds(4);
   std::string ca_file = {};  // PEM, trusted besides the system's own; may be empty

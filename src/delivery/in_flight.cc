@@ -26,7 +26,7 @@ void InFlight::watch(std::uint64_t number, MonoTime begin_by) {
   waiting_.emplace(begin_by, number);
   if (!watch_.joinable()) {
     try {
-      watch_ = std::thread([this] { or_abort("give back", [this] { run_watch(); }); });
+      watch_ = std::thread([this] { run_or_abort("late starts", [this] { run_watch(); }); });
     } catch (const std::system_error&) {  // the machine has no more threads: the next attempt tries again
     }
   } else if (waiting_.begin()->second == number) {

@@ -1,5 +1,5 @@
-// The attempts given to worker threads, which may outlive the node. Makes sure that each attempt's finish is called
-// once, and in time if no thread begins it.
+// The attempts given to worker threads, which may outlive the node. Each attempt's finish is called exactly once, and
+// in time if no thread begins it.
 #pragma once
 
 #include <cstdint>

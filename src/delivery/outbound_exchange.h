@@ -56,8 +56,8 @@ struct OutboundExchange {
 // TLS handshake on a new connection. On an error the exchange may have failed already, with a better message.
 boost::asio::awaitable<boost::system::error_code> negotiate_tls(OutboundExchange& exchange);
 
-// Sends the request, ends the exchange with its answer or a failure, and reads the rest of the answer away. True: the
-// connection is ready for another.
+// Sends the request, ends the exchange with its answer or a failure, and discards the rest of the answer. True: the
+// connection can be reused.
 boost::asio::awaitable<bool> post_request(OutboundExchange& exchange, const Clock& clock);
 
 }  // namespace tocsin

@@ -32,7 +32,7 @@ Status SenderLoop::start() {
     tls_.load_verify_file(options_.ca_file, ec);
     if (ec) return Error{ErrorCode::invalid, options_.ca_file + ": " + ec.message(), {}};
   }
-  thread_ = std::thread([this] { or_abort("http sender", [this] { io_->run(); }); });
+  thread_ = std::thread([this] { run_or_abort("http sender", [this] { io_->run(); }); });
   return Unit{};
 }
 

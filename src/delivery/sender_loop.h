@@ -43,7 +43,7 @@ class SenderLoop {
   template <class T>
   using awaitable = boost::asio::awaitable<T>;
 
-  // One question to the resolver and who waits for its answer.
+  // One request to the resolver, and the exchanges that wait for its answer.
   struct Lookup {
     bool is_done = false;
     error_code ec;
@@ -53,7 +53,7 @@ class SenderLoop {
 
   struct Origin {
     std::unordered_set<ExchangePtr> active;
-    std::deque<ExchangePtr> waiting;  // for room among the active ones
+    std::deque<ExchangePtr> waiting;  // until an active one ends
     std::vector<ConnectionPtr> idle;  // the one used last is at the back
     std::shared_ptr<Lookup> lookup;   // the last one
 

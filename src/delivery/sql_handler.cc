@@ -18,13 +18,13 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kBatchTime = std::chrono::milliseconds(50);  // a batch holds its rows locked as long
-constexpr std::size_t kMostInBatch = 256;                       // so many share the cost of a commit
-constexpr Duration kAhead = std::chrono::milliseconds(200);     // claimed ahead of the threads: so much work
+constexpr std::size_t kMostInBatch = 256;                       // jobs that share the cost of a commit
+constexpr Duration kAhead = std::chrono::milliseconds(200);     // work claimed ahead of the threads
 constexpr std::size_t kMostAhead = 512;                         // jobs per thread
 constexpr Duration kDatabasePause = std::chrono::seconds(1);
 
-// What a function may count on: what waits for longer than a tenth of its lease, or has less than four fifths left
-// after a batch that was too slow, is given back. A batch gets a tenth: it is made to take far less.
+// The time that a function may count on: a job that waits for longer than a tenth of its lease, or has less than four
+// fifths of it left after a batch that was too slow, is released. A batch gets a tenth; it is sized to take far less.
 Duration longest_wait(Duration lease) { return lease / 10; }
 Duration batch_time(Duration left) { return left / 10; }
 Duration least_time(Duration lease) { return lease * 4 / 5; }
@@ -313,7 +313,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     return request;
   }
 
-  // Of what was not called nothing is known here: the finisher, asking for it to be given back, learns the rest.
+  // The state of a job whose function was not called is unknown here; the finisher learns it when it releases the job.
   static Outcome written(const std::optional<FinishRequest>& request) {
     if (!request) return Outcome::not_started(Duration(0));
     Outcome outcome;
@@ -372,7 +372,7 @@ std::optional<Error> SqlKind::check(const BizType& type) const {
   if (!function) return function.error();
   for (int database = 0; database < calls_->databases(); ++database) {
     const auto checked = calls_->with_session(database, [&](FunctionStore& store) { return store.check(*function); });
-    // A database that is away is asked again by the first attempt there.
+    // A database that is down is asked by the first attempt there.
     if (checked || checked.error().code != ErrorCode::invalid) continue;
     Error error = checked.error();
     if (calls_->databases() > 1) error.message = "in the database " + calls_->name_of(database) + ": " + error.message;

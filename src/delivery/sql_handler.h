@@ -2,9 +2,9 @@
 // end of the job are one transaction, so they happen exactly once (ADR 0016).
 //
 // Claimed jobs of one type are called in batches: a batch costs one commit. If a call fails, the batch is undone and
-// tried in halves, so other jobs keep their effects. A repeated attempt runs alone: a function that ends its session
-// costs no other job an attempt. Only one batch of a type runs at a time, because two would wait for each other's rows;
-// slow calls run one by one, side by side.
+// tried in halves, so other jobs keep their effects. A repeated attempt runs alone, so that a function that ends its
+// session costs no other job an attempt. Only one batch of a type runs at a time, because two could wait for each
+// other's rows. Slow calls are not batched and run in parallel.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ Result<Outcome> outcome_of(const std::optional<std::string>& answer);
 struct FunctionDatabases {
   int count = 1;
   std::function<int(Shard)> of = [](Shard) { return 0; };                 // 0 .. count-1; -1: none of this node's
-  std::function<std::unique_ptr<FunctionStore>(int database)> connect{};  // connects when it is used
+  std::function<std::unique_ptr<FunctionStore>(int database)> connect{};  // the store connects at its first call
   std::function<std::string(int database)> name = [](int) { return std::string(); };  // human-readable
   std::function<std::string()> refusal = [] {
     return std::string();

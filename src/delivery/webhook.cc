@@ -188,8 +188,8 @@ OutboundRequest WebhookKind::request_for(const TypeHandler& handler, const Claim
 }
 
 void WebhookKind::deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish) {
-  // Claimed before the pause began: given back, so that the attempt is not spent in vain. The pool has no capacity
-  // until the pause ends, so the job may stay due at its time.
+  // Claimed before the back-off began: released, so that no attempt is spent. The pool has no capacity until the
+  // back-off ends, so the job may stay due at its time.
   if (handler.endpoint->pause_left() > Duration(0)) return finish(Outcome::not_started(Duration(0)));
   OutboundRequest request = request_for(handler, claimed);
   const auto turn = std::make_shared<Turn>();

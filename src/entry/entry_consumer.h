@@ -1,8 +1,8 @@
 // Turns the messages of one entry topic into jobs.
 //
-// A message is settled with its broker after the commit that created its job, so none is lost, and one that is given
-// again meets its own job. While the database does not answer, nothing more is read: what the broker has sent ahead is
-// bounded. A broker that is away is tried again, 0.1 s to 5 s apart.
+// A message is settled with its broker after the commit that created its job. So none is lost, and a redelivered
+// message finds its job. While the database does not answer nothing is received; the broker's prefetch bounds what has
+// arrived. The connection to a broker that is down is retried, 0.1 s to 5 s apart.
 #pragma once
 
 #include <atomic>

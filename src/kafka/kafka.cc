@@ -21,7 +21,7 @@ std::string read_topic(Settings& settings, const std::string& name, const std::s
 // "kafka://" and the servers, for logs and errors.
 std::string shown(const KafkaProperties& cluster) { return "kafka://" + cluster.front().second; }
 
-// A wrong property is told now, and not when the first job fires.
+// Reports a wrong property now, not when the first job fires.
 std::optional<Error> check(const KafkaProperties& cluster, const std::string& path) {
   auto conf = make_kafka_conf(cluster);
   return conf ? std::nullopt

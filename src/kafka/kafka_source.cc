@@ -86,7 +86,7 @@ Result<std::vector<EntryMessage>> KafkaSource::receive(std::size_t most, Duratio
     KafkaPtr<rd_kafka_message_t> message(rd_kafka_consumer_poll(client_.get(), messages_.empty() ? ms(timeout) : 0));
     if (!message) break;
     if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      // The library makes its connections again by itself; what is left are answers such as "no such topic".
+      // The library reconnects by itself; other errors are answers such as "no such topic".
       return kafka_error(message->err, rd_kafka_message_errstr(message.get()));
     }
     entries.push_back(entry_of(*message));

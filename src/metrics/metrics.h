@@ -39,7 +39,7 @@ class Metrics final : public EventSink {
   void started(TypeId type, Duration lateness) override;
   void ended(TypeId type, Ending ending, Duration took) override;
   void answered(const std::string& route, int status);  // a request over HTTP
-  void waited(Duration time);                           // a piece of work, for a database thread
+  void waited(Duration time);                           // time that a piece of work waited for a database thread
   // One step of a stage, with its database call if it made one.
   void stepped(std::string_view stage, Duration took);
   void failed(std::string_view stage, const Error& error) override;
@@ -49,9 +49,9 @@ class Metrics final : public EventSink {
   // Read at every exposition. REQUIRES: before the first text().
   using Labels = std::map<std::string, std::string>;
   void add_gauge(const std::string& name, const std::string& help, std::function<double()> read, const Labels& = {});
-  // The same for a value per label set; those that are not told any more are gone.
+  // The same for a value per label set; label sets that `read` no longer returns are removed.
   void add_gauges(const std::string& name, const std::string& help, std::function<std::vector<LabelledValue>()> read);
-  // The same for what only grows.
+  // The same for a value that only grows.
   void add_counter(const std::string& name, const std::string& help, std::function<double()> read);
 
   LatencySummary lateness() const;

@@ -17,7 +17,7 @@ SessionConfig open_minded(const OpenDatabase& database) {
 
 DatabaseCheck::DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnReport on_report)
     : open_(open),
-      place_(database.place),
+      database_id_(database.database_id),
       expected_(database.expected),
       session_(open_minded(database)),
       on_report_(std::move(on_report)) {}
@@ -44,11 +44,11 @@ Status DatabaseCheck::run() {
 }
 
 Status DatabaseCheck::check(Session& session, const DatabaseIdentity& found) {
-  if (place_ == 0) return check_control(session, found);
+  if (database_id_ == 0) return check_control(session, found);
   // Shards may have moved since the start.
   Session control(session_of(open_.databases.front(), "tocsin check"));
   const auto registry = read_registry(control);
-  return check_database(session, registry ? *registry : open_.registry, place_, open_.shards);
+  return check_database(session, registry ? *registry : open_.registry, database_id_, open_.shards);
 }
 
 // The start has looked at it. Another one later must be of this installation, and know that it was restored.

@@ -1,5 +1,5 @@
 // Checks whether the registered database answers at an address (ADR 0013): another one may have been promoted or
-// restored there. Called by housekeeping, at the first connection and regularly afterwards.
+// restored there. Called by Housekeeping, at the first connection and regularly afterwards.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ namespace tocsin {
 class DatabaseCheck {
  public:
   using OnReport = std::function<void(const ServerReport&)>;
-  // `open` outlives it. `on_report`: is told each time what was found out about the server.
+  // `on_report`: called with the facts found about the server at each check. REQUIRES: `open` outlives it.
   DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnReport on_report);
 
-  // One that was restored and is recorded anew by `migrate` becomes the expected one. Error invalid: it is another one;
-  // unavailable: it does not answer, or takes no writes.
+  // A restored database that `migrate` has registered again becomes the expected one. Error invalid: another database
+  // answers; unavailable: none answers, or it is read-only.
   Status run();
 
  private:
@@ -26,7 +26,7 @@ class DatabaseCheck {
   Status check_control(Session& session, const DatabaseIdentity& found);
 
   const OpenDatabases& open_;
-  const DatabaseId place_;
+  const DatabaseId database_id_;
   const std::shared_ptr<ExpectedDatabase> expected_;
   const SessionConfig session_;
   const OnReport on_report_;

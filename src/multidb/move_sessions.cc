@@ -36,13 +36,14 @@ class PgMoveEnd final : public MoveEnd {
 
 std::vector<MoveDatabase> move_databases(const std::vector<OpenDatabase>& databases) {
   std::vector<MoveDatabase> all;
-  for (const OpenDatabase& each : databases) all.push_back({each.place, each.name, each.url});
+  for (const OpenDatabase& each : databases) all.push_back({each.database_id, each.name, each.url});
   return all;
 }
 
 OpenEnd move_sessions(std::vector<OpenDatabase> databases) {
-  return [all = std::move(databases)](DatabaseId place, std::optional<Shard> shard) -> std::unique_ptr<MoveEnd> {
-    return std::make_unique<PgMoveEnd>(move_session(*std::ranges::find(all, place, &OpenDatabase::place), shard));
+  return [all = std::move(databases)](DatabaseId database_id, std::optional<Shard> shard) -> std::unique_ptr<MoveEnd> {
+    return std::make_unique<PgMoveEnd>(
+        move_session(*std::ranges::find(all, database_id, &OpenDatabase::database_id), shard));
   };
 }
 

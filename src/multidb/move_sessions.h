@@ -1,4 +1,4 @@
-// What a ShardMover works with outside of the simulator: sessions with PostgreSQL, and the machine's clock.
+// The sessions with PostgreSQL and the clock that ShardMover uses in `tocsin shard`; the simulator has its own.
 #pragma once
 
 #include <vector>

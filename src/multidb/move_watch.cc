@@ -18,8 +18,8 @@ SessionConfig watch_session(const OpenDatabase& database) {
 MoveWatch::MoveWatch(const std::vector<OpenDatabase>& databases, const Clock& clock, EventSink& events)
     : clock_(clock), events_(events) {
   for (const OpenDatabase& each : databases) {
-    Session& session = sessions_.try_emplace(each.place, watch_session(each)).first->second;
-    stores_.try_emplace(each.place, session);
+    Session& session = sessions_.try_emplace(each.database_id, watch_session(each)).first->second;
+    stores_.try_emplace(each.database_id, session);
   }
 }
 
@@ -31,8 +31,8 @@ MonoTime MoveWatch::step(MonoTime now) {
   }
   for (const ShardMove& each : *moves) {
     if (!each.is_overdue) continue;
-    const auto is_writable = end_freeze(each, [this](DatabaseId place) -> MoveStore* {
-      const auto store = stores_.find(place);
+    const auto is_writable = end_freeze(each, [this](DatabaseId database_id) -> MoveStore* {
+      const auto store = stores_.find(database_id);
       return store == stores_.end() ? nullptr : &store->second;
     });
     if (!is_writable)
@@ -46,14 +46,14 @@ MonoTime MoveWatch::step(MonoTime now) {
 
 Result<bool> end_freeze(ShardMove move, const std::function<MoveStore*(DatabaseId)>& store_at) {
   const auto where = [&move] { return move.state == ShardMove::State::switched ? move.target : move.source; };
-  const DatabaseId place = where();
-  MoveStore* const store = store_at(place);
+  const DatabaseId database_id = where();
+  MoveStore* const store = store_at(database_id);
   if (!store) return false;  // another node has that database
   MoveStore& control = *store_at(0);
   const auto is_mine = control.take_over(move);
   if (!is_mine) return is_mine.error();
-  if (!*is_mine || where() != place) return false;  // in a moment
-  if (place != 0)
+  if (!*is_mine || where() != database_id) return false;  // in a moment
+  if (database_id != 0)
     if (auto done = store->note_successor(move); !done) return done.error();
   auto done = move.state == ShardMove::State::switched ? store->open(move) : store->unfreeze(move);
   if (done) done = control.goes_on(move);

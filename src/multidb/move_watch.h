@@ -2,8 +2,8 @@
 // died. The shard is thawed in the source if the map still names it, else in the target. The next command finishes the
 // move.
 //
-// A step makes several calls, in the control database and in the one where a freeze ends. What it does is end_freeze(),
-// which the simulator calls, too.
+// A step makes several calls, in the control database and in the one where a freeze ends. end_freeze() is a function of
+// its own because the simulator calls it.
 // Thread: owner only, except under_way() (any).
 #pragma once
 
@@ -20,8 +20,8 @@
 
 namespace tocsin {
 
-// Ends the freeze of a move that is overdue. `store_at`: nullptr where a database is not among those of this node.
-// True: the shard is writable again; false: it is another's turn, or not yet time.
+// Ends the freeze of an overdue move. `store_at`: returns nullptr for a database that this node was not started with.
+// True: the shard is writable again. False: another process ends the freeze, or the driver extended it.
 Result<bool> end_freeze(ShardMove move, const std::function<MoveStore*(DatabaseId)>& store_at);
 
 class MoveWatch final : public Stage {

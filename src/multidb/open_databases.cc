@@ -12,7 +12,7 @@ Error about_address(const std::string& address, const Error& error) {
   return {error.code, "database " + address + ": " + error.message, error.field};
 }
 
-// One of those that were named, and what is known of it so far.
+// A database that the operator named, and what is known of it so far.
 struct Named {
   DatabaseUrl given;
   std::string address;
@@ -83,7 +83,7 @@ Result<const RegisteredDatabase*> guess(const Registry& registry, const Named& n
                                         const std::vector<OpenDatabase>& taken, bool is_last) {
   std::vector<const RegisteredDatabase*> left;
   for (const RegisteredDatabase& known : registry.databases)
-    if (std::ranges::find(taken, known.place, &OpenDatabase::place) == taken.end()) left.push_back(&known);
+    if (std::ranges::find(taken, known.database_id, &OpenDatabase::database_id) == taken.end()) left.push_back(&known);
   for (const RegisteredDatabase* known : left)
     if (named.given.name.empty() ? known->address == named.address : known->name == named.given.name) return known;
   if (named.given.name.empty() && is_last && left.size() == 1) return left.front();
@@ -95,8 +95,9 @@ Result<const RegisteredDatabase*> guess(const Registry& registry, const Named& n
 
 Status refuse_missing(const OpenDatabases& open) {
   for (const RegisteredDatabase& known : open.registry.databases) {
-    if (std::ranges::find(open.databases, known.place, &OpenDatabase::place) != open.databases.end()) continue;
-    const auto n = open.registry.shards_at(known.place, open.shards).size();
+    if (std::ranges::find(open.databases, known.database_id, &OpenDatabase::database_id) != open.databases.end())
+      continue;
+    const auto n = open.registry.shards_at(known.database_id, open.shards).size();
     if (n == 0) continue;
     return Error{ErrorCode::invalid,
                  "the shard map places " + std::to_string(n) + " shards in the database '" + known.name + "' (" +
@@ -112,22 +113,22 @@ Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Sess
   for (std::size_t i = 0; i < others.size(); ++i) {
     const Named& named = others[i];
     if (!named.identity) {
-      // A standby of a registered database is about to be promoted, perhaps: waited for, like one that is away.
+      // A standby of a registered database may be about to be promoted, so it counts as one that does not answer.
       silent.push_back(&named);
       continue;
     }
     const auto known = registered(open.registry, named);
     if (!known) return about_address(named.address, known.error());
-    const DatabaseId place = (*known)->place;
-    if (auto done = check_database(sessions[i + 1], open.registry, place, open.shards); !done)
+    const DatabaseId database_id = (*known)->database_id;
+    if (auto done = check_database(sessions[i + 1], open.registry, database_id, open.shards); !done)
       return about_address(named.address, done.error());
-    open.databases.push_back({place, (*known)->name, named.address, named.given.url, true,
+    open.databases.push_back({database_id, (*known)->name, named.address, named.given.url, true,
                               std::make_shared<ExpectedDatabase>((*known)->name, *named.identity), ""});
   }
   for (const Named* named : silent) {
     const auto known = guess(open.registry, *named, open.databases, silent.size() == 1);
     if (!known) return about_address(named->address, known.error());
-    open.databases.push_back({(*known)->place, (*known)->name, named->address, named->given.url, false,
+    open.databases.push_back({(*known)->database_id, (*known)->name, named->address, named->given.url, false,
                               std::make_shared<ExpectedDatabase>((*known)->name, (*known)->identity),
                               named->silence->message});
     open.notices.push_back("database " + (*known)->name + ": does not answer at the start: " + named->silence->message);
@@ -150,7 +151,7 @@ SessionConfig session_of(const OpenDatabase& database, const std::string& applic
   return session;
 }
 
-Status check_database(Session& session, const Registry& registry, DatabaseId place, int shards) {
+Status check_database(Session& session, const Registry& registry, DatabaseId database_id, int shards) {
   auto installed = check_installation(session, {});
   if (!installed) return installed.error();
   if (installed->shards != shards)
@@ -158,7 +159,7 @@ Status check_database(Session& session, const Registry& registry, DatabaseId pla
         ErrorCode::invalid,
         "it has " + std::to_string(installed->shards) + " shards, the control database has " + std::to_string(shards),
         ""};
-  return check_place(session, registry, *registry.at(place), shards);
+  return check_place(session, registry, *registry.at(database_id), shards);
 }
 
 Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& on_step) {
@@ -175,7 +176,7 @@ Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& 
     if (named.silence) {
       // The first migration places every shard: it needs them all.
       const auto registry = read_registry(sessions.front());
-      if (!registry || registry->map.places.empty()) return about_address(named.address, *named.silence);
+      if (!registry || registry->map.database_ids.empty()) return about_address(named.address, *named.silence);
       continue;
     }
     const auto applied = migrate(sessions[i], shards, [&](const std::string& step) { on_step("applied " + step); });

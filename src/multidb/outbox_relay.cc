@@ -39,10 +39,10 @@ class PgRelayEnd final : public RelayEnd {
 
 }  // namespace
 
-RelayDatabase relay_database(DatabaseId place, std::string name, SessionConfig session) {
+RelayDatabase relay_database(DatabaseId database_id, std::string name, SessionConfig session) {
   session.application = "tocsin outbox";
   session.statement_timeout_ms = 5'000;  // how long a call that hangs delays its pair of databases
-  return {place, std::move(name), [session] { return std::make_unique<PgRelayEnd>(session); }};
+  return {database_id, std::move(name), [session] { return std::make_unique<PgRelayEnd>(session); }};
 }
 
 class OutboxRelay::Shared {
@@ -62,7 +62,7 @@ class OutboxRelay::Intake {
  public:
   using Work = std::function<void(Intake&)>;
   Intake(const RelayDatabase& database, Shared& shared)
-      : place_(database.place), name_(database.name), shared_(shared), end_(database.open_end()) {}
+      : database_id_(database.database_id), name_(database.name), shared_(shared), end_(database.open_end()) {}
 
   void start() {
     worker_.start("intake", [this] { run(); });
@@ -87,7 +87,7 @@ class OutboxRelay::Intake {
   void run();
   std::optional<TakenOver> take_alone(DatabaseId source, WallTime valid_until, const OutboxEntry& entry, bool& is_away);
 
-  const DatabaseId place_;
+  const DatabaseId database_id_;
   const std::string name_;
   Shared& shared_;
   const std::unique_ptr<RelayEnd> end_;
@@ -112,7 +112,7 @@ void OutboxRelay::Intake::run_queue() {
 
 std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTime valid_until,
                                                       std::span<const OutboxEntry> entries) {
-  if (auto done = shared_.hooks.make_types_known(place_, end_->types()); !done) {
+  if (auto done = shared_.hooks.make_types_known(database_id_, end_->types()); !done) {
     failed(done.error());
     return {};
   }
@@ -150,7 +150,7 @@ std::optional<TakenOver> OutboxRelay::Intake::take_alone(DatabaseId source, Wall
 class OutboxRelay::Outbox {
  public:
   Outbox(const RelayDatabase& database, Shared& shared, const std::map<DatabaseId, std::unique_ptr<Intake>>& intakes)
-      : place_(database.place),
+      : database_id_(database.database_id),
         name_(database.name),
         shared_(shared),
         intakes_(intakes),
@@ -181,7 +181,7 @@ class OutboxRelay::Outbox {
   }
   void failed(const Error& error) { shared_.metrics.failed("outbox", {error.code, name_ + ": " + error.message, ""}); }
 
-  const DatabaseId place_;
+  const DatabaseId database_id_;
   const std::string name_;
   Shared& shared_;
   const std::map<DatabaseId, std::unique_ptr<Intake>>& intakes_;
@@ -264,7 +264,7 @@ void OutboxRelay::Outbox::hand_over(DatabaseId to, std::vector<OutboxEntry> entr
     busy_.insert(to);
   }
   intakes_.at(to)->push([this, to, valid_until, entries = std::move(entries)](Intake& intake) {
-    auto answers = intake.take_over(place_, valid_until, entries);
+    auto answers = intake.take_over(database_id_, valid_until, entries);
     // Notified under the lock: the outbox may be destroyed a moment later.
     MutexLock lock(mutex_);
     busy_.erase(to);
@@ -307,7 +307,7 @@ void OutboxRelay::Outbox::look_after() {
       busy_.insert(to);
     }
     intakes_.at(to)->push([this, to = to, mine = there.mine](Intake& intake) {
-      auto jobs = intake.store().remembered(place_, mine, kLookBatch);
+      auto jobs = intake.store().remembered(database_id_, mine, kLookBatch);
       if (!jobs) intake.failed(jobs.error());
       MutexLock done(mutex_);
       busy_.erase(to);
@@ -332,8 +332,8 @@ void OutboxRelay::Outbox::look_for(const std::pair<DatabaseId, std::vector<JobId
 OutboxRelay::OutboxRelay(std::vector<RelayDatabase> databases, const Clock& clock, Metrics& metrics, RelayHooks hooks)
     : shared_(std::make_unique<Shared>(clock, metrics, std::move(hooks))) {
   for (const RelayDatabase& database : databases) {
-    intakes_.emplace(database.place, std::make_unique<Intake>(database, *shared_));
-    outboxes_.emplace(database.place, std::make_unique<Outbox>(database, *shared_, intakes_));
+    intakes_.emplace(database.database_id, std::make_unique<Intake>(database, *shared_));
+    outboxes_.emplace(database.database_id, std::make_unique<Outbox>(database, *shared_, intakes_));
   }
   add_metrics(metrics);
 }
@@ -341,13 +341,13 @@ OutboxRelay::OutboxRelay(std::vector<RelayDatabase> databases, const Clock& cloc
 OutboxRelay::~OutboxRelay() { stop(); }
 
 void OutboxRelay::start() {
-  for (const auto& [place, intake] : intakes_) intake->start();
-  for (const auto& [place, outbox] : outboxes_) outbox->start();
+  for (const auto& [database_id, intake] : intakes_) intake->start();
+  for (const auto& [database_id, outbox] : outboxes_) outbox->start();
 }
 
 void OutboxRelay::stop() {
-  for (const auto& [place, outbox] : outboxes_) outbox->stop();
-  for (const auto& [place, intake] : intakes_) intake->stop();
+  for (const auto& [database_id, outbox] : outboxes_) outbox->stop();
+  for (const auto& [database_id, intake] : intakes_) intake->stop();
 }
 
 void OutboxRelay::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {

@@ -1,7 +1,7 @@
 // Relays outbox entries (ADR 0022): jobs that SQL callers created in a database where their shard does not live go from
 // that outbox to the shard's database. Every node relays entries of the shards that it owns, so the jobs go straight to
-// its own wheel; two owners for a moment cost work and nothing else. Entries that an owner has not relayed for ten
-// seconds, perhaps because it does not reach the outbox, any node relays.
+// its own wheel; two owners at once only do work twice. Any node relays entries that have waited for ten seconds,
+// because their owner may not reach the outbox.
 //
 // Each database has two threads: one reads its outbox, one takes over entries of others. One batch is under way per
 // pair of databases, so a database that hangs delays no other pair. With a single database nothing runs. The simulator
@@ -40,20 +40,20 @@ class RelayEnd {
 };
 
 struct RelayDatabase {
-  DatabaseId place = 0;
+  DatabaseId database_id = 0;
   std::string name;
   std::function<std::unique_ptr<RelayEnd>()> open_end;
 };
 
 // Opens sessions with PostgreSQL.
-RelayDatabase relay_database(DatabaseId place, std::string name, SessionConfig session);
+RelayDatabase relay_database(DatabaseId database_id, std::string name, SessionConfig session);
 
 // All may be called on any of the relay's threads.
 struct RelayHooks {
   std::function<std::optional<WallTime>(DatabaseId)> time_at_least;  // by its clock; nullopt: it does not answer
   std::function<Status(DatabaseId, TypeStore&)> make_types_known;
   std::function<void(const Candidate&)> hint;
-  std::function<void()> moved;  // a shard does not live where the map says: it may be a new one
+  std::function<void()> moved;  // a shard does not live where the map says: read the map again
 };
 
 // Thread: owner only, except take_shards() and wake() (any).
@@ -63,15 +63,15 @@ class OutboxRelay {
   ~OutboxRelay();
 
   void start();
-  // Ends when what is on its way is settled, or takes too long: another node takes it up then.
+  // Waits for batches under way, for a limited time; another node relays entries that were left.
   void stop();
-  // This node's shards, and where they live.
+  // Sets this node's shards, and the map that says where shards live.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
-  // Something has come into the outbox of this database.
+  // The outbox of this database may have new entries.
   void wake(DatabaseId source);
 
-  // What the threads of a database do, for who has other means to call it again and again: at least once a second, and
-  // whenever there may be something to do. REQUIRES: not started.
+  // One round of a database's threads, for the simulator, which calls them at least once a second and whenever there
+  // may be work. REQUIRES: not started.
   void step_outbox(DatabaseId source);
   void step_intake(DatabaseId target);
 

@@ -9,25 +9,26 @@ constexpr Duration kLeftAlone = std::chrono::seconds(2);  // one that refuses at
 
 }  // namespace
 
-Result<std::vector<FinishReply>> OutcomeRouter::finish_at(DatabaseId place, std::span<const FinishRequest> requests,
+Result<std::vector<FinishReply>> OutcomeRouter::finish_at(DatabaseId database_id,
+                                                          std::span<const FinishRequest> requests,
                                                           const std::string& node, Duration within) {
-  return open_.try_emplace(place, others_.sessions.at(place), clock_)
+  return open_.try_emplace(database_id, others_.sessions.at(database_id), clock_)
       .first->second.store.finish(requests, node, within);
 }
 
 Result<std::vector<FinishReply>> OutcomeRouter::finish(std::span<const FinishRequest> requests, const std::string& node,
                                                        Duration within) {
   const auto database_of = [&](const FinishRequest& request) {
-    const DatabaseId place = others_.database_of(shard_of(request.job_id));
-    return others_.sessions.contains(place) ? place : others_.own;
+    const DatabaseId database_id = others_.database_of(shard_of(request.job_id));
+    return others_.sessions.contains(database_id) ? database_id : others_.own;
   };
-  std::vector<DatabaseId> places(requests.size());
-  std::ranges::transform(requests, places.begin(), database_of);
-  if (std::ranges::all_of(places, [&](DatabaseId place) { return place == others_.own; }))
+  std::vector<DatabaseId> database_ids(requests.size());
+  std::ranges::transform(requests, database_ids.begin(), database_of);
+  if (std::ranges::all_of(database_ids, [&](DatabaseId database_id) { return database_id == others_.own; }))
     return finish_here(requests, node, within);
 
   std::map<DatabaseId, std::vector<std::size_t>> parts;
-  for (std::size_t i = 0; i < requests.size(); ++i) parts[places[i]].push_back(i);
+  for (std::size_t i = 0; i < requests.size(); ++i) parts[database_ids[i]].push_back(i);
   std::vector<FinishReply> replies(requests.size(), FinishReply::busy);
   const auto finish_part = [&](const std::vector<std::size_t>& part, const auto& ask) -> Status {
     std::vector<FinishRequest> some;
@@ -41,15 +42,18 @@ Result<std::vector<FinishReply>> OutcomeRouter::finish(std::span<const FinishReq
     const auto here = [&](const auto& some) { return finish_here(some, node, within); };
     if (auto done = finish_part(own.mapped(), here); !done) return done.error();
   }
-  for (const auto& [place, part] : parts) {
+  for (const auto& [database_id, part] : parts) {
     const auto asked_at = clock_.now();
-    if (const auto alone = left_alone_until_.find(place); alone != left_alone_until_.end() && asked_at < alone->second)
+    if (const auto alone = left_alone_until_.find(database_id);
+        alone != left_alone_until_.end() && asked_at < alone->second)
       continue;
-    if (finish_part(part, [&, place = place](const auto& some) { return finish_at(place, some, node, within); })) {
-      left_alone_until_.erase(place);
+    if (finish_part(part, [&, database_id = database_id](const auto& some) {
+          return finish_at(database_id, some, node, within);
+        })) {
+      left_alone_until_.erase(database_id);
     } else {
       const auto now = clock_.now();
-      left_alone_until_[place] = now + std::max(kLeftAlone, 2 * (now - asked_at));
+      left_alone_until_[database_id] = now + std::max(kLeftAlone, 2 * (now - asked_at));
     }
   }
   return replies;

@@ -21,16 +21,16 @@ class OutcomeRouter : public PgJobStore {
   OutcomeRouter(Session& own, const Clock& clock, const OtherDatabases& others)
       : PgJobStore(own, clock), clock_(clock), others_(others) {}
 
-  // Writes to the own database first. Outcomes of a database that is unavailable answer `busy`; it is not asked again
-  // for twice the time that this took, so that waiting for it takes a third of the time at most. `within` bounds the
-  // call to each database.
+  // Writes to the own database first. Outcomes of an unavailable database answer `busy`. That database is not called
+  // again for twice the duration of the failed call, so at most a third of the time is spent waiting for it. `within`
+  // bounds the call to each database.
   using JobStore::finish;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
                                           Duration within) override;
 
  protected:
-  // Asks one database. `place`: not this one's.
-  virtual Result<std::vector<FinishReply>> finish_at(DatabaseId place, std::span<const FinishRequest> requests,
+  // Asks one database. `database_id`: of another database than this one.
+  virtual Result<std::vector<FinishReply>> finish_at(DatabaseId database_id, std::span<const FinishRequest> requests,
                                                      const std::string& node, Duration within);
   virtual Result<std::vector<FinishReply>> finish_here(std::span<const FinishRequest> requests, const std::string& node,
                                                        Duration within) {

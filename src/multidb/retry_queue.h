@@ -10,13 +10,13 @@
 
 namespace tocsin {
 
-// Thread: push any; the rest owner only. What is tried runs on a thread of its own.
+// Thread: push any; the rest owner only. Attempts run on the queue's own thread.
 class RetryQueue {
  public:
   RetryQueue();
   ~RetryQueue() { stop(); }
 
-  // False: too many wait, or it is stopped; `attempt` will not be called.
+  // False: the queue is full or stopped; `attempt` will not be called.
   bool push(std::function<void()> attempt);
   // Tries everything once more.
   void stop() { worker_.stop(); }

@@ -39,14 +39,15 @@ ShardMover::ShardMover(std::vector<MoveDatabase> databases, OpenEnd open_end, Pa
       clock_(clock),
       options_(std::move(options)),
       on_step_(std::move(on_step)) {
-  for (const MoveDatabase& each : databases_) ends_.emplace(each.place, open_end_(each.place, std::nullopt));
+  for (const MoveDatabase& each : databases_)
+    ends_.emplace(each.database_id, open_end_(each.database_id, std::nullopt));
 }
 
-const MoveDatabase& ShardMover::database(DatabaseId place) const {
-  return *std::ranges::find(databases_, place, &MoveDatabase::place);
+const MoveDatabase& ShardMover::database(DatabaseId database_id) const {
+  return *std::ranges::find(databases_, database_id, &MoveDatabase::database_id);
 }
 
-Status ShardMover::patiently(const std::function<Status()>& step, bool is_whole) {
+Status ShardMover::retry_transient(const std::function<Status()>& step, bool is_whole) {
   std::string said;
   for (auto trouble = clock_.now();;) {
     const auto began = clock_.now();
@@ -67,10 +68,10 @@ Status ShardMover::begin(Shard shard) {
   failures_ = {};
   worker_trouble_.clear();
   ends_.clear();
-  for (const MoveDatabase& each : databases_) ends_.emplace(each.place, open_end_(each.place, shard));
-  for (auto& [place, end] : ends_)
-    if (auto done = patiently([&, place = place] { return at(place).end_others(); }); !done)
-      return about_database(name(place), done.error());
+  for (const MoveDatabase& each : databases_) ends_.emplace(each.database_id, open_end_(each.database_id, shard));
+  for (auto& [database_id, end] : ends_)
+    if (auto done = retry_transient([&, database_id = database_id] { return at(database_id).end_others(); }); !done)
+      return about_database(name(database_id), done.error());
   return Unit{};
 }
 
@@ -80,10 +81,10 @@ Status ShardMover::recall(Shard shard) {
   is_begun_here_ = std::ranges::find(*moves, shard, &ShardMove::shard) == moves->end();
   if (!is_begun_here_) return Unit{};
   std::optional<ShardMove> lost;
-  for (auto& [place, end] : ends_) {
-    if (place == 0) continue;
+  for (auto& [database_id, end] : ends_) {
+    if (database_id == 0) continue;
     const auto noted = end->store().noted(shard);
-    if (!noted) return about_database(name(place), noted.error());
+    if (!noted) return about_database(name(database_id), noted.error());
     if (*noted && (!lost || (*noted)->driver > lost->driver)) lost = **noted;
   }
   if (!lost) return Unit{};
@@ -107,7 +108,7 @@ Result<std::optional<ShardMove>> ShardMover::take(Shard shard, std::optional<Dat
 Status ShardMover::move(Shard shard, DatabaseId target) {
   if (auto done = begin(shard); !done) return done;
   is_refused_ = false;
-  Status done = patiently([&] { return continue_move(shard, target); }, /*is_whole=*/true);
+  Status done = retry_transient([&] { return continue_move(shard, target); }, /*is_whole=*/true);
   if (!done && is_refused_) take_back(shard);
   return done;
 }
@@ -138,7 +139,7 @@ Status ShardMover::continue_move(Shard shard, DatabaseId target) {
   if (auto done = note(move); !done) return done;
   if (move.state == State::copying) {
     // An earlier freeze may not have been ended.
-    if (auto done = goes_on_at_source(move); !done) return done;
+    if (auto done = resume_at_source(move); !done) return done;
     say(shard_text(move) + ": from " + name(move.source) + " to " + name(move.target));
     if (auto done = copy(move); !done) return done;
   }
@@ -147,21 +148,21 @@ Status ShardMover::continue_move(Shard shard, DatabaseId target) {
   return complete(move);
 }
 
-// The control database is told last: if this command ends in between, a node or the next command repeats it.
-Status ShardMover::goes_on_at_source(ShardMove& move) {
-  if (auto done = patiently([&] { return at(move.source).unfreeze(move); }); !done)
+// The control database is written last: if this command ends in between, a node or the next command repeats the step.
+Status ShardMover::resume_at_source(ShardMove& move) {
+  if (auto done = retry_transient([&] { return at(move.source).unfreeze(move); }); !done)
     return about_database(name(move.source), done.error());
   return control().goes_on(move);
 }
 
-Status ShardMover::refuse_nodes_without(DatabaseId place) {
-  const auto nodes = control().nodes_without(place);
+Status ShardMover::refuse_nodes_without(DatabaseId database_id) {
+  const auto nodes = control().nodes_without(database_id);
   if (!nodes) return nodes.error();
   if (nodes->empty()) return Unit{};
   std::string names;
   for (const std::string& node : *nodes) names += (names.empty() ? "" : ", ") + node;
   return Error{ErrorCode::invalid,
-               "not every node was given the database " + name(place) + " (" + names +
+               "not every node was given the database " + name(database_id) + " (" + names +
                    "): they could not scan the shard; start them with all databases, then run this again",
                "to"};
 }
@@ -180,9 +181,9 @@ Status ShardMover::wait_for_nodes() {
 }
 
 Status ShardMover::note(const ShardMove& move) {
-  for (const DatabaseId place : {move.source, move.target}) {
-    if (place == 0) continue;  // its row is the control database's
-    if (auto done = at(place).note(move); !done) return about_database(name(place), done.error());
+  for (const DatabaseId database_id : {move.source, move.target}) {
+    if (database_id == 0) continue;  // its row is the control database's
+    if (auto done = at(database_id).note(move); !done) return about_database(name(database_id), done.error());
   }
   return Unit{};
 }
@@ -368,11 +369,11 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
     if (!is_in_time) say("the target did not catch up in time: the shard stays in " + name(move.source));
     // The state first: no process may flip the map after this.
     if (auto back = control().set_state(move, State::copying); !back) return back.error();
-    if (auto back = goes_on_at_source(move); !back) return back.error();
+    if (auto back = resume_at_source(move); !back) return back.error();
     return false;
   }
   if (auto flipped = control().flip(move); !flipped) return flipped.error();
-  if (auto opened = patiently([&] { return at(move.target).open(move); }); !opened) return opened.error();
+  if (auto opened = retry_transient([&] { return at(move.target).open(move); }); !opened) return opened.error();
   say("switched: it stood still for " + milliseconds(clock_.now() - began));
   return true;
 }
@@ -388,28 +389,28 @@ Status ShardMover::unlink(const ShardMove& move) {
   return Unit{};
 }
 
-Status ShardMover::clear(const ShardMove& move, DatabaseId place) {
-  const auto tables = at(place).tables(move.shard);
+Status ShardMover::clear(const ShardMove& move, DatabaseId database_id) {
+  const auto tables = at(database_id).tables(move.shard);
   if (!tables) return tables.error();
   std::int64_t n = 0;
   for (const std::string& table : *tables) {
-    const auto deleted = at(place).delete_rows(move, table);
-    if (!deleted) return about_database(name(place), deleted.error());
+    const auto deleted = at(database_id).delete_rows(move, table);
+    if (!deleted) return about_database(name(database_id), deleted.error());
     n += *deleted;
   }
-  say("deleted " + std::to_string(n) + " rows from " + name(place));
+  say("deleted " + std::to_string(n) + " rows from " + name(database_id));
   return Unit{};
 }
 
 Status ShardMover::end(const ShardMove& move) {
-  for (const DatabaseId place : {move.source, move.target})
-    if (place != 0)
-      if (auto done = at(place).forget(move); !done) return about_database(name(place), done.error());
+  for (const DatabaseId database_id : {move.source, move.target})
+    if (database_id != 0)
+      if (auto done = at(database_id).forget(move); !done) return about_database(name(database_id), done.error());
   return control().end(move);
 }
 
 Status ShardMover::complete(ShardMove& move) {
-  if (auto done = patiently([&] { return at(move.target).open(move); }); !done) return done;
+  if (auto done = retry_transient([&] { return at(move.target).open(move); }); !done) return done;
   if (auto done = control().goes_on(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
   const auto counts = at(move.source).take_counts(move);
@@ -417,10 +418,10 @@ Status ShardMover::complete(ShardMove& move) {
   if (auto done = at(move.target).add_counts(move, *counts); !done)
     return about_database(name(move.target), done.error());
   if (auto done = at(move.source).empty_counts(move); !done) return about_database(name(move.source), done.error());
-  // Who has the old map would look for the shard's jobs here.
+  // A node with the old map would look for the shard's jobs here.
   if (auto done = wait_for_nodes(); !done) return done;
   if (auto done = clear(move, move.source); !done) return done;
-  if (auto done = patiently([&] { return at(move.source).thaw(move); }); !done) return done;
+  if (auto done = retry_transient([&] { return at(move.source).thaw(move); }); !done) return done;
   if (auto done = end(move); !done) return done;
   say(shard_text(move) + " lives in " + name(move.target));
   return Unit{};
@@ -428,7 +429,7 @@ Status ShardMover::complete(ShardMove& move) {
 
 Status ShardMover::abort(Shard shard) {
   if (auto done = begin(shard); !done) return done;
-  return patiently(
+  return retry_transient(
       [&]() -> Status {
         auto taken = take(shard, {});
         if (!taken) return taken.error();
@@ -453,7 +454,7 @@ Status ShardMover::roll_back(ShardMove& move) {
   if (move.state != State::aborting)
     if (auto done = control().set_state(move, State::aborting); !done) return done;
   say("rolling back");
-  if (auto done = goes_on_at_source(move); !done) return done;
+  if (auto done = resume_at_source(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
   if (auto done = clear(move, move.target); !done) return done;
   if (auto done = end(move); !done) return done;
@@ -461,7 +462,7 @@ Status ShardMover::roll_back(ShardMove& move) {
   return Unit{};
 }
 
-Status ShardMover::rebalance(const std::vector<DatabaseId>& places) {
+Status ShardMover::rebalance(const std::vector<DatabaseId>& database_ids) {
   const auto pending = under_way();
   if (!pending) return pending.error();
   for (const ShardMove& each : *pending) {
@@ -472,12 +473,12 @@ Status ShardMover::rebalance(const std::vector<DatabaseId>& places) {
     }
   }
   std::map<DatabaseId, std::vector<Shard>> shards;
-  for (const auto& [place, end] : ends_) shards[place];
-  for (std::size_t shard = 0; shard < places.size(); ++shard) {
-    DatabaseId place = places[shard];
+  for (const auto& [database_id, end] : ends_) shards[database_id];
+  for (std::size_t shard = 0; shard < database_ids.size(); ++shard) {
+    DatabaseId database_id = database_ids[shard];
     for (const ShardMove& each : *pending)
-      if (each.shard == static_cast<Shard>(shard) && each.state != State::aborting) place = each.target;
-    shards[place].push_back(static_cast<Shard>(shard));
+      if (each.shard == static_cast<Shard>(shard) && each.state != State::aborting) database_id = each.target;
+    shards[database_id].push_back(static_cast<Shard>(shard));
   }
   while (true) {
     const auto size = [](const auto& entry) { return entry.second.size(); };
@@ -488,7 +489,8 @@ Status ShardMover::rebalance(const std::vector<DatabaseId>& places) {
     most->second.pop_back();
     least->second.push_back(shard);
   }
-  for (const auto& [place, list] : shards) say(name(place) + " has " + std::to_string(list.size()) + " shards");
+  for (const auto& [database_id, list] : shards)
+    say(name(database_id) + " has " + std::to_string(list.size()) + " shards");
   return Unit{};
 }
 

@@ -20,7 +20,7 @@ namespace tocsin {
 using OnStep = std::function<void(const std::string&)>;
 
 struct MoveDatabase {
-  DatabaseId place = 0;
+  DatabaseId database_id = 0;
   std::string name;
   std::string url;
 };
@@ -33,10 +33,10 @@ class MoveEnd {
   virtual ShardCopy& copy() = 0;
   virtual TypeStore& types() = 0;
 };
-// Opens one that is known by the shard; nullopt: by none.
+// Opens a session. With a shard, the session's application name has its number, so that end_others() finds it.
 using OpenEnd = std::function<std::unique_ptr<MoveEnd>(DatabaseId, std::optional<Shard>)>;
 
-// A clock that its reader can wait by.
+// A clock that the mover also waits with; the simulator's is virtual.
 class PacingClock : public Clock {
  public:
   virtual void sleep(Duration time) = 0;
@@ -54,47 +54,48 @@ struct MoveOptions {
   std::chrono::milliseconds patience{60'000};
 };
 
-// The data members are what it works with and what it knows of the move under way. Thread: owner only.
+// The data members are its collaborators and the state of the current move. Thread: owner only.
 class ShardMover {
  public:
-  // `databases`: all, the control database has place 0.
+  // `databases`: all; the control database has id 0.
   ShardMover(std::vector<MoveDatabase> databases, OpenEnd open_end, PacingClock& clock, MoveOptions options,
              OnStep on_step);
 
   // Returns when the shard lives in `target` alone. Error invalid: it cannot be moved there; unavailable or in_doubt: a
   // database is down, call again.
   Status move(Shard shard, DatabaseId target);
-  // Continues whatever is under way.
+  // Continues an interrupted move.
   Status resume(const ShardMove& under_way) { return move(under_way.shard, under_way.target); }
   // Error invalid: the shard has moved already.
   Status abort(Shard shard);
-  // Moves as few shards as can be, so that every database has as many, give or take one.
-  Status rebalance(const std::vector<DatabaseId>& places);
+  // Moves as few shards as possible until the databases' shard counts differ by at most one. `database_ids`: the
+  // current database of each shard.
+  Status rebalance(const std::vector<DatabaseId>& database_ids);
   Result<std::vector<ShardMove>> under_way() { return control().list(); }
 
  private:
-  MoveStore& at(DatabaseId place) { return ends_.at(place)->store(); }
-  ShardCopy& copy_at(DatabaseId place) { return ends_.at(place)->copy(); }
+  MoveStore& at(DatabaseId database_id) { return ends_.at(database_id)->store(); }
+  ShardCopy& copy_at(DatabaseId database_id) { return ends_.at(database_id)->copy(); }
   MoveStore& control() { return at(0); }
-  const MoveDatabase& database(DatabaseId place) const;
-  const std::string& name(DatabaseId place) const { return database(place).name; }
+  const MoveDatabase& database(DatabaseId database_id) const;
+  const std::string& name(DatabaseId database_id) const { return database(database_id).name; }
   // Opens sessions for this shard and ends those of earlier drivers.
   Status begin(Shard shard);
-  // Where the control database has lost a move that others remember.
+  // Records the move again if the control database lost it in a failover and another database has a record of it.
   Status recall(Shard shard);
   // Becomes the driver, or stays it.
   Result<std::optional<ShardMove>> take(Shard shard, std::optional<DatabaseId> target);
-  // Tells of something that was reached. What was told before is no progress.
+  // Reports a step to the operator. A step reported for the first time counts as progress.
   void say(const std::string& step) {
     if (told_.insert(step).second) progress_at_ = clock_.now();
     on_step_(step);
   }
-  // Runs it until it succeeds, or fails for good, or it has failed for too long. `is_whole`: it takes the move first,
-  // so that one that a node took from it does not fail for good.
-  Status patiently(const std::function<Status()>& step, bool is_whole = false);
+  // Repeats `step` until it succeeds, fails with an error that a repetition cannot mend, or fails for too long without
+  // progress. `is_whole`: the step begins with take(), so a move that a node has taken over can be continued.
+  Status retry_transient(const std::function<Status()>& step, bool is_whole = false);
   Status continue_move(Shard shard, DatabaseId target);
-  Status goes_on_at_source(ShardMove& move);
-  Status refuse_nodes_without(DatabaseId place);
+  Status resume_at_source(ShardMove& move);
+  Status refuse_nodes_without(DatabaseId database_id);
   Status wait_for_nodes();
   Status note(const ShardMove& move);
   Status mirror_types(const ShardMove& move);
@@ -113,7 +114,7 @@ class ShardMover {
   Status complete(ShardMove& move);
   Status roll_back(ShardMove& move);
   Status unlink(const ShardMove& move);
-  Status clear(const ShardMove& move, DatabaseId place);
+  Status clear(const ShardMove& move, DatabaseId database_id);
   Status end(const ShardMove& move);
   // After a refusal of what this command has begun: nothing of it stays.
   void take_back(Shard shard);

@@ -66,9 +66,9 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
           [this, changed = std::move(hooks.members_changed)] {
             if (is_control()) changed();
           }),
-      pool_(config_.place, named(config_.session, "api"), config_.shards, config_.db_pool, kQueue, clock,
+      pool_(config_.database_id, named(config_.session, "api"), config_.shards, config_.db_pool, kQueue, clock,
             [&metrics](Duration time) { metrics.waited(time); }),
-      readers_(config_.place, reader(config_.session), config_.shards, kReaders, kReadQueue, clock,
+      readers_(config_.database_id, reader(config_.session), config_.shards, kReaders, kReadQueue, clock,
                [&metrics](Duration time) { metrics.waited(time); }),
       held_keys_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
                  [](PgJobDesk& desk, std::vector<CreateItem> items, bool is_last) {

@@ -25,7 +25,7 @@
 namespace tocsin {
 
 struct DatabaseConfig {
-  DatabaseId place = 0;
+  DatabaseId database_id = 0;
   std::string name;     // of its own
   std::string address;  // host, port and database
   bool is_alone = true;
@@ -76,29 +76,29 @@ class Database {
   Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, std::shared_ptr<PollQueue> polls, Hooks hooks);
   ~Database();
 
-  // Error, of the control database only: it does not answer, or another one does.
+  // Error, for the control database only: it does not answer, or another database does.
   Status start();
-  // Before stop(): scans and claims no more.
+  // Stops scanning and claiming. Call before stop().
   void begin_drain() { engine_.engine().begin_drain(); }
   bool stop_engine(Duration grace, const std::function<void()>& abandon) { return engine_.stop(grace, abandon); }
-  void stop();  // answers what has been accepted; the engine is stopped already
+  void stop();  // answers accepted requests first. REQUIRES: the engine is stopped
 
-  DatabaseId place() const { return config_.place; }
-  bool is_control() const { return config_.place == 0; }
+  DatabaseId database_id() const { return config_.database_id; }
+  bool is_control() const { return config_.database_id == 0; }
   const std::string& name() const { return config_.name; }
   std::string title() const { return config_.name + " (" + config_.address + ")"; }
   DatabaseEngine& engine() { return engine_; }
   const DatabaseEngine& engine() const { return engine_; }
   const EngineShared& shared() const { return engine_.engine().shared(); }
 
-  // Why it cannot be used; nullopt: it can.
+  // Why the database cannot be used; nullopt: it can.
   std::optional<Error> why() const;
   // It has answered lately.
   bool is_answering() const;
-  // This node's shards that live here, scanned as soon as the database may be used, and all that live here.
+  // `mine`: this node's shards in this database, scanned as soon as it may be used. `all`: all shards in it.
   void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
   std::size_t shards() const;
-  // Numbers of jobs by type, as of the last seconds; for the metrics.
+  // Numbers of jobs by type, some seconds old; for the metrics.
   std::vector<TypeState> type_states() const {
     MutexLock lock(mutex_);
     return type_states_;
@@ -106,9 +106,9 @@ class Database {
 
   // Whether the type was mirrored here; the control database has all types.
   bool knows(TypeId type) const;
-  // Brings the mirror up to date, if need be.
+  // Updates the mirror of the registry if it is older than `catalog`.
   Status mirror(TypeStore& store, const TypeCatalog& catalog);
-  // Tables of history that only the database's clock calls old: they stay.
+  // History tables past their retention by the database's clock alone, which are kept (DayWitness).
   std::int64_t withheld_history() const { return withheld_history_; }
   void reload_types() { housekeeping_.reload_types(); }
 
@@ -121,7 +121,7 @@ class Database {
   // Runs `work` on a thread: writes and short reads, or slow reads; neither waits for the other.
   bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
   bool post_read(std::function<void(Stores&)> work) { return readers_.post(std::move(work)); }
-  // To the engine here, or to the owner of the shard.
+  // Passes a hint to this node's engine if it owns the shard, else to the shard's owner.
   void hint(const Candidate& job);
 
  private:

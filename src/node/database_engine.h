@@ -23,7 +23,7 @@ struct DatabaseEngineConfig {
   EngineConfig engine;
   int claimers = 2;                 // and one more, the priority claimer
   OtherDatabases others;            // to which shards may move
-  std::function<void()> on_outbox;  // something has come into the outbox; empty: nothing ever does
+  std::function<void()> on_outbox;  // the outbox has new entries; empty: there is no outbox
   LoopThread::OnStep on_step;
 };
 
@@ -41,8 +41,8 @@ class DatabaseEngine {
   Status connect();
   void start();
 
-  // Drains within `grace`; then `abandon` is called, which must make every handler in flight end, and what ended is
-  // written. Returns false when claimed jobs could not be released: their leases will end.
+  // Drains for up to `grace`, then calls `abandon`, which must end every handler in flight, and writes their outcomes.
+  // False: some claimed jobs could not be released; they become due again when their leases end.
   bool stop(Duration grace, const std::function<void()>& abandon);
 
   Engine& engine() { return engine_; }
@@ -57,7 +57,7 @@ class DatabaseEngine {
   JobStore& new_finisher_store();
   EngineStores make_stores(int claimers);
   void listen();
-  // Waits until nothing that was claimed is left. False: the time is over.
+  // Waits until no claimed job is left. False: the deadline has passed.
   bool drained_by(MonoTime deadline);
   void note_step();
 

@@ -11,9 +11,9 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kRound = std::chrono::seconds(1);
-// Without a word from the registry it is read all the same: notifications can be lost.
+// The registry is read this often without a notification, because notifications can be lost.
 constexpr Duration kReload = std::chrono::seconds(3);
-constexpr Duration kFlush = std::chrono::seconds(10);  // a node that is killed loses what came since
+constexpr Duration kFlush = std::chrono::seconds(10);  // a killed node loses what was recorded since
 constexpr Duration kHorizonRest = std::chrono::seconds(10);
 constexpr Duration kZoneDaysRest = std::chrono::minutes(5);
 constexpr auto kSlowRound = std::chrono::minutes(10);

@@ -1,5 +1,6 @@
-// The housekeeping thread of one database: reads types, folds counts, makes history tables, drops old ones, and checks
-// that the right database answers (DatabaseCheck).
+// The housekeeping thread of one database. It reads the types, adds up counts, writes report histograms, creates the
+// history tables of the next days, drops old ones, and checks that the right database answers (DatabaseCheck). Owned by
+// Database.
 #pragma once
 
 #include <atomic>
@@ -30,25 +31,26 @@ struct HousekeepingConfig {
 class Housekeeping {
  public:
   struct Callbacks {
-    std::function<Status()> check;                   // Error invalid: it is not the right database
-    std::function<void()> checked;                   // it is, and ready for the first finish; also when it was before
-    std::function<void(const Error&)> refused;       // it is not, or not any more
-    std::function<Status(TypeStore&)> reload_types;  // to read the registry with, or to mirror it
-    std::function<void()> answered;                  // the database answered
+    std::function<Status()> check;              // Error invalid: another database answers than the registered one
+    std::function<void()> checked;              // after every check that passed: history tables exist, jobs may finish
+    std::function<void(const Error&)> refused;  // after a check that failed with Error invalid
+    std::function<Status(TypeStore&)> reload_types;  // reads the registry, or mirrors it into this database
+    std::function<void()> answered;                  // after every round that the database answered
     std::function<void(const Error&)> failed;
-    std::function<std::vector<ReportHistogram>()> take_histograms;  // what has come together for the reports
+    std::function<std::vector<ReportHistogram>()> take_histograms;  // removes and returns the histograms to write
     std::function<void(std::vector<TypeState>)> counted;
-    // The number of days of history that are old by the database's clock only, and stay. Called when it changes.
+    // Called when it changes: days of history that are past their retention by the database's clock alone. They are
+    // kept until a second source of time agrees (DayWitness).
     std::function<void(std::size_t days)> withheld = [](std::size_t) {};
   };
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);
   ~Housekeeping() { stop(); }
 
-  // Checks the database and reads the types before it returns. Error: it did not answer; nothing runs then.
+  // Checks the database, reads the types and starts the thread. Error: the database did not answer; no thread runs.
   Status start();
-  // The same whenever the database answers.
+  // Starts the thread at once; it checks and reads when the database answers.
   void start_later();
-  void reload_types();  // soon, on its own thread
+  void reload_types();  // soon, on the housekeeping thread
   void stop() { worker_.stop(); }
 
  private:
@@ -79,7 +81,7 @@ class Housekeeping {
   MonoTime next_flush_;
   MonoTime next_horizon_;
   MonoTime next_zone_days_;
-  std::vector<ReportHistogram> unflushed_;  // sent, and not known to be written
+  std::vector<ReportHistogram> unflushed_;  // sent, but the answer was lost: they are sent again under the same number
   std::int64_t flushes_ = 0;
   WorkerThread worker_;
 };

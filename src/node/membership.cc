@@ -20,7 +20,7 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
       heartbeat_store_(heartbeat_session_, clock),
       owner_store_(owner_session_, clock),
       heartbeat_(config, heartbeat_store_, view_, events,
-                 {std::move(hooks.scanned), std::move(hooks.trusted_until), [this] { return owner_.used_map(); },
+                 {std::move(hooks.scanned), std::move(hooks.lease_valid_until), [this] { return owner_.used_map(); },
                   std::move(hooks.alone)}),
       owner_(config, owner_store_, view_, events, {std::move(hooks.owned), [this] { heartbeat_.request(); }}),
       heartbeat_loop_(heartbeat_, clock, hooks.on_step),

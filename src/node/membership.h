@@ -15,7 +15,7 @@ class Membership {
  public:
   struct Hooks {
     std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // as Heartbeat's
-    std::function<void(MonoTime)> trusted_until;
+    std::function<void(MonoTime)> lease_valid_until;
     std::function<void(bool)> alone;
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
     LoopThread::OnStep on_step;
@@ -30,7 +30,7 @@ class Membership {
   void request() { heartbeat_.request(); }
   // Gives up its shards; continues to beat.
   void drain() { heartbeat_.drain(); }
-  // Ends the heartbeats, and leaves.
+  // Ends the heartbeats and leaves the cluster.
   void stop();
 
   // nullptr before the first heartbeat was answered.

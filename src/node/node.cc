@@ -85,7 +85,7 @@ Status Node::Impl::bring_up() {
   start_log(config_.log_level, config_.log_format);
   auto api = api_config();
   if (!api) return api.error();
-  // Without tokens only who is on this machine can write a type, and he reaches loopback anyway.
+  // Without tokens only programs on this machine can write a type, and they reach loopback anyway.
   const auto guard = AddressGuard::allowing(config_.allow_webhook, api->tokens.empty());
   if (!guard) return guard.error();
   if (auto done = open(); !done) return done;
@@ -98,8 +98,8 @@ Status Node::Impl::bring_up() {
   make_bulk();
   if (databases_.size() > 1) make_relay();
   std::map<DatabaseId, std::string> names;
-  for (const RegisteredDatabase& known : open_.registry.databases) names[known.place] = known.name;
-  for (const OpenDatabase& each : open_.databases) names[each.place] = each.name;
+  for (const RegisteredDatabase& known : open_.registry.databases) names[known.database_id] = known.name;
+  for (const OpenDatabase& each : open_.databases) names[each.database_id] = each.name;
   backend_ = std::make_unique<NodeBackend>(
       NodeState{config_.node_name, id_, config_.heartbeat_timeout, open_.shards, names}, process_clock, metrics_,
       *handlers_, databases_, *polls_, *membership_, *permits_, *bulk_, *audit_, open_.registry.map);
@@ -131,10 +131,9 @@ void Node::Impl::end_handlers(Duration grace) {
   if (handlers_) handlers_->stop(grace, process_clock);
 }
 
-// The stop order, in one place: take no more messages from entry topics, refuse requests, tell waiting consumers that
-// there is nothing, and leave the shards to others; scan, wheel and claims stop and what has not started is given back;
-// handlers get their grace; outcomes are written; permits go back when nothing of this node runs any more, and the
-// membership is left last.
+// The stop order, in one place: leave entry topics, refuse requests, answer waiting consumers with no jobs, and give up
+// the shards; stop scan, wheel and claims, and release claimed jobs that have not started; give handlers their grace
+// period; write outcomes; return permits when nothing of this node runs any more; leave the membership last.
 void Node::Impl::stop() {
   if (backend_) backend_->start_draining();
   if (polls_) polls_->close();
@@ -179,7 +178,7 @@ bool Node::Impl::stop_engines() {
 }
 
 Node::Node(NodeConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {
-  set_last_words([](const char* thread, const char* why) { spdlog::critical("thread {} ends: {}", thread, why); });
+  set_fatal_handler([](const char* thread, const char* why) { spdlog::critical("thread {} ends: {}", thread, why); });
 }
 Node::~Node() = default;
 

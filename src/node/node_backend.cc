@@ -28,58 +28,60 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
       bulk_(bulk),
       audit_(audit),
       types_(metrics, handlers, databases, permits),
-      places_(std::make_shared<const ShardDatabases>(map.places)) {
+      database_ids_(std::make_shared<const ShardDatabases>(map.database_ids)) {
   if (databases_.size() > 1) retry_queue_.emplace();
-  for (const auto& database : databases_) by_place_.at(static_cast<std::size_t>(database->place())) = database.get();
+  for (const auto& database : databases_)
+    by_database_id_.at(static_cast<std::size_t>(database->database_id())) = database.get();
 }
 
 // ---- where things are
 
 void NodeBackend::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
-  places_.set(std::make_shared<const ShardDatabases>(map.places));
+  database_ids_.set(std::make_shared<const ShardDatabases>(map.database_ids));
   for (const auto& database : databases_) {
     std::vector<Shard> there;
     std::ranges::copy_if(mine, std::back_inserter(there),
-                         [&](Shard shard) { return map.database_of(shard) == database->place(); });
+                         [&](Shard shard) { return map.database_of(shard) == database->database_id(); });
     std::vector<Shard> all;
     for (int shard = 0; shard < state_.shards; ++shard)
-      if (map.database_of(static_cast<Shard>(shard)) == database->place()) all.push_back(static_cast<Shard>(shard));
+      if (map.database_of(static_cast<Shard>(shard)) == database->database_id())
+        all.push_back(static_cast<Shard>(shard));
     database->set_shards(std::move(there), std::move(all));
   }
 }
 
-std::vector<DatabaseId> NodeBackend::places() const {
-  std::vector<DatabaseId> places;
-  for (const auto& database : databases_) places.push_back(database->place());
-  return places;
+std::vector<DatabaseId> NodeBackend::database_ids() const {
+  std::vector<DatabaseId> database_ids;
+  for (const auto& database : databases_) database_ids.push_back(database->database_id());
+  return database_ids;
 }
 
 DatabaseId NodeBackend::database_of(Shard shard) const {
-  const auto places = places_.get();
+  const auto database_ids = database_ids_.get();
   const auto at = static_cast<std::size_t>(shard);
-  return at < places->size() ? (*places)[at] : 0;
+  return at < database_ids->size() ? (*database_ids)[at] : 0;
 }
 
-std::string NodeBackend::database_name(DatabaseId place) const {
-  const auto known = state_.database_names.find(place);
-  return known == state_.database_names.end() ? "number " + std::to_string(place) : known->second;
+std::string NodeBackend::database_name(DatabaseId database_id) const {
+  const auto known = state_.database_names.find(database_id);
+  return known == state_.database_names.end() ? "number " + std::to_string(database_id) : known->second;
 }
 
-std::string NodeBackend::database_title(DatabaseId place) const {
-  const Database* database = at(place);
-  return database ? database->title() : database_name(place);
+std::string NodeBackend::database_title(DatabaseId database_id) const {
+  const Database* database = at(database_id);
+  return database ? database->title() : database_name(database_id);
 }
 
-std::optional<Error> NodeBackend::unavailable_reason(DatabaseId place) const {
-  const Database* database = at(place);
+std::optional<Error> NodeBackend::unavailable_reason(DatabaseId database_id) const {
+  const Database* database = at(database_id);
   if (!database)
     return Error{ErrorCode::unavailable, "this node was not given it; start it with all databases of the shard map",
                  ""};
   return database->why();
 }
 
-bool NodeBackend::is_answering(DatabaseId place) const {
-  const Database* database = at(place);
+bool NodeBackend::is_answering(DatabaseId database_id) const {
+  const Database* database = at(database_id);
   return database && database->is_answering();
 }
 
@@ -106,9 +108,9 @@ bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> an
       caller(std::move(reply));
     };
   }
-  const DatabaseId place = database_of(shard_of(job.biz_id, state_.shards));
-  if (const auto why = unavailable_reason(place)) return done(*why), true;
-  Database& database = *at(place);
+  const DatabaseId database_id = database_of(shard_of(job.biz_id, state_.shards));
+  if (const auto why = unavailable_reason(database_id)) return done(*why), true;
+  Database& database = *at(database_id);
   if (database.knows(job.type_id)) return database.create(std::move(job), std::move(done));
   return database.post([this, &database, job = std::move(job), done = std::move(done)](Stores& stores) {
     if (auto known = make_types_known(stores); !known) return done(known.error());
@@ -147,9 +149,9 @@ bool NodeBackend::change(Shard shard, Request request, std::function<void(Result
       caller(std::move(reply));
     };
   }
-  const DatabaseId place = database_of(shard);
-  if (const auto why = unavailable_reason(place)) return done(*why), true;
-  return at(place)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_retry);
+  const DatabaseId database_id = database_of(shard);
+  if (const auto why = unavailable_reason(database_id)) return done(*why), true;
+  return at(database_id)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_retry);
 }
 
 bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
@@ -167,16 +169,16 @@ bool NodeBackend::change(PendingChange wanted, std::function<void(Result<ChangeR
 }
 
 bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
-  const DatabaseId place = database_of(shard_of(job));
-  if (const auto why = unavailable_reason(place)) return done(*why), true;
-  return at(place)->change({RetryAsked{job, std::move(done)}}, false);
+  const DatabaseId database_id = database_of(shard_of(job));
+  if (const auto why = unavailable_reason(database_id)) return done(*why), true;
+  return at(database_id)->change({RetryAsked{job, std::move(done)}}, false);
 }
 
 template <class Request, class Reply>
 bool NodeBackend::read(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
-  const DatabaseId place = database_of(shard);
-  if (const auto why = unavailable_reason(place)) return done(*why), true;
-  return at(place)->read(Asked<Request, Reply>{std::move(request), std::move(done)});
+  const DatabaseId database_id = database_of(shard);
+  if (const auto why = unavailable_reason(database_id)) return done(*why), true;
+  return at(database_id)->read(Asked<Request, Reply>{std::move(request), std::move(done)});
 }
 
 bool NodeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)> done) {
@@ -199,10 +201,12 @@ void NodeBackend::note_extended(TypeId type, std::span<const Lease> leases, Dura
   for (const Lease& lease : leases) permits_.flow()->leases().extend(type, lease, ends);
 }
 
-bool NodeBackend::post(DatabaseId place, std::function<void(Stores&)> work) { return at(place)->post(std::move(work)); }
+bool NodeBackend::post(DatabaseId database_id, std::function<void(Stores&)> work) {
+  return at(database_id)->post(std::move(work));
+}
 
-bool NodeBackend::post_read(DatabaseId place, std::function<void(Stores&)> work) {
-  return at(place)->post_read(std::move(work));
+bool NodeBackend::post_read(DatabaseId database_id, std::function<void(Stores&)> work) {
+  return at(database_id)->post_read(std::move(work));
 }
 
 void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
@@ -213,17 +217,17 @@ void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
 
 // On failure the next round of housekeeping reads it.
 Status NodeBackend::reload_types(Stores& stores) {
-  if (stores.place == 0) return types_.refresh(stores.types);
+  if (stores.database_id == 0) return types_.refresh(stores.types);
   control().reload_types();
   return Unit{};
 }
 
 Status NodeBackend::make_types_known(Stores& stores) {
-  return stores.place == 0 ? Unit{} : at(stores.place)->mirror(stores.types, *types_.types());
+  return stores.database_id == 0 ? Unit{} : at(stores.database_id)->mirror(stores.types, *types_.types());
 }
 
 void NodeBackend::mirror_types(std::function<void()> done) {
-  // Calls `done` when the last of those that are asked lets go of it; who is away is repaired by housekeeping.
+  // Calls `done` when the last database that was asked has finished; housekeeping updates those that are down.
   struct AtTheEnd {
     explicit AtTheEnd(std::function<void()> what) : call(std::move(what)) {}
     ~AtTheEnd() { call(); }
@@ -246,7 +250,7 @@ Waiting NodeBackend::waiting(TypeId type) const {
   const auto catalog = types_.types();
   const BizType* known = catalog->find(type);
   if (!known || !known->is_pull()) return all;
-  // Due here is what is due anywhere; permits are for who has the consumers.
+  // Every node sees all due jobs of a pull type; permits are for the node that has the consumers.
   return {std::min(all.fresh + all.late, polls_.demand(type)), 0};
 }
 
@@ -289,24 +293,24 @@ void NodeBackend::check_databases(Readiness& out) const {
 // Databases that the map names and this node was not started with: it cannot scan their shards.
 void NodeBackend::check_map(Readiness& out) const {
   std::map<DatabaseId, int> unknown;
-  for (const DatabaseId place : *places_.get())
-    if (!at(place)) ++unknown[place];
-  for (const auto& [place, n] : unknown) {
+  for (const DatabaseId database_id : *database_ids_.get())
+    if (!at(database_id)) ++unknown[database_id];
+  for (const auto& [database_id, n] : unknown) {
     out.is_degraded = true;
-    out.checks.emplace_back("database " + database_name(place),
+    out.checks.emplace_back("database " + database_name(database_id),
                             "the shard map places " + std::to_string(n) + " shards in it; this node was not given it");
   }
 }
 
-void NodeBackend::warn_of(DatabaseId place, const std::vector<std::string>& warnings) {
+void NodeBackend::warn_of(DatabaseId database_id, const std::vector<std::string>& warnings) {
   MutexLock lock(warnings_mutex_);
-  auto& known = warnings_[place];
+  auto& known = warnings_[database_id];
   for (const std::string& warning : warnings)
     if (std::ranges::find(known, warning) == known.end())
-      spdlog::warn("database {}: {}", database_name(place), warning);
+      spdlog::warn("database {}: {}", database_name(database_id), warning);
   for (const std::string& warning : known)
     if (std::ranges::find(warnings, warning) == warnings.end())
-      spdlog::info("database {}: no longer true: {}", database_name(place), warning);
+      spdlog::info("database {}: no longer true: {}", database_name(database_id), warning);
   known = warnings;
 }
 
@@ -317,7 +321,7 @@ Readiness NodeBackend::readiness() const {
   out.checks.emplace_back("accepting", is_draining_ ? "draining" : "ok");
   out.is_ready = out.is_ready && !is_draining_;
   const MonoTime now = clock_.now();
-  const bool is_member = membership_.view() && !control().shared().is_cut_off(now);
+  const bool is_member = membership_.view() && !control().shared().is_lease_lost(now);
   out.checks.emplace_back("membership", is_member ? "ok"
                                         : databases_.size() == 1
                                             ? "no heartbeat was answered for too long: it scans nothing"
@@ -341,9 +345,9 @@ Readiness NodeBackend::readiness() const {
     out.is_degraded = out.is_degraded || !trouble.empty();
   }
   MutexLock lock(warnings_mutex_);
-  for (const auto& [place, warnings] : warnings_)
+  for (const auto& [database_id, warnings] : warnings_)
     for (const std::string& warning : warnings)
-      out.warnings.push_back("database " + database_name(place) + ": " + warning);
+      out.warnings.push_back("database " + database_name(database_id) + ": " + warning);
   return out;
 }
 
@@ -398,7 +402,8 @@ std::optional<int> NodeBackend::running(TypeId type) const {
 
 std::vector<ScannedDatabase> NodeBackend::scanned(MonoTime now) const {
   std::vector<ScannedDatabase> scanned;
-  for (const auto& database : databases_) scanned.push_back({database->place(), database->shared().scan_age(now)});
+  for (const auto& database : databases_)
+    scanned.push_back({database->database_id(), database->shared().scan_age(now)});
   return scanned;
 }
 

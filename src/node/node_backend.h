@@ -35,25 +35,25 @@ struct NodeState {
 // Thread: any; the constructor, stop() and the destructor owner only.
 class NodeBackend final : public Backend {
  public:
-  // `map`: as the control database told it at the start.
+  // `map`: read from the control database at the start.
   NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
               const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits, BulkService& bulk,
               AuditLog& audit, const ShardMap& map);
 
-  // This node's shards from now on, and where all shards live.
+  // Sets this node's shards, and the map that says where all shards live.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
-  // Since the last scan of all this node's shards, by database.
+  // The time since the last complete scan, by database.
   std::vector<ScannedDatabase> scanned(MonoTime now) const;
   // Reads the registry and publishes it to engines and API; see TypePublisher.
   Status refresh_types(TypeStore& registry) { return types_.refresh(registry); }
-  // Jobs of the type that are due here and could start; of a pull type for whom consumers ask here.
+  // Jobs of the type that are due on this node; of a pull type, those that waiting consumers ask for.
   Waiting waiting(TypeId type) const;
   void start_draining() { is_draining_ = true; }
-  // All that an operator should know of this database now: into the log what is new, and to be seen in /readyz.
-  void warn_of(DatabaseId place, const std::vector<std::string>& warnings);
-  // Before the first request.
+  // Replaces the warnings of a database: /readyz shows them, and the log has each change.
+  void warn_of(DatabaseId database_id, const std::vector<std::string>& warnings);
+  // Sets the entry topics that readiness() reports. REQUIRES: before the first request.
   void watch_entries(std::vector<std::shared_ptr<const EntryState>> entries) { entries_ = std::move(entries); }
-  // Before the databases stop: what waits for a moving shard is tried once more.
+  // Tries requests that wait for a moving shard once more. Call before the databases stop.
   void stop_retries() {
     if (retry_queue_) retry_queue_->stop();
   }
@@ -65,21 +65,21 @@ class NodeBackend final : public Backend {
   bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
-  bool finish_leases(DatabaseId place, std::vector<FinishRequest> outcomes,
+  bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseReply>>)> done) override {
-    return at(place)->write_lease(OutcomesAsked{std::move(outcomes), std::move(done)});
+    return at(database_id)->write_lease(OutcomesAsked{std::move(outcomes), std::move(done)});
   }
-  bool extend_leases(DatabaseId place, std::vector<Extension> extensions,
+  bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                      std::function<void(Result<std::vector<ExtendReply>>)> done) override {
-    return at(place)->write_lease(ExtensionsAsked{std::move(extensions), std::move(done)});
+    return at(database_id)->write_lease(ExtensionsAsked{std::move(extensions), std::move(done)});
   }
   bool lease(LeaseCall call) override;
   void note_ended(std::span<const Lease> leases) override { permits_.flow()->leases().settle(leases); }
   void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) override;
   bool are_leases_counted(TypeId type) const override { return permits_.flow()->is_counted(type, clock_.now()); }
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
-  bool post(DatabaseId place, std::function<void(Stores&)> work) override;
-  bool post_read(DatabaseId place, std::function<void(Stores&)> work) override;
+  bool post(DatabaseId database_id, std::function<void(Stores&)> work) override;
+  bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) override;
   bool post_bulk(std::function<void(BulkAccess&)> work) override { return bulk_.post(std::move(work)); }
   void record(AuditEntry entry) override { audit_.record(std::move(entry)); }
   void hint(JobId job, TypeId type, WallTime fire_at) override;
@@ -100,30 +100,31 @@ class NodeBackend final : public Backend {
   std::vector<EndpointInfo> endpoints() const override;
   std::vector<MoveInfo> moves() const override;
   std::string shard_owner(Shard shard) const override;
-  std::vector<DatabaseId> places() const override;
+  std::vector<DatabaseId> database_ids() const override;
   DatabaseId database_of(Shard shard) const override;
-  std::string database_name(DatabaseId place) const override;
-  std::string database_title(DatabaseId place) const override;
-  std::optional<Error> unavailable_reason(DatabaseId place) const override;
-  bool is_answering(DatabaseId place) const override;
+  std::string database_name(DatabaseId database_id) const override;
+  std::string database_title(DatabaseId database_id) const override;
+  std::optional<Error> unavailable_reason(DatabaseId database_id) const override;
+  bool is_answering(DatabaseId database_id) const override;
 
  private:
   using ShardDatabases = std::vector<DatabaseId>;
 
   Database& control() const { return *databases_.front(); }
   // nullptr: this node was not given it.
-  Database* at(DatabaseId place) const {
-    return place >= 0 && place < kMaxDatabases ? by_place_[static_cast<std::size_t>(place)] : nullptr;
+  Database* at(DatabaseId database_id) const {
+    return database_id >= 0 && database_id < kMaxDatabases ? by_database_id_[static_cast<std::size_t>(database_id)]
+                                                           : nullptr;
   }
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done, MonoTime until);
-  // A change of a job that lives in `shard`, tried again until then while it looks as if the shard were moving.
+  // A change of a job of `shard`, repeated until `until` while the database answers that the shard lives elsewhere.
   template <class Request, class Reply>
   bool change(Shard shard, Request request, std::function<void(Result<Reply>)> done);
   template <class Request, class Reply>
   bool change(Shard shard, Request request, std::function<void(Result<Reply>)> done, MonoTime until, bool is_retry);
   template <class Request, class Reply>
   bool read(Shard shard, Request request, std::function<void(Result<Reply>)> done);
-  // Calls it in a moment, unless it is after `until`: false.
+  // Queues another attempt. False: `until` has passed, or the queue is full.
   bool again(MonoTime until, std::function<void()> attempt);
   void check_databases(Readiness& out) const;
   void check_map(Readiness& out) const;
@@ -134,7 +135,7 @@ class NodeBackend final : public Backend {
   Metrics& metrics_;
   HandlerRegistry& handlers_;
   const Databases& databases_;
-  std::array<Database*, kMaxDatabases> by_place_{};
+  std::array<Database*, kMaxDatabases> by_database_id_{};
   PollQueue& polls_;
   Membership& membership_;
   Permits& permits_;
@@ -143,7 +144,7 @@ class NodeBackend final : public Backend {
   TypePublisher types_;
   mutable Mutex warnings_mutex_;
   std::map<DatabaseId, std::vector<std::string>> warnings_ TOCSIN_GUARDED_BY(warnings_mutex_);
-  Latest<ShardDatabases> places_;
+  Latest<ShardDatabases> database_ids_;
   std::atomic<bool> is_draining_{false};
   std::optional<RetryQueue> retry_queue_;  // where shards may move
 };

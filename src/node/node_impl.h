@@ -28,7 +28,7 @@
 
 namespace tocsin {
 
-// For as long as the process: handlers that overrun may outlive their node.
+// Never destroyed before the process ends, because handlers that overrun may outlive their node.
 inline const SystemClock process_clock;
 
 // Thread: owner only. Its data members are the parts of a node, one each, in the order in which they are made.
@@ -65,7 +65,7 @@ class Node::Impl {
   Metrics metrics_;
   CppHandlers functions_;
   Superusers superusers_{config_.allow_superuser_handlers};
-  // From start() on, which is when the first thread of the node may exist.
+  // Made by start(); no thread of the node exists before.
   std::optional<HandlerRegistry> handlers_;
   OpenDatabases open_;
   std::shared_ptr<PollQueue> polls_;

@@ -16,15 +16,15 @@
 
 namespace tocsin {
 
-// With several databases each gets its part of what is bounded for the node, so that eight cost little more than one,
-// and one that is away holds nothing of the others'.
+// With several databases each gets an equal part of the node's bounds, so that eight cost little more than one, and one
+// that is down holds no capacity of the others.
 std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   const auto n = open_.databases.size();
   const auto part = [n](auto whole, auto least) {
     return std::max(least, static_cast<decltype(whole)>(whole / static_cast<decltype(whole)>(n)));
   };
   DatabaseConfig config;
-  config.place = open.place;
+  config.database_id = open.database_id;
   config.name = open.name;
   config.address = open.address;
   config.is_alone = n == 1;
@@ -37,11 +37,12 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.engine.session = session_of(open, "tocsin engine");
   config.engine.claimers = part(config_.claimers, 1);
   config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
-  config.engine.others = {open.place, {}, [this](Shard shard) { return backend_->database_of(shard); }};
+  config.engine.others = {open.database_id, {}, [this](Shard shard) { return backend_->database_of(shard); }};
   for (const OpenDatabase& other : open_.databases) {
-    if (other.place != open.place) config.engine.others.sessions[other.place] = session_of(other, "tocsin engine");
+    if (other.database_id != open.database_id)
+      config.engine.others.sessions[other.database_id] = session_of(other, "tocsin engine");
   }
-  if (n > 1) config.engine.on_outbox = [this, place = open.place] { relay_->wake(place); };
+  if (n > 1) config.engine.on_outbox = [this, database_id = open.database_id] { relay_->wake(database_id); };
   EngineConfig& engine = config.engine.engine;
   engine.node = config_.node_name;
   engine.async_claims = config_.async_claims;
@@ -49,8 +50,8 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.capacity = part(config_.queue_capacity, std::size_t{1});
   engine.max_running = part(engine.max_running, std::size_t{64});
   const auto check =
-      std::make_shared<DatabaseCheck>(open_, open, [this, place = open.place](const ServerReport& report) {
-        backend_->warn_of(place, superusers_.take(place, report));
+      std::make_shared<DatabaseCheck>(open_, open, [this, database_id = open.database_id](const ServerReport& report) {
+        backend_->warn_of(database_id, superusers_.take(database_id, report));
       });
   const auto reload = [this](Database& database, TypeStore& store) {
     return database.is_control() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
@@ -86,7 +87,7 @@ FunctionDatabases Node::Impl::function_databases() const {
   std::vector<SessionConfig> sessions;
   std::map<DatabaseId, int> numbers;
   for (const OpenDatabase& each : open_.databases) {
-    numbers.emplace(each.place, static_cast<int>(sessions.size()));
+    numbers.emplace(each.database_id, static_cast<int>(sessions.size()));
     sessions.push_back(session_of(each, "tocsin functions"));
   }
   FunctionDatabases functions;
@@ -153,17 +154,18 @@ void Node::Impl::make_relay() {
   std::map<DatabaseId, Database*> at;
   for (std::size_t i = 0; i < databases_.size(); ++i) {
     Database& database = *databases_[i];
-    at[database.place()] = &database;
-    databases.push_back(relay_database(database.place(), database.name(), session_of(open_.databases[i], "tocsin")));
+    at[database.database_id()] = &database;
+    databases.push_back(
+        relay_database(database.database_id(), database.name(), session_of(open_.databases[i], "tocsin")));
   }
   RelayHooks hooks;
-  hooks.time_at_least = [at](DatabaseId place) -> std::optional<WallTime> {
-    const Database& database = *at.at(place);
+  hooks.time_at_least = [at](DatabaseId database_id) -> std::optional<WallTime> {
+    const Database& database = *at.at(database_id);
     if (!database.is_answering()) return {};
     return database.shared().db_clock.at_least(process_clock.now());
   };
-  hooks.make_types_known = [this, at](DatabaseId place, TypeStore& types) -> Status {
-    return place == 0 ? Unit{} : at.at(place)->mirror(types, *backend_->types());
+  hooks.make_types_known = [this, at](DatabaseId database_id, TypeStore& types) -> Status {
+    return database_id == 0 ? Unit{} : at.at(database_id)->mirror(types, *backend_->types());
   };
   hooks.hint = [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); };
   hooks.moved = [this] { membership_->request(); };
@@ -172,7 +174,8 @@ void Node::Impl::make_relay() {
 
 void Node::Impl::make_bulk() {
   std::vector<BulkSession> sessions;
-  for (const OpenDatabase& each : open_.databases) sessions.push_back({each.place, session_of(each, "tocsin bulk")});
+  for (const OpenDatabase& each : open_.databases)
+    sessions.push_back({each.database_id, session_of(each, "tocsin bulk")});
   bulk_ = std::make_unique<BulkService>(
       id_, sessions, open_.shards, process_clock,
       [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); },

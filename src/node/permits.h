@@ -23,9 +23,9 @@ class Permits {
 
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   void start() { loop_.start(); }
-  // What is not in use is free for others.
+  // Returns unused permits, and takes no more.
   void drain() { renewer_.drain(); }
-  // `is_clean`: nothing runs here but leased jobs, so all other permits are free.
+  // `is_clean`: only leased jobs are left, so all other permits are returned.
   void stop(bool is_clean);
 
   // Why no job of this type starts here now, as a part of a sentence; "" when none of the limits is the reason.

@@ -31,7 +31,7 @@ class ReportBuffer {
   // Everything since the last call.
   std::vector<ReportHistogram> take();
 
-  // While the database does not answer, histograms wait here: so many, and further ones are dropped.
+  // While the database does not answer, at most this many histograms wait here; further ones are dropped.
   static constexpr std::size_t kMost = 20'000;
 
  private:

@@ -16,7 +16,7 @@ int fail(const Error& error) {
 
 Result<DatabaseId> database_of(const OpenDatabases& open, const std::string& name) {
   const auto found = std::ranges::find(open.databases, name, &OpenDatabase::name);
-  if (found != open.databases.end()) return found->place;
+  if (found != open.databases.end()) return found->database_id;
   std::string known;
   for (const OpenDatabase& each : open.databases) known += (known.empty() ? "" : ", ") + each.name;
   return Error{ErrorCode::invalid, "there is no database '" + name + "' among those that were given: " + known, "to"};
@@ -34,7 +34,7 @@ Status move(const OpenDatabases& open, ShardMover& mover, const ShardCommand& co
 Status show_moves(const OpenDatabases& open, ShardMover& mover, bool is_json) {
   const auto moves = mover.under_way();
   if (!moves) return moves.error();
-  const auto name = [&](DatabaseId place) { return open.registry.at(place)->name.c_str(); };
+  const auto name = [&](DatabaseId database_id) { return open.registry.at(database_id)->name.c_str(); };
   if (is_json) {
     std::string text;
     JsonWriter out(text);
@@ -72,7 +72,7 @@ int run_shard(const ShardCommand& command) {
                      std::printf("%s\n", step.c_str());
                      std::fflush(stdout);
                    });
-  const Status done = command.kind == ShardCommand::Kind::rebalance ? mover.rebalance(open->registry.map.places)
+  const Status done = command.kind == ShardCommand::Kind::rebalance ? mover.rebalance(open->registry.map.database_ids)
                       : command.kind == ShardCommand::Kind::show    ? show_moves(*open, mover, command.json)
                                                                     : move(*open, mover, command);
   return done ? 0 : fail(done.error());

@@ -17,13 +17,13 @@ class Superusers {
  public:
   explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
 
-  // What was found out about a database; returns what operators should know of it.
-  std::vector<std::string> take(DatabaseId place, const ServerReport& report) {
-    is_superuser_[static_cast<std::size_t>(place)] = !report.superuser.empty();
+  // Takes the facts found about a database's server; returns warnings for the operator.
+  std::vector<std::string> take(DatabaseId database_id, const ServerReport& report) {
+    is_superuser_[static_cast<std::size_t>(database_id)] = !report.superuser.empty();
     auto warnings = report.warnings;
     if (!report.superuser.empty()) {
       warnings.push_back("the node's role " + report.superuser + " is a superuser: " +
-                         (are_allowed_ ? "sql handlers run all the same (--allow-superuser-handlers), and their "
+                         (are_allowed_ ? "sql handlers run nevertheless (--allow-superuser-handlers), and their "
                                          "authors can become one"
                                        : "sql handlers do not run here; scripts/roles.sql makes a role with the "
                                          "smallest rights"));
@@ -39,7 +39,7 @@ class Superusers {
 
  private:
   const bool& are_allowed_;
-  std::array<std::atomic<bool>, kMaxDatabases> is_superuser_{};  // by place
+  std::array<std::atomic<bool>, kMaxDatabases> is_superuser_{};  // by database id
 };
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// TypePublisher: reads the type registry and shows it to the API, the metrics, the permits and the engines of this
-// node. Thread: any.
+// TypePublisher: reads the type registry and publishes it to the API, metrics, permits and engines of this node.
+// Thread: any.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ using Databases = std::vector<std::unique_ptr<Database>>;
 
 class TypePublisher {
  public:
-  // All of them outlive it.
+  // REQUIRES: all arguments outlive it.
   TypePublisher(Metrics& metrics, HandlerRegistry& handlers, const Databases& databases, Permits& permits);
 
   // Reads the registry and publishes it. What can run here may have changed though no type has: that is published, too.

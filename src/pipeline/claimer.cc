@@ -22,30 +22,30 @@ std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
 }  // namespace
 
 // Called right after the previous claim, so the elapsed time is its duration.
-void Claimer::note_pace(MonoTime now) {
+void Claimer::note_duration(MonoTime now) {
   if (claimed_at_) is_slow_ = now - *std::exchange(claimed_at_, std::nullopt) > shared_.config.start_window / 2;
 }
 
 MonoTime Claimer::step(MonoTime now) {
   if (won_) {
-    note_pace(now);
+    note_duration(now);
     Won won = *std::exchange(won_, std::nullopt);
-    deliver(now, won.batch, std::move(won.jobs));
+    deliver_to_polls(now, won.batch, std::move(won.jobs));
     return unresolved_ ? now + shared_.config.retry_pause : now;
   }
   if (unresolved_) return resolve(now);
   if (gathering_) return send(now, *std::exchange(gathering_, std::nullopt));
-  if (shared_.is_draining || shared_.stops_cut_off(now)) return kWhenWoken;
+  if (shared_.is_draining || shared_.stops_without_lease(now)) return kWhenWoken;
   if (shared_.has_stuck_outcomes(now)) return now + shared_.config.retry_pause;
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();
-  note_pace(now);
+  note_duration(now);
   DueBatch batch = shared_.admission.next_batch(shared_.config.claim_batch, {*catalog, *db_now, now}, role_);
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
     // Only the primary claimer looks at everything, so only it knows that there is nothing.
-    if (role_ == ClaimerRole::primary) shared_.polls.answer_impatient(shared_.poll_seat, now);
+    if (role_ == ClaimerRole::primary) shared_.polls.answer_non_blocking(shared_.poll_engine, now);
     if (batch.is_left_to_others)
       return now + kSecondaryLooksAgain;  // the end of the light types' time is not announced
     return role_ == ClaimerRole::primary ? batch.again : kWhenWoken;
@@ -61,13 +61,13 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
     // In doubt or not: what happened is finished, what did not is still pending and will be scanned again.
     shared_.events.failed(name(), fired.error());
     // What may have started has used up its part of the rate.
-    if (batch.is_paced && fired.error().code != ErrorCode::in_doubt) put_back_unfired(batch, {});
-    give_up(batch);
+    if (batch.is_paced && fired.error().code != ErrorCode::in_doubt) return_unused_rate(batch, {});
+    abandon_batch(batch);
     return now + shared_.config.retry_pause;
   }
   for (const Fired& job : *fired) shared_.events.started(job.type_id, job.started_at - job.due_at);
   shared_.events.count(Counter::finished_done, static_cast<std::int64_t>(fired->size()));
-  if (batch.is_paced) put_back_unfired(batch, *fired);
+  if (batch.is_paced) return_unused_rate(batch, *fired);
   std::vector<JobId> won;
   for (const Fired& job : *fired) won.push_back(job.job_id);
   after_batch(now, batch, std::move(won));
@@ -75,7 +75,7 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
 }
 
 // Returns rate tokens and slots of jobs that were not fired.
-void Claimer::put_back_unfired(const DueBatch& batch, const std::vector<Fired>& fired) {
+void Claimer::return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired) {
   std::map<TypeId, std::size_t> unused;
   for (const Candidate& job : batch.jobs) ++unused[job.type_id];
   if (batch.backlog) unused[batch.backlog->lane.type_id] = batch.limit;
@@ -85,7 +85,7 @@ void Claimer::put_back_unfired(const DueBatch& batch, const std::vector<Fired>& 
 
 // A crash of the database takes back a claim that is not on disk, and a cancel may be acknowledged before this node
 // sees any error. What starts outside of the database therefore waits for the disk.
-bool Claimer::must_last(const DueBatch& batch, const TypeCatalog& catalog) const {
+bool Claimer::must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const {
   if (batch.is_pull || is_slow_) return true;
   const auto starts_outside = [&](TypeId type) {
     const BizType* known = catalog.find(type);
@@ -98,7 +98,7 @@ bool Claimer::must_last(const DueBatch& batch, const TypeCatalog& catalog) const
 
 MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
   const auto catalog = shared_.catalog.get();
-  const ClaimTicket ticket{random_.int64(), shared_.config.node, must_last(batch, *catalog)};
+  const ClaimTicket ticket{random_.int64(), shared_.config.node, must_be_durable(batch, *catalog)};
   Sent sent{std::move(batch), ticket, now, is_slow_, catalog, {}, {}};
   if (const auto& backlog = sent.batch.backlog) sent.slots[backlog->lane.type_id] = sent.batch.limit;
   for (const Candidate& job : sent.batch.jobs) ++sent.slots[job.type_id];
@@ -132,14 +132,14 @@ MonoTime Claimer::send(MonoTime now, Sent sent) {
   if (!sent.gathered.empty())
     won_ = Won{sent.batch, std::exchange(sent.gathered, {})};
   else
-    send_back(sent.batch.polls);
+    requeue_polls(sent.batch.polls);
   sent.batch.polls.clear();
   if (won.error().code == ErrorCode::in_doubt) {
     shared_.events.count(Counter::claims_in_doubt);
     unresolved_ = std::move(sent);
   } else {
     for (const auto& [type, n] : sent.slots) shared_.release_unused(type, n, sent.batch.pace());
-    give_up(sent.batch);
+    abandon_batch(sent.batch);
   }
   return won_ ? now : now + shared_.config.retry_pause;
 }
@@ -193,7 +193,7 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
   const std::size_t n = won.size();
   std::ranges::move(won, std::back_inserter(sent.gathered));
   if (!sent.batch.backlog || sent.batch.polls.empty() || n >= sent.batch.limit || asked - sent.at > kGatherTime ||
-      shared_.is_draining || shared_.is_cut_off(asked))
+      shared_.is_draining || shared_.is_lease_lost(asked))
     return false;
   const TypeId type = sent.batch.backlog->lane.type_id;
   const auto catalog = shared_.catalog.get();
@@ -213,7 +213,7 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
 // The consumer of a job is chosen before the claim, because it decides the length of the lease; for a backlog the jobs
 // are not known then. Jobs won for a closed connection, or by a claim that was in doubt, are released and the attempt
 // is not counted. So are jobs whose lease may be over already: another node may run them, or they may be cancelled.
-void Claimer::deliver(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won) {
+void Claimer::deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won) {
   std::vector<std::vector<ClaimedJob>> answers(batch.polls.size());
   std::unordered_map<JobId, std::size_t> asker;
   std::vector<std::size_t> seats;  // of a batch's jobs, in order: whose each is
@@ -239,7 +239,7 @@ void Claimer::deliver(MonoTime now, const DueBatch& batch, std::vector<ClaimedJo
     } else if (poll.is_gone()) {
       for (ClaimedJob& claimed : answers[i]) release_claim(std::move(claimed));
     } else {
-      hand_over(poll, std::move(answers[i]));
+      answer_poll(poll, std::move(answers[i]));
     }
   }
   shared_.polls.put_back(unserved);
@@ -249,7 +249,7 @@ void Claimer::add_lease(ClaimedJob& claimed, Duration ttr) const {
   claimed.lease_deadline += ttr - std::min(shared_.config.lease_margin, ttr / 4);
 }
 
-void Claimer::hand_over(const Poll& poll, std::vector<ClaimedJob> jobs) {
+void Claimer::answer_poll(const Poll& poll, std::vector<ClaimedJob> jobs) {
   const std::size_t n = jobs.size();
   for (const ClaimedJob& claimed : jobs) shared_.note_started(claimed);
   const auto catalog = shared_.catalog.get();
@@ -271,7 +271,7 @@ void Claimer::release_claim(ClaimedJob claimed) {
   TOCSIN_ASSERT(has_room);  // the limiter counts them, and it is no larger than the queue
 }
 
-void Claimer::send_back(const std::vector<PollShare>& shares) {
+void Claimer::requeue_polls(const std::vector<PollShare>& shares) {
   std::vector<PollPtr> polls;
   for (const PollShare& share : shares) polls.push_back(share.poll);
   shared_.polls.put_back(polls);
@@ -312,7 +312,7 @@ void Claimer::forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector
 }
 
 // Before the claim memory is a hint: the rows are still pending, the next scan finds them.
-void Claimer::give_up(const DueBatch& batch) {
+void Claimer::abandon_batch(const DueBatch& batch) {
   shared_.known.remove(batch.jobs);
   if (batch.backlog) shared_.due.end_backlog(*batch.backlog);
 }

@@ -30,9 +30,9 @@ class Claimer final : public Stage {
   const char* name() const override { return "claimer"; }
   MonoTime step(MonoTime now) override;
 
-  // Whether it has a claim in doubt.
+  // Whether a claim is in doubt: its answer was lost.
   bool has_unresolved() const { return unresolved_.has_value(); }
-  // Whether it has jobs that its next step gives to their consumers.
+  // Whether jobs wait for the next step to be given to their consumers.
   bool has_answers() const { return won_.has_value(); }
 
  private:
@@ -43,7 +43,7 @@ class Claimer final : public Stage {
     MonoTime at{};
     bool is_slow = false;                        // its answer may take longer than the start window
     std::shared_ptr<const TypeCatalog> catalog;  // the leases asked for: types may change before the answer
-    std::map<TypeId, std::size_t> slots;         // taken from the limiter
+    std::map<TypeId, std::size_t> slots;         // taken from the concurrency limiter, by type
     // Pull types, backlog: jobs won from earlier lanes for the same consumers.
     std::vector<ClaimedJob> gathered;
   };
@@ -56,11 +56,12 @@ class Claimer final : public Stage {
 
   MonoTime fire(MonoTime now, DueBatch batch);
   // Returns permits and rate tokens of jobs that were not fired.
-  void put_back_unfired(const DueBatch& batch, const std::vector<Fired>& fired);
-  void note_pace(MonoTime now);  // whether the last claim was slow
+  void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
+  // Sets is_slow_. Called right after the previous claim, so the elapsed time is its duration.
+  void note_duration(MonoTime now);
   MonoTime claim(MonoTime now, DueBatch batch);
-  // Whether the claim waits for the disk.
-  bool must_last(const DueBatch& batch, const TypeCatalog& catalog) const;
+  // Whether the claim waits for the disk (ClaimTicket::is_durable).
+  bool must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const;
   MonoTime send(MonoTime now, Sent sent);
   MonoTime resolve(MonoTime now);  // asks what a claim in doubt has won
   // Processes the answer of a claim. `asked`: before its statement was sent.
@@ -68,18 +69,18 @@ class Claimer final : public Stage {
   // Continues with another lane for consumers that want more jobs. False: there is none, or no time is left.
   bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
   // Gives jobs won to the consumers of the batch; releases those that no consumer takes.
-  void deliver(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
+  void deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
   // Answers one poll; its consumer holds the leases from now on.
-  void hand_over(const Poll& poll, std::vector<ClaimedJob> jobs);
+  void answer_poll(const Poll& poll, std::vector<ClaimedJob> jobs);
   void add_lease(ClaimedJob& claimed, Duration ttr) const;
-  void send_back(const std::vector<PollShare>& shares);  // polls that got nothing return to the head of the queue
-  void release_claim(ClaimedJob claimed);                // releases a claim: the finisher writes it, not counted
+  void requeue_polls(const std::vector<PollShare>& shares);  // polls that got nothing return to the head of the queue
+  void release_claim(ClaimedJob claimed);                    // releases a claim: the finisher writes it, not counted
   // Counts the jobs won; ends the backlog of a lane that had fewer than asked for.
   void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   // Forgets jobs that were not won; those that may have been claimed too early return to the wheel.
   void forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   // Forgets a batch whose store call failed or is in doubt: a scan finds what is still pending.
-  void give_up(const DueBatch& batch);
+  void abandon_batch(const DueBatch& batch);
 
   EngineShared& shared_;
   JobStore& store_;

@@ -41,7 +41,7 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   shared_.candidates.set_consumer(wakers[1]);
   const std::vector<Waker*> claimers(wakers.begin() + 3, wakers.end() - 3);
   shared_.due.set_consumers(claimers);
-  shared_.poll_seat = shared_.polls.join(claimers, wakers[2]);
+  shared_.poll_engine = shared_.polls.join(claimers, wakers[2]);
   const auto wake_claimers = [claimers] {
     for (Waker* claimer : claimers) claimer->wake();
   };
@@ -104,9 +104,9 @@ void Engine::set_shards(std::vector<Shard> owned) {
 }
 
 void Engine::trust_until(MonoTime time) {
-  shared_.trusted_until = time.time_since_epoch().count();
+  shared_.lease_valid_until = time.time_since_epoch().count();
   // Stopped stages continue, the scanner at once.
-  if (shared_.was_cut_off.exchange(false))
+  if (shared_.sleeps_without_lease.exchange(false))
     scanner_.request_scan();
   else if (shared_.is_idle())
     return;

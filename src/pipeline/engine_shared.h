@@ -33,16 +33,17 @@ struct EngineConfig {
   Duration late_commit_margin = std::chrono::seconds(5);  // how far the low-water mark stays behind now
   Duration tick = std::chrono::microseconds(500);
   Duration retry_pause = std::chrono::milliseconds(200);   // after a store error
-  Duration lease_margin = std::chrono::milliseconds(100);  // trust in a lease ends so much before it does
+  Duration lease_margin = std::chrono::milliseconds(100);  // a lease is trusted until this long before its end
   // Claims of handlers outside of the database do not wait for the disk: sooner by one flush, and after a crash that is
   // over within start_window a handler may start although its cancel was acknowledged.
   bool async_claims = false;
-  // From the claim to the start of the handler at most: less than a failover takes, for a standby may lack the claim.
+  // Longest time from the claim to the start of the handler. Less than a failover takes, because a standby may lack the
+  // claim.
   Duration start_window = std::chrono::milliseconds(500);
   std::size_t capacity = 100'000;  // candidates in memory
   std::size_t window_page = 512;   // rows of one lane per scan
   std::size_t overdue_page = 64;
-  std::size_t many_rows = 512;    // found by the scans of an interval: those of the next one read by scan groups
+  std::size_t many_rows = 512;    // rows found within an interval above which the next cycle is read in scan groups
   std::size_t claim_batch = 500;  // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;
   std::size_t hot_above = 64;  // a type with more jobs due at once is hot; a statement for that many takes about 1 ms
@@ -51,7 +52,7 @@ struct EngineConfig {
   std::shared_ptr<FlowControl> flow;  // of the node, when it has several engines; null: one of its own
 };
 
-// Rows of a lane that were found too late to run.
+// A lane with rows, due before `before`, that are too late to run.
 struct LateLane {
   Lane lane;
   WallTime before{};
@@ -61,9 +62,10 @@ struct LateLane {
 struct FinishedRun {
   std::shared_ptr<const ClaimedJob> claimed;
   Outcome outcome;
-  bool is_given_back = false;  // never started: the attempt does not count
-  MonoTime started{};          // when the handler began
-  bool is_slot_free = false;   // in the start pool: the next attempt need not wait for the outcome to be written
+  bool is_released = false;  // never started: the attempt does not count
+  MonoTime started{};        // when the handler began
+  // Its slot in the start pool is free: the next attempt need not wait for the outcome to be written.
+  bool is_slot_free = false;
 };
 
 // Finds the handler of a type. nullptr: its jobs cannot run on this node.
@@ -102,7 +104,7 @@ struct EngineShared {
   ConcurrencyLimiter limiter;
   const std::shared_ptr<PollQueue> all_polls;  // of the node; here to live long enough
   PollQueue& polls;                            // consumers that wait -> claimers
-  std::size_t poll_seat = 0;                   // this engine's number in it
+  std::size_t poll_engine = 0;                 // this engine's number in it
   DueQueue due;                                // timekeeper, scanner -> admission
   JobAdmission admission;                      // -> claimers
   BoundedQueue<Candidate> candidates;          // scanner, hints -> timekeeper
@@ -113,17 +115,17 @@ struct EngineShared {
   BoundedQueue<FinishedRun> outcomes;          // runner, handlers -> finisher
   std::atomic<bool> is_draining{false};
   // End of the membership lease: past it others may scan this node's shards, so it stops scanning and claiming.
-  std::atomic<MonoTime::rep> trusted_until{MonoTime::max().time_since_epoch().count()};
-  std::atomic<bool> was_cut_off{false};   // a stage sleeps because the lease has ended
-  std::atomic<bool> is_alone{false};      // sole member: no other node uses this database
-  std::atomic<bool> is_listening{false};  // notifications are heard
+  std::atomic<MonoTime::rep> lease_valid_until{MonoTime::max().time_since_epoch().count()};
+  std::atomic<bool> sleeps_without_lease{false};  // a stage sleeps because the lease has ended
+  std::atomic<bool> is_alone{false};              // sole member: no other node uses this database
+  std::atomic<bool> is_listening{false};          // notifications are heard
   // While memory is tight, hints due after this are refused: a scan that has not begun yet will read their rows.
   std::atomic<WallTime> scan_horizon{WallTime::max()};
-  std::atomic<bool> has_refused{false};      // hints, since the scanner has looked
-  std::function<void()> on_refusal;          // of the first, while scans look as far ahead as ever
-  std::atomic<MonoTime::rep> scanned_at{0};  // when all its shards had been scanned last; 0: not yet
+  std::atomic<bool> has_refused{false};      // a hint was refused since the scanner last read this flag
+  std::function<void()> on_refusal;          // called at the first refusal while the lookahead is not shortened
+  std::atomic<MonoTime::rep> scanned_at{0};  // end of the last cycle that read all owned shards; 0: none yet
 
-  // When the finisher asked first of what the database has not answered yet.
+  // When the finisher sent the first request that the database has not answered yet.
   static constexpr MonoTime::rep kAnswered = std::numeric_limits<MonoTime::rep>::min();
   std::atomic<MonoTime::rep> unanswered_since{kAnswered};
 
@@ -159,15 +161,16 @@ struct EngineShared {
     const Job& job = attempt.job;
     if (job.is_first_start()) events.started(job.type_id, *job.lateness());
   }
-  bool is_cut_off(MonoTime now) const { return now >= MonoTime(Duration(trusted_until.load())); }
-  // The same for a stage that then sleeps until the lease is renewed.
-  bool stops_cut_off(MonoTime now) {
-    if (!is_cut_off(now)) return false;
-    was_cut_off = true;  // then a second look: who prolongs the trust meanwhile either is seen or wakes this stage
-    return is_cut_off(now);
+  bool is_lease_lost(MonoTime now) const { return now >= MonoTime(Duration(lease_valid_until.load())); }
+  // The same, called by a stage that sleeps while this is true; a new lease wakes it.
+  bool stops_without_lease(MonoTime now) {
+    if (!is_lease_lost(now)) return false;
+    // Set before the second check: an extension of the lease in between is seen by it, or wakes this stage.
+    sleeps_without_lease = true;
+    return is_lease_lost(now);
   }
-  // How long the answer to a written outcome may take, and how long outcomes may wait for one while jobs are claimed:
-  // a part of the shortest lease, so that what is claimed meanwhile is written before its lease ends.
+  // Time limit of a call that writes outcomes. Claiming stops when outcomes have waited this long. It is a third of the
+  // shortest lease, so the outcomes of jobs claimed meanwhile are written before their leases end.
   Duration outcome_patience() const {
     return std::max<Duration>(catalog.get()->shortest_ttr / 3, std::chrono::seconds(1));
   }

@@ -67,7 +67,7 @@ Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const F
 void Finisher::take_outcomes(MonoTime now) {
   for (const FinishedRun& run : shared_.outcomes.pop_some(shared_.config.finish_batch)) {
     const ClaimedJob& claimed = *run.claimed;
-    const bool is_unstarted = run.is_given_back || run.outcome.kind == Outcome::Kind::not_started;
+    const bool is_unstarted = run.is_released || run.outcome.kind == Outcome::Kind::not_started;
     if (!is_unstarted) shared_.note_started(claimed);
     const Origin origin{claimed.job.type_id, claimed.is_catch_up ? Pace::catch_up : Pace::fresh, claimed.lease_deadline,
                         run.is_slot_free};
@@ -126,9 +126,9 @@ FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
       claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0),
       // A handler may say anything; text that the store refuses would hold up every other outcome for ever.
       storable(run.outcome.message, kLongestJobError)};
-  if (run.is_given_back || run.outcome.kind == Outcome::Kind::not_started) {
+  if (run.is_released || run.outcome.kind == Outcome::Kind::not_started) {
     request.kind = FinishRequest::Kind::release_claim;
-    request.delay = std::min(give_back_delay(now, run), kLongestBackoff);
+    request.delay = std::min(release_delay(now, run), kLongestBackoff);
     return request;
   } else if (run.outcome.kind == Outcome::Kind::dead ||
              (run.outcome.kind == Outcome::Kind::retry && claimed.job.attempts >= claimed.job.max_attempts)) {
@@ -161,7 +161,7 @@ void Finisher::tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kin
 // A job that did not start keeps its time, and with it its place before younger ones and its lateness. Behind the
 // reader no scan would find it, so this node hints it to itself; what it cannot hint is due now. So is what another
 // node is to run: it may have read the lane already.
-Duration Finisher::give_back_delay(MonoTime now, const FinishedRun& run) const {
+Duration Finisher::release_delay(MonoTime now, const FinishedRun& run) const {
   if (run.outcome.retry_after && *run.outcome.retry_after > Duration(0)) return *run.outcome.retry_after;
   const ClaimedJob& claimed = *run.claimed;
   const auto db_now = shared_.db_clock.at_least(now);

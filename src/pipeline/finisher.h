@@ -28,7 +28,7 @@ class Finisher final : public Stage {
   static constexpr std::size_t kUnlimited = SIZE_MAX / 2;
   static constexpr Duration kApartPause = std::chrono::milliseconds(500);
 
-  // Of which type a request is, at which pace its attempt was claimed, and how long the claim is trusted.
+  // What a request's attempt was: its type, the pace at which it was claimed, and how long its lease is trusted.
   struct Origin {
     TypeId type = 0;
     Pace pace = Pace::fresh;
@@ -42,7 +42,7 @@ class Finisher final : public Stage {
   MonoTime write_apart(MonoTime now);
   FinishRequest request_for(MonoTime now, const FinishedRun& run);
   void tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);
-  Duration give_back_delay(MonoTime now, const FinishedRun& run) const;
+  Duration release_delay(MonoTime now, const FinishedRun& run) const;
   void settle(const FinishRequest& request, const Origin& origin, FinishReply reply);
   void hint_retries(MonoTime now);
 

@@ -1,8 +1,8 @@
 // The candidate index: the ids of all unclaimed jobs in memory. Keeps a row from entering twice and bounds their
 // number.
 //
-// With f of n places free a type may hold 12 f^2 / n jobs, and one as long as any is free: a type alone three quarters,
-// and forty types that flood one after the other leave n / 481 places to those that come later.
+// Rule: with f of n entries free, a type may hold 12 f^2 / n jobs, and one as long as any entry is free. Alone it may
+// fill three quarters; forty types that flood one after the other leave n / 481 entries to types that come later.
 //
 // Invariants: size() <= capacity. Thread: any.
 #pragma once
@@ -23,8 +23,8 @@ class KnownJobs {
 
   explicit KnownJobs(std::size_t capacity);
 
-  // moved: known with a later time (such as the end of a lease that was released); it needs an entry for the earlier
-  // time, too.
+  // moved: the job is known with a later time (such as the end of a lease that was since released); the caller adds it
+  // to the wheel again, for the earlier time.
   enum class Added { yes, already_known, moved, full };
   Added add(JobId job, TypeId type, WallTime fire_at = {});
   void remove(JobId job);

@@ -24,13 +24,13 @@ class LaneCursor {
  public:
   using Rows = std::vector<ScanReply::Row>;
 
-  // `now`: when a search saw a row of the lane; it has read nothing yet.
+  // `now`: when a search found a row of the lane. Nothing of the lane has been read yet.
   explicit LaneCursor(WallTime now) : window_at_(now), seen_at_(now) {}
 
   // Window ------------------------------------------------------------------------------------------------------------
   WallTime window_at() const { return window_at_; }
   JobId window_id() const { return window_id_; }
-  bool is_page_full() const { return is_page_full_; }  // more rows wait right behind the position
+  bool is_page_full() const { return is_page_full_; }  // more rows follow the position
   void move_window(WallTime at, JobId id = 0) { window_at_ = at, window_id_ = id; }
   void end_page(bool is_full) { is_page_full_ = is_full; }
   // Memory is full: reading stops here. True: rows are left after the position.
@@ -41,9 +41,9 @@ class LaneCursor {
   WallTime floor() const { return floor_; }
   void begin_sweep();
   void begin_audit();
-  // [from, to) was read and holds these rows, the oldest first. `seen`: rows due later were not looked at, or may be
-  // committed late; `settled`: rows due earlier can be committed no more. Returns how many rows an audit found before
-  // the floor.
+  // [from, to) was read and holds these rows, the oldest first. `seen`: rows due later were not read, or may be
+  // committed late. `settled`: no row due earlier can be committed any more. Returns how many rows an audit found
+  // before the floor.
   std::int64_t read_overdue(WallTime from, WallTime to, const Rows& rows, WallTime seen, WallTime settled);
   void note_overdue_page(bool is_full) { is_overdue_page_full_ = is_full; }
 
@@ -56,7 +56,7 @@ class LaneCursor {
 
   // Sleep: a lane whose rows are gone needs no cursor; a search finds its next row ------------------------------------
   bool is_new() const { return is_new_; }
-  // The next statement reads all of it. False: it did so less than `pause` ago; the next scan will.
+  // The next statement reads the whole lane. False: that happened less than `pause` ago; the next scan reads it.
   bool begin_anew(MonoTime now, Duration pause) {
     if (now - begun_anew_ < pause) return false;
     begun_anew_ = now;
@@ -81,7 +81,7 @@ class LaneCursor {
   bool is_new_ = true;
   bool is_page_full_ = false, is_overdue_page_full_ = false;
   bool wants_exhausted_ = false;
-  bool is_empty_ = false;  // all of it was read in its turn, and no row was found
+  bool is_empty_ = false;  // the whole lane was read in its turn, and had no row
 };
 
 }  // namespace tocsin

@@ -32,7 +32,7 @@ class LeaseReaper final : public Stage {
   MonoTime mark_dead(MonoTime now) {
     const std::size_t n = std::min(to_mark_dead_.size(), most_);
     const auto marked_dead = store_.mark_dead({to_mark_dead_.data(), n});
-    // What is refused for the values of one row is split until that row is alone: the others need not wait for it.
+    // A call refused for the values of one row is split until that row is alone, so that the others are written.
     if (!marked_dead && n > 1 &&
         (marked_dead.error().code == ErrorCode::invalid || marked_dead.error().code == ErrorCode::conflict)) {
       shared_.events.failed(name(), marked_dead.error());
@@ -40,7 +40,7 @@ class LeaseReaper final : public Stage {
       return now;
     }
     to_mark_dead_.erase(to_mark_dead_.begin(), to_mark_dead_.begin() + static_cast<std::ptrdiff_t>(n));
-    // The rows are as they were: the next overdue scan brings them again.
+    // Nothing was changed; the next overdue scan finds these rows again.
     if (!marked_dead) return failed(now, marked_dead.error());
     most_ = std::min(most_ * 2, kUnlimited);
     shared_.events.count(Counter::marked_dead, *marked_dead);
@@ -59,7 +59,7 @@ class LeaseReaper final : public Stage {
     shared_.events.count(Counter::dropped_late, *dropped);
     return now;
   }
-  // A piece of the book at a time; all of it, if it is no longer than that, twice a second.
+  // Checks the next kPiece leases of the table; a table of at most one piece is checked twice a second.
   MonoTime look(MonoTime now) {
     LeaseTable& book = shared_.flow->leases();
     const auto leases = book.next(looked_at_, kPiece, *shared_.all_shards.get());

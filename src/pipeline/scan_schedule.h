@@ -1,8 +1,8 @@
 // When the next scan comes, and which shards it reads.
 //
 // A cycle reads every shard once and takes one scan interval: in one scan, or in four (scan groups) after a cycle that
-// read many rows, so that no statement takes long. A cycle with more rows than memory, or one page, has room for is
-// followed by a whole one: all lanes get their part then. If nothing is found and every new job would be hinted or
+// read many rows, so that no statement takes long. A cycle whose rows did not fit into memory, or into one page, is
+// followed by a whole one, in which all lanes get their part. If nothing is found and every new job would be hinted or
 // notified, a cycle takes two intervals (the idle interval). Sweep and audit take some of the shards per interval.
 //
 // Thread: owner only. Reads no clock.

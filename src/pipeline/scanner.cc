@@ -51,7 +51,7 @@ MonoTime Scanner::step(MonoTime now) {
   reads_.clear();
   search_.walks.clear();
   searched_shards_ = 0;
-  const bool is_lease_lost = shared_.stops_cut_off(now);
+  const bool is_lease_lost = shared_.stops_without_lease(now);
   if (is_lease_lost) {  // others may scan meanwhile: later everything is read from the beginning
     lanes_.clear();
     overflow_.clear();
@@ -93,8 +93,8 @@ MonoTime Scanner::step(MonoTime now) {
   return has_more_ ? now : std::min(next_scan_, promote_overflow(reply->answered));
 }
 
-// What became due since the last claim, and what is due soon, is not in memory. Rows that another transaction locks
-// make a backlog that ends without a claim, again and again.
+// Reads lanes whose backlog has ended, because rows that became due since the last claim, and rows due soon, are not in
+// memory. Rows that another transaction locks make a backlog that ends without a claim repeatedly.
 void Scanner::read_ended_backlogs(MonoTime now) {
   for (const Lane& lane : shared_.ended_backlogs.pop_some(shared_.ended_backlogs.capacity())) {
     const auto cursor = lanes_.find(lane);

@@ -39,7 +39,7 @@
 
 namespace tocsin {
 
-// The data members are the policies, and the statement under way.
+// The data members are the policies and the current statement.
 class Scanner final : public Stage {
  public:
   Scanner(EngineShared& shared, JobStore& store);
@@ -100,8 +100,8 @@ class Scanner final : public Stage {
   XminWatermark watermark_;
   std::map<Lane, LaneCursor> lanes_;
 
-  // Of the statement under way.
-  WallTime planned_at_{};  // where its reads part: overdue before it, window from it on
+  // The current statement.
+  WallTime planned_at_{};  // overdue reads end here, window reads begin
   std::vector<ScanRange> ranges_;
   std::vector<PlannedRead> reads_;
   LaneSearch search_;

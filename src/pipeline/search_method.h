@@ -2,9 +2,9 @@
 //
 // A walk costs a probe for each lane that has rows, whatever their number; to read the index costs by its size. A probe
 // takes 3.6 us, a page of 8 KiB 6.7 us (64,000 lanes with a row each: 232 ms by a walk, 2.6 ms by reading). So the
-// index is read where it has no more than 4 KiB per lane, some 30 rows. How many lanes have rows is known from the last
-// walk and trusted a little less with every search, so that a new walk comes before it is wrong for long; until then
-// the size of the index bounds what a search costs by what the walk cost.
+// index is read where it has no more than 4 KiB per lane, some 30 rows. The last walk counted the lanes with rows. That
+// count is trusted a little less with every search, so a new walk corrects it in time; until then a search by reading
+// costs no more than the walk did.
 //
 // Thread: owner only.
 #pragma once
@@ -21,7 +21,7 @@ class SearchMethod {
   std::int64_t most_bytes(std::size_t shards) const {
     return static_cast<std::int64_t>(lanes_per_shard_ * static_cast<double>(shards) * kBytesPerLane);
   }
-  // A search of so many shards was answered (ScanReply::walked).
+  // Notes the answer of a search of `shards` shards (`walked`: ScanReply::walked).
   void note(std::optional<std::size_t> walked, std::size_t shards) {
     if (shards == 0) return;
     if (walked)

@@ -1,8 +1,8 @@
 // Before which time no row can be committed any more.
 //
-// A writer gets its transaction id before it reads the clock of its row. So once every id that a scan saw in use or
-// free to be next is over, whatever is committed later is due after that scan began. The watermark is the begin of the
-// latest such scan; it does not advance beyond an open writer.
+// A writer gets its transaction id before it reads the clock for its row. A scan sees which ids are in use and which id
+// is next. When all of these transactions have ended, every row committed later is due after that scan began. The
+// watermark is the begin of the latest such scan; it does not advance beyond an open writer.
 //
 // Called by the scanner with every reply. Reads no clock. Thread: owner only.
 #pragma once

@@ -49,7 +49,7 @@ struct BizType {
   std::optional<Slo> slo;                     // for reports only
   bool paused = false;
   std::optional<WallTime> paused_until;  // with paused: resumes by itself then
-  bool is_removed = false;               // takes no new jobs; those that it has still run
+  bool is_removed = false;               // takes no new jobs; existing ones still run
   WallTime gmt_create{};
   WallTime gmt_modified{};
   // Not in the registry: the slots that its attempts share with other types on this node. Null: none.

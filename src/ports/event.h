@@ -38,7 +38,7 @@ class EventSink {
   virtual void count(Counter what, std::int64_t n = 1) = 0;
   // First start of a job: how long after its action_time, or after its creation when that was later.
   virtual void started(TypeId type, Duration lateness) = 0;
-  // An attempt by a handler of this node has ended, with its duration. Leases of consumers are not told.
+  // An attempt by a handler of this node has ended, with its duration. Not called for leases of consumers.
   enum class Ending { done, dead, retry };
   virtual void ended(TypeId, Ending, Duration) {}
   virtual void failed(std::string_view stage, const Error& error) = 0;

@@ -31,8 +31,8 @@ struct FunctionReply {
   std::vector<std::optional<FinishRequest>> written;
   // Not empty: one call failed with this message, and the whole transaction was undone.
   std::string failure;
-  bool is_too_slow = false;  // it failed because the time-out passed
-  Duration took{0};          // by the calls alone; 0 when they failed
+  bool is_too_slow = false;  // the failure is a time-out
+  Duration took{0};          // duration of the calls alone; 0 when they failed
 };
 
 // Thread: owner only (each thread has its own).
@@ -44,7 +44,8 @@ class FunctionStore {
   // tocsin_handler may not call it.
   virtual Status check(const FunctionName& function) = 0;
 
-  // Turns the answer of call n (JSON text; nullopt: SQL NULL) into what is written. An error fails the call.
+  // Turns the function's answer to call n (JSON text; nullopt: SQL NULL) into the outcome to write. An error fails the
+  // call.
   using Judge = std::function<Result<FinishRequest>(std::size_t n, const std::optional<std::string>& answer)>;
 
   // Calls the function for each job whose claim is valid, and finishes the jobs, in one transaction: all or nothing.

@@ -66,8 +66,8 @@ struct CreateReply {
 
 enum class CreateMode {
   all_or_nothing,  // one refusal undoes the whole call; the replies say which
-  each_by_itself,  // a refusal affects its job only; keys that other transactions hold are waited for last, a few
-                   // seconds at most
+  each_by_itself,  // a refusal affects its job only; keys that other transactions hold come last, and are waited for
+                   // a few seconds at most
   each_if_free,    // as each_by_itself; if another transaction holds a key or its job: Error conflict soon, for all
 };
 
@@ -160,10 +160,10 @@ struct ExtendReply {
   TypeId type_id = 0;  // of what was applied
 };
 
-// What is done about rows that other transactions hold locked.
+// How to treat rows that other transactions hold locked.
 enum class RowLocks {
   skip,  // they are answered as `busy` at once
-  wait,  // after all others they are waited for, a few seconds at most
+  wait,  // they are written last; waits for their locks, a few seconds at most
 };
 
 // Job::biz_type is empty in replies; TypeCatalog maps type_id to the name.
@@ -222,7 +222,7 @@ class JobDesk {
   // other claim followed. At most 10,000 leases each. Finish and extend write what they can; each reply is definite
   // although others fail. Of leases given twice one is written. Error: nothing is known of any of them.
 
-  // The jobs behind leases; nullopt: stale. Changes nothing.
+  // The jobs of these leases; nullopt: stale. Changes nothing.
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
 
   // As JobStore::finish.

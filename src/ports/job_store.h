@@ -22,7 +22,7 @@ struct Lane {
   auto operator<=>(const Lane&) const = default;
 };
 
-// A row that a scan or a hint has named: not claimed, and only a hint, for it may have changed since.
+// An unclaimed row that a scan read or a hint named. It may have changed since; only the claim tells.
 struct Candidate {
   JobId job_id = 0;
   TypeId type_id = 0;
@@ -49,8 +49,8 @@ struct ScanRange {
 };
 
 // Finds the lanes that have a row with fire_at < before: in each shard named, of the types from first to last. Returns
-// at most `limit` lanes. Two methods with the same answer: a walk takes one index probe for each lane that has rows; to
-// read the index through is 60 times cheaper per entry, so it wins where lanes have few rows.
+// at most `limit` lanes. Two methods give the same answer: a walk takes one index probe for each lane that has rows;
+// reading the whole index is 60 times cheaper per entry, so it is faster where lanes have few rows.
 struct LaneSearch {
   struct Walk {
     Shard shard = 0;
@@ -59,7 +59,7 @@ struct LaneSearch {
   std::vector<Walk> walks;
   WallTime before{};
   int limit = 0;
-  std::int64_t most_bytes = 0;  // reads the index through if it is not larger, else walks
+  std::int64_t most_bytes = 0;  // an index up to this size is read as a whole; a larger one is walked
 };
 
 struct ScanReply {
@@ -69,7 +69,7 @@ struct ScanReply {
   };
   std::vector<std::vector<Row>> rows;  // one list per range asked, in the order asked
   std::vector<Lane> lanes;             // that the search found
-  std::optional<std::size_t> walked;   // lanes with rows that its walk met; nullopt: it read the index through
+  std::optional<std::size_t> walked;   // lanes with rows that the walk found; nullopt: the whole index was read
   WallTime db_now{};                   // the database's clock, read between `asked` and `answered`
   MonoTime asked{}, answered{};        // the local clock before the request and after the reply
   std::uint64_t connection = 0;  // number of the connection: a new one may reach a server without the last commits

@@ -20,7 +20,7 @@ using NodeId = std::int64_t;
 
 // A database that a node was started with.
 struct ScannedDatabase {
-  DatabaseId place = 0;
+  DatabaseId database_id = 0;
   std::optional<Duration> age;  // since the node's last scan of all its shards there; nullopt: none yet
 };
 
@@ -38,15 +38,15 @@ struct Member {
 // Replaced as a whole; `version` grows by one each time.
 struct ShardMap {
   std::int64_t version = 0;
-  std::vector<NodeId> owners;      // by shard; empty before the first assignment
-  std::vector<DatabaseId> places;  // by shard: the database it lives in; missing entries: the control database
+  std::vector<NodeId> owners;            // by shard; empty before the first assignment
+  std::vector<DatabaseId> database_ids;  // by shard: the database it lives in; missing entries: the control database
 
   DatabaseId database_of(Shard shard) const {
     const auto at = static_cast<std::size_t>(shard);
-    return at < places.size() ? places[at] : 0;
+    return at < database_ids.size() ? database_ids[at] : 0;
   }
   bool is_all_in_control() const {
-    return std::ranges::all_of(places, [](DatabaseId place) { return place == 0; });
+    return std::ranges::all_of(database_ids, [](DatabaseId database_id) { return database_id == 0; });
   }
 };
 
@@ -74,7 +74,7 @@ class MemberStore {
   virtual ~MemberStore() = default;
   // Writes this node's heartbeat and reads all members.
   virtual Result<BeatReply> beat(const Beat& beat) = 0;
-  // Makes `owners`, with the places as they are, version known + 1 if `known` is the stored version, and wakes the
+  // Makes `owners`, with the databases as they are, version known + 1 if `known` is the stored version, and wakes the
   // other nodes. False: another node was faster, nothing was changed.
   virtual Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) = 0;
   // Removes this node's row and wakes the others. Safe to repeat.

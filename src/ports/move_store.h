@@ -58,10 +58,10 @@ class MoveStore {
   virtual Status keep(const ShardMove& move) = 0;
   // Records that the shard is writable.
   virtual Status goes_on(ShardMove& move) = 0;
-  // The switch itself: writes the target into the shard map, and the state `switched`.
+  // Switches the shard to the target: writes the target into the shard map, and the state `switched`.
   virtual Status flip(ShardMove& move) = 0;
   // Names of the live nodes that were not started with this database.
-  virtual Result<std::vector<std::string>> nodes_without(DatabaseId place) = 0;
+  virtual Result<std::vector<std::string>> nodes_without(DatabaseId database_id) = 0;
   virtual Result<std::int64_t> map_version() = 0;
   // Names of the live nodes that may work with an older map.
   virtual Result<std::vector<std::string>> nodes_behind(std::int64_t version) = 0;
@@ -80,7 +80,7 @@ class MoveStore {
   virtual Status end_others() = 0;
   // Records the driver here.
   virtual Status note(const ShardMove& move) = 0;
-  // The same after take_over(): only where a driver is recorded, because the move may have ended meanwhile.
+  // Records the driver after take_over(), only where one is recorded already: the move may have ended meanwhile.
   virtual Status note_successor(const ShardMove& move) = 0;
   virtual Status forget(const ShardMove& move) = 0;
   // The tables of jobs, live ones and history.

@@ -31,7 +31,7 @@ struct TypeCount {
   std::int64_t n = 0;
 };
 
-// Facts about one database, for /readyz and for display.
+// What /readyz and the dashboard show of one database.
 struct DatabaseInfo {
   std::string name;  // host:port/dbname, without user and password
   int shards = 0;
@@ -64,7 +64,7 @@ struct ReportQuery {
   std::optional<std::string> biz_type;
   std::optional<WallTime> from, to;  // slot in [from, to); ignored by reports without a time
   std::string tz;                    // of Report::day: the time zone of its days; empty: UTC
-  bool is_alone = false;             // of Report::day with tz: percentiles will do, no rows of others are merged
+  bool is_alone = false;             // of Report::day with tz: the only database; percentiles in place of histograms
   // The keys of the last row seen, as texts, in the order of the report; empty: from the beginning.
   std::vector<std::string> after;
   int limit = 100;

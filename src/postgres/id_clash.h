@@ -1,7 +1,6 @@
 // Repairs ids that two jobs have, after a restore or a failover that set the id sequence back (ADR 0032). When such a
-// live job ends, a finished job in history has its id, and the statement for the whole batch fails. The finished record
-// gets a fresh id, which its errors tell, and the statement runs again.
-// Thread: any.
+// live job ends, a finished job in history has its id, and the statement for the whole batch fails. The finished job
+// gets a fresh id (its errors say so), and the statement runs again. Thread: any.
 #pragma once
 
 #include <span>
@@ -15,7 +14,8 @@ namespace tocsin {
 bool free_ids(Session& session, pqxx::transaction_base& tx, const pqxx::unique_violation& error,
               std::span<const JobId> jobs);
 
-// Runs a statement that moves jobs to history (`jobs`: those that are known before), again when ids were freed.
+// Runs a statement that moves jobs to history, and repeats it after ids were freed. `jobs`: the ids of the jobs, as far
+// as the caller knows them.
 // REQUIRES: each statement of `tx` is a transaction of its own.
 template <class Work>
 auto with_ids_freed(Session& session, pqxx::nontransaction& tx, std::span<const JobId> jobs, const Work& work) {

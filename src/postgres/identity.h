@@ -10,7 +10,7 @@
 
 namespace tocsin {
 
-// Stays the same when a standby is promoted; a restored dump is another database.
+// Unchanged when a standby is promoted; a restored dump has another identity.
 struct DatabaseIdentity {
   std::int64_t server = 0;  // system identifier of the cluster
   std::int64_t oid = 0;
@@ -22,7 +22,7 @@ inline std::string to_string(const DatabaseIdentity& identity) {
   return "server " + std::to_string(identity.server) + ", database " + std::to_string(identity.oid);
 }
 
-// The database that sessions with an address expect: addresses are reassigned, and sessions reconnect silently.
+// The database that sessions expect at an address: addresses are reassigned, and sessions reconnect silently.
 // Thread: any.
 class ExpectedDatabase {
  public:

@@ -91,7 +91,7 @@ Status PgChanges::change_existing() {
   return Unit{};
 }
 
-// Of several cancels of one job exactly one is told that it cancelled it.
+// Of several cancels of one job exactly one is answered `cancelled`.
 void PgChanges::answer_repeated_cancels() {
   std::unordered_map<JobId, std::size_t> first;
   for (std::size_t i = 0; i < batch_.cancels.size(); ++i) {

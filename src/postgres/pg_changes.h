@@ -56,7 +56,7 @@ class PgChanges {
   const int shards_;
   const ChangeBatch& batch_;
   ChangeBatchReply reply_;
-  // By item: it has an answer, or a turn has taken it on.
+  // By item: whether it has an answer, or belongs to a turn.
   std::vector<bool> has_cancelled_, has_changed_;
   std::vector<bool> is_taken_key_, is_taken_change_;
   ChangeBatch existing_;

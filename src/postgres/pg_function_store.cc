@@ -56,9 +56,9 @@ struct Failed {
   bool is_too_slow = false;
 };
 
-class FenceChanged final : public std::exception {
+class SandboxChanged final : public std::exception {
  public:
-  const char* what() const noexcept override { return "the fence around the function was altered"; }
+  const char* what() const noexcept override { return "the sandbox of the function was altered"; }
 };
 
 // An error that the function itself raised fails it. Errors of the server pass.
@@ -116,7 +116,7 @@ Status PgFunctionStore::check(const FunctionName& function) {
   return Unit{};
 }
 
-void PgFunctionStore::build_fence(pqxx::connection& connection) {
+void PgFunctionStore::build_sandbox(pqxx::connection& connection) {
   try {
     pqxx::work tx(connection);
     tx.exec0("SET LOCAL ROLE tocsin_handler");
@@ -124,7 +124,7 @@ void PgFunctionStore::build_fence(pqxx::connection& connection) {
     tx.exec0("RESET ROLE");
     const auto identity = tx.exec1(sql::statement("function_sandbox_identity"))[0].as<std::string>();
     tx.commit();
-    fence_ = identity;
+    sandbox_ = identity;
   } catch (const pqxx::sql_error& error) {
     if (is_of_the_server(error)) throw;
     throw Failed{"this node cannot run anything as tocsin_handler: " + message_of(error)};
@@ -140,8 +140,8 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   // A function may wait for a lock as long as it may run. A server whose client has gone ends the session.
   const std::string unbounded = "SET LOCAL lock_timeout = 0; SET LOCAL client_connection_check_interval = 1000; ";
   const std::string bounded = "SET LOCAL statement_timeout = " + std::to_string(milliseconds) + "; ";
-  const auto fence = tx.exec(unbounded + bounded + sql::statement("function_sandbox_identity"));
-  if (fence.size() != 1 || fence[0][0].as<std::string>() != fence_) throw FenceChanged();
+  const auto sandbox = tx.exec(unbounded + bounded + sql::statement("function_sandbox_identity"));
+  if (sandbox.size() != 1 || sandbox[0][0].as<std::string>() != sandbox_) throw SandboxChanged();
 
   PgArray shards, jobs, tokens;
   for (const FunctionCall& call : calls) {
@@ -156,8 +156,9 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   });
   // Whatever the function has set ends here: a search_path would decide what the next statement means,
   // synchronous_commit whether the commit holds.
-  // A cursor that outlives the transaction is read at its commit, outside the fence.
-  const std::string look = sql::statement("function_leftovers", {{"sandbox_oid", fence_.substr(0, fence_.find('/'))}});
+  // A cursor that outlives the transaction is read at its commit, outside the sandbox.
+  const std::string look =
+      sql::statement("function_leftovers", {{"sandbox_oid", sandbox_.substr(0, sandbox_.find('/'))}});
   const auto left = in_time([&] { return tx.exec1(std::string("RESET ALL; UNLISTEN *; ") + kUnlock + "; " + look); });
   if (left[0].as<bool>()) throw Failed{"it left a cursor WITH HOLD open"};
   const bool is_temporary_left = left[1].as<bool>();
@@ -193,7 +194,7 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
 Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::span<const FunctionCall> calls,
                                            Duration timeout, const Judge& judge, const std::string& node) {
   if (calls.empty()) return FunctionReply{};
-  // Twice: the session may be another than the one in which the fence was built.
+  // Twice: the session may be another than the one in which the sandbox was built.
   for (int round = 0, freed = 0; round < 2; ++round) {
     bool is_altered = false, is_freed = false;
     auto reply = session_.write<FunctionReply>(
@@ -203,7 +204,7 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
               throw Failed{
                   "functions need a session of the node's own, and the database is reached through a pooler "
                   "that shares them"};
-            if (fence_.empty()) build_fence(connection);
+            if (sandbox_.empty()) build_sandbox(connection);
             return run_in_one(connection, function, calls, timeout, judge, node);
           } catch (const pqxx::unique_violation& error) {
             // Of the finish: everything is undone, and the job runs again at once.
@@ -212,7 +213,7 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
             if (!free_ids(session_, tx, error, {})) throw;
             is_freed = true;
             return {};
-          } catch (const FenceChanged&) {
+          } catch (const SandboxChanged&) {
             is_altered = true;
             return {};
           } catch (const Failed& failed) {
@@ -226,11 +227,11 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
       continue;
     }
     if (reply && !is_altered && !is_littered_) return reply;
-    fence_.clear();
+    sandbox_.clear();
     session_.disconnect();
     if (!reply || std::exchange(is_littered_, false)) return reply;
   }
-  return Error{ErrorCode::unavailable, "the fence around the function was altered", ""};
+  return Error{ErrorCode::unavailable, "the sandbox of the function was altered", ""};
 }
 
 }  // namespace tocsin

@@ -1,4 +1,4 @@
-// FunctionStore on PostgreSQL: calls SQL functions in a sandbox role (the *fence* in the code below).
+// FunctionStore on PostgreSQL: calls SQL functions in a sandbox role.
 //
 // A function runs as tocsin_handler, called by a SECURITY DEFINER wrapper that exists in this session only (pg_temp).
 // So SET ROLE and RESET ROLE are refused to it, no other session can alter the wrapper, and this session notices when
@@ -23,14 +23,14 @@ class PgFunctionStore final : public FunctionStore {
                             const Judge& judge, const std::string& node) override;
 
  private:
-  void build_fence(pqxx::connection& connection);
+  void build_sandbox(pqxx::connection& connection);
   FunctionReply run_in_one(pqxx::connection& connection, const FunctionName& function,
                            std::span<const FunctionCall> calls, Duration timeout, const Judge& judge,
                            const std::string& node);
 
   Session session_;
   const Clock& clock_;
-  std::string fence_;         // identity of the fence in this session; empty: not built yet
+  std::string sandbox_;       // identity of the sandbox in this session; empty: not built yet
   bool is_littered_ = false;  // temporary objects were left in this session
 };
 

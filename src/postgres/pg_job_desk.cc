@@ -208,8 +208,8 @@ Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::CancelPass pass,
 Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) {
   const std::set<JobId> all(jobs.begin(), jobs.end());
   CancelReplies replies;
-  // All at once; where a row is locked, first those that are not, so that one locked row does not hold up the rest, and
-  // then patiently the others.
+  // All at once. If a row is locked, first those that are not, so that one locked row does not delay the others; then
+  // the locked ones, waiting for their locks.
   for (const auto pass : {sql::CancelPass::together, sql::CancelPass::skipping, sql::CancelPass::waiting}) {
     std::vector<JobId> open;
     std::ranges::copy_if(all, std::back_inserter(open), [&](JobId id) { return !replies.contains(id); });
@@ -230,7 +230,7 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
       it->second = std::move(existing->front());
     }
     ordered.push_back(it == replies.end() ? CancelReply{CancelReply::Kind::locked, id, {}} : it->second);
-    // Exactly one caller is told that it cancelled the job.
+    // Exactly one caller gets the answer that it cancelled the job.
     if (ordered.back().kind == CancelReply::Kind::cancelled) it->second.kind = CancelReply::Kind::finished;
   }
   return ordered;

@@ -37,8 +37,8 @@ class PgJobDesk final : public JobDesk {
  private:
   Status reserve_ids(std::size_t n);
   Result<std::vector<CreateReply>> create_at_once(std::span<const NewJob> jobs, CreateMode mode, int most_tries);
-  // Each by itself: creates all but those whose keys others hold, which it adds to `held`, as indexes into the call.
-  // `first`: of `jobs` in the call.
+  // CreateMode::each_by_itself: creates all jobs but those whose keys other transactions hold, and adds these to
+  // `held`, as indexes into the call. `first`: the index of jobs[0] in the call.
   Status create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
                        std::vector<std::size_t>& held);
   Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);
@@ -59,8 +59,8 @@ class PgJobDesk final : public JobDesk {
   const int shards_;
   std::deque<std::int64_t> sequence_;                 // numbers drawn from the database, not used yet
   std::chrono::steady_clock::time_point drawn_at_{};  // the first of them
-  std::size_t block_ = 0;                             // so many at a time
-  std::uint64_t drawn_on_ = 0;  // the connection that drew them; 0: none, or they are not to be used
+  std::size_t block_ = 0;                             // how many are drawn at a time
+  std::uint64_t drawn_on_ = 0;  // the connection that drew them; 0: none, or they must not be used
 };
 
 }  // namespace tocsin

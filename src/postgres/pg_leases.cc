@@ -52,8 +52,8 @@ class PgJobDesk::LeaseWrite {
 
   Result<std::vector<LeaseReply>> run(RowLocks locks) {
     replies_.assign(leases_.size(), LeaseReply::busy);
-    // First without waiting, so that one locked row does not hold up the rest; then patiently for those that were left:
-    // stale leases match no row by then and wait for no lock.
+    // First without waiting, so that one locked row does not delay the others. Then waits for the locked ones; stale
+    // leases match no row by then and wait for no lock.
     bool is_reachable = write(busy(), false);
     if (is_reachable && locks == RowLocks::wait) {
       const std::vector<std::size_t> open = busy();
@@ -77,7 +77,7 @@ class PgJobDesk::LeaseWrite {
     return open;
   }
 
-  // False: the database is away.
+  // False: the database does not answer.
   bool write(Places places, bool wait) {
     const auto written = statement_(places, wait);
     if (written) {

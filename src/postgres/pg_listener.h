@@ -30,7 +30,7 @@ class PgListener {
 
   // Waits up to `timeout` (rounded to milliseconds). Error unavailable: not connected; call again later.
   Result<Heard> wait(Duration timeout);
-  // Ends the wait under way, or the next one, at once. Thread: any.
+  // Ends the current wait, or the next one, at once. Thread: any.
   void interrupt();
 
  private:

@@ -8,10 +8,10 @@ namespace tocsin {
 namespace {
 
 // Places and microseconds, -1: none. A node of an older version tells neither.
-std::vector<ScannedDatabase> scanned_from(const pqxx::field& places, const pqxx::field& ages) {
+std::vector<ScannedDatabase> scanned_from(const pqxx::field& database_ids, const pqxx::field& ages) {
   std::vector<ScannedDatabase> scanned;
-  if (places.is_null() || ages.is_null()) return scanned;
-  const auto of = numbers_from_array<DatabaseId>({places.c_str(), places.size()});
+  if (database_ids.is_null() || ages.is_null()) return scanned;
+  const auto of = numbers_from_array<DatabaseId>({database_ids.c_str(), database_ids.size()});
   const auto age = numbers_from_array<std::int64_t>({ages.c_str(), ages.size()});
   for (std::size_t i = 0; i < std::min(of.size(), age.size()); ++i)
     scanned.push_back({of[i], age[i] < 0 ? std::nullopt : std::optional(Duration(age[i]))});
@@ -27,13 +27,13 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
     BeatReply reply;
     reply.connection = session_.connections();
     reply.asked = clock_.now();
-    PgArray places, ages;
+    PgArray database_ids, ages;
     for (const ScannedDatabase& each : beat.scanned) {
-      places.add(static_cast<std::int64_t>(each.place));
+      database_ids.add(static_cast<std::int64_t>(each.database_id));
       ages.add(each.age ? std::optional(each.age->count()) : std::nullopt);
     }
     const auto rows = exec(tx, statement, beat.id, beat.name, beat.is_draining ? "draining" : "active", beat.version,
-                           places.literal(), ages.literal(), beat.used_map, beat.known_map);
+                           database_ids.literal(), ages.literal(), beat.used_map, beat.known_map);
     for (const auto& row : rows) {
       Member& member = reply.members.emplace_back();
       member.id = row[0].as<NodeId>();

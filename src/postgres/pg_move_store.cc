@@ -140,9 +140,9 @@ Status PgMoveStore::goes_on(ShardMove& move) {
   return done;
 }
 
-Result<std::vector<std::string>> PgMoveStore::nodes_without(DatabaseId place) {
+Result<std::vector<std::string>> PgMoveStore::nodes_without(DatabaseId database_id) {
   return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
-    return names_from(pqxx::nontransaction(connection).exec_params(sql::statement("move_nodes_without"), place));
+    return names_from(pqxx::nontransaction(connection).exec_params(sql::statement("move_nodes_without"), database_id));
   });
 }
 

@@ -24,7 +24,7 @@ class PgMoveStore final : public MoveStore {
   Status keep(const ShardMove& move) override;
   Status goes_on(ShardMove& move) override;
   Status flip(ShardMove& move) override;
-  Result<std::vector<std::string>> nodes_without(DatabaseId place) override;
+  Result<std::vector<std::string>> nodes_without(DatabaseId database_id) override;
   Result<std::int64_t> map_version() override;
   Result<std::vector<std::string>> nodes_behind(std::int64_t version) override;
   Status end(const ShardMove& move) override;
@@ -49,7 +49,8 @@ class PgMoveStore final : public MoveStore {
   Session& session_;
 };
 
-// A transaction that checks first that `move.driver` is who drives the move. Error superseded: it is not.
+// Runs `work` in a transaction that first checks that `move.driver` drives the move. Error superseded: another driver
+// does.
 enum class Statements { usual, long_ones };
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
                  Statements length = Statements::usual);

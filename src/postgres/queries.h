@@ -19,7 +19,8 @@ std::string live_table(int table);  // tocsin.job_live_0007
 
 // The statement of sql/<name>.sql over one live table, or over kLive.
 std::string over(const char* name, const std::string& table);
-// The statement of sql/<name>.sql, which waits for locked rows, at most lock_timeout, or leaves them alone.
+// The statement of sql/<name>.sql. `is_waiting`: it waits for locked rows, at most lock_timeout; otherwise it skips
+// them.
 std::string locking(const char* name, bool is_waiting);
 
 // How a statement that changes many pending jobs treats rows that another transaction has locked.

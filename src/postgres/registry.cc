@@ -16,7 +16,7 @@ struct Local {
   DatabaseIdentity identity;
   std::string database;  // as the server calls it
   std::string installation;
-  DatabaseId place = 0;
+  DatabaseId database_id = 0;
   std::string name;
   std::optional<std::vector<Shard>> shards;  // that live here; nullopt: all
   bool is_empty = false;                     // no job and no type
@@ -33,7 +33,7 @@ Local read_local(pqxx::transaction_base& tx) {
   const auto row = tx.exec1(sql::statement("place_of_database"));
   local.database = row[0].c_str();
   local.installation = row[1].c_str();
-  local.place = row[2].as<DatabaseId>();
+  local.database_id = row[2].as<DatabaseId>();
   local.name = row[3].c_str();
   if (!row[4].is_null()) local.shards = numbers_from_array<Shard>(text_of(row[4]));
   local.registered = row[5].as<int>();
@@ -60,7 +60,7 @@ Registry registry_from(pqxx::transaction_base& tx) {
 }
 
 void refuse_unless_control(const Local& local) {
-  if (local.place != 0) {
+  if (local.database_id != 0) {
     throw Refused("it is the database '" + local.name +
                   "' of an installation with another control database: name that one first");
   }
@@ -81,8 +81,8 @@ void set_shards_here(pqxx::transaction_base& tx, const std::optional<std::vector
 
 // Job ids are drawn in steps of kMaxDatabases from here on, each database on its own residue. `above`: no number up to
 // it.
-void step_sequence(pqxx::transaction_base& tx, DatabaseId place, std::int64_t above) {
-  const std::int64_t start = (above / kMaxDatabases + 1) * kMaxDatabases + place;
+void step_sequence(pqxx::transaction_base& tx, DatabaseId database_id, std::int64_t above) {
+  const std::int64_t start = (above / kMaxDatabases + 1) * kMaxDatabases + database_id;
   tx.exec("ALTER SEQUENCE tocsin.job_seq INCREMENT BY " + std::to_string(kMaxDatabases) + " RESTART WITH " +
           std::to_string(start));
 }
@@ -109,14 +109,14 @@ Error about(const GivenDatabase& given, const Result<T>& failed) {
   return {failed.error().code, given.address + ": " + failed.error().message, failed.error().field};
 }
 
-// The control database's part: its own row, the rows of those that are new, and every shard's place.
+// The control database's part: its own row, the rows of new databases, and the database of every shard.
 class ControlStep {
  public:
   ControlStep(pqxx::transaction_base& tx, std::span<const GivenDatabase> given, const std::vector<Local>& locals,
               const std::function<void(const std::string&)>& on_step)
       : tx_(tx), given_(given), locals_(locals), on_step_(on_step) {}
 
-  // The whole registry afterwards, and of each given database its place.
+  // The whole registry afterwards, and the id of each given database.
   std::pair<Registry, std::vector<DatabaseId>> run(int shards);
 
  private:
@@ -126,7 +126,7 @@ class ControlStep {
   std::string free_name(const std::string& wanted) const;
   void insert(const RegisteredDatabase& database);
   void update(const RegisteredDatabase& database);
-  void place_shards(int shards, const std::vector<DatabaseId>& places);
+  void place_shards(int shards, const std::vector<DatabaseId>& database_ids);
 
   pqxx::transaction_base& tx_;
   const std::span<const GivenDatabase> given_;
@@ -136,17 +136,17 @@ class ControlStep {
 };
 
 void ControlStep::insert(const RegisteredDatabase& database) {
-  tx_.exec_params0(sql::statement("insert_database"), database.place, database.name, database.address,
+  tx_.exec_params0(sql::statement("insert_database"), database.database_id, database.name, database.address,
                    database.identity.server, database.identity.oid);
   registry_.databases.push_back(database);
 }
 
 void ControlStep::update(const RegisteredDatabase& database) {
-  const auto done = tx_.exec_params(sql::statement("update_database"), database.place, database.address,
+  const auto done = tx_.exec_params(sql::statement("update_database"), database.database_id, database.address,
                                     database.identity.server, database.identity.oid);
   TOCSIN_ASSERT(done.affected_rows() == 1);
   for (RegisteredDatabase& known : registry_.databases)
-    if (known.place == database.place) known = database;
+    if (known.database_id == database.database_id) known = database;
 }
 
 std::string ControlStep::free_name(const std::string& wanted) const {
@@ -183,7 +183,7 @@ void ControlStep::record_control() {
 
 // Refuses a database that belongs to another installation, or has jobs or types.
 void ControlStep::refuse_stranger(const Local& local, const std::string& name) const {
-  if (local.place != 0) throw Refused(name + ": it belongs to another installation, as '" + local.name + "'");
+  if (local.database_id != 0) throw Refused(name + ": it belongs to another installation, as '" + local.name + "'");
   if (local.registered > 1) throw Refused(name + ": it is the control database of another installation");
   if (!local.is_empty) throw Refused(name + ": it has jobs or types of its own; only an empty database can be added");
 }
@@ -194,13 +194,13 @@ DatabaseId ControlStep::database_of(std::size_t i) {
   RegisteredDatabase database;
   if (const RegisteredDatabase* known = registry_.find(local.identity)) {
     database = *known;
-  } else if (local.place != 0 && local.installation == registry_.installation && registry_.at(local.place) &&
-             registry_.at(local.place)->name == local.name) {
-    database = *registry_.at(local.place);
+  } else if (local.database_id != 0 && local.installation == registry_.installation &&
+             registry_.at(local.database_id) && registry_.at(local.database_id)->name == local.name) {
+    database = *registry_.at(local.database_id);
     on_step_(database.name + " was restored or copied: recorded anew");
   } else {
     refuse_stranger(local, given.address);
-    const DatabaseId next = registry_.databases.back().place + 1;
+    const DatabaseId next = registry_.databases.back().database_id + 1;
     if (next >= kMaxDatabases)
       throw Refused("an installation has at most " + std::to_string(kMaxDatabases) + " databases");
     const std::string name = given.name.empty() ? free_name(local.database) : given.name;
@@ -219,18 +219,19 @@ DatabaseId ControlStep::database_of(std::size_t i) {
   database.address = given.address;
   database.identity = local.identity;
   update(database);
-  return database.place;
+  return database.database_id;
 }
 
 // Whole ranges of shards: the tables of live jobs go by the remainder, and each database uses them
 // all.
-void ControlStep::place_shards(int shards, const std::vector<DatabaseId>& places) {
-  if (!registry_.map.places.empty()) return;
+void ControlStep::place_shards(int shards, const std::vector<DatabaseId>& database_ids) {
+  if (!registry_.map.database_ids.empty()) return;
   PgArray array;
   for (int shard = 0; shard < shards; ++shard) {
-    const DatabaseId place = places[static_cast<std::size_t>(shard) * places.size() / static_cast<std::size_t>(shards)];
-    registry_.map.places.push_back(place);
-    array.add(static_cast<std::int64_t>(place));
+    const DatabaseId database_id =
+        database_ids[static_cast<std::size_t>(shard) * database_ids.size() / static_cast<std::size_t>(shards)];
+    registry_.map.database_ids.push_back(database_id);
+    array.add(static_cast<std::int64_t>(database_id));
   }
   const auto done = tx_.exec_params(sql::statement("place_shards"), array.literal());
   TOCSIN_ASSERT(done.affected_rows() == 1);
@@ -241,22 +242,23 @@ std::pair<Registry, std::vector<DatabaseId>> ControlStep::run(int shards) {
   tx_.exec("SELECT pg_advisory_xact_lock(hashtextextended('tocsin.migrate', 0))");
   registry_ = registry_from(tx_);
   record_control();
-  std::vector<DatabaseId> places{0};
-  for (std::size_t i = 1; i < given_.size(); ++i) places.push_back(database_of(i));
-  place_shards(shards, places);
-  return {std::move(registry_), std::move(places)};
+  std::vector<DatabaseId> database_ids{0};
+  for (std::size_t i = 1; i < given_.size(); ++i) database_ids.push_back(database_of(i));
+  place_shards(shards, database_ids);
+  return {std::move(registry_), std::move(database_ids)};
 }
 
-// The part of a database that is not the control database: what it is, its numbers, and its fence.
+// The part of a database that is not the control database: its identity, its numbers, and its ownership constraint.
 void join(pqxx::transaction_base& tx, const Local& local, const RegisteredDatabase& database, const Registry& registry,
           std::int64_t drawn_at_control, int shards) {
-  if (local.place != database.place || local.installation != registry.installation || local.name != database.name) {
+  if (local.database_id != database.database_id || local.installation != registry.installation ||
+      local.name != database.name) {
     tx.exec_params0("UPDATE tocsin.place SET installation = $1::uuid, place = $2, name = $3", registry.installation,
-                    database.place, database.name);
+                    database.database_id, database.name);
     tx.exec0("DELETE FROM tocsin.database");
-    step_sequence(tx, database.place, std::max(drawn_at_control, drawn_so_far(tx)));
+    step_sequence(tx, database.database_id, std::max(drawn_at_control, drawn_so_far(tx)));
   }
-  const auto here = registry.shards_at(database.place, shards);
+  const auto here = registry.shards_at(database.database_id, shards);
   if (!local.shards || (local.shards != here && registry.moving.empty())) set_shards_here(tx, here);
 }
 
@@ -301,15 +303,15 @@ const RegisteredDatabase* Registry::find(const DatabaseIdentity& identity) const
   return found == databases.end() ? nullptr : &*found;
 }
 
-const RegisteredDatabase* Registry::at(DatabaseId place) const {
-  const auto found = std::ranges::find(databases, place, &RegisteredDatabase::place);
+const RegisteredDatabase* Registry::at(DatabaseId database_id) const {
+  const auto found = std::ranges::find(databases, database_id, &RegisteredDatabase::database_id);
   return found == databases.end() ? nullptr : &*found;
 }
 
-std::vector<Shard> Registry::shards_at(DatabaseId place, int shards) const {
+std::vector<Shard> Registry::shards_at(DatabaseId database_id, int shards) const {
   std::vector<Shard> here;
   for (int shard = 0; shard < shards; ++shard)
-    if (map.database_of(static_cast<Shard>(shard)) == place) here.push_back(static_cast<Shard>(shard));
+    if (map.database_of(static_cast<Shard>(shard)) == database_id) here.push_back(static_cast<Shard>(shard));
   return here;
 }
 
@@ -335,11 +337,11 @@ Status check_place(Session& session, const Registry& registry, const RegisteredD
     if (local.identity != wanted.identity)
       throw Refused("it calls itself '" + local.name + "' and is not the database that is registered as '" +
                     wanted.name + "': if it was restored or copied, run `tocsin migrate` with all databases");
-    if (local.installation != registry.installation || local.place != wanted.place)
+    if (local.installation != registry.installation || local.database_id != wanted.database_id)
       throw Refused("it does not know that it is the database '" + wanted.name +
                     "' of this installation: run `tocsin migrate` with all databases");
     // One that is moving may live nowhere for a moment.
-    auto here = registry.shards_at(wanted.place, shards);
+    auto here = registry.shards_at(wanted.database_id, shards);
     std::erase_if(here, [&](Shard shard) { return std::ranges::binary_search(registry.moving, shard); });
     if (!local.shards || !std::ranges::includes(*local.shards, here))
       throw Refused(
@@ -389,26 +391,26 @@ Status register_databases(std::span<const GivenDatabase> given, int shards,
     if (!local) return about(each, local);
     locals.push_back(std::move(*local));
   }
-  std::vector<DatabaseId> places;
+  std::vector<DatabaseId> database_ids;
   std::int64_t drawn_at_control = 0;
   auto registry = given.front().session.write<Registry>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
     auto [all, placed] = ControlStep(tx, given, locals, on_step).run(shards);
-    // The fence of a control database that is alone is no fence.
+    // A control database that is alone has no ownership constraint.
     const auto here = all.shards_at(0, shards);
-    const auto fence = here.size() == static_cast<std::size_t>(shards) ? std::nullopt : std::optional(here);
+    const auto shards_here = here.size() == static_cast<std::size_t>(shards) ? std::nullopt : std::optional(here);
     // While a shard is moving, its mover says where it lives.
-    if (locals.front().shards != fence && all.moving.empty()) set_shards_here(tx, fence);
+    if (locals.front().shards != shards_here && all.moving.empty()) set_shards_here(tx, shards_here);
     drawn_at_control = drawn_so_far(tx);
     tx.commit();
-    places = std::move(placed);
+    database_ids = std::move(placed);
     return all;
   });
   if (!registry) return registry.error();
   for (std::size_t i = 1; i < given.size(); ++i) {
     auto joined = given[i].session.write<Unit>([&](pqxx::connection& connection) {
       pqxx::work tx(connection);
-      join(tx, locals[i], *registry->at(places[i]), *registry, drawn_at_control, shards);
+      join(tx, locals[i], *registry->at(database_ids[i]), *registry, drawn_at_control, shards);
       tx.commit();
       return Unit{};
     });

@@ -1,5 +1,5 @@
-// The registry of an installation's databases, in the control database (`control` in the code). Each database is known
-// by its identity, not by its URL, so that none is taken for another or registered twice.
+// The registry of an installation's databases, in the control database (`control` in the code). A database is
+// recognised by its identity, not by its URL, so that none is mistaken for another or registered twice.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@
 
 namespace tocsin {
 
-// As an operator names it: "postgresql://..." or "name=postgresql://...", keyword=value strings likewise.
+// A database as an operator names it: "postgresql://..." or "name=postgresql://...", or the same with a keyword=value
+// string.
 struct DatabaseUrl {
   std::string name;  // empty: none was given
   std::string url;
@@ -25,7 +26,7 @@ Result<DatabaseUrl> parse_database(const std::string& text);
 Result<DatabaseIdentity> identify(Session& session);
 
 struct RegisteredDatabase {
-  DatabaseId place = 0;
+  DatabaseId database_id = 0;
   std::string name;
   std::string address;  // as database_name() says, when it was last given to migrate
   DatabaseIdentity identity;
@@ -34,13 +35,13 @@ struct RegisteredDatabase {
 // The registry as the control database has it.
 struct Registry {
   std::string installation;
-  std::vector<RegisteredDatabase> databases;  // by place; empty: a sole database that was never registered
+  std::vector<RegisteredDatabase> databases;  // by id; empty: a sole database that was never registered
   ShardMap map;
   std::vector<Shard> moving;  // shards with a move under way
 
   const RegisteredDatabase* find(const DatabaseIdentity& identity) const;
-  const RegisteredDatabase* at(DatabaseId place) const;
-  std::vector<Shard> shards_at(DatabaseId place, int shards) const;
+  const RegisteredDatabase* at(DatabaseId database_id) const;
+  std::vector<Shard> shards_at(DatabaseId database_id, int shards) const;
 };
 // Error invalid: this is not the control database of its installation, or a copy of one with several databases.
 Result<Registry> read_registry(Session& control);
@@ -53,7 +54,7 @@ struct ServerReport {
   std::vector<std::string> warnings;  // settings of the server that an operator should change
   std::string superuser;              // the role of these sessions, if it is a superuser
 };
-// Its own, short connection.
+// Inspects a server's settings, on a short connection of its own.
 Result<ServerReport> server_report(const SessionConfig& config);
 
 // A database given to `tocsin migrate`; the first is the control database.

@@ -6,7 +6,7 @@
 namespace tocsin {
 
 // Settings of a handler: url (redis://user:password@host:port/database), stream (the name of the type by default),
-// maxlen (the stream is trimmed to about so many entries; not at all by default). Error invalid with the field at
+// maxlen (the stream is trimmed to about this number of entries; never by default). Error invalid with the field at
 // fault.
 //
 // Done means that the server has answered the XADD: the entry is in its memory. Whether it survives a crash is the

@@ -56,7 +56,7 @@ bool AuditLog::is_empty() const {
 
 void AuditLog::run() {
   for (bool is_last = false; !is_last;) {
-    // Entries that come together share a statement.
+    // Entries that arrive together share a statement.
     is_last = (is_empty() && !worker_.wait()) || !worker_.pause(kFlushInterval);
     flush(is_last);
   }

@@ -2,8 +2,8 @@
 //
 // Entries wait in memory until the next flush, each second; those of programs (Audit::counted) are added up per caller
 // and action and written once a minute. An entry of a node that is killed within that time is lost; the history of each
-// job, which the same transaction wrote, is not. Without the database entries wait, up to a bound; what is beyond it is
-// counted and told in the log.
+// job, which the same transaction wrote, is not. While the database is down entries wait, up to a bound; further ones
+// are dropped, counted and logged.
 // Thread: record any; the rest owner only.
 #pragma once
 
@@ -30,7 +30,7 @@ class AuditLog {
   void start();
   void stop() { worker_.stop(); }  // after a last flush
   void record(AuditEntry entry);
-  // Entries that were lost because the database was away for too long.
+  // Entries dropped because the database was down for too long.
   std::int64_t lost() const { return lost_; }
 
  private:

@@ -22,7 +22,7 @@ std::vector<std::unique_ptr<BulkStore>> stores_of(const std::vector<BulkSession>
 std::vector<BulkDatabase> databases_of(const std::vector<BulkSession>& sessions,
                                        const std::vector<std::unique_ptr<BulkStore>>& stores) {
   std::vector<BulkDatabase> databases;
-  for (std::size_t i = 0; i < sessions.size(); ++i) databases.push_back({sessions[i].place, stores[i].get()});
+  for (std::size_t i = 0; i < sessions.size(); ++i) databases.push_back({sessions[i].database_id, stores[i].get()});
   return databases;
 }
 

@@ -17,7 +17,7 @@
 namespace tocsin {
 
 struct BulkSession {
-  DatabaseId place = 0;
+  DatabaseId database_id = 0;
   SessionConfig session;
 };
 
@@ -31,7 +31,7 @@ class BulkService final : private Stage {
   ~BulkService() override { stop(); }
 
   void start() { thread_.start(); }
-  // Stops after the batch under way; another node continues its bulk operation.
+  // Stops after the current batch; another node continues the bulk operation.
   void stop();
   bool post(Work work);  // false: full or stopped
 

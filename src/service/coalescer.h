@@ -21,7 +21,7 @@
 
 namespace tocsin {
 
-// The data members are the queue and what its writers know of each other. Thread: push any; the rest owner only.
+// The data members are the queue and the state that its writers share. Thread: push any; the rest owner only.
 template <class Item>
 class Coalescer {
  public:
@@ -32,7 +32,7 @@ class Coalescer {
             Flush flush)
       : clock_(clock), capacity_(capacity), batch_(batch), flush_(std::move(flush)) {
     for (int i = 0; i < kWriters; ++i)
-      threads_.emplace_back([=, this] { or_abort("coalescer", [&] { run(session, shards); }); });
+      threads_.emplace_back([=, this] { run_or_abort("coalescer", [&] { run(session, shards); }); });
   }
   ~Coalescer() { stop(); }
 
@@ -60,7 +60,7 @@ class Coalescer {
 
  private:
   static constexpr int kWriters = 2;
-  static constexpr std::size_t kWorthAnother = 64;  // executing so many takes about as long as a flush of a fast disk
+  static constexpr std::size_t kWorthAnother = 64;  // executing this many takes about as long as a flush of a fast disk
   static constexpr Duration kStuck = std::chrono::milliseconds(20);
   static constexpr Duration kMostGathering = std::chrono::milliseconds(1);
 
@@ -144,7 +144,7 @@ class Coalescer {
   MonoTime started_ TOCSIN_GUARDED_BY(mutex_){};         // the last write
   int writing_ TOCSIN_GUARDED_BY(mutex_) = 0;
   bool is_gathering_ TOCSIN_GUARDED_BY(mutex_) = false;
-  bool is_watching_ TOCSIN_GUARDED_BY(mutex_) = false;  // a writer waits to see whether the write under way is stuck
+  bool is_watching_ TOCSIN_GUARDED_BY(mutex_) = false;  // a writer waits to see whether the current write is stuck
   bool is_stopping_ TOCSIN_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -1,6 +1,6 @@
-// The path of locked rows (ADR 0040): repeats requests whose rows other transactions hold locked, and answers them as
-// locked after their patience. One thread tries all of them at once and waits for no lock, so however many rows are
-// locked, and for however long, each request waits once and delays no other.
+// The path of locked rows (ADR 0040): repeats requests whose rows other transactions hold locked, until a time-out
+// (`patience`), and then answers them as locked. One thread tries all of them together and waits for no lock, so a
+// request delays no other, however many rows are locked and for however long.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class LockedLane {
   // Answers the items that can be answered and returns the others. `is_last`: answers all.
   using Attempt = std::function<std::vector<Item>(PgJobDesk&, std::vector<Item>, bool is_last)>;
 
-  // `patience`: how long an item is tried again; with none it is tried once.
+  // `patience`: how long an item is retried; 0: it is tried once.
   LockedLane(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity, Duration patience,
              Attempt attempt)
       : clock_(clock), capacity_(capacity), patience_(patience), attempt_(std::move(attempt)) {
@@ -32,7 +32,7 @@ class LockedLane {
   }
   ~LockedLane() { stop(); }
 
-  // Returns those that it has no room for.
+  // Returns the items that do not fit.
   std::vector<Item> push(std::vector<Item> items) {
     std::vector<Item> refused;
     {
@@ -46,7 +46,7 @@ class LockedLane {
     return refused;
   }
 
-  // Tries everything once more and answers it.
+  // Tries all items once more, answers them, and ends the thread.
   void stop() { worker_.stop(); }
 
  private:

@@ -189,21 +189,22 @@ namespace {
 // Takes the retries out of the batch and writes them, by a statement of their own: they begin in history. Returns those
 // that may be tried again.
 std::vector<ChangeItem> write_retries(JobDesk& desk, std::vector<ChangeItem>& items, Try which) {
-  const auto retries = std::ranges::stable_partition(
-      items, [](const ChangeItem& item) { return !std::holds_alternative<RetryAsked>(item.what); });
-  if (retries.empty()) return {};
+  const auto first = std::stable_partition(items.begin(), items.end(), [](const ChangeItem& item) {
+    return !std::holds_alternative<RetryAsked>(item.what);
+  });
+  if (first == items.end()) return {};
   std::vector<JobId> ids;
-  for (const ChangeItem& item : retries) ids.push_back(std::get<RetryAsked>(item.what).request);
+  for (auto item = first; item != items.end(); ++item) ids.push_back(std::get<RetryAsked>(item->what).request);
   auto replies = desk.retry_each(ids);
   std::vector<ChangeItem> locked;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    ChangeItem& item = retries[static_cast<std::ptrdiff_t>(i)];
+    ChangeItem& item = first[static_cast<std::ptrdiff_t>(i)];
     if (!replies)
       refuse(item, replies.error());
     else if (!answered(std::get<RetryAsked>(item.what), (*replies)[i], which))
       locked.push_back(std::move(item));
   }
-  items.erase(retries.begin(), retries.end());
+  items.erase(first, items.end());
   return locked;
 }
 

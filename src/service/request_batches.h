@@ -40,21 +40,21 @@ using ExtensionsAsked = Asked<std::vector<Extension>, std::vector<ExtendReply>>;
 using LeaseItem = std::variant<OutcomesAsked, ExtensionsAsked>;
 using ReadItem = std::variant<GetAsked, ListAsked>;
 
-// All functions answer the items they do not return. Those returned are locked by other transactions.
+// Every function answers the items that it does not return; rows of returned items are locked by other transactions.
 
-// No item has a key.
+// REQUIRES: no item has an idempotency key.
 void write_creates(JobDesk& desk, std::vector<CreateItem> items);
-// A held key fails no neighbour.
+// Returns items whose key another transaction holds; the others are created.
 std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateItem> items);
-// Of a first try a lock is waited for a moment; of a last one nothing is returned.
+// A first try waits a moment for locks; a last one answers every item and returns none.
 enum class Try { first, first_and_last, second, last };
 std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which);
-// What consumers report of their leases. Returned are items with leases whose rows are locked, and only with those:
-// their `done` puts the replies to them beside the others. `node`: by whose name it is written.
+// Writes acks, nacks and extensions. A returned item has only the leases whose rows are locked; its `done` merges their
+// replies with those of the other leases. `node`: name of the node, stored with the outcome.
 std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items);
 // The same for one item, which waits for locked rows.
 void write_locked_leases(JobDesk& desk, const std::string& node, LeaseItem item);
-// Answers what write_leases returned as locked.
+// Answers an item that write_leases() returned with `busy`.
 void leave_locked(LeaseItem item);
 void answer_reads(JobDesk& desk, std::vector<ReadItem> items);
 

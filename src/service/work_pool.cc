@@ -9,11 +9,11 @@
 
 namespace tocsin {
 
-WorkPool::WorkPool(DatabaseId place, const SessionConfig& session, int shards, int threads, std::size_t capacity,
+WorkPool::WorkPool(DatabaseId database_id, const SessionConfig& session, int shards, int threads, std::size_t capacity,
                    const Clock& clock, std::function<void(Duration)> waited)
-    : place_(place), capacity_(capacity), clock_(clock), waited_(std::move(waited)) {
+    : database_id_(database_id), capacity_(capacity), clock_(clock), waited_(std::move(waited)) {
   for (int i = 0; i < threads; ++i)
-    threads_.emplace_back([=, this] { or_abort("database work", [&] { run(session, shards); }); });
+    threads_.emplace_back([=, this] { run_or_abort("database work", [&] { run(session, shards); }); });
 }
 
 bool WorkPool::post(Work work) {
@@ -46,7 +46,7 @@ void WorkPool::run(SessionConfig config, int shards) {
   PgJobDesk desk(pinned, shards);
   PgReportStore reports(free_plans, shards);
   PgTypeStore types(free_plans);
-  Stores stores{place_, desk, reports, types};
+  Stores stores{database_id_, desk, reports, types};
   // A new connection learns every table once, which takes longer than a batch of jobs. When it fails, the first request
   // tries again and says why.
   static_cast<void>(desk.warm_up());

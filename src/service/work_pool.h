@@ -18,16 +18,16 @@ class WorkPool {
  public:
   using Work = std::function<void(Stores&)>;
   // `waited`: told how long each piece of work waited for a thread.
-  WorkPool(DatabaseId place, const SessionConfig& session, int shards, int threads, std::size_t capacity,
+  WorkPool(DatabaseId database_id, const SessionConfig& session, int shards, int threads, std::size_t capacity,
            const Clock& clock, std::function<void(Duration)> waited);
   ~WorkPool() { stop(); }
   bool post(Work work);  // false: full or stopped
-  void stop();           // does what has been accepted first
+  void stop();           // after all accepted work is done
 
  private:
   void run(SessionConfig config, int shards);
 
-  const DatabaseId place_;
+  const DatabaseId database_id_;
   struct Posted {
     Work work;
     MonoTime at;

@@ -1,4 +1,4 @@
-// Work that goes on while something else is measured.
+// Work that runs while something else is measured.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // What many types cost: idle, and with a few jobs for each; beside one type, which must cost nearly as much. What jobs
-// of pull types cost that nobody asks for.
+// of pull types cost that no consumer asks for.
 #include <algorithm>
 #include <chrono>
 #include <deque>

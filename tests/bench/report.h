@@ -1,4 +1,4 @@
-// The figures for people, for a document, and for programs.
+// The figures as a human-readable table, as Markdown, and as JSON Lines.
 //
 // For programs they are JSON Lines: one object per line, told apart by "record":
 //

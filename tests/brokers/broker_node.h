@@ -38,7 +38,7 @@ class BrokerNode : public LiveNode {
     return eventually([&] { return rest().get("/metrics").text.find(metric + "\n") != std::string::npos; });
   }
 
-  // The broker goes away while thousands of jobs are on their way and comes back: the ids of all that must have
+  // The broker stops while thousands of jobs are on their way and starts again: the ids of all that must have
   // arrived. `target` names the broker in errors.
   std::set<std::string> survive_an_outage(const Json& type, const std::string& target,
                                           const std::function<void()>& go_down, const std::function<void()>& come_up) {
@@ -58,7 +58,7 @@ class BrokerNode : public LiveNode {
     return ids;
   }
 
-  // The broker is away when the first jobs come.
+  // The broker is down when the first jobs come.
   void waits_for_its_broker(const Json& type, const std::string& target, const std::function<void()>& come_up) {
     put_type("early", type);
     put_noop();

@@ -118,7 +118,7 @@ TEST_F(Kafka, MessagesOfAnEntryBecomeJobsOnceWhateverIsRepeated) {
   EXPECT_EQ(ids_of(dead), (std::set<std::string>{"bad-1", "bad-2"})) << dead.back().headers.at("tocsin-refusal");
   EXPECT_NE(dead.front().headers.at("tocsin-refusal"), "");
 
-  // The next one goes on where this one has committed.
+  // The next one continues where this one has committed.
   EXPECT_EQ(node().stop(), 0);
   start_with_entry("in", "dead");
   kafka.publish("in", entry("paid"), "the-last", "last");

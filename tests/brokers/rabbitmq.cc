@@ -35,7 +35,7 @@ RabbitMq::RabbitMq() : port_(free_port()), distribution_port_(free_port()), epmd
 
 RabbitMq::~RabbitMq() {
   kill();
-  // The Erlang port mapper that the broker has started goes on without it.
+  // The Erlang port mapper that the broker has started continues without it.
   run({"/usr/bin/env", "ERL_EPMD_PORT=" + std::to_string(epmd_port_), "/usr/bin/epmd", "-kill"});
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);

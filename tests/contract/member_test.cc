@@ -53,8 +53,8 @@ TEST_P(StoreContract, TheAgesOfTheLastScansAreToldByDatabaseAndGrow) {
   let_pass(std::chrono::milliseconds(1));
   const auto scanned = find_in(must(db->other_members().beat(beat_of(2))), 1)->scanned;
   ASSERT_EQ(scanned.size(), 3U);
-  for (const auto& [i, place] : {std::pair<std::size_t, DatabaseId>(0, 0), {1, 2}, {2, 1}})
-    EXPECT_EQ(scanned[i].place, place);
+  for (const auto& [i, database_id] : {std::pair<std::size_t, DatabaseId>(0, 0), {1, 2}, {2, 1}})
+    EXPECT_EQ(scanned[i].database_id, database_id);
   ASSERT_TRUE(scanned[0].age && scanned[2].age);
   EXPECT_GT(*scanned[0].age, std::chrono::seconds(3));
   EXPECT_LT(*scanned[0].age, std::chrono::hours(1));
@@ -110,11 +110,11 @@ TEST_P(StoreContract, OfTwoProposalsForOneVersionOneWins) {
 TEST_P(StoreContract, ANewMapOfOwnersLeavesThePlacesAsTheyAre) {
   db->place_shards({0, 1, 1, 5});
   const ShardMap placed = *must(db->members().beat(beat_of(1))).map;
-  EXPECT_EQ(placed.places, (std::vector<DatabaseId>{0, 1, 1, 5}));
+  EXPECT_EQ(placed.database_ids, (std::vector<DatabaseId>{0, 1, 1, 5}));
   ASSERT_TRUE(must(db->members().replace_map(placed.version, {1, 1, 1, 1})));
   const ShardMap owned = *must(db->members().beat(beat_of(1, placed.version))).map;
   EXPECT_EQ(owned.owners.size(), 4U);
-  EXPECT_EQ(owned.places, placed.places);
+  EXPECT_EQ(owned.database_ids, placed.database_ids);
   EXPECT_EQ(owned.database_of(3), 5);
   EXPECT_EQ(owned.database_of(4), 0) << "what is not said lives at home";
 }

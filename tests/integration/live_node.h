@@ -42,7 +42,7 @@ class LiveNode : public ::testing::Test {
   bool becomes(const std::string& id, const std::string& wanted) {
     return eventually([&] { return status(id) == wanted; });
   }
-  // `tocsin.job` counts for people, straight from the tables.
+  // Counts in the view `tocsin.job`, straight from the tables.
   std::int64_t count(const std::string& status) {
     return database.number("SELECT count(*) FROM tocsin.job WHERE status = '" + status + "'");
   }

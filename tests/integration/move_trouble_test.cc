@@ -170,7 +170,7 @@ TEST(MoveTrouble, AShardWhoseDriverDiedWhileItStoodStillGoesOnByItself) {
   const Ran listed = run_tocsin({"shards", "--url", "http://127.0.0.1:" + std::to_string(node->port())});
   EXPECT_NE(listed.out.find(" to b"), std::string::npos) << listed.out;
   {
-    // What is to be applied waits; then the writer ends, the shard stands still, and the target does not catch up.
+    // What is to be applied waits; then the writer ends, the shard is write-frozen, and the target does not catch up.
     const StoppedApply apply(two.b);
     create(rest, "noop", key_of(0, 2), 3'600'000);
     writer.reset();
@@ -255,7 +255,7 @@ TEST(MoveTrouble, ADatabaseThatDiesMeanwhileDelaysItAndNothingElse) {
   for (const auto& [name, victim] :
        {std::pair<std::string, LogicalCluster*>("the source", &b), {"the source", &c}, {"home", &home}}) {
     const auto mover = command({"--to", is_at_b ? "c" : "b"});
-    ASSERT_TRUE(eventually([&, &victim = victim] { return says(*mover, kSomeCopied) || !mover->is_running(); }));
+    ASSERT_TRUE(eventually([&] { return says(*mover, kSomeCopied) || !mover->is_running(); }));
     victim->crash();
     victim->start();
     EXPECT_EQ(mover->wait(std::chrono::seconds(180)), 0) << name << ": " << mover->out() << mover->err();

@@ -53,7 +53,7 @@ inline std::string text_of(const std::string& url, const std::string& sql) {
   return rows.empty() || rows[0][0].is_null() ? "" : rows[0][0].c_str();
 }
 
-// The worker that applies what comes from a source stands still.
+// The worker that applies the changes of a source is stopped.
 class StoppedApply {
  public:
   explicit StoppedApply(const std::string& target)
@@ -108,7 +108,7 @@ struct Two {
     return run_tocsin(command({"shard", "move", std::to_string(shard), "--to", to}));
   }
   Ran abort(int shard) const { return run_tocsin(command({"shard", "move", std::to_string(shard), "--abort"})); }
-  // One that goes on while the test does something else.
+  // A move that continues while the test does something else.
   std::unique_ptr<Process> begin(const std::vector<std::string>& words) const {
     auto arguments = command(words);
     arguments.insert(arguments.begin(), {required_env("TOCSIN_BINARY"), "shard", "move"});

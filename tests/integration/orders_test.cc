@@ -98,7 +98,7 @@ TEST_F(Orders, EveryUnpaidOneIsCancelledOnceWhateverDies) {
   EXPECT_EQ(number("SELECT count(DISTINCT id) FROM shop.audit"), n - paid);
   EXPECT_EQ(number("SELECT sum(n) FROM shop.stock"), std::int64_t{kItems} * kStock - paid * kQuantity)
       << "what was reserved is back, once";
-  // A payment that comes while its deadline does wins all the same: that job has run, and found the order paid.
+  // A payment at the moment of its deadline wins as well: that job has run, and found the order paid.
   EXPECT_EQ(number("SELECT count(*) FROM tocsin.job WHERE status IN ('done', 'cancelled')"), n);
   EXPECT_LE(number("SELECT count(*) FROM tocsin.job WHERE status = 'cancelled'"), paid);
   std::printf("%d orders, %lld paid, %lld attempts repeated\n", n, static_cast<long long>(paid),

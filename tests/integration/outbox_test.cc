@@ -139,7 +139,7 @@ TEST(Outbox, TheIdOfARepeatedCreateNamesTheJobToEveryVerb) {
   all.put_noop(*node);
   const std::string repeated = create_statement(outbox_key(7), "'2040-01-01', '{\"n\": 1}', 'once'");
   std::vector<std::int64_t> ids;
-  for (const std::size_t place : {2, 0, 1}) {
+  for (const std::size_t place : {2U, 0U, 1U}) {
     ids.push_back(all.number(place, repeated));
     ASSERT_TRUE(eventually([&] { return all.waiting(place) == 0; }));
   }

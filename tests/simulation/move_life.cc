@@ -95,7 +95,7 @@ class MoveLife {
   void add_place(DatabaseId place) {
     FakeDatabase& database = databases_.emplace_back([this] { return wall(); }, kMoveShards);
     database.begin_ids_at(place * 1'000'000);
-    places_.emplace_back(place, database, places_).on_change = [this, place](const FakeDatabase::Change& change) {
+    places_.emplace_back(database, places_).on_change = [this, place](const FakeDatabase::Change& change) {
       check(place, change);
     };
   }

@@ -51,13 +51,13 @@ void FakeBackend::finish(JobId job, FinishRequest::Kind kind, const std::string&
   TOCSIN_ASSERT(replies && replies->front() == FinishReply::applied);
 }
 
-void FakeBackend::with(DatabaseId place, const std::function<void(Stores&)>& work) {
-  FakeDatabase& there = database_at(place);
+void FakeBackend::with(DatabaseId database_id, const std::function<void(Stores&)>& work) {
+  FakeDatabase& there = database_at(database_id);
   FakeJobDesk desk(there, nullptr, this);
   FakeReportStore reports(there, nullptr, this);
   FakeTypeStore types(there, nullptr, this);
-  Stores stores{place, desk, reports, types};
-  const DatabaseId before = std::exchange(asked_, place);
+  Stores stores{database_id, desk, reports, types};
+  const DatabaseId before = std::exchange(asked_, database_id);
   work(stores);
   asked_ = before;
 }
@@ -74,11 +74,11 @@ bool FakeBackend::post_bulk(std::function<void(BulkAccess&)> work) {
 template <class Reply>
 bool FakeBackend::ask(Shard shard, const std::function<void(Result<Reply>)>& done,
                       const std::function<Result<Reply>(JobDesk&)>& verb) {
-  const DatabaseId place = database_of(shard);
-  if (is_full || full_at.contains(place)) return false;
-  if (const auto why = unavailable_reason(place)) return done(*why), true;
+  const DatabaseId database_id = database_of(shard);
+  if (is_full || full_at.contains(database_id)) return false;
+  if (const auto why = unavailable_reason(database_id)) return done(*why), true;
   Result<Reply> reply = Error{ErrorCode::unavailable, "was not asked", ""};
-  with(place, [&](Stores& stores) { reply = verb(stores.desk); });
+  with(database_id, [&](Stores& stores) { reply = verb(stores.desk); });
   done(std::move(reply));
   return true;
 }
@@ -156,27 +156,27 @@ bool FakeBackend::lease(LeaseCall call) {
   return true;
 }
 
-bool FakeBackend::finish_leases(DatabaseId place, std::vector<FinishRequest> outcomes,
+bool FakeBackend::finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                                 std::function<void(Result<std::vector<LeaseReply>>)> done) {
-  return post(place, [this, outcomes = std::move(outcomes), done = std::move(done)](Stores& stores) {
+  return post(database_id, [this, outcomes = std::move(outcomes), done = std::move(done)](Stores& stores) {
     done(stores.desk.finish_leased(outcomes, node_name(), RowLocks::wait));
   });
 }
 
-bool FakeBackend::extend_leases(DatabaseId place, std::vector<Extension> extensions,
+bool FakeBackend::extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                                 std::function<void(Result<std::vector<ExtendReply>>)> done) {
-  return post(place, [extensions = std::move(extensions), done = std::move(done)](Stores& stores) {
+  return post(database_id, [extensions = std::move(extensions), done = std::move(done)](Stores& stores) {
     done(stores.desk.extend(extensions, RowLocks::wait));
   });
 }
 
-bool FakeBackend::post(DatabaseId place, std::function<void(Stores&)> work) {
-  if (is_full || full_at.contains(place)) return false;
+bool FakeBackend::post(DatabaseId database_id, std::function<void(Stores&)> work) {
+  if (is_full || full_at.contains(database_id)) return false;
   ++posted;
   if (is_holding)
-    held.emplace_back(place, std::move(work));
+    held.emplace_back(database_id, std::move(work));
   else
-    with(place, work);
+    with(database_id, work);
   return true;
 }
 
@@ -186,31 +186,31 @@ void FakeBackend::run_held() {
   held.clear();
 }
 
-std::vector<DatabaseId> FakeBackend::places() const {
-  std::vector<DatabaseId> places;
-  for (DatabaseId place = 0; place <= static_cast<DatabaseId>(others_.size()); ++place)
-    if (!unknown.contains(place)) places.push_back(place);
-  return places;
+std::vector<DatabaseId> FakeBackend::database_ids() const {
+  std::vector<DatabaseId> database_ids;
+  for (DatabaseId database_id = 0; database_id <= static_cast<DatabaseId>(others_.size()); ++database_id)
+    if (!unknown.contains(database_id)) database_ids.push_back(database_id);
+  return database_ids;
 }
 
-std::optional<Error> FakeBackend::unavailable_reason(DatabaseId place) const {
-  if (!unknown.contains(place)) return {};
+std::optional<Error> FakeBackend::unavailable_reason(DatabaseId database_id) const {
+  if (!unknown.contains(database_id)) return {};
   return Error{ErrorCode::unavailable, "this node was not given it", ""};
 }
 
 Status FakeBackend::make_types_known(Stores& stores) {
-  return stores.place == 0 ? Unit{} : stores.types.mirror(database.list_types(TypeStore::Removed::included));
+  return stores.database_id == 0 ? Unit{} : stores.types.mirror(database.list_types(TypeStore::Removed::included));
 }
 
 void FakeBackend::mirror_types(std::function<void()> done) {
-  for (const DatabaseId place : places())
-    with(place, [this](Stores& stores) { static_cast<void>(make_types_known(stores)); });
+  for (const DatabaseId database_id : database_ids())
+    with(database_id, [this](Stores& stores) { static_cast<void>(make_types_known(stores)); });
   done();
 }
 
 Status FakeBackend::reload_types(Stores& stores) {
   ++reloads;
-  if (stores.place != 0) return Unit{};
+  if (stores.database_id != 0) return Unit{};
   auto types = stores.types.list(TypeStore::Removed::included);
   if (!types) return types.error();
   catalog_ = std::make_shared<TypeCatalog>(std::move(*types));

@@ -65,8 +65,8 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<std::string> verbs;  // asked of the stores, in order
   int posted = 0;                  // pieces of work for database threads
   int posted_reads = 0;            // of them for those that read
-  FakeDatabase& database_at(DatabaseId place) {
-    return place == 0 ? database : *others_.at(static_cast<std::size_t>(place - 1));
+  FakeDatabase& database_at(DatabaseId database_id) {
+    return database_id == 0 ? database : *others_.at(static_cast<std::size_t>(database_id - 1));
   }
 
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done) override;
@@ -76,9 +76,9 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
-  bool finish_leases(DatabaseId place, std::vector<FinishRequest> outcomes,
+  bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseReply>>)> done) override;
-  bool extend_leases(DatabaseId place, std::vector<Extension> extensions,
+  bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                      std::function<void(Result<std::vector<ExtendReply>>)> done) override;
   bool lease(LeaseCall call) override;
   void note_ended(std::span<const Lease> ended) override {
@@ -92,10 +92,10 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool are_leases_counted(TypeId) const override { return !is_cut_off_from_control; }
   bool is_cut_off_from_control = false;
   void count(Counter what, std::int64_t n) override { counted[what] += n; }
-  bool post(DatabaseId place, std::function<void(Stores&)> work) override;
-  bool post_read(DatabaseId place, std::function<void(Stores&)> work) override {
+  bool post(DatabaseId database_id, std::function<void(Stores&)> work) override;
+  bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) override {
     ++posted_reads;
-    return post(place, std::move(work));
+    return post(database_id, std::move(work));
   }
   bool post_bulk(std::function<void(BulkAccess&)> work) override;
   void record(AuditEntry entry) override { recorded.push_back(std::move(entry)); }
@@ -107,16 +107,18 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::optional<Error> check_handler(const BizType&) const override { return bad_handler; }
   int shards() const override { return database.shards(); }
   std::string node_name() const override { return "node-1"; }
-  std::vector<DatabaseId> places() const override;
+  std::vector<DatabaseId> database_ids() const override;
   DatabaseId database_of(Shard shard) const override { return shard % (1 + static_cast<DatabaseId>(others_.size())); }
-  std::string database_name(DatabaseId place) const override {
-    return place == 0 ? "tocsin" : "db" + std::to_string(place);
+  std::string database_name(DatabaseId database_id) const override {
+    return database_id == 0 ? "tocsin" : "db" + std::to_string(database_id);
   }
-  std::string database_title(DatabaseId place) const override {
-    return database_name(place) + " (db.example:5432/" + database_name(place) + ")";
+  std::string database_title(DatabaseId database_id) const override {
+    return database_name(database_id) + " (db.example:5432/" + database_name(database_id) + ")";
   }
-  std::optional<Error> unavailable_reason(DatabaseId place) const override;
-  bool is_answering(DatabaseId place) const override { return !silent.contains(place) && !unknown.contains(place); }
+  std::optional<Error> unavailable_reason(DatabaseId database_id) const override;
+  bool is_answering(DatabaseId database_id) const override {
+    return !silent.contains(database_id) && !unknown.contains(database_id);
+  }
   WallTime now() const override { return time; }
   LatencySummary lateness() const override { return {3, 1.5, 2.5, 3.5, 4.5}; }
   Readiness readiness() const override { return state; }
@@ -139,7 +141,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool ask(Shard shard, const std::function<void(Result<Reply>)>& done,
            const std::function<Result<Reply>(JobDesk&)>& verb);
   // Runs `work` with the stores of one database, failing as it is told to.
-  void with(DatabaseId place, const std::function<void(Stores&)>& work);
+  void with(DatabaseId database_id, const std::function<void(Stores&)>& work);
 
   FakeJobStore store_{database, nullptr, this};
   std::vector<std::unique_ptr<FakeDatabase>> others_;

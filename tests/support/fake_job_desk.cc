@@ -66,7 +66,7 @@ CreateReply FakeDatabase::answer_with_existing(const NewJob& job, Live row, Undo
   return answer(CreateReply::Kind::updated, row->second.job);
 }
 
-// By somebody's open transaction: the key that it creates a job with, or the job that is to be changed.
+// By another open transaction: the key that it creates a job with, or the job that is to be changed.
 bool FakeDatabase::is_held(const NewJob& job) const {
   if (!job.idempotency_key) return false;
   if (held_keys_.contains(key_of(job))) return true;
@@ -341,8 +341,8 @@ Result<std::vector<ExtendReply>> FakeDatabase::extend(const std::vector<Extensio
     }
     const auto row = live_.find(lease.job_id);
     reply = {LeaseReply::applied, row->second.job.type_id};
-    edit_live(row, [&](Row& r) {
-      r.job.fire_at = now + ttr;
+    edit_live(row, [&, ends = now + ttr](Row& r) {
+      r.job.fire_at = ends;
       r.job.gmt_modified = now;
     });
     tell(Kind::extended, row->second, now, lease.token);

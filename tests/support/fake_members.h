@@ -31,7 +31,7 @@ class FakeMembers {
   }
   bool replace_map(std::int64_t known, const std::vector<NodeId>& owners) {
     if (map_.version != known) return false;
-    map_ = {known + 1, owners, map_.places};
+    map_ = {known + 1, owners, map_.database_ids};
     notify();
     return true;
   }
@@ -47,8 +47,8 @@ class FakeMembers {
     row->second.member.is_connected = false;
     ++row->second.connections;
   }
-  void place(std::vector<DatabaseId> places) {
-    map_ = {map_.version + 1, map_.owners, std::move(places)};
+  void place(std::vector<DatabaseId> database_ids) {
+    map_ = {map_.version + 1, map_.owners, std::move(database_ids)};
     notify();
   }
   const ShardMap& map() const { return map_; }

@@ -13,8 +13,7 @@ Error driven_by_another() { return {ErrorCode::superseded, "another driver has t
 
 }  // namespace
 
-FakeMoves::FakeMoves(DatabaseId place, FakeDatabase& database, FakeMovePlaces& all)
-    : place_(place), database_(database), all_(all) {
+FakeMoves::FakeMoves(FakeDatabase& database, FakeMovePlaces& all) : database_(database), all_(all) {
   database_.lives_here = [this](Shard shard) { return here_.contains(shard); };
   database_.on_change = [this](const FakeDatabase::Change& change) {
     if (change.kind == FakeDatabase::Change::Kind::created) ++counted_;
@@ -120,7 +119,7 @@ Status FakeMoves::flip(const ShardMove& move, WallTime now) {
   if (own.move.state != State::switching || database_of(move.shard) != move.source) return driven_by_another();
   own.move.state = State::switched;
   own.thaw_at = now + kThawLease;
-  std::vector<DatabaseId> places = database_.members.map().places;
+  std::vector<DatabaseId> places = database_.members.map().database_ids;
   places.at(static_cast<std::size_t>(move.shard)) = move.target;
   database_.members.place(std::move(places));
   return Unit{};

@@ -25,7 +25,7 @@ using FakeMovePlaces = std::deque<FakeMoves>;
 // log and its locks. Thread: owner only.
 class FakeMoves {
  public:
-  FakeMoves(DatabaseId place, FakeDatabase& database, FakeMovePlaces& all);
+  FakeMoves(FakeDatabase& database, FakeMovePlaces& all);
 
   std::function<void(const FakeDatabase::Change&)> on_change;  // of jobs
   std::function<std::vector<std::string>(std::int64_t version)> nodes_behind;
@@ -113,7 +113,6 @@ class FakeMoves {
   ShardMove told(const Record& record, WallTime now) const;
   DatabaseId database_of(Shard shard) const { return database_.members.map().database_of(shard); }
 
-  const DatabaseId place_;
   FakeDatabase& database_;
   FakeMovePlaces& all_;
   std::set<Shard> here_;

@@ -7,8 +7,8 @@ namespace tocsin {
 
 using namespace std::chrono_literals;
 
-FakeOutbox::FakeOutbox(DatabaseId place, FakeDatabase& database, std::set<Shard> here)
-    : database_(database), here_(std::move(here)), last_sequence_((JobId{1} + place) << 32) {
+FakeOutbox::FakeOutbox(DatabaseId database_id, FakeDatabase& database, std::set<Shard> here)
+    : database_(database), here_(std::move(here)), last_sequence_((JobId{1} + database_id) << 32) {
   database_.lives_here = [this](Shard shard) { return here_.contains(shard); };
 }
 

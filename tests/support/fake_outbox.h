@@ -23,7 +23,7 @@ struct FakeOutboxBugs {
 // Thread: owner only.
 class FakeOutbox {
  public:
-  FakeOutbox(DatabaseId place, FakeDatabase& database, std::set<Shard> here);
+  FakeOutbox(DatabaseId database_id, FakeDatabase& database, std::set<Shard> here);
 
   FakeDatabase& data() { return database_; }
   bool lives_here(Shard shard) const { return here_.contains(shard); }

@@ -78,10 +78,10 @@ TEST_F(LeaseTableTest, TheDatabasesWordEndsALeaseOrProlongsIt) {
 TEST_F(LeaseTableTest, LeasesOfOthersThatWereExtendedHereCountOnlyWhenAdopted) {
   flow.leases().extend(1, {7, 70}, now + 30s);
   EXPECT_EQ(flow.used(1), 0U);
-  EXPECT_EQ(flow.leases().guests(1), 1U);
+  EXPECT_EQ(flow.leases().foreign_leases(1), 1U);
   flow.leases().take_over(1, 5);
   EXPECT_EQ(flow.used(1), 1U);
-  EXPECT_EQ(flow.leases().guests(1), 0U);
+  EXPECT_EQ(flow.leases().foreign_leases(1), 0U);
   settle(7, 70);
   EXPECT_EQ(flow.used(1), 0U);
   EXPECT_TRUE(flow.leases().is_empty());
@@ -288,7 +288,7 @@ class AdoptionInDoubt : public LeasesInACluster {
     }
     EXPECT_EQ(leased.size(), 6U) << "and nothing leaks";
     EXPECT_EQ(running(), 6U);
-    EXPECT_EQ(node(2).flow.leases().guests(1), 0U);
+    EXPECT_EQ(node(2).flow.leases().foreign_leases(1), 0U);
   }
 };
 

@@ -112,7 +112,7 @@ TEST_F(PollQueueTest, WhoDoesNotWaitIsAnsweredOnceAClaimerHasLooked) {
   polls.add(poll(1, 1, 10, 5s));
   EXPECT_EQ(polls.expire(now), now + 100ms) << "not before one had the time to look";
   EXPECT_TRUE(answers.empty());
-  polls.answer_impatient(0, now);
+  polls.answer_non_blocking(0, now);
   EXPECT_EQ(answers, (std::map<int, std::size_t>{{0, 0}}));
   EXPECT_EQ(polls.size(), 1U);
 }
@@ -120,14 +120,14 @@ TEST_F(PollQueueTest, WhoDoesNotWaitIsAnsweredOnceAClaimerHasLooked) {
 TEST_F(PollQueueTest, OfSeveralEnginesAllHaveToLookBeforeWhoDoesNotWaitIsAnswered) {
   CountingWaker other;
   const std::size_t second = polls.join({&other}, &sweeper);
-  polls.answer_impatient(second, now);
+  polls.answer_non_blocking(second, now);
   now += 1s;
   polls.add(poll(0, 1, 10, 0s));
   EXPECT_EQ(claimer.wakes, 1);
   EXPECT_EQ(other.wakes, 1);
-  polls.answer_impatient(0, now);
+  polls.answer_non_blocking(0, now);
   EXPECT_TRUE(answers.empty()) << "the other one looked before it came";
-  polls.answer_impatient(second, now);
+  polls.answer_non_blocking(second, now);
   EXPECT_EQ(answers.size(), 1U);
   polls.add(poll(1, 1, 10, 0s));
   EXPECT_EQ(polls.expire(now + 100ms), MonoTime::max()) << "and nobody waits for one that hangs";

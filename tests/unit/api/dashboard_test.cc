@@ -116,7 +116,7 @@ TEST_F(DashboardTest, HoldsVendoredFilesByTheirChecksums) {
   EXPECT_GE(listed.size(), 4U);
 }
 
-// The length of a 304 would be that of the 200: none is stated, and the connection goes on.
+// The length of a 304 would be that of the 200: none is stated, and the connection stays open.
 TEST_F(HttpServerTest, ANotModifiedAnswerHasNoLength) {
   struct App : HttpApp {
     Admission admit(const HttpRequest&) override {

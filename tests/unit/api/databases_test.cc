@@ -12,10 +12,10 @@ class DatabasesApi : public ApiTest {
   DatabasesApi() : ApiTest(3) {}
 
   // A business key whose jobs live there.
-  std::string key_at(DatabaseId place, int n = 0) {
+  std::string key_at(DatabaseId database_id, int n = 0) {
     for (int i = 0;; ++i) {
       const std::string key = "k-" + std::to_string(i);
-      if (backend.database_of(shard_of(key, kDefaultShards)) == place && n-- == 0) return key;
+      if (backend.database_of(shard_of(key, kDefaultShards)) == database_id && n-- == 0) return key;
     }
   }
   std::string batch_of(const std::vector<std::string>& keys, const std::string& more = "") {
@@ -25,19 +25,19 @@ class DatabasesApi : public ApiTest {
               '"' + more + "}";
     return R"({"jobs":[)" + jobs + "]}";
   }
-  std::size_t live_at(DatabaseId place) { return backend.database_at(place).live().size(); }
-  void kill(DatabaseId place) { backend.fails_at[place] = ErrorCode::unavailable; }
+  std::size_t live_at(DatabaseId database_id) { return backend.database_at(database_id).live().size(); }
+  void kill(DatabaseId database_id) { backend.fails_at[database_id] = ErrorCode::unavailable; }
 };
 
 TEST_F(DatabasesApi, AJobIsCreatedReadAndCancelledWhereItsShardLives) {
-  for (DatabaseId place = 0; place < 3; ++place) {
-    const std::string id = make_job(key_at(place));
-    EXPECT_EQ(live_at(place), 1U);
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id) {
+    const std::string id = make_job(key_at(database_id));
+    EXPECT_EQ(live_at(database_id), 1U);
     EXPECT_EQ(get("/v1/jobs/" + id).status, 200);
-    EXPECT_EQ(get("/v1/jobs/" + id + "/explain").body.at("database"), backend.database_name(place));
+    EXPECT_EQ(get("/v1/jobs/" + id + "/explain").body.at("database"), backend.database_name(database_id));
     EXPECT_EQ(post("/v1/jobs/" + id + "/reschedule", R"({"delay_ms":90000})").status, 200);
     EXPECT_EQ(post("/v1/jobs/" + id + "/cancel").status, 200);
-    EXPECT_EQ(live_at(place), 0U);
+    EXPECT_EQ(live_at(database_id), 0U);
   }
 }
 
@@ -116,9 +116,9 @@ TEST_F(DatabasesApi, ABatchOfOneDatabaseAnswersAsEver) {
 
 TEST_F(DatabasesApi, AListIsNewestFirstHoweverFarEachDatabaseHasDrawnItsIds) {
   std::vector<std::string> wanted;
-  const auto make = [&](DatabaseId place, int n) {
+  const auto make = [&](DatabaseId database_id, int n) {
     backend.time += std::chrono::seconds(1);
-    wanted.insert(wanted.begin(), make_job(key_at(place, n)));
+    wanted.insert(wanted.begin(), make_job(key_at(database_id, n)));
   };
   for (int i = 0; i < 9; ++i) make(0, i);  // ids of home run ahead
   for (int i = 0; i < 3; ++i) make(1, i);
@@ -157,7 +157,7 @@ TEST_F(DatabasesApi, AListIsMergedAndPagesThroughAllDatabasesOnce) {
 }
 
 TEST_F(DatabasesApi, AListSaysWhichDatabaseIsMissingFromIt) {
-  for (DatabaseId place = 0; place < 3; ++place) make_job(key_at(place));
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id) make_job(key_at(database_id));
   kill(1);
   const Answer page = get("/v1/jobs");
   EXPECT_EQ(page.status, 200);
@@ -184,20 +184,20 @@ TEST_F(DatabasesApi, ShardsOfADeadDatabaseAreListedWithoutTheirNumbers) {
   const Answer answer = get("/v1/shards");
   EXPECT_EQ(answer.body.at("missing"), Json::parse(R"(["db1"])"));
   for (const Json& item : answer.body.at("items")) {
-    const auto place = item.at("shard").get<int>() % 3;
-    EXPECT_EQ(item.at("database"), backend.database_name(place));
-    EXPECT_EQ(item.at("pending_due_soon").is_null(), place == 1);
+    const auto database_id = item.at("shard").get<int>() % 3;
+    EXPECT_EQ(item.at("database"), backend.database_name(database_id));
+    EXPECT_EQ(item.at("pending_due_soon").is_null(), database_id == 1);
   }
 }
 
 TEST_F(DatabasesApi, StatsAddUp) {
-  for (DatabaseId place = 0; place < 3; ++place) make_job(key_at(place));
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id) make_job(key_at(database_id));
   EXPECT_EQ(get("/v1/stats").body.at("totals").at("pending"), 3);
 }
 
 TEST_F(DatabasesApi, CancellingManyTellsOfThoseThatNobodyAnsweredFor) {
   std::map<DatabaseId, std::string> ids;
-  for (DatabaseId place = 0; place < 3; ++place) ids[place] = make_job(key_at(place));
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id) ids[database_id] = make_job(key_at(database_id));
   kill(1);
   backend.fails_at[2] = ErrorCode::in_doubt;
   const Answer answer =
@@ -212,9 +212,9 @@ TEST_F(DatabasesApi, CancellingManyTellsOfThoseThatNobodyAnsweredFor) {
 
 TEST_F(DatabasesApi, AcksGoWhereTheirJobsLive) {
   std::string items;
-  for (DatabaseId place = 0; place < 3; ++place)
-    items += (place ? "," : "") + std::string(R"({"lease_token":"0000000000000001","job_id":")") +
-             make_job(key_at(place)) + "\"}";
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id)
+    items += (database_id ? "," : "") + std::string(R"({"lease_token":"0000000000000001","job_id":")") +
+             make_job(key_at(database_id)) + "\"}";
   kill(2);
   const Answer answer = post("/v1/leases/ack", R"({"items":[)" + items + "]}");
   ASSERT_EQ(answer.status, 200) << answer.text;
@@ -225,9 +225,9 @@ TEST_F(DatabasesApi, AcksGoWhereTheirJobsLive) {
 
 TEST_F(DatabasesApi, TypesAreMirroredBeforeTheirAnswer) {
   EXPECT_EQ(call("PUT", "/v1/types/order.late", R"({"handler":{"kind":"noop"}})").status, 201);
-  for (DatabaseId place = 0; place < 3; ++place) {
-    const auto types = backend.database_at(place).list_types();
-    ASSERT_EQ(types.size(), 2U) << place;
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id) {
+    const auto types = backend.database_at(database_id).list_types();
+    ASSERT_EQ(types.size(), 2U) << database_id;
     EXPECT_EQ(types[0].name, "order.late");
     EXPECT_EQ(types[0].type_id, backend.database.list_types()[0].type_id);
   }
@@ -247,11 +247,11 @@ TEST_F(DatabasesApi, ATypeIsNotDeletedWhileAnyDatabaseHasItsJobsOrCannotTell) {
 
 class BulkRetries : public DatabasesApi {
  protected:
-  void make_dead_jobs(DatabaseId place, int n) {
-    FakeDatabase& database = backend.database_at(place);
+  void make_dead_jobs(DatabaseId database_id, int n) {
+    FakeDatabase& database = backend.database_at(database_id);
     database.mirror_types(backend.database.list_types());
     for (int i = 0; i < n; ++i) {
-      const std::string id = make_job(key_at(place, i));
+      const std::string id = make_job(key_at(database_id, i));
       FakeJobStore store(database);
       backend.time += std::chrono::minutes(2);
       const JobId job = std::stoll(id);
@@ -266,7 +266,7 @@ class BulkRetries : public DatabasesApi {
 };
 
 TEST_F(BulkRetries, KeepTheirLimitOverAllDatabases) {
-  for (DatabaseId place = 0; place < 3; ++place) make_dead_jobs(place, 2);
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id) make_dead_jobs(database_id, 2);
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","limit":3})").body.at("retried"), 3);
   kill(1);
   const Answer rest = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
@@ -275,7 +275,8 @@ TEST_F(BulkRetries, KeepTheirLimitOverAllDatabases) {
 }
 
 TEST_F(BulkRetries, AreInDoubtNotMissingWhenAnAnswerIsLostAndAskNobodyElse) {
-  for (DatabaseId place = 0; place < 3; ++place) make_dead_jobs(place, place == 2 ? 1 : 0);
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id)
+    make_dead_jobs(database_id, database_id == 2 ? 1 : 0);
   backend.fails_at[1] = ErrorCode::in_doubt;
   const Answer answer = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
   EXPECT_EQ(answer.status, 200) << answer.text;
@@ -285,7 +286,8 @@ TEST_F(BulkRetries, AreInDoubtNotMissingWhenAnAnswerIsLostAndAskNobodyElse) {
 }
 
 TEST_F(BulkRetries, TellWhatTheyDidWhenALaterQueueIsFull) {
-  for (DatabaseId place = 0; place < 3; ++place) backend.database_at(place).mirror_types(backend.database.list_types());
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id)
+    backend.database_at(database_id).mirror_types(backend.database.list_types());
   backend.full_at = {1, 2};
   const Answer answer = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
   EXPECT_EQ(answer.status, 200) << answer.text;

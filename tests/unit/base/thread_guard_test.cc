@@ -13,28 +13,28 @@ namespace {
 
 TEST(ThreadGuardDeathTest, AnExceptionEndsTheProcessWithTheNameOfTheThread) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(or_abort("letters", [] { throw std::runtime_error("no stamps"); }),
+  EXPECT_DEATH(run_or_abort("letters", [] { throw std::runtime_error("no stamps"); }),
                "tocsin: thread letters ends: no stamps");
-  EXPECT_DEATH(or_abort("letters", [] { throw 7; }), "thread letters ends: unknown exception");
+  EXPECT_DEATH(run_or_abort("letters", [] { throw 7; }), "thread letters ends: unknown exception");
 }
 
-TEST(ThreadGuardDeathTest, TheLogHasTheLastWordsOfAProgramThatHasOne) {
+TEST(ThreadGuardDeathTest, TheLogHasTheFatalErrorOfAProgramThatHasOne) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto say = [](const char* thread, const char* why) { std::fprintf(stderr, "log: %s: %s", thread, why); };
-  EXPECT_DEATH((set_last_words(say), or_abort("letters", [] { throw std::runtime_error("no stamps"); })),
+  EXPECT_DEATH((set_fatal_handler(say), run_or_abort("letters", [] { throw std::runtime_error("no stamps"); })),
                "log: letters: no stamps");
 }
 
 TEST(ThreadGuard, WorkThatEndsIsLeftAlone) {
   bool has_run = false;
-  or_abort("letters", [&] { has_run = true; });
+  run_or_abort("letters", [&] { has_run = true; });
   EXPECT_TRUE(has_run);
 }
 
 TEST(ThreadGuard, NamesTheThread) {
   std::string name(16, '\0');
   std::thread thread(
-      [&] { or_abort("letters", [&] { pthread_getname_np(pthread_self(), name.data(), name.size()); }); });
+      [&] { run_or_abort("letters", [&] { pthread_getname_np(pthread_self(), name.data(), name.size()); }); });
   thread.join();
   EXPECT_STREQ(name.c_str(), "letters");
 }

@@ -49,10 +49,12 @@ struct TestNode final : Waker {
       : config{id, "node", "1", kShards},
         store(database, &clock, &line),
         heartbeat(config, store, view, events,
-                  {[this](MonoTime now) { return scanned(now); }, [this](MonoTime until) { trusted_until = until; },
+                  {[this](MonoTime now) { return scanned(now); }, [this](MonoTime until) { lease_valid_until = until; },
                    [this] { return owner.used_map(); }, [this](bool alone) { is_alone = alone; }}),
         owner(config, store, view, events,
-              {[this](const std::vector<Shard>& shards, const ShardMap& map) { owned = shards, places = map.places; },
+              {[this](const std::vector<Shard>& shards, const ShardMap& map) {
+                 owned = shards, database_ids = map.database_ids;
+               },
                [this] { heartbeat.request(); }}) {
     heartbeat.set_wakers(this, this);
   }
@@ -60,9 +62,9 @@ struct TestNode final : Waker {
   // Once a second each database that it reaches.
   std::vector<ScannedDatabase> scanned(MonoTime now) {
     std::vector<ScannedDatabase> all;
-    for (auto& [place, at] : scanned_at) {
-      if (!unreached.contains(place) && (!at || now - *at >= 1s)) at = now;
-      all.push_back({place, at ? std::optional(now - *at) : std::nullopt});
+    for (auto& [database_id, at] : scanned_at) {
+      if (!unreached.contains(database_id) && (!at || now - *at >= 1s)) at = now;
+      all.push_back({database_id, at ? std::optional(now - *at) : std::nullopt});
     }
     return all;
   }
@@ -83,8 +85,8 @@ struct TestNode final : Waker {
   ShardOwner owner;
   bool is_woken = false, is_alone = false;
   std::vector<Shard> owned;
-  std::vector<DatabaseId> places;
-  MonoTime trusted_until{};
+  std::vector<DatabaseId> database_ids;
+  MonoTime lease_valid_until{};
   std::map<DatabaseId, std::optional<MonoTime>> scanned_at;  // empty: it tells nothing
   std::set<DatabaseId> unreached;
 };
@@ -134,19 +136,19 @@ TEST_F(Cluster, ALoneNodeTellsOfItselfHalfAsOftenUntilAnotherComes) {
   const auto beats_in_ten_seconds = [&] {
     int beats = 0;
     for (int i = 0; i < 100; ++i) {
-      const MonoTime before = node(1).trusted_until;
+      const MonoTime before = node(1).lease_valid_until;
       pass(100ms);
-      beats += node(1).trusted_until != before;
+      beats += node(1).lease_valid_until != before;
     }
     return beats;
   };
   add(1).step(clock.time);
   EXPECT_EQ(beats_in_ten_seconds(), 5);
   EXPECT_TRUE(node(1).is_alone);
-  EXPECT_GT(node(1).trusted_until, clock.time);
-  std::vector<DatabaseId> places(kShards, 0);
-  places[7] = 3;
-  database.members.place(places);
+  EXPECT_GT(node(1).lease_valid_until, clock.time);
+  std::vector<DatabaseId> database_ids(kShards, 0);
+  database_ids[7] = 3;
+  database.members.place(database_ids);
   pass(3s);
   EXPECT_EQ(beats_in_ten_seconds(), 10) << "it also tells which databases it reaches";
   database.members.place(std::vector<DatabaseId>(kShards, 0));
@@ -238,7 +240,7 @@ TEST_F(Cluster, AKilledNodeIsReplacedBeforeTheTimeoutAndAFrozenOneAtIt) {
   EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}})) << "silent, but connected";
   pass(1500ms);
   EXPECT_EQ(loads(), (Loads{{1, 60}}));
-  EXPECT_LE(node(2).trusted_until, clock.time) << "it has stopped by itself";
+  EXPECT_LE(node(2).lease_valid_until, clock.time) << "it has stopped by itself";
 }
 
 TEST_F(Cluster, WhoComesBackFromALongSilenceIsANewcomer) {
@@ -267,7 +269,7 @@ TEST_F(Cluster, ADrainingNodeIsReplacedAtOnce) {
   EXPECT_TRUE(node(3).owned.empty());
 }
 
-// It may have been dead for an hour: who has just come knows no better than what the rows say.
+// It may have been dead for an hour: a newcomer knows only what the rows say.
 TEST_F(Cluster, WhoWasNeverHeardGetsNothing) {
   add(1), add(2);
   pass(10s);
@@ -286,7 +288,7 @@ TEST_F(Cluster, AnOutageOfTheDatabaseReassignsNothingHoweverLong) {
   for (auto& [id, each] : nodes) each->line.is_down = true, database.members.end_session(id);
   pass(60s);
   for (const auto& [id, each] : nodes) {
-    EXPECT_LE(each->trusted_until, clock.time) << "nobody scans meanwhile";
+    EXPECT_LE(each->lease_valid_until, clock.time) << "nobody scans meanwhile";
     EXPECT_EQ(each->owned.size(), 20U) << "but everybody remembers";
   }
   node(2).line.is_down = false;
@@ -346,24 +348,24 @@ TEST_F(Cluster, WhoIsNotHeardGetsNothingThoughItsRowIsStillThere) {
 TEST_F(Cluster, APlaceThatChangesIsHeardOfAndOutlivesEveryNewMapOfOwners) {
   add(1), add(2);
   pass(10s);
-  std::vector<DatabaseId> places(kShards, 0);
-  places[7] = 3;
-  database.members.place(places);
+  std::vector<DatabaseId> database_ids(kShards, 0);
+  database_ids[7] = 3;
+  database.members.place(database_ids);
   pass(2s);
-  for (const auto& [id, each] : nodes) EXPECT_EQ(each->places, places);
+  for (const auto& [id, each] : nodes) EXPECT_EQ(each->database_ids, database_ids);
   kill(2);
   pass(4s);
   EXPECT_EQ(loads(), (Loads{{1, 60}}));
-  EXPECT_EQ(node(1).places, places);
+  EXPECT_EQ(node(1).database_ids, database_ids);
 }
 
 // Home, and a database that has half of the shards.
 class TwoDatabases : public Cluster {
  protected:
   void SetUp() override {
-    std::vector<DatabaseId> places(kShards, 0);
-    std::fill(places.begin() + kShards / 2, places.end(), DatabaseId{1});
-    database.members.place(places);
+    std::vector<DatabaseId> database_ids(kShards, 0);
+    std::fill(database_ids.begin() + kShards / 2, database_ids.end(), DatabaseId{1});
+    database.members.place(database_ids);
     for (NodeId id = 1; id <= 3; ++id) scanning(add(id));
     pass(12s);
     ASSERT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {3, 20}}));

@@ -161,36 +161,36 @@ const Peer* peer_of(const std::vector<Peer>& peers, NodeId id) {
   return found == peers.end() ? nullptr : &*found;
 }
 
-bool may_get(const Peer& peer, DatabaseId place) {
-  return peer.standing != Standing::keeps && !peer.troubles.contains(place);
+bool may_get(const Peer& peer, DatabaseId database_id) {
+  return peer.standing != Standing::keeps && !peer.troubles.contains(database_id);
 }
 
-bool reaches(const Peer& peer, DatabaseId place) {
-  const auto trouble = peer.troubles.find(place);
+bool reaches(const Peer& peer, DatabaseId database_id) {
+  const auto trouble = peer.troubles.find(database_id);
   return trouble == peer.troubles.end() || trouble->second != Reach::out_of_reach;
 }
 
 struct Scene {
   Owners owners;
-  std::vector<DatabaseId> places;
+  std::vector<DatabaseId> database_ids;
   std::vector<Peer> peers;
 
-  bool is_anybodys(DatabaseId place) const {
-    return std::ranges::any_of(peers, [&](const Peer& peer) { return may_get(peer, place); });
+  bool is_anybodys(DatabaseId database_id) const {
+    return std::ranges::any_of(peers, [&](const Peer& peer) { return may_get(peer, database_id); });
   }
 };
 
 Scene any_scene(Random& random) {
   Scene scene;
-  const auto nodes = 1 + random.below(12), places = 1 + random.below(5);
+  const auto nodes = 1 + random.below(12), databases = 1 + random.below(5);
   scene.owners.resize(1 + random.below(200));
   for (NodeId& owner : scene.owners) owner = static_cast<NodeId>(random.below(nodes + 2));
   for (std::size_t i = 0; i < scene.owners.size(); ++i)
-    scene.places.push_back(static_cast<DatabaseId>(random.below(places)));
+    scene.database_ids.push_back(static_cast<DatabaseId>(random.below(databases)));
   for (NodeId id = 1; id <= static_cast<NodeId>(nodes); ++id) {
     Peer peer{id, static_cast<Standing>(random.below(3)), {}};
-    for (DatabaseId place = 1; place < static_cast<DatabaseId>(places); ++place)
-      if (random.below(3) == 0) peer.troubles[place] = static_cast<Reach>(random.below(2));
+    for (DatabaseId database_id = 1; database_id < static_cast<DatabaseId>(databases); ++database_id)
+      if (random.below(3) == 0) peer.troubles[database_id] = static_cast<Reach>(random.below(2));
     if (random.below(5) > 0) scene.peers.push_back(peer);
   }
   return scene;
@@ -200,14 +200,14 @@ TEST(ShardAssignment, ANodeThatDoesNotReachADatabaseLosesItsShardsThereAlone) {
   Random random(17);
   for (int round = 0; round < 2000; ++round) {
     const Scene scene = any_scene(random);
-    const Owners after = assign_shards(scene.owners, scene.peers, scene.places);
+    const Owners after = assign_shards(scene.owners, scene.peers, scene.database_ids);
     for (std::size_t i = 0; i < after.size(); ++i) {
-      const DatabaseId place = scene.places[i];
+      const DatabaseId database_id = scene.database_ids[i];
       const Peer* const owner = peer_of(scene.peers, after[i]);
       const Peer* const before = peer_of(scene.peers, scene.owners[i]);
-      if (scene.is_anybodys(place)) {
-        ASSERT_TRUE(owner && reaches(*owner, place)) << "shard " << i << " is out of reach of " << after[i];
-        ASSERT_TRUE(after[i] == scene.owners[i] || may_get(*owner, place));
+      if (scene.is_anybodys(database_id)) {
+        ASSERT_TRUE(owner && reaches(*owner, database_id)) << "shard " << i << " is out of reach of " << after[i];
+        ASSERT_TRUE(after[i] == scene.owners[i] || may_get(*owner, database_id));
       } else if (before) {
         ASSERT_EQ(after[i], scene.owners[i]) << "nobody reaches it: it stays";
       }
@@ -219,34 +219,34 @@ TEST(ShardAssignment, IsBalancedAsFarAsReachAllowsAndStaysSo) {
   Random random(19);
   for (int round = 0; round < 500; ++round) {
     Scene scene = any_scene(random);
-    const Owners after = assign_shards(scene.owners, scene.peers, scene.places);
-    ASSERT_EQ(assign_shards(after, scene.peers, scene.places), after);
+    const Owners after = assign_shards(scene.owners, scene.peers, scene.database_ids);
+    ASSERT_EQ(assign_shards(after, scene.peers, scene.database_ids), after);
     const auto load = loads(after);
     const auto n = [&](NodeId id) { return load.contains(id) ? load.at(id) : 0; };
     for (std::size_t i = 0; i < after.size(); ++i) {
       const Peer* const owner = peer_of(scene.peers, after[i]);
       if (!owner || owner->standing != Standing::shares) continue;
       for (const Peer& other : scene.peers) {
-        if (other.standing != Standing::shares || !may_get(other, scene.places[i])) continue;
+        if (other.standing != Standing::shares || !may_get(other, scene.database_ids[i])) continue;
         ASSERT_LE(n(owner->id) - n(other.id), 1) << owner->id << " has more than " << other.id;
       }
     }
     // A node that has watched for a shorter time has nothing to correct either.
     for (Peer& peer : scene.peers)
-      for (const DatabaseId place : scene.places)
-        if (place != 0 && random.below(3) == 0) peer.troubles.try_emplace(place, Reach::unsteady);
-    ASSERT_EQ(assign_shards(after, scene.peers, scene.places), after);
+      for (const DatabaseId database_id : scene.database_ids)
+        if (database_id != 0 && random.below(3) == 0) peer.troubles.try_emplace(database_id, Reach::unsteady);
+    ASSERT_EQ(assign_shards(after, scene.peers, scene.database_ids), after);
   }
 }
 
 TEST(ShardAssignment, ADatabaseOutOfEverybodysReachMovesNothing) {
-  const std::vector<DatabaseId> places{0, 0, 1, 1, 1, 1};
+  const std::vector<DatabaseId> database_ids{0, 0, 1, 1, 1, 1};
   const Owners before{1, 2, 1, 1, 2, 2};
   const std::map<DatabaseId, Reach> lost{{1, Reach::out_of_reach}}, unsteady{{1, Reach::unsteady}};
   using enum Standing;
-  EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, lost}}, places), before);
-  EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, unsteady}}, places), before);
-  EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, {}}}, places), (Owners{1, 1, 2, 2, 2, 2}));
+  EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, lost}}, database_ids), before);
+  EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, unsteady}}, database_ids), before);
+  EXPECT_EQ(assign_shards(before, {{1, shares, lost}, {2, shares, {}}}, database_ids), (Owners{1, 1, 2, 2, 2, 2}));
 }
 
 }  // namespace

@@ -29,19 +29,19 @@ class Watched final : public OutcomeRouter {
   std::function<void()> on_silence = [] {};
 
  protected:
-  Result<Replies> finish_at(DatabaseId place, std::span<const FinishRequest> requests, const std::string&,
+  Result<Replies> finish_at(DatabaseId database_id, std::span<const FinishRequest> requests, const std::string&,
                             Duration) override {
-    return answer(place, requests);
+    return answer(database_id, requests);
   }
   Result<Replies> finish_here(std::span<const FinishRequest> requests, const std::string&, Duration) override {
     return answer(1, requests);
   }
 
  private:
-  Result<Replies> answer(DatabaseId place, std::span<const FinishRequest> requests) {
-    auto& ids = asked.emplace_back(place, std::vector<JobId>{}).second;
+  Result<Replies> answer(DatabaseId database_id, std::span<const FinishRequest> requests) {
+    auto& ids = asked.emplace_back(database_id, std::vector<JobId>{}).second;
     for (const FinishRequest& each : requests) ids.push_back(each.job_id);
-    if (!away.contains(place)) return Replies(requests.size(), FinishReply::applied);
+    if (!away.contains(database_id)) return Replies(requests.size(), FinishReply::applied);
     on_silence();
     return Error{ErrorCode::unavailable, "away", ""};
   }
@@ -50,7 +50,7 @@ class Watched final : public OutcomeRouter {
 // Shards 0, 1 and 2 live in the databases of these numbers; the outcomes are those of database 1.
 class OutcomeRouterTest : public testing::Test {
  protected:
-  static JobId job(int number, DatabaseId place) { return number * 1024 + place; }
+  static JobId job(int number, DatabaseId database_id) { return number * 1024 + database_id; }
   Result<Replies> finish(const std::vector<JobId>& ids) {
     std::vector<FinishRequest> requests;
     for (const JobId id : ids) requests.push_back({.job_id = id, .token = 0, .message = ""});

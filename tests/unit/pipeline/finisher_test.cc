@@ -15,11 +15,11 @@ class FinisherTest : public StageBench {
     set_types({biz_type(1)});
     reply_with(FinishReply::applied);
   }
-  void give(ClaimedJob job, Outcome outcome, bool is_given_back = false) {
+  void give(ClaimedJob job, Outcome outcome, bool is_released = false) {
     ASSERT_EQ(shared().flow->take(biz_type(job.job.type_id), 1, Pace::fresh, now).n, 1U);
     ASSERT_EQ(shared().limiter.acquire(job.job.type_id, 1), 1U);
     auto claimed = std::make_shared<const ClaimedJob>(std::move(job));
-    ASSERT_TRUE(shared().outcomes.try_push({std::move(claimed), std::move(outcome), is_given_back}));
+    ASSERT_TRUE(shared().outcomes.try_push({std::move(claimed), std::move(outcome), is_released}));
   }
   void reply_with(FinishReply reply) {
     store.on_finish = [this, reply](std::span<const FinishRequest> requests) {
@@ -143,9 +143,9 @@ TEST_F(FinisherTest, WhatDidNotStartTakesNoTokenOfARate) {
   now += 1s;
   ASSERT_EQ(left(), 2U);
   ASSERT_EQ(shared().limiter.acquire(1, 2), 2U);
-  for (const bool is_given_back : {true, false})
-    ASSERT_TRUE(shared().outcomes.try_push(
-        {std::make_shared<const ClaimedJob>(claimed(1, 1)), Outcome::done(), is_given_back}));
+  for (const bool is_released : {true, false})
+    ASSERT_TRUE(
+        shared().outcomes.try_push({std::make_shared<const ClaimedJob>(claimed(1, 1)), Outcome::done(), is_released}));
   step();
   EXPECT_EQ(left(), 1U);
 }

@@ -46,7 +46,7 @@ TEST_F(RunnerTest, StartsTheHandlerAndHandsOnItsOutcome) {
   EXPECT_EQ(runs[0].claimed->token, 10);
   EXPECT_EQ(runs[0].outcome.kind, Outcome::Kind::retry);
   EXPECT_EQ(runs[0].outcome.retry_after, 3s);
-  EXPECT_FALSE(runs[0].is_given_back);
+  EXPECT_FALSE(runs[0].is_released);
   EXPECT_EQ(shared().limiter.running(), 1U) << "free only when the outcome is written";
 }
 
@@ -95,7 +95,7 @@ TEST_F(RunnerTest, GivesBackWhatHasNotStartedWhenTheNodeDrains) {
   EXPECT_TRUE(handler.started.empty());
   const auto runs = outcomes();
   ASSERT_EQ(runs.size(), 1U);
-  EXPECT_TRUE(runs[0].is_given_back);
+  EXPECT_TRUE(runs[0].is_released);
 }
 
 TEST_F(RunnerTest, GivesBackWhatItsLeaseNoLongerCovers) {
@@ -106,7 +106,7 @@ TEST_F(RunnerTest, GivesBackWhatItsLeaseNoLongerCovers) {
   EXPECT_TRUE(handler.started.empty());
   const auto runs = outcomes();
   ASSERT_EQ(runs.size(), 1U);
-  EXPECT_TRUE(runs[0].is_given_back);
+  EXPECT_TRUE(runs[0].is_released);
   EXPECT_EQ(events[Counter::expired_starts], 1);
 }
 
@@ -118,7 +118,7 @@ TEST_F(RunnerTest, GivesBackWhatWasClaimedTooLongAgoToTrustThatTheClaimSurvived)
   EXPECT_TRUE(handler.started.empty());
   const auto runs = outcomes();
   ASSERT_EQ(runs.size(), 1U);
-  EXPECT_TRUE(runs[0].is_given_back);
+  EXPECT_TRUE(runs[0].is_released);
 }
 
 TEST_F(RunnerTest, GivesBackForLaterWhenNobodyHereRunsTheType) {

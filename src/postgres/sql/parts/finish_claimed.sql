@@ -1,5 +1,5 @@
 -- running -> done, dead or pending, for the jobs $1, $2 whose claim has the token $3 ({{guard}}: what else must hold).
--- Kind $4: 2 done, 4 dead, 0 retry, 1 give back, which takes the attempt back. Answers the ordinals that were applied.
+-- Kind $4: 2 done, 4 dead, 0 retry, 1 release, which uncounts the attempt. Answers the ordinals that were applied.
 -- Not answered for: a row that a moving shard keeps still.
 WITH c AS MATERIALIZED (
   SELECT k.*, j.type_id
@@ -38,7 +38,7 @@ u AS (
   WHERE c.kind IN (0, 1) AND j.shard = c.shard AND j.job_id = c.job_id
   RETURNING j.type_id, c.ord, c.kind),
 -- Counted from the rows that moved, not from c: a request given twice moves its row once.
--- Events: 2 done, 4 dead, 8 retried, 10 given back.
+-- Events: 2 done, 4 dead, 8 retried, 10 released.
 n AS (
   {{count_into}}
   SELECT b.type_id, 1, -count(*), NULL::integer, NULL::smallint, NULL::bigint, NULL::text
