@@ -4,6 +4,7 @@
 --   psql -f docs/examples/orders.sql $DATABASE
 --   curl -X PUT localhost:7070/v1/types/order.unpaid -H 'content-type: application/json'
 --        -d '{"handler":{"kind":"sql","function":"shop.cancel_unpaid"}}'
+--   (The node's database role must be no superuser: scripts/roles.sql makes such roles.)
 --   psql -c "SELECT shop.place('order-4711', 'teapot', 2, interval '15 minutes')" $DATABASE
 
 CREATE SCHEMA shop;

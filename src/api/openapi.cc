@@ -1,7 +1,9 @@
 #include "api/openapi.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "api/json_writer.h"
 
@@ -28,15 +30,15 @@ void write_parameter(JsonWriter& out, std::string_view name, bool is_path, std::
 }
 
 void write_parameters(JsonWriter& out, const Route& route) {
+  static const std::map<std::string, std::pair<const char*, const char*>> described = {
+      {"job_id", {"JobId", "The job"}},
+      {"bulk_id", {"BulkId", "The bulk operation"}},
+      {"name", {"TypeName", "Name of the type"}}};
   out.key("parameters").begin_array();
   for (std::size_t open = route.path.find('{'); open != std::string::npos; open = route.path.find('{', open + 1)) {
     const std::string name = route.path.substr(open + 1, route.path.find('}', open) - open - 1);
-    const bool is_job = name == "job_id";
-    write_parameter(out, name, true,
-                    schema_ref(is_job              ? "JobId"
-                               : name == "bulk_id" ? "BulkId"
-                                                   : "TypeName"),
-                    is_job ? "The job" : "Name of the type");
+    const auto& [schema, what] = described.at(name);
+    write_parameter(out, name, true, schema_ref(schema), what);
   }
   for (const Parameter& parameter : route.query)
     write_parameter(out, parameter.name, false, parameter.schema, parameter.description);

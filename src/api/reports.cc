@@ -25,6 +25,7 @@ std::optional<Problem> read_report_query(const Call& call, const ReportShape& sh
     return Problem{400, "Must be an RFC 3339 time with an offset.", "from"};
   if (const auto text = call.parameter("to"); text && !(query.to = query_time(*text)))
     return Problem{400, "Must be an RFC 3339 time with an offset.", "to"};
+  if (query.from && query.to && *query.to < *query.from) return Problem{400, "Must not lie before from.", "to"};
   if (const auto text = call.parameter("tz")) {
     if (text->empty() || text->size() > 64) return Problem{422, "There is no such time zone.", "tz"};
     query.tz = *text == "UTC" ? "" : *text;

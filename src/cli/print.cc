@@ -178,6 +178,29 @@ void print_record(std::ostream& out, const Json& object, std::size_t width) {
 
 void print_text(std::ostream& out, const std::string& text, std::size_t width) { print_wrapped(out, text, 0, width); }
 
+namespace {
+
+std::string object_cell(const Json& item, const std::string& key) {
+  return is_length(key) && item.contains(key) ? length(item[key]) : cell(item, key.c_str());
+}
+
+// What no table of this width shows: the first two values of each object, and below them the others by name.
+void print_records(std::ostream& out, const Json& items, const std::vector<std::string>& keys, std::size_t width) {
+  for (const Json& item : items) {
+    out << object_cell(item, keys[0]) << "  " << object_cell(item, keys[1]) << '\n';
+    std::string line;
+    for (std::size_t i = 2; i < keys.size(); ++i) {
+      if (!item.contains(keys[i]) || item[keys[i]].is_null()) continue;
+      const std::string field = "  " + heading(keys[i]) + ' ' + object_cell(item, keys[i]);
+      if (!line.empty() && display_width(line) + display_width(field) > width) out << std::exchange(line, "") << '\n';
+      line += field;
+    }
+    if (!line.empty()) out << line << '\n';
+  }
+}
+
+}  // namespace
+
 void print_objects(std::ostream& out, const Json& items, std::size_t width) {
   std::vector<std::string> keys;
   for (const Json& item : items)
@@ -194,11 +217,11 @@ void print_objects(std::ostream& out, const Json& items, std::size_t width) {
   Table table(std::move(columns));
   for (const Json& item : items) {
     std::vector<std::string> cells;
-    for (const std::string& key : keys)
-      cells.push_back(is_length(key) && item.contains(key) ? length(item[key]) : cell(item, key.c_str()));
+    for (const std::string& key : keys) cells.push_back(object_cell(item, key));
     table.add(std::move(cells));
   }
-  table.print(out, width);
+  if (keys.size() < 3 || table.fits(width)) return table.print(out, width);
+  print_records(out, items, keys, width);
 }
 
 }  // namespace tocsin

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 #include <ostream>
 
 #include "base/assert.h"
@@ -38,15 +39,24 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::vector<std::size_t> Table::widths(std::size_t available) const {
+std::vector<std::size_t> Table::natural_widths() const {
   std::vector<std::size_t> widths;
-  std::size_t total = kGap * (columns_.size() - 1);
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::size_t width = display_width(columns_[i].title);
     for (const auto& row : rows_) width = std::max(width, display_width(row[i]));
     widths.push_back(width);
-    total += width;
   }
+  return widths;
+}
+
+bool Table::fits(std::size_t width) const {
+  const auto all = natural_widths();
+  return std::accumulate(all.begin(), all.end(), kGap * (columns_.size() - 1)) <= width;
+}
+
+std::vector<std::size_t> Table::widths(std::size_t available) const {
+  std::vector<std::size_t> widths = natural_widths();
+  std::size_t total = std::accumulate(widths.begin(), widths.end(), kGap * (columns_.size() - 1));
   // When the shrinking ones alone cannot make it fit, all give way: a line never wraps.
   for (const bool shrinks_all : {false, true}) {
     while (total > available) {

@@ -23,8 +23,10 @@ class Table {
   void add(std::vector<std::string> cells);
   void print(std::ostream& out, std::size_t width) const;
   bool empty() const { return rows_.empty(); }
+  bool fits(std::size_t width) const;  // without cutting anything
 
  private:
+  std::vector<std::size_t> natural_widths() const;
   std::vector<std::size_t> widths(std::size_t available) const;
 
   std::vector<Column> columns_;

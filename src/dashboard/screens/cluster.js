@@ -90,14 +90,14 @@ function Peers({peers}) {
 function Moves({shards}) {
   if (!shards.data) return html`<${Missing} answer=${shards} what="The list of moves" />`;
   const moving = ((shards.data && shards.data.items) || []).filter((s) => s.move);
-  if (moving.length === 0) return html`<p class="muted">No shard is on its way. <code>tocsin shards move</code> starts a move.</p>`;
+  if (moving.length === 0) return html`<p class="muted">No shard is on its way. <code>tocsin shard move</code> starts a move.</p>`;
   return html`<${Table} caption="Moves" rows=${moving} rowKey=${(s) => s.shard} columns=${[
     {label: 'Shard', isNumber: true, cell: (s) => s.shard}, {label: 'From', cell: (s) => s.database}, {label: 'To', cell: (s) => s.move.to}, {label: 'State', cell: (s) => s.move.state}]} />`;
 }
 
 // What an action of the REST interface is called here.
-const kActions = {putType: 'set the type', deleteType: 'deleted the type', pauseType: 'paused', resumeType: 'resumed', createJob: 'created a job of', createJobs: 'created jobs', cancelJob: 'cancelled', cancelJobs: 'cancelled jobs', rescheduleJob: 'rescheduled',
-  runJob: 'ran now', retryJob: 'retried', retryJobs: 'retried dead jobs of', startBulk: 'began a bulk change', stopBulk: 'stopped the bulk change'};
+const kActions = {putType: 'set the type', deleteType: 'deleted the type', pauseType: 'paused', resumeType: 'resumed', createJob: 'created jobs', createJobs: 'created jobs', cancelJob: 'cancelled', cancelJobs: 'cancelled jobs', rescheduleJob: 'rescheduled',
+  runJob: 'ran now', retryJob: 'retried', retryJobs: 'retried dead jobs', startBulk: 'began a bulk change', stopBulk: 'stopped the bulk change'};
 const kAudit = [
   {label: 'When', cell: (a) => html`<span class="nowrap"><${Time} at=${a.at} /></span>`, csv: (a) => a.at},
   {label: 'Who', cell: (a) => html`<${Foreign} text=${a.actor} mono=${false} /><span class="sub">${a.role}${a.address ? `, ${a.address}` : ''}</span>`, csv: (a) => a.actor},
