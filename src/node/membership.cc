@@ -1,5 +1,7 @@
 #include "node/membership.h"
 
+#include <algorithm>
+
 namespace tocsin {
 namespace {
 
@@ -21,8 +23,16 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
       owner_store_(owner_session_, clock),
       heartbeat_(config, heartbeat_store_, view_, events,
                  {std::move(hooks.scanned), std::move(hooks.lease_valid_until), [this] { return owner_.used_map(); },
-                  std::move(hooks.alone)}),
-      owner_(config, owner_store_, view_, events, {std::move(hooks.owned), [this] { heartbeat_.request(); }}),
+                  [this, alone = std::move(hooks.alone)](bool is_alone) {
+                    alone(is_alone);
+                    note_view();
+                  }}),
+      owner_(config, owner_store_, view_, events,
+             {[this, owned = std::move(hooks.owned)](const std::vector<Shard>& mine, const ShardMap& map) {
+                owned(mine, map);
+                note_owned(!mine.empty());
+              },
+              [this] { heartbeat_.request(); }}),
       heartbeat_loop_(heartbeat_, clock, hooks.on_step),
       owner_loop_(owner_, clock, hooks.on_step) {
   heartbeat_.set_wakers(&heartbeat_loop_, &owner_loop_);
@@ -38,6 +48,46 @@ void Membership::start() {
 }
 
 std::vector<ShardMove> Membership::moves() const { return moves_ ? *moves_->under_way() : std::vector<ShardMove>(); }
+
+void Membership::note_owned(bool owns_any) {
+  MutexLock lock(mutex_);
+  owns_any_ = owns_any;
+  replaced_.notify_all();
+}
+
+// The last other member may have left, or be draining, too.
+void Membership::note_view() {
+  { MutexLock lock(mutex_); }  // wait_until_replaced() has not looked yet, or waits
+  replaced_.notify_all();
+}
+
+void Membership::drain() {
+  {
+    MutexLock lock(mutex_);
+    had_any_ = owns_any_;
+  }
+  heartbeat_.drain();
+}
+
+bool Membership::has_successor() const {
+  const auto view = view_.get();
+  return view && std::ranges::any_of(view->members, [this](const SeenMember& seen) {
+           return seen.member.id != config_.id && !seen.member.is_draining && !is_dead(seen, config_);
+         });
+}
+
+bool Membership::wait_until_replaced(Duration most) {
+  // The other nodes have to read the new map, too, and to scan.
+  constexpr auto kBeginToScan = std::chrono::milliseconds(200);
+  const auto end = std::chrono::steady_clock::now() + most;
+  MutexLock lock(mutex_);
+  while (owns_any_ && has_successor())
+    if (!replaced_.wait_until(mutex_, end)) return false;
+  const auto scanned = std::chrono::steady_clock::now() + kBeginToScan;
+  while (had_any_ && !owns_any_ && replaced_.wait_until(mutex_, scanned)) {
+  }
+  return true;
+}
 
 void Membership::stop() {
   if (std::exchange(is_stopped_, true)) return;

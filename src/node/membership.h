@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/loop_thread.h"
+#include "base/mutex.h"
 #include "cluster/heartbeat.h"
 #include "cluster/shard_owner.h"
 #include "multidb/move_watch.h"
@@ -10,6 +11,7 @@
 
 namespace tocsin {
 
+// Its data members are the stages, each with its session, store and thread, and what wait_until_replaced() waits for.
 // Thread: owner only, except request(), drain(), view() and moves() (any).
 class Membership {
  public:
@@ -29,7 +31,11 @@ class Membership {
   // Beats at once: a notification said that the members have changed.
   void request() { heartbeat_.request(); }
   // Gives up its shards; continues to beat.
-  void drain() { heartbeat_.drain(); }
+  void drain();
+  // Waits until others have its shards and time to scan them, or no other member is there to take them. False: not
+  // within `most`.
+  // REQUIRES: drain() was called.
+  bool wait_until_replaced(Duration most);
   // Ends the heartbeats and leaves the cluster.
   void stop();
 
@@ -39,8 +45,16 @@ class Membership {
   std::vector<ShardMove> moves() const;
 
  private:
+  void note_owned(bool owns_any);
+  void note_view();
+  bool has_successor() const;
+
   const ClusterConfig config_;
   EventSink& events_;
+  Mutex mutex_;
+  CondVar replaced_;
+  bool owns_any_ TOCSIN_GUARDED_BY(mutex_) = false;  // shards
+  bool had_any_ TOCSIN_GUARDED_BY(mutex_) = false;   // when it began to drain
   Session heartbeat_session_, owner_session_;
   PgMemberStore heartbeat_store_, owner_store_;
   LatestView view_{nullptr};

@@ -132,8 +132,9 @@ void Node::Impl::end_handlers(Duration grace) {
 }
 
 // The stop order, in one place: leave entry topics, refuse requests, answer waiting consumers with no jobs, and give up
-// the shards; stop scan, wheel and claims, and release claimed jobs that have not started; give handlers their grace
-// period; write outcomes; return permits when nothing of this node runs any more; leave the membership last.
+// the shards; fire what is due until others have them, for the new map is several commits away, and each waits for the
+// disk; stop scan, wheel and claims, and release claimed jobs that have not started; give handlers their grace period;
+// write outcomes; return permits when nothing of this node runs any more; leave the membership last.
 void Node::Impl::stop() {
   if (backend_) backend_->start_draining();
   if (polls_) polls_->close();
@@ -144,6 +145,9 @@ void Node::Impl::stop() {
   if (bulk_) bulk_->stop();
   if (audit_) audit_->stop();
   if (relay_) relay_->stop();
+  // After the heartbeat time-out they take the shards of the dead all the same.
+  if (membership_ && !membership_->wait_until_replaced(std::min(config_.drain_timeout, config_.heartbeat_timeout)))
+    spdlog::warn("no other node has taken the shards of this one");
   const bool is_clean = stop_engines();
   end_handlers(std::chrono::seconds(1));
   if (backend_) backend_->stop_retries();

@@ -47,6 +47,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.node = config_.node_name;
   engine.async_claims = config_.async_claims;
   engine.flow = permits_->flow();
+  engine.tell_owner = [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); };
   engine.capacity = part(config_.queue_capacity, std::size_t{1});
   engine.max_running = part(engine.max_running, std::size_t{64});
   const auto check =

@@ -50,12 +50,20 @@ struct EngineConfig {
   std::size_t max_running = 4096;     // claimed jobs on this node
   std::size_t max_polls = 3000;       // waiting consumers; fewer than the connections that the HTTP server takes
   std::shared_ptr<FlowControl> flow;  // of the node, when it has several engines; null: one of its own
+  // Hints at a job in a shard of another node, which this node has made due again; empty: its owner's scan finds it.
+  std::function<void(const Candidate&)> tell_owner;
 };
 
 // A lane with rows, due before `before`, that are too late to run.
 struct LateLane {
   Lane lane;
   WallTime before{};
+};
+
+// A row whose claim was released is due again as early as it was before: earlier than what its lane's reader has left.
+struct ReturnedRow {
+  Lane lane;
+  WallTime due{};  // or a little later
 };
 
 // One attempt that has ended, or that will not start.
@@ -87,6 +95,7 @@ struct EngineShared {
         admission(due, polls, *flow, limiter, config.capacity, config.hot_above, config.lookahead),
         candidates(config.capacity + config.capacity / 4),
         ended_backlogs(config.capacity),
+        returned(config.max_running),
         expired(config.capacity),
         too_late(config.capacity),
         claimed(config.max_running),
@@ -109,6 +118,7 @@ struct EngineShared {
   JobAdmission admission;                      // -> claimers
   BoundedQueue<Candidate> candidates;          // scanner, hints -> timekeeper
   BoundedQueue<Lane> ended_backlogs;           // claimers -> scanner
+  BoundedQueue<ReturnedRow> returned;          // finisher -> scanner
   BoundedQueue<JobId> expired;                 // scanner -> lease reaper
   BoundedQueue<LateLane> too_late;             // scanner -> lease reaper
   BoundedQueue<ClaimedJob> claimed;            // claimers -> runner
@@ -121,7 +131,8 @@ struct EngineShared {
   std::atomic<bool> is_listening{false};          // notifications are heard
   // While memory is tight, hints due after this are refused: a scan that has not begun yet will read their rows.
   std::atomic<WallTime> scan_horizon{WallTime::max()};
-  std::atomic<bool> has_refused{false};      // a hint was refused since the scanner last read this flag
+  std::atomic<bool> has_refused{false};  // a hint was refused since the scanner last read this flag
+  std::function<void(const Candidate&)> tell_owner = config.tell_owner;
   std::function<void()> on_refusal;          // called at the first refusal while the lookahead is not shortened
   std::atomic<MonoTime::rep> scanned_at{0};  // end of the last cycle that read all owned shards; 0: none yet
 

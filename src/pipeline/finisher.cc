@@ -70,7 +70,7 @@ void Finisher::take_outcomes(MonoTime now) {
     const bool is_unstarted = run.is_released || run.outcome.kind == Outcome::Kind::not_started;
     if (!is_unstarted) shared_.note_started(claimed);
     const Origin origin{claimed.job.type_id, claimed.is_catch_up ? Pace::catch_up : Pace::fresh, claimed.lease_deadline,
-                        run.is_slot_free};
+                        run.is_slot_free, claimed.fire_at_before};
     if (run.outcome.kind == Outcome::Kind::handed_over) {  // nothing to write: the claim continues as the lease
       shared_.hand_over(claimed.job.type_id, {{{claimed.job.job_id, claimed.token}, claimed.job.fire_at}});
       continue;
@@ -184,7 +184,7 @@ void Finisher::settle(const FinishRequest& request, const Origin& origin, Finish
                             (request.kind == FinishRequest::Kind::retry && reply != FinishReply::stale);
   // Stale may also mean: written by a try whose answer was lost.
   if (is_due_again && request.delay < shared_.config.lookahead)
-    retries_.push_back({request.job_id, type, request.delay});
+    retries_.push_back({request.job_id, type, request.delay, origin.due_before});
   if (reply == FinishReply::stale) {
     shared_.events.count(Counter::stale_finishes);
     return;
@@ -212,9 +212,17 @@ void Finisher::hint_retries(MonoTime now) {
   const auto owned = shared_.shards.get();
   const auto db_now = shared_.db_clock.at_least(now);
   for (const Retry& retry : std::exchange(retries_, {})) {
-    if (!db_now || !std::ranges::binary_search(*owned, shard_of(retry.job_id))) continue;
+    if (!db_now) continue;
     constexpr Duration kSlack = std::chrono::milliseconds(1);  // by which that least may be behind
-    if (shared_.hint({retry.job_id, retry.type_id, *db_now + retry.delay + kSlack})) continue;
+    const Candidate job{retry.job_id, retry.type_id, *db_now + retry.delay + kSlack};
+    if (!std::ranges::binary_search(*owned, shard_of(retry.job_id))) {
+      if (shared_.tell_owner) shared_.tell_owner(job);
+      continue;
+    }
+    // Memory may forget it before it is claimed: then the scans must see its row.
+    if (retry.delay < Duration(0) && retry.due_before)
+      shared_.returned.try_push({{shard_of(retry.job_id), retry.type_id}, *retry.due_before});
+    if (shared_.hint(job)) continue;
     // No scan reads what lies behind the reader: the whole lane is claimed from the table.
     if (retry.delay < Duration(0)) shared_.due.push_backlog({{shard_of(retry.job_id), retry.type_id}, {}});
   }

@@ -33,7 +33,8 @@ class Finisher final : public Stage {
     TypeId type = 0;
     Pace pace = Pace::fresh;
     MonoTime lease_deadline{};
-    bool is_slot_free = false;  // FinishedRun
+    bool is_slot_free = false;           // FinishedRun
+    std::optional<WallTime> due_before;  // when the row was due before the claim
   };
 
   void take_outcomes(MonoTime now);
@@ -63,6 +64,7 @@ class Finisher final : public Stage {
     JobId job_id;
     TypeId type_id;
     Duration delay;
+    std::optional<WallTime> due_before;
   };
   std::vector<Retry> retries_;  // just written, due again soon: to be hinted
 };

@@ -24,6 +24,12 @@ std::int64_t LaneCursor::read_overdue(WallTime from, WallTime to, const Rows& ro
   return std::ranges::count_if(rows, [&](const auto& row) { return row.candidate.fire_at < audited; });
 }
 
+void LaneCursor::return_to(WallTime at) {
+  low_ = std::min(low_, at - Duration(1));
+  floor_ = std::min(floor_, low_);
+  audited_floor_ = std::min(audited_floor_, low_);
+}
+
 void LaneCursor::read_exhausted(WallTime seen, const Rows& rows, bool is_page_full) {
   wants_exhausted_ = is_page_full;
   exhausted_from_ = rows.empty() ? std::max(exhausted_from_, seen) : rows.front().candidate.fire_at - Duration(1);

@@ -6,7 +6,8 @@
 //
 // The low-water mark skips the dead index entries of finished jobs. It stays a margin behind now, for transactions that
 // commit late; what is committed later still is found by a sweep, from the floor, before which nothing can be committed
-// any more (XminWatermark). The audit reads from the beginning of time and counts what lies before the floor.
+// any more (XminWatermark); a row that comes back with an earlier time moves all of them back. The audit reads from the
+// beginning of time and counts what lies before the floor.
 //
 // Invariants: floor <= low. Called by the scanner. Reads no clock. Thread: owner only.
 #pragma once
@@ -45,6 +46,8 @@ class LaneCursor {
   // committed late. `settled`: no row due earlier can be committed any more. Returns how many rows an audit found
   // before the floor.
   std::int64_t read_overdue(WallTime from, WallTime to, const Rows& rows, WallTime seen, WallTime settled);
+  // A row that was read before has come back, due at `at` or later.
+  void return_to(WallTime at);
   void note_overdue_page(bool is_full) { is_overdue_page_full_ = is_full; }
 
   // Exhausted jobs behind other overdue rows: looked for once per sweep, from where the last search ended ------------

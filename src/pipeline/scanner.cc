@@ -44,6 +44,8 @@ MonoTime Scanner::step(MonoTime now) {
     schedule_.begin_whole_cycle();
   }
   read_ended_backlogs(now);
+  for (const ReturnedRow& row : shared_.returned.pop_some(shared_.config.max_running))
+    if (const auto cursor = lanes_.find(row.lane); cursor != lanes_.end()) cursor->second.return_to(row.due);
   const bool is_continuation = has_more_ && now < next_scan_;
   if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return std::min(next_scan_, promote_overflow(now));
 
@@ -164,6 +166,11 @@ bool Scanner::is_asked_for(const BizType& type, MonoTime now) const {
   return type.is_pull() && shared_.polls.was_asked_since(type.type_id, now - kComesBack);
 }
 
+bool Scanner::owns(Shard shard) const {
+  const auto shards = shared_.shards.get();
+  return std::ranges::binary_search(*shards, shard);
+}
+
 bool Scanner::enter(const Candidate& candidate) {
   switch (shared_.known.add(candidate.job_id, candidate.type_id, candidate.fire_at)) {
     case KnownJobs::Added::yes:
@@ -216,8 +223,10 @@ void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const L
   const WallTime reached = watermark_.reached();
   const WallTime settled = reached == WallTime::min() ? reached : reached - shared_.config.late_commit_margin;
   const auto audited = cursor.read_overdue(range.after, range.before, rows, seen, settled);
-  // If another server has answered, or the clock was set, no floor holds.
-  if (audited > 0 && !is_sweep_requested_) shared_.events.count(Counter::audit_found, audited);
+  // If another server has answered, or the clock was set, no floor holds; nor does that of a pull lane of another node,
+  // which releases claims.
+  if (audited > 0 && !is_sweep_requested_ && owns(range.lane.shard))
+    shared_.events.count(Counter::audit_found, audited);
   read.kind == ReadKind::overdue ? take_overdue(cursor, range, rows) : take_late(read.kind, range, rows);
 }
 

@@ -81,6 +81,7 @@ class Scanner final : public Stage {
   void take_overdue(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows);
   void take_late(ReadKind kind, const ScanRange& range, const LaneCursor::Rows& rows);
   bool enter(const Candidate& candidate);
+  bool owns(Shard shard) const;
   // Consumers come to one node for the jobs of every shard; the claim decides between nodes that read the same.
   bool is_asked_for(const BizType& type, MonoTime now) const;
   void adapt_lookahead();

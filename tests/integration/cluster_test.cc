@@ -171,6 +171,34 @@ TEST_F(Cluster, AKilledNodeIsReplacedAndAllItsJobsFireOnce) {
   EXPECT_TRUE(all_fired_once(n));
 }
 
+// Another transaction holds the shard map, so the other node cannot take the shards of the one that ends.
+TEST_F(Cluster, ANodeThatEndsFiresItsJobsUntilItsShardsAreTaken) {
+  for (const char* name : {"a", "b"}) start(name, "10s");
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  put_noop();
+  pqxx::connection other(database.url());
+  pqxx::work holder(other);
+  holder.exec1("SELECT version FROM tocsin.shard_map FOR UPDATE");
+  const int n = create_jobs(node("a"), 80, 500, 1);
+  node("b").process().signal(SIGTERM);
+  EXPECT_TRUE(all_fired_once(n));
+  EXPECT_TRUE(node("b").process().is_running());
+  holder.abort();
+  EXPECT_EQ(node("b").process().wait(), 0);
+  nodes.erase("b");
+  EXPECT_TRUE(eventually([&] { return are_shared(); }));
+}
+
+// All nodes of a cluster end together: none waits for another to take its shards.
+TEST_F(Cluster, NodesThatEndTogetherWaitForNoSuccessor) {
+  for (const char* name : {"a", "b"}) start(name, "5s");
+  ASSERT_TRUE(eventually([&] { return are_shared(); }));
+  for (const char* name : {"a", "b"}) node(name).process().signal(SIGTERM);
+  for (const char* name : {"a", "b"}) EXPECT_EQ(node(name).process().wait(), 0);
+  const std::string logs = node("a").log() + node("b").log();
+  EXPECT_EQ(logs.find("no other node has taken"), std::string::npos) << logs;
+}
+
 // With default settings: how late jobs of a node's shards are that fall due around its end.
 TEST_F(Cluster, TheJobsOfANodeThatEndsAreALittleLate) {
   start("a", "5s");

@@ -1,6 +1,7 @@
 // Hundreds of lives of an installation of several databases, each from one seed: shards move, and jobs go from the
 // outbox of one database to another.
 //   TOCSIN_SIM_SEEDS=n      how many (default 120)
+//   TOCSIN_SIM_FIRST=n      the first of them (default 1)
 //   TOCSIN_SIM_SEED=n       only this one
 //   TOCSIN_SIM_TRACE=1      prints all that happens in it
 #include <gtest/gtest.h>
@@ -20,10 +21,11 @@ std::uint64_t move_number(const char* name, std::uint64_t otherwise) {
 
 TEST(SimulatedMoves, LoseNothingAndHaveOneOwnerWhateverTheSeed) {
   const std::uint64_t only = move_number("TOCSIN_SIM_SEED", 0);
+  const std::uint64_t first = only ? only : move_number("TOCSIN_SIM_FIRST", 1);
   const std::uint64_t n = only ? 1 : move_number("TOCSIN_SIM_SEEDS", 120);
   MoveLifeReport sum;
   for (std::uint64_t i = 0; i < n; ++i) {
-    const std::uint64_t seed = only ? only : i + 1;
+    const std::uint64_t seed = first + i;
     const MoveLifeReport report = run_move_life(seed, move_number("TOCSIN_SIM_TRACE", 0) != 0);
     sum.jobs += report.jobs, sum.switched += report.switched, sum.rolled_back += report.rolled_back;
     sum.killed += report.killed, sum.rescued += report.rescued, sum.faults += report.faults;
@@ -45,10 +47,11 @@ TEST(SimulatedMoves, LoseNothingAndHaveOneOwnerWhateverTheSeed) {
 
 TEST(SimulatedOutbox, MakesEveryEntryOneJobWhateverTheSeed) {
   const std::uint64_t only = move_number("TOCSIN_SIM_SEED", 0);
+  const std::uint64_t first = only ? only : move_number("TOCSIN_SIM_FIRST", 1);
   const std::uint64_t n = only ? 1 : move_number("TOCSIN_SIM_SEEDS", 120);
   RelayLifeReport sum;
   for (std::uint64_t i = 0; i < n; ++i) {
-    const std::uint64_t seed = only ? only : i + 1;
+    const std::uint64_t seed = first + i;
     const RelayLifeReport report = run_relay_life(seed, {}, move_number("TOCSIN_SIM_TRACE", 0) != 0);
     sum.jobs += report.jobs, sum.cancelled += report.cancelled, sum.killed += report.killed;
     sum.faults += report.faults;

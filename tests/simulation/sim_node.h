@@ -28,6 +28,7 @@ struct SimContext {
   Checker& checker;
   bool hears_notifications = false;
   bool has_foreign_writer = false;  // a writer reads the clock long before its transaction has an id
+  bool has_rivals = false;          // several nodes own everything: none hears what another releases
 };
 
 // How a node comes by its shards: by the shard map, or it believes that it owns them all.

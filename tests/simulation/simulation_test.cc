@@ -1,5 +1,6 @@
 // Thousands of lives of a cluster, each from one seed, each checked against the promises.
 //   TOCSIN_SIM_SEEDS=n      how many (default 2000)
+//   TOCSIN_SIM_FIRST=n      the first of them (default 1)
 //   TOCSIN_SIM_SEED=n       only this one
 //   TOCSIN_SIM_TRACE=1      prints all that happens in it
 #include <gtest/gtest.h>
@@ -34,11 +35,12 @@ std::string told(std::uint64_t seed, const LifeReport& report) {
 
 TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
   const std::uint64_t only = number_from("TOCSIN_SIM_SEED", 0);
+  const std::uint64_t first = only ? only : number_from("TOCSIN_SIM_FIRST", 1);
   const std::uint64_t n = only ? 1 : number_from("TOCSIN_SIM_SEEDS", kSeeds);
   const bool is_printed = number_from("TOCSIN_SIM_TRACE", 0) != 0;
   LifeReport sum;
   for (std::uint64_t i = 0; i < n; ++i) {
-    const std::uint64_t seed = only ? only : i + 1;
+    const std::uint64_t seed = first + i;
     LifeOptions options;
     options.is_printed = is_printed;
     const LifeReport report = run_life(seed, options);

@@ -90,6 +90,7 @@ void World::draw_types() {
 void World::draw_nodes() {
   const int n = 1 + static_cast<int>(random.below(3));
   is_shared = chance(0.7);
+  context.has_rivals = !is_shared && n > 1;
   databases.home().data.members.on_notify = [this] {
     for (const auto& node : nodes)
       if (checker.is_calm() || !chance(0.1)) node->members_changed();

@@ -72,6 +72,27 @@ TEST_F(FinisherTest, HintsAtRetriesThatAreDueSoonInShardsOfItsOwn) {
   EXPECT_EQ(step(), kWhenWoken);
 }
 
+// A node that ends releases what it has claimed when its shards are another's already, who may have read the lane.
+TEST_F(FinisherTest, TellsTheOwnerOfWhatIsDueAgainInAShardOfAnotherNode) {
+  std::vector<Candidate> told;
+  shared().tell_owner = [&](const Candidate& job) { told.push_back(job); };
+  know_time();
+  shared().is_draining = true;
+  give(claimed(make_job_id(1, 9), 1), Outcome::done(), true);
+  give(claimed(make_job_id(2, 9), 1), Outcome::retry("busy", 300ms));
+  give(claimed(make_job_id(3, 9), 1), Outcome::retry("busy", 1h));
+  give(claimed(make_job_id(4, 9), 1), Outcome::done());
+  step();
+  now += 2ms;
+  step();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].job_id, make_job_id(1, 9));
+  EXPECT_LE(told[0].fire_at, db_now() + 1ms);
+  EXPECT_EQ(told[1].job_id, make_job_id(2, 9));
+  EXPECT_GE(told[1].fire_at, db_now() + 300ms);
+  EXPECT_EQ(shared().candidates.size(), 0U);
+}
+
 TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
   give(claimed(1, 1), Outcome::done());
   give(claimed(2, 1), Outcome::retry("busy", 3s));
@@ -120,6 +141,10 @@ TEST_F(FinisherTest, WhatDidNotStartKeepsItsTimeAndIsHintedAtOnce) {
   ASSERT_EQ(hints.size(), 1U);
   EXPECT_EQ(hints[0].job_id, make_job_id(1, 0));
   EXPECT_LE(hints[0].fire_at, db_now() - 2990ms);
+  const auto returned = shared().returned.pop_some(10);
+  ASSERT_EQ(returned.size(), 1U) << "the scans must see it, too";
+  EXPECT_EQ(returned[0].lane, (Lane{0, 1}));
+  EXPECT_EQ(returned[0].due, *job.fire_at_before);
 }
 
 TEST_F(FinisherTest, TheLaneOfAGivenBackJobThatMemoryRefusesBecomesBacklog) {

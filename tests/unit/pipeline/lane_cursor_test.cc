@@ -52,6 +52,21 @@ TEST(LaneCursor, AnAuditCountsWhatLiesBeforeTheFloorOnce) {
   EXPECT_EQ(cursor.read_overdue(cursor.low(), kBegin, rows, kBegin - 5s, kBegin - 20s), 0);
 }
 
+TEST(LaneCursor, ARowThatComesBackMovesTheFloorBackAndIsNoFindingOfAnAudit) {
+  LaneCursor cursor(kBegin);
+  const auto read = [&](const LaneCursor::Rows& rows) {
+    return cursor.read_overdue(cursor.low(), kBegin, rows, kBegin - 5s, kBegin - 20s);
+  };
+  read({});
+  cursor.return_to(kBegin - 1min);
+  EXPECT_EQ(cursor.low(), kBegin - 1min - Duration(1));
+  EXPECT_EQ(cursor.floor(), cursor.low()) << "or a sweep would not find it";
+  read({});
+  cursor.begin_audit();
+  cursor.return_to(kBegin - 1min);
+  EXPECT_EQ(read(rows_due({kBegin - 1min})), 0);
+}
+
 TEST(LaneCursor, ExhaustedRowsAreReadOncePerSweepAndUntilTheyAreGone) {
   LaneCursor cursor(kBegin);
   EXPECT_FALSE(cursor.wants_exhausted());
