@@ -69,6 +69,8 @@ def check_documents(checker):
             check_beginning(checker, path, lines)
         for number, line in enumerate(lines, 1):
             check_citations(checker, path, number, line, tests)
+        if path.name == "security.md":
+            check_claims(checker, path, lines)
 
 
 def prose_lines(lines):
@@ -112,6 +114,15 @@ def check_citations(checker, path, number, line, tests):
             checker.complain(path, number, f"there is no test {cited}")
     if path.name == "fairness.md" and line.startswith("| ") and not line.startswith("| guarantee"):
         check_bound(checker, path, number, line, tests)
+
+
+def check_claims(checker, path, lines):
+    """Each item of a list is a claim, and cites a test."""
+    items = re.finditer(r"^- .*?(?=^- |^$|\Z)", "\n".join(lines), re.MULTILINE | re.DOTALL)
+    for item in items:
+        if not CITED_TEST.search(item[0]):
+            number = "\n".join(lines)[:item.start()].count("\n") + 1
+            checker.complain(path, number, "a claim without a test")
 
 
 def check_bound(checker, path, number, line, tests):

@@ -316,7 +316,9 @@ std::string with_short_exponents(std::string_view text) {
     const std::size_t begin = i + 1;
     std::size_t end = begin;
     while (end < text.size() && is_digit(text[end])) ++end;
-    const std::string_view digits = text.substr(begin, end - begin);
+    std::string_view digits = text.substr(begin, end - begin);
+    digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+    if (digits.empty() && end > begin) out += '0';
     out += digits.size() > kMostDigits ? std::string(kMostDigits, '9') : std::string(digits);
     i = end - 1;
   }

@@ -145,6 +145,24 @@ TEST_F(Kafka, ANodeKilledWhileItConsumesLosesNothingAndDoublesNothing) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job"), 3000);
 }
 
+// The second cluster has nothing of the first but the name of its topic.
+TEST_F(Kafka, ATopicThatIsMadeAnewBringsNewJobs) {
+  constexpr int kMessages = 20;
+  KafkaCluster anew;
+  start();
+  put_noop("paid");
+  int n = 0;
+  for (KafkaCluster* cluster : {&kafka, &anew}) {
+    cluster->create("again");
+    for (int i = 0; i < kMessages; ++i) cluster->publish("again", entry("paid"), "order-" + std::to_string(i));
+    cluster->flush();
+    start({"--entry", Json{{"kind", "kafka"}, {"bootstrap_servers", cluster->servers()}, {"topic", "again"}}.dump()});
+    n += kMessages;
+    EXPECT_TRUE(eventually([&] { return count("done") == n; })) << count("done");
+  }
+  EXPECT_EQ(database.number("SELECT count(DISTINCT biz_id) FROM tocsin.job"), kMessages);
+}
+
 // Offsets begin again at 0 there: what they name now must not pass for what they named before.
 TEST(KafkaMessages, OfATopicThatIsMadeAnewAreNotThoseOfTheOldOne) {
   EXPECT_EQ(place_id("t", 1, 0, 1'700'000'000'000), place_id("t", 1, 0, 1'700'000'000'000)) << "however often";

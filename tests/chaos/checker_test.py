@@ -1,6 +1,11 @@
 """Plants every kind of violation in a small history; the checker must find it, and nothing in an honest one."""
+import ast
+import inspect
+import sys
 import unittest
+from unittest import mock
 
+import checker
 from checker import Checker, History, Row
 from faults import FAULTS
 
@@ -306,6 +311,7 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I10", "cancelled by nobody", [job, cancel("1", 5, "running")],
                          [row("1", type="noop", status="cancelled")])
         self.assertFinds("I10", "not found, and there", [job, cancel("1", 5, "not_found")], [row("1", type="noop")])
+        self.assertFinds("I10", "not found, and there", [job, seen("1", 5, "not found")], [row("1", type="noop")])
 
     def test_jobs_from_nowhere_and_twins(self):
         done = row("1", type="noop")
@@ -319,6 +325,28 @@ class TheCheckerFinds(OneJob):
 
     def test_wrong_counts(self):
         self.assertFinds("I11", "counts", [create("k", "1"), start("1", 10.1)], [row("1")], {("hook", "done"): 2})
+
+
+class EveryRule(unittest.TestCase):
+    """A rule that no history breaks may be one that cannot be broken."""
+
+    def test_is_broken_by_some_history(self):
+        reached = set()
+        broken = Checker.broken
+
+        def note(self, *words):
+            reached.add(sys._getframe(1).f_lineno)
+            broken(self, *words)
+
+        with mock.patch.object(Checker, "broken", note):
+            for tests in (OneJob, BooksAndLimits, TheCheckerFinds):
+                unittest.defaultTestLoader.loadTestsFromTestCase(tests).run(unittest.TestResult())
+        rules = [node for node in ast.walk(ast.parse(inspect.getsource(checker)))
+                 if isinstance(node, ast.Call) and getattr(node.func, "attr", None) == "broken"]
+        self.assertGreater(len(rules), 30)
+        unbroken = [f"line {rule.lineno}: {ast.unparse(rule.args[1])}" for rule in rules
+                    if not reached & set(range(rule.lineno, rule.end_lineno + 1))]
+        self.assertEqual(unbroken, [])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "support/node_process.h"
+#include "support/temp_file.h"
 #include "support/test_database.h"
 
 namespace tocsin {
@@ -63,6 +64,43 @@ TEST_F(Access, EveryRoleMayDoWhatItIsForAndNoMore) {
   }
   EXPECT_EQ(as("viewer").post("/v1/types/noop/pause").status, 403);
   EXPECT_EQ(as("producer").post("/v1/jobs/" + id + "/cancel").status, 200);
+}
+
+// What docs/security.md says that no log holds, through calls that succeed, are refused and fail.
+TEST(Log, HoldsNoSecretsKeysOrAttributes) {
+  TestDatabase database(8);
+  std::string url = database.url();
+  url.replace(url.find("postgres@"), 8, "postgres:hidden-password");
+  const std::string token = "hidden-token-0123456789";
+  const TokenFile file(token);
+  NodeProcess node(url, {"--token-file", file.path(), "--allow-webhook", "127.0.0.0/8", "--log-level", "trace"}, token);
+  const Json hook = {{"kind", "webhook"},
+                     {"url", "http://127.0.0.1:1/hidden-path"},
+                     {"secret", "whsec_aGlkZGVuLXNlY3JldC0wMTIzNDU2Nzg5MDEyMzQ1"},
+                     {"headers", {{"authorization", "hidden-header"}}}};
+  EXPECT_EQ(node.rest().put("/v1/types/hook", {{"handler", hook}, {"max_attempts", 1}}).status, 201);
+  const Json exit = {{"kind", "amqp"}, {"url", "amqp://user:hidden-login@127.0.0.1:1/"}, {"routing_key", "r"}};
+  node.rest().put("/v1/types/exit", {{"handler", exit}, {"max_attempts", 1}});  // where this build has the broker
+  const auto job = [](const std::string& type) {
+    return Json{{"biz_type", type},
+                {"biz_id", "hidden-business-key"},
+                {"delay_ms", 0},
+                {"idempotency_key", "hidden-key-of-" + type},
+                {"attribute", {{"a", "hidden-attribute"}}}};
+  };
+  EXPECT_EQ(node.rest().post("/v1/jobs", job("hook")).status, 201);
+  node.rest().post("/v1/jobs", job("exit"));
+  EXPECT_EQ(Rest(node.port(), "hidden-guess-0123456789").post("/v1/jobs", job("hook")).status, 401);
+  EXPECT_TRUE(eventually(
+      [&] { return database.number("SELECT count(*) FROM tocsin.job WHERE status IN ('pending', 'running')") == 0; }));
+  EXPECT_GT(database.number("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = "
+                            "current_database() AND application_name LIKE 'tocsin%'"),
+            0);
+  EXPECT_TRUE(eventually([&] { return node.is_ready(); }));
+  EXPECT_EQ(node.stop(), 0);
+  const std::string log = node.log();
+  EXPECT_NE(log.find("draining"), std::string::npos) << log;
+  for (const char* secret : {"hidden", "whsec_aGlk"}) EXPECT_EQ(log.find(secret), std::string::npos) << log;
 }
 
 }  // namespace

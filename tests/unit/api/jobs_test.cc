@@ -383,7 +383,10 @@ TEST_F(Batch, PartialRefusesOnlyTheItemWithAMistakeInItsText) {
     EXPECT_TRUE(items[2].contains("error")) << text;
     EXPECT_EQ(post("/v1/jobs/batch", batch({text, next})).status, 400) << text;
   }
-  EXPECT_EQ(backend.database.live().size(), bad.size());
+  const std::string zeros = with(R"(,"attribute":[1e000005,1E-00000,1e+00000])");
+  const Answer kept = post("/v1/jobs/batch?partial=true", batch({with(R"(,"attribute":1e99999999999)"), zeros}));
+  EXPECT_EQ(kept.body.at("items")[1].value("created", false), true) << kept.text;
+  EXPECT_EQ(backend.database.live().size(), bad.size() + 1);
   EXPECT_EQ(post("/v1/jobs/batch?partial=true", R"({"jobs":[{]})").status, 400);
   EXPECT_EQ(post("/v1/jobs/batch?partial=true", R"({"x":1,"x":2,"jobs":[]})").status, 400);
 }

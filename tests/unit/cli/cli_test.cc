@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "api/job_json.h"
+#include "api/openapi.h"
+#include "api/page.h"
 #include "cli/command.h"
 #include "cli/text.h"
 
@@ -89,6 +91,42 @@ TEST(Cli, AServerOutOfReachIsAFailureThatNamesIt) {
   const Ran ran = run({"nodes", "--url", "http://127.0.0.1:1"});  // nobody listens on port 1
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("cannot reach http://127.0.0.1:1"), std::string::npos) << ran.err;
+}
+
+// What the command line lets pass is what the server takes: the published limits. Nobody listens on port 1.
+TEST(Cli, TakesWhatTheServerTakesAndNoMore) {
+  const Json schemas = Json::parse("{" + std::string(openapi_schemas()) + "}");
+  const auto most = [&](const char* schema, const char* field) {
+    return static_cast<std::int64_t>(schemas.at(schema).at("properties").at(field).at("maximum").get<double>());
+  };
+  using Words = std::vector<std::string>;
+  const Words create{"job", "create", "--type", "a", "--id", "b", "--in", "1s"}, retry{"job", "retry", "--type", "a"},
+      put{"type", "put", "a", "--handler", "noop"};
+  const std::vector<std::tuple<Words, std::string, std::int64_t>> limits = {
+      {create, "--max-attempts", most("NewJob", "max_attempts")},
+      {retry, "--limit", most("RetryJobs", "limit")},
+      {retry, "--rate", most("RetryJobs", "rate_per_s")},
+      {put, "--max-attempts", most("NewType", "max_attempts")},
+      {put, "--max-running", most("NewType", "max_running")},
+      {put, "--rate", most("NewType", "rate_per_s")},
+      {{"job", "list"}, "--limit", kMostPerPage},
+  };
+  for (const auto& [words, option, limit] : limits) {
+    for (const auto& [value, code] : {std::pair(limit, 1), {limit + 1, 2}}) {
+      Words all = words;
+      for (const std::string& word : {option, std::to_string(value), std::string("--url"), std::string("127.0.0.1:1")})
+        all.push_back(word);
+      const Ran ran = run(all);
+      EXPECT_EQ(ran.code, code) << testing::PrintToString(all) << ran.err;
+    }
+    Words help = words;
+    help.emplace_back("--help");
+    std::istringstream lines(run(help).out);
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_range = line.find(option + " ") != line.npos && line.find("1 to ") != line.npos;
+      EXPECT_TRUE(!is_range || line.find("1 to " + std::to_string(limit)) != line.npos) << line;
+    }
+  }
 }
 
 void expect_fits(CLI::App& command) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "cli/print.h"
+
 namespace tocsin {
 namespace {
 
@@ -15,6 +19,15 @@ TEST(RawJson, WritesNestedItemsWhole) {
             R"({"a":[],"b":{},"c":[1,[2,{"d":null}]],"e":"q\"\n"},[],true)");
   EXPECT_EQ(raw_items(R"({"items":[],"next_cursor":null})"), "");
   EXPECT_EQ(raw_items(R"({"next_cursor":"items"})"), "");
+}
+
+TEST(RawJson, OfOneAnswerIsTheTextThatCame) {
+  RestReply reply;
+  reply.text = R"({"b":0.10000000000000000000001,"a":12345678901234567890123,"c":-0,"d":1e2})";
+  reply.body = Json::parse(reply.text);
+  std::ostringstream out;
+  print_json(out, reply);
+  EXPECT_EQ(out.str(), reply.text + "\n");
 }
 
 }  // namespace
