@@ -10,6 +10,8 @@ namespace tocsin {
 namespace {
 
 constexpr int kReportPage = 1000;
+const std::vector<std::string> kReports = {"hour",    "day",   "lateness", "duration", "slo",   "dead",  "dead_now",
+                                           "outcome", "delay", "horizon",  "backlog",  "audit", "recent"};
 
 struct ReportOptions : ClientOptions {
   std::string name, type, from, to, tz;
@@ -103,7 +105,10 @@ void add_report_command(CLI::App& root, Chosen& chosen) {
                                   "  tocsin report day --type order.unpaid --tz Europe/Berlin\n"
                                   "  tocsin report hour --from 2026-03-01T00:00:00Z --csv > hours.csv\n"
                                   "  tocsin report slo");
-  command->add_option("NAME", options->name, "The report")->required()->option_text(" ");
+  command->add_option("NAME", options->name, "The report")
+      ->required()
+      ->check(CLI::IsMember(kReports))
+      ->option_text(" ");
   command->add_option("--type", options->type, "Only of this type")->option_text("TYPE");
   command->add_option("--from", options->from, "Not before (RFC 3339)")->option_text("TIME");
   command->add_option("--to", options->to, "Before (RFC 3339)")->option_text("TIME");
