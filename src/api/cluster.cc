@@ -170,6 +170,7 @@ void shards(ApiContext& context, const CallPtr& call) {
   std::map<DatabaseId, std::vector<Shard>> by_database;
   for (const Shard shard : page) by_database[context.backend.database_of(shard)].push_back(shard);
   std::vector<DatabaseId> database_ids;
+  database_ids.reserve(by_database.size());
   for (const auto& [database_id, some] : by_database) database_ids.push_back(database_id);
   scatter<DueSoon>(
       context, call, database_ids,
