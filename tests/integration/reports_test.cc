@@ -112,7 +112,7 @@ TEST_F(Reports, RestAndTheCommandLineTellTheSame) {
   EXPECT_NE(csv.out.find(",order.unpaid,5,1,3,0,1\r\n"), std::string::npos) << csv.out;
   const Ran json = run_tocsin({"report", "hour", "--type", "order.unpaid", "--json", "--url", url});
   EXPECT_EQ(Json::parse(json.out)["items"].size(), 1U) << json.out;
-  EXPECT_EQ(run_tocsin({"report", "nonsense", "--url", url}).exit_code, 1);
+  EXPECT_EQ(run_tocsin({"report", "nonsense", "--url", url}).exit_code, 2);
   const std::vector<std::string> of_nothing = {
       "report", "hour", "--from", "2001-01-01T00:00:00Z", "--to", "2001-01-02T00:00:00Z", "--url", url};
   const auto with = [](std::vector<std::string> words, const std::vector<std::string>& more) {
