@@ -2,7 +2,7 @@
 // number.
 //
 // Rule: with f of n entries free, a type may hold 12 f^2 / n jobs, and one as long as any entry is free. Alone it may
-// fill three quarters; forty types that flood one after the other leave n / 481 entries to types that come later.
+// fill three quarters; forty types that flood one after the other leave about n / 420 entries to types that come later.
 //
 // Invariants: size() <= capacity. Thread: any.
 #pragma once

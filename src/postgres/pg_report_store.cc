@@ -36,7 +36,8 @@ std::string conditions(const JobFilter& filter, pqxx::transaction_base& tx, bool
   return sql;
 }
 
-// The newest jobs that a filter lets through; of all, or of the newest `window` in the one state that it names.
+// The newest jobs that a filter lets through; of all, or of the newest `window` of the table that
+// has the one state it names.
 std::string list_statement(const JobFilter& filter, pqxx::transaction_base& tx, int shards, std::optional<int> window) {
   const std::string order = " ORDER BY j.job_id DESC LIMIT ";
   std::string sql;
@@ -70,7 +71,7 @@ Result<std::optional<Job>> PgReportStore::find(JobId job) {
 
 Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
   // Without a business key no index leads to the jobs. Those of a common type are soon found among the newest of their
-  // state, whatever the planner knows of a day's table: nothing before it is analyzed. Only for a rare one everything
+  // table, whatever the planner knows of a day's table: nothing before it is analyzed. Only for a rare one everything
   // is read.
   constexpr int kWindow = 2'000;
   return session_.read<std::vector<Job>>([&](pqxx::connection& connection) {

@@ -1,5 +1,5 @@
 -- Locks the running rows whose token is valid and calls the function $4.$5 for them, inside the session's sandbox
--- (function_sandbox). tocsin.job is built from the live row, since the view would read every home of a job. Answers
+-- (function_sandbox). tocsin.job is built from the live row, since the view would read every table that a job may be in. Answers
 -- (ordinal, answer).
 -- Index: _id. Hazard: r is materialized: as a plain join the planner may put the function inside, and call it once per
 -- row of c. SKIP LOCKED as in finish.

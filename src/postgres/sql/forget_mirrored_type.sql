@@ -1,4 +1,4 @@
--- Deletes copies of types whose name has come back with another id: home forgets a removed type when its last job is
+-- Deletes copies of types whose name has come back with another id: the control database forgets a removed type when its last job is
 -- gone.
 -- Guard: the copy is older.
 DELETE FROM tocsin.biz_type t USING unnest($1::text[], $2::integer[], $3::timestamptz[]) k (name, type_id, gmt_modified)

@@ -1,4 +1,4 @@
--- Copies a type from the home database. Guard: the copy is older.
+-- Copies a type from the control database. Guard: the copy is older.
 -- Index: the primary key.
 INSERT INTO tocsin.biz_type AS t (type_id, name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s,
   catch_up, paused, paused_until, removed_at, gmt_create, gmt_modified, slo)
