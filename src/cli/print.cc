@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ostream>
+#include <utility>
 
 #include "cli/duration.h"
 #include "cli/table.h"

@@ -99,13 +99,11 @@ int report(ReportOptions& options) {
 void add_report_command(CLI::App& root, Chosen& chosen) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = add_command(root, "report", "Show what has happened, by hour, day and type",
-                                  "Reports: hour, day, lateness, duration, slo, dead, dead_now, outcome,\n"
-                                  "  delay, horizon, backlog, audit, recent\n"
                                   "Examples:\n"
                                   "  tocsin report day --type order.unpaid --tz Europe/Berlin\n"
                                   "  tocsin report hour --from 2026-03-01T00:00:00Z --csv > hours.csv\n"
                                   "  tocsin report slo");
-  command->add_option("NAME", options->name, "The report")
+  command->add_option("NAME", options->name, "The report: " + CLI::detail::join(kReports, ", "))
       ->required()
       ->check(CLI::IsMember(kReports))
       ->option_text(" ");

@@ -74,9 +74,9 @@ async function wholeList(path, most, maxAge) {
   return first;
 }
 
-// Answers that the node gave to others before are taken, too, up to half the interval old, but none from before a change
-// of this tab's own: what the node shares was asked for at most so long ago, and a read ends after so long.
-const kLongestRead = 10; // seconds
+// The node may answer with what it read for another page, up to half the interval ago. After a change by this page, a
+// shared answer may show the state before it: until every read that began before the change has ended, none is accepted.
+const kLongestRead = 10; // seconds; a read is cancelled then
 const maxAgeOf = (interval) => {
   const age = Math.max(1, Math.floor(interval / 2));
   return Date.now() - changedAt > (age + kLongestRead) * 1000 ? age : 0;

@@ -4,31 +4,36 @@
 #include <vector>
 
 namespace tocsin {
+namespace {
+
+SharedType type_of(const TypeCatalog& catalog, TypeId id) {
+  const auto type = catalog.by_id.find(id);
+  return type == catalog.by_id.end() ? nullptr : type->second;
+}
+
+}  // namespace
 
 std::shared_ptr<const TypeCatalog> RunnableTypes::of(const std::shared_ptr<const TypeCatalog>& all) {
   if (all != all_) forget_removed(*all);
-  std::unordered_map<TypeId, Known> known;
   std::vector<SharedType> types;
-  bool is_same = all->by_id.size() == known_.size();
+  bool is_same = true;
   for (const auto& [id, type] : all->by_id) {
-    const auto before = known_.find(id);
-    const Known* const last = before == known_.end() ? nullptr : &before->second;
-    Known now{type, runnable(type, last)};
-    is_same = is_same && last && last->runnable == now.runnable;
-    if (now.runnable) types.push_back(now.runnable);
-    known.emplace(id, std::move(now));
+    SharedType now = runnable(type);
+    if (!now) continue;
+    is_same = is_same && now == type_of(*last_, id);
+    types.push_back(std::move(now));
   }
   all_ = all;
-  known_ = std::move(known);
-  if (!is_same) last_ = std::make_shared<const TypeCatalog>(types);
+  if (!is_same || types.size() != last_->by_id.size()) last_ = std::make_shared<const TypeCatalog>(types);
   return last_;
 }
 
-SharedType RunnableTypes::runnable(const SharedType& type, const Known* known) {
+SharedType RunnableTypes::runnable(const SharedType& type) const {
   const Handler* const handler = handlers_.find(*type);
   if (!handler) return nullptr;
   auto pool = handler->pool();
-  if (known && known->registered == type && known->runnable && known->runnable->pool == pool) return known->runnable;
+  const SharedType before = type_of(*last_, type->type_id);
+  if (before && before->pool == pool && type_of(*all_, type->type_id) == type) return before;
   BizType copy = *type;
   copy.is_removed = false;
   copy.pool = std::move(pool);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <unordered_map>
 
 #include "delivery/handlers.h"
 #include "ports/biz_type.h"
@@ -21,17 +20,12 @@ class RunnableTypes {
   std::shared_ptr<const TypeCatalog> of(const std::shared_ptr<const TypeCatalog>& all);
 
  private:
-  struct Known {
-    SharedType registered;
-    SharedType runnable;  // null: it cannot run here
-  };
-  SharedType runnable(const SharedType& type, const Known* known);
+  SharedType runnable(const SharedType& type) const;  // null: it cannot run here
   void forget_removed(const TypeCatalog& all);
 
   HandlerRegistry& handlers_;
-  std::shared_ptr<const TypeCatalog> all_ = std::make_shared<const TypeCatalog>();
-  std::shared_ptr<const TypeCatalog> last_ = std::make_shared<const TypeCatalog>();
-  std::unordered_map<TypeId, Known> known_;
+  std::shared_ptr<const TypeCatalog> all_ = std::make_shared<const TypeCatalog>();   // of the last call
+  std::shared_ptr<const TypeCatalog> last_ = std::make_shared<const TypeCatalog>();  // its result
 };
 
 }  // namespace tocsin

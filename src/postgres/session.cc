@@ -131,8 +131,8 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
   if (config.is_any_server) k["target_session_attrs"] = "any";
   k["application_name"] = config.application;
   k["client_encoding"] = "UTF8";
-  // No parallel workers: two slow lists would have six processes at work, and whoever waits for a commit waits for
-  // them.
+  // Parallel workers are off: two slow lists would occupy six processes, and acknowledgements would wait for
+  // processors.
   std::string options =
       "-c tocsin.session=1 -c search_path=pg_catalog,pg_temp -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
       " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c "

@@ -97,7 +97,7 @@ export async function BrokersAreShownAsTheyAnswer(stand) {
   await visit(page, node.url + '?screen=cluster');
   await page.getByText('No type publishes to a broker').waitFor();
   const broker = await redis();
-  const up = `127.0.0.1:${broker.port}`, down = '127.0.0.2:1'; // nobody listens there, and no test will
+  const up = `127.0.0.1:${broker.port}`, down = '127.0.0.2:1'; // no program listens on port 1
   for (const [type, address] of [['broker.up', up], ['broker.down', down]]) {
     await node.call('PUT', `v1/types/${type}`, {handler: {kind: 'redis', url: `redis://${address}`, stream: 'timeouts'}, max_attempts: 1000, backoff: {base_ms: 100, max_ms: 100}});
     await some(node, type);

@@ -155,7 +155,7 @@ void Troubles::lock_some_row(SimDatabase& database) {
   auto row = live.begin();
   std::advance(row, world_.random.below(live.size()));
   const JobId job = row->first;
-  if (database.data.is_locked(job)) return;  // whoever comes second waits
+  if (database.data.is_locked(job)) return;  // another transaction has it
   world_.trace.line(world_.scheduler.now(), "somebody locks job " + std::to_string(job));
   database.data.lock(job);
   world_.scheduler.at(until(8s), [&database, job] { database.data.unlock(job); });

@@ -1,5 +1,6 @@
 -- dead -> pending for the jobs $1, due at once.
--- Index: _id of history. Hazard: SKIP LOCKED in a materialized CTE, see claim: a retry waits for nobody's transaction.
+-- Index: _id of history. Hazard: SKIP LOCKED in a materialized CTE, see claim. The statement leaves out rows that another
+-- transaction has locked.
 WITH c AS MATERIALIZED (
   SELECT job_id, finished_at, 0::bigint AS delay_us
   FROM tocsin.job_history_dead h

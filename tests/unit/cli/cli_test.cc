@@ -93,7 +93,7 @@ TEST(Cli, AServerOutOfReachIsAFailureThatNamesIt) {
   EXPECT_NE(ran.err.find("cannot reach http://127.0.0.1:1"), std::string::npos) << ran.err;
 }
 
-// What the command line lets pass is what the server takes: the published limits. Nobody listens on port 1.
+// The command line accepts the same ranges as the published API. No server listens on port 1.
 TEST(Cli, TakesWhatTheServerTakesAndNoMore) {
   const Json schemas = Json::parse("{" + std::string(openapi_schemas()) + "}");
   const auto most = [&](const char* schema, const char* field) {
