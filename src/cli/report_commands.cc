@@ -94,16 +94,32 @@ int report(ReportOptions& options) {
   return 0;
 }
 
+// The names for the help, in lines of at most 80 columns.
+std::string report_names() {
+  std::string text = "Reports:";
+  std::size_t column = text.size();
+  for (const std::string& name : kReports) {
+    if (column + name.size() + 2 > 80) {
+      text += "\n ";
+      column = 1;
+    }
+    text += " " + name + (name == kReports.back() ? "" : ",");
+    column += name.size() + 2;
+  }
+  return text;
+}
+
 }  // namespace
 
 void add_report_command(CLI::App& root, Chosen& chosen) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = add_command(root, "report", "Show what has happened, by hour, day and type",
-                                  "Examples:\n"
-                                  "  tocsin report day --type order.unpaid --tz Europe/Berlin\n"
-                                  "  tocsin report hour --from 2026-03-01T00:00:00Z --csv > hours.csv\n"
-                                  "  tocsin report slo");
-  command->add_option("NAME", options->name, "The report: " + CLI::detail::join(kReports, ", "))
+                                  report_names() +
+                                      "\nExamples:\n"
+                                      "  tocsin report day --type order.unpaid --tz Europe/Berlin\n"
+                                      "  tocsin report hour --from 2026-03-01T00:00:00Z --csv > hours.csv\n"
+                                      "  tocsin report slo");
+  command->add_option("NAME", options->name, "The report")
       ->required()
       ->check(CLI::IsMember(kReports))
       ->option_text(" ");
