@@ -192,7 +192,7 @@ SenderLoop::ConnectionPtr SenderLoop::take_idle(Origin& origin) {
   return nullptr;
 }
 
-// What it connects to is what the guard has seen: a name that resolves to something else a moment later gains nothing.
+// Connects to the addresses that the guard checked: a name that resolves to others a moment later gains nothing.
 asio::awaitable<SenderLoop::error_code> SenderLoop::open(Origin& origin, const ExchangePtr& exchange) {
   exchange->phase = "resolving the name";
   Addresses addresses;

@@ -1,10 +1,11 @@
 // Scanner: the stage that reads due-soon rows of the owned shards into memory. It changes nothing in the database.
 //
-// A scan is one statement. For each lane with a cursor it reads, by (fire_at, job_id) range:
+// A scan is one statement. For each lane with a cursor whose shard has its turn it reads, by (fire_at, job_id) range:
 //  - window (cursor, horizon): rows that came within the lookahead since the last scan. Each row enters memory once.
 //  - overdue [low-water mark, now): rows that should have fired; normally none, or known ones. Finds rows committed
 //    behind the window, lost or refused hints, retries and ended leases, each at most one scan interval late.
-//  - exhausted, once per sweep, if the overdue rows fill more than a page: rows that must become dead.
+//  - exhausted, once per sweep, where a backlog or a full overdue page hides them: rows whose last attempt runs, which
+//    become dead when its lease has ended.
 //
 // The search finds, among all lanes without a cursor, those with a row before the horizon; they get a cursor and are
 // read at once. A lane without rows loses its cursor. So lanes without rows cost nothing, and lanes whose rows are due
@@ -52,7 +53,7 @@ class Scanner final : public Stage {
   // The next scan comes at once: shards were gained, whose lanes start from the beginning anyway.
   void request_scan() { is_scan_requested_ = true; }
 
-  std::size_t lanes() const { return lanes_.size(); }  // with a cursor
+  std::size_t lanes() const { return lanes_.size(); }  // that have a cursor
 
  private:
   enum class ReadKind { window, overdue, exhausted, catch_up, too_late };
@@ -71,7 +72,7 @@ class Scanner final : public Stage {
   bool is_turn_of(Shard shard, const std::vector<Shard>& shards) const;
   void plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn);
   void plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cursor, bool is_backlog);
-  std::vector<TypeRun> type_runs(const std::function<bool(const BizType&)>& is_meant) const;
+  std::vector<TypeRun> type_runs(const std::function<bool(const BizType&)>& is_selected) const;
   void plan_search(MonoTime now, const std::vector<Shard>& shards);
   void search_shard(Shard shard, const std::vector<TypeRun>& runs);
   void ask(const ScanRange& range, LaneCursor& cursor, ReadKind kind);
@@ -82,11 +83,12 @@ class Scanner final : public Stage {
   void take_late(ReadKind kind, const ScanRange& range, const LaneCursor::Rows& rows);
   bool enter(const Candidate& candidate);
   bool owns(Shard shard) const;
-  // Consumers come to one node for the jobs of every shard; the claim decides between nodes that read the same.
+  // Whether a consumer of this pull type asked here lately. Then this node reads the type's lanes in every shard of the
+  // database, not only the owned ones: the claim decides between nodes that read the same row.
   bool is_asked_for(const BizType& type, MonoTime now) const;
   void adapt_lookahead();
   MonoTime promote_overflow(MonoTime now);
-  void promote(WallTime due_by, const std::function<bool(TypeId)>& is_meant);
+  void promote(WallTime due_by, const std::function<bool(TypeId)>& is_selected);
   MonoTime failed(MonoTime now, const Error& error);
   Duration end_turn();
 
@@ -109,7 +111,7 @@ class Scanner final : public Stage {
   std::size_t searched_shards_ = 0;
   std::vector<Candidate> found_;
   std::vector<JobId> expired_;
-  std::set<TypeId> new_backlogs_;  // of these types a lane became backlog in this scan
+  std::set<TypeId> new_backlogs_;  // types of which a lane became backlog in this scan
 
   MonoTime next_scan_{};
   MonoTime cycle_began_{};

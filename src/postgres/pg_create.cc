@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "core/time_asked.h"
 #include "postgres/binary_array.h"
+#include "postgres/job_rows.h"
 #include "postgres/text.h"
 
 namespace tocsin {

@@ -170,7 +170,7 @@ Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJo
   }
 }
 
-Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies) {
+Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::LockPolicy pass, CancelReplies& replies) {
   PgArray shards, ids;
   for (JobId id : open) {
     shards.add(shard_of(id));
@@ -210,7 +210,7 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
   CancelReplies replies;
   // All at once. If a row is locked, first those that are not, so that one locked row does not delay the others; then
   // the locked ones, waiting for their locks.
-  for (const auto pass : {sql::CancelPass::together, sql::CancelPass::skipping, sql::CancelPass::waiting}) {
+  for (const auto pass : {sql::LockPolicy::together, sql::LockPolicy::skipping, sql::LockPolicy::waiting}) {
     std::vector<JobId> open;
     std::ranges::copy_if(all, std::back_inserter(open), [&](JobId id) { return !replies.contains(id); });
     if (open.empty()) break;
@@ -219,7 +219,7 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
     const ErrorCode why = done.error().code;
     // What an earlier pass did stands, whatever becomes of this one.
     if (why == ErrorCode::unavailable && !replies.empty()) break;
-    if (!is_contention(why) || pass == sql::CancelPass::skipping) return done.error();
+    if (!is_contention(why) || pass == sql::LockPolicy::skipping) return done.error();
   }
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {

@@ -47,7 +47,7 @@ class PgJobDesk final : public JobDesk {
   Result<bool> look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
   using CancelReplies = std::unordered_map<JobId, CancelReply>;
   // One pass over those not answered yet; adds the answers it has. REQUIRES: `open` is sorted.
-  Status cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies);
+  Status cancel_open(std::span<const JobId> open, sql::LockPolicy pass, CancelReplies& replies);
   // pg_retries.cc: adds those of `jobs` that became pending. Jobs that another transaction holds, or whose shard
   // refuses changes while it moves, are left out.
   using Revived = std::unordered_map<JobId, Job>;

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "postgres/finish_arrays.h"
 #include "postgres/id_clash.h"
+#include "postgres/job_rows.h"
 #include "postgres/queries.h"
 #include "postgres/text.h"
 
