@@ -25,7 +25,6 @@ constexpr std::size_t kMostIds = 4096;
 constexpr auto kIdAge = std::chrono::milliseconds(500);
 constexpr int kCreateTries = 3;
 
-// Why a job could not be changed: the state it has now.
 CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_id, std::move(job)}; }
 
 }  // namespace
@@ -217,7 +216,7 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
     const Status done = cancel_open(open, pass, replies);
     if (done) continue;
     const ErrorCode why = done.error().code;
-    // What an earlier pass did stands, whatever becomes of this one.
+    // Earlier passes are committed, so their answers are returned.
     if (why == ErrorCode::unavailable && !replies.empty()) break;
     if (!is_contention(why) || pass == sql::LockPolicy::skipping) return done.error();
   }
@@ -240,8 +239,8 @@ Result<ChangeBatchReply> PgJobDesk::change_together(const ChangeBatch& batch) {
   return PgChanges(session_, shards_, batch).run();
 }
 
-// A job is looked for where it most likely is. What is not there is asked for again in one snapshot of both homes, so
-// that a job on its way from one to the other is never missed.
+// First the live tables. Jobs that are not there are read again in one snapshot of live and history tables, so a job
+// that moves to history meanwhile is never missed.
 Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> jobs) {
   return session_.read<std::vector<std::optional<Job>>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
