@@ -7,7 +7,7 @@
 namespace tocsin {
 namespace {
 
-// How long a node has the permits that cannot be divided.
+// How long a node keeps a permit that the nodes take in turns, because there are fewer permits than nodes.
 constexpr Duration kTurn = std::chrono::seconds(2);
 
 }  // namespace
@@ -56,8 +56,8 @@ PermitRequest PermitRenewer::request_for(const BizType& type, Limit limit, MonoT
 }
 
 Duration PermitRenewer::lease_of(const BizType& type, MonoTime now) const {
-  const LeaseTable& book = flow_.leases();
-  const MonoTime end = book.last_end(type.type_id);
+  const LeaseTable& leases = flow_.leases();
+  const MonoTime end = leases.last_end(type.type_id);
   const Duration length = std::max(type.ttr, flow_.wanted_lease(type.type_id, now));
   if (end <= now) return type.is_pull() ? length + config_.takeover_delay() : length;
   return std::max(length, end - now) + config_.takeover_delay();
@@ -128,12 +128,13 @@ MonoTime PermitRenewer::step(MonoTime now) {
     return now + config_.retry_pause;
   }
   bool is_unsettled = false;
-  is_hungry_ = false;
+  got_fewer_than_needed_ = false;
   for (std::size_t i = 0; i < beat.requests.size(); ++i)
     is_unsettled = apply(beat.requests[i], reply->items[i], *reply) || is_unsettled;
   was_repeated_ = is_unsettled && !was_repeated_;
   if (was_repeated_ || !orphaned_.empty()) return now;
-  return reply->answered + (is_hungry_ ? std::min(config_.hungry_interval, config_.interval()) : config_.interval());
+  return reply->answered +
+         (got_fewer_than_needed_ ? std::min(config_.short_interval, config_.interval()) : config_.interval());
 }
 
 bool PermitRenewer::apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply) {
@@ -166,7 +167,7 @@ bool PermitRenewer::apply(const PermitRequest& request, const PermitReply::Item&
   const FlowControl::Grant grant{
       std::min(granted, target), reply.asked + config_.trust(), request.lease, item.total, in_use, granted};
   flow_.grant(request.type_id, request.limit, grant, reply.answered);
-  if (granted < std::min(target, request.need)) is_hungry_ = true;
+  if (granted < std::min(target, request.need)) got_fewer_than_needed_ = true;
   return flow_.held(request.type_id, request.limit) < granted || (granted < target && free > 0);
 }
 

@@ -1,4 +1,5 @@
-// What this node knows of its cluster: written by the heartbeat, read by any thread.
+// ClusterView: what this node knows of its cluster, written by the heartbeat. ClusterConfig: the time-outs of
+// membership.
 #pragma once
 
 #include <algorithm>
@@ -58,10 +59,10 @@ struct ClusterConfig {
 // declares no member dead, and silence counts only while this node could hear.
 struct SeenMember {
   Member member;
-  Duration silent_for{0};  // since its heartbeat was seen to change
+  Duration silent_for{0};  // since its last heartbeat, as seen from here
   Duration steady_for{0};  // since it joined, or was last silent for long
   bool is_heard = false;   // its heartbeat was seen to change; until then its row may be that of a dead node
-  std::map<DatabaseId, Reach> troubles;  // as Peer's
+  std::map<DatabaseId, Reach> troubles;  // databases that it does not reach steadily (Peer)
 };
 
 inline bool is_dead(const SeenMember& seen, const ClusterConfig& config) {
@@ -71,7 +72,7 @@ inline bool is_dead(const SeenMember& seen, const ClusterConfig& config) {
 struct ClusterView {
   std::vector<SeenMember> members;  // by id, this node included
   ShardMap map;
-  MonoTime answered{};
+  MonoTime answered{};  // when the store's answer arrived
 };
 
 // Thread: any.

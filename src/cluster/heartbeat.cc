@@ -23,7 +23,7 @@ MonoTime Heartbeat::step(MonoTime now) {
   // Notifies the other nodes once when this node joins and once when it begins to leave.
   auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scanned(now),
                             known && !is_map_doubted_ ? known->map.version : -1, hooks_.used_map(),
-                            !known || (is_draining && !is_leave_told_)});
+                            !known || (is_draining && !is_drain_reported_)});
   if (!reply) {
     events_.failed(name(), reply.error());
     was_unanswered_ = true;
@@ -32,7 +32,7 @@ MonoTime Heartbeat::step(MonoTime now) {
   }
   was_answered_ = true;
   next_ = reply->answered + config_.interval();  // take() may want it earlier
-  is_leave_told_ = is_draining;
+  is_drain_reported_ = is_draining;
   // A standby that took over and lacks the last commits gives a number again that another map has had.
   is_map_doubted_ = std::exchange(connection_, reply->connection) != reply->connection && !reply->map;
   // No stage may act on the map before it is read again.
