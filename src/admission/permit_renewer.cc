@@ -83,7 +83,7 @@ Status PermitRenewer::leave(MonoTime now) {
   for (PermitRequest& request : beat.requests) {
     const std::size_t leased = request.limit == Limit::running ? flow_.leases().count(request.type_id) : 0;
     request.held = static_cast<int>(leased);
-    // The rest of the time that they have; the store keeps what it was told before, if that is longer.
+    // The time that the leases have left; the store keeps an earlier, longer one.
     if (leased > 0)
       request.lease = std::max(Duration(0), flow_.leases().last_end(request.type_id) - now) + config_.takeover_delay();
   }
@@ -98,7 +98,7 @@ MonoTime PermitRenewer::take_over(MonoTime now) {
   takeover.wanted = static_cast<int>(flow_.leases().foreign_leases(takeover.type));
   const auto n = store_.take_over(config_.node, number_, takeover.type, takeover.wanted);
   if (!n) {
-    // If it did not happen, the next reply says again that there are permits to take over.
+    // If it did not happen, the next reply shows again that there are permits to take over.
     events_.failed(name(), n.error());
     if (n.error().code == ErrorCode::in_doubt) in_doubt_[takeover.type] = takeover;
     return now + config_.retry_pause;
@@ -123,7 +123,7 @@ MonoTime PermitRenewer::step(MonoTime now) {
   beat.number = ++number_;
   const auto reply = store_.renew(beat);
   if (!reply) {
-    // In doubt is no different: the next request has a higher number, and says what is held.
+    // The same if it is in doubt: the next request has a higher number and names what is held.
     events_.failed(name(), reply.error());
     return now + config_.retry_pause;
   }

@@ -124,7 +124,7 @@ void SenderLoop::arm(const ExchangePtr& exchange, Duration timeout) {
   const Duration left = std::min(timeout, exchange->request.deadline - clock_.now());
   exchange->timer.expires_after(std::max(left, Duration{0}));
   exchange->timer.async_wait([this, exchange](const error_code& ec) {
-    if (ec || exchange->timer.expiry() > std::chrono::steady_clock::now()) return;  // cancelled, or armed anew
+    if (ec || exchange->timer.expiry() > std::chrono::steady_clock::now()) return;  // cancelled, or armed again
     exchange->interrupt(std::string("timed out while ") + exchange->phase);
     if (std::erase(origins_[exchange->request.target.origin].waiting, exchange) == 0) return;
     --waiting_;

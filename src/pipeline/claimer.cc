@@ -44,10 +44,10 @@ MonoTime Claimer::step(MonoTime now) {
   DueBatch batch = shared_.admission.next_batch(shared_.config.claim_batch, {*catalog, *db_now, now}, role_);
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
-    // Only the primary claimer looks at everything, so only it knows that there is nothing.
+    // Only the primary claimer serves every type at any time, so only it knows that nothing is due.
     if (role_ == ClaimerRole::primary) shared_.polls.answer_non_blocking(shared_.poll_engine, now);
     if (batch.is_left_to_others)
-      return now + kSecondaryLooksAgain;  // the end of the light types' time is not announced
+      return now + kSecondaryLooksAgain;  // no wake-up comes when hot types may be served again
     return role_ == ClaimerRole::primary ? batch.again : kWhenWoken;
   }
   return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));

@@ -85,7 +85,8 @@ MonoTime Scanner::step(MonoTime now) {
     const bool was_in_groups = schedule_.is_in_groups();
     const Duration pause = end_turn();
     next_scan_ = reply->answered + pause;
-    // What the groups of a cycle take must not make it longer; but the database has half of the time for others.
+    // The duration of the scans must not make a cycle of groups longer, but half of the time stays for other
+    // statements.
     if (was_in_groups) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
     if (!is_lease_lost && schedule_.is_cycle_begin()) {
       shared_.scanned_at = reply->answered.time_since_epoch().count();

@@ -21,7 +21,7 @@ namespace {
 // Numbers are drawn in blocks, or every create would pay a round trip more: as many as are used in half a second or so.
 constexpr std::size_t kFewestIds = 32;  // what PostgreSQL writes one log record for
 constexpr std::size_t kMostIds = 4096;
-// What was drawn longer ago is left unused: ids tell the order of creation to within so much, and lists go by them.
+// Older numbers are left unused: lists are sorted by id, so ids must follow the order of creation to within this time.
 constexpr auto kIdAge = std::chrono::milliseconds(500);
 constexpr int kCreateTries = 3;
 
@@ -108,7 +108,7 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
   for (const std::size_t i : held) {
     replies[i].kind = CreateReply::Kind::locked;
     if (!may_wait) continue;
-    // One wait in all: what is still held then is not waited for again.
+    // One wait in all: keys that are held after it are not waited for.
     auto late = create_at_once(jobs.subspan(i, 1), CreateMode::each_by_itself, 1);
     if (late)
       replies[i] = std::move(late->front());

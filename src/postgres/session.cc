@@ -112,7 +112,7 @@ bool is_demoted(const pqxx::connection& connection) {
 }
 
 std::chrono::milliseconds patience(const SessionConfig& config) {
-  // The server ends a statement in time, and says so; a call is a few statements, of which one may be slow.
+  // The server ends a statement at its time-out, and answers. A call is a few statements, of which one may be slow.
   return config.statement_timeout_ms > 0 ? std::chrono::milliseconds(config.statement_timeout_ms + 3'000)
                                          : std::chrono::milliseconds(std::chrono::hours(24));
 }

@@ -91,8 +91,8 @@ class Session {
  public:
   explicit Session(SessionConfig config) : config_(std::move(config)) {}
 
-  // Runs `work` on the connection, connecting first when there is none. read() repeats it once if the connection was
-  // lost. Exceptions become Errors:
+  // Runs `work` on the connection, connecting first when there is none. read() repeats it once, on a new connection,
+  // if the old one was lost. Exceptions become Errors:
   //   no connection can be made                                        unavailable
   //   connection lost in read()                                        unavailable
   //   connection lost, or another exception, in write()                in_doubt
@@ -137,7 +137,7 @@ class Session {
     const auto attempt = [&](pqxx::connection& connection) { value.emplace(work(connection)); };
     const bool was_connected = connection_ != nullptr;
     auto error = guarded(is_write, attempt, time);
-    // A read may be repeated, and a connection that was lost while it was idle says nothing about the database.
+    // A read may be repeated, and the database may be up although an idle connection was lost.
     if (error && !is_write && was_connected && !connection_) error = guarded(is_write, attempt, time);
     if (error) return std::move(*error);
     return std::move(*value);
