@@ -3,11 +3,10 @@
 //
 // One sample is a database time T read between the local instants `asked` and `answered`. At `answered` the database
 // showed at least T, so T - answered bounds the offset from below: the estimate is the largest lower bound of the last
-// samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks drift,
-// so a bound is lowered with its age. The estimate is late by about a round trip, and not early while the database's
-// clock runs slower than the local one by less than kDrift. An early estimate would lose claims. A sample that
-// contradicts the estimate (T - asked is below it: the clock was set back) discards the older samples. Thread: owner
-// only.
+// samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks drift, so a
+// bound is lowered with its age. The estimate is late by about a round trip, and not early while the database's clock
+// runs slower than the local one by less than kDrift. An early estimate would lose claims. A sample that contradicts
+// the estimate (T - asked is below it: the clock was set back) discards the older samples. Thread: owner only.
 #pragma once
 
 #include <array>

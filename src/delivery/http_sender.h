@@ -8,8 +8,7 @@
 //  - The status decides as soon as the header has arrived. The body is read only so that the connection can be kept;
 //    past 64 KiB or the deadline the connection is closed instead.
 //  - Memory: whatever the peer sends, an answer's header has at most 16 KiB, and its body is read and discarded 4 KiB
-//  at
-//    a time.
+//    at a time.
 //  - Only addresses that the guard allows are connected to, whatever a name resolves to. No proxy is ever used.
 //  - HTTPS peers are verified: certificate chain and host name, TLS 1.2 or later.
 //  - A slow name or a slow peer does not delay requests to other origins.

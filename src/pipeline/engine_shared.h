@@ -44,7 +44,7 @@ struct EngineConfig {
   std::size_t capacity = 100'000;  // candidates in memory, of this engine
   std::size_t window_page = 512;   // rows of one lane per window read
   std::size_t overdue_page = 64;   // rows of one lane per overdue read
-  std::size_t many_rows = 512;     // rows found within an interval above which the next cycle is read in scan groups
+  std::size_t many_rows = 512;     // a cycle of scans that reads so many is followed by one in scan groups
   std::size_t claim_batch = 500;   // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;  // outcomes, or jobs to make dead, per statement
   std::size_t hot_above = 64;  // a type with more jobs due at once is hot; a statement for that many takes about 1 ms
@@ -133,7 +133,8 @@ struct EngineShared {
   std::atomic<bool> sleeps_without_lease{false};  // a stage sleeps because the lease has ended
   std::atomic<bool> is_alone{false};              // sole member: no other node uses this database
   std::atomic<bool> is_listening{false};          // notifications of the database arrive
-  // No scan has read beyond this time. While memory is tight, hints due later are refused: a scan will read their rows.
+  // No scan has read beyond this time. While memory is nearly full, hints due later are refused: a scan will read their
+  // rows. max(): no hint is refused for its time.
   std::atomic<WallTime> scan_horizon{WallTime::max()};
   std::atomic<bool> has_refused{false};  // a hint was refused since the scanner last read this flag
   std::function<void(const Candidate&)> tell_owner = config.tell_owner;

@@ -1,24 +1,26 @@
 // Scanner: the stage that reads due-soon rows of the owned shards into memory. It changes nothing in the database.
 //
+// A lane is the jobs of one type in one shard; a lane with rows due soon has a cursor, which holds what of it was read.
 // A scan is one statement. For each lane with a cursor whose shard has its turn it reads, by (fire_at, job_id) range:
-//  - window (cursor, horizon): rows that came within the lookahead since the last scan. Each row enters memory once.
+//  - window (position of the cursor, end of the lookahead): rows that came within the lookahead since the last scan.
+//    Each row enters memory once.
 //  - overdue [low-water mark, now): rows that should have fired; normally none, or known ones. Finds rows committed
 //    behind the window, lost or refused hints, retries and ended leases, each at most one scan interval late.
 //  - exhausted, once per sweep, where a backlog or a full overdue page hides them: rows whose last attempt runs, which
 //    become dead when its lease has ended.
 //
-// The search finds, among all lanes without a cursor, those with a row before the horizon; they get a cursor and are
-// read at once. A lane without rows loses its cursor. So lanes without rows cost nothing, and lanes whose rows are due
-// later cost a part of an index page or one index probe.
+// The search finds, among all lanes without a cursor, those with a row due within the lookahead; they get a cursor and
+// are read at once. A lane without rows loses its cursor. So lanes without rows cost nothing, and lanes whose rows are
+// due later cost a part of an index page or one index probe.
 //
 // The policies: LaneCursor (what of a lane was read), ScanSchedule (when, and how much at a time), AdaptiveLookahead
 // (how far ahead), ScanOverflow (lanes whose rows did not fit), XminWatermark (which rows can still be committed),
 // SearchMethod (how lanes are searched for).
 //
-// A lane whose overdue page is full of unknown rows becomes backlog: it is claimed from the table, oldest first, and
-// nothing of it is read but exhausted rows. When its backlog has ended it is read at once. For types that drop late
-// jobs or have a catch-up rate, the overdue read begins behind the late rows; a read of the oldest row tells whether
-// there are any, and the lane goes to the lease reaper (drop) or becomes backlog at the catch-up pace.
+// A lane whose overdue page is full of rows that memory does not have becomes backlog: claimers claim its rows from the
+// table, oldest first, and only exhausted rows of it are read. When its backlog has ended it is read at once. For types
+// that drop late jobs or have a catch-up rate, the overdue read begins behind the late rows; a read of the oldest row
+// tells whether there are any, and the lane goes to the lease reaper (drop) or becomes backlog at the catch-up pace.
 //
 // Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() and request_scan() (any).
 #pragma once
@@ -50,7 +52,7 @@ class Scanner final : public Stage {
 
   // The next scan starts every lane from the beginning: after a reconnect, or when notifications may have been lost.
   void request_sweep() { is_sweep_requested_ = true; }
-  // The next scan comes at once: shards were gained, whose lanes start from the beginning anyway.
+  // The next scan comes at once and reads all shards: shards were gained, or what may be scanned or hinted has changed.
   void request_scan() { is_scan_requested_ = true; }
 
   std::size_t lanes() const { return lanes_.size(); }  // that have a cursor

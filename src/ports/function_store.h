@@ -1,6 +1,5 @@
-// FunctionStore: calls the SQL functions of `sql` handlers in the transaction that finishes their jobs.
-// Implemented by PgFunctionStore (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on
-// both.
+// FunctionStore: calls the SQL functions of `sql` handlers in the transaction that finishes their jobs. Implemented by
+// PgFunctionStore (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <functional>

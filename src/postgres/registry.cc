@@ -222,8 +222,7 @@ DatabaseId ControlStep::database_of(std::size_t i) {
   return database.database_id;
 }
 
-// Whole ranges of shards: the tables of live jobs go by the remainder, and each database uses them
-// all.
+// Whole ranges of shards: the tables of live jobs go by the remainder, and each database uses them all.
 void ControlStep::place_shards(int shards, const std::vector<DatabaseId>& database_ids) {
   if (!registry_.map.database_ids.empty()) return;
   PgArray array;
