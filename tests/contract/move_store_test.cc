@@ -64,7 +64,7 @@ TEST_F(MoveStoreTest, WhatHomeHasLostGoesOnAsTheMapSaysUnderAHigherNumber) {
   const ShardMove recalled = must(store.take(3, {}, {})).value();
   EXPECT_GT(recalled.driver, lost.driver);
   EXPECT_EQ(recalled.state, State::copying);
-  EXPECT_TRUE(recalled.may_be_frozen) << "somebody has to look";
+  EXPECT_TRUE(recalled.may_be_frozen) << "its driver must find out";
   must(store.recall(lost));
   EXPECT_EQ(must(store.noted(3))->driver, recalled.driver) << "once";
   must(store.end(recalled));

@@ -353,7 +353,7 @@ TEST_F(FinisherTest, TellsWhenOutcomesAreStuck) {
   EXPECT_TRUE(shared().has_stuck_outcomes(now)) << "since the first try";
   reply_with(FinishReply::busy);
   step();
-  EXPECT_FALSE(shared().has_stuck_outcomes(now)) << "a row that somebody holds is no silence";
+  EXPECT_FALSE(shared().has_stuck_outcomes(now)) << "a locked row is an answer, too";
 }
 
 // What two jobs of a batch cannot both have, the store refuses for the whole batch.

@@ -77,7 +77,7 @@ TEST(ConcurrencyLimiter, TypesThatComeOneAfterTheOtherLeaveSlotsForThoseThatFoll
   ConcurrencyLimiter limiter(4096);
   for (TypeId type = 1; type <= 40; ++type) EXPECT_GT(limiter.acquire(type, 256), 0U) << type;
   EXPECT_GE(limiter.total() - limiter.running(), 50U);
-  EXPECT_GT(limiter.acquire(1000, 1), 0U) << "for a healthy type, whoever came before";
+  EXPECT_GT(limiter.acquire(1000, 1), 0U) << "for a healthy type, however many came before";
 }
 
 TEST(ConcurrencyLimiter, AllThatWaitConvergeToEqualParts) {
