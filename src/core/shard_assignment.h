@@ -17,9 +17,9 @@
 namespace tocsin {
 
 enum class Standing {
-  keeps,     // missed a heartbeat: keeps its shards and gets none
-  newcomer,  // gets shards without an owner, and takes none from others yet
-  shares,
+  keeps,     // was silent for a moment, or was not heard yet: keeps its shards and gets none
+  newcomer,  // gets shards without an owner, and none from others yet
+  shares,    // gets shards without an owner, and its part of the others'
 };
 
 // How a peer reaches a database.
