@@ -7,7 +7,7 @@
 // Error superseded), and may be repeated. Before the driver write-freezes a shard (its rows do not change until the
 // thaw), it writes the end of the freeze (`thaw_at`) to the control database, and extends it later. A node that finds
 // this time past becomes the driver by changing the row that flip() also changes, so only one of the two happens.
-// Thread: owner only.
+// Calls that take a ShardMove& update it to what they have stored. Thread: owner only.
 #pragma once
 
 #include <chrono>

@@ -95,7 +95,7 @@ class FakeMoveStore final : public MoveStore, private FakeMoveSession {
   }
   Status set_writable(ShardMove& move) override {
     if (!move.may_be_frozen) return Unit{};
-    auto done = change("move_goes_on", move, [move](FakeMoves& db, WallTime) { return db.set_writable(move); });
+    auto done = change("move_set_writable", move, [move](FakeMoves& db, WallTime) { return db.set_writable(move); });
     if (done) move.may_be_frozen = false;
     return done;
   }
