@@ -1,6 +1,6 @@
 // How scans are spread over time. Where much is read, it is read in scan groups: no scan takes long, and no lane waits
-// for longer. Where no other node works and nothing is found, scans are rare. Where more is found than memory holds, all
-// lanes get their part, and their overflow is promoted together.
+// for longer. Where no other node works and nothing is found, scans are rare. Where more is found than memory holds,
+// all lanes get their part, and their overflow is promoted together.
 #include <map>
 #include <set>
 
