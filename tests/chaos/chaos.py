@@ -25,7 +25,10 @@ from receiver import Receiver
 from report import Report
 
 ROWS = """COPY (SELECT job_id, biz_id, biz_type, status, attempts, max_attempts, extract(epoch FROM action_time),
-  extract(epoch FROM started_at), extract(epoch FROM finished_at) FROM tocsin.job) TO STDOUT"""
+  extract(epoch FROM started_at), extract(epoch FROM finished_at) FROM tocsin.job
+  WHERE biz_id LIKE '{0}%' OR biz_id LIKE 'sql-{0}%') TO STDOUT"""
+ROWS_IN_ALL = "SELECT count(*) FROM tocsin.job"
+CLOSE_BOOKS = "TRUNCATE public.witness, public.booked"
 COUNTS = "SELECT biz_type, status, n FROM tocsin.job_stats WHERE n > 0"
 WITNESSED = "SELECT biz_id, job_id FROM public.witness"
 BOOKED = "SELECT job_id, count(*) FROM public.booked GROUP BY job_id"
@@ -41,7 +44,11 @@ def row_of(line):
 
 
 class Run:
-    """One run: a cluster, its load, its faults, its judgement. `folder` keeps the history and the logs."""
+    """One run: a cluster, its load, its faults, its judgement. `folder` keeps the history and the logs.
+
+    A run has one part or more. Each has callers and a history of its own and is judged by itself, so that a long run
+    needs no more memory than a short one; the cluster and its rows live on from part to part.
+    """
 
     def __init__(self, folder, seed, rate=800, batch=200, spread_s=4.0, is_synchronous=True, names=tuple(faults.FAULTS),
                  heartbeat_timeout=3, say=functools.partial(print, flush=True), kind=Cluster):
@@ -49,10 +56,12 @@ class Run:
         self.names, self.rng = names, random.Random(seed)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o755)  # PostgreSQL runs as another user
-        self.events = history.Writer(self.folder / "faults.jsonl")
-        self.receiver = Receiver(free_port(), self.folder / "receiver.jsonl")
-        self.load = None
+        self.events = history.Writer(self.folder / "start.jsonl")
+        self.port = free_port()  # of the receiver
+        self.receiver = self.load = None
         self.settings = {"seed": seed, "rate": rate, "batch": batch, "spread_s": spread_s}
+        self.part, self.types = 0, {}
+        self.judged = collections.Counter()  # rows of earlier parts, by (type, status)
         self.cluster = kind(self.folder, self.events, is_synchronous=is_synchronous, has_small_disk="disk" in names,
                             has_clocks="clock" in names, heartbeat_timeout=heartbeat_timeout)
 
@@ -62,13 +71,23 @@ class Run:
             server.psql(load.BOOKS)
         for name, spec in load.TYPES.items():
             if spec["handler"]["kind"] == "webhook":
-                spec = {**spec, "handler": {**spec["handler"], "url": self.receiver.url}}
+                spec = {**spec, "handler": {**spec["handler"], "url": f"http://127.0.0.1:{self.port}/"}}
             status, reply = self.cluster.nodes[0].get(f"/v1/types/{name}", "PUT", spec)
             if status not in (200, 201):
                 raise RuntimeError(f"type {name}: {status} {reply}")
-            self.events.write("type", **load.describe(name, spec))
-        self.load = load.LoadProcess(ports=[node.port for node in self.cluster.nodes], path=self.folder / "load.jsonl",
-                                     databases=self.cluster.business_databases(), **self.settings)
+            self.types[name] = load.describe(name, spec)
+        self.begin_part()
+
+    def begin_part(self):
+        self.part += 1
+        self.prefix, self.home = f"p{self.part}.", self.folder / f"part-{self.part}"
+        self.home.mkdir()
+        self.events.reopen(self.home / "faults.jsonl")
+        for described in self.types.values():
+            self.events.write("type", **described)
+        self.receiver = Receiver(self.port, self.home / "receiver.jsonl")
+        self.load = load.LoadProcess(ports=[node.port for node in self.cluster.nodes], path=self.home / "load.jsonl",
+                                     databases=self.cluster.business_databases(), prefix=self.prefix, **self.settings)
         self.started = time.time()
 
     def strike(self, struck, seconds):
@@ -91,11 +110,14 @@ class Run:
         if failures:
             raise RuntimeError("; ".join(failures))
         self.cluster.wait_until_well()
-        for node in self.cluster.nodes:
-            self.events.write("memory", node=node.name, mb=node.resident_mb(), t=time.time())
+        self.note_memory()
         for fault in struck:
             self.events.write("fault", name=fault.name, on=on, off=time.time(), loses_claims=fault.loses_claims,
                               repeats=fault.repeats)
+
+    def note_memory(self):
+        for node in self.cluster.nodes:
+            self.events.write("memory", node=node.name, mb=node.resident_mb(), t=time.time())
 
     def strike_all(self, seconds):
         """Each fault once."""
@@ -103,26 +125,30 @@ class Run:
             self.strike([faults.FAULTS[name]], seconds)
             time.sleep(PAUSE)
 
-    def strike_for(self, minutes, seconds):
+    def strike_for(self, minutes, seconds, names):
         until = time.monotonic() + minutes * 60
-        for struck in faults.plan(self.rng, self.names):
+        if not names:
+            time.sleep(minutes * 60)
+            return
+        for struck in faults.plan(self.rng, names):
             if time.monotonic() >= until:
                 return
             self.strike(struck, seconds)
             time.sleep(PAUSE + self.rng.uniform(0, seconds))
 
     def finish(self):
-        """Lets all come to its end, and judges. The checker, with its violations."""
+        """Lets all of this part come to its end, and judges. The checker, with its violations."""
         self.load.stop_creating()
         took = time.time() - self.started
         left = self.cluster.wait_until_at_rest()
         self.load.stop()
         self.receiver.stop()
-        self.events.close()
+        self.note_memory()
+        self.events.flush()
         if left:
             self.say(f"{left} jobs have not ended")
-        table = "".join(server.psql(ROWS, patience=600) for server in self.cluster.primaries())
-        (self.folder / "rows.tsv").write_text(table)
+        table = "".join(server.psql(ROWS.format(self.prefix), patience=600) for server in self.cluster.primaries())
+        (self.home / "rows.tsv").write_text(table)
         rows = map(row_of, table.splitlines())
         counts, witnessed, booked = collections.Counter(), {}, collections.Counter()
         for server in self.cluster.primaries():
@@ -131,16 +157,23 @@ class Run:
             witnessed.update(line.split("\t") for line in server.psql(WITNESSED).splitlines())
             for job_id, n in (line.split("\t") for line in server.psql(BOOKED).splitlines()):
                 booked[job_id] += int(n)
-        checker = judge.Checker(judge.History(history.read(self.folder)), rows, counts, witnessed, booked,
+            server.psql(CLOSE_BOOKS)
+        counts.subtract(self.judged)
+        checker = judge.Checker(judge.History(history.read(self.home)), rows, counts, witnessed, booked,
                                 self.cluster.heartbeat_timeout)
         checker.check()
+        self.judged.update((row.type, row.status) for row in checker.rows.values())
+        in_all = sum(int(server.psql(ROWS_IN_ALL, patience=600)) for server in self.cluster.primaries())
+        if in_all != self.judged.total():
+            checker.broken("I10", "jobs that nobody asked for", None, f"{in_all} rows, {self.judged.total()} judged")
         self.report = Report(checker.history, checker, took)
         return checker
 
     def stop(self):
         if self.load:
             self.load.kill()
-        self.receiver.stop()
+        if self.receiver:
+            self.receiver.stop()
         self.events.close()
         self.cluster.stop()
 
@@ -153,9 +186,10 @@ class Run:
 
 def arguments():
     parser = argparse.ArgumentParser(prog="dev chaos", description="A cluster of real processes under faults.")
-    parser.add_argument("--minutes", type=float, default=3, help="how long faults strike (3)")
+    parser.add_argument("--minutes", type=float, default=3, help="how long faults strike (3), in each part")
+    parser.add_argument("--parts", type=int, default=1, help="each judged by itself, on one cluster (1)")
     parser.add_argument("--seed", type=int, default=None, help="draws the faults (the time)")
-    parser.add_argument("--faults", default=",".join(faults.FAULTS), help="names, separated by commas (all)")
+    parser.add_argument("--faults", default=",".join(faults.FAULTS), help="names, separated by commas (all); none: no faults")
     parser.add_argument("--rate", type=float, default=1000, help="jobs per second created in batches (1000)")
     parser.add_argument("--batch", type=int, default=200, help="jobs per batch (200)")
     parser.add_argument("--seconds", type=float, default=4, help="how long one fault lasts, about (4)")
@@ -164,7 +198,7 @@ def arguments():
     parser.add_argument("--folder", type=pathlib.Path, help="for the history and the logs (a new one in /tmp)")
     parser.add_argument("--list", action="store_true", help="tells the faults there are")
     options = parser.parse_args()
-    options.faults = [name for name in options.faults.split(",") if name]
+    options.faults = [name for name in options.faults.split(",") if name not in ("", "none")]
     for name in options.faults:
         if name not in faults.FAULTS:
             parser.error(f"--faults: there is no {name}; --list tells which there are")
@@ -186,15 +220,19 @@ def main():
     with Run(folder, seed, options.rate, options.batch, is_synchronous=not options.asynchronous, names=options.faults,
              heartbeat_timeout=options.heartbeat_timeout) as run:
         run.start()
-        run.strike_for(options.minutes, options.seconds)
-        print("The faults are over; waiting until all is at rest")
-        checker = run.finish()
-        print()
-        run.report.print()
-        print("memory of the nodes: " + ", ".join(f"{node.resident_mb()} MB" for node in run.cluster.nodes))
-    print()
-    judge.print_violations(checker.violations)
-    broken = collections.Counter(violation.invariant for violation in checker.violations)
+        violations = []
+        for part in range(1, options.parts + 1):
+            if part > 1:
+                run.begin_part()
+            run.strike_for(options.minutes, options.seconds, options.faults)
+            print("Waiting until all is at rest")
+            violations += run.finish().violations
+            print(f"\nPart {part} of {options.parts}")
+            run.report.print()
+            print("memory of the nodes: " + ", ".join(f"{node.resident_mb()} MB" for node in run.cluster.nodes), flush=True)
+    print(f"\n{run.judged.total():,} rows in all")
+    judge.print_violations(violations)
+    broken = collections.Counter(violation.invariant for violation in violations)
     print(f"{sum(broken.values())} promises broken: {dict(broken)}" if broken else "Every promise was kept.")
     return bool(broken)
 

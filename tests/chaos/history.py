@@ -38,6 +38,16 @@ class Writer:
         with self.lock:
             self.file.write(line + "\n")
 
+    def reopen(self, path):
+        """Later events go to another file."""
+        with self.lock:
+            self.file.close()
+            self.file = open(path, "a", encoding="utf-8", buffering=1 << 16)
+
+    def flush(self):
+        with self.lock:
+            self.file.flush()
+
     def close(self):
         with self.lock:
             self.file.close()

@@ -352,18 +352,18 @@ class Load:
 
     KEPT = 4000  # jobs that changers choose from
 
-    def __init__(self, ports, databases, path, seed, rate, batch, spread_s):
+    def __init__(self, ports, databases, path, seed, rate, batch, spread_s, prefix=""):
         self.ports, self.seed, self.rate, self.batch, self.spread_s = ports, seed, rate, batch, spread_s
         self.databases, self.pause_s = databases, 0.02
         self.history = Writer(path)
         self.is_over, self.is_giving_up, self.is_at_rest = (threading.Event() for _ in range(3))
         self.known, self.lock = [], threading.Lock()
         self.batchers = [None] * 3
-        self.batchers = [Batcher(self, f"batcher-{i}") for i in range(3)]
-        self.creators = [Creator(self, f"creator-{i}") for i in range(3)]
-        self.creators += [Changer(self, f"changer-{i}") for i in range(2)]
-        self.creators += [Crowd(self, "crowd")]
-        self.creators += [Business(self, f"business-{i}") for i in range(2)]
+        self.batchers = [Batcher(self, f"{prefix}batcher-{i}") for i in range(3)]
+        self.creators = [Creator(self, f"{prefix}creator-{i}") for i in range(3)]
+        self.creators += [Changer(self, f"{prefix}changer-{i}") for i in range(2)]
+        self.creators += [Crowd(self, f"{prefix}crowd")]
+        self.creators += [Business(self, f"{prefix}business-{i}") for i in range(2)]
         self.consumers = [Consumer(self, f"consumer-{i}") for i in range(2)]
 
     def remember(self, jobs):

@@ -40,7 +40,12 @@ class Chaos(unittest.TestCase):
             run.strike_all(seconds=2)
             checker = run.finish()
             run.report.print()
+            run.begin_part()  # nothing strikes any more
+            run.strike_for(minutes=0.1, seconds=0, names=())
+            calm = run.finish()
         self.assert_honest(run, checker)
+        self.assert_honest(run, calm)
+        self.assertGreater(len(calm.rows), 1000)
         self.assertEqual({fault["name"] for fault in checker.history.faults}, set(FAULTS))
         self.assertGreater(len(checker.rows), 1000)
 
