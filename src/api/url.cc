@@ -62,8 +62,12 @@ std::optional<Target> target_from_text(std::string_view text) {
     const std::size_t equals = piece.find('=');
     auto name = decoded(piece.substr(0, equals), true);
     auto value = decoded(equals == piece.npos ? std::string_view() : piece.substr(equals + 1), true);
-    if (name && value) target.query.emplace_back(std::move(*name), std::move(*value));
-    return name && value;
+    if (!name) return false;
+    if (value)
+      target.query.emplace_back(std::move(*name), std::move(*value));
+    else if (target.broken.empty())
+      target.broken = std::move(*name);
+    return true;
   };
   if (mark != text.npos && !for_each_piece(text.substr(mark + 1), '&', add_parameter)) return {};
   return target;

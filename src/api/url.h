@@ -12,9 +12,10 @@ namespace tocsin {
 struct Target {
   std::vector<std::string> path;                           // segments, decoded; "/" has none
   std::vector<std::pair<std::string, std::string>> query;  // in order, decoded; '+' is a space
+  std::string broken;  // the first parameter whose value has a broken encoding, bytes that are not UTF-8, or a NUL
 };
 
-// nullopt: a broken percent-encoding, bytes that are not UTF-8, a NUL, or no '/' at the start.
+// nullopt: the same in the path or in a parameter's name, or no '/' at the start.
 std::optional<Target> target_from_text(std::string_view text);
 
 // RFC 4648 base64url without padding, for opaque cursors.
