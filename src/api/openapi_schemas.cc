@@ -202,7 +202,7 @@ std::string_view openapi_schemas() {
   "items":{"type":"array","items":{"type":"object","required":["kind","endpoint","state","in_flight","limit","mean_ms","pause_left_ms","last_error","last_error_age_ms"],"properties":{
     "kind":{"type":"string","examples":["webhook","amqp","kafka","redis","entry"],"description":"entry: messages for new jobs come from it"},
     "endpoint":{"type":"string","description":"Scheme, host and port, or broker and topic"},
-    "state":{"enum":["ok","paused","trying","away","idle"],"description":"paused, trying: its circuit breaker is open, half-open; away: it cannot be reached; idle: nothing was tried yet"},
+    "state":{"enum":["ok","paused","trying","away","idle"],"description":"paused, trying: its circuit breaker is open, half-open; away: its last attempt got no answer; idle: no attempt has ended yet"},
     "in_flight":{"type":"integer","description":"Attempts that wait for its answer"},
     "limit":{"type":["integer","null"],"description":"Of them, at once"},
     "mean_ms":{"type":["number","null"],"description":"Time to the answer, of the latest attempts"},

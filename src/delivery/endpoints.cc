@@ -15,6 +15,8 @@ std::optional<Endpoint::Permit> Endpoint::admit() {
 void Endpoint::answered(Duration took) {
   MutexLock lock(mutex_);
   this->took(took);
+  last_attempt_ = "ok";
+  has_answered_ = true;
   in_flight_ -= in_flight_ > 0 ? 1 : 0;
   const bool is_changed = breaker_.answered();
   lock.unlock();
@@ -24,6 +26,7 @@ void Endpoint::answered(Duration took) {
 void Endpoint::failed(Permit permit, Duration took) {
   MutexLock lock(mutex_);
   this->took(took);
+  last_attempt_ = "away";
   in_flight_ -= in_flight_ > 0 ? 1 : 0;
   const bool is_changed = breaker_.failed(permit, clock_.now());
   lock.unlock();
@@ -57,10 +60,10 @@ EndpointInfo Endpoint::info() const {
                     origin_,
                     state == State::open        ? "paused"
                     : state == State::half_open ? "trying"
-                                                : "ok",
+                                                : last_attempt_,
                     in_flight_,
                     connections_,
-                    mean_,
+                    has_answered_ ? mean_ : std::nullopt,
                     breaker_.pause_left(now),
                     last_error_,
                     std::nullopt};
@@ -73,7 +76,7 @@ void Endpoint::took(Duration time) {
   mean_ = std::max(Duration(1), mean + (time - mean) / 16);
 }
 
-void Endpoint::connection_wait_timed_out() {
+void Endpoint::waited_in_vain() {
   MutexLock lock(mutex_);
   mean_ = std::max(mean_.value_or(kSlow), kSlow);
 }
@@ -87,7 +90,7 @@ std::size_t Endpoint::may_wait() const {
 
 std::size_t Endpoint::capacity() const {
   MutexLock lock(mutex_);
-  return std::min(breaker_.capacity(clock_.now()), connections_ + may_wait());
+  return std::min(breaker_.room(clock_.now()), connections_ + may_wait());
 }
 
 double Endpoint::starts_per_s() const {
@@ -128,7 +131,7 @@ std::vector<EndpointInfo> Endpoints::infos() const {
   return all;
 }
 
-int Endpoints::tripped_breakers() const {
+int Endpoints::not_closed() const {
   MutexLock lock(mutex_);
   int n = 0;
   for (const auto& [origin, held] : by_origin_) {

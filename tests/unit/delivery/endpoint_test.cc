@@ -38,7 +38,7 @@ TEST_F(EndpointTest, InBetweenAsManyWaitAsStartInTime) {
 
 TEST_F(EndpointTest, WhoWaitedInVainIsFollowedByNoneUntilAnswersAreQuickAgain) {
   answer(50, 5ms);
-  endpoint.connection_wait_timed_out();
+  endpoint.waited_in_vain();
   EXPECT_EQ(endpoint.capacity(), 256U);
   answer(50, 5ms);
   EXPECT_EQ(endpoint.capacity(), 512U);
@@ -53,8 +53,14 @@ TEST_F(EndpointTest, AnAttemptWithoutAnAnswerTellsHowLongItTook) {
 }
 
 TEST_F(EndpointTest, ItsStateIsShownWithTheLastError) {
-  EXPECT_EQ(endpoint.info().state, "ok");
+  EXPECT_EQ(endpoint.info().state, "idle");
   EXPECT_FALSE(endpoint.info().error_age);
+  endpoint.failed(*endpoint.admit(), 1ms);
+  EXPECT_EQ(endpoint.info().state, "away");
+  EXPECT_EQ(endpoint.info().mean, std::nullopt) << "a refused connection is no answer";
+  answer(1, 5ms);
+  EXPECT_EQ(endpoint.info().state, "ok");
+  EXPECT_TRUE(endpoint.info().mean);
   const auto waiting = endpoint.admit();
   for (int i = 0; i < 3; ++i) endpoint.failed(*endpoint.admit(), 30s);
   endpoint.note_error("connecting: Connection refused");
