@@ -84,7 +84,8 @@ export function BulkDialog({filter, actions, onClose, rate = ''}) {
     <div class="buttons"><button class=${matched === null ? 'primary' : ''} disabled=${action.isBusy} onClick=${preview}>Preview</button>
       ${matched !== null && html`<button class=${form.action === 'cancel' ? 'danger' : 'primary'} disabled=${action.isBusy || matched === 0 || needsTyping} onClick=${start}>${word} ${number(matched)} jobs</button>`}
       <button onClick=${onClose}>Close</button></div>
-    <details><summary>As a command</summary><${Curl} text=${curl('POST', 'v1/bulk', {...body, dry_run: true})} /></details><//>`;
+    <details><summary>As a command</summary><${Curl} label="count" text=${curl('POST', 'v1/bulk', {...body, dry_run: true})} />
+      ${matched !== null && html`<${Curl} label="start" text=${curl('POST', 'v1/bulk', {...body, expected: matched})} />`}</details><//>`;
 }
 
 /** A bulk change whose dialog was closed: how far it is, on every screen. */

@@ -6,11 +6,15 @@ import {query, useGet} from './rest.js';
 const kHour = 3_600_000;
 const kPages = 12; // of 1,000 rows: 30 types have 11,000 slots ahead
 const kWidths = {minute: 60_000, hour: kHour, day: 24 * kHour};
+const kSlow = 12; // intervals between two reads of long lists: the node counts the horizon once a minute
 const kParts = 5; // types with a colour of their own
 
-/** The slots of `width` of all types, or of one, from now on: {items: [{at, n, low, high, isExact, parts}], names}. */
+/**
+ * The slots of `width` of all types, or of one, from now on: {items: [{at, n, low, high, isExact, parts}], names,
+ * countedAt}. Each type is counted about once a minute; countedAt is the time of the oldest count, or ''.
+ */
 export function useHorizon(width, type) {
-  const answer = useGet('v1/reports/horizon' + query({type, limit: '1000'}), {every: 6, pages: kPages});
+  const answer = useGet('v1/reports/horizon' + query({type, limit: '1000'}), {every: kSlow, pages: kPages});
   const slots = useMemo(() => slotsOf(answer.data, width), [answer.data, width]);
   return {answer, ...slots};
 }
@@ -25,6 +29,7 @@ function slotsOf(data, width) {
   const part = new Map(order.map((name, i) => [name, Math.min(i, names.length - 1)]));
   const empty = (at) => ({at: new Date(at), n: 0, low: 0, high: 0, isExact: true, parts: names.map(() => 0)});
   const sums = new Map();
+  const countedAt = rows.reduce((oldest, row) => (!oldest || row.counted_at < oldest ? row.counted_at : oldest), '');
   for (const row of rows) {
     const at = Number(new Date(row.slot));
     const sum = sums.get(at) || empty(at);
@@ -35,15 +40,15 @@ function slotsOf(data, width) {
     sum.parts[part.get(row.biz_type)] += Number(row.n);
     sums.set(at, sum);
   }
-  if (sums.size === 0) return {items: [], names};
+  if (sums.size === 0) return {items: [], names, countedAt};
   const all = [...sums.keys()];
   const last = Math.max(...all), step = kWidths[width], items = [];
   for (let at = Math.min(...all); at <= last && items.length < 400; at += step) items.push(sums.get(at) || empty(at));
-  return {items, names};
+  return {items, names, countedAt};
 }
 
 /** The report by hour of the last `hours`. The start moves once an hour, so that the address stays the same. */
-export function useHours(hours, type = '', every = 6) {
+export function useHours(hours, type = '', every = kSlow) {
   const from = new Date(Math.floor(Date.now() / kHour) * kHour - hours * kHour).toISOString();
   return useGet('v1/reports/hour' + query({type, from, limit: '1000'}), {every, pages: kPages});
 }

@@ -32,8 +32,8 @@ PageLoad::PageLoad(RestClient& rest) {
   add("/v1/overview", 1);
   add("/readyz", 1);
   add("/v1/reports/slo", 12);
-  add_pages(rest, "/v1/reports/horizon?limit=1000", 6, 12);
-  add_pages(rest, "/v1/reports/hour?limit=1000&from=" + since(std::chrono::hours(48)), 6, 12);
+  add_pages(rest, "/v1/reports/horizon?limit=1000", 12, 12);
+  add_pages(rest, "/v1/reports/hour?limit=1000&from=" + since(std::chrono::hours(48)), 12, 12);
   add_pages(rest, "/v1/reports/hour?limit=1000&from=" + since(std::chrono::hours(7 * 24)), 60, 12);
   std::ranges::stable_sort(cycle_, {}, &Request::at);
 }

@@ -26,6 +26,9 @@ export async function CancelsAllThatMatch(stand) {
   await visit(page, node.url + '?screen=jobs&biz_type=bulk.cancel');
   await page.getByRole('button', {name: 'All that match…'}).click();
   await page.getByLabel('Reason, for the audit log').fill('<b>wrong</b> import');
+  await page.getByRole('button', {name: 'Preview'}).click();
+  await page.getByText('As a command').click();
+  await page.getByText('"expected":70').waitFor();
   await startBulk(page, 'Cancel 70 jobs');
   await page.getByText('70 of 70 changed, 0 were in another state by then.').waitFor();
   assert.equal(count(stand, 'bulk.cancel', 'cancelled'), 70);

@@ -30,6 +30,7 @@ export async function ACalendarFieldLeadsToItsJobs(stand) {
   await visit(page, node.url + '?screen=calendar&type=calendar.one');
   const field = page.getByRole('link', {name: `${at.slice(0, 10)} ${Number(at.slice(11, 13))}:00: 4`});
   assert.equal(await field.innerText(), '4');
+  await page.getByText(/by hour, .*, counted /).waitFor();
   await field.click();
   await eventually('its four jobs are listed', async () => (await page.locator('tbody tr').count()) === 4);
   const place = new URL(page.url()).searchParams;
@@ -73,6 +74,7 @@ export async function EndpointsAreShownWithTheirLastError(stand) {
   await visit(page, node.url + '?screen=cluster');
   const row = page.getByRole('region', {name: 'Endpoints'}).locator('tbody tr', {hasText: new URL(closed.url).host});
   await row.getByText('Connection refused').waitFor();
+  await row.getByText(/away|paused|one at a time/).waitFor();
   assert.deepEqual(page.offences, []);
   await page.end();
 }

@@ -1,7 +1,7 @@
 // Is everything going to fire on time, and if not, what helps?
 import {html, useMemo, useState} from '../vendor/preact.js';
 import {Bars, Lines, Spark} from '../charts.js';
-import {inZone, length, moment, number, roughly, short, zoneName} from '../format.js';
+import {away, inZone, length, moment, number, roughly, short, zoneName} from '../format.js';
 import {useGet} from '../rest.js';
 import {link, useShared} from '../state.js';
 import {Count, Empty, Missed, Missing, Panel, Segments, Stale, Table, Tiles, Title, TypeLink, Verdict} from '../ui.js';
@@ -51,15 +51,16 @@ function verdict({overview, ready, shared, found}) {
   const {due, totals} = overview;
   const ahead = `${number(due.next_hour ?? due.next_minute)} due in the next ${due.next_hour === null ? 'minute' : 'hour'}, ${number(totals.pending)} pending in all, ${number(totals.running)} running.`;
   if (overview.verdict === 'down' || (ready && ready.status === 'degraded')) return {kind: 'bad', text: 'A part of the jobs cannot fire now.', more: ahead, points: found};
-  if (overview.verdict === 'ok') return {kind: 'good', text: 'All on time.', more: ahead};
+  if (overview.verdict === 'ok')
+    return {kind: 'good', text: due.now > 0 ? `No type is behind; ${number(due.now)} ${due.now === 1 ? 'job waits' : 'jobs wait'} past ${due.now === 1 ? 'its' : 'their'} time.` : 'All on time.', more: ahead};
   return {kind: 'warn', text: `${found.length === 1 ? 'One thing needs' : `${number(found.length)} things need`} a look.`, more: ahead, points: found};
 }
 
 function Horizon() {
   const [width, setWidth] = useState('hour');
-  const {answer, items, names} = useHorizon(width, '');
+  const {answer, items, names, countedAt} = useHorizon(width, '');
   const capacity = useCapacity();
-  return html`<${Panel} title="Horizon: what is due when" actions=${html`<${Segments} label="Width" value=${width} onChange=${setWidth}
+  return html`<${Panel} title="Horizon: what is due when" note=${countedAt ? `counted ${away(countedAt)}` : ' '} actions=${html`<${Segments} label="Width" value=${width} onChange=${setWidth}
       options=${[['minute', '2 hours'], ['hour', '7 days'], ['day', '90 days']]} />`}>
     ${!answer.data ? html`<${Missing} answer=${answer} what="The horizon" tall />` : html`<${Stale} answer=${answer} />
       ${items.length === 0 ? html`<p class="reading tall">Nothing is due in this time, as far as it has been counted.</p>` :
