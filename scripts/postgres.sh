@@ -4,6 +4,8 @@
 #   postgres.sh start DIR [PORT]      start it, or find it running; prints its URL. The port is PORT, else
 #                                     TOCSIN_PG_PORT, else the one it had last time, else a free one
 #   postgres.sh url DIR               print its URL; fails when it does not run
+#   postgres.sh standby DIR SOURCE    start a standby of the cluster in SOURCE; prints its URL
+#   postgres.sh promote DIR           make a standby the primary, and wait until it takes writes
 #   postgres.sh stop DIR              stop it, keep its data
 #   postgres.sh stop-immediate DIR    stop it as a crash would: the next start recovers from the log
 #   postgres.sh remove DIR            stop it and delete its data
@@ -102,16 +104,33 @@ try_start() {
     </dev/null >/dev/null 2>&1 9>&-
 }
 
+# A copy of the cluster in the folder $1, which follows it by streaming replication.
+standby() {
+  local source target=$home
+  find_home "$(realpath -m "$1")"
+  source=$(url)
+  home=$target
+  [[ ! -e $home/data ]] || die "$home holds a cluster already"
+  mkdir -p "$home"
+  chmod 700 "$home"
+  ((EUID != 0)) || chown postgres: "$home"
+  as_owner "$bin/pg_basebackup" -D "$home/data" -R -X stream -c fast -d "${source%/*}/postgres" >/dev/null
+  try_start "$(free_port)" || { tail -n 20 "$home/log" >&2; die "the standby does not start; see $home/log"; }
+  url
+}
+
 stop() {
   ! is_running || as_owner "$bin/pg_ctl" stop -w -s -m "$1" -D "$home/data"
 }
 
 command=${1:-}
-[[ $# -ge 2 && -n $2 ]] || die "usage: postgres.sh start|url|stop|stop-immediate|remove DIR [PORT]"
+[[ $# -ge 2 && -n $2 ]] || die "usage: postgres.sh start|url|standby|promote|stop|stop-immediate|remove DIR [PORT|SOURCE]"
 find_home "$(realpath -m "$2")"
 case $command in
   start) start "${3:-}" ;;
   url) is_running && url ;;
+  standby) standby "${3:?postgres.sh standby needs the folder of its primary}" ;;
+  promote) as_owner "$bin/pg_ctl" promote -w -s -D "$home/data" ;;
   stop) stop fast ;;
   stop-immediate) stop immediate ;;
   remove) stop immediate && rm -rf "$home" ;;

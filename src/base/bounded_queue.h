@@ -1,4 +1,5 @@
-// BoundedQueue: a first-in first-out queue between threads. A full queue refuses a push; a push wakes the consumer.
+// A bounded first-in first-out queue between threads: a push into a full queue is refused, and a push wakes the
+// consumer.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,7 @@ class BoundedQueue {
     return true;
   }
 
-  // Moves as many as fit from the front of `items` into the queue; returns how many. `items` keeps its size.
+  // Takes as many as fit, from the front of `items`; returns how many.
   std::size_t push_some(std::vector<T>& items) {
     std::size_t n = 0;
     {

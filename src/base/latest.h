@@ -1,5 +1,4 @@
-// Latest<T>: holds the newest version of an immutable object. Readers take a shared pointer; a writer replaces it
-// whole.
+// Holds the newest version of an immutable object: readers take a shared pointer, a writer replaces it as a whole.
 #pragma once
 
 #include <memory>

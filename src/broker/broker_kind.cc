@@ -8,7 +8,7 @@
 
 namespace tocsin {
 
-// Slots: the messages that a publisher may hold unconfirmed.
+// What a publisher holds unconfirmed.
 class PublisherPool final : public StartPool {
  public:
   std::size_t capacity() const override { return Publisher::kMostInFlight; }

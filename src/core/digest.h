@@ -6,7 +6,6 @@
 
 namespace tocsin {
 
-// 64 lower-case hexadecimal digits.
-std::string sha256_hex(std::string_view bytes);
+std::string sha256_hex(std::string_view bytes);  // 64 digits
 
 }  // namespace tocsin

@@ -1,5 +1,4 @@
-// time_asked(): the requested time of a create in canonical form, part of its idempotency fingerprint. A repeated
-// request gives the same text.
+// The requested time in canonical form: part of the idempotency fingerprint, equal for creates with the same key.
 #pragma once
 
 #include <chrono>
@@ -9,8 +8,7 @@
 
 namespace tocsin {
 
-// "at <microseconds since 1970>" or "in <milliseconds>". The same text as in tocsin.create_job. DO NOT CHANGE: hashed
-// and stored.
+// The same text as in tocsin.create_job. DO NOT CHANGE: hashed and stored.
 inline std::string time_asked(const When& when) {
   const auto& in = when.asked_in ? when.asked_in : when.in;
   if (!in) return "at " + std::to_string(when.at->time_since_epoch().count());

@@ -1,5 +1,4 @@
-// The stage that answers waiting consumers (PollQueue) with no jobs when their deadline has passed, and forgets those
-// whose connection is closed.
+// The stage that answers waiting consumers (PollQueue) with nothing when their deadline has passed.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once

@@ -1,5 +1,4 @@
-// Timekeeper: the stage that holds candidates (pending jobs due soon) on the time wheel until they are due, then pushes
-// them to the DueQueue. A job for which the wheel or the queue has no capacity leaves memory; a scan finds its row.
+// Timekeeper: the stage that holds candidates on the time wheel until they are due, then pushes them to the DueQueue.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
@@ -20,7 +19,6 @@ class Timekeeper final : public Stage {
   const char* name() const override { return "timekeeper"; }
   MonoTime step(MonoTime now) override;
 
-  // The number of candidates on the wheel.
   std::size_t on_wheel() const { return wheel_ ? wheel_->size() : 0; }
 
  private:

@@ -5,7 +5,6 @@
 #include "base/assert.h"
 #include "postgres/finish_arrays.h"
 #include "postgres/id_clash.h"
-#include "postgres/job_rows.h"
 #include "postgres/queries.h"
 #include "postgres/text.h"
 
@@ -61,7 +60,7 @@ const Statement& lane_statement(Session& session, const char* verb, Lane lane) {
                           [=] { return sql::over(verb, sql::live_table(table)); });
 }
 
-// The synchronous_commit of a claim.
+// What claims set synchronous_commit to.
 const char* commit_of(const ClaimTicket& ticket) { return ticket.is_durable ? "on" : "off"; }
 
 // `has_due`: the rows tell when they were due before the claim.

@@ -1,4 +1,4 @@
-// PgJobDesk: reports of consumers about the jobs that they have leased.
+// What consumers say of the jobs they leased, on PostgreSQL.
 #include <algorithm>
 #include <functional>
 #include <utility>

@@ -1,5 +1,4 @@
-// OutboxStore and IntakeStore on PostgreSQL: the statements that relay jobs which SQL callers created for a shard of
-// another database (ports/outbox_store.h).
+// The statements of the outbox: OutboxStore and IntakeStore on PostgreSQL.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// TypeStore on PostgreSQL: the type registry, in the control database or its mirror in another. Changes are notified.
+// TypeStore on PostgreSQL: the type registry.
 // Thread: owner only.
 #pragma once
 

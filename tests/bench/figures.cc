@@ -166,6 +166,7 @@ Section cluster_section() {
   add("4", "four");
   add("stopped", "two, one stands still for 3 s");
   add("deaf", "two, notifications lost");
+  add("promoted", "two, after their standby took over");
   return section;
 }
 
@@ -246,7 +247,11 @@ std::vector<Section> catalog(const Variants& variants) {
             {"verbs.sql_create", "SELECT tocsin.create_job(...), 32 sessions", "calls/s", "", "verbs.floor"},
             {"verbs.sql_create_x", "  x the floor beside it", "x", "0.7"},
             {"verbs.sql_cancel_key", "SELECT tocsin.cancel_jobs(key), 32 sessions", "calls/s", "", "verbs.floor"},
-            {"verbs.sql_cancel_key_x", "  x the floor beside it", "x", "0.7"}}},
+            {"verbs.sql_cancel_key_x", "  x the floor beside it", "x", "0.7"},
+            {"verbs.floor_function", "the floor's insert in a function like create_job", "calls/s", "", "verbs.floor"},
+            {"verbs.floor_function_x", "  x the floor beside it", "x"},
+            {"verbs.floor_cancel", "a row from one bare table to another in a function", "calls/s", "", "verbs.floor"},
+            {"verbs.floor_cancel_x", "  x the floor beside it", "x"}}},
           {"past",
            "A lone caller beside jobs that finished today, p50",
            {{"past.none_create", "none finished: keyed create", "ms"},

@@ -1,5 +1,5 @@
 // What slow and numerous businesses cost the others when several nodes share one database: quiet, while one node stands
-// still, and after notifications were lost.
+// still, after notifications were lost, and after a standby took over.
 #include <signal.h>
 
 #include <algorithm>
@@ -33,19 +33,21 @@ struct ClusterOutcome {
 
 class NodesOnOneDatabase {
  public:
-  NodesOnOneDatabase(Bench& bench, int n) : database_(bench.server) {
+  NodesOnOneDatabase(Bench& bench, const std::string& database, int n) {
     for (int i = 0; i < n; ++i) {
       const std::vector<std::string> name{"--node-name", "node-" + std::to_string(i)};
-      nodes_.emplace_back(database_.url(), SubjectOptions{bench.binary, hook(healthy_.url()), name});
+      nodes_.emplace_back(database, SubjectOptions{bench.binary, hook(healthy_.url()), name});
     }
     for (int i = 0; i < kGatewayTypes; ++i) put("gateway", i, hook(gateway_.url()));
     for (int i = 0; i < kSlowTypes; ++i) put("slow", i, hook(slow_.url_of(i)));
     for (int i = 0; i < kNoopTypes; ++i) put("noop", i, R"({"kind":"noop"})");
-    for (int tries = 0; owners() != n; ++tries) {
-      if (tries > 600) throw Failure("the nodes do not share the shards");
-      pause_for(milliseconds(50));
-    }
-    pause_for(milliseconds(3000));  // all have heard of it, and swept
+    wait_until_shared();
+  }
+
+  // After the database has another primary.
+  void reconnect() {
+    for (Subject& node : nodes_) node.reconnect();
+    wait_until_shared();
   }
 
   ClusterOutcome run(int lasts_s, Trouble trouble) {
@@ -74,6 +76,13 @@ class NodesOnOneDatabase {
     return Json{{"kind", "webhook"}, {"url", url}, {"timeout_ms", 20'000}}.dump();
   }
   Subject& first() { return nodes_.front(); }
+  void wait_until_shared() {
+    for (int tries = 0; owners() != static_cast<int>(nodes_.size()); ++tries) {
+      if (tries > 600) throw Failure("the nodes do not share the shards");
+      pause_for(milliseconds(50));
+    }
+    pause_for(milliseconds(3000));  // all have heard of it, and swept
+  }
   void put(const std::string& group, int i, const std::string& handler) {
     names_[group].push_back(group + "-" + std::to_string(i));
     first().put_type(names_[group].back(), handler);
@@ -111,10 +120,20 @@ class NodesOnOneDatabase {
   }
 
   Deliveries healthy_, gateway_{milliseconds(2'000)}, slow_{milliseconds(5'000)};
-  Database database_;
   std::deque<Subject> nodes_;
   std::map<std::string, std::deque<std::string>> names_;
 };
+
+void note(Results& results, const std::string& name, const ClusterOutcome& outcome) {
+  const std::string prefix = "cluster." + name;
+  results.add(prefix + "_p50", outcome.p50_ms);
+  results.add(prefix + "_p99", outcome.p99_ms);
+  results.add(prefix + "_latest", outcome.latest_ms);
+  results.add(prefix + "_first_p99", outcome.first_p99_ms);
+  results.add(prefix + "_given_back", outcome.released);
+  results.add(prefix + "_gateway", outcome.gateway_done);
+  results.add(prefix + "_spread", outcome.spread);
+}
 
 }  // namespace
 
@@ -127,16 +146,14 @@ void measure_cluster(Bench& bench) {
   for (const auto& [name, nodes, trouble] :
        {Case{"1", 1, Trouble::none}, Case{"2", 2, Trouble::none}, Case{"4", 4, Trouble::none},
         Case{"stopped", 2, Trouble::stopped_node}, Case{"deaf", 2, Trouble::lost_listen}}) {
-    const ClusterOutcome outcome = NodesOnOneDatabase(bench, nodes).run(bench.sizes.cluster_s, trouble);
-    const std::string prefix = std::string("cluster.") + name;
-    bench.results.add(prefix + "_p50", outcome.p50_ms);
-    bench.results.add(prefix + "_p99", outcome.p99_ms);
-    bench.results.add(prefix + "_latest", outcome.latest_ms);
-    bench.results.add(prefix + "_first_p99", outcome.first_p99_ms);
-    bench.results.add(prefix + "_given_back", outcome.released);
-    bench.results.add(prefix + "_gateway", outcome.gateway_done);
-    bench.results.add(prefix + "_spread", outcome.spread);
+    const Database database(bench.server);
+    note(bench.results, name, NodesOnOneDatabase(bench, database.url(), nodes).run(bench.sizes.cluster_s, trouble));
   }
+  ServerPair servers(bench.server.script());
+  NodesOnOneDatabase cluster(bench, servers.url(), 2);
+  servers.fail_over();
+  cluster.reconnect();
+  note(bench.results, "promoted", cluster.run(bench.sizes.cluster_s, Trouble::none));
 }
 
 }  // namespace tocsin::bench

@@ -14,6 +14,8 @@
 namespace tocsin::bench {
 namespace {
 
+const std::string kKeysPerClient = "2000";  // more than a client of pgbench cancels in a measurement
+
 struct VerbTargets {
   std::vector<std::string> ids, keys;
 };
@@ -81,17 +83,46 @@ void measure_sql(Bench& bench, Subject& subject, double length_s) {
   const std::string create = "\\set n random(1, 1000000000)\nSELECT tocsin.create_job('" + std::string(kType) +
                              "', 'sql-' || :n, '2040-01-01', '{\"run\":\"verbs\"}');\n";
   note_rate(bench, "sql_create", pgbench_rate(subject.database(), create, length_s), floor);
-  execute(subject.database(),
-          "CREATE SEQUENCE verbs_seq; CREATE TABLE verbs_key (n bigint PRIMARY KEY, biz_id text); "
-          "INSERT INTO verbs_key SELECT row_number() OVER (), biz_id FROM tocsin.job_live WHERE "
-          "biz_id LIKE 'sql-%'; ANALYZE verbs_key");
+  execute(subject.database(), "SELECT count(tocsin.create_job('" + std::string(kType) +
+                                  "', 'key-' || c || '-' || i, '2040-01-01')) FROM generate_series(0, 31) c, "
+                                  "generate_series(1, " +
+                                  kKeysPerClient + ") i");
   note_rate(
       bench, "sql_cancel_key",
       pgbench_rate(subject.database(),
-                   "SELECT c.* FROM (SELECT biz_id FROM verbs_key WHERE n = (SELECT nextval('verbs_seq'))) k, LATERAL "
-                   "tocsin.cancel_jobs(k.biz_id) c;\n",
-                   length_s),
+                   "\\set i :i + 1\nSELECT * FROM tocsin.cancel_jobs('key-' || :client_id || '-' || :i);\n", length_s),
       floor);
+}
+
+// What functions with the rights and settings of create_job and cancel_jobs cost when they apply no rule: an insert
+// into the floor's table; a row moved from there to another table.
+void measure_bare_functions(Bench& bench, Subject& subject, double length_s) {
+  const double floor = verb_floor(subject.database(), length_s);
+  const std::string head =
+      "LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = "
+      "force_generic_plan AS ";
+  execute(subject.database(),
+          "CREATE TABLE floor_ended (LIKE floor INCLUDING ALL);"
+          "CREATE FUNCTION floor_create(biz_id text) RETURNS void " +
+              head +
+              "$$ BEGIN INSERT INTO public.floor (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, "
+              "shard, max_attempts, biz_id, attribute) VALUES (nextval('public.floor_seq'), '2040-01-01', "
+              "'2040-01-01', now(), now(), 1, 0, 3, biz_id, '{\"run\":\"verbs\"}'); END $$;"
+              "CREATE FUNCTION floor_cancel(key text) RETURNS void " +
+              head +
+              "$$ BEGIN WITH d AS (DELETE FROM public.floor f WHERE f.biz_id = key AND f.status = 0 RETURNING f.*) "
+              "INSERT INTO public.floor_ended SELECT d.* FROM d; END $$;"
+              "SELECT count(floor_create('key-' || c || '-' || i)::text) FROM generate_series(0, 31) c, "
+              "generate_series(1, " +
+              kKeysPerClient + ") i; ANALYZE floor");
+  note_rate(bench, "floor_function",
+            pgbench_rate(subject.database(), "\\set n random(1, 1000000000)\nSELECT floor_create('order-' || :n);\n",
+                         length_s),
+            floor);
+  note_rate(bench, "floor_cancel",
+            pgbench_rate(subject.database(),
+                         "\\set i :i + 1\nSELECT floor_cancel('key-' || :client_id || '-' || :i);\n", length_s),
+            floor);
 }
 
 // Jobs that finished today, in the order of their numbers, with their counts.
@@ -159,6 +190,7 @@ void measure_verbs(Bench& bench) {
     note_verb(bench.results, std::string("verbs.") + verb.name, report, floor);
   }
   measure_sql(bench, subject, length_s);
+  measure_bare_functions(bench, subject, length_s);
 }
 
 void measure_past(Bench& bench) {

@@ -93,4 +93,34 @@ void PostgresServer::remove_all() {
   }
 }
 
+ServerPair::ServerPair(const std::string& script) : script_(script), folder_(scratch_folder()) {
+  const Environment options = {{"TOCSIN_PG_OPTIONS", kServerOptions}};
+  const std::string primary = url_of(output_of({script_, "start", folder_ + "/primary"}, options), "tocsin");
+  const std::string standby =
+      url_of(output_of({script_, "standby", folder_ + "/standby", folder_ + "/primary"}, options), "tocsin");
+  const auto host_of = [&](const std::string& url) {
+    const auto from = url.find('@') + 1;
+    return url.substr(from, url.rfind('/') - from);
+  };
+  url_ = primary;
+  url_.insert(url_.rfind('/'), "," + host_of(standby));
+  url_ += "?target_session_attrs=read-write";
+}
+
+ServerPair::~ServerPair() {
+  for (const char* const server : {"/standby", "/primary"}) {
+    try {
+      output_of({script_, "remove", folder_ + server});
+    } catch (const Failure& failure) {
+      std::cerr << "left behind: " << folder_ << server << ": " << failure.what() << '\n';
+    }
+  }
+  ::rmdir(folder_.c_str());
+}
+
+void ServerPair::fail_over() {
+  output_of({script_, "stop-immediate", folder_ + "/primary"});
+  output_of({script_, "promote", folder_ + "/standby"});
+}
+
 }  // namespace tocsin::bench

@@ -26,6 +26,7 @@ class PostgresServer {
 
   const std::string& url() const { return url_; }
   bool is_private() const { return !folder_.empty(); }
+  const std::string& script() const { return script_; }  // scripts/postgres.sh
 
  private:
   const std::string script_;
@@ -48,6 +49,26 @@ class Database {
  private:
   PostgresServer& server_;
   const std::string url_;
+};
+
+// A primary and its standby, both private; they are removed with this object.
+class ServerPair {
+ public:
+  // `script`: scripts/postgres.sh. Throws Failure.
+  explicit ServerPair(const std::string& script);
+  ~ServerPair();
+  ServerPair(const ServerPair&) = delete;
+  ServerPair& operator=(const ServerPair&) = delete;
+
+  // Names both servers; a connection is made to the one that takes writes.
+  const std::string& url() const { return url_; }
+
+  // The primary ends as in a crash, and the standby becomes the primary. Returns when it takes writes.
+  void fail_over();
+
+ private:
+  const std::string script_, folder_;
+  std::string url_;
 };
 
 }  // namespace tocsin::bench

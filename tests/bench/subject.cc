@@ -39,10 +39,15 @@ Subject::Subject(std::unique_ptr<Database> own, const std::string& database, con
       port_(free_port()),
       process_(std::make_unique<Process>(serve_command(options, database_, port_))),
       rest_(std::make_unique<RestClient>(connection_to(port_))),
-      sql_(database_) {
+      sql_(std::make_unique<pqxx::connection>(database_)) {
   wait_until_ready();
   put_type(kType, options.handler);
   standing_ = unfinished();
+}
+
+void Subject::reconnect() {
+  sql_ = std::make_unique<pqxx::connection>(database_);
+  wait_until_ready();
 }
 
 void Subject::put_type(const std::string& name, const std::string& handler) {
@@ -91,13 +96,13 @@ LoadReport Subject::create(const std::vector<BenchJob>& jobs, std::size_t batch,
 }
 
 void Subject::settle() {
-  pqxx::nontransaction tx(sql_);
+  pqxx::nontransaction tx(*sql_);
   tx.exec("VACUUM ANALYZE");
   tx.exec("CHECKPOINT");
 }
 
 WallTime Subject::time_of(const std::string& query) {
-  pqxx::nontransaction tx(sql_);
+  pqxx::nontransaction tx(*sql_);
   return WallTime(
       Duration(tx.exec1("SELECT (extract(epoch FROM (" + query + ")) * 1000000)::bigint")[0].as<std::int64_t>()));
 }
@@ -120,7 +125,7 @@ void Subject::wait_until(WallTime time, const std::string& what) {
 }
 
 std::int64_t Subject::unfinished() {
-  pqxx::nontransaction tx(sql_);
+  pqxx::nontransaction tx(*sql_);
   return tx.exec1("SELECT sum(n)::bigint FROM tocsin.job_stats WHERE status IN ('pending', 'running')")[0]
              .as<std::int64_t>() -
          standing_;
@@ -142,7 +147,7 @@ void Subject::wait_until_finished(std::int64_t jobs, const std::string& what) {
 }
 
 std::vector<double> Subject::lateness_ms(WallTime since, const std::string& type) {
-  pqxx::nontransaction tx(sql_);
+  pqxx::nontransaction tx(*sql_);
   std::vector<double> lateness;
   for (const auto& row : tx.exec("SELECT extract(epoch FROM started_at - action_time) * 1000 FROM tocsin.job"
                                  " WHERE status = 'done' AND finished_at >= '" +

@@ -40,7 +40,9 @@ class Subject {
   int port() const { return port_; }
   const Process& process() const { return *process_; }
   RestClient& rest() { return *rest_; }
-  pqxx::connection& sql() { return sql_; }
+  pqxx::connection& sql() { return *sql_; }
+  // After a failover: a new connection, and the node is ready again.
+  void reconnect();
   const std::string& database() const { return database_; }
 
   // By the batch API. `ids`, when given, receives the job_ids in the order of `jobs`.
@@ -74,7 +76,7 @@ class Subject {
   const int port_;
   std::unique_ptr<Process> process_;
   std::unique_ptr<RestClient> rest_;
-  pqxx::connection sql_;
+  std::unique_ptr<pqxx::connection> sql_;
   std::int64_t standing_ = 0;  // jobs that were pending or running before
 };
 

@@ -8,7 +8,7 @@ namespace tocsin::bench {
 
 double pgbench_rate(const std::string& database, const std::string& script, double length_s) {
   const MemoryFile file(script);
-  const std::string output = output_of({"pgbench", "-n", "-M", "prepared", "-c", "32", "-j", "2", "-T",
+  const std::string output = output_of({"pgbench", "-n", "-M", "prepared", "-c", "32", "-j", "2", "-D", "i=0", "-T",
                                         std::to_string(static_cast<int>(length_s)), "-f", file.path(), database});
   const auto at = output.find("tps = ");
   if (at == std::string::npos) throw Failure("pgbench failed");

@@ -8,7 +8,8 @@
 
 namespace tocsin::bench {
 
-// Transactions per second of pgbench with 32 clients; the script has a variable :n that no other transaction gets.
+// Transactions per second of pgbench with 32 clients. A script that counts by `\set i :i + 1` begins at 0 in each
+// client.
 double pgbench_rate(const std::string& database, const std::string& script, double length_s);
 
 // Commits per second of one row each into a table with the columns, checks and indexes of a live table: what a create

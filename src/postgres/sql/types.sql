@@ -1,4 +1,4 @@
--- All types, removed ones included.
+-- All types, also the removed ones that have jobs left.
 SELECT {{type_columns}}
 FROM tocsin.biz_type
 ORDER BY name
