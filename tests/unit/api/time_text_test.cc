@@ -98,8 +98,7 @@ TEST(Url, TakesATargetApart) {
 }
 
 TEST(Url, RefusesBrokenEncodings) {
-  for (const char* text :
-       {"", "v1", "*", "/%", "/%1", "/%zz", "/a%00b", "/%ff", "/%c3%28", "/?%=1", "/?%00=1"})
+  for (const char* text : {"", "v1", "*", "/%", "/%1", "/%zz", "/a%00b", "/%ff", "/%c3%28", "/?%=1", "/?%00=1"})
     EXPECT_FALSE(target_from_text(text)) << text;
   for (const char* text : {"/?a=%", "/?a=%00", "/?x=1&a=%ff&b=%", "/?a=%zz&x=1"}) {
     const auto target = target_from_text(text);
