@@ -124,7 +124,8 @@ stop() {
 }
 
 command=${1:-}
-[[ $# -ge 2 && -n $2 ]] || die "usage: postgres.sh start|url|standby|promote|stop|stop-immediate|remove DIR [PORT|SOURCE]"
+[[ $# -ge 2 && -n $2 ]] ||
+  die "usage: postgres.sh start|url|standby|promote|stop|stop-immediate|remove DIR [PORT|SOURCE]"
 find_home "$(realpath -m "$2")"
 case $command in
   start) start "${3:-}" ;;

@@ -165,7 +165,8 @@ class Run:
         self.judged.update((row.type, row.status) for row in checker.rows.values())
         in_all = sum(int(server.psql(ROWS_IN_ALL, patience=600)) for server in self.cluster.primaries())
         if in_all != self.judged.total():
-            checker.broken("I10", "jobs that nobody asked for", None, f"{in_all} rows, {self.judged.total()} judged")
+            judged = self.judged.total()
+            checker.broken("I10", "rows that no part knows", None, f"{in_all} rows, {judged} judged")
         self.report = Report(checker.history, checker, took)
         return checker
 
@@ -229,7 +230,8 @@ def main():
             violations += run.finish().violations
             print(f"\nPart {part} of {options.parts}")
             run.report.print()
-            print("memory of the nodes: " + ", ".join(f"{node.resident_mb()} MB" for node in run.cluster.nodes), flush=True)
+            memory = ", ".join(f"{node.resident_mb()} MB" for node in run.cluster.nodes)
+            print(f"memory of the nodes: {memory}", flush=True)
     print(f"\n{run.judged.total():,} rows in all")
     judge.print_violations(violations)
     broken = collections.Counter(violation.invariant for violation in violations)
