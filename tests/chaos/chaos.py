@@ -190,7 +190,8 @@ def arguments():
     parser.add_argument("--minutes", type=float, default=3, help="how long faults strike (3), in each part")
     parser.add_argument("--parts", type=int, default=1, help="each judged by itself, on one cluster (1)")
     parser.add_argument("--seed", type=int, default=None, help="draws the faults (the time)")
-    parser.add_argument("--faults", default=",".join(faults.FAULTS), help="names, separated by commas (all); none: no faults")
+    parser.add_argument("--faults", default=",".join(faults.FAULTS),
+                        help="names, separated by commas (all); none: no faults")
     parser.add_argument("--rate", type=float, default=1000, help="jobs per second created in batches (1000)")
     parser.add_argument("--batch", type=int, default=200, help="jobs per batch (200)")
     parser.add_argument("--seconds", type=float, default=4, help="how long one fault lasts, about (4)")
