@@ -1,5 +1,4 @@
-// GET /v1/overview: what the first screen of a dashboard shows, and what `tocsin top` does. Every caller of a second
-// gets one answer, so fifty watchers cost the databases what one does.
+// GET /v1/overview: what the first screen of a dashboard shows, and what `tocsin top` does.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -9,7 +8,6 @@
 #include "api/report_rows.h"
 #include "api/resources.h"
 #include "api/scatter.h"
-#include "base/mutex.h"
 #include "core/rfc3339.h"
 
 namespace tocsin {
@@ -17,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr Duration kAnswerAge = std::chrono::seconds(1);
 constexpr int kDueCap = 200;      // per shard: counted exactly up to here
 constexpr int kMostTypes = 1000;  // whose state is read
 constexpr std::size_t kWorst = 5;
@@ -269,58 +266,20 @@ std::string Overview::text() const {
   return text;
 }
 
-// The last answer, and the callers that wait for the next one.
-// Thread: any.
-struct SharedAnswer {
-  Mutex mutex;
-  std::string text TOCSIN_GUARDED_BY(mutex);
-  std::optional<WallTime> at TOCSIN_GUARDED_BY(mutex);
-  bool is_underway TOCSIN_GUARDED_BY(mutex) = false;
-  std::vector<CallPtr> waiting TOCSIN_GUARDED_BY(mutex);
-};
-
-void answer_all(SharedAnswer& shared, const std::function<void(const CallPtr&)>& answer) {
-  std::vector<CallPtr> waiting;
-  {
-    MutexLock lock(shared.mutex);
-    shared.is_underway = false;
-    waiting = std::exchange(shared.waiting, {});
-  }
-  for (const CallPtr& call : waiting) guarded(call, [&] { answer(call); });
-}
-
-void overview(ApiContext& context, const std::shared_ptr<SharedAnswer>& shared, const CallPtr& call) {
-  const WallTime now = context.backend.now();
-  {
-    MutexLock lock(shared->mutex);
-    if (shared->at && now >= *shared->at && now - *shared->at < kAnswerAge) return call->reply(200, shared->text);
-    shared->waiting.push_back(call);
-    if (std::exchange(shared->is_underway, true)) return;
-  }
-  // Its answer, or its failure, goes to all waiting calls.
-  const auto all =
-      std::make_shared<Call>(Call{{}, {}, {}, Responder([shared](const HttpResponse& response) {
-                                    answer_all(*shared, [&](const CallPtr& each) { each->respond(response); });
-                                  })});
+void overview(ApiContext& context, const CallPtr& call) {
   std::vector<Shard> shards;
   for (int shard = 0; shard < context.backend.shards(); ++shard) shards.push_back(static_cast<Shard>(shard));
   scatter<Facts>(
-      context, all, context.backend.database_ids(),
-      [&context, shards, now](DatabaseId database_id, Stores& stores) {
+      context, call, context.backend.database_ids(),
+      [&context, shards, now = context.backend.now()](DatabaseId database_id, Stores& stores) {
         std::vector<Shard> here;
         std::ranges::copy_if(shards, std::back_inserter(here),
                              [&](Shard shard) { return context.backend.database_of(shard) == database_id; });
         return read_facts(stores, here, now);
       },
-      [&context, shared, all](std::vector<DatabaseAnswer<Facts>> answers) {
-        if (refused_by_all(context, all, answers)) return;
-        std::string text = Overview(context.backend, std::move(answers)).text();
-        {
-          MutexLock lock(shared->mutex);
-          shared->text = text;
-          shared->at = context.backend.now();
-        }
-        all->reply(200, std::move(text));
+      [&context, call](std::vector<DatabaseAnswer<Facts>> answers) {
+        if (refused_by_all(context, call, answers)) return;
+        call->reply(200, Overview(context.backend, std::move(answers)).text());
       },
       0, Pool::reads);
 }
@@ -328,7 +287,6 @@ void overview(ApiContext& context, const std::shared_ptr<SharedAnswer>& shared, 
 }  // namespace
 
 std::vector<Route> overview_routes(ApiContext& context) {
-  const auto shared = std::make_shared<SharedAnswer>();
   return {{.method = "GET",
            .path = "/v1/overview",
            .access = Access::read,
@@ -337,7 +295,7 @@ std::vector<Route> overview_routes(ApiContext& context) {
            .summary = "What the first screen shows: a verdict, what is due, lateness against targets, the worst types",
            .replies = {{200, "Overview"}},
            .errors = {429, 503},
-           .handler = [&context, shared](const CallPtr& call) { overview(context, shared, call); }}};
+           .handler = [&context](const CallPtr& call) { overview(context, call); }}};
 }
 
 }  // namespace tocsin

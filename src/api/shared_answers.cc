@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::chrono::seconds kLongestKept{30};
+constexpr std::chrono::seconds kLongestKept{60};
 // A page of a report has 300 KB. One of jobs with large attributes has megabytes: many of those are not kept for
 // readers that may never come.
 constexpr std::size_t kLargestKept = 512 << 10;

@@ -1,7 +1,7 @@
 // Lets many readers share one answer (ADR 0050): a page watched by fifty people costs the database as much as one.
 //
 // Only requests that allow it share answers: `Cache-Control: max-age=N` with N >= 1 accepts an answer that another
-// caller asked for up to N seconds before, 30 at most, or that is under way. All others are answered from the database,
+// caller asked for up to N seconds before, 60 at most, or that is under way. All others are answered from the database,
 // so that a caller always reads its own writes.
 #pragma once
 

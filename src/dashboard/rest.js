@@ -74,11 +74,11 @@ async function wholeList(path, most, maxAge) {
   return first;
 }
 
-// The node may answer with what it read for another page, up to half the interval ago. After a change by this page, a
+// The node may answer with what it read for another page, up to four fifths of the interval ago. After a change by this page, a
 // shared answer may show the state before it: until every read that began before the change has ended, none is accepted.
 const kLongestRead = 10; // seconds; a read is cancelled then
 const maxAgeOf = (interval) => {
-  const age = Math.max(1, Math.floor(interval / 2));
+  const age = Math.max(1, Math.floor(interval * 0.8));
   return Date.now() - changedAt > (age + kLongestRead) * 1000 ? age : 0;
 };
 
