@@ -30,7 +30,7 @@ struct Error {
 
 const char* to_string(ErrorCode code);
 
-// Error::field of a conflict: the lock time-out of the session has passed.
+// Error::field of a conflict: another transaction held a row or table lock for longer than the session waits.
 inline constexpr const char* kLocked = "lock";
 
 // Error::field of unavailable: the server answers, but the statement reached its time limit.

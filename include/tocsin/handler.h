@@ -23,7 +23,7 @@ class Handler {
   // It should begin by job.start_by, or end as not_started.
   virtual void start(const ClaimedJob& job, Finish finish) = 0;
 
-  // The slots that its attempts share with those of other types. Null: any number may run at once.
+  // The pool whose slots bound its attempts, possibly shared with other types. Null: any number may run at once.
   virtual std::shared_ptr<const StartPool> pool() const { return nullptr; }
 
   // Why the pool has less capacity than usual, human-readable: "its endpoint http://... does not answer". Empty when

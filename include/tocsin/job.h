@@ -65,7 +65,8 @@ struct ClaimedJob {
   Job job;                    // job.attempts counts this attempt; job.fire_at is the end of the lease
   ClaimToken token = 0;       // of this attempt: a finish with another token changes nothing
   MonoTime lease_deadline{};  // end of the lease by the local clock, counted from before the claim was sent
-  // The handler must not start later: a standby that takes over may lack the claim, and a cancel may then win.
+  // The handler must not start later: an asynchronous standby that takes over may lack the claim, and a cancel may have
+  // been acknowledged in its place. max(): only the lease bounds the start.
   MonoTime start_by = MonoTime::max();
   // fire_at before the claim, restored if the attempt does not start. Empty: not known.
   std::optional<WallTime> fire_at_before = {};
@@ -82,7 +83,7 @@ struct Outcome {
     handed_over,  // a receiver or consumer acknowledges it with its lease token; otherwise the lease ends
   };
   Kind kind = Kind::done;
-  std::optional<Duration> retry_after;  // retry: the delay that the handler asks for; else the type's back-off
+  std::optional<Duration> retry_after;  // retry, not_started: the delay until the next start; else the type's back-off
   std::string message;                  // retry, dead: why; kept in the job's errors
   bool is_written = false;  // the handler wrote it itself, in a transaction of its own under the claim's token
   bool is_least = false;    // retry_after is a lower bound: the backoff of the type counts when it is longer

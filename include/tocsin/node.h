@@ -28,16 +28,16 @@ class Node {
   // Runs the jobs of a type whose handler kind is "cpp". REQUIRES: before start(); one handler per type.
   void handle(const std::string& biz_type, CppHandler handler);
 
-  // Connects, checks (or migrates) the schema, starts the engine and listens. Blocks for seconds at most. Error: the
-  // reason, and nothing is left running.
+  // Connects, checks (or migrates) the schema, starts the engine and listens. Blocks for seconds, longer while it
+  // migrates. Error: the reason, and nothing is left running.
   Status start();
 
   // The port it listens on, once started.
   int port() const;
 
-  // Drains: refuses requests, stops claiming, releases claimed jobs that have not started, lets handlers finish within
-  // the drain time-out, writes all outcomes, leaves the membership. Jobs whose handlers overrun become due again when
-  // their leases end. Safe to call twice.
+  // Drains: refuses requests, gives its shards to other nodes, stops claiming, releases claimed jobs that have not
+  // started, lets handlers finish within the drain time-out, writes all outcomes, leaves the membership. An attempt
+  // that overruns the time-out counts as failed: its job is retried. Safe to call twice.
   void stop();
 
  private:

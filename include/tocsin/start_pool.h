@@ -14,11 +14,11 @@ class StartPool {
  public:
   virtual ~StartPool() = default;
 
-  // Attempts that it has use for at once, those that wait inside for a moment included. 0: none may start now. May
-  // change at any time; see HandlerKind::on_capacity_change.
+  // How many attempts may be under way at once: those that run, and a few that wait so that no slot stands idle. 0:
+  // none may start now. May change at any time.
   virtual std::size_t capacity() const = 0;
 
-  // How many attempts a second end there, as far as is known.
+  // How many attempts the pool can start per second, as far as is known; infinity: not known.
   virtual double starts_per_s() const { return std::numeric_limits<double>::infinity(); }
 };
 

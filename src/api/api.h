@@ -1,4 +1,4 @@
-// The REST interface of a node: routes, gate and server in one.
+// The REST interface of a node: routes, authentication, dashboard and HTTP server in one.
 #pragma once
 
 #include <chrono>
@@ -17,17 +17,17 @@ class Router;
 
 struct ApiConfig {
   HttpServerConfig http;
-  Tokens tokens;  // none: everything is allowed; bind to loopback only then (is_loopback)
+  Tokens tokens;  // none: callers on this machine may do everything; the caller must check that the host is_loopback()
   std::size_t max_attribute_bytes = 65536;
   std::string version = "0";
   bool has_dashboard = true;                                            // GET / and /assets/
-  std::function<void(const std::string& route, int status)> on_answer;  // thread: any of the server's
+  std::function<void(const std::string& route, int status)> on_answer;  // for the metrics; on a network thread
 };
 
 // Thread: owner only.
 class Api {
  public:
-  // REQUIRES: `backend` outlives the Api, and drops its callbacks before the Api is destroyed.
+  // REQUIRES: `backend` outlives the Api, and calls no callback (`done`) after the Api is destroyed.
   Api(Backend& backend, ApiConfig config);
   ~Api();
   Api(const Api&) = delete;

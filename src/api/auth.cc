@@ -109,7 +109,7 @@ Result<Tokens> Tokens::from_text(std::string_view text) {
     const toml::table file = toml::parse(text);
     for (const auto& [name, node] : file) {
       if (name != "token" || !node.is_array_of_tables())
-        return Error{ErrorCode::invalid, "the token file knows [[token]] only, not " + std::string(name.str()),
+        return Error{ErrorCode::invalid, "the token file may have [[token]] only, not " + std::string(name.str()),
                      "token_file"};
     }
     const toml::array* list = file["token"].as_array();

@@ -50,11 +50,12 @@ struct Readiness {
 // A consumer asks for due jobs of a pull type. All functions may be called on any thread.
 struct LeaseCall {
   TypeId type_id = 0;
-  std::size_t max = 1;
-  Duration wait{0};                                        // how long it waits for the first job
-  Duration ttr{0};                                         // length of the leases
-  std::function<bool()> is_gone;                           // the connection is closed: an answer is useless
-  std::function<void(std::vector<ClaimedJob> jobs)> done;  // called once, unless the consumer is gone
+  std::size_t max = 1;            // jobs in the answer, at most
+  Duration wait{0};               // how long it waits for the first job
+  Duration ttr{0};                // length of the leases
+  std::function<bool()> is_gone;  // the connection is closed: jobs must not be leased to it
+  // Called once, unless the consumer is gone. No jobs: none became due in time, or the node is shutting down.
+  std::function<void(std::vector<ClaimedJob> jobs)> done;
 };
 
 struct NodeInfo {
@@ -67,7 +68,7 @@ struct NodeInfo {
   std::vector<ScannedDatabase> scanned;  // since it last scanned them, by the database they live in
 };
 
-// A shard on its way to another database.
+// A shard that is moving to another database.
 struct MoveInfo {
   Shard shard = 0;
   DatabaseId target = 0;
@@ -79,9 +80,10 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Single requests: those that arrive together share statements and commits. `done` runs on a database thread. A row
-  // that another transaction holds locked delays only its own request. False: the queue is full, `done` will not be
-  // called (answer 429).
+  // Single requests: those that arrive together share statements and commits. True: `done` is called once, on a
+  // database thread, or on the caller's when the database cannot be used. False: the queue is full, `done` will not be
+  // called (answer 429). A row that another transaction holds locked delays its own request by seconds at most, and the
+  // others by 50 ms at most.
   virtual bool create(NewJob job, std::function<void(Result<CreateReply>)> done) = 0;
   virtual bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) = 0;
   virtual bool cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) = 0;
@@ -90,57 +92,60 @@ class Backend {
   virtual bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) = 0;
   virtual bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) = 0;
 
-  // What consumers report of leases of one database: `done` gets a reply per lease, in order. REQUIRES:
-  // unavailable_reason() of it is empty.
+  // What consumers report of leases of one database: `done` gets a reply per lease, in order. False: as above.
+  // REQUIRES: unavailable_reason() of the database returned nullopt.
   virtual bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                              std::function<void(Result<std::vector<LeaseReply>>)> done) = 0;
   virtual bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                              std::function<void(Result<std::vector<ExtendReply>>)> done) = 0;
 
-  // False: too many consumers wait already, `done` will not be called (answer 429).
+  // Lets the consumer wait for jobs. False: too many consumers wait already, `done` will not be called (answer 429).
   virtual bool lease(LeaseCall call) = 0;
-  // Leases that ended at this node (ack, nack), and leases extended by `ttr`: updates the lease table.
+  // Leases that ended at this node (ack, nack), and leases that last `ttr` from now: updates the node's table of the
+  // leases that count against max_running.
   virtual void note_ended(std::span<const Lease> leases) = 0;
   virtual void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
-  // Whether leases of a type with max_running that this node extends are counted in the whole cluster. Not while the
-  // control database is down: their permits pass to other nodes when the leases known there have ended.
+  // Whether the cluster learns of leases of this type (with max_running) that this node extends. Not while the control
+  // database is down: it gives their permits to other nodes when the leases that it knows of have ended.
   virtual bool are_leases_counted(TypeId type) const = 0;
   // For the metrics: results of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;
 
   // Everything else: runs `work` on a thread of that database. False: its queue is full (answer 429).
-  // REQUIRES: unavailable_reason() of it is empty.
+  // REQUIRES: unavailable_reason() of the database returned nullopt.
   virtual bool post(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
   // The same for reads that may be slow: few at a time, with a time limit, on threads and connections of their own.
   virtual bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
 
   // Runs `work` on the node's thread for bulk operations, between two batches. False: its queue is full (answer 429).
   virtual bool post_bulk(std::function<void(BulkAccess&)> work) = 0;
-  // Stores a write that was made with a token; soon, and without an answer.
+  // Puts a write that was made with a token into the audit log; stored within about a second, a failure is only logged.
   virtual void record(AuditEntry entry) = 0;
 
-  // Jobs that may be due within the lookahead: tells the engine of this node (and others) at once.
+  // Reports a job that may be due within the lookahead (5 s), so that its shard's owner need not wait for the next
+  // scan. May be lost: the scan finds the job.
   virtual void hint(JobId job, TypeId type, WallTime fire_at) = 0;
 
+  // The types as this node read them last; never null.
   virtual std::shared_ptr<const TypeCatalog> types() const = 0;
-  // After a change of the registry: reads it again. Call on a thread of the control database; on another one it only
-  // requests it.
+  // After a change of the registry: reads it again. On a thread of another database than the control database it only
+  // requests the read.
   virtual Status reload_types(Stores& stores) = 0;
-  // Updates the mirrors of the registry in all databases that answer, then calls `done`, on any thread.
+  // Updates the mirror (the copy of the registry) in every database that answers, then calls `done`, on any thread.
   virtual void mirror_types(std::function<void()> done) = 0;
-  // Updates the mirror of the registry in this database; called before jobs are created there. Call on a thread of it.
+  // Updates the mirror in the database of `stores`; called before jobs are created there.
   virtual Status make_types_known(Stores& stores) = 0;
   // The error in the handler's kind or settings, with its field; nullopt: this node can run it.
   virtual std::optional<Error> check_handler(const BizType& type) const = 0;
 
   virtual int shards() const = 0;
   virtual std::string node_name() const = 0;
-  virtual WallTime now() const = 0;  // estimate of the database's clock
+  virtual WallTime now() const = 0;  // a lower bound of the database's clock; WallTime{}: not known yet
   virtual LatencySummary lateness() const = 0;
   virtual Readiness readiness() const = 0;
   virtual std::string metrics_text() const = 0;  // Prometheus exposition format
-  // Why a due job does not start here right now ("" when it does): its type is paused, at a limit, unknown. A job_id of
-  // 0: what holds any job of the type, in whichever database it is.
+  // Why a due job does not start on this node now, as a part of a sentence, such as "its type is paused"; "" when
+  // nothing is known to hold it. A job_id of 0: what holds any job of the type, in whichever database it is.
   virtual std::string hold_reason(const Job& job) const = 0;
   // How many jobs of a type with max_running run in the whole cluster, as far as this node knows.
   virtual std::optional<int> running(TypeId type) const = 0;
@@ -148,7 +153,7 @@ class Backend {
   virtual std::vector<NodeInfo> nodes() const = 0;
   // The endpoints that this node delivers to and the entry topics that it consumes, in no order.
   virtual std::vector<EndpointInfo> endpoints() const = 0;
-  // Shards on their way to another database, as far as this node knows.
+  // Shards that are moving to another database, as far as this node knows.
   virtual std::vector<MoveInfo> moves() const = 0;
   // Name of the node that scans this shard, as far as this node knows; "" when none does.
   virtual std::string shard_owner(Shard shard) const = 0;
@@ -157,8 +162,8 @@ class Backend {
   virtual std::vector<DatabaseId> database_ids() const = 0;
   // The database of this shard's jobs, as far as this node knows; it may be one that the node was not started with.
   virtual DatabaseId database_of(Shard shard) const = 0;
-  virtual std::string database_name(DatabaseId database_id) const = 0;   // its own name
-  virtual std::string database_title(DatabaseId database_id) const = 0;  // and where it is, for messages
+  virtual std::string database_name(DatabaseId database_id) const = 0;   // as registered; "number 7" if unknown
+  virtual std::string database_title(DatabaseId database_id) const = 0;  // "name (host:port/database)", for messages
   // Why the database cannot be used: not configured on this node, or not checked yet. nullopt: it can be used (which
   // does not mean that it answers at the moment).
   virtual std::optional<Error> unavailable_reason(DatabaseId database_id) const = 0;

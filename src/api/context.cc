@@ -76,11 +76,11 @@ Problem ApiContext::problem_of(const Error& error, DatabaseId database_id) const
     case ErrorCode::invalid:
       return {400, error.message, error.field};
     case ErrorCode::conflict:
-      // What the server says of a lock names its tables and indexes.
+      // Without the server's own message, which names tables and indexes.
       if (error.field == kLocked) return {503, "Another transaction holds what this needs: repeat the request.", "", 1};
       return {503, "Another transaction holds what this needs: " + error.message, "", 1};
     case ErrorCode::superseded:
-      return {503, "Another process drives this now: " + error.message, "", 1};
+      return {503, "Another process has taken this operation over: " + error.message, "", 1};
     case ErrorCode::moved:
       return {
           503,
@@ -88,15 +88,15 @@ Problem ApiContext::problem_of(const Error& error, DatabaseId database_id) const
           "", 1};
     case ErrorCode::unavailable:
       if (error.field == kTooSlow)
-        return {503, "This took too long. Of a list, name more: biz_id, or biz_type with status, from and to.", "", 1};
+        return {503, "This took too long. Narrow a list: give biz_id, or biz_type with status, from and to.", "", 1};
       return {503, "The database " + backend.database_title(database_id) + " is not available: " + error.message, "",
               1};
     case ErrorCode::in_doubt:
       return {503, "The answer of the database " + backend.database_title(database_id) +
-                       " was lost: this may or may not have happened. Repeat it with the same idempotency_key, or look "
-                       "the job up."};
+                       " was lost: this may or may not have happened. Repeat it with the same idempotency_key, or read "
+                       "the job."};
   }
-  return {500, "Something unexpected happened."};
+  return {500, "Internal error."};
 }
 
 void ApiContext::hint_if_soon(JobId job, TypeId type, WallTime fire_at) const {

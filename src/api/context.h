@@ -1,4 +1,4 @@
-// ApiContext: what every REST handler uses (the backend, limits, look-ups of types, common answers).
+// ApiContext: what every REST handler uses: the backend, limits, look-ups of types, common answers.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,16 @@
 
 namespace tocsin {
 
-inline constexpr Duration kHintWindow =
-    std::chrono::seconds(6);  // the wheel's lookahead of 5 s, and room for the way there
+// Jobs due sooner are hinted: the lookahead of scans (5 s), and a second for the way to the owner.
+inline constexpr Duration kHintWindow = std::chrono::seconds(6);
 
 // Thread: any.
 class ApiContext {
  public:
   ApiContext(Backend& b, std::size_t max_attribute) : backend(b), max_attribute_bytes(max_attribute) {}
 
-  // Runs `work` on a thread of this database; answers 429 when its queue is full, 503 when it cannot be used.
+  // Runs `work` on a thread of this database; or answers the call: 429 when its queue is full, 503 when the database
+  // cannot be used, 500 when `work` throws.
   void on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   // The same for reads that may be slow.
   void read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
@@ -31,8 +32,8 @@ class ApiContext {
   static void too_busy(const CallPtr& call) { call->refuse(busy()); }
 
   // Calls `use` with the type of this name: at once when this node knows it, else after a read of the registry that
-  // began after this call (type_lookup.h), on a thread of the control database. Only a name that this read lacks is
-  // unknown: `refusal` answers it; a failed read is answered 503.
+  // began after this call (type_lookup.h), on a thread of the control database. A name that this read does not find is
+  // answered with `refusal`; a failed read is answered 503 or 429.
   using Refusal = std::function<Problem(const std::string& name)>;
   void with_type(const CallPtr& call, const std::string& name, Refusal refusal,
                  std::function<void(const BizType&)> use);
@@ -42,15 +43,15 @@ class ApiContext {
   // The same for reads: finds removed types, too.
   void with_any_type(const CallPtr& call, const std::string& name, const std::string& field,
                      std::function<void(const BizType&)> use);
-  // Calls `use` with a snapshot that names the types of all `jobs`; with an older one when the registry does not
-  // answer.
+  // Calls `use` with a snapshot that has the types of all `jobs`, to name them; with an older one when the registry
+  // does not answer.
   void with_catalog(const CallPtr& call, std::span<const Job> jobs, std::function<void(const TypeCatalog&)> use);
   static Problem unknown_type(const std::string& name, const std::string& field);
 
-  Problem problem_of(const Error& error, DatabaseId database_id) const;  // answered by that database
-  void hint_if_soon(JobId job, TypeId type, WallTime fire_at) const;
+  Problem problem_of(const Error& error, DatabaseId database_id) const;  // for an error of that database
+  void hint_if_soon(JobId job, TypeId type, WallTime fire_at) const;     // within kHintWindow
 
-  // The job id in the path. 0: no job can have this id, and the call was answered with 404.
+  // The job id in the path. 0: no job can have this id, and the call was answered (400 or 404).
   JobId job_id_of(const CallPtr& call) const;
   DatabaseId database_of(JobId id) const { return backend.database_of(shard_of(id)); }
   DatabaseId database_of(const std::string& biz_id) const {

@@ -45,10 +45,10 @@ std::string sentence(const Problem& problem) {
   return problem.field.empty() ? problem.detail : problem.field + ": " + problem.detail;
 }
 
-Error busy() { return {ErrorCode::unavailable, "too much is waiting for the database", {}}; }
+Error busy() { return {ErrorCode::unavailable, "too many requests wait for the database", {}}; }
 
-// nullptr: there is no such type, says the registry, which is asked when this node knows none: what is refused here is
-// gone for good.
+// nullptr: no such type. A name that this node does not know is looked up in the registry, because a refused message is
+// lost for good.
 Result<std::shared_ptr<const BizType>> type_of(ApiContext& context, const std::string& name) {
   const auto catalog = context.backend.types();
   if (const auto it = catalog->by_name.find(name); it != catalog->by_name.end()) return it->second;

@@ -2,9 +2,9 @@
 //
 // A message is {"realTopicName": type, "delayTime": milliseconds | "action_time": RFC 3339, "message": any JSON,
 // "biz_id"?: string or unsigned integer, "max_attempts"?: 1..1000}. `message` becomes the attribute. Without biz_id the
-// message's key is used, or else its id. The id is the idempotency key, so a redelivered message changes nothing.
-// delayTime counts from the time at which the message was sent, if the broker knows that to the millisecond, otherwise
-// from the call of take_messages().
+// message's key is used, or else its id. The id is the idempotency key (an id or key that is too long or no UTF-8: its
+// SHA-256), so a redelivered message changes nothing. delayTime counts from the time at which the message was sent, if
+// the broker knows that to the millisecond, otherwise from the creation of the job.
 #pragma once
 
 #include <optional>
@@ -24,8 +24,8 @@ struct EntryAnswer {
 };
 
 // Creates the jobs of all valid messages, each in its shard's database, and waits for the databases; one answer per
-// message, in order. Error: some jobs may have been created; call again with the same messages, their ids are
-// idempotency keys. Called by the entry consumers. REQUIRES: not on a thread of the backend.
+// message, in order. Error: some jobs may have been created; call again with the same messages. Called by the entry
+// consumers on threads of their own. REQUIRES: not on a database thread of the backend, which would wait for itself.
 Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<const EntryMessage> messages);
 
 }  // namespace tocsin

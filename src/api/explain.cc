@@ -46,7 +46,7 @@ std::string pause_reason(const BizType& type) {
          ".";
 }
 
-// A promise only while the next scan can keep it.
+// Announces a claim only while the next scan may still find the job.
 std::string claim_expected(Duration overdue) {
   constexpr Duration kNextScan = std::chrono::seconds(3);
   if (overdue <= kNextScan) return "It is about to be claimed by the node that owns its shard.";

@@ -1,4 +1,4 @@
-// Writes one or two English sentences on why a job has, or has not, fired (GET /v1/jobs/{id}/explain).
+// Writes a few English sentences on why a job has, or has not, started (GET /v1/jobs/{id}/explain).
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tocsin {
 
-// `type` may be null (unknown here); `hold` is why this node does not run the type right now, or "".
+// `type`: null when this node does not know it. `hold`: Backend::hold_reason().
 std::string explain_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold);
 
 }  // namespace tocsin

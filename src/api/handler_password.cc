@@ -71,8 +71,7 @@ std::optional<Problem> restore_password(BizType& type, const BizType* stored) {
   if (!given.exists() || given.text() != kHidden) return {};
   const std::string field = "handler." + given.field();
   const Password kept(stored != nullptr ? stored->handler_json : "{}");
-  if (!kept.exists())
-    return Problem{400, "*** is how a password is shown, not one; there is none stored to keep.", field};
+  if (!kept.exists()) return Problem{400, "*** stands for a stored password, and none is stored.", field};
   if (kept.destination() != given.destination())
     return Problem{400, "*** keeps the stored password only for the same address, user and login; give the password.",
                    field};

@@ -16,7 +16,7 @@ namespace tocsin {
 
 // The parts of a request that the API reads; any other header field is dropped by the server.
 struct HttpRequest {
-  std::string method;  // as sent: "GET"
+  std::string method;  // as sent: "GET". Fields that the request lacks are empty
   std::string target;  // path and query, still percent-encoded; begins with '/'
   std::string host;    // of the Host field, or of an absolute target
   std::string origin;
@@ -35,7 +35,7 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>>
-      headers;                                  // further ones; names and values come from code, never from callers
+      headers;                                  // further ones; names and values must not come from callers
   std::string_view cache_control = "no-store";  // a literal
 };
 
@@ -44,10 +44,10 @@ struct HttpResponse {
 class Responder {
  public:
   using Send = std::function<void(HttpResponse)>;
-  // `is_gone`: set by the server when the connection is closed.
+  // `is_gone`: set by the server when the caller has closed the connection or the reply time is over.
   explicit Responder(Send send, std::shared_ptr<const std::atomic<bool>> is_gone = {});
   void operator()(HttpResponse response) const;
-  // The caller has closed its connection. Detected only for requests that may wait long (reply_timeout).
+  // The caller has closed its connection, or the reply time is over. Known only of routes with a reply_timeout.
   bool is_gone() const;
 
  private:
@@ -57,14 +57,15 @@ class Responder {
 
 // The decision on a request, made from its head alone: a body is read only from callers that may send one.
 struct Admission {
-  std::string route;  // as it is written in the API description; empty: none
-  std::optional<HttpResponse> refusal;
-  std::size_t body_limit = 0;
+  std::string route;                    // its path in the API description, such as "/v1/jobs/{job_id}"; empty: none
+  std::optional<HttpResponse> refusal;  // set: answered with this, and run is not called
+  std::size_t body_limit = 0;           // bytes
   std::optional<std::chrono::milliseconds> reply_timeout;  // instead of the server's own, for long polls
-  std::function<void(HttpRequest, Responder)> run;         // called once with the whole request; must not block
+  // Called once with the whole request, on a network thread; must not block. Answers through the Responder.
+  std::function<void(HttpRequest, Responder)> run;
 };
 
-// Thread: any of the server's; calls may overlap.
+// What the server serves: the router, or the dashboard in front of it. Thread: any of the server's; calls may overlap.
 class HttpApp {
  public:
   virtual ~HttpApp() = default;

@@ -17,8 +17,8 @@ using boost::system::error_code;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kReadSize = 4096;
 constexpr std::size_t kBodyReadSize = 65536;
-constexpr std::size_t kDrainedBody = 65536;      // of refused requests: rather read so much than lose the connection
-constexpr std::size_t kLargeBody = 256 << 10;    // counted against large_body_bytes
+constexpr std::size_t kDrainedBody = 65536;    // of refused requests: reading so much costs less than a new connection
+constexpr std::size_t kLargeBody = 256 << 10;  // counted against large_body_bytes
 constexpr std::size_t kShortestChunkedRest = 5;  // "0\r\n\r\n"; the parser wants no less of an unfinished chunked body
 constexpr std::size_t kSmallBody = 16384;        // copied behind the head rather than sent from a second buffer
 
@@ -49,7 +49,7 @@ HttpConnection::HttpConnection(std::shared_ptr<HttpLoop> loop, asio::ip::tcp::so
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   if (const auto peer = socket_.remote_endpoint(ignored); !ignored) address_ = peer.address().to_string();
-  socket_.non_blocking(true, ignored);  // for the one look that watch_for_end() takes; asynchronous calls do not care
+  socket_.non_blocking(true, ignored);  // for the peek of watch_for_end(); asynchronous calls are not affected
 }
 
 void HttpConnection::refuse(const Problem& problem) { fail(problem); }
@@ -189,7 +189,7 @@ void HttpConnection::advance_body() {
     }
     if (error == http::error::body_limit)
       return fail({413, "The body is larger than " + std::to_string(admission_.body_limit) + " bytes."});
-    if (error) return fail({400, "The body is not framed as HTTP says."});
+    if (error) return fail({400, "The chunks of the body are malformed."});
   }
   request_done();
 }
@@ -217,9 +217,9 @@ void HttpConnection::request_done() {
   run(std::move(request_), std::move(respond));
 }
 
-// Nothing is read while a request is answered; but a caller that waits long may leave, and an answer that leases jobs
-// must not be given to a closed connection. A caller that pipelines is not watched any further: only reading on would
-// tell.
+// Nothing is read while a request is answered; but a caller that waits long may disconnect, and an answer that leases
+// jobs must not be given to a closed connection. A caller that pipelines is not watched any further: only reading its
+// next request would show the end of the connection.
 void HttpConnection::watch_for_end() {
   socket_.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
     if (error || self->is_closed_ || self->phase_ != Phase::waiting) return;
@@ -233,7 +233,7 @@ void HttpConnection::watch_for_end() {
 }
 
 // The caller sends no more. Either it has closed the connection, or only its own half of it and still waits for the
-// answer: a piece of the answer tells, for a closed socket replies to it with a reset.
+// answer. Sending a piece of the answer shows which: a closed socket replies to it with a reset.
 void HttpConnection::watch_for_reset() {
   error_code error;
   socket_.send(asio::buffer(kContinue), 0, error);  // never blocks: the socket's buffer is empty

@@ -1,4 +1,4 @@
-// One client's connection: reads a request, has it answered, writes the answer, over and over.
+// One client's connection: reads a request, passes it to the HttpApp, writes the answer, and begins again.
 // Internal to the HTTP server: no other code includes it.
 #pragma once
 
@@ -29,26 +29,26 @@ struct HttpShared {
 
   HttpApp& app;
   const HttpLimits limits;
-  std::atomic<std::size_t> large_body_bytes = 0;
+  std::atomic<std::size_t> large_body_bytes = 0;  // reserved now; bounded by the limit of that name
   Mutex mutex;
-  CondVar closed;
+  CondVar closed;  // notified when a connection has closed
   std::size_t connections TOCSIN_GUARDED_BY(mutex) = 0;
 };
 
 // The event loop of one network thread, and its connections.
-// Thread: the network thread; others may only post to `loop`. A pending answer holds a pointer to it, so posting is
-// always safe.
+// Thread: the network thread; others may only post to `loop`. Every Responder holds a pointer to this object, so
+// posting an answer is always safe.
 struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   explicit HttpLoop(std::shared_ptr<HttpShared> s) : shared(std::move(s)) {}
 
-  // One timer serves all deadlines of the thread: few are ever reached, and arming a timer of its own costs more than a
-  // request. It fires at the earliest deadline and checks every connection.
+  // One timer serves all deadlines of the thread: few are ever reached, and arming a timer per connection costs more
+  // than a request. It fires up to 250 ms after the earliest deadline and checks every connection.
   void sweep_at(SteadyTime deadline);
   void add(const std::shared_ptr<HttpConnection>& connection);
   void forget(HttpConnection* connection);
   void drain();  // idle connections close now, others after their answer
   void close_all();
-  bool close_idlest();                                       // to accept another; false: none is idle
+  bool close_idlest();                                       // makes place for another; false: none is idle
   std::vector<std::shared_ptr<HttpConnection>> all() const;  // a copy: closing changes the original
 
   boost::asio::io_context loop{1};
@@ -68,7 +68,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpConnection(std::shared_ptr<HttpLoop> loop, boost::asio::ip::tcp::socket socket);
 
   void start() { next_request(); }
-  void refuse(const Problem& problem);  // instead of start()
+  void refuse(const Problem& problem);  // instead of start(): answers with the problem, then closes
   void check_deadline(SteadyTime now);
   SteadyTime deadline() const { return deadline_; }
   std::optional<SteadyTime> idle_until() const;  // between two requests: the deadline for the next

@@ -73,7 +73,7 @@ std::optional<Problem> check_head(const BeastRequest& head) {
   if (lengths > 1) return Problem{400, "Content-Length is given twice."};
   if (lengths == 1 && !is_number(value_of(head, http::field::content_length)))
     return Problem{400, "Content-Length is not a number."};
-  if (lengths + codings > 1) return Problem{400, "Transfer-Encoding stands beside another statement of the length."};
+  if (lengths + codings > 1) return Problem{400, "Transfer-Encoding is combined with another length header."};
   if (codings == 1 && head.version() < 11) return Problem{400, "HTTP/1.0 has no Transfer-Encoding."};
   if (codings == 1 && !boost::beast::iequals(value_of(head, http::field::transfer_encoding), "chunked"))
     return Problem{400, "The only Transfer-Encoding understood is chunked."};

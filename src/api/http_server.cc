@@ -17,10 +17,10 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kRefusedConnections = 128;  // that are told so; beyond them the socket is just closed
+constexpr std::size_t kRefusedConnections = 128;  // get a 503; beyond them the socket is closed without an answer
 constexpr milliseconds kAcceptPause(100);         // when the process has no file descriptors left
 
-// How much later than it ends a deadline is noticed.
+// A deadline is noticed so much later, at most.
 milliseconds sweep_interval(const HttpLimits& limits) {
   const milliseconds shortest = std::min({limits.header_time, limits.body_time, limits.idle_time, limits.reply_time,
                                           limits.write_time, limits.linger_time});
@@ -39,7 +39,7 @@ void HttpLoop::sweep_at(SteadyTime deadline) {
   next_sweep = at;
   sweep_timer.expires_at(at);
   sweep_timer.async_wait([this](error_code error) {
-    if (error) return;  // an earlier one takes its place; one that was about to run is only one more
+    if (error) return;  // cancelled, because an earlier deadline was set; one sweep too many does no harm
     next_sweep = SteadyTime::max();
     const SteadyTime now = std::chrono::steady_clock::now();
     for (const auto& connection : all()) connection->check_deadline(now);

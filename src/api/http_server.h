@@ -1,12 +1,13 @@
 // The only server transport: HTTP/1.1 over TCP, asynchronous, with total deadlines and limits on everything a caller
 // can send.
 //
-// - A slow sender costs one socket, never a thread: deadlines count from the first byte of the header and of the body,
-//   not from the last byte read.
+// - A slow sender costs one socket, never a thread: the deadline of the header counts from its first byte, that of the
+//   body from the end of the header, not from the last byte read.
 // - No request is read differently by a proxy in front (request smuggling): Content-Length with Transfer-Encoding,
-//   either of them twice, obs-fold, bare line feeds, any coding but chunked, and HTTP/1.0 with Transfer-Encoding are
-//   answered 400, and the connection is closed.
-// - A body is read only after the app has admitted its head, and never beyond the limit named there.
+//   either of them twice, folded header lines, bare line feeds, any transfer coding but chunked, and HTTP/1.0 with
+//   Transfer-Encoding are answered 400, and the connection is closed.
+// - A body is read only after the app has judged its head, and never beyond the limit named there; of a refused request
+//   at most 64 KiB are read, so that the connection can be used again.
 // - Pipelined requests are answered in order, one at a time.
 #pragma once
 
@@ -23,8 +24,9 @@ namespace tocsin {
 struct HttpLimits {
   std::size_t header_bytes = 8192;  // request line and all fields
   std::size_t header_lines = 64;
-  std::size_t connections = 4096;  // over it the longest idle one is closed; if none is idle: 503
-  // What large bodies (over 256 KiB) may hold in memory together; over it: 503.
+  // Over it a new connection replaces the longest idle one of its network thread; without an idle one it gets 503.
+  std::size_t connections = 4096;
+  // What bodies of over 256 KiB may take together; over it: 503.
   std::size_t large_body_bytes = std::size_t{256} << 20;
   std::chrono::milliseconds header_time{5'000};
   std::chrono::milliseconds body_time{10'000};
@@ -51,9 +53,9 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Takes the address: callers may connect, and wait until start(). Error invalid: the address is wrong or taken.
+  // Takes the address: callers may connect, and wait until start(). Error invalid: the address is wrong or in use.
   Status bind();
-  // Answers from then on; binds first where bind() was not called. Errors as bind().
+  // Answers requests from now on; calls bind() if that was not done. Errors as bind().
   Status start();
 
   // REQUIRES: bound.

@@ -1,4 +1,4 @@
-// The only translation between a Job and its JSON.
+// The only translation between a Job and its JSON, and the limits of what a create may ask for.
 #pragma once
 
 #include <optional>
@@ -16,33 +16,35 @@ inline constexpr std::size_t kMaxBizIdBytes = 128;
 inline constexpr std::size_t kMaxKeyBytes = 256;
 inline constexpr int kMaxAttempts = 1000;
 inline constexpr WallTime kEarliestActionTime = std::chrono::sys_days(std::chrono::year(2000) / 1 / 1);
-// `is_rounded`: the time was rounded up, so one that equals the earliest time was before it as written.
+// `is_rounded`: the time was rounded up to a microsecond, so one that equals the earliest time was written as an
+// earlier one.
 constexpr bool is_too_early(WallTime action_time, bool is_rounded) {
   return action_time < kEarliestActionTime || (is_rounded && action_time == kEarliestActionTime);
 }
-inline constexpr Duration kHorizon = std::chrono::days(18'262);  // 50 years
+inline constexpr Duration kHorizon = std::chrono::days(18'262);  // 50 years: the latest deadline, from now
 
-// The whole job as one JSON object. `catalog` names its type; `more`: further members, as JSON text without braces.
+// Writes the whole job as one JSON object. `catalog` names its type; `more`: further members, as JSON without braces.
 void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog, std::string_view more = {});
 std::string job_text(const Job& job, const TypeCatalog& catalog);
 
-// The job id in decimal digits. nullopt: not a number. 0, which no job has: a number that is too large.
+// The job id in decimal digits. nullopt: not 1 to 40 digits. 0, which no job has, also for a number that is too large.
 std::optional<JobId> job_id_from_text(std::string_view text);
 
-// What a create asks for; the type is still a name.
+// What a create asks for. The type is still a name: job.type_id and the type's max_attempts are filled in later.
 struct JobRequest {
   std::string biz_type;
   NewJob job;
 };
+// Mistakes go to `in`: see JsonObject::problem(). REQUIRES: attribute is the document's verbatim field.
 JobRequest read_job(JsonObject& in, WallTime now, std::size_t max_attribute_bytes);
 
-// Exactly one of action_time and delay_ms.
+// Reads action_time or delay_ms, of which exactly one must be there. Mistakes go to `in`.
 When read_when(JsonObject& in, WallTime now);
 
-// The job that a create made, without reading it back.
+// The job as a create stored it, made of the request and the reply instead of another read.
 Job created_job(const NewJob& job, const CreateReply& reply);
 
-// A W3C trace context header (version 00 layout, ids not all zero).
+// Whether this is a W3C traceparent header (the layout of version 00, ids that are not all zeros).
 bool is_traceparent(std::string_view text);
 
 }  // namespace tocsin

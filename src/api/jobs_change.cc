@@ -23,7 +23,7 @@ std::string result_members(std::string_view result, const std::optional<Job>& jo
   return text;
 }
 
-// The job is in no state for this; the answer says in which, and shows it.
+// The refusal of a change that the job's state does not allow; its members show the state and the job.
 Problem wrong_state(const ApiContext& context, std::string_view result, const std::optional<Job>& job) {
   std::string state(job ? to_string(job->status) : result);
   // What was claimed stays running until it is claimed again or dead.
@@ -205,7 +205,7 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
       });
 }
 
-// More jobs of one key than share a statement with those of others.
+// For a key that has more pending jobs than may share a statement with other keys.
 void cancel_large_key(const ApiContext& context, const CallPtr& call, const KeyCancel& key) {
   context.on_database(call, context.database_of(key.biz_id), [&context, call, key](Stores& stores) {
     const auto replies = stores.desk.cancel_all(key.biz_id, key.type);

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxBatch = 10'000;
 constexpr std::size_t kSingleBody = 256 << 10;
 constexpr std::size_t kBatchBody = 32 << 20;
 
-// What the job with the key is doing, and when the key is free again.
+// The state of the job that has the key, and when the key is free again.
 std::string state_sentence(const CreateReply& reply) {
   if (!reply.existing) return "";
   const Job& job = *reply.existing;
@@ -93,8 +93,8 @@ struct Batch {
 
   // Of the types that this node's snapshot lacks, each once.
   std::vector<std::string> unknown_names(const TypeCatalog& catalog) const;
-  // Gives every job its type. Those whose type is not there leave the batch with `problem`, or, without one, because
-  // there is no such type.
+  // Gives every job its type. Items whose type is missing get `problem`, or, without one, the problem of an unknown
+  // type.
   void settle_types(const TypeCatalog& catalog, const std::optional<Problem>& problem);
   std::optional<Problem> first_problem() const;
 };
@@ -179,7 +179,7 @@ Parts parts_of(const ApiContext& context, std::vector<NewJob> jobs) {
   return parts;
 }
 
-// What became of one job.
+// The result of one job.
 struct Fate {
   std::optional<Problem> problem;
   JobId job_id = 0;
@@ -280,14 +280,14 @@ void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<R
   }
   if (first_problem_ && (!is_partial_ || is_all_failed)) {
     Problem problem = *first_problem_;
-    // Several databases: all or nothing in each, and the answer says which.
+    // Several databases: all or nothing in each, and the answer has the result of each item.
     if (answers.size() > 1) problem.members += (problem.members.empty() ? "" : ",") + items_text();
     return call->refuse(problem);
   }
   call->reply(201, '{' + items_text() + '}');
 }
 
-// `here`: whose thread this is, if it is one of a database's.
+// `here`: the stores of the database whose thread this is; null on any other thread.
 void create_known(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
                   Stores* here) {
   if (const auto problem = batch->first_problem(); problem && !is_partial) return call->refuse(*problem);

@@ -58,7 +58,7 @@ std::optional<WallTime> time_of(std::string text) {
   return time_from_text(text);
 }
 
-// What the query says, but for biz_type, which is still a name.
+// Reads the query parameters except biz_type, whose name must be looked up first.
 std::optional<Problem> read_filter(const Call& call, JobFilter& filter, Position& position) {
   if ((filter.biz_id = call.parameter("biz_id")) && (filter.biz_id->empty() || filter.biz_id->size() > kMaxBizIdBytes))
     return Problem{400, "Must have 1 to 128 bytes.", "biz_id"};
@@ -123,7 +123,7 @@ Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position positio
     page.jobs.push_back((*answers[*newest].result)[taken[*newest]++]);
     position[answers[*newest].database_id] = page.jobs.back().job_id;
   }
-  // A page of the largest size cannot look one job ahead: what was all of a full answer may not be the end.
+  // A page of the largest size cannot ask for one job more than it shows, so a full answer may not be the end.
   bool is_end = true;
   for (std::size_t i = 0; i < answers.size(); ++i)
     is_end = is_end && !has_more(i) && (asked > limit || taken[i] < asked);
@@ -156,7 +156,7 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
           call->reply(200, page_text(*page, catalog, missing));
         });
       },
-      0, Pool::reads);
+      0, Pool::slow_reads);
 }
 
 // The jobs of a key share an index and statements with those of other keys.

@@ -19,18 +19,20 @@
 namespace tocsin {
 
 inline constexpr std::size_t kMaxJsonDepth = 32;
-// A batch of 10,000 jobs has 90,000. Without a bound a body of "[],[],[]" would take twenty times its size in memory.
+// Objects, arrays and simple values; a batch of 10,000 jobs has 90,000. Without a bound a body of "[],[],[]" would take
+// twenty times its size in memory.
 inline constexpr std::size_t kMaxJsonValues = 250'000;
 
 struct JsonRange {
-  std::int64_t min, max;
+  std::int64_t min, max;  // both are allowed
 };
 
-// Reads the fields of one object, by name, once each. All readers of a document share one problem, which keeps the
-// first mistake. After it every field reads as absent, so a handler reads all fields and then checks the problem once.
-// Null counts as absent. Thread: owner only; valid as long as its JsonDocument.
+// Reads the fields of one object by name. All readers of a document share one problem, which keeps the first mistake.
+// After it every field reads as absent, so a handler reads all fields and then checks the problem once. Null counts as
+// absent. Thread: owner only; valid as long as its JsonDocument.
 class JsonObject {
  public:
+  // `path`: in front of field names in problems, "" or "jobs[3]."; `object`: null if the value is no object.
   JsonObject(const nlohmann::json* object, std::string path, std::optional<Problem>* problem);
 
   bool has(std::string_view name);  // present and not null
@@ -38,27 +40,28 @@ class JsonObject {
   std::optional<std::int64_t> integer(std::string_view name, JsonRange range);
   std::optional<double> number(std::string_view name, double min, double max);
   std::optional<bool> boolean(std::string_view name);
-  std::optional<WallTime> time(std::string_view name, bool* is_rounded = nullptr);
+  std::optional<WallTime> time(std::string_view name, bool* is_rounded = nullptr);  // RFC 3339: time_text.h
   std::optional<JsonObject> object(std::string_view name);
-  // `may_differ`: an item that is no object is no mistake; its is_object() is false.
+  // `may_differ`: an item that is no object is no mistake; its reader's is_object() is false.
   std::optional<std::vector<JsonObject>> objects(std::string_view name, std::size_t max_items, bool may_differ = false);
   bool is_object() const { return object_ != nullptr; }
   std::optional<std::vector<std::string>> strings(std::string_view name, std::size_t max_items);
   std::optional<std::vector<std::int64_t>> integers(std::string_view name, std::size_t max_items, JsonRange range);
   // A string, or an unsigned integer as its digits.
   std::optional<std::string> string_or_number(std::string_view name, std::size_t min_bytes, std::size_t max_bytes);
-  // The value of any type as JSON text; empty when absent or null. Not for the document's verbatim field.
-  std::string json_text(std::string_view name);
-  std::string verbatim_text(std::string_view name);
+  // The value of any type as JSON text; empty when absent or null.
+  std::string json_text(std::string_view name);      // of any field but the document's verbatim one
+  std::string verbatim_text(std::string_view name);  // of the verbatim field: numbers as the caller wrote them
 
   // A mistake if the field is absent.
   JsonObject& require(std::string_view name);
   // A mistake if the object has a field that was never read. Call last.
   void end();
 
+  // Records a mistake of this field, unless there is an earlier one.
   void fail(std::string_view name, std::string detail, int status = 400);
-  void refuse(Problem problem);  // records this problem as the mistake
-  std::optional<Problem> take_problem() { return std::exchange(*problem_, std::nullopt); }
+  void refuse(Problem problem);  // the same with a ready problem
+  std::optional<Problem> take_problem() { return std::exchange(*problem_, std::nullopt); }  // so that reading continues
   bool ok() const { return !problem_->has_value(); }
   const std::optional<Problem>& problem() const { return *problem_; }
   std::string path_of(std::string_view name) const { return path_ + std::string(name); }
@@ -70,16 +73,17 @@ class JsonObject {
   const nlohmann::json* object_;
   std::string path_;  // "" or "jobs[3]."
   std::optional<Problem>* problem_;
-  std::vector<std::string_view> asked_;
+  std::vector<std::string_view> asked_;  // names of the fields that were read
 };
 
 // A parsed body. Refused with 400: text that is not JSON in UTF-8, text after it, nesting over kMaxJsonDepth, more than
-// kMaxJsonValues values, repeated keys, numbers beyond a double, NUL characters and lone surrogates (the database
-// refuses both).
+// kMaxJsonValues values, repeated keys, numbers beyond a double or of over 400 characters, NUL characters and lone
+// surrogates (the database refuses both).
 // Thread: owner only.
 class JsonDocument {
  public:
-  // The value of a field named `verbatim` is kept as its text, numbers unchanged; read it with verbatim_text().
+  // The value of a field named `verbatim`, at any depth, is kept as its text, numbers unchanged; read it with
+  // verbatim_text().
   explicit JsonDocument(std::string_view text, std::string_view verbatim = {});
   // The same, but a mistake inside an item of the array `list` concerns that item only: see item_problem().
   JsonDocument(std::string_view text, std::string_view verbatim, std::string_view list);

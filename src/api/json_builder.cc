@@ -95,13 +95,13 @@ class JsonBuilder {
     std::vector<std::string> keys;  // objects inside verbatim text: all keys so far
   };
 
-  // The parser wants a reason of its own to stop.
+  // The parser stops only for an error code.
   static bool stop_if_failed(bool is_well, Ec& ec) {
     if (!is_well) ec = make_error_code(boost::system::errc::operation_canceled);
     return is_well;
   }
 
-  // Text comes in parts where something in it is escaped.
+  // The parser passes a text with escapes in parts.
   bool keep(Text part) {
     if (is_whole_) parts_.clear();
     is_whole_ = false;
@@ -133,7 +133,7 @@ class JsonBuilder {
   bool fail_whole(std::string detail);
   std::string path() const;
 
-  // What follows a mistake inside an item is passed over until the item ends.
+  // The rest of an item after a mistake in it is skipped.
   bool is_skipping() const { return skipped_depth_ > 0; }
   bool skips_begin();
   bool skips_end();
@@ -143,7 +143,7 @@ class JsonBuilder {
   std::optional<Problem> problem_;
   std::vector<Level> levels_;
   std::string parts_;
-  bool is_whole_ = true;  // nothing is in parts_ that something follows
+  bool is_whole_ = true;  // parts_ has no unfinished text
   const std::string_view verbatim_name_;
   JsonItems* const items_;         // or null
   std::size_t skipped_depth_ = 0;  // containers that are open since the item at fault began, itself included
@@ -201,7 +201,7 @@ bool JsonBuilder::add(json value) {
   return true;
 }
 
-// After each piece of verbatim text: with its last one the text is a value.
+// Called after each piece of verbatim text; the last one completes the value.
 bool JsonBuilder::wrote(JsonWriter&) {
   if (verbatim_depth_ > 0) return true;
   *levels_.back().slot = std::move(verbatim_);
@@ -242,7 +242,7 @@ bool JsonBuilder::end(bool is_object) {
   levels_.pop_back();
   if (level.container != nullptr) return true;
   std::sort(level.keys.begin(), level.keys.end());
-  // The container that ends here is not open any more: what is passed over is the rest of those around it.
+  // The container that ends here is closed already: what is skipped is the rest of those around it.
   if (std::adjacent_find(level.keys.begin(), level.keys.end()) != level.keys.end())
     return fail("A field inside is given twice.");
   --verbatim_depth_;
@@ -329,7 +329,7 @@ std::string with_short_exponents(std::string_view text) {
 
 std::optional<Problem> build_json(std::string_view text, std::string_view verbatim, json& root, JsonItems* items) {
   boost::json::parse_options options;
-  // The builder refuses what is too deep before; an item that is too deep is passed over, and bounded by the body.
+  // The builder refuses deeper nesting before the parser does; a too deep item is skipped, and bounded by the body.
   options.max_depth = items == nullptr ? kMaxJsonDepth + 1 : kMostSkippedDepth;
   boost::json::basic_parser<JsonBuilder> parser(options, root, verbatim, items);
   boost::system::error_code ec;

@@ -1,5 +1,5 @@
-// Builds a JSON value from text with the strict rules of JsonDocument. Boost.JSON parses, because it takes a twentieth
-// of the time of nlohmann's parser.
+// Builds a JSON value (of nlohmann/json) from text with the strict rules of JsonDocument (json.h). Boost.JSON parses,
+// because it is many times faster than nlohmann's own parser.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,19 @@
 
 namespace tocsin {
 
-// Puts the value of `text` into `root`. Returns the mistake that JsonDocument refuses, or nullopt. The value of a field
-// named `verbatim` is not parsed but kept as text (a string in the built value), so the caller's numbers stay as
-// written.
-//
-// With `items`, a mistake inside an item of `list`, an array of the outermost object, does not fail the whole text: the
-// first one of each item goes to `problems` by the item's index, and the item's value must not be used. Text that is
-// not JSON, too many values, and an exponent that no parser accepts fail the whole text.
+// Lets each item of an array have mistakes of its own.
 struct JsonItems {
-  std::string_view list;
-  std::map<std::size_t, Problem> problems;
+  std::string_view list;                    // name of the array, a field of the outermost object
+  std::map<std::size_t, Problem> problems;  // the first mistake inside an item, by the item's index
 };
+
+// Puts the value of `text` into `root`. Returns the first mistake (with `items`: the first outside of them), or
+// nullopt. The value of a field named `verbatim`, at any depth, is not built but kept as its text (a string in the
+// built value), so the caller's numbers stay as written.
+//
+// With `items`, a mistake inside an item does not fail the whole text, but the value of that item must not be used.
+// Text that is not JSON and too many values fail the whole text. Exponents of over four digits are shortened and the
+// text is parsed again; byte offsets of mistakes then refer to the shortened text.
 std::optional<Problem> build_json(std::string_view text, std::string_view verbatim, nlohmann::json& root,
                                   JsonItems* items = nullptr);
 

@@ -23,7 +23,7 @@ constexpr std::size_t kLongestError = 64 << 10;  // taken; less is kept
 struct LeaseItem {
   std::string job_id;  // as it was given
   Lease lease;
-  bool may_hold = false;  // an id and a token as leases have them
+  bool may_hold = false;  // id and token have the form of a lease; otherwise it is stale
   std::optional<Duration> delay;
   std::string error;
 };
@@ -57,7 +57,7 @@ std::vector<LeaseItem> read_items(ApiContext& context, JsonObject& in, Fields fi
   return items;
 }
 
-// Those that may hold, and where in `items` each stands.
+// The items that may hold, and the index of each in `items`.
 struct Asked {
   std::vector<Lease> leases;
   std::vector<std::size_t> places;
@@ -74,19 +74,19 @@ Asked asked_of(const std::vector<LeaseItem>& items) {
 }
 
 using Items = std::vector<LeaseItem>;
-// What became of the items of one database, in their order; nullopt: not tried, as if the database had not answered.
+// Results of the items of one database, in their order; nullopt: not tried, answered as "unavailable".
 using LeaseReplies = std::vector<std::optional<LeaseReply>>;
 using Settled = Result<LeaseReplies>;
 using OnSettled = std::function<void(Settled)>;
 // Writes the items of one database. False: its queue is full, and no reply comes. REQUIRES: `items` outlive the reply.
 using Settle = std::function<bool(const ApiContext&, DatabaseId, const Items& items, OnSettled reply)>;
 
-// What is written is answered as written, even if this node fails to take note of it.
+// What has been written is answered as written, even if `note` throws.
 template <class Note>
 void take_note(const Note& note) {
   try {
     note();
-  } catch (const std::exception&) {  // no memory: what ends leases finds out by itself
+  } catch (const std::exception&) {  // no memory: the lease table forgets leases that have ended
   }
 }
 
@@ -158,7 +158,8 @@ Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, cons
   return outcomes;
 }
 
-// A retry is due before the next scan, perhaps. Not before the database's clock says so, or the hint would be lost.
+// A retry may be due before the next scan. The hint names a slightly later time, because the claim of a job that is not
+// due yet by the database's clock would fail.
 void hint_retries(const ApiContext& context, const Outcomes& outcomes, const std::vector<TypeId>& types) {
   constexpr Duration kSafely = milliseconds(2);
   for (std::size_t i = 0; i < outcomes.requests.size(); ++i) {
@@ -180,7 +181,7 @@ bool with_leased(const ApiContext& context, DatabaseId database_id, const Asked&
                                                }));
 }
 
-const Error kTooMuch{ErrorCode::unavailable, "too much is waiting for it", ""};
+const Error kTooMuch{ErrorCode::unavailable, "too many requests wait for it", ""};
 
 bool nack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {
   const Asked asked = asked_of(items);
@@ -202,7 +203,7 @@ void note_extended(const ApiContext& context, const Asked& asked, const std::vec
   std::map<TypeId, std::vector<Lease>> extended;
   for (std::size_t i = 0; i < asked.places.size(); ++i)
     if (replies[i].kind == LeaseReply::applied) extended[replies[i].type_id].push_back(asked.leases[i]);
-  // Of a type with max_running this node must know who works on its jobs, should another have leased them and die.
+  // For types with max_running this node must know which consumers hold leases, in case the leasing node dies.
   const auto catalog = context.backend.types();
   for (const auto& [id, leases] : extended) {
     const BizType* type = catalog->find(id);
@@ -227,8 +228,8 @@ bool extend(const ApiContext& context, DatabaseId database_id, const Asked& aske
       });
 }
 
-// Leaves out leases of types with max_running while the control database does not hear of this node: it gives their
-// permits to other nodes when the leases that it knows of are over. Asks the database only then.
+// Does not extend leases of types with max_running while the control database does not learn of it: it gives their
+// permits to other nodes when the leases that it knows of have ended. Only then the types of the leases are read first.
 bool extend(const ApiContext& context, DatabaseId database_id, const Items& items, Duration ttr,
             const OnSettled& reply) {
   const Asked asked = asked_of(items);
@@ -262,7 +263,7 @@ struct LeasePart {
 };
 using LeaseParts = std::map<DatabaseId, LeasePart>;
 
-// What no lease can hold goes along with any.
+// Items that cannot hold go to any part: they are answered as stale.
 LeaseParts parts_of(const ApiContext& context, Items items) {
   LeaseParts parts;
   for (std::size_t i = 0; i < items.size(); ++i) {

@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t kMostJobs = 1000;  // in one answer
 constexpr std::int64_t kLongestWaitMs = 60'000;
-constexpr milliseconds kTimeToAnswer(10'000);  // beyond the wait: a claim that is on its way is waited for
+constexpr milliseconds kTimeToAnswer(10'000);  // beyond the wait, for a claim that is under way
 
 std::string leased_text(const std::vector<ClaimedJob>& jobs, const TypeCatalog& catalog) {
   std::string text, lease;

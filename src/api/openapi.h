@@ -9,6 +9,7 @@
 
 namespace tocsin {
 
+// The whole document as JSON text. `version`: of the program.
 std::string openapi_text(const std::vector<Route>& routes, std::string_view version);
 
 // The schemas that routes name, as members of one JSON object (without its braces).

@@ -1,4 +1,4 @@
-// What bodies look like, for /openapi.json. A test holds these against what the code writes.
+// The schemas of request and answer bodies, for /openapi.json. A test compares them with what the code writes.
 #include "api/openapi.h"
 
 namespace tocsin {
@@ -16,8 +16,8 @@ std::string_view openapi_schemas() {
 "Problem":{"type":"object","description":"RFC 9457","required":["type","title","status","detail"],"properties":{
   "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},"detail":{"type":"string"},
   "field":{"type":"string","description":"The input field at fault","examples":["jobs[3].biz_id"]},
-  "job_id":{"$ref":"#/components/schemas/JobId","description":"The job that stands in the way"},
-  "items":{"type":"array","items":{"type":"object"},"description":"Of a batch that went to several databases: what became of each item"}}},
+  "job_id":{"$ref":"#/components/schemas/JobId","description":"The job that has the idempotency key"},
+  "items":{"type":"array","items":{"type":"object"},"description":"Of a batch that went to several databases: the result of each item"}}},
 "JobError":{"type":"object","required":["at","node","attempt","message"],"properties":{
   "at":{"$ref":"#/components/schemas/Time"},"node":{"type":"string"},"attempt":{"type":"integer"},"message":{"type":"string"}}},
 "Job":{"type":"object","required":["job_id","biz_id","biz_type","status","action_time","fire_at","attempts","max_attempts","attribute",
@@ -26,7 +26,7 @@ std::string_view openapi_schemas() {
   "biz_type":{"type":["string","null"],"description":"null while this node does not know the type"},
   "status":{"$ref":"#/components/schemas/JobStatus"},
   "action_time":{"$ref":"#/components/schemas/Time","description":"The deadline the business asked for"},
-  "fire_at":{"$ref":"#/components/schemas/Time","description":"When the job next wants attention: deadline, retry time or end of the lease"},
+  "fire_at":{"$ref":"#/components/schemas/Time","description":"When the job is due next: deadline, retry time or, while it runs, the end of its lease"},
   "attempts":{"type":"integer"},"max_attempts":{"type":"integer"},"attribute":{"description":"The creator's data"},
   "idempotency_key":{"type":["string","null"]},"shard":{"type":"integer"},"node":{"type":["string","null"]},
   "gmt_create":{"$ref":"#/components/schemas/Time"},"gmt_modified":{"$ref":"#/components/schemas/Time"},
@@ -40,7 +40,7 @@ std::string_view openapi_schemas() {
   "max_attempts":{"type":["integer","null"],"minimum":1,"maximum":1000},
   "idempotency_key":{"type":["string","null"],"minLength":1,"maxLength":256},
   "on_conflict":{"type":["string","null"],"enum":["keep","replace","earliest","latest","reject",null],"default":"keep",
-    "description":"When a job has the key: keep answers with it; replace, earliest and latest change it while it is pending; reject refuses. A job that has ended keeps its key until its history is dropped, so whatever is asked the answer is 409 then, unless keep finds the same body; detail and job_status say how the job ended and since when. A new job needs another key"}}},
+    "description":"When a job has the key: keep answers with it; replace, earliest and latest change it while it is pending; reject refuses. A job that has ended keeps its key until its history is dropped, so the answer is 409 then, unless keep finds the same body; detail and job_status say how the job ended and since when. A new job needs another key"}}},
 "NewJobs":{"type":"object","additionalProperties":false,"required":["jobs"],"properties":{
   "jobs":{"type":"array","maxItems":10000,"items":{"$ref":"#/components/schemas/NewJob"}}}},
 "CreatedJobs":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{"oneOf":[
@@ -101,7 +101,7 @@ std::string_view openapi_schemas() {
   "finished_at":{"$ref":"#/components/schemas/MaybeTime"},"error":{"type":["string","null"]}}},
 "BulkList":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{"$ref":"#/components/schemas/Bulk"}}}},
 "RetriedJobs":{"type":"object","required":["retried"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},"retried":{"type":"integer"},
-  "in_doubt":{"type":"array","items":{"type":"string"},"description":"Databases whose answer was lost, which may have retried as many as were left of the limit: those after them were not asked; absent when there is none"}}},
+  "in_doubt":{"type":"array","items":{"type":"string"},"description":"A database whose answer was lost: it may have retried as many jobs as were left of the limit, so the databases after it were not asked; absent when there is none"}}},
 "Limits":{"type":["object","null"],"required":["max_attempts","max_running","running","rate_per_s","catch_up","paused","paused_until","ttr_ms"],"properties":{
   "max_attempts":{"type":"integer"},"max_running":{"type":["integer","null"]},
   "running":{"type":["integer","null"],"description":"Jobs that run in the cluster now, as far as this node knows; of types with max_running"},
@@ -110,7 +110,7 @@ std::string_view openapi_schemas() {
 "Explanation":{"type":"object","required":["job_id","status","reason","shard","node","database","next_attempt_at","attempts_left","limits","errors","job"],"properties":{
   "job_id":{"$ref":"#/components/schemas/JobId"},"status":{"$ref":"#/components/schemas/JobStatus"},
   "reason":{"type":"string","description":"Why it has, or has not, fired"},"shard":{"type":"integer"},
-  "node":{"type":"string","description":"That scans the shard"},"database":{"type":"string"},
+  "node":{"type":"string","description":"Name of the node that scans the shard; empty: none"},"database":{"type":"string"},
   "next_attempt_at":{"$ref":"#/components/schemas/MaybeTime"},"attempts_left":{"type":"integer"},
   "limits":{"$ref":"#/components/schemas/Limits"},"errors":{"type":"array","items":{"$ref":"#/components/schemas/JobError"}},
   "job":{"$ref":"#/components/schemas/Job"}}},
@@ -123,10 +123,10 @@ std::string_view openapi_schemas() {
   "sasl_mechanism":{"type":"string","description":"kafka","enum":["PLAIN","SCRAM-SHA-256","SCRAM-SHA-512"]},
   "username":{"type":"string","description":"kafka"},"password":{"type":"string","description":"kafka; shown as ***"},
   "stream":{"type":"string","description":"redis; the name of the type by default"},
-  "maxlen":{"type":"integer","minimum":1,"description":"redis: trims the stream to about so many entries"},"secret":{"description":"webhook; shown as whsec_***. Several sign every request each, while receivers change keys",
+  "maxlen":{"type":"integer","minimum":1,"description":"redis: trims the stream to about so many entries"},"secret":{"description":"webhook; shown as whsec_***. With several, every request has a signature for each, so that receivers can change keys",
     "oneOf":[{"type":"string"},{"type":"array","minItems":1,"maxItems":4,"items":{"type":"string"}}]},
   "timeout_ms":{"type":"integer","description":"webhook"},"headers":{"type":"object","description":"webhook; values are shown as *** to those who may not write types","additionalProperties":{"type":"string"}},
-  "async":{"type":"boolean","description":"webhook: 202 waits for the acknowledgement"},"function":{"type":"string","description":"sql"}}},
+  "async":{"type":"boolean","description":"webhook: after an answer 202 the job waits for its acknowledgement"},"function":{"type":"string","description":"sql"}}},
 "Backoff":{"oneOf":[
   {"type":"object","additionalProperties":false,"properties":{"base_ms":{"type":"integer","minimum":0,"default":1000},"factor":{"type":"number","minimum":1,"default":2},
     "max_ms":{"type":"integer","minimum":0,"default":3600000},"jitter":{"type":"number","minimum":0,"maximum":1,"default":0.2}}},
@@ -134,8 +134,8 @@ std::string_view openapi_schemas() {
 "CatchUp":{"type":"object","additionalProperties":false,"properties":{
   "drop_older_than_ms":{"type":["integer","null"],"minimum":1},"rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000}}},
 "Slo":{"type":["object","null"],"additionalProperties":false,"required":["lateness_ms","share"],"properties":{
-  "lateness_ms":{"type":"integer","minimum":0,"description":"A first start no later than this after its time is within the target"},
-  "share":{"type":"number","minimum":0,"maximum":1,"description":"Of the first starts that shall be"}}},
+  "lateness_ms":{"type":"integer","minimum":0,"description":"A first start no later than this after its deadline is within the target"},
+  "share":{"type":"number","minimum":0,"maximum":1,"description":"Share of the first starts that must be within it"}}},
 "NewType":{"type":"object","required":["handler"],"properties":{
   "handler":{"$ref":"#/components/schemas/Handler"},"ttr_ms":{"type":"integer","minimum":1,"default":30000,"description":"Time to run: length of a lease"},
   "max_attempts":{"type":"integer","minimum":1,"maximum":1000,"default":16},"backoff":{"$ref":"#/components/schemas/Backoff"},
@@ -145,7 +145,7 @@ std::string_view openapi_schemas() {
   "name":{"$ref":"#/components/schemas/TypeName"},"paused":{"type":"boolean"},"paused_until":{"$ref":"#/components/schemas/MaybeTime"},
   "gmt_create":{"$ref":"#/components/schemas/Time"},"gmt_modified":{"$ref":"#/components/schemas/Time"}}}]},
 "TypePage":{"type":"object","required":["items","next_cursor"],"properties":{
-  "items":{"type":"array","items":{"$ref":"#/components/schemas/Type"}},"next_cursor":{"type":"null"}}},
+  "items":{"type":"array","items":{"$ref":"#/components/schemas/Type"}},"next_cursor":{"type":["string","null"]}}},
 "Overview":{"type":"object","required":["at","node","verdict","reasons","totals","due","lateness_ms","throughput","worst","paused","warnings"],"properties":{
   "at":{"$ref":"#/components/schemas/Time"},"node":{"type":"string"},"verdict":{"enum":["ok","late","down"]},
   "reasons":{"type":"array","description":"Why it is not ok","items":{"type":"object","properties":{"code":{"type":"string"},"text":{"type":"string"},"remedy":{"type":"string"}}}},
@@ -162,8 +162,8 @@ std::string_view openapi_schemas() {
   "items":{"type":"array","items":{"type":"object","description":"The columns of the view of this name: docs/reports.md"}},
   "next_cursor":{"type":["string","null"]},"missing":{"$ref":"#/components/schemas/Missing"},
   "columns":{"type":"array","items":{"type":"string"},"description":"Their names, in order"},
-  "totals":{"type":"object","description":"What the items of this answer add up to, zeros without any; percentiles and max_ms are of all of them together. Not of horizon and audit"},
-  "tz":{"type":"string","description":"When tz was given: the time zone whose days or hours the rows are"}}},
+  "totals":{"type":"object","description":"Sums over the items of this answer; percentiles and max_ms of all of them together. Absent for horizon and audit"},
+  "tz":{"type":"string","description":"When tz was given: the time zone of the rows' days or hours"}}},
 "DeletedType":{"type":"object","required":["result","name"],"properties":{"result":{"const":"deleted"},"name":{"$ref":"#/components/schemas/TypeName"}}},
 "Pause":{"type":"object","additionalProperties":false,"properties":{"until":{"$ref":"#/components/schemas/MaybeTime","description":"Resumes by itself then"}}},
 "LeaseJobs":{"type":"object","additionalProperties":false,"required":["max"],"properties":{
@@ -190,29 +190,29 @@ std::string_view openapi_schemas() {
 "LeaseResults":{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{
   "type":"object","required":["job_id","result"],"properties":{"job_id":{"$ref":"#/components/schemas/JobId"},
     "result":{"enum":["ok","stale","busy","unavailable","in_doubt"],
-      "description":"stale: not yours any more; nothing was changed. busy: another transaction has the job, or its shard is moving; nothing was changed, ask again. The last two where a database did not answer, unavailable also for an extension of a type with max_running while the control database does not answer: ask again"}}}}}},
+      "description":"stale: the lease is no longer valid; nothing was changed. busy: another transaction holds the job's row, or its shard is moving; nothing was changed, ask again. unavailable: its database did not answer, or (an extension of a type with max_running) the control database; nothing was changed, ask again. in_doubt: the database's answer was lost; ask again"}}}}}},
 "NodePage":{"type":"object","required":["items","next_cursor"],"properties":{
   "items":{"type":"array","items":{"type":"object","required":["node","id","state","heartbeat_age_ms","shards","version"],"properties":{
     "node":{"type":"string","description":"Its name"},"id":{"type":"string","pattern":"^[0-9]+$","description":"Drawn at its start"},
     "state":{"enum":["active","draining","lost"],"description":"lost: silent for longer than the heartbeat time-out"},
     "heartbeat_age_ms":{"type":"integer"},"shards":{"type":"integer","description":"How many it scans"},"version":{"type":"string"}}}},
-  "next_cursor":{"type":"null"}}},
+  "next_cursor":{"type":["string","null"]}}},
 "EndpointPage":{"type":"object","required":["node","items","next_cursor"],"properties":{
-  "node":{"type":"string","description":"That answers: each node has connections of its own"},
+  "node":{"type":"string","description":"The node that answers: each node has connections of its own"},
   "items":{"type":"array","items":{"type":"object","required":["kind","endpoint","state","in_flight","limit","mean_ms","pause_left_ms","last_error","last_error_age_ms"],"properties":{
     "kind":{"type":"string","examples":["webhook","amqp","kafka","redis","entry"],"description":"entry: messages for new jobs come from it"},
     "endpoint":{"type":"string","description":"Scheme, host and port, or broker and topic"},
-    "state":{"enum":["ok","paused","trying","away","idle"],"description":"paused, trying: its circuit breaker is open, half-open; away: its last attempt got no answer; idle: no attempt has ended yet"},
+    "state":{"enum":["ok","paused","trying","unavailable","idle"],"description":"paused, trying: its circuit breaker is open, half-open; unavailable: its last attempt got no answer; idle: no attempt has ended yet"},
     "in_flight":{"type":"integer","description":"Attempts that wait for its answer"},
-    "limit":{"type":["integer","null"],"description":"Of them, at once"},
-    "mean_ms":{"type":["number","null"],"description":"Time to the answer, of the latest attempts"},
-    "pause_left_ms":{"type":"integer","description":"Until it is tried again"},
+    "limit":{"type":["integer","null"],"description":"Bound of in_flight"},
+    "mean_ms":{"type":["number","null"],"description":"Mean time to the answer, of the latest attempts"},
+    "pause_left_ms":{"type":"integer","description":"Time until it is tried again"},
     "last_error":{"type":["string","null"]},"last_error_age_ms":{"type":["integer","null"]}}}},
   "next_cursor":{"type":["string","null"]}}},
 "ShardPage":{"type":"object","required":["items","next_cursor"],"properties":{
   "items":{"type":"array","items":{"type":"object","required":["shard","database","node","scanned_age_ms","pending_due_soon"],"properties":{
-    "shard":{"type":"integer"},"database":{"type":"string"},"node":{"type":["string","null"],"description":"That scans it"},
-    "scanned_age_ms":{"type":["integer","null"],"description":"Since its owner last scanned its shards of this database"},
+    "shard":{"type":"integer"},"database":{"type":"string"},"node":{"type":["string","null"],"description":"Name of the node that scans it"},
+    "scanned_age_ms":{"type":["integer","null"],"description":"Time since that node last scanned its shards of this database"},
     "pending_due_soon":{"type":["integer","null"],"description":"Due within 5 s or overdue; counted up to 10000; null when its database did not answer"},
     "move":{"type":"object","description":"Only of a shard that is moving to another database","required":["to","state"],"properties":{
       "to":{"type":"string"},"state":{"enum":["copying","switching","switched","aborting"]}}}}}},

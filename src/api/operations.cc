@@ -111,7 +111,7 @@ void stats(ApiContext& context, const CallPtr& call) {
       [&context, call](const std::vector<DatabaseAnswer<Numbers>>& answers) {
         if (!refused_by_all(context, call, answers)) call->reply(200, stats_text(context.backend, answers));
       },
-      0, Pool::reads);
+      0, Pool::slow_reads);
 }
 
 Route read_route(std::string path, Access access, std::string operation_id, std::string summary, std::string reply,
@@ -141,7 +141,7 @@ std::vector<Route> operation_routes(ApiContext& context) {
       read_route("/metrics", Access::read, "metrics", "Metrics in the Prometheus text format", "",
                  [&context](const CallPtr& call) { metrics(context, call); }),
       std::move(stats_route),
-      read_route("/v1/me", Access::read, "me", "Who the token is", "Me", me),
+      read_route("/v1/me", Access::read, "me", "Name and role of the caller's token", "Me", me),
   };
 }
 

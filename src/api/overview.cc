@@ -1,4 +1,4 @@
-// GET /v1/overview: what the first screen of a dashboard shows, and what `tocsin top` does.
+// GET /v1/overview: the data of the dashboard's first screen and of `tocsin top`.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -56,14 +56,14 @@ Result<Facts> read_facts(Stores& stores, const std::vector<Shard>& shards, WallT
   return facts;
 }
 
-// What holds jobs of the type, and what helps, as far as this node knows.
+// Why jobs of the type wait, and what an operator can do about it, as far as this node knows.
 std::string remedy_of(const Backend& backend, const BizType& type, const json& waits_for, Duration age) {
-  if (waits_for == "max_running") return "It waits for max_running: raise it, or make its handler faster.";
+  if (waits_for == "max_running") return "max_running is reached: raise it, or make its handler faster.";
   Job oldest;
   oldest.type_id = type.type_id;
   oldest.fire_at = backend.now() - age;
   if (const std::string hold = backend.hold_reason(oldest); !hold.empty()) return "Here it waits because " + hold + ".";
-  if (waits_for == "rate_per_s") return "It waits for rate_per_s: raise it, or let it catch up.";
+  if (waits_for == "rate_per_s") return "rate_per_s is reached: raise it, or wait until it has caught up.";
   if (type.is_pull()) return "It waits for its consumers: start more of them, or let each lease more jobs at once.";
   return "More is due than its handler takes: see the duration report, add nodes, or look at the database's load.";
 }
@@ -191,15 +191,15 @@ std::vector<json> Overview::reasons() const {
   };
   for (const auto& [database_id, facts] : answers_)
     if (!facts)
-      add("database_away", "Database " + backend_.database_name(database_id) + " does not answer.",
-          "Its jobs wait. Check the server and its connection; jobs start by themselves when it is back.");
+      add("database_unavailable", "Database " + backend_.database_name(database_id) + " does not answer.",
+          "Its jobs wait. Check the server and its connection; jobs start by themselves when it answers again.");
   if (!ready_.is_ready) add("not_ready", "This node cannot do its work.", "See /readyz for the check that fails.");
   for (const auto& [name, type] : types_) {
     if (type.misses_target())
       add("target_missed",
           name + " misses its target: " + std::to_string(type.missed) + " of " + std::to_string(type.started) +
               " jobs started late in the last 15 minutes.",
-          "See what it waits for; raise its limits or add nodes.");
+          "See what its jobs wait for; raise its limits or add nodes.");
     if (type.is_behind())
       add("behind",
           name + " is behind: its oldest due job has waited for " +
@@ -281,7 +281,7 @@ void overview(ApiContext& context, const CallPtr& call) {
         if (refused_by_all(context, call, answers)) return;
         call->reply(200, Overview(context.backend, std::move(answers)).text());
       },
-      0, Pool::reads);
+      0, Pool::slow_reads);
 }
 
 }  // namespace

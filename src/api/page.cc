@@ -27,8 +27,8 @@ std::optional<Problem> read_page_request(const Call& call, std::string_view list
   return {};
 }
 
-std::vector<Parameter> page_parameters(const std::string& things) {
-  return {{"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", things + " per page"},
+std::vector<Parameter> page_parameters(const std::string& items) {
+  return {{"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", items + " per page"},
           {"cursor", R"({"type":"string"})", "next_cursor of the page before"}};
 }
 

@@ -13,18 +13,20 @@ namespace tocsin {
 
 inline constexpr int kMostPerPage = 1000;
 
+// A handler sorts the items by a key and writes those whose key is greater than `after`. Items with equal keys must
+// stand on one page.
 struct PageRequest {
-  int limit = 100;
-  std::string after;  // what the cursor holds; empty: from the beginning
+  int limit = 100;    // items, 1..kMostPerPage
+  std::string after;  // key of the last item of the page before; empty: from the beginning
 };
 
-// `list`: name of the list, part of its cursors, so that a cursor of another list is refused.
+// Reads both parameters. `list`: name of the list, part of its cursors, so that a cursor of another list is refused.
 std::optional<Problem> read_page_request(const Call& call, std::string_view list, PageRequest& request);
 std::string page_cursor(std::string_view list, std::string_view after);
-// The query parameters, for the route.
-std::vector<Parameter> page_parameters(const std::string& things);
+// The parameters for the API description. `items`: what the list has, such as "Nodes".
+std::vector<Parameter> page_parameters(const std::string& items);
 
-// Closes the list "items" and the object: `after` is the key of the last item when more follow.
+// Ends the array "items", writes "next_cursor", and ends the object. `after`: key of the last item if more follow.
 void end_page(JsonWriter& out, std::string_view list, const std::optional<std::string>& after);
 
 }  // namespace tocsin

@@ -11,7 +11,7 @@ struct Problem {
   int status = 400;
   std::string detail;        // human-readable; one or two sentences
   std::string field = {};    // the input field at fault, like "jobs[3].biz_id"; or empty
-  int retry_after_s = 0;     // 0: not said
+  int retry_after_s = 0;     // of the field Retry-After; 0: without it
   std::string members = {};  // further members as JSON text without braces, like "\"job_id\":\"7\""; or empty
 };
 

@@ -276,7 +276,7 @@ const std::vector<ReportShape>& report_shapes() {
        false},
       {Report::audit,
        "audit",
-       "Writes through the API by people and programs with a token",
+       "Writes through the API by callers with a token",
        {{"at", Merge::key},
         {"actor", Merge::first},
         {"role", Merge::first},

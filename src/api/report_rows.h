@@ -1,4 +1,4 @@
-// Merges the rows of a report from several databases into one report.
+// The shapes of all reports (GET /v1/reports/...), and the merge of their rows from several databases.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@ namespace tocsin {
 
 // How a column's values in rows with the same keys, one per database, become one value.
 enum class Merge {
-  key,    // rows with the same keys are one row
-  sum,    // numbers
-  least,  // times as texts
-  most,   // numbers or times
+  key,    // rows with the same keys become one row
+  sum,    // of integers
+  least,  // the earliest time
+  most,   // the largest number or latest time
   first,  // any that is not null
   last,   // that of the row with the latest last_at
   all,    // true when all are
-  p50,    // from the histograms
+  p50,    // percentiles of the merged histograms
   p90,
   p99,
-  share,  // of a target: computed from the sums
-  budget,
-  is_met,
+  share,   // share of starts within the target, computed from the sums
+  budget,  // part of the allowed misses that is left; negative: overdrawn
+  is_met,  // whether the target is met
 };
 
 struct ReportColumn {
@@ -34,19 +34,19 @@ struct ReportColumn {
 
 struct ReportShape {
   Report report;
-  const char* name;  // in the path
-  const char* summary;
-  std::vector<ReportColumn> columns;  // in the order shown; keys in the order of the rows
-  bool has_range = true;
-  bool is_newest_first = true;
+  const char* name;                   // in the path
+  const char* summary;                // in the API description
+  std::vector<ReportColumn> columns;  // in the order shown; rows are sorted by the keys
+  bool has_range = true;              // the first key is a time: databases return pages of it, by from, to and cursor
+  bool is_newest_first = true;        // with has_range: sorted by falling time
 };
 
-const std::vector<ReportShape>& report_shapes();    // of all that have a path
-const ReportShape& report_shape_of(Report report);  // of any
+const std::vector<ReportShape>& report_shapes();    // of the reports that have a path
+const ReportShape& report_shape_of(Report report);  // of any report, those used by /v1/overview alone included
 
 // Returns an object with "items", "next_cursor", "columns" and "totals" (of the items) as JSON text without its closing
-// brace. `parts`: the rows of each database. `after`: keys of the last row that the caller has, for reports that the
-// databases return as a whole.
+// brace, so that the caller can add members. `parts`: the rows of each database, each a JSON object. At most `limit`
+// rows are written. `after`: keys of the last row that the caller has; read only for reports without a range.
 std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,
                           const std::vector<std::string>& after);
 

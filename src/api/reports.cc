@@ -72,7 +72,7 @@ void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, 
         if (call->parameter("tz")) append_json_string(text += R"(,"tz":)", zone_of_rows(query));
         call->reply(200, text + "}");
       },
-      0, Pool::reads);
+      0, Pool::slow_reads);
 }
 
 void report(ApiContext& context, const CallPtr& call, const ReportShape& shape) {
@@ -96,7 +96,7 @@ std::vector<Parameter> parameters_of(const ReportShape& shape) {
       {"tz", R"({"type":"string","default":"UTC","examples":["Europe/Berlin"]})",
        shape.report == Report::day
            ? "Days of this time zone; without from, the last 31"
-           : "Has to exist. The rows of this report are hours or days of UTC, and the answer says \"tz\":\"UTC\""});
+           : "A time zone that exists; ignored: the rows are hours or days of UTC, and the answer has \"tz\":\"UTC\""});
   all.push_back({"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", "Rows per page"});
   all.push_back({"cursor", R"({"type":"string"})", "next_cursor of the page before"});
   return all;

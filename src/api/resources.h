@@ -1,4 +1,5 @@
-// Every resource of the API: one function that returns its routes, one file that holds it.
+// Every resource of the API: one function that returns its routes with their handlers, in a file of its own.
+// REQUIRES: `context` outlives the routes.
 #pragma once
 
 #include <vector>

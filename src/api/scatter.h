@@ -1,4 +1,4 @@
-// Fan-out: asks several databases at once, each on a thread of its own, and collects the answers.
+// Fan-out: asks several databases at once, each on a thread of that database, and collects the answers.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ struct DatabaseAnswer {
   Result<T> result = Error{ErrorCode::unavailable, "was not asked", ""};
 };
 
-enum class Pool { promises, reads };  // see Backend::post and post_read
+// Which of a database's threads do the work: Backend::post or Backend::post_read.
+enum class Pool { writes, slow_reads };
 
 // Sends a request to a database; `reply` is called later, on any thread. False: its queue is full, and `reply` is not
 // called.
@@ -28,9 +29,10 @@ template <class T>
 using Ask = std::function<bool(DatabaseId, std::function<void(Result<T>)> reply)>;
 
 // Calls `ask` once per database, and `done` once, on the thread of the last answer, with the answers in the order of
-// `database_ids`. With several databases, one known to be down is answered at once as unavailable; with one, a full
-// queue is answered 429. `of`: how many are asked in all, if the caller asks them one after the other. REQUIRES: at
-// least one database.
+// `database_ids`. A database that cannot be used, and of several one that is down or has a full queue, is not asked:
+// its answer is Error unavailable. If only one is asked and its queue is full, the call is answered 429 and `done` is
+// not called. `of`: how many databases the caller asks in all, if it calls gather() for one after the other. REQUIRES:
+// at least one database.
 template <class T>
 void gather(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
             const Ask<T>& ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0) {
@@ -65,7 +67,7 @@ void gather(const ApiContext& context, const CallPtr& call, const std::vector<Da
     }
     if (ask(database_id, [answer, i](Result<T> result) { answer(i, std::move(result)); })) continue;
     if (!is_of_several) return ApiContext::too_busy(call);
-    answer(i, Error{ErrorCode::unavailable, "too much is waiting for it", ""});
+    answer(i, Error{ErrorCode::unavailable, "too many requests wait for it", ""});
   }
 }
 
@@ -73,7 +75,7 @@ void gather(const ApiContext& context, const CallPtr& call, const std::vector<Da
 template <class T>
 std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, std::function<void(Result<T>)> reply) {
   return [work = std::move(work), reply = std::move(reply)](Stores& stores) {
-    Result<T> result = Error{ErrorCode::unavailable, "something unexpected happened", ""};
+    Result<T> result = Error{ErrorCode::unavailable, "internal error", ""};
     try {
       result = work(stores);
     } catch (const std::exception&) {  // the Error above is the reply
@@ -86,12 +88,12 @@ std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, st
 template <class T>
 void scatter(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
              std::function<Result<T>(DatabaseId, Stores&)> ask,
-             std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0, Pool pool = Pool::promises) {
+             std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0, Pool pool = Pool::writes) {
   const Ask<T> post = [&context, ask = std::move(ask), pool](DatabaseId database_id,
                                                              std::function<void(Result<T>)> reply) {
     auto work = replying<T>([ask, database_id](Stores& stores) { return ask(database_id, stores); }, std::move(reply));
-    return pool == Pool::reads ? context.backend.post_read(database_id, std::move(work))
-                               : context.backend.post(database_id, std::move(work));
+    return pool == Pool::slow_reads ? context.backend.post_read(database_id, std::move(work))
+                                    : context.backend.post(database_id, std::move(work));
   };
   gather<T>(context, call, database_ids, post, std::move(done), of);
 }

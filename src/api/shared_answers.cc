@@ -35,7 +35,7 @@ struct SharedAnswers::State {
       });
       const auto found = entries.find(key);
       if (found == entries.end()) {
-        if (has_room()) entries[key] = {time, max_age, {}, {}};
+        if (make_place()) entries[key] = {time, max_age, {}, {}};
         return false;
       }
       Entry& entry = found->second;
@@ -54,8 +54,8 @@ struct SharedAnswers::State {
     return true;
   }
 
-  // Drops the oldest answer when there are too many. False: all of them are still waited for.
-  bool has_room() TOCSIN_REQUIRES(mutex) {
+  // Drops the oldest answer when there are too many. False: none can be dropped, for callers wait for all of them.
+  bool make_place() TOCSIN_REQUIRES(mutex) {
     if (entries.size() < kMostKept) return true;
     auto oldest = entries.end();
     for (auto it = entries.begin(); it != entries.end(); ++it)

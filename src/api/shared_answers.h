@@ -1,4 +1,4 @@
-// Lets many readers share one answer (ADR 0050): a page watched by fifty people costs the database as much as one.
+// Lets many readers share one answer (ADR 0050): a page that fifty callers watch costs the database as much as one.
 //
 // Only requests that allow it share answers: `Cache-Control: max-age=N` with N >= 1 accepts an answer that another
 // caller asked for up to N seconds before, 60 at most, or that is under way. All others are answered from the database,
@@ -22,8 +22,8 @@ class SharedAnswers {
   explicit SharedAnswers(std::function<SteadyTime()> now = std::chrono::steady_clock::now);
 
   // Returns a handler that calls `handler` only if the last answer for this target is too old for the caller, and once
-  // for all calls that wait. Answers other than 200 are given to the waiting calls and not kept. REQUIRES: the answer
-  // depends on nothing but the target and Call::may_manage.
+  // for all calls that wait. Answers other than 200 and those of over 512 KiB are given to the waiting calls and not
+  // kept. REQUIRES: the answer depends on nothing but the target and Call::may_manage.
   Handler share(Handler handler) const;
 
  private:

@@ -10,30 +10,31 @@
 
 namespace tocsin {
 
-inline constexpr std::string_view kHiddenSecret =
-    "whsec_***";  // shown in place of a secret; put back, it keeps the stored one
+// Shown in place of a secret. In the body of a PUT it stands for the stored secret.
+inline constexpr std::string_view kHiddenSecret = "whsec_***";
 
 inline constexpr std::int64_t kMaxTtrMs = 7LL * 24 * 3600 * 1000;  // the longest lease
 
-inline constexpr std::string_view kHiddenHeader =
-    "***";  // in place of a header's value; put back, it keeps the stored one
+// The same for the value of a header.
+inline constexpr std::string_view kHiddenHeader = "***";
 
-// Whose eyes an answer is for. Headers often carry credentials, so only managers (who may write types) see their
-// values.
+// Who gets the answer. Headers often carry credentials, so only managers (who may write types) see their values.
 enum class Reader { anyone, manager };
 
-// Writes the type with defaults filled in and secrets hidden. A pause whose paused_until has passed is not shown.
+// Writes the type with defaults filled in, secrets and passwords hidden. A pause whose paused_until has passed is not
+// shown.
 void write_type(JsonWriter& out, const BizType& type, WallTime now, Reader reader);
 std::string type_text(const BizType& type, WallTime now, Reader reader);
 
-// 1..128 bytes of [A-Za-z0-9_.:-]; not "." or "..", which mean something else in a path.
+// 1..128 bytes of [A-Za-z0-9_.:-]; not "." or "..", which clients resolve in a path.
 bool is_type_name(std::string_view name);
 
-// Reads the body of a put. Fields that only answers have (name, paused, ...) are accepted, so that a type can be read,
-// edited and put back. `paused`: the value in the body, which a put cannot change.
+// Reads the body of a PUT; mistakes go to `in`. Fields that only answers have (name, paused, ...) are accepted, so that
+// a type can be read, edited and put back. `paused`: set to the body's value, for a PUT must not change it.
 BizType read_type(JsonObject& in, const std::string& name, std::optional<bool>& paused);
 
-// Replaces hidden secrets in the handler object by those of `stored`, in order. False: `stored` has fewer.
+// Replaces hidden secrets in the handler object by those of `stored` (null: a new type), in order. False: `stored` has
+// fewer.
 bool restore_secrets(BizType& type, const BizType* stored);
 // Replaces hidden values of headers by those of `stored`, by name. Returns the first name that has no stored value.
 std::optional<std::string> restore_headers(BizType& type, const BizType* stored);

@@ -15,8 +15,9 @@ namespace tocsin {
 class ApiContext;
 
 // Invariants: a request is answered by a read that began after the request arrived, so a type that any node has
-// acknowledged before is found; at most one read is under way, whatever the number of requests; a read costs one index
-// look-up per name, and the snapshot is replaced only when the registry has one of them.
+// acknowledged before is found; at most one read is under way, whatever the number of requests. A read costs one index
+// look-up per name; the whole registry is read, and the snapshot replaced, only when it has one of the names or a
+// request has unknown ids.
 // Thread: any.
 class TypeLookup {
  public:
@@ -25,13 +26,13 @@ class TypeLookup {
     std::vector<std::string> removed_too{};  // registered or removed ones
     bool has_unknown_ids = false;            // rows hold ids that the snapshot lacks
   };
-  // No problem: the snapshot (Backend::types) now has every type of the question that the registry had. A problem: the
-  // registry could not be read.
+  // nullopt: the snapshot (Backend::types) now has every type of the question that the registry had. A problem: the
+  // registry could not be read, or too many requests wait (429).
   using Done = std::function<void(const std::optional<Problem>& problem)>;
 
   explicit TypeLookup(const ApiContext& context) : context_(context) {}
 
-  // Calls `done` once, on a thread of the control database or on the caller's.
+  // Calls `done` once, on a thread of the control database or of a caller.
   void ask(Question question, Done done);
 
  private:

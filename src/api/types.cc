@@ -39,11 +39,9 @@ void put(ApiContext& context, const CallPtr& call, const BizType& wanted, std::o
                            "paused"});
     BizType type = wanted;
     if (!restore_secrets(type, *stored ? &**stored : nullptr))
-      return call->refuse(
-          {400, "This is how a secret is shown, not one; there is none stored to keep.", "handler.secret"});
+      return call->refuse({400, "whsec_*** stands for a stored secret, and none is stored.", "handler.secret"});
     if (const auto header = restore_headers(type, *stored ? &**stored : nullptr))
-      return call->refuse(
-          {400, "*** is how a value is shown, not one; there is none stored to keep.", "handler.headers." + *header});
+      return call->refuse({400, "*** stands for a stored value, and none is stored.", "handler.headers." + *header});
     if (const auto problem = restore_password(type, *stored ? &**stored : nullptr)) return call->refuse(*problem);
     if (const auto error = context.backend.check_handler(type))
       return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});

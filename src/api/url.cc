@@ -32,7 +32,7 @@ std::optional<std::string> decoded(std::string_view text, bool plus_is_space) {
   return out;
 }
 
-// Calls `use` with each piece between separators; false as soon as `use` says so.
+// Calls `use` with each piece between separators until it returns false; then returns false.
 template <class Use>
 bool for_each_piece(std::string_view text, char separator, Use use) {
   for (;;) {

@@ -1,4 +1,4 @@
-// Targets of requests taken apart: percent-encoding, path, query.
+// Parses request targets ("/v1/jobs?limit=5"): percent-encoding, path, query.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,6 @@ std::optional<Target> target_from_text(std::string_view text);
 
 // RFC 4648 base64url without padding, for opaque cursors.
 std::string base64url(std::string_view bytes);
-std::optional<std::string> base64url_decoded(std::string_view text);
+std::optional<std::string> base64url_decoded(std::string_view text);  // nullopt: a character of no such text
 
 }  // namespace tocsin

@@ -1,4 +1,4 @@
-// The audit log of writes through the API: its entries and its store.
+// The audit log: which token changed what through the API. Its entries and its store; service/audit_log.h writes it.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,13 @@ struct Caller {
   std::string address;  // of the other end of the connection, without the port
 };
 
-// How a write is recorded.
+// How a route's successful calls are recorded. Calls without a token (the node has none) are never recorded.
 enum class Audit {
-  none,     // it changes nothing
-  counted,  // a row per caller, action and minute: writes of programs, thousands a second
-  each,     // a row per call
+  none,  // not at all: it changes nothing
+  // Calls are added up to a row per caller, action and minute: programs make thousands a second. A call on one job by
+  // an admin gets a row of its own.
+  counted,
+  each,  // a row per call
 };
 
 struct AuditEntry {
@@ -30,10 +32,10 @@ struct AuditEntry {
   std::string action;                   // operationId of the API: "pauseType"
   std::string target;                   // the job, type or bulk operation that the path names
   std::string filter_json;              // of a bulk operation, or the body of a change; empty: none
-  std::optional<std::int64_t> matched;  // jobs
-  std::optional<std::int64_t> changed;
-  std::string reason;
-  bool is_left_out = false;  // do not record: the call changed nothing (a dry run)
+  std::optional<std::int64_t> matched;  // jobs that the filter of a bulk operation matched when it began
+  std::optional<std::int64_t> changed;  // in a row of counted calls: how many
+  std::string reason;                   // in the caller's words
+  bool is_left_out = false;             // do not record: the call changed nothing (a dry run)
 };
 
 // Where the audit log is kept. Implemented by PgAudit (src/postgres).
@@ -41,7 +43,7 @@ struct AuditEntry {
 class AuditStore {
  public:
   virtual ~AuditStore() = default;
-  // All entries in one transaction.
+  // All entries in one transaction. Error in_doubt: they may be stored.
   virtual Status append(std::span<const AuditEntry> entries) = 0;
 };
 

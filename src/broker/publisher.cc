@@ -122,7 +122,7 @@ void Publisher::run() {
 EndpointInfo Publisher::info() const {
   const auto failure = failure_.get();
   const bool has_failed = !failure->message.empty();
-  EndpointInfo info{"",           target_,          is_connected_ ? "ok" : has_failed ? "away" : "idle",
+  EndpointInfo info{"",           target_,          is_connected_ ? "ok" : has_failed ? "unavailable" : "idle",
                     unconfirmed_, kMostInFlight,    {},
                     Duration(0),  failure->message, {}};
   if (has_failed) info.error_age = clock_.now() - failure->at;

@@ -1,7 +1,8 @@
 // A bulk operation: one action applied to every job that matches a filter, in small batches, with its progress stored.
 //
-// A bulk matches the jobs that were created before it began. It visits each of them once, in the order of job_id, so a
-// job that the bulk itself moves within its filter is not visited again.
+// A bulk matches jobs that were created before it began; a retry matches jobs that died before it began. It visits them
+// in the order of job_id, so it does not visit a job again that it has moved within its own filter. Only jobs that
+// another transaction held locked are visited once more, at the end.
 #pragma once
 
 #include <array>
@@ -27,7 +28,7 @@ std::string_view to_string(BulkState state);
 std::optional<BulkAction> bulk_action_from(std::string_view name);
 std::optional<BulkState> bulk_state_from(std::string_view name);
 
-// The status that a job must have to be changed: dead for retry, pending for the others.
+// The status that a job must have for this action: dead for retry, pending for the others.
 JobStatus status_changed_by(BulkAction action);
 
 // All fields that are set must hold. REQUIRES: at least one is set.
@@ -44,7 +45,7 @@ struct BulkRequest {
   std::string filter_json;              // the filter as the caller sent it
   std::optional<WallTime> action_time;  // reschedule: the new deadline
   std::optional<Duration> delay;        // reschedule: the new deadline, counted from the start of the bulk
-  std::optional<Duration> spread;       // reschedule: deadlines are spread evenly over this time after it
+  std::optional<Duration> spread;       // reschedule: deadlines are spread evenly over this time after the new one
   std::optional<double> rate_per_s;     // jobs changed per second, at most; nullopt: as fast as batches go
   std::string reason;                   // why, in the caller's words
   std::string actor;                    // name of the caller's token

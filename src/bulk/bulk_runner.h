@@ -1,7 +1,8 @@
 // Runs the bulk operations of this node: one bulk and one batch at a time, at the rate that was asked for.
 //
-// The node that accepted a bulk runs it; a bulk whose node has ended is taken over when its lease ends. A lost
-// lease ends the work on that bulk: at most one batch overlaps, and every batch is a compare-and-set on the progress.
+// The node that accepted a bulk runs it under a lease, kept in the control database. When a node has ended, another one
+// takes its bulk over once the lease has ended. A node that loses the lease stops working on the bulk: at most one
+// batch overlaps, and every batch locks the stored progress.
 // Thread: owner only.
 #pragma once
 
@@ -15,13 +16,14 @@
 
 namespace tocsin {
 
-// Not simulated: a step makes up to three store calls.
+// A step makes up to three store calls, so the simulator does not run this stage.
 class BulkRunner final : public Stage {
  public:
   static constexpr Duration kLease = std::chrono::seconds(15);
-  static constexpr Duration kLookInterval = std::chrono::seconds(30);  // for bulks whose node has ended
+  static constexpr Duration kLookInterval = std::chrono::seconds(30);  // between searches for a bulk to take over
   static constexpr int kBatch = 500;                                   // jobs per transaction: some 20 ms of row locks
 
+  // Called with each changed job that is due within the lookahead: hints it to its shard's owner.
   using OnDueSoon = std::function<void(const Candidate&)>;
   // REQUIRES: `databases` is not empty; the first is the control database.
   BulkRunner(NodeId node, std::vector<BulkDatabase> databases, OnDueSoon on_due_soon);
@@ -29,8 +31,8 @@ class BulkRunner final : public Stage {
   const char* name() const override { return "bulk"; }
   MonoTime step(MonoTime now) override;
 
-  // Runs this bulk next. REQUIRES: this node has its lease. False: another bulk runs here; this one is taken over after
-  // its lease has ended.
+  // Runs this bulk next. REQUIRES: this node has its lease. False: another bulk runs here; a node that is free takes
+  // this one over after its lease has ended.
   bool take(Bulk bulk);
   bool is_busy() const { return bulk_.has_value(); }
 
@@ -50,7 +52,7 @@ class BulkRunner final : public Stage {
   std::optional<Bulk> bulk_;
   std::size_t database_ = 0;                     // index of the database whose jobs are being changed
   std::map<DatabaseId, std::int64_t> progress_;  // jobs changed, by database
-  bool is_loaded_ = false;                       // progress_ holds what other nodes did before
+  bool is_loaded_ = false;                       // progress_ includes what other nodes have changed
   MonoTime next_batch_{};
   std::optional<MonoTime> kept_at_;
   std::optional<MonoTime> next_look_;

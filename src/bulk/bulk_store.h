@@ -47,12 +47,14 @@ class BulkStore {
 
   // Every database.
 
-  // How many jobs the bulk would change in this database now. Error conflict: counting takes too long.
+  // How many jobs the bulk would change in this database now. Error unavailable with field kTooSlow: counting takes
+  // too long.
   virtual Result<std::int64_t> count(const BulkRequest& request) = 0;
   // The progress of earlier batches in this database, whichever node ran them.
   virtual Result<BulkBatch> progress(std::int64_t bulk_id) = 0;
   // Changes at most `limit` matching jobs and stores the progress, in one transaction. Jobs that another transaction
-  // holds locked are visited again after all others, once. REQUIRES: limit in 1..1000.
+  // holds locked are visited again after all others, once; over 10,000 of them in a database are left unchanged.
+  // REQUIRES: limit in 1..1000.
   virtual Result<BulkBatch> run_batch(const Bulk& bulk, int limit) = 0;
 };
 

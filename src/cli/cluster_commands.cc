@@ -14,7 +14,7 @@ struct ReadOptions : ClientOptions {
   std::string job_id;
 };
 
-// Prints the server's answer as JSON, or as `print` shows it to people.
+// Prints the server's answer as JSON, or human-readable by `print`.
 int show(const ReadOptions& options, const std::string& path, void (*print)(const Json&)) {
   const RestReply reply = RestClient(options.connection).get_reply(path);
   note_missing(std::cerr, reply.body);

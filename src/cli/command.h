@@ -11,8 +11,8 @@
 
 namespace tocsin {
 
-// The command that the arguments name. Set while they are parsed; run afterwards, when `command` has its settings from
-// arguments, environment and file.
+// The command that the arguments name. Set while they are parsed; `run` is called afterwards, when the options of
+// `command` have their values from arguments, environment and file.
 struct Chosen {
   CLI::App* command = nullptr;
   std::function<int()> run;  // returns the exit code
@@ -25,10 +25,10 @@ struct ClientOptions {
 };
 
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary, const std::string& footer);
-// --url, --token, --timeout, --config and, unless it prints no data, --json.
+// Adds --url, --token, --timeout, --config and --json.
 void add_client_options(CLI::App& command, ClientOptions& options);
 
-// Options must outlive the parsing and live until run: `run` shares them.
+// Makes `run` the function of the command. It shares ownership of `options`, so they live until it has run.
 template <class Options>
 void on_run(CLI::App* command, Chosen& chosen, std::shared_ptr<Options> options, int (*run)(Options&)) {
   command->callback([command, &chosen, options, run] { chosen = {command, [options, run] { return run(*options); }}; });
@@ -47,7 +47,7 @@ void add_top_command(CLI::App& root, Chosen& chosen);
 // The whole command line; `chosen` must outlive it.
 std::unique_ptr<CLI::App> make_app(Chosen& chosen);
 
-// Values of options, checked: for ->check().
+// For ->check() of an option: the error message, or "" when the value is right.
 std::string not_a_duration(const std::string& text);
 std::string not_a_job_id(const std::string& text);
 

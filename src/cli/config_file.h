@@ -23,14 +23,15 @@ struct BadUsage : std::runtime_error {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> process_environment(const std::string& name);
 
-// Values of a TOML file by the option's name ("node-name"; the file may write node_name). Each value is a string,
-// number, boolean, or an array of strings. Throws BadUsage naming the file and the line or key at fault; a key that is
-// no setting is one.
+// Values of a TOML file by the option's name ("node-name"; the file may write node_name), as the texts that the option
+// takes. A value is a string, whole number or boolean, or an array of these; `entry` is an array of tables, each kept
+// as JSON. Throws BadUsage naming the file and the line or key at fault, such as a key that is no setting.
 using ConfigFile = std::map<std::string, std::vector<std::string>>;
 ConfigFile read_config_file(const std::string& path);
 ConfigFile parse_config(const std::string& toml, const std::string& path);
 
-// Whether an option is a setting. Its variable is TOCSIN_ and its name in capitals: --node-name, TOCSIN_NODE_NAME.
+// Whether an option (its name without dashes) is a setting. Its variable is TOCSIN_ and its name in capitals:
+// --node-name, TOCSIN_NODE_NAME.
 bool is_setting(const std::string& option);
 std::string variable_of(const std::string& option);
 

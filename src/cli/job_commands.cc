@@ -121,7 +121,7 @@ int get(JobOptions& options) {
   return 0;
 }
 
-// A verb on one job: the job as it is now, or a refusal that says what state it is in.
+// A verb on one job: answered with the job as it is now, or with a refusal that names its state.
 int change(const JobOptions& options, const std::string& verb, const Json& body, const std::string& done) {
   const RestReply reply =
       RestClient(options.connection).call("POST", job_path(options.job_id, verb), body.is_null() ? nullptr : &body);
@@ -320,7 +320,7 @@ void add_retry(CLI::App& jobs, Chosen& chosen) {
   command->add_option("--limit", options->limit, "At most so many, 1 to 10000 (1000)")
       ->check(CLI::Range(1, 10'000))
       ->option_text("N");
-  command->add_option("--rate", options->rate_per_s, "Due so many per second")
+  command->add_option("--rate", options->rate_per_s, "So many become due per second")
       ->check(CLI::Range(0.001, 1e6))
       ->option_text("N");
   add_client_options(*command, *options);

@@ -58,7 +58,7 @@ std::map<std::string, int> parse_retain(const std::string& text) {
     if (!given.emplace(status, static_cast<int>(whole.count())).second)
       throw BadUsage("'" + status + "' is given twice");
   }
-  if (given.empty()) throw BadUsage("nothing is said; write for example done=7d,dead=30d");
+  if (given.empty()) throw BadUsage("the value is empty; write for example done=7d,dead=30d");
   for (const auto& [status, n] : given) days[status] = n;
   return days;
 }
@@ -92,14 +92,14 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
           "The page at /: on or off (on)")
       ->check(CLI::IsMember({"on", "off"}))
       ->option_text("on|off");
-  command.add_option("--node-name", config.node_name, "Name among its peers (the host's)")->option_text("NAME");
+  command.add_option("--node-name", config.node_name, "Name of this node (the host's)")->option_text("NAME");
   command.add_option("--allow-webhook", config.allow_webhook, "Private addresses jobs may go to; repeatable")
       ->allow_extra_args(false)
       ->delimiter(',')
       ->option_text("CIDR");
   command.add_option("--webhook-ca", config.webhook_ca_file, "Certificates that webhooks trust")->option_text("FILE");
   command.add_flag("--allow-superuser-handlers", config.allow_superuser_handlers,
-                   "sql handlers though the role is a superuser");
+                   "Run sql handlers even as a superuser");
   command.add_option("--entry", config.entries, "Topic whose messages become jobs; repeatable")
       ->allow_extra_args(false)
       ->option_text("JSON");
@@ -123,7 +123,7 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
             if (!length) throw CLI::ValidationError("--drain-timeout", "'" + text + "' is no duration like 20s");
             config.drain_timeout = *length;
           },
-          "Grace for running jobs at the end (20s)")
+          "Time for running jobs to end at shutdown (20s)")
       ->option_text("TIME");
   command
       .add_option_function<std::string>(
@@ -134,7 +134,7 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
               throw CLI::ValidationError("--heartbeat-timeout", "'" + text + "' is no duration from 500ms to 5m");
             config.heartbeat_timeout = *length;
           },
-          "Silence that means death, same on all nodes (5s)")
+          "Silence after which a node is dead, same on all (5s)")
       ->option_text("TIME");
   add_capacity_options(command, config);
 }

@@ -12,11 +12,12 @@ class App;
 
 namespace tocsin {
 
-// `config` is written while the arguments are parsed and must outlive the app.
+// Adds the options of all commands that open databases; of `serve`, which has these too. `config` is written while
+// arguments and settings are read, and must outlive the app.
 void add_database_options(CLI::App& command, NodeConfig& config);
 void add_node_options(CLI::App& command, NodeConfig& config);
 
-// Checks settings against each other. Throws BadUsage.
+// Checks what no single option can: a database must be given. Throws BadUsage.
 void check(const NodeConfig& config);
 
 // "done=7d,dead=30d" over the defaults: whole days, 1 to 3650. Throws BadUsage.

@@ -8,7 +8,7 @@
 
 namespace tocsin {
 
-// Blocks the calling thread; a signal may end it early.
+// Blocks the calling thread for this time, 60 s at most; a signal may end it early.
 inline void pause_for(std::chrono::milliseconds length) {
   ::poll(nullptr, 0, static_cast<int>(std::clamp<std::int64_t>(length.count(), 0, 60'000)));
 }

@@ -83,10 +83,10 @@ void collect(const std::string& prefix, const Json& object, std::vector<Line>& l
 
 // The first line after `first` columns, the others indented under it.
 void print_wrapped(std::ostream& out, std::string text, std::size_t indent, std::size_t width) {
-  const std::size_t room = width > indent + 10 ? width - indent : 10;
-  while (display_width(text) > room) {
+  const std::size_t columns = width > indent + 10 ? width - indent : 10;
+  while (display_width(text) > columns) {
     // clip() ends with an ellipsis of one column and three bytes, so it shows how many bytes fill all columns but one.
-    const std::size_t fits = clip(text, room).size() - 3;
+    const std::size_t fits = clip(text, columns).size() - 3;
     const std::size_t space = text.rfind(' ', fits);
     const std::size_t end = space == std::string::npos || space == 0 ? fits : space;
     out << text.substr(0, end) << '\n' << std::string(indent, ' ');
@@ -113,7 +113,7 @@ void print_messages(std::ostream& out, const Json& items, std::size_t width) {
 
 void note_missing(std::ostream& out, const Json& reply) {
   for (const auto& [member, text] :
-       {std::pair{"missing", "Not whole: these databases do not answer:"},
+       {std::pair{"missing", "Incomplete: these databases do not answer:"},
         std::pair{"in_doubt", "In doubt: these databases may have done it, but their answer was lost. Ask again:"}}) {
     const auto names = reply.find(member);
     if (names == reply.end() || !names->is_array() || names->empty()) continue;

@@ -1,4 +1,4 @@
-// Copies JSON of the server unparsed, because a parsed number of many digits would lose some.
+// Copies JSON of the server with its numbers as they were written: a parsed number of many digits would lose some.
 #pragma once
 
 #include <string>

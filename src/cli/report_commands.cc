@@ -29,7 +29,7 @@ std::string csv_field(const Json& value) {
   return quoted + "\"";
 }
 
-// A header, also of nothing.
+// The header is printed even without rows.
 void print_csv(std::ostream& out, const Json& columns, const Json& items) {
   const auto print_row = [&](const auto& field_of) {
     const char* comma = "";

@@ -40,7 +40,7 @@ std::string reason(httplib::Error error) {
     case httplib::Error::ConnectionTimeout:
       return "connecting took too long";
     case httplib::Error::Read:
-      return "the answer did not come, or in time";
+      return "no answer in time, or the connection broke";
     case httplib::Error::Write:
       return "the connection broke while sending";
     case httplib::Error::SSLServerVerification:

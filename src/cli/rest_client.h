@@ -12,7 +12,7 @@
 
 namespace tocsin {
 
-// In the order the server wrote it.
+// Keeps the fields of objects in the server's order.
 using Json = nlohmann::ordered_json;
 
 // The command failed; the message is human-readable. Exit code 1.
@@ -44,7 +44,7 @@ std::string with_query(const std::string& path, const Query& query);
 // One part of a path, percent-encoded: a type name may hold any character.
 std::string path_part(const std::string& text);
 
-// "detail (field: x)" of a problem+json body.
+// "detail (field: x)" of a problem+json body, for the user.
 std::string problem_text(const RestReply& reply);
 
 // A list, of one page or of several put together.
@@ -52,9 +52,9 @@ struct Pages {
   Json items = Json::array();
   Json missing = Json::array();  // databases that did not answer
   std::string next_cursor;       // empty at the end
-  std::string text;              // the whole as the server would write it: numbers as they were written
+  std::string text;              // the list as JSON text, with numbers as the server wrote them
 };
-// `query` may begin with a cursor; `are_all`: every page from there on, else one.
+// `query` may have a cursor. `are_all`: reads every page from there on, else one. Throws Failure.
 Pages read_pages(const Connection& connection, const std::string& path, Query query, bool are_all);
 
 // Keeps its connection open between calls.
@@ -80,7 +80,7 @@ class RestClient {
     return send_reply(method, path, body).body;
   }
 
-  // The same, but waits and asks again while the server answers 429.
+  // POST, for a 2xx answer; waits and asks again while the server answers 429, as often as needed.
   Json post_patiently(const std::string& path, const Json& body);
 
  private:

@@ -45,7 +45,7 @@ std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* 
   CLI::App* command = add_command(parent, name, summary, footer);
   if (kind == ShardCommand::Kind::move) {
     command->add_option("SHARD", options->shard, "The shard")->required()->check(CLI::Range(0, 1023))->option_text(" ");
-    command->add_option("--to", options->target, "Database that it is to live in")->option_text("NAME");
+    command->add_option("--to", options->target, "Target database")->option_text("NAME");
     command->add_flag("--abort", options->is_abort, "Roll back a move that is under way");
   }
   if (kind == ShardCommand::Kind::move || kind == ShardCommand::Kind::rebalance) {

@@ -1,4 +1,4 @@
-// Rows under headings, aligned, never wider than the screen.
+// Rows under headings, aligned, and cut to the width of the screen.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,9 @@ namespace tocsin {
 struct Column {
   std::string title;
   enum class Align { left, right } align = Align::left;
-  bool may_shrink = false;  // cut with an ellipsis when the row is too wide; the widest of these shrinks first
+  // Cut with an ellipsis when a row is too wide, the widest such column first. If that is not enough, all columns are
+  // cut, down to six characters.
+  bool may_shrink = false;
 };
 
 // Cells are made printable as they come in.
@@ -21,9 +23,9 @@ class Table {
   explicit Table(std::vector<Column> columns);
   // REQUIRES: one cell per column.
   void add(std::vector<std::string> cells);
-  void print(std::ostream& out, std::size_t width) const;
+  void print(std::ostream& out, std::size_t width) const;  // `width`: columns of the screen
   bool empty() const { return rows_.empty(); }
-  bool fits(std::size_t width) const;  // without cutting anything
+  bool fits(std::size_t width) const;  // print() cuts nothing
 
  private:
   std::vector<std::size_t> natural_widths() const;

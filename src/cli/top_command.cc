@@ -24,7 +24,7 @@ struct TopOptions : ClientOptions {
   bool is_once = false;
 };
 
-// Keys arrive one by one and unseen while this lives.
+// While it exists, keys are read one by one and without echo.
 class RawKeyboard {
  public:
   RawKeyboard() {
@@ -128,10 +128,10 @@ int top(TopOptions& options) {
 void add_top_command(CLI::App& root, Chosen& chosen) {
   auto options = std::make_shared<TopOptions>();
   CLI::App* command = add_command(root, "top", "Watch the cluster: what is due, late and failing", "q quits.");
-  command->add_option("--every", options->every_s, "Seconds between two looks")
+  command->add_option("--every", options->every_s, "Seconds between updates")
       ->check(CLI::Range(0.5, 3600.0))
       ->option_text("N");
-  command->add_flag("--once", options->is_once, "Print one look and end");
+  command->add_flag("--once", options->is_once, "Print once and exit");
   add_client_options(*command, *options);
   on_run(command, chosen, options, top);
 }

@@ -88,7 +88,7 @@ void add_put(CLI::App& types, Chosen& chosen) {
   command->add_option("--max-attempts", options->max_attempts, "Then the job is dead; 1 to 1000 (16)")
       ->check(CLI::Range(1, 1000))
       ->option_text("N");
-  command->add_option("--max-running", options->max_running, "At the same time")
+  command->add_option("--max-running", options->max_running, "Jobs that run at once in the cluster")
       ->check(CLI::Range(1, 1'000'000))
       ->option_text("N");
   command->add_option("--rate", options->rate_per_s, "Starts per second")

@@ -109,7 +109,7 @@ function TokenForm() {
 function Screen({name}) {
   const [error, reset] = useErrorBoundary();
   useEffect(() => reset(), [name]);
-  if (error) return html`<div class="title"><h1 tabindex="-1">Something unexpected</h1></div><${Problem} text=${`This screen could not be drawn: ${error.message}`} />`;
+  if (error) return html`<div class="title"><h1 tabindex="-1">Error</h1></div><${Problem} text=${`This screen could not be drawn: ${error.message}`} />`;
   const [, View] = name === 'job' ? ['', Job] : kScreens[name] || kScreens.overview;
   return html`<${View} />`;
 }

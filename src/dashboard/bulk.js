@@ -33,10 +33,10 @@ export function Progress({id, onClose}) {
   const tried = Number(b.changed) + Number(b.missed);
   return html`<p role="status"><strong>${hasEnded ? `Ended: ${b.state}.` : 'Running.'}</strong> ${number(b.changed)} of ${number(b.matched)} changed, ${number(b.missed)} were in another state by then.</p>
     <progress aria-label="Progress" max=${Math.max(Number(b.matched), 1)} value=${tried}></progress>
-    ${hasEnded && b.finished_at && html`<p class="muted">It took ${length(new Date(b.finished_at) - new Date(b.started_at))}. Its number is <code>${id}</code>.</p>`}
+    ${hasEnded && b.finished_at && html`<p class="muted">It took ${length(new Date(b.finished_at) - new Date(b.started_at))}. Its id is <code>${id}</code>.</p>`}
     <${Problem} text=${b.error || action.problem} />
-    <div class="buttons">${!hasEnded && html`<button class="danger" disabled=${action.isBusy} onClick=${() => action.run(() => call('POST', `v1/bulk/${id}/stop`), 'It stops.').then(bulk.reload)}>Stop</button>`}
-      <button onClick=${() => onClose(hasEnded)}>${hasEnded ? 'Close' : 'Let it go on and close'}</button></div>`;
+    <div class="buttons">${!hasEnded && html`<button class="danger" disabled=${action.isBusy} onClick=${() => action.run(() => call('POST', `v1/bulk/${id}/stop`), 'It stops after the current batch.').then(bulk.reload)}>Stop</button>`}
+      <button onClick=${() => onClose(hasEnded)}>${hasEnded ? 'Close' : 'Close (continues)'}</button></div>`;
 }
 
 export function BulkDialog({filter, actions, onClose, rate = ''}) {

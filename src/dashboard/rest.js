@@ -36,7 +36,7 @@ async function fetched(method, path, body, maxAge) {
       body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
     });
   } catch {
-    change({lost: 'This node does not answer. What is shown is the last it said.'});
+    change({lost: 'This node does not answer. The page shows its last answers.'});
     throw new Refused(0, {detail: 'The node does not answer.'});
   }
 }
@@ -55,7 +55,7 @@ export async function call(method, path, body, maxAge = 0) {
   try {
     data = JSON.parse(text);
   } catch { /* no JSON: a proxy's page, perhaps */ }
-  // /readyz says with 503 what is wrong.
+  // /readyz lists its failed checks in an answer with 503.
   if (response.ok || (path === 'readyz' && data && data.status)) return {status: response.status, text, data};
   const refused = new Refused(response.status, data || {detail: `The answer was ${response.status}.`});
   if (response.status === 401) tokenIsMissing(refused.problem, used);
@@ -158,7 +158,7 @@ export function useGet(path, {every = 1, seconds = 0, pages = 1} = {}) {
   return {...known, reload: () => reload.current()};
 }
 
-/** Who the reader is. Asked again until the node says it. */
+/** Reads name and role of the token; repeats until the node answers. */
 export async function findMe() {
   try {
     const {data} = await call('GET', 'v1/me');

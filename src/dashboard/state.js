@@ -86,7 +86,7 @@ document.addEventListener('click', (event) => {
   if (heading) heading.focus();
 });
 
-/** Says something to people who do not see it, and shows it for a while. */
+/** Shows a message for a while, and announces it to screen readers. */
 let toastTimer;
 export function say(text, kind = 'good') {
   document.getElementById('announcer').textContent = text;

@@ -57,14 +57,14 @@ export function Missing({answer, what, tall}) {
   return html`<p class=${tall ? 'reading tall' : 'reading'}>Reading…</p>`;
 }
 
-/** Says above old data that it is old. */
+/** A note above data that could not be refreshed. */
 export const Stale = ({answer}) => answer.data && answer.error && !answer.isAbsent &&
   html`<div class="note warn" role="status"><span class="body">Not up to date: ${answer.error.message}</span></div>`;
 
 export function Missed({data}) {
   const names = data && data.missing;
   return names && names.length > 0 &&
-    html`<div class="note warn" role="status"><span class="body">Without what lives in ${names.join(', ')}: ${names.length > 1 ? 'these databases give' : 'this database gives'} no answer.</span></div>`;
+    html`<div class="note warn" role="status"><span class="body">Incomplete, without ${names.join(', ')}: ${names.length > 1 ? 'these databases do' : 'this database does'} not answer.</span></div>`;
 }
 
 /** columns: {label, cell(row), isNumber, unit, csv(row): as a plain value} */
@@ -129,7 +129,7 @@ export const Segments = ({label, options, value, onChange}) => html`
   <div class="segments" role="group" aria-label=${label}>${options.map(([name, text]) => html`
     <button class="small" aria-pressed=${String(name === value)} onClick=${() => onChange(name)}>${text}</button>`)}</div>`;
 
-/** Runs `work`, and tells how it ended: in the words that it returns, or else in those of `done`. The button that started it is off meanwhile. */
+/** Runs `work`, then shows the text that it returns, or else `done`. The button that started it is disabled meanwhile. */
 export function useAction() {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');

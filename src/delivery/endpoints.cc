@@ -26,7 +26,7 @@ void Endpoint::answered(Duration took) {
 void Endpoint::failed(Permit permit, Duration took) {
   MutexLock lock(mutex_);
   this->took(took);
-  last_attempt_ = "away";
+  last_attempt_ = "unavailable";
   in_flight_ -= in_flight_ > 0 ? 1 : 0;
   const bool is_changed = breaker_.failed(permit, clock_.now());
   lock.unlock();

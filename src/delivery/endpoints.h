@@ -75,7 +75,7 @@ class Endpoint final : public StartPool {
   CircuitBreaker breaker_ TOCSIN_GUARDED_BY(mutex_);
   std::optional<Duration> mean_ TOCSIN_GUARDED_BY(mutex_);       // of the last 16 attempts or so
   std::size_t in_flight_ TOCSIN_GUARDED_BY(mutex_) = 0;          // permits out
-  const char* last_attempt_ TOCSIN_GUARDED_BY(mutex_) = "idle";  // "ok": it was answered; "away": it was not
+  const char* last_attempt_ TOCSIN_GUARDED_BY(mutex_) = "idle";  // "ok": it was answered; "unavailable": it was not
   bool has_answered_ TOCSIN_GUARDED_BY(mutex_) = false;
   std::string last_error_ TOCSIN_GUARDED_BY(mutex_);
   MonoTime last_error_at_ TOCSIN_GUARDED_BY(mutex_){};

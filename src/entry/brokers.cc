@@ -58,7 +58,7 @@ Result<Entry> read_entry(const std::string& settings_json, std::size_t index) {
   for (const auto& [each, what] : kinds())
     if (what.read_entry) known += (known.empty() ? "" : ", ") + each;
   return Error{ErrorCode::invalid,
-               known.empty() ? "this build has no brokers" : "must be one of " + known + ", as far as this build goes",
+               known.empty() ? "this build has no brokers" : "must be one of " + known + " (the kinds of this build)",
                path + "kind"};
 }
 

@@ -1,4 +1,5 @@
-// The kinds of brokers that this build has.
+// The broker kinds (amqp, kafka, redis) that this build has, for jobs that are published (handlers) and for messages
+// that become jobs (entry topics).
 #pragma once
 
 #include "broker/broker_kind.h"
@@ -7,11 +8,12 @@
 
 namespace tocsin {
 
-// Their handler kinds, which connect where the guard lets them.
+// Adds a handler kind for each broker kind. Handlers connect only to addresses that `guard` allows; `write_job` makes
+// the text of the message.
 void add_broker_kinds(HandlerRegistry& registry, const AddressGuard& guard, const Clock& clock,
                       const BrokerKind::JobWriter& write_job);
 
-// One of NodeConfig::entries. Error invalid with the field at fault, as "entry[0].url".
+// Reads NodeConfig::entries[index]: an entry topic as JSON. Error invalid: names the field at fault, as "entry[0].url".
 Result<Entry> read_entry(const std::string& settings_json, std::size_t index);
 
 }  // namespace tocsin

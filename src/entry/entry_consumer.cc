@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMessageBatch = 500;                      // messages that share a transaction
 constexpr Duration kPatience = std::chrono::milliseconds(250);  // also how soon a stop is seen
 constexpr Duration kFirstPause = std::chrono::milliseconds(100), kLongestPause = std::chrono::seconds(5);
-constexpr int kWorthSaying = 8;  // failures between two log lines of the same trouble
+constexpr int kFailuresPerLine = 8;  // one log line for so many failures in a row
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void EntryConsumer::run() {
     Status done = source->open();
     if (done) {
       spdlog::info("entry {}: consuming", entry_.target);
-      say("");
+      set_trouble("");
       failures = 0;
       ++counts_.connected;
       done = consume(*source);
@@ -63,8 +63,8 @@ void EntryConsumer::run() {
       source_ = nullptr;
     }
     if (worker_.is_stopping()) return;
-    say(done.error().message);
-    if (failures % kWorthSaying == 0) spdlog::warn("entry {}: {}", entry_.target, done.error().message);
+    set_trouble(done.error().message);
+    if (failures % kFailuresPerLine == 0) spdlog::warn("entry {}: {}", entry_.target, done.error().message);
     if (!pause(failures)) return;
   }
 }
@@ -89,11 +89,11 @@ std::optional<std::vector<EntryAnswer>> EntryConsumer::take(const std::vector<En
   for (int failures = 0;; ++failures) {
     auto answers = take_messages(context_, messages);
     if (answers) {
-      if (failures > 0) say("");
+      if (failures > 0) set_trouble("");
       return *std::move(answers);
     }
-    say("waits for the database: " + answers.error().message);
-    if (failures % kWorthSaying == 0)
+    set_trouble("waits for the database: " + answers.error().message);
+    if (failures % kFailuresPerLine == 0)
       spdlog::warn("entry {}: waits for the database: {}", entry_.target, answers.error().message);
     if (!pause(failures)) return {};
   }

@@ -1,8 +1,9 @@
-// Turns the messages of one entry topic into jobs.
+// Turns the messages of one entry topic (a broker's topic whose messages become jobs) into jobs.
 //
-// A message is settled with its broker after the commit that created its job. So none is lost, and a redelivered
-// message finds its job. While the database does not answer nothing is received; the broker's prefetch bounds what has
-// arrived. The connection to a broker that is down is retried, 0.1 s to 5 s apart.
+// A message is acknowledged to its broker after the commit that created its job, or when it can never become one. So no
+// message is lost, and a redelivered one finds its job. While the database does not answer nothing is received; the
+// broker's prefetch limit bounds what has arrived. The connection to a broker that is down is retried, 0.1 s to 5 s
+// apart.
 #pragma once
 
 #include <atomic>
@@ -16,18 +17,21 @@
 
 namespace tocsin {
 
+// Of all entry topics of the node, for the metrics.
 struct EntryCounts {
-  std::atomic<std::int64_t> created = 0, existing = 0, refused = 0, connected = 0;
+  std::atomic<std::int64_t> created = 0, existing = 0, refused = 0;  // messages, by EntryAnswer::Kind
+  std::atomic<std::int64_t> connected = 0;                           // topics that are being consumed now
 };
 
 // How an entry topic is doing, for /readyz. Thread: any.
 struct EntryState {
   explicit EntryState(std::string name) : target(std::move(name)) {}
-  const std::string target;
-  Latest<std::string> trouble{std::make_shared<const std::string>("not consuming yet")};  // empty: none
+  const std::string target;  // broker and topic, without secrets
+  // Why no messages become jobs at the moment; empty: they do.
+  Latest<std::string> trouble{std::make_shared<const std::string>("not consuming yet")};
 };
 
-// Thread: owner only.
+// Thread: owner only, except state() (any). The consumer has a thread of its own.
 class EntryConsumer {
  public:
   // REQUIRES: `context`, its backend and `counts` outlive it.
@@ -36,25 +40,25 @@ class EntryConsumer {
 
   std::shared_ptr<const EntryState> state() const { return state_; }
   void start();
-  // Returns when nothing is in progress; the broker delivers again what was not settled.
+  // Ends the thread; may wait for a broker or a database call. The broker redelivers what was not acknowledged.
   void stop();
 
  private:
   void run();
   Status consume(EntrySource& source);
-  // What became of the messages; asks until the database has answered. nullopt: stopping.
+  // Creates the jobs of the messages and returns their results; repeats until the database answers. nullopt: stopping.
   std::optional<std::vector<EntryAnswer>> take(const std::vector<EntryMessage>& messages);
   void count(const std::vector<EntryMessage>& messages, const std::vector<EntryAnswer>& answers);
   bool pause(int failures);  // false: stopping
 
-  void say(std::string trouble) { state_->trouble.set(std::make_shared<const std::string>(std::move(trouble))); }
+  void set_trouble(std::string why) { state_->trouble.set(std::make_shared<const std::string>(std::move(why))); }
 
   const Entry entry_;
   const std::shared_ptr<EntryState> state_;
   ApiContext& context_;
   EntryCounts& counts_;
   Mutex mutex_;
-  EntrySource* source_ TOCSIN_GUARDED_BY(mutex_) = nullptr;  // while there is one
+  EntrySource* source_ TOCSIN_GUARDED_BY(mutex_) = nullptr;  // the connection, while there is one: stop() interrupts it
   WorkerThread worker_;
 };
 

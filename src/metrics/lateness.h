@@ -1,4 +1,5 @@
-// Percentiles of lateness over the last minutes, for the dashboard and `tocsin stats`.
+// Percentiles of the lateness of first starts on this node in the last five minutes, for GET /v1/stats and
+// `tocsin stats`.
 #pragma once
 
 #include <array>
@@ -11,9 +12,11 @@
 
 namespace tocsin {
 
-// Counts in the buckets of log_histogram.h, kept in slices of a minute. Thread: any.
+// A histogram for each of the last five clock minutes, so the summary covers four to five minutes. Its buckets
+// (core/log_histogram.h) are logarithmic, so percentiles are approximate; the maximum is exact. Thread: any.
 class LatenessWindow {
  public:
+  // Counts one start. A negative lateness counts as 0.
   void record(Duration lateness, MonoTime now);
   LatencySummary summary(MonoTime now) const;
 

@@ -27,14 +27,15 @@ constexpr CounterText kTexts[kCounters] = {
      "Candidates that were claimed, cancelled or moved before this node claimed them"},
     {Counter::claims_in_doubt, "tocsin_claims_in_doubt_total", "Claim statements whose answer was lost"},
     {Counter::backlog_claims, "tocsin_backlog_claims_total", "Jobs claimed straight from the table"},
-    {Counter::finished_done, "tocsin_finished_done_total", "Jobs finished as done"},
+    {Counter::finished_done, "tocsin_finished_done_total", "Jobs that ended as done"},
     {Counter::finished_retry, "tocsin_finished_retry_total", "Attempts that ended in a retry"},
-    {Counter::finished_dead, "tocsin_finished_dead_total", "Jobs finished as dead"},
+    {Counter::finished_dead, "tocsin_finished_dead_total", "Jobs that ended as dead"},
     {Counter::released, "tocsin_given_back_total", "Claimed jobs released before they started"},
     {Counter::set_aside, "tocsin_set_aside_total",
-     "Outcomes that the database refused by themselves, tried again apart"},
+     "Outcomes that the database refused for their own values, written again apart from the others"},
     {Counter::stale_finishes, "tocsin_stale_finishes_total", "Results of lost claims, which changed nothing"},
-    {Counter::expired_starts, "tocsin_expired_starts_total", "Claimed jobs not started because their lease was over"},
+    {Counter::expired_starts, "tocsin_expired_starts_total",
+     "Claimed jobs not started because their lease or the time allowed for the start was over"},
     {Counter::audit_found, "tocsin_audit_found_total",
      "Overdue jobs that lay before the xmin watermark, where only the audit looks; must stay zero"},
     {Counter::marked_dead, "tocsin_buried_total", "Jobs made dead because the lease of their last attempt ended"},
@@ -98,7 +99,7 @@ prometheus::Histogram& Metrics::lateness_of(TypeId type) {
 }
 
 void Metrics::started(TypeId type, Duration lateness) {
-  // A job that was told to run at once may start before its deadline: it is not late, and a histogram only grows.
+  // A job that was run by hand may start before its deadline: it is not late, and a histogram has no negative values.
   lateness = std::max(lateness, Duration(0));
   lateness_of(type).Observe(seconds(lateness));
   window_.record(lateness, clock_.now());

@@ -1,4 +1,5 @@
-// The node's EventSink: Prometheus metrics, the lateness window, and log lines for failures.
+// The node's EventSink (ports/event.h): turns the events of the engine into Prometheus metrics, the percentiles of
+// /v1/stats, and one log line per stage and second for failures.
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ struct LabelledValue {
   double value = 0;
 };
 
-// Has data members for each family of metrics, and the label sets of each that were seen. Thread: any.
+// The data members are the families of metrics, and the label sets of each that were seen. Thread: any.
 class Metrics final : public EventSink {
  public:
   explicit Metrics(const Clock& clock);
@@ -38,15 +39,16 @@ class Metrics final : public EventSink {
   void count(Counter what, std::int64_t n) override;
   void started(TypeId type, Duration lateness) override;
   void ended(TypeId type, Ending ending, Duration took) override;
-  void answered(const std::string& route, int status);  // a request over HTTP
-  void waited(Duration time);                           // time that a piece of work waited for a database thread
+  void answered(const std::string& route, int status);  // an HTTP request; `route`: its path template; empty: none
+  void waited(Duration time);                           // how long a request waited for a database thread
   // One step of a stage, with its database call if it made one.
   void stepped(std::string_view stage, Duration took);
   void failed(std::string_view stage, const Error& error) override;
 
   // Names for the label biz_type.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
-  // Read at every exposition. REQUIRES: before the first text().
+  // Adds a gauge whose value `read` returns whenever the metrics are read; `read` must not call this object.
+  // REQUIRES: before the first text().
   using Labels = std::map<std::string, std::string>;
   void add_gauge(const std::string& name, const std::string& help, std::function<double()> read, const Labels& = {});
   // The same for a value per label set; label sets that `read` no longer returns are removed.
@@ -54,11 +56,11 @@ class Metrics final : public EventSink {
   // The same for a value that only grows.
   void add_counter(const std::string& name, const std::string& help, std::function<double()> read);
 
-  LatencySummary lateness() const;
-  std::string text() const;  // Prometheus text exposition format
+  LatencySummary lateness() const;  // of the last minutes
+  std::string text() const;         // Prometheus text exposition format
 
  private:
-  static constexpr std::size_t kMostTypes = 200;  // with a label of their own; later ones are "other"
+  static constexpr std::size_t kMostTypes = 200;  // types with a label of their own; later ones share "other"
   std::string label_of(TypeId type) TOCSIN_REQUIRES(mutex_);
   prometheus::Histogram& lateness_of(TypeId type);
 

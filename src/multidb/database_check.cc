@@ -5,8 +5,8 @@
 namespace tocsin {
 namespace {
 
-// Of whatever answers.
-SessionConfig open_minded(const OpenDatabase& database) {
+// Accepts any database at the address.
+SessionConfig accepting_any(const OpenDatabase& database) {
   SessionConfig session = session_of(database, "tocsin check");
   session.expected = nullptr;
   session.has_pinned_plans = false;
@@ -19,7 +19,7 @@ DatabaseCheck::DatabaseCheck(const OpenDatabases& open, const OpenDatabase& data
     : open_(open),
       database_id_(database.database_id),
       expected_(database.expected),
-      session_(open_minded(database)),
+      session_(accepting_any(database)),
       on_report_(std::move(on_report)) {}
 
 Status DatabaseCheck::run() {

@@ -1,5 +1,5 @@
 // Checks whether the registered database answers at an address (ADR 0013): another one may have been promoted or
-// restored there. Called by Housekeeping, at the first connection and regularly afterwards.
+// restored there. Called on the housekeeping thread of the database, at every new connection and regularly.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,13 @@ namespace tocsin {
 class DatabaseCheck {
  public:
   using OnReport = std::function<void(const ServerReport&)>;
-  // `on_report`: called with the facts found about the server at each check. REQUIRES: `open` outlives it.
+  // `on_report`: called with the server's settings that an operator should know, after each check that passed.
+  // REQUIRES: `open` outlives it.
   DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnReport on_report);
 
-  // A restored database that `migrate` has registered again becomes the expected one. Error invalid: another database
-  // answers; unavailable: none answers, or it is read-only.
+  // Opens a connection of its own. A restored database that `migrate` has registered again becomes the expected one.
+  // Error invalid: another database answers, or a schema that this binary does not know; unavailable: none answers, or
+  // it is read-only.
   Status run();
 
  private:
@@ -30,7 +32,7 @@ class DatabaseCheck {
   const std::shared_ptr<ExpectedDatabase> expected_;
   const SessionConfig session_;
   const OnReport on_report_;
-  bool is_met_ = false;
+  bool is_met_ = false;  // a check has passed
 };
 
 }  // namespace tocsin

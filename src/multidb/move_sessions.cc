@@ -14,13 +14,13 @@ namespace {
 SessionConfig move_session(const OpenDatabase& database, std::optional<Shard> shard) {
   SessionConfig session = session_of(database, "tocsin move" + (shard ? " of shard " + std::to_string(*shard) : ""));
   session.has_pinned_plans = false;
-  session.statement_timeout_ms = 60'000;  // what may take longer says so itself
+  session.statement_timeout_ms = 60'000;  // statements that may take longer set their own
   return session;
 }
 
-class PgMoveEnd final : public MoveEnd {
+class PgMoveSession final : public MoveSession {
  public:
-  explicit PgMoveEnd(SessionConfig config) : session_(std::move(config)) {}
+  explicit PgMoveSession(SessionConfig config) : session_(std::move(config)) {}
   MoveStore& store() override { return store_; }
   ShardCopy& copy() override { return copy_; }
   TypeStore& types() override { return types_; }
@@ -40,11 +40,12 @@ std::vector<MoveDatabase> move_databases(const std::vector<OpenDatabase>& databa
   return all;
 }
 
-OpenEnd move_sessions(std::vector<OpenDatabase> databases) {
-  return [all = std::move(databases)](DatabaseId database_id, std::optional<Shard> shard) -> std::unique_ptr<MoveEnd> {
-    return std::make_unique<PgMoveEnd>(
-        move_session(*std::ranges::find(all, database_id, &OpenDatabase::database_id), shard));
-  };
+OpenMoveSession move_sessions(std::vector<OpenDatabase> databases) {
+  return
+      [all = std::move(databases)](DatabaseId database_id, std::optional<Shard> shard) -> std::unique_ptr<MoveSession> {
+        return std::make_unique<PgMoveSession>(
+            move_session(*std::ranges::find(all, database_id, &OpenDatabase::database_id), shard));
+      };
 }
 
 MonoTime ThreadClock::now() const {

@@ -8,8 +8,9 @@
 
 namespace tocsin {
 
+// Both are arguments of ShardMover.
 std::vector<MoveDatabase> move_databases(const std::vector<OpenDatabase>& databases);
-OpenEnd move_sessions(std::vector<OpenDatabase> databases);
+OpenMoveSession move_sessions(std::vector<OpenDatabase> databases);
 
 // Sleeps in the thread that calls it. Thread: any.
 class ThreadClock final : public PacingClock {

@@ -38,7 +38,7 @@ MonoTime MoveWatch::step(MonoTime now) {
     if (!is_writable)
       events_.failed(name(), is_writable.error());
     else if (*is_writable)
-      spdlog::warn("shard {}: the command that moves it does not answer; the shard is writable again", each.shard);
+      spdlog::warn("shard {}: the command that moves it has stopped; the shard is writable again", each.shard);
   }
   under_way_.set(std::make_shared<const std::vector<ShardMove>>(std::move(*moves)));
   return clock_.now() + kLook;
@@ -52,7 +52,7 @@ Result<bool> end_freeze(ShardMove move, const std::function<MoveStore*(DatabaseI
   MoveStore& control = *store_at(0);
   const auto is_mine = control.take_over(move);
   if (!is_mine) return is_mine.error();
-  if (!*is_mine || where() != database_id) return false;  // in a moment
+  if (!*is_mine || where() != database_id) return false;  // the next step tries again
   if (database_id != 0)
     if (auto done = store->note_successor(move); !done) return done.error();
   auto done = move.state == ShardMove::State::switched ? store->open(move) : store->unfreeze(move);

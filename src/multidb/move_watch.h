@@ -1,6 +1,6 @@
-// The stage that watches over shard moves (ADR 0021): knows which shards are moving, and ends a freeze whose driver has
-// died. The shard is thawed in the source if the map still names it, else in the target. The next command finishes the
-// move.
+// The stage that watches over shard moves (ADR 0021). Once a second it reads which shards are moving. A shard that is
+// write-frozen for longer than its driver (the command that moves it) announced becomes writable again: in the source
+// if the shard map still names it, else in the target. The next command finishes the move.
 //
 // A step makes several calls, in the control database and in the one where a freeze ends. end_freeze() is a function of
 // its own because the simulator calls it.
@@ -21,7 +21,8 @@
 namespace tocsin {
 
 // Ends the freeze of an overdue move. `store_at`: returns nullptr for a database that this node was not started with.
-// True: the shard is writable again. False: another process ends the freeze, or the driver extended it.
+// True: the shard is writable again. False: another process ends the freeze, the driver extended it, or this node does
+// not have the database.
 Result<bool> end_freeze(ShardMove move, const std::function<MoveStore*(DatabaseId)>& store_at);
 
 class MoveWatch final : public Stage {

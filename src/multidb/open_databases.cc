@@ -88,8 +88,8 @@ Result<const RegisteredDatabase*> guess(const Registry& registry, const Named& n
     if (named.given.name.empty() ? known->address == named.address : known->name == named.given.name) return known;
   if (named.given.name.empty() && is_last && left.size() == 1) return left.front();
   return Error{named.silence->code,
-               named.silence->message + "; nor is a database of this " +
-                   (named.given.name.empty() ? "address" : "name") + " registered, to wait for",
+               named.silence->message + "; and no database of this " + (named.given.name.empty() ? "address" : "name") +
+                   " is registered",
                "database"};
 }
 

@@ -1,4 +1,5 @@
-// Opens the databases that an operator named: identifies each, and checks that they form one installation.
+// Opens the databases that an operator named: identifies each, and checks that they form one installation (databases
+// registered together in the first one, the control database).
 #pragma once
 
 #include <atomic>
@@ -16,13 +17,13 @@ namespace tocsin {
 
 struct OpenDatabase {
   DatabaseId database_id = 0;
-  std::string name;
-  std::string address;
-  std::string url;
-  bool is_answering = true;
-  std::shared_ptr<ExpectedDatabase> expected;
-  std::string silence;  // if not answering: the error
-  // Ids that two jobs had, found by sessions of this node.
+  std::string name;                            // as registered
+  std::string address;                         // host, port and database, for messages
+  std::string url;                             // as the operator gave it; may have a password
+  bool is_answering = true;                    // at the start
+  std::shared_ptr<ExpectedDatabase> expected;  // what sessions accept at the address
+  std::string silence;                         // if not answering: the error
+  // How often sessions of this node found that two jobs have one id, for the metrics.
   std::shared_ptr<std::atomic<std::int64_t>> ids_given_twice = std::make_shared<std::atomic<std::int64_t>>(0);
 };
 
@@ -36,20 +37,20 @@ struct OpenDatabases {
   std::vector<std::string> notices;     // worth a line in the log
 };
 
-using OnStep = std::function<void(const std::string&)>;
+using OnStep = std::function<void(const std::string&)>;  // called with a line of text
 
 // Creates or upgrades the schema in all databases, and registers them as one installation. All must answer; with
-// `may_miss`, databases that are registered already need not. Calls `on_step` with every step taken and, for each
-// database, whether it changed.
+// `may_miss`, once the shards have been placed, only the control database must. Calls `on_step` with every step taken
+// and, for each database, whether it changed.
 Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& on_step);
 
 // Opens the databases that a node starts with. The control database must answer. Another one that does not answer is
-// assumed to be the registered database of its name or address, and checked when it answers. Error invalid: they are
-// not one installation, or not of this binary's schema version.
+// assumed to be the registered database of its name or address, or the only one left, and checked when it answers.
+// Error invalid: they are not one installation, not all of its databases with shards, or of another schema version.
 Result<OpenDatabases> open_databases(const NodeConfig& config);
 
-// Whether this database, which is not the control database, is what `registry` says, with a schema that this binary
-// knows.
+// Checks that this database, which is not the control database, is the one that `registry` has under this id, with a
+// schema that this binary knows. Error invalid: it is not.
 Status check_database(Session& session, const Registry& registry, DatabaseId database_id, int shards);
 
 }  // namespace tocsin

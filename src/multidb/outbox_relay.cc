@@ -23,9 +23,9 @@ constexpr Duration kLookEvery = std::chrono::minutes(10);
 constexpr int kLookBatch = 2000;
 constexpr auto kLastWait = std::chrono::seconds(2);
 
-class PgRelayEnd final : public RelayEnd {
+class PgRelaySession final : public RelaySession {
  public:
-  explicit PgRelayEnd(SessionConfig config) : session_(std::move(config)) {}
+  explicit PgRelaySession(SessionConfig config) : session_(std::move(config)) {}
   OutboxStore& outbox() override { return outbox_; }
   IntakeStore& intake() override { return intake_; }
   TypeStore& types() override { return types_; }
@@ -42,7 +42,7 @@ class PgRelayEnd final : public RelayEnd {
 RelayDatabase relay_database(DatabaseId database_id, std::string name, SessionConfig session) {
   session.application = "tocsin outbox";
   session.statement_timeout_ms = 5'000;  // how long a call that hangs delays its pair of databases
-  return {database_id, std::move(name), [session] { return std::make_unique<PgRelayEnd>(session); }};
+  return {database_id, std::move(name), [session] { return std::make_unique<PgRelaySession>(session); }};
 }
 
 class OutboxRelay::Shared {
@@ -57,12 +57,12 @@ class OutboxRelay::Shared {
   std::atomic<std::int64_t> relayed{0};
 };
 
-// What a database takes over, one batch after the other.
+// Inserts entries of other databases' outboxes into one database, one batch after the other.
 class OutboxRelay::Intake {
  public:
   using Work = std::function<void(Intake&)>;
   Intake(const RelayDatabase& database, Shared& shared)
-      : database_id_(database.database_id), name_(database.name), shared_(shared), end_(database.open_end()) {}
+      : database_id_(database.database_id), name_(database.name), shared_(shared), session_(database.open_session()) {}
 
   void start() {
     worker_.start("intake", [this] { run(); });
@@ -77,20 +77,20 @@ class OutboxRelay::Intake {
     worker_.wake();
   }
 
-  // On this thread only: what became of the entries; those that are missing come again.
+  // On this thread only. Returns the results of the entries; those that are missing are relayed again.
   std::vector<TakenOver> take_over(DatabaseId source, WallTime valid_until, std::span<const OutboxEntry> entries);
-  IntakeStore& store() { return end_->intake(); }
+  IntakeStore& store() { return session_->intake(); }
   void run_queue();
   void failed(const Error& error) { shared_.metrics.failed("intake", {error.code, name_ + ": " + error.message, ""}); }
 
  private:
   void run();
-  std::optional<TakenOver> take_alone(DatabaseId source, WallTime valid_until, const OutboxEntry& entry, bool& is_away);
+  std::optional<TakenOver> take_alone(DatabaseId source, WallTime valid_until, const OutboxEntry& entry, bool& is_down);
 
   const DatabaseId database_id_;
   const std::string name_;
   Shared& shared_;
-  const std::unique_ptr<RelayEnd> end_;
+  const std::unique_ptr<RelaySession> session_;
   Mutex mutex_;
   std::deque<Work> queue_ TOCSIN_GUARDED_BY(mutex_);
   WorkerThread worker_;
@@ -112,7 +112,7 @@ void OutboxRelay::Intake::run_queue() {
 
 std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTime valid_until,
                                                       std::span<const OutboxEntry> entries) {
-  if (auto done = shared_.hooks.make_types_known(database_id_, end_->types()); !done) {
+  if (auto done = shared_.hooks.make_types_known(database_id_, session_->types()); !done) {
     failed(done.error());
     return {};
   }
@@ -121,10 +121,10 @@ std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTim
   if (taken) {
     all = std::move(*taken);
   } else if (is_contention(taken.error().code) || taken.error().code == ErrorCode::invalid) {
-    // One that cannot go now must not hold up its neighbours.
-    bool is_away = false;
-    for (std::size_t i = 0; i < entries.size() && !is_away; ++i)
-      if (auto one = take_alone(source, valid_until, entries[i], is_away)) all.push_back(std::move(*one));
+    // An entry that cannot be inserted now must not delay the others.
+    bool is_down = false;
+    for (std::size_t i = 0; i < entries.size() && !is_down; ++i)
+      if (auto one = take_alone(source, valid_until, entries[i], is_down)) all.push_back(std::move(*one));
   } else {
     failed(taken.error());
   }
@@ -134,19 +134,19 @@ std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTim
 }
 
 std::optional<TakenOver> OutboxRelay::Intake::take_alone(DatabaseId source, WallTime valid_until,
-                                                         const OutboxEntry& entry, bool& is_away) {
+                                                         const OutboxEntry& entry, bool& is_down) {
   auto taken = store().take_over(source, valid_until, std::span(&entry, 1));
   if (taken) return std::move(taken->front());
   const Error& error = taken.error();
   if (error.code == ErrorCode::invalid) return TakenOver{entry.job_id, entry.type_id, {}, {}, error.message};
   if (error.code == ErrorCode::moved) shared_.hooks.moved();
-  is_away = !is_contention(error.code);
+  is_down = !is_contention(error.code);
   failed({error.code, "job " + std::to_string(entry.job_id) + ": " + error.message, ""});
   return {};
 }
 
-// What waits in one database for the others. The data members are its session, its schedule, and what the intakes of
-// the other databases answered.
+// Reads the outbox of one database. The data members are its session, its schedule, and the answers of the intakes of
+// the other databases.
 class OutboxRelay::Outbox {
  public:
   Outbox(const RelayDatabase& database, Shared& shared, const std::map<DatabaseId, std::unique_ptr<Intake>>& intakes)
@@ -154,7 +154,7 @@ class OutboxRelay::Outbox {
         name_(database.name),
         shared_(shared),
         intakes_(intakes),
-        end_(database.open_end()),
+        session_(database.open_session()),
         next_forgetting_(shared.clock.now() + std::chrono::minutes(1)) {}
 
   void start() {
@@ -185,8 +185,8 @@ class OutboxRelay::Outbox {
   const std::string name_;
   Shared& shared_;
   const std::map<DatabaseId, std::unique_ptr<Intake>>& intakes_;
-  const std::unique_ptr<RelayEnd> end_;
-  OutboxStore& store_ = end_->outbox();
+  const std::unique_ptr<RelaySession> session_;
+  OutboxStore& store_ = session_->outbox();
   Latest<OutboxSize> size_{std::make_shared<const OutboxSize>()};
   MonoTime next_size_{}, next_forgetting_;
   std::map<DatabaseId, MonoTime> next_looks_;
@@ -218,7 +218,7 @@ void OutboxRelay::Outbox::step() {
   measure();
 }
 
-// What is not settled stays, and nothing more is handed over meanwhile.
+// False: the answers could not be stored; they are kept, and no more entries are handed over meanwhile.
 bool OutboxRelay::Outbox::settle() {
   {
     MutexLock lock(mutex_);
@@ -249,7 +249,7 @@ void OutboxRelay::Outbox::hand_over() {
   const auto shards = shared_.shards.get();
   for (const auto& [to, there] : *shards) {
     if (is_busy(to) || !intakes_.contains(to)) continue;
-    // Before the entries are read: what they are worth over there counts from here.
+    // Before the entries are read: the time for which the other database may take them over counts from here.
     const auto now = shared_.hooks.time_at_least(to);
     if (!now) continue;
     auto entries = store_.claim(there.mine, there.others, shared_.id, kEntryBatch);
@@ -284,7 +284,7 @@ void OutboxRelay::Outbox::measure() {
   size_.set(std::make_shared<const OutboxSize>(*size));
 }
 
-// Lets the other databases forget what has been handed over for good.
+// Lets the other databases forget entries that are settled.
 void OutboxRelay::Outbox::look_after() {
   std::vector<std::pair<DatabaseId, std::vector<JobId>>> remembered;
   {
@@ -368,19 +368,19 @@ void OutboxRelay::step_outbox(DatabaseId source) { outboxes_.at(source)->step();
 void OutboxRelay::step_intake(DatabaseId target) { intakes_.at(target)->run_queue(); }
 
 void OutboxRelay::add_metrics(Metrics& metrics) {
-  metrics.add_counter("tocsin_outbox_relayed_total", "Jobs of outboxes that this node has handed over",
+  metrics.add_counter("tocsin_outbox_relayed_total", "Jobs that this node has relayed from outboxes to their databases",
                       [this] { return static_cast<double>(shared_->relayed.load()); });
   for (const auto& each : outboxes_) {
     const Outbox& outbox = *each.second;
     const Metrics::Labels labels{{"database", outbox.name()}};
     metrics.add_gauge(
-        "tocsin_outbox_waiting", "Jobs in the database's outbox that were not handed over yet",
+        "tocsin_outbox_waiting", "Jobs in the database's outbox that have not been relayed",
         [&outbox] { return static_cast<double>(outbox.size().waiting); }, labels);
     metrics.add_gauge(
         "tocsin_outbox_refused", "Entries of the database's outbox that were refused and became no job",
         [&outbox] { return static_cast<double>(outbox.size().refused); }, labels);
     metrics.add_gauge(
-        "tocsin_outbox_oldest_seconds", "How long the oldest of the waiting jobs has waited",
+        "tocsin_outbox_oldest_seconds", "How long the oldest job in the database's outbox has waited",
         [&outbox] { return std::chrono::duration<double>(outbox.size().oldest).count(); }, labels);
   }
 }

@@ -1,11 +1,11 @@
 // Relays outbox entries (ADR 0022): jobs that SQL callers created in a database where their shard does not live go from
-// that outbox to the shard's database. Every node relays entries of the shards that it owns, so the jobs go straight to
-// its own wheel; two owners at once only do work twice. Any node relays entries that have waited for ten seconds,
-// because their owner may not reach the outbox.
+// that database's outbox to the shard's database. Every node relays entries of the shards that it owns, so the jobs go
+// straight to its own engine; if two nodes relay an entry, it becomes one job. Any node relays entries that have waited
+// for ten seconds, because their owner may not reach the outbox.
 //
-// Each database has two threads: one reads its outbox, one takes over entries of others. One batch is under way per
-// pair of databases, so a database that hangs delays no other pair. With a single database nothing runs. The simulator
-// starts no threads and calls their steps.
+// Each database has two threads: one reads its outbox, one inserts the entries of other outboxes. At most one batch is
+// under way per pair of databases, so a database that hangs delays no other pair. A node with a single database has no
+// relay. The simulator starts no threads and calls their steps.
 #pragma once
 
 #include <atomic>
@@ -31,9 +31,9 @@
 namespace tocsin {
 
 // A session of the relay with one database.
-class RelayEnd {
+class RelaySession {
  public:
-  virtual ~RelayEnd() = default;
+  virtual ~RelaySession() = default;
   virtual OutboxStore& outbox() = 0;
   virtual IntakeStore& intake() = 0;
   virtual TypeStore& types() = 0;
@@ -42,7 +42,7 @@ class RelayEnd {
 struct RelayDatabase {
   DatabaseId database_id = 0;
   std::string name;
-  std::function<std::unique_ptr<RelayEnd>()> open_end;
+  std::function<std::unique_ptr<RelaySession>()> open_session;
 };
 
 // Opens sessions with PostgreSQL.
@@ -50,9 +50,10 @@ RelayDatabase relay_database(DatabaseId database_id, std::string name, SessionCo
 
 // All may be called on any of the relay's threads.
 struct RelayHooks {
-  std::function<std::optional<WallTime>(DatabaseId)> time_at_least;  // by its clock; nullopt: it does not answer
-  std::function<Status(DatabaseId, TypeStore&)> make_types_known;
-  std::function<void(const Candidate&)> hint;
+  // A lower bound of the database's clock; nullopt: not known, or the database does not answer.
+  std::function<std::optional<WallTime>(DatabaseId)> time_at_least;
+  std::function<Status(DatabaseId, TypeStore&)> make_types_known;  // updates the copy of the type registry there
+  std::function<void(const Candidate&)> hint;                      // a job has been inserted
   std::function<void()> moved;  // a shard does not live where the map says: read the map again
 };
 
@@ -63,7 +64,7 @@ class OutboxRelay {
   ~OutboxRelay();
 
   void start();
-  // Waits for batches under way, for a limited time; another node relays entries that were left.
+  // Waits for batches under way, two seconds per outbox at most; another node relays entries that were left.
   void stop();
   // Sets this node's shards, and the map that says where shards live.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);

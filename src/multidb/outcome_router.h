@@ -1,5 +1,6 @@
-// The finisher's store of a node with several databases: writes outcomes where their jobs live, because a shard may
-// have moved since the claim. The token moves with the row, so it guards the outcome there as well.
+// The JobStore of a finisher (the stage that writes outcomes) on a node with several databases: writes outcomes where
+// their jobs live, because a shard may have moved since the claim. The token moves with the row, so it guards the
+// outcome there as well.
 #pragma once
 
 #include <functional>
@@ -10,9 +11,9 @@
 namespace tocsin {
 
 struct OtherDatabases {
-  DatabaseId own = 0;
-  std::map<DatabaseId, SessionConfig> sessions;  // without this one
-  std::function<DatabaseId(Shard)> database_of;
+  DatabaseId own = 0;                            // the database of the finisher's engine
+  std::map<DatabaseId, SessionConfig> sessions;  // of the others
+  std::function<DatabaseId(Shard)> database_of;  // by the shard map
 };
 
 // Thread: owner only.
@@ -21,15 +22,15 @@ class OutcomeRouter : public PgJobStore {
   OutcomeRouter(Session& own, const Clock& clock, const OtherDatabases& others)
       : PgJobStore(own, clock), clock_(clock), others_(others) {}
 
-  // Writes to the own database first. Outcomes of an unavailable database answer `busy`. That database is not called
-  // again for twice the duration of the failed call, so at most a third of the time is spent waiting for it. `within`
-  // bounds the call to each database.
+  // Writes to the own database first; its failure is the Error of the call. Outcomes of another database that fails
+  // answer `busy`: the finisher tries them again. That database is not called for twice the duration of the failed call
+  // (at least 2 s), so at most a third of the time is spent waiting for it. `within` bounds the call to each database.
   using JobStore::finish;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
                                           Duration within) override;
 
  protected:
-  // Asks one database. `database_id`: of another database than this one.
+  // Calls one database: another one, or the own one. The unit test overrides both.
   virtual Result<std::vector<FinishReply>> finish_at(DatabaseId database_id, std::span<const FinishRequest> requests,
                                                      const std::string& node, Duration within);
   virtual Result<std::vector<FinishReply>> finish_here(std::span<const FinishRequest> requests, const std::string& node,

@@ -11,7 +11,7 @@ constexpr auto kPause = std::chrono::milliseconds(20);
 }  // namespace
 
 RetryQueue::RetryQueue() {
-  worker_.start("second tries", [this] { run(); });
+  worker_.start("moved retries", [this] { run(); });
 }
 
 bool RetryQueue::push(std::function<void()> attempt) {

@@ -1,5 +1,5 @@
-// The retry queue of requests that a moving shard has refused: repeated shortly after, when the node has read the shard
-// map again.
+// The retry queue of requests that a moving shard has refused: each is repeated 20 ms later, when the node may have
+// read the new shard map.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class RetryQueue {
 
   // False: the queue is full or stopped; `attempt` will not be called.
   bool push(std::function<void()> attempt);
-  // Tries everything once more.
+  // Runs all waiting attempts once more and ends the thread.
   void stop() { worker_.stop(); }
 
  private:

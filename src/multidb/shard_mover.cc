@@ -14,11 +14,11 @@ constexpr auto kPollInterval = std::chrono::milliseconds(200);
 constexpr auto kCloseLook = std::chrono::milliseconds(5);
 constexpr std::int64_t kClose = 1 << 20;  // bytes of log that a target applies in a moment
 constexpr int kSwitchTries = 100;
-constexpr auto kNodesHear = std::chrono::seconds(30);  // many heartbeats
-constexpr auto kSign = kThawLease / 4;
-constexpr auto kNoWorker = std::chrono::seconds(1);  // within it a worker begins
-constexpr auto kStalled = std::chrono::seconds(10);  // PostgreSQL tries again every five
-constexpr auto kCalm = 3 * kStalled / 2;             // without a failure: it works again
+constexpr auto kNodesHear = std::chrono::seconds(30);  // until all nodes have read the new map: many heartbeats
+constexpr auto kSign = kThawLease / 4;                 // between extensions of the freeze
+constexpr auto kNoWorker = std::chrono::seconds(1);    // within it a worker begins
+constexpr auto kStalled = std::chrono::seconds(10);    // PostgreSQL tries again every five
+constexpr auto kCalm = 3 * kStalled / 2;               // without a failure: it works again
 
 std::string shard_text(const ShardMove& move) { return "shard " + std::to_string(move.shard); }
 
@@ -32,15 +32,15 @@ Error about_database(const std::string& database, const Error& error) {
 
 }  // namespace
 
-ShardMover::ShardMover(std::vector<MoveDatabase> databases, OpenEnd open_end, PacingClock& clock, MoveOptions options,
-                       OnStep on_step)
+ShardMover::ShardMover(std::vector<MoveDatabase> databases, OpenMoveSession open_session, PacingClock& clock,
+                       MoveOptions options, OnStep on_step)
     : databases_(std::move(databases)),
-      open_end_(std::move(open_end)),
+      open_session_(std::move(open_session)),
       clock_(clock),
       options_(std::move(options)),
       on_step_(std::move(on_step)) {
   for (const MoveDatabase& each : databases_)
-    ends_.emplace(each.database_id, open_end_(each.database_id, std::nullopt));
+    sessions_.emplace(each.database_id, open_session_(each.database_id, std::nullopt));
 }
 
 const MoveDatabase& ShardMover::database(DatabaseId database_id) const {
@@ -48,7 +48,7 @@ const MoveDatabase& ShardMover::database(DatabaseId database_id) const {
 }
 
 Status ShardMover::retry_transient(const std::function<Status()>& step, bool is_whole) {
-  std::string said;
+  std::string reported;
   for (auto trouble = clock_.now();;) {
     const auto began = clock_.now();
     Status done = step();
@@ -57,8 +57,8 @@ Status ShardMover::retry_transient(const std::function<Status()>& step, bool is_
     if (done || now - trouble > options_.patience) return done;
     const ErrorCode code = done.error().code;
     if (code == ErrorCode::invalid || (code == ErrorCode::superseded && !is_whole)) return done;
-    if (said != done.error().message) on_step_("trying again: " + done.error().message);
-    said = done.error().message;
+    if (reported != done.error().message) on_step_("trying again: " + done.error().message);
+    reported = done.error().message;
     clock_.sleep(std::chrono::seconds(1));
   }
 }
@@ -67,9 +67,10 @@ Status ShardMover::begin(Shard shard) {
   driver_.reset();
   failures_ = {};
   worker_trouble_.clear();
-  ends_.clear();
-  for (const MoveDatabase& each : databases_) ends_.emplace(each.database_id, open_end_(each.database_id, shard));
-  for (auto& [database_id, end] : ends_)
+  sessions_.clear();
+  for (const MoveDatabase& each : databases_)
+    sessions_.emplace(each.database_id, open_session_(each.database_id, shard));
+  for (auto& [database_id, session] : sessions_)
     if (auto done = retry_transient([&, database_id = database_id] { return at(database_id).end_others(); }); !done)
       return about_database(name(database_id), done.error());
   return Unit{};
@@ -81,9 +82,9 @@ Status ShardMover::recall(Shard shard) {
   is_begun_here_ = std::ranges::find(*moves, shard, &ShardMove::shard) == moves->end();
   if (!is_begun_here_) return Unit{};
   std::optional<ShardMove> lost;
-  for (auto& [database_id, end] : ends_) {
+  for (auto& [database_id, session] : sessions_) {
     if (database_id == 0) continue;
-    const auto noted = end->store().noted(shard);
+    const auto noted = session->store().noted(shard);
     if (!noted) return about_database(name(database_id), noted.error());
     if (*noted && (!lost || (*noted)->driver > lost->driver)) lost = **noted;
   }
@@ -117,7 +118,7 @@ void ShardMover::take_back(Shard shard) {
   auto taken = take(shard, {});
   if (!taken || !*taken) return;
   if (auto done = roll_back(**taken); !done)
-    say("the move stays recorded, for it could not be rolled back: " + done.error().message);
+    say("the move stays recorded, because it could not be rolled back: " + done.error().message);
 }
 
 Status ShardMover::continue_move(Shard shard, DatabaseId target) {
@@ -162,7 +163,7 @@ Status ShardMover::refuse_nodes_without(DatabaseId database_id) {
   std::string names;
   for (const std::string& node : *nodes) names += (names.empty() ? "" : ", ") + node;
   return Error{ErrorCode::invalid,
-               "not every node was given the database " + name(database_id) + " (" + names +
+               "not every node was started with the database " + name(database_id) + " (" + names +
                    "): they could not scan the shard; start them with all databases, then run this again",
                "to"};
 }
@@ -175,7 +176,7 @@ Status ShardMover::wait_for_nodes() {
     if (!behind) return behind.error();
     if (behind->empty()) return Unit{};
     if (clock_.now() - began > kNodesHear)
-      return Error{ErrorCode::conflict, "the node " + behind->front() + " does not take up the new shard map", ""};
+      return Error{ErrorCode::conflict, "the node " + behind->front() + " still works with the old shard map", ""};
     clock_.sleep(kPollInterval);
   }
 }
@@ -191,9 +192,9 @@ Status ShardMover::note(const ShardMove& move) {
 // Nodes do the same, where there are any.
 Status ShardMover::mirror_types(const ShardMove& move) {
   if (move.target == 0) return Unit{};
-  const auto types = ends_.at(0)->types().list(TypeStore::Removed::included);
+  const auto types = sessions_.at(0)->types().list(TypeStore::Removed::included);
   if (!types) return types.error();
-  return ends_.at(move.target)->types().mirror(*types);
+  return sessions_.at(move.target)->types().mirror(*types);
 }
 
 // What the target's server connects with. It is stored in that server's catalog until the move ends.
@@ -223,15 +224,15 @@ Status ShardMover::prepare_copy(const ShardMove& move) {
   return Unit{};
 }
 
-// Where a table can catch up no more, everything is copied anew. Asked when nothing has moved for a while: for a moment
-// every table that is done looks like this.
+// If a table can no longer catch up, everything is copied again. Checked only after a time without progress, because
+// every table that is done looks like this for a moment.
 Status ShardMover::mend_copy(const ShardMove& move) {
   const auto slots = copy_at(move.target).slots_needed(move);
   if (!slots) return slots.error();
   const auto is_well = copy_at(move.source).has_slots(*slots);
   if (!is_well) return about_database(name(move.source), is_well.error());
   if (*is_well) return Unit{};
-  say("a table cannot catch up, for " + name(move.source) + " has lost its slot: copying anew");
+  say("a table cannot catch up, because " + name(move.source) + " has lost its replication slot: copying again");
   if (auto done = unlink(move); !done) return done;
   if (auto done = clear(move, move.target); !done) return done;
   return prepare_copy(move);
@@ -319,7 +320,7 @@ Status ShardMover::switch_over(ShardMove& move) {
     if (auto copied = copy(move); !copied) return copied;
   }
   return Error{ErrorCode::invalid,
-               "the target did not catch up within " + milliseconds(options_.longest_pause) + " of pause; " +
+               "the target did not catch up within a freeze of " + milliseconds(options_.longest_pause) + "; " +
                    shard_text(move) + " stays where it was, the copying continues: run this again at a quieter time",
                "shard"};
 }
@@ -363,7 +364,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   Result<bool> is_same = frozen ? wait_until_same(move) : Result<bool>(false);
   if (!is_same) return is_same.error();
   const bool is_in_time = *is_same || !frozen;
-  if (*is_same) is_same = can_open_target(move);  // still: the flip is for good
+  if (*is_same) is_same = can_open_target(move);  // checked again, because the flip cannot be undone
   if (!*is_same) {
     if (!frozen) say("an open transaction stands in the way: " + frozen.error().message);
     if (!is_in_time) say("the target did not catch up in time: the shard stays in " + name(move.source));
@@ -374,7 +375,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   }
   if (auto flipped = control().flip(move); !flipped) return flipped.error();
   if (auto opened = retry_transient([&] { return at(move.target).open(move); }); !opened) return opened.error();
-  say("switched: it stood still for " + milliseconds(clock_.now() - began));
+  say("switched: write-frozen for " + milliseconds(clock_.now() - began));
   return true;
 }
 
@@ -434,7 +435,7 @@ Status ShardMover::abort(Shard shard) {
         auto taken = take(shard, {});
         if (!taken) return taken.error();
         if (!*taken) {
-          say("shard " + std::to_string(shard) + " is not on its way");
+          say("shard " + std::to_string(shard) + " is not moving");
           return Unit{};
         }
         ShardMove move = **taken;
@@ -447,7 +448,7 @@ Status ShardMover::roll_back(ShardMove& move) {
   if (move.state == State::switched)
     return Error{ErrorCode::invalid,
                  shard_text(move) +
-                     " has moved already: let the move end with the same command without --abort, "
+                     " has moved already: finish the move with the same command without --abort, "
                      "then move it back",
                  "shard"};
   if (auto done = note(move); !done) return done;
@@ -473,7 +474,7 @@ Status ShardMover::rebalance(const std::vector<DatabaseId>& database_ids) {
     }
   }
   std::map<DatabaseId, std::vector<Shard>> shards;
-  for (const auto& [database_id, end] : ends_) shards[database_id];
+  for (const auto& [database_id, session] : sessions_) shards[database_id];
   for (std::size_t shard = 0; shard < database_ids.size(); ++shard) {
     DatabaseId database_id = database_ids[shard];
     for (const ShardMove& each : *pending)

@@ -1,6 +1,7 @@
-// Moves shards from one database to another while they are in use, step by step; each step may be repeated, so that
-// a new call continues what was interrupted. Talks to the databases only, not to nodes. Used by `tocsin shard`, with
-// what move_sessions.h opens; the simulator gives it databases in memory and a virtual clock.
+// Moves shards from one database to another while they are in use: copies the rows by logical replication, freezes the
+// shard until the target has all changes, switches the shard map, and deletes the rows in the source. Each step may be
+// repeated, so that a new call continues what was interrupted. Calls the databases only, not the nodes. Used by
+// `tocsin shard`, with the sessions of move_sessions.h; the simulator gives it databases in memory and a virtual clock.
 #pragma once
 
 #include <chrono>
@@ -17,7 +18,7 @@
 
 namespace tocsin {
 
-using OnStep = std::function<void(const std::string&)>;
+using OnStep = std::function<void(const std::string&)>;  // called with a line of text for the operator
 
 struct MoveDatabase {
   DatabaseId database_id = 0;
@@ -26,15 +27,15 @@ struct MoveDatabase {
 };
 
 // A session of a move with one database.
-class MoveEnd {
+class MoveSession {
  public:
-  virtual ~MoveEnd() = default;
+  virtual ~MoveSession() = default;
   virtual MoveStore& store() = 0;
   virtual ShardCopy& copy() = 0;
   virtual TypeStore& types() = 0;
 };
 // Opens a session. With a shard, the session's application name has its number, so that end_others() finds it.
-using OpenEnd = std::function<std::unique_ptr<MoveEnd>(DatabaseId, std::optional<Shard>)>;
+using OpenMoveSession = std::function<std::unique_ptr<MoveSession>(DatabaseId, std::optional<Shard>)>;
 
 // A clock that the mover also waits with; the simulator's is virtual.
 class PacingClock : public Clock {
@@ -43,12 +44,12 @@ class PacingClock : public Clock {
 };
 
 struct MoveOptions {
-  // URL by which the target's server reaches the source; empty: the URL of this program.
+  // URL by which the target's server reaches the source; empty: the one that this program uses.
   std::string source_url;
   // On the target's machine, for the password of the source; empty: that of the URL is stored with the subscription.
   std::string source_passfile;
-  // Longest freeze of the shard while the target catches up; after it the shard is thawed in the source and the move
-  // tries again.
+  // Longest freeze of the shard while the target catches up; after it the shard becomes writable in the source, and the
+  // switch is tried again later, 100 times at most.
   std::chrono::milliseconds longest_pause{1000};
   // How long failing steps are repeated without progress.
   std::chrono::milliseconds patience{60'000};
@@ -58,24 +59,24 @@ struct MoveOptions {
 class ShardMover {
  public:
   // `databases`: all; the control database has id 0.
-  ShardMover(std::vector<MoveDatabase> databases, OpenEnd open_end, PacingClock& clock, MoveOptions options,
+  ShardMover(std::vector<MoveDatabase> databases, OpenMoveSession open_session, PacingClock& clock, MoveOptions options,
              OnStep on_step);
 
-  // Returns when the shard lives in `target` alone. Error invalid: it cannot be moved there; unavailable or in_doubt: a
-  // database is down, call again.
+  // Returns when the shard lives in `target` alone. Error invalid: it cannot be moved there, or not now; unavailable or
+  // in_doubt: a database is down, call again; superseded: another command has taken the move over.
   Status move(Shard shard, DatabaseId target);
   // Continues an interrupted move.
   Status resume(const ShardMove& under_way) { return move(under_way.shard, under_way.target); }
-  // Error invalid: the shard has moved already.
+  // Rolls a move back; nothing to do if the shard is not moving. Error invalid: the shard has switched already.
   Status abort(Shard shard);
-  // Moves as few shards as possible until the databases' shard counts differ by at most one. `database_ids`: the
-  // current database of each shard.
+  // Ends the moves under way, then moves as few shards as possible until the databases' shard counts differ by at most
+  // one. `database_ids`: the current database of each shard.
   Status rebalance(const std::vector<DatabaseId>& database_ids);
   Result<std::vector<ShardMove>> under_way() { return control().list(); }
 
  private:
-  MoveStore& at(DatabaseId database_id) { return ends_.at(database_id)->store(); }
-  ShardCopy& copy_at(DatabaseId database_id) { return ends_.at(database_id)->copy(); }
+  MoveStore& at(DatabaseId database_id) { return sessions_.at(database_id)->store(); }
+  ShardCopy& copy_at(DatabaseId database_id) { return sessions_.at(database_id)->copy(); }
   MoveStore& control() { return at(0); }
   const MoveDatabase& database(DatabaseId database_id) const;
   const std::string& name(DatabaseId database_id) const { return database(database_id).name; }
@@ -83,11 +84,11 @@ class ShardMover {
   Status begin(Shard shard);
   // Records the move again if the control database lost it in a failover and another database has a record of it.
   Status recall(Shard shard);
-  // Becomes the driver, or stays it.
+  // Makes this command the driver of the move (the one process that may change it), or confirms that it still is.
   Result<std::optional<ShardMove>> take(Shard shard, std::optional<DatabaseId> target);
   // Reports a step to the operator. A step reported for the first time counts as progress.
   void say(const std::string& step) {
-    if (told_.insert(step).second) progress_at_ = clock_.now();
+    if (reported_.insert(step).second) progress_at_ = clock_.now();
     on_step_(step);
   }
   // Repeats `step` until it succeeds, fails with an error that a repetition cannot mend, or fails for too long without
@@ -100,7 +101,7 @@ class ShardMover {
   Status note(const ShardMove& move);
   Status mirror_types(const ShardMove& move);
   Status copy(const ShardMove& move);
-  // Tells what keeps the target's workers from copying and applying. Error invalid: they have failed for too long.
+  // Reports why the target's workers do not copy or apply changes. Error invalid: they have failed for too long.
   Status check_workers(const ShardMove& move);
   Status count_failures(const ShardMove& move);
   Result<std::string> source_of(const ShardMove& move);
@@ -116,24 +117,24 @@ class ShardMover {
   Status unlink(const ShardMove& move);
   Status clear(const ShardMove& move, DatabaseId database_id);
   Status end(const ShardMove& move);
-  // After a refusal of what this command has begun: nothing of it stays.
+  // Rolls back a move that this command has begun and a database has refused.
   void take_back(Shard shard);
 
   const std::vector<MoveDatabase> databases_;
-  const OpenEnd open_end_;
+  const OpenMoveSession open_session_;
   PacingClock& clock_;
   const MoveOptions options_;
   const OnStep on_step_;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;  // steps
   MonoTime progress_at_{};
-  std::map<DatabaseId, std::unique_ptr<MoveEnd>> ends_;
-  std::optional<std::int64_t> driver_;  // this command's number; of the shard that is moved now
-  bool is_begun_here_ = false;          // the move was not under way before
-  bool is_refused_ = false;             // its copy could not even begin
-  std::string worker_trouble_;          // that was told last
+  std::map<DatabaseId, std::unique_ptr<MoveSession>> sessions_;
+  std::optional<std::int64_t> driver_;  // number of this command as the driver of the current move
+  bool is_begun_here_ = false;          // this command has begun the move
+  bool is_refused_ = false;             // a database has refused its copy
+  std::string worker_trouble_;          // as reported last
   struct Failures {
-    std::optional<std::int64_t> count;  // as it was seen last
-    std::optional<MonoTime> first;      // since the workers were well
+    std::optional<std::int64_t> count;  // as read last
+    std::optional<MonoTime> first;      // of this series of failures
     MonoTime last{};
   };
   Failures failures_;  // of the target's workers, in this move

@@ -27,7 +27,7 @@ SessionConfig reader(SessionConfig session) {
   return named(std::move(session), "reads");
 }
 
-Error too_much() { return {ErrorCode::conflict, "too much waits for locked rows", ""}; }
+Error too_much() { return {ErrorCode::conflict, "too many requests wait for locked rows", ""}; }
 
 }  // namespace
 
@@ -116,7 +116,7 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
 Database::~Database() { stop(); }
 
 Status Database::start() {
-  // Connections that have seen their tables, for the first jobs; and open before the first request.
+  // Connects first, so that neither the first jobs nor the first request wait for new connections.
   Status done = Error{ErrorCode::unavailable, "it did not answer", ""};
   if (config_.is_answering) done = engine_.connect();
   if (done) done = housekeeping_.start();
@@ -152,7 +152,7 @@ void Database::open() {
   is_refused_ = false;
 }
 
-// Sessions refuse it by themselves, but for those that a pooler keeps.
+// Most sessions refuse the other database by themselves; those that a pooler keeps open do not.
 void Database::close(const Error& why) {
   MutexLock lock(mutex_);
   if (!std::exchange(is_refused_, true)) spdlog::error("database {}: {}", title(), why.message);
@@ -170,14 +170,14 @@ void Database::note_failure(const Error& error) {
   events_.failed("housekeeping", error);
 }
 
-std::optional<Error> Database::why() const {
+std::optional<Error> Database::unavailable_reason() const {
   MutexLock lock(mutex_);
   if (is_open_) return {};
   return Error{ErrorCode::unavailable, trouble_.message, ""};
 }
 
 bool Database::is_answering() const {
-  return !why() && clock_.now() - MonoTime(Duration(last_answer_.load())) < kSilence;
+  return !unavailable_reason() && clock_.now() - MonoTime(Duration(last_answer_.load())) < kSilence;
 }
 
 void Database::set_shards(std::vector<Shard> mine, std::vector<Shard> all) {
@@ -194,7 +194,7 @@ std::size_t Database::shards() const {
   return mine_.size();
 }
 
-bool Database::knows(TypeId type) const {
+bool Database::has_type(TypeId type) const {
   if (is_control()) return true;
   MutexLock lock(mutex_);
   return mirrored_.contains(type);

@@ -1,7 +1,8 @@
 // One database of this node: its engine, the threads that serve requests with it, and its housekeeping.
 //
 // A database other than the control database may be down when the node starts, and another database may answer at any
-// address. Until the right one has answered, its engine scans nothing and takes no job, and why() tells the reason.
+// address. Until the right one has answered, its engine scans nothing and takes no job, and unavailable_reason() says
+// why.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@
 #include "node/report_buffer.h"
 #include "service/coalescer.h"
 #include "service/hint_sender.h"
-#include "service/locked_lane.h"
+#include "service/locked_row_retries.h"
 #include "service/request_batches.h"
 #include "service/work_pool.h"
 
@@ -26,9 +27,9 @@ namespace tocsin {
 
 struct DatabaseConfig {
   DatabaseId database_id = 0;
-  std::string name;     // of its own
-  std::string address;  // host, port and database
-  bool is_alone = true;
+  std::string name;          // as registered
+  std::string address;       // host, port and database
+  bool is_alone = true;      // the only database of the node
   bool is_answering = true;  // it answered at the start
   SessionConfig session;
   DatabaseEngineConfig engine;
@@ -68,20 +69,20 @@ class DatabaseEvents final : public EventSink {
 class Database {
  public:
   struct Hooks {
-    HandlerFinder find_handler;
-    std::function<Status()> check;  // as Housekeeping's
-    std::function<Status(Database&, TypeStore&)> reload_types;
-    std::function<void()> members_changed;
+    HandlerFinder find_handler;                                 // of the engine
+    std::function<Status()> check;                              // as Housekeeping::Callbacks
+    std::function<Status(Database&, TypeStore&)> reload_types;  // as Housekeeping::Callbacks
+    std::function<void()> members_changed;                      // a notification of the control database said so
   };
   Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, std::shared_ptr<PollQueue> polls, Hooks hooks);
   ~Database();
 
   // Error, for the control database only: it does not answer, or another database does.
   Status start();
-  // Stops scanning and claiming. Call before stop().
+  // Stops scanning and claiming; then stop_engine() ends the engine as DatabaseEngine::stop() says.
   void begin_drain() { engine_.engine().begin_drain(); }
   bool stop_engine(Duration grace, const std::function<void()>& abandon) { return engine_.stop(grace, abandon); }
-  void stop();  // answers accepted requests first. REQUIRES: the engine is stopped
+  void stop();  // answers accepted requests first. Call after stop_engine(): otherwise the engine gets no grace
 
   DatabaseId database_id() const { return config_.database_id; }
   bool is_control() const { return config_.database_id == 0; }
@@ -91,13 +92,13 @@ class Database {
   const DatabaseEngine& engine() const { return engine_; }
   const EngineShared& shared() const { return engine_.engine().shared(); }
 
-  // Why the database cannot be used; nullopt: it can.
-  std::optional<Error> why() const;
-  // It has answered lately.
+  // As Backend::unavailable_reason: why the database cannot be used; nullopt: it can.
+  std::optional<Error> unavailable_reason() const;
+  // It can be used, and has answered within the last five seconds.
   bool is_answering() const;
   // `mine`: this node's shards in this database, scanned as soon as it may be used. `all`: all shards in it.
   void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
-  std::size_t shards() const;
+  std::size_t shards() const;  // how many of this node's
   // Numbers of jobs by type, some seconds old; for the metrics.
   std::vector<TypeState> type_states() const {
     MutexLock lock(mutex_);
@@ -105,20 +106,20 @@ class Database {
   }
 
   // Whether the type was mirrored here; the control database has all types.
-  bool knows(TypeId type) const;
+  bool has_type(TypeId type) const;
   // Updates the mirror of the registry if it is older than `catalog`.
   Status mirror(TypeStore& store, const TypeCatalog& catalog);
-  // History tables past their retention by the database's clock alone, which are kept (DayWitness).
+  // Number of history tables that are past their retention by the database's clock alone, and therefore kept.
   std::int64_t withheld_history() const { return withheld_history_; }
   void reload_types() { housekeeping_.reload_types(); }
 
   // Requests that arrive together share statements and commits. False: the queue is full, `done` will not be called.
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done);
-  // `is_retry`: repeats requests answered as locked; they do not delay others.
+  // `is_retry`: the request was answered as locked before. It goes past the coalescer, so that it delays no other.
   bool change(ChangeItem item, bool is_retry);
   bool read(ReadItem item) { return reads_.push(std::move(item)); }
   bool write_lease(LeaseItem item) { return leases_.push(std::move(item)); }
-  // Runs `work` on a thread: writes and short reads, or slow reads; neither waits for the other.
+  // Runs `work` on a database thread. post: writes and short reads; post_read: slow reads. Neither waits for the other.
   bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
   bool post_read(std::function<void(Stores&)> work) { return readers_.post(std::move(work)); }
   // Passes a hint to this node's engine if it owns the shard, else to the shard's owner.
@@ -129,8 +130,8 @@ class Database {
 
   Housekeeping::Callbacks callbacks(Hooks hooks);
   void note_failure(const Error& error);
-  void open();
-  void close(const Error& why);
+  void open();                   // after a check that passed: scans, and takes requests
+  void close(const Error& why);  // another database answers
 
   const DatabaseConfig config_;
   const Clock& clock_;
@@ -145,13 +146,13 @@ class Database {
   std::vector<Shard> mine_ TOCSIN_GUARDED_BY(mutex_), all_ TOCSIN_GUARDED_BY(mutex_);
   Versions mirrored_ TOCSIN_GUARDED_BY(mutex_);
   std::vector<TypeState> type_states_ TOCSIN_GUARDED_BY(mutex_);
-  // From here on threads.
+  // From here on members have threads.
   Housekeeping housekeeping_;
   DatabaseEngine engine_;
   WorkPool pool_, readers_;
   // Declared before those that push to them, so destroyed after them.
-  LockedLane<CreateItem> held_keys_;
-  LockedLane<ChangeItem> locked_jobs_;
+  LockedRowRetries<CreateItem> held_keys_;
+  LockedRowRetries<ChangeItem> locked_jobs_;
   Coalescer<CreateItem> creates_, keyed_creates_;
   Coalescer<ChangeItem> changes_;
   Coalescer<LeaseItem> leases_;

@@ -83,7 +83,7 @@ void DatabaseEngine::start() {
 }
 
 void DatabaseEngine::note_step() {
-  { MutexLock lock(mutex_); }  // drained_by() has not looked yet, or waits
+  { MutexLock lock(mutex_); }  // drained_by() has not checked yet, or waits: it misses no notification
   stepped_.notify_all();
 }
 
@@ -105,8 +105,8 @@ bool DatabaseEngine::stop(Duration grace, const std::function<void()>& abandon) 
     abandon();
     is_drained = drained_by(clock_.now() + std::chrono::seconds(2));
   }
-  // A claimer may have claimed between its look at the flag and ours at the gate: it ends first, then what it claimed
-  // goes back.
+  // A claimer may have claimed after it saw no drain and before is_drained() saw its claim: the claimers end first,
+  // then what they claimed is released.
   const auto claimers_end = loops_.end() - Engine::kStagesAfterClaim;
   for (auto loop = loops_.begin(); loop != claimers_end; ++loop) (*loop)->stop();
   is_drained = drained_by(clock_.now() + std::chrono::seconds(2)) && is_drained;
@@ -125,7 +125,9 @@ void DatabaseEngine::listen() {
       continue;
     }
     if (heard->cannot_listen) {
-      spdlog::warn("the database is reached through a pooler that shares sessions: scans alone find what is due");
+      spdlog::warn(
+          "the database is reached through a pooler that shares sessions, so notifications do not arrive: jobs created "
+          "on other nodes or by SQL wait for the next scan, up to a second");
       return;
     }
     engine_.set_listening(true);

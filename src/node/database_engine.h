@@ -22,7 +22,7 @@ struct DatabaseEngineConfig {
   SessionConfig session;
   EngineConfig engine;
   int claimers = 2;                 // and one more, the priority claimer
-  OtherDatabases others;            // to which shards may move
+  OtherDatabases others;            // where shards may move to, with their jobs' outcomes
   std::function<void()> on_outbox;  // the outbox has new entries; empty: there is no outbox
   LoopThread::OnStep on_step;
 };
@@ -31,24 +31,26 @@ struct DatabaseEngineConfig {
 // Thread: owner only, except engine() and owns() (any).
 class DatabaseEngine {
  public:
-  // `polls`: of the whole node.
+  // `polls`: the waiting consumers of the whole node. The callbacks run on the listener's thread, after a notification
+  // and whenever notifications may have been lost.
   DatabaseEngine(DatabaseEngineConfig config, const Clock& clock, EventSink& events, HandlerFinder find_handler,
                  std::shared_ptr<PollQueue> polls, std::function<void()> on_types_changed,
                  std::function<void()> on_members_changed);
   ~DatabaseEngine();
 
-  // Connects every stage and plans its statements. Error: the first that failed.
+  // Connects every stage, and executes its statements once so that they are planned. Error: the first that failed.
   Status connect();
   void start();
 
-  // Drains for up to `grace`, then calls `abandon`, which must end every handler in flight, and writes their outcomes.
-  // False: some claimed jobs could not be released; they become due again when their leases end.
+  // Drains: claims no more, and waits up to `grace` for running handlers. If any are left then, calls `abandon`, which
+  // must end every handler in flight. Writes all outcomes and ends the threads. False: some claimed jobs could not be
+  // released; they become due again when their leases end.
   bool stop(Duration grace, const std::function<void()>& abandon);
 
   Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }
   bool owns(Shard shard) const;
-  // The stage that has been inside one step the longest, and for how long.
+  // The stage that has been inside one step the longest, and for how long; "" and 0 when none is inside a step.
   std::pair<const char*, Duration> most_stuck() const;
   bool is_listening() const { return engine_.shared().is_listening; }
 
@@ -74,7 +76,7 @@ class DatabaseEngine {
   PgListener notifications_;
   WorkerThread listener_;
   std::atomic<bool> is_stopping_{false};
-  Mutex mutex_;  // guards nothing: a stage that makes a step, and stop(), which waits for one
+  Mutex mutex_;  // of stepped_; guards no data
   CondVar stepped_;
 };
 

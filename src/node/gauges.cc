@@ -60,10 +60,10 @@ void add_gauges_of(const Databases& databases, Metrics& metrics) {
       [](const Database& database) { return static_cast<double>(database.shared().due.backlog_lanes()); });
   sum("tocsin_running_jobs", "Claimed jobs on this node",
       [](const Database& database) { return static_cast<double>(database.shared().limiter.running()); });
-  sum("tocsin_history_withheld_tables", "Tables of history that only the database's clock calls old: they stay",
+  sum("tocsin_history_withheld_tables", "History tables kept because only the database's clock says they are old",
       [](const Database& database) { return static_cast<double>(database.withheld_history()); });
-  metrics.add_gauge("tocsin_clock_uncertainty_seconds", "How far the database's clock may lie ahead of the estimate",
-                    [&databases] {
+  metrics.add_gauge("tocsin_clock_uncertainty_seconds",
+                    "How far a database's clock may be ahead of this node's estimate of it", [&databases] {
                       Duration most{0};
                       for (const auto& database : databases)
                         most = std::max(most, database->shared().db_clock.uncertainty());

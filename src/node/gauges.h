@@ -6,7 +6,7 @@
 
 namespace tocsin {
 
-// Both must outlive the last exposition.
+// REQUIRES: both outlive the last Metrics::text().
 void add_gauges_of(const Databases& databases, Metrics& metrics);
 
 }  // namespace tocsin

@@ -18,7 +18,7 @@ constexpr Duration kHorizonRest = std::chrono::seconds(10);
 constexpr Duration kZoneDaysRest = std::chrono::minutes(5);
 constexpr auto kSlowRound = std::chrono::minutes(10);
 constexpr auto kSlowRetry = std::chrono::minutes(1);
-constexpr auto kSettled = std::chrono::seconds(10);  // a node that starts has other things to do than to tidy up
+constexpr auto kSettled = std::chrono::seconds(10);  // after the start, so that it does not delay the first jobs
 // Deleting a file of half a gigabyte may keep the disk from flushing anything else for a tenth of a second.
 constexpr auto kBetweenDrops = std::chrono::seconds(30);
 constexpr auto kCheck = std::chrono::seconds(30);       // settings change without a new connection
@@ -100,8 +100,8 @@ void Housekeeping::run() {
       callbacks_.failed(done.error());
     }
   }
-  // The engine has stopped: nothing more comes. What cannot be written now is lost; a database that was away a moment
-  // ago is not waited for.
+  // The engine has stopped, so this is the last flush. What cannot be written now is lost; a database that failed a
+  // moment ago is not waited for.
   if (is_check_wanted_) return;
   if (auto done = flush_reports(); done && is_prepared_) static_cast<void>(PgMaintenance(session_).fold_counts());
 }
@@ -127,7 +127,7 @@ Status Housekeeping::round(bool reload) {
     PgTypeStore registry(session_);
     if (auto done = callbacks_.reload_types(registry); !done) return done;
   }
-  // Counts are right folded or not: while nothing changes, looking seldom is enough.
+  // Counts are right whether they are folded or not, so while nothing changes they are checked seldom.
   if (is_folding_ || reload) {
     auto folded = PgMaintenance(session_).fold_counts();
     if (!folded) return folded.error();
@@ -139,7 +139,7 @@ Status Housekeeping::round(bool reload) {
   const auto has_today = PgMaintenance(session_).has_history_today();
   if (!has_today) return has_today.error();
   if (*has_today) return Unit{};
-  spdlog::warn("the database's clock shows a day that has no history tables yet; making them");
+  spdlog::warn("the database's clock shows a day that has no history tables yet; creating them");
   return PgMaintenance(session_).prepare_history();
 }
 
@@ -158,7 +158,7 @@ Status Housekeeping::count_horizon() {
   return Unit{};
 }
 
-// A few per round, until all that are over are kept.
+// A few per round, until every past day is stored.
 Status Housekeeping::keep_zone_days() {
   const auto has_kept = PgMaintenance(session_).keep_zone_days();
   if (!has_kept) return has_kept.error();
@@ -167,7 +167,7 @@ Status Housekeeping::keep_zone_days() {
 }
 
 Status Housekeeping::slow_round() {
-  // Soon again after a failure, but not at once: what stands in the way, a backup for instance, takes its time.
+  // Soon again after a failure, but not at once: what blocks it, a backup for instance, takes a while.
   next_slow_round_ = clock_.now() + kSlowRetry;
   PgMaintenance maintenance(session_);
   // A lock time-out is an answer of the database, too.
@@ -202,8 +202,9 @@ void Housekeeping::withhold(std::vector<PgMaintenance::OldDay>& old) {
   if (withheld == std::exchange(withheld_, withheld)) return;
   if (withheld > 0)
     spdlog::warn(
-        "retention: {} tables of history are old by the database's clock alone and stay; is that clock right? They go "
-        "when as many later days hold finishes, or this node has run for as long",
+        "retention: {} history tables are past their retention by the database's clock alone and are kept; is that "
+        "clock "
+        "right? They are dropped when as many later days have finished jobs, or this node has run for as long",
         withheld);
   callbacks_.withheld(withheld);
 }

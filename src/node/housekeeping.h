@@ -1,6 +1,6 @@
-// The housekeeping thread of one database. It reads the types, adds up counts, writes report histograms, creates the
-// history tables of the next days, drops old ones, and checks that the right database answers (DatabaseCheck). Owned by
-// Database.
+// The housekeeping thread of one database. Every one to three seconds it reads the types, adds up counts, writes report
+// histograms, creates the history tables of the next days, drops old ones, and checks that the right database answers
+// (DatabaseCheck). Every node has one per database; their work may overlap. Owned by Database.
 #pragma once
 
 #include <atomic>
@@ -30,23 +30,26 @@ struct HousekeepingConfig {
 // Most data members tell when each task was done last, or is due. Thread: owner only, except reload_types() (any).
 class Housekeeping {
  public:
+  // Called on the housekeeping thread, and by start().
   struct Callbacks {
-    std::function<Status()> check;              // Error invalid: another database answers than the registered one
-    std::function<void()> checked;              // after every check that passed: history tables exist, jobs may finish
-    std::function<void(const Error&)> refused;  // after a check that failed with Error invalid
+    std::function<Status()> check;  // Error invalid: another database answers than the registered one
+    // After the first check that passed on a connection, when the history tables exist, so that jobs may finish.
+    std::function<void()> checked;
+    std::function<void(const Error&)> refused;       // after a check that failed with Error invalid
     std::function<Status(TypeStore&)> reload_types;  // reads the registry, or mirrors it into this database
-    std::function<void()> answered;                  // after every round that the database answered
-    std::function<void(const Error&)> failed;
+    std::function<void()> answered;                  // the database has answered: at least every three seconds
+    std::function<void(const Error&)> failed;        // a task failed: the rest of the round is left out
     std::function<std::vector<ReportHistogram>()> take_histograms;  // removes and returns the histograms to write
     std::function<void(std::vector<TypeState>)> counted;
-    // Called when it changes: days of history that are past their retention by the database's clock alone. They are
-    // kept until a second source of time agrees (DayWitness).
+    // When it changes: the number of history tables that are past their retention by the database's clock alone. They
+    // are kept until a second source of time agrees (DayWitness).
     std::function<void(std::size_t days)> withheld = [](std::size_t) {};
   };
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);
   ~Housekeeping() { stop(); }
 
-  // Checks the database, reads the types and starts the thread. Error: the database did not answer; no thread runs.
+  // Checks the database, reads the types and starts the thread. Error: the check failed or the database did not answer;
+  // no thread runs.
   Status start();
   // Starts the thread at once; it checks and reads when the database answers.
   void start_later();
@@ -70,9 +73,9 @@ class Housekeeping {
   const Callbacks callbacks_;
   Session session_;
   std::atomic<bool> is_reload_wanted_{false};
-  bool is_folding_ = true;  // the last round found counts to fold
-  bool is_prepared_ = false;
-  bool is_check_wanted_ = true;
+  bool is_folding_ = true;       // the last round found counts to add up
+  bool is_prepared_ = false;     // checked, with history tables
+  bool is_check_wanted_ = true;  // something has failed
   DayWitness witness_;
   std::size_t withheld_ = 0;
   MonoTime checked_at_{};

@@ -57,7 +57,7 @@ void Membership::note_owned(bool owns_any) {
 
 // The last other member may have left, or be draining, too.
 void Membership::note_view() {
-  { MutexLock lock(mutex_); }  // wait_until_replaced() has not looked yet, or waits
+  { MutexLock lock(mutex_); }  // wait_until_replaced() has not checked yet, or waits: it misses no notification
   replaced_.notify_all();
 }
 
@@ -94,7 +94,7 @@ void Membership::stop() {
   heartbeat_loop_.stop();
   owner_loop_.stop();
   if (moves_loop_) moves_loop_->stop();
-  if (!view()) return;  // never came that far
+  if (!view()) return;  // it never became a member
   if (auto done = owner_store_.leave(config_.id); !done) events_.failed("leave", done.error());
 }
 

@@ -1,5 +1,5 @@
-// Runs the node's membership: the stages heartbeat, shard owner and (with several databases) the watch over moves, with
-// their threads and connections.
+// Runs the node's membership in the cluster: the stages Heartbeat, ShardOwner and (with several databases) MoveWatch,
+// with their threads and connections to the control database.
 #pragma once
 
 #include "base/loop_thread.h"
@@ -16,10 +16,10 @@ namespace tocsin {
 class Membership {
  public:
   struct Hooks {
-    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // as Heartbeat's
+    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // this and the next two: as Heartbeat::Hooks
     std::function<void(MonoTime)> lease_valid_until;
     std::function<void(bool)> alone;
-    std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
+    std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;  // the map or the shards changed
     LoopThread::OnStep on_step;
   };
   // `databases`: those of this node, the control database first.
@@ -32,16 +32,15 @@ class Membership {
   void request() { heartbeat_.request(); }
   // Gives up its shards; continues to beat.
   void drain();
-  // Waits until others have its shards and time to scan them, or no other member is there to take them. False: not
-  // within `most`.
-  // REQUIRES: drain() was called.
+  // Waits until other nodes have its shards and, 200 ms later, scan them; or until no other member can take them.
+  // False: not within `most`. REQUIRES: drain() was called.
   bool wait_until_replaced(Duration most);
   // Ends the heartbeats and leaves the cluster.
   void stop();
 
   // nullptr before the first heartbeat was answered.
   std::shared_ptr<const ClusterView> view() const { return view_.get(); }
-  // Shards that are moving, as the control database said at the last beat.
+  // Shards that are moving to another database, as read about a second ago; empty with a single database.
   std::vector<ShardMove> moves() const;
 
  private:

@@ -126,14 +126,14 @@ Status Node::Impl::bring_up() {
   return Unit{};
 }
 
-// Every attempt in flight ends with a retry; functions that overrun are left to themselves.
+// Every attempt in flight ends with a retry; C++ functions that overrun are left running.
 void Node::Impl::end_handlers(Duration grace) {
   if (handlers_) handlers_->stop(grace, process_clock);
 }
 
 // The stop order, in one place: leave entry topics, refuse requests, answer waiting consumers with no jobs, and give up
-// the shards; fire what is due until others have them, for the new map is several commits away, and each waits for the
-// disk; stop scan, wheel and claims, and release claimed jobs that have not started; give handlers their grace period;
+// the shards; fire what is due until others have them (the new map takes several commits, and each waits for the disk);
+// stop scan, wheel and claims, and release claimed jobs that have not started; give handlers their grace period;
 // write outcomes; return permits when nothing of this node runs any more; leave the membership last.
 void Node::Impl::stop() {
   if (backend_) backend_->start_draining();
@@ -145,7 +145,7 @@ void Node::Impl::stop() {
   if (bulk_) bulk_->stop();
   if (audit_) audit_->stop();
   if (relay_) relay_->stop();
-  // After the heartbeat time-out they take the shards of the dead all the same.
+  // No longer than the heartbeat time-out, after which they take the shards of a dead node anyway.
   if (membership_ && !membership_->wait_until_replaced(std::min(config_.drain_timeout, config_.heartbeat_timeout)))
     spdlog::warn("no other node has taken the shards of this one");
   const bool is_clean = stop_engines();

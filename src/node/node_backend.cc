@@ -11,6 +11,7 @@ namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(3);  // with a write-frozen shard: longer than its freeze
 constexpr Duration kStuck = std::chrono::seconds(20);    // longer than any statement may take
+Error too_many_requests() { return {ErrorCode::unavailable, "too many requests wait for it", ""}; }
 
 }  // namespace
 
@@ -34,7 +35,7 @@ NodeBackend::NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, 
     by_database_id_.at(static_cast<std::size_t>(database->database_id())) = database.get();
 }
 
-// ---- where things are
+// ---- databases and shards
 
 void NodeBackend::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
   database_ids_.set(std::make_shared<const ShardDatabases>(map.database_ids));
@@ -75,9 +76,9 @@ std::string NodeBackend::database_title(DatabaseId database_id) const {
 std::optional<Error> NodeBackend::unavailable_reason(DatabaseId database_id) const {
   const Database* database = at(database_id);
   if (!database)
-    return Error{ErrorCode::unavailable, "this node was not given it; start it with all databases of the shard map",
-                 ""};
-  return database->why();
+    return Error{ErrorCode::unavailable,
+                 "this node was not started with it; start it with all databases of the shard map", ""};
+  return database->unavailable_reason();
 }
 
 bool NodeBackend::is_answering(DatabaseId database_id) const {
@@ -87,22 +88,22 @@ bool NodeBackend::is_answering(DatabaseId database_id) const {
 
 // ---- requests
 
-bool NodeBackend::again(MonoTime until, std::function<void()> attempt) {
+bool NodeBackend::queue_retry(MonoTime until, std::function<void()> attempt) {
   membership_.request();  // the map may be a new one
   return clock_.now() < until && retry_queue_->push(std::move(attempt));
 }
 
 bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
-  if (!retry_queue_) return create(std::move(job), std::move(done), MonoTime::min());
-  return create(std::move(job), std::move(done), clock_.now() + kPatience);
+  const MonoTime until = retry_queue_ ? clock_.now() + kPatience : MonoTime::min();
+  return create_until(until, std::move(job), std::move(done));
 }
 
-bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> answer, MonoTime until) {
+bool NodeBackend::create_until(MonoTime until, NewJob job, std::function<void(Result<CreateReply>)> answer) {
   std::function<void(Result<CreateReply>)> done = std::move(answer);
   if (retry_queue_) {
     done = [this, job, until, caller = std::move(done)](Result<CreateReply> reply) {
-      if (!reply && reply.error().code == ErrorCode::moved && again(until, [this, job, until, caller] {
-            if (!create(job, caller, until)) caller(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
+      if (!reply && reply.error().code == ErrorCode::moved && queue_retry(until, [this, job, until, caller] {
+            if (!create_until(until, job, caller)) caller(too_many_requests());
           }))
         return;
       caller(std::move(reply));
@@ -111,10 +112,10 @@ bool NodeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> an
   const DatabaseId database_id = database_of(shard_of(job.biz_id, state_.shards));
   if (const auto why = unavailable_reason(database_id)) return done(*why), true;
   Database& database = *at(database_id);
-  if (database.knows(job.type_id)) return database.create(std::move(job), std::move(done));
+  if (database.has_type(job.type_id)) return database.create(std::move(job), std::move(done));
   return database.post([this, &database, job = std::move(job), done = std::move(done)](Stores& stores) {
     if (auto known = make_types_known(stores); !known) return done(known.error());
-    if (!database.create(job, done)) done(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
+    if (!database.create(job, done)) done(too_many_requests());
   });
 }
 
@@ -130,20 +131,19 @@ bool may_be_moving(const Result<KeyCancelReply>& reply) {
 }  // namespace
 
 template <class Request, class Reply>
-bool NodeBackend::change(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
+bool NodeBackend::post_change(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
   const MonoTime until = retry_queue_ ? clock_.now() + kPatience : MonoTime::min();
-  return change<Request, Reply>(shard, std::move(request), std::move(done), until, false);
+  return change_until<Request, Reply>(until, shard, std::move(request), std::move(done), false);
 }
 
 template <class Request, class Reply>
-bool NodeBackend::change(Shard shard, Request request, std::function<void(Result<Reply>)> answer, MonoTime until,
-                         bool is_retry) {
+bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std::function<void(Result<Reply>)> answer,
+                               bool is_retry) {
   std::function<void(Result<Reply>)> done = std::move(answer);
   if (retry_queue_) {
     done = [this, shard, request, until, caller = std::move(done)](Result<Reply> reply) {
-      if (may_be_moving(reply) && again(until, [this, shard, request, until, caller] {
-            if (!change<Request, Reply>(shard, request, caller, until, true))
-              caller(Error{ErrorCode::unavailable, "too much is waiting for it", ""});
+      if (may_be_moving(reply) && queue_retry(until, [this, shard, request, until, caller] {
+            if (!change_until<Request, Reply>(until, shard, request, caller, true)) caller(too_many_requests());
           }))
         return;
       caller(std::move(reply));
@@ -155,17 +155,17 @@ bool NodeBackend::change(Shard shard, Request request, std::function<void(Result
 }
 
 bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
-  return change<JobId, CancelReply>(shard_of(job), job, std::move(done));
+  return post_change<JobId, CancelReply>(shard_of(job), job, std::move(done));
 }
 
 bool NodeBackend::cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) {
   const Shard shard = shard_of(key.biz_id, state_.shards);
-  return change<KeyCancel, KeyCancelReply>(shard, std::move(key), std::move(done));
+  return post_change<KeyCancel, KeyCancelReply>(shard, std::move(key), std::move(done));
 }
 
 bool NodeBackend::change(PendingChange wanted, std::function<void(Result<ChangeReply>)> done) {
   const Shard shard = shard_of(wanted.job);
-  return change<PendingChange, ChangeReply>(shard, std::move(wanted), std::move(done));
+  return post_change<PendingChange, ChangeReply>(shard, std::move(wanted), std::move(done));
 }
 
 bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
@@ -175,19 +175,19 @@ bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done
 }
 
 template <class Request, class Reply>
-bool NodeBackend::read(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
+bool NodeBackend::post_lookup(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
   const DatabaseId database_id = database_of(shard);
   if (const auto why = unavailable_reason(database_id)) return done(*why), true;
   return at(database_id)->read(Asked<Request, Reply>{std::move(request), std::move(done)});
 }
 
 bool NodeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)> done) {
-  return read<JobId, std::optional<Job>>(shard_of(job), job, std::move(done));
+  return post_lookup<JobId, std::optional<Job>>(shard_of(job), job, std::move(done));
 }
 
 bool NodeBackend::list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) {
   const Shard shard = shard_of(query.biz_id, state_.shards);
-  return read<KeyQuery, std::vector<Job>>(shard, std::move(query), std::move(done));
+  return post_lookup<KeyQuery, std::vector<Job>>(shard, std::move(query), std::move(done));
 }
 
 bool NodeBackend::lease(LeaseCall call) {
@@ -262,7 +262,7 @@ WallTime NodeBackend::now() const {
   return {};
 }
 
-// ---- how it is doing
+// ---- state of the node
 
 // With one database, what it lacks the node lacks; of several, each lacks only its own part.
 void NodeBackend::check_databases(Readiness& out) const {
@@ -270,7 +270,7 @@ void NodeBackend::check_databases(Readiness& out) const {
   bool is_any_well = false;
   for (const auto& database : databases_) {
     const std::string name = "database " + database->name();
-    const auto why = database->why();
+    const auto why = database->unavailable_reason();
     const auto [stage, stuck] = database->engine().most_stuck();
     std::string trouble;
     if (why)
@@ -282,7 +282,7 @@ void NodeBackend::check_databases(Readiness& out) const {
     else if (!database->shared().db_clock.at_least(now))
       trouble = "its clock is not known yet";
     is_any_well = is_any_well || trouble.empty();
-    // It works, and late: a balancer that took it out would make that worse.
+    // It works, but late: a load balancer that left this node out would make that worse.
     if (trouble.empty()) trouble = database->shared().scan_trouble(now);
     out.is_degraded = out.is_degraded || !trouble.empty();
     out.checks.emplace_back(name, trouble.empty() ? "ok" : trouble);
@@ -297,8 +297,9 @@ void NodeBackend::check_map(Readiness& out) const {
     if (!at(database_id)) ++unknown[database_id];
   for (const auto& [database_id, n] : unknown) {
     out.is_degraded = true;
-    out.checks.emplace_back("database " + database_name(database_id),
-                            "the shard map places " + std::to_string(n) + " shards in it; this node was not given it");
+    out.checks.emplace_back(
+        "database " + database_name(database_id),
+        "the shard map places " + std::to_string(n) + " shards in it; this node was not started with it");
   }
 }
 
@@ -320,12 +321,11 @@ Readiness NodeBackend::readiness() const {
   check_map(out);
   out.checks.emplace_back("accepting", is_draining_ ? "draining" : "ok");
   out.is_ready = out.is_ready && !is_draining_;
-  const MonoTime now = clock_.now();
-  const bool is_member = membership_.view() && !control().shared().is_lease_lost(now);
+  const bool is_member = membership_.view() && !control().shared().is_lease_lost(clock_.now());
   out.checks.emplace_back("membership", is_member ? "ok"
                                         : databases_.size() == 1
-                                            ? "no heartbeat was answered for too long: it scans nothing"
-                                            : "the control database does not answer: nothing is reassigned");
+                                            ? "no heartbeat was answered for too long: this node scans nothing"
+                                            : "the control database does not answer: no shard changes its node");
   out.is_degraded = out.is_degraded || !is_member;
   out.is_ready = out.is_ready && (is_member || (databases_.size() > 1 && membership_.view()));
   std::size_t owned = 0;
@@ -358,7 +358,7 @@ std::vector<EndpointInfo> NodeBackend::endpoints() const {
     EndpointInfo info;
     info.kind = "entry";
     info.endpoint = entry->target;
-    info.state = trouble.empty() ? "ok" : "away";
+    info.state = trouble.empty() ? "ok" : "unavailable";
     info.last_error = trouble;
     all.push_back(std::move(info));
   }
@@ -375,9 +375,9 @@ std::string NodeBackend::hold_reason(const Job& job) const {
   if (known->is_pull() && polls_.demand(job.type_id) == 0) return "no consumer asks this node for jobs of its type";
   const bool is_any = job.job_id == 0;
   const Database* database = is_any ? databases_.front().get() : at(database_of(shard_of(job.job_id)));
-  if (!database) return "this node was not given its database";
+  if (!database) return "this node was not started with its database";
   const EngineShared& shared = database->shared();
-  // As the engine knows it: with the pool of its handler.
+  // The engine's copy of the type, which has the pool of its handler.
   const auto runnable = shared.catalog.get();
   if (const BizType* type = runnable->find(job.type_id)) {
     const bool is_late = job.fire_at < now() - shared.config.lookahead;
@@ -386,11 +386,11 @@ std::string NodeBackend::hold_reason(const Job& job) const {
   if (known->is_instant() || (is_any && databases_.size() > 1)) return "";
   const std::string here = databases_.size() == 1 ? "" : " from its database";
   if (shared.limiter.running() >= shared.config.max_running)
-    return "this node runs " + std::to_string(shared.config.max_running) + " jobs" + here + ", as many as it takes";
+    return "this node runs " + std::to_string(shared.config.max_running) + " jobs" + here + ", its limit";
   const std::size_t of_type = shared.limiter.running(job.type_id), share = shared.limiter.share();
   if (of_type > 0 && of_type >= share)
     return "this node runs " + std::to_string(of_type) + " jobs of its type" + here +
-           ", as many as it takes of one while it runs " + std::to_string(shared.limiter.running());
+           ", its limit for one type while it runs " + std::to_string(shared.limiter.running()) + " in all";
   return "";
 }
 

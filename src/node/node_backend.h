@@ -1,4 +1,5 @@
-// NodeBackend: the Backend of the REST handlers, made of the node's databases, membership and permits.
+// NodeBackend: the Backend of the REST handlers. Sends each request to the database of its shard, and answers questions
+// about the node from its databases, membership and permits.
 #pragma once
 
 #include <array>
@@ -31,29 +32,30 @@ struct NodeState {
   std::map<DatabaseId, std::string> database_names;  // of all that are registered, this node's or not
 };
 
-// The data members are the parts of the node that requests need, each owned elsewhere.
-// Thread: any; the constructor, stop() and the destructor owner only.
+// The data members that are references are parts of the node that requests need; they must outlive this object.
+// Thread: any; the constructor, watch_entries(), stop_retries() and the destructor owner only.
 class NodeBackend final : public Backend {
  public:
-  // `map`: read from the control database at the start.
+  // `map`: the shard map, as read from the control database at the start.
   NodeBackend(NodeState state, const Clock& clock, Metrics& metrics, HandlerRegistry& handlers,
               const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits, BulkService& bulk,
               AuditLog& audit, const ShardMap& map);
 
-  // Sets this node's shards, and the map that says where all shards live.
+  // Sets this node's shards, and the map that says where all shards live. Starts and stops their scans.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
-  // The time since the last complete scan, by database.
+  // The time since the last scan of this node's shards, by database.
   std::vector<ScannedDatabase> scanned(MonoTime now) const;
   // Reads the registry and publishes it to engines and API; see TypePublisher.
   Status refresh_types(TypeStore& registry) { return types_.refresh(registry); }
-  // Jobs of the type that are due on this node; of a pull type, those that waiting consumers ask for.
+  // Due jobs of the type that have not been claimed on this node, of all databases, for the permit renewer; of a pull
+  // type no more than the waiting consumers ask for.
   Waiting waiting(TypeId type) const;
   void start_draining() { is_draining_ = true; }
   // Replaces the warnings of a database: /readyz shows them, and the log has each change.
   void warn_of(DatabaseId database_id, const std::vector<std::string>& warnings);
   // Sets the entry topics that readiness() reports. REQUIRES: before the first request.
   void watch_entries(std::vector<std::shared_ptr<const EntryState>> entries) { entries_ = std::move(entries); }
-  // Tries requests that wait for a moving shard once more. Call before the databases stop.
+  // Repeats requests that wait for a moving shard a last time. Call before the databases stop.
   void stop_retries() {
     if (retry_queue_) retry_queue_->stop();
   }
@@ -111,21 +113,25 @@ class NodeBackend final : public Backend {
   using ShardDatabases = std::vector<DatabaseId>;
 
   Database& control() const { return *databases_.front(); }
-  // nullptr: this node was not given it.
+  // nullptr: the node was not started with this database. Calls that have a REQUIRES of unavailable_reason() in Backend
+  // may use the result without a check, because that reason is set for such a database.
   Database* at(DatabaseId database_id) const {
     return database_id >= 0 && database_id < kMaxDatabases ? by_database_id_[static_cast<std::size_t>(database_id)]
                                                            : nullptr;
   }
-  bool create(NewJob job, std::function<void(Result<CreateReply>)> done, MonoTime until);
-  // A change of a job of `shard`, repeated until `until` while the database answers that the shard lives elsewhere.
+  // These return as Backend's single requests: false when the queue is full, and `done` is not called. With several
+  // databases create_until() and change_until() repeat a request while its shard may be moving, until `until`: a create
+  // that is answered `moved`, a change that is answered `locked`. post_change() calls change_until().
+  bool create_until(MonoTime until, NewJob job, std::function<void(Result<CreateReply>)> done);
   template <class Request, class Reply>
-  bool change(Shard shard, Request request, std::function<void(Result<Reply>)> done);
+  bool post_change(Shard shard, Request request, std::function<void(Result<Reply>)> done);
   template <class Request, class Reply>
-  bool change(Shard shard, Request request, std::function<void(Result<Reply>)> done, MonoTime until, bool is_retry);
+  bool change_until(MonoTime until, Shard shard, Request request, std::function<void(Result<Reply>)> done,
+                    bool is_retry);
   template <class Request, class Reply>
-  bool read(Shard shard, Request request, std::function<void(Result<Reply>)> done);
-  // Queues another attempt. False: `until` has passed, or the queue is full.
-  bool again(MonoTime until, std::function<void()> attempt);
+  bool post_lookup(Shard shard, Request request, std::function<void(Result<Reply>)> done);
+  // Queues another attempt, and has the shard map read again. False: `until` has passed, or the queue is full.
+  bool queue_retry(MonoTime until, std::function<void()> attempt);
   void check_databases(Readiness& out) const;
   void check_map(Readiness& out) const;
 

@@ -1,5 +1,5 @@
-// Node::Impl: the parts of a node, and the order in which they start and stop. Only the sources of Node include it:
-// node.cc starts and stops the parts, node_parts.cc makes them.
+// Node::Impl: the parts of a node, and the order in which they start and stop. Included only by node.cc, which starts
+// and stops the parts, and by node_parts.cc, which makes them.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@
 
 namespace tocsin {
 
-// Never destroyed before the process ends, because handlers that overrun may outlive their node.
+// Lives as long as the process, because handlers that overrun may outlive their node.
 inline const SystemClock process_clock;
 
 // Thread: owner only. Its data members are the parts of a node, one each, in the order in which they are made.
@@ -43,7 +43,7 @@ class Node::Impl {
   int port() const { return api_->port(); }
 
  private:
-  static constexpr std::size_t kWorkQueue = 4096;  // as many as the engine may claim
+  static constexpr std::size_t kWorkQueue = 4096;  // attempts waiting for a C++ handler: as many as an engine may claim
 
   Result<ApiConfig> api_config();
   Status open();
@@ -56,8 +56,8 @@ class Node::Impl {
   void make_permits();
   void make_relay();
   void make_bulk();
-  void end_handlers(Duration grace);
-  bool stop_engines();
+  void end_handlers(Duration grace);  // every attempt still in flight then ends with a retry
+  bool stop_engines();                // false: some claimed jobs could not be released
   void add_gauges();
 
   NodeConfig config_;
@@ -71,14 +71,14 @@ class Node::Impl {
   std::shared_ptr<PollQueue> polls_;
   std::unique_ptr<Permits> permits_;
   Databases databases_;
-  std::unique_ptr<OutboxRelay> relay_;  // where there are several
+  std::unique_ptr<OutboxRelay> relay_;  // with several databases
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<BulkService> bulk_;
   std::unique_ptr<AuditLog> audit_;
   std::unique_ptr<NodeBackend> backend_;
   std::unique_ptr<Api> api_;
   EntryCounts entry_counts_;
-  std::optional<ApiContext> entry_context_;
+  std::optional<ApiContext> entry_context_;  // of the entry consumers, which create jobs as the API does
   std::vector<std::unique_ptr<EntryConsumer>> entries_;
 };
 

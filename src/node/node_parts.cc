@@ -120,8 +120,8 @@ Status Node::Impl::make_entries() {
     metrics_.add_counter(name, help, [&n] { return static_cast<double>(n.load()); });
   };
   count("tocsin_entry_created_total", "Messages of entry topics that became jobs", entry_counts_.created);
-  count("tocsin_entry_existing_total", "Messages of entry topics that were jobs already", entry_counts_.existing);
-  count("tocsin_entry_refused_total", "Messages of entry topics that can be no job", entry_counts_.refused);
+  count("tocsin_entry_existing_total", "Messages of entry topics whose jobs existed already", entry_counts_.existing);
+  count("tocsin_entry_refused_total", "Messages of entry topics that can never become jobs", entry_counts_.refused);
   metrics_.add_gauge("tocsin_entry_connected", "Entry topics that are being consumed",
                      [this] { return static_cast<double>(entry_counts_.connected.load()); });
   return Unit{};
@@ -200,25 +200,23 @@ void Node::Impl::add_gauges() {
                       : metrics_.add_gauge(metric.name, metric.help, std::move(metric.read));
   }
   add_gauges_of(databases_, metrics_);
-  metrics_.add_gauge("tocsin_build_info", "1, with the version of the program", [] { return 1.0; },
+  metrics_.add_gauge("tocsin_build_info", "Always 1; the label has the version of the program", [] { return 1.0; },
                      {{"version", kVersion}});
   metrics_.add_gauge("tocsin_shards", "Shards of the installation",
                      [shards = open_.shards] { return static_cast<double>(shards); });
-  metrics_.add_counter("tocsin_ids_given_twice_total", "Job ids that two jobs had: the older record has a fresh one",
-                       [this] {
-                         double n = 0;
-                         for (const OpenDatabase& each : open_.databases)
-                           n += static_cast<double>(each.ids_given_twice->load());
-                         return n;
-                       });
-  metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of a rate in thousandths",
+  metrics_.add_counter("tocsin_ids_given_twice_total", "Job ids that two jobs had; the older job got a new id", [this] {
+    double n = 0;
+    for (const OpenDatabase& each : open_.databases) n += static_cast<double>(each.ids_given_twice->load());
+    return n;
+  });
+  metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of rates in thousandths per second",
                       [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });
-  metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of a rate in thousandths",
+  metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of rates in thousandths per second",
                       [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.total; }); });
   metrics_.add_gauges("tocsin_permits_in_use", "Permits of a limit that are in use in the cluster", [this] {
     return permits_->values([](const FlowControl::Grant& grant) { return grant.in_use; });
   });
-  metrics_.add_gauges("tocsin_type_paused", "1: jobs of the type do not start", [this] {
+  metrics_.add_gauges("tocsin_type_paused", "1 while the type is paused, else 0", [this] {
     std::vector<LabelledValue> values;
     const auto catalog = backend_->types();
     for (const auto& type : catalog->types)

@@ -42,7 +42,7 @@ void Permits::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
 void Permits::stop(bool is_clean) {
   if (std::exchange(is_stopped_, true)) return;
   loop_.stop();
-  if (!is_clean) return;  // they expire when what was started under them does
+  if (!is_clean) return;  // they expire with the jobs that were started under them
   const bool has_leases = !flow_->leases().is_empty();
   const Status done = has_leases ? renewer_.leave(clock_.now()) : store_.return_all(config_.node);
   if (!done) events_.failed("permits", done.error());
@@ -52,7 +52,8 @@ std::string Permits::hold_reason(const BizType& type, bool is_late) const {
   const MonoTime now = clock_.now();
   const std::size_t used = flow_->used(type.type_id);
   if (type.pool && flow_->in_pool(*type.pool) >= type.pool->capacity())
-    return "its handler takes " + std::to_string(type.pool->capacity()) + " jobs at once on this node, and as many run";
+    return "its handler runs " + std::to_string(type.pool->capacity()) +
+           " jobs at once on this node, and that many are running";
   if (permits_of(type, Limit::running) > 0) {
     const auto grant = flow_->granted(type.type_id, Limit::running, now);
     const std::string most = " of max_running " + std::to_string(*type.max_running);

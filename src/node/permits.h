@@ -1,4 +1,5 @@
-// Runs the permit renewer with its thread and connection, and answers questions about limits (explain, metrics).
+// Runs the permit renewer (the stage that borrows this node's part of the cluster-wide limits of types) with its thread
+// and connection, and answers questions about limits for explain and the metrics.
 #pragma once
 
 #include <memory>
@@ -18,14 +19,15 @@ class Permits {
           PermitRenewer::WaitingOf waiting, LoopThread::OnStep on_step);
   ~Permits() { stop(false); }
 
-  // For the engines of this node.
+  // What this node may start of each type; shared by the engines of all databases.
   const std::shared_ptr<FlowControl>& flow() const { return flow_; }
 
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   void start() { loop_.start(); }
   // Returns unused permits, and takes no more.
   void drain() { renewer_.drain(); }
-  // `is_clean`: only leased jobs are left, so all other permits are returned.
+  // `is_clean`: no claimed job is left except leases of consumers, so all other permits are returned at once; otherwise
+  // they expire.
   void stop(bool is_clean);
 
   // Why no job of this type starts here now, as a part of a sentence; "" when none of the limits is the reason.
@@ -34,7 +36,7 @@ class Permits {
   // How many jobs of a type with max_running run in the cluster, as far as this node knows.
   std::optional<int> running(const BizType& type) const;
 
-  // For the metrics.
+  // For the metrics: the value of each grant, labelled with type and limit.
   std::vector<LabelledValue> values(std::function<double(const FlowControl::Grant&)> of) const;
 
  private:

@@ -10,7 +10,7 @@ namespace tocsin {
 void ReportBuffer::started(TypeId type, Duration lateness) {
   const auto context = context_();
   if (!context) return;
-  // A job that was told to run at once may start before its deadline.
+  // A job that was run by hand may start before its deadline.
   lateness = std::max(lateness, Duration(0));
   const BizType* known = context->catalog->find(type);
   add(ReportKind::lateness, context->now, type, lateness, known && known->slo && lateness > known->slo->lateness);

@@ -1,4 +1,5 @@
-// Collects lateness and durations until the next flush to the report tables of one database.
+// Collects lateness and durations of this node's attempts in histograms, until housekeeping writes them to the report
+// tables of one database (every ten seconds).
 #pragma once
 
 #include <cstddef>
@@ -28,10 +29,11 @@ class ReportBuffer {
 
   void started(TypeId type, Duration lateness);
   void ended(TypeId type, EventSink::Ending ending, Duration took);
-  // Everything since the last call.
+  // Removes and returns the histograms of all events since the last call.
   std::vector<ReportHistogram> take();
 
-  // While the database does not answer, at most this many histograms wait here; further ones are dropped.
+  // While the database does not answer, at most this many histograms wait here; events that need a further one are
+  // dropped.
   static constexpr std::size_t kMost = 20'000;
 
  private:

@@ -1,4 +1,5 @@
-// The node's programs, for the command line. Each returns the exit code.
+// The commands that speak to the databases themselves: serve, migrate and shard. Each prints errors to standard error
+// and returns the exit code: 0 done, 1 failed.
 #pragma once
 
 #include <chrono>
@@ -16,11 +17,10 @@ struct ShardCommand {
   NodeConfig config;
   Kind kind = Kind::show;
   int shard = 0;
-  std::string target;  // name of a database
-  std::string source_url;
-  std::string source_passfile;
-  bool json = false;  // show: as JSON
-  std::chrono::milliseconds longest_pause{1000}, patience{60'000};
+  std::string target;  // move: name of a database
+  std::string source_url, source_passfile;
+  bool json = false;                                                // show: as JSON
+  std::chrono::milliseconds longest_pause{1000}, patience{60'000};  // these and source_...: as MoveOptions
 };
 int run_shard(const ShardCommand& command);
 

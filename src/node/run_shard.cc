@@ -53,7 +53,7 @@ Status show_moves(const OpenDatabases& open, ShardMover& mover, bool is_json) {
   for (const ShardMove& each : *moves)
     std::printf("shard %d: %s, from %s to %s\n", each.shard, to_string(each.state), name(each.source),
                 name(each.target));
-  if (moves->empty()) std::printf("no shard is on its way\n");
+  if (moves->empty()) std::printf("no shard is moving\n");
   return Unit{};
 }
 

@@ -15,6 +15,7 @@ namespace tocsin {
 // Thread: any.
 class Superusers {
  public:
+  // `are_allowed`: NodeConfig::allow_superuser_handlers. REQUIRES: it outlives this object.
   explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
 
   // Takes the facts found about a database's server; returns warnings for the operator.
@@ -24,7 +25,7 @@ class Superusers {
     if (!report.superuser.empty()) {
       warnings.push_back("the node's role " + report.superuser + " is a superuser: " +
                          (are_allowed_ ? "sql handlers run nevertheless (--allow-superuser-handlers), and their "
-                                         "authors can become one"
+                                         "authors can become superusers"
                                        : "sql handlers do not run here; scripts/roles.sql makes a role with the "
                                          "smallest rights"));
     }

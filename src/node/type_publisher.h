@@ -1,5 +1,5 @@
 // TypePublisher: reads the type registry and publishes it to the API, metrics, permits and engines of this node.
-// Thread: any.
+// Permits and engines get only types whose handlers can run here. Thread: any.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace tocsin {
 
-// The control database first; they outlive what refers to them.
+// Of this node, the control database first.
 using Databases = std::vector<std::unique_ptr<Database>>;
 
 class TypePublisher {
@@ -23,7 +23,7 @@ class TypePublisher {
   // REQUIRES: all arguments outlive it.
   TypePublisher(Metrics& metrics, HandlerRegistry& handlers, const Databases& databases, Permits& permits);
 
-  // Reads the registry and publishes it. What can run here may have changed though no type has: that is published, too.
+  // Reads the registry and publishes the types, even if none has changed: whether a handler can run here may have.
   Status refresh(TypeStore& registry);
   // As published last, removed types included; empty before the first read.
   std::shared_ptr<const TypeCatalog> types() const { return reader_.latest(); }

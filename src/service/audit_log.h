@@ -1,10 +1,10 @@
-// Writes the audit log: who changed what through the API.
+// Writes the audit log: which token changed what through the API.
 //
-// Entries wait in memory until the next flush, each second; those of programs (Audit::counted) are added up per caller
-// and action and written once a minute. An entry of a node that is killed within that time is lost; the history of each
-// job, which the same transaction wrote, is not. While the database is down entries wait, up to a bound; further ones
-// are dropped, counted and logged.
-// Thread: record any; the rest owner only.
+// Entries wait in memory until the next flush, about a second later. Counted calls (Audit::counted) are added up per
+// caller and action and written once a minute; those of an admin on one job are entries of their own. Calls without a
+// token are not recorded. Entries that a killed node has not written are lost. While the database is down entries wait,
+// 10,000 at most; further ones are dropped and counted in lost().
+// Thread: record and lost any; the rest owner only.
 #pragma once
 
 #include <atomic>
@@ -30,14 +30,14 @@ class AuditLog {
   void start();
   void stop() { worker_.stop(); }  // after a last flush
   void record(AuditEntry entry);
-  // Entries dropped because the database was down for too long.
+  // Entries dropped since the start.
   std::int64_t lost() const { return lost_; }
 
  private:
   using Key = std::tuple<std::string, std::string, std::string, std::string>;  // name, role, address, action
   void run();
   bool is_empty() const;
-  // `is_last`: the sums of the last minute, too.
+  // `is_last`: writes the sums of the minute under way, too.
   void flush(bool is_last);
 
   const Clock& clock_;

@@ -31,9 +31,10 @@ class BulkService final : private Stage {
   ~BulkService() override { stop(); }
 
   void start() { thread_.start(); }
-  // Stops after the current batch; another node continues the bulk operation.
+  // Stops after the current batch or request; another node continues the bulk operation. Requests that still wait are
+  // discarded, so their calls are answered 500.
   void stop();
-  bool post(Work work);  // false: full or stopped
+  bool post(Work work);  // false: 100 requests wait already, or it is stopped
 
  private:
   const char* name() const override { return runner_.name(); }

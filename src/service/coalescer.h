@@ -1,10 +1,11 @@
-// Requests that arrive together share one database call: while one batch is being written, the next gathers.
+// A queue of requests whose two writer threads take them in batches: requests that arrive while one batch is being
+// written share the next database call.
 //
-// One writer at a time, as long as few wait: two that take turns at the disk each wait for the other's flush, and every
-// request pays for two. A second one helps when so many wait that executing statements takes longer than the flush, or
-// when the first waits for another transaction's lock. For the same reason a writer that finds fewer requests than its
-// last batch held waits a little for the others: callers that were just answered are about to come back (the idea of
-// PostgreSQL's commit_delay). It never waits longer than a quarter of the last write, and a lone caller never waits.
+// While few requests wait, one writer works alone: two that take turns at the disk each wait for the other's flush, and
+// every request pays for two. The second one helps when so many wait that executing statements takes longer than the
+// flush, or when the first waits for another transaction's lock. For the same reason a writer that finds fewer requests
+// than its last batch held waits a little for the others: callers that were just answered are about to come back (the
+// idea of PostgreSQL's commit_delay). It waits for a quarter of the last write at most, and never for a lone caller.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +26,10 @@ namespace tocsin {
 template <class Item>
 class Coalescer {
  public:
-  // Writes a batch and answers every item of it.
+  // Writes a batch, on the writer's thread and connection, and answers every item of it. Must not throw.
   using Flush = std::function<void(PgJobDesk&, std::vector<Item>)>;
 
+  // `capacity`: items that may wait. `batch`: items per flush, at most.
   Coalescer(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity, std::size_t batch,
             Flush flush)
       : clock_(clock), capacity_(capacity), batch_(batch), flush_(std::move(flush)) {
@@ -60,14 +62,14 @@ class Coalescer {
 
  private:
   static constexpr int kWriters = 2;
-  static constexpr std::size_t kWorthAnother = 64;  // executing this many takes about as long as a flush of a fast disk
+  static constexpr std::size_t kForTwoWriters = 64;  // executing so many takes about as long as a flush of a fast disk
   static constexpr Duration kStuck = std::chrono::milliseconds(20);
   static constexpr Duration kMostGathering = std::chrono::milliseconds(1);
 
   // A write this slow is probably blocked: start a second writer.
   bool is_stuck() const TOCSIN_REQUIRES(mutex_) { return clock_.now() - started_ > kStuck; }
   bool may_write() const TOCSIN_REQUIRES(mutex_) {
-    return !items_.empty() && !is_gathering_ && (writing_ == 0 || items_.size() >= kWorthAnother || is_stuck());
+    return !items_.empty() && !is_gathering_ && (writing_ == 0 || items_.size() >= kForTwoWriters || is_stuck());
   }
   bool should_watch() const TOCSIN_REQUIRES(mutex_) {
     return !items_.empty() && writing_ > 0 && !is_gathering_ && !is_watching_;

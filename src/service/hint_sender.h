@@ -1,5 +1,5 @@
 // Sends hints: notifies other nodes (NOTIFY tocsin_due, as tocsin.create_job does) of jobs due soon in shards that they
-// own. Hints that arrive during one notification share the next.
+// own, so that these jobs need not wait for a scan. Hints that arrive during one notification share the next.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,11 @@ namespace tocsin {
 // Thread: push any; the rest owner only.
 class HintSender {
  public:
+  // `on_failure`: called on the sender's thread when a notification failed; its hints are lost.
   HintSender(const SessionConfig& session, std::function<void(const Error&)> on_failure);
   ~HintSender() { stop(); }
 
-  // Dropped when too many wait: the scan finds them.
+  // Dropped when 10,000 wait already: the scan finds the job.
   void push(const Candidate& job);
   void stop() { worker_.stop(); }
 

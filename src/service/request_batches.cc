@@ -6,8 +6,10 @@
 namespace tocsin {
 namespace {
 
-// After which nothing is known of a batch, or nothing would be different for one of its items.
-bool is_of_all(const Error& error) { return error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable; }
+// Errors for which writing the items in smaller parts does not help.
+bool concerns_all(const Error& error) {
+  return error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable;
+}
 
 Result<std::vector<CreateReply>> create_all(JobDesk& desk, const std::vector<CreateItem>& items) {
   std::vector<NewJob> jobs;
@@ -53,7 +55,7 @@ constexpr std::size_t kMostLeases = 1'000;  // in one statement
 LeaseReply& kind_of(LeaseReply& reply) { return reply; }
 LeaseReply& kind_of(ExtendReply& reply) { return reply.kind; }
 
-// The leases of a call that are locked; the replies to them go among those that it has.
+// The leases of a call whose rows are locked, as a call of their own: its `done` puts their replies among `replies`.
 template <class Request, class Reply>
 Asked<std::vector<Request>, std::vector<Reply>> locked_part(Asked<std::vector<Request>, std::vector<Reply>>& asked,
                                                             std::vector<Reply> replies) {
@@ -88,7 +90,7 @@ void write_together(std::vector<Asked<std::vector<Request>, std::vector<Reply>>>
     for (; end < calls.size() && (end == begin || all.size() + calls[end].request.size() <= kMostLeases); ++end)
       std::ranges::copy(calls[end].request, std::back_inserter(all));
     Result<std::vector<Reply>> replies = write(all);
-    if (!replies && end - begin > 1 && !is_of_all(replies.error())) {
+    if (!replies && end - begin > 1 && !concerns_all(replies.error())) {
       for (std::size_t i = begin; i < end; ++i) write_together<Request, Reply>({std::move(calls[i])}, write, locked);
       continue;
     }
@@ -153,7 +155,7 @@ void write_creates(JobDesk& desk, std::vector<CreateItem> items) {
     return;
   }
   const Error& error = replies.error();
-  if (items.size() == 1 || is_of_all(error)) {
+  if (items.size() == 1 || concerns_all(error)) {
     for (const CreateItem& item : items) item.done(error);
     return;
   }
@@ -170,7 +172,7 @@ std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateIte
   }
   const Error& error = replies.error();
   if (items.size() == 1 && error.code == ErrorCode::conflict) return items;
-  if (items.size() == 1 || is_of_all(error)) {
+  if (items.size() == 1 || concerns_all(error)) {
     for (const CreateItem& item : items) item.done(error);
     return {};
   }
@@ -215,7 +217,7 @@ std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> ite
   if (items.empty()) return locked;
   auto replies = desk.change_together(batch_of(items, which));
   if (!replies) {
-    if (items.size() == 1 || is_of_all(replies.error())) {
+    if (items.size() == 1 || concerns_all(replies.error())) {
       for (ChangeItem& item : items) refuse(item, replies.error());
       return locked;
     }

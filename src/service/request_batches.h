@@ -14,6 +14,7 @@
 
 namespace tocsin {
 
+// A request and where its reply goes; `done` is called once.
 template <class Request, class Reply>
 struct Asked {
   Request request;
@@ -29,7 +30,7 @@ using GetAsked = Asked<JobId, std::optional<Job>>;
 using ListAsked = Asked<KeyQuery, std::vector<Job>>;
 
 struct CreateItem : CreateAsked {
-  MonoTime until{};  // in the lane of locked rows
+  MonoTime until{};  // of LockedRowRetries
 };
 struct ChangeItem {
   std::variant<CancelAsked, KeyCancelAsked, ChangeAsked, RetryAsked> what;
@@ -41,23 +42,24 @@ using LeaseItem = std::variant<OutcomesAsked, ExtensionsAsked>;
 using ReadItem = std::variant<GetAsked, ListAsked>;
 
 // Every function answers the items that it does not return; rows of returned items are locked by other transactions.
+// When one item makes the statement of all fail, they are written in smaller parts. Called on database threads.
 
 // REQUIRES: no item has an idempotency key.
 void write_creates(JobDesk& desk, std::vector<CreateItem> items);
-// Returns items whose key another transaction holds; the others are created.
+// Returns items whose key another transaction holds.
 std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateItem> items);
-// A first try waits a moment for locks; a last one answers every item and returns none.
+// A first try waits up to 50 ms for locks, a later one for none. A last one answers every item and returns none.
 enum class Try { first, first_and_last, second, last };
 std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which);
 // Writes acks, nacks and extensions. A returned item has only the leases whose rows are locked; its `done` merges their
 // replies with those of the other leases. `node`: name of the node, stored with the outcome.
 std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items);
-// The same for one item, which waits for locked rows.
+// Writes an item that write_leases() returned; waits for the locked rows, a few seconds at most.
 void write_locked_leases(JobDesk& desk, const std::string& node, LeaseItem item);
-// Answers an item that write_leases() returned with `busy`.
+// Answers such an item without writing it: its leases are `busy`; if all leases of the call are, Error conflict.
 void leave_locked(LeaseItem item);
 void answer_reads(JobDesk& desk, std::vector<ReadItem> items);
 
-void refuse(ChangeItem& item, const Error& error);
+void refuse(ChangeItem& item, const Error& error);  // answers the item with the error
 
 }  // namespace tocsin

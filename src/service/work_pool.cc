@@ -39,7 +39,7 @@ void WorkPool::stop() {
 
 void WorkPool::run(SessionConfig config, int shards) {
   Session pinned(config);
-  config.has_pinned_plans = false;  // lists and counts: the planner knows better
+  config.has_pinned_plans = false;  // for lists and counts, whose best plan depends on the tables' sizes
   config.is_planned_each_time = true;
   config.statement_timeout_ms = std::min(config.statement_timeout_ms, 10'000);
   Session free_plans(config);
@@ -47,8 +47,8 @@ void WorkPool::run(SessionConfig config, int shards) {
   PgReportStore reports(free_plans, shards);
   PgTypeStore types(free_plans);
   Stores stores{database_id_, desk, reports, types};
-  // A new connection learns every table once, which takes longer than a batch of jobs. When it fails, the first request
-  // tries again and says why.
+  // A new connection loads the catalog entries of every table once, which takes longer than a batch of jobs. When that
+  // fails, the first request does it and has the error.
   static_cast<void>(desk.warm_up());
   MutexLock lock(mutex_);
   while (true) {

@@ -1,4 +1,4 @@
-// Database threads for requests that share no statement with others: each has its own connections and runs one piece of
+// Database threads for requests that are not written in batches: each has its own connections and runs one piece of
 // work after the other.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace tocsin {
 // Thread: post any; the rest owner only.
 class WorkPool {
  public:
-  using Work = std::function<void(Stores&)>;
-  // `waited`: told how long each piece of work waited for a thread.
+  using Work = std::function<void(Stores&)>;  // must not throw: the process would end
+  // `capacity`: pieces of work that may wait. `waited`: called with how long each piece of work waited for a thread.
   WorkPool(DatabaseId database_id, const SessionConfig& session, int shards, int threads, std::size_t capacity,
            const Clock& clock, std::function<void(Duration)> waited);
   ~WorkPool() { stop(); }

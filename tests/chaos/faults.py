@@ -1,7 +1,7 @@
 """The faults: each strikes, lasts, and heals. `FAULTS` names them all.
 
 A fault is a function of the cluster, a random generator and the seconds it lasts. It returns when what it broke is
-mended; whoever calls it waits until the cluster is well again. Faults of one group never strike together.
+mended; the caller waits until the cluster works again. Faults of one group never strike together.
 """
 import dataclasses
 import signal
@@ -60,7 +60,7 @@ def freeze(cluster, rng, seconds):
         node.signal(signal.SIGCONT)
 
 
-# Whoever is told to end writes what its handlers have done, so no lease ends because of it.
+# A node that is stopped writes its handlers' outcomes, so no lease ends because of it.
 @fault("restart", "node", "SIGTERM to one node after the other", repeats=())
 def restart(cluster, rng, seconds):
     for node in rng.sample(cluster.nodes, len(cluster.nodes)):

@@ -305,7 +305,7 @@ TEST_P(StoreContract, ClaimedWithTellsNothingOfOtherClaims) {
   EXPECT_TRUE(must(db->store().claimed_with(mine, Ids{jobs[1]})).empty());
   EXPECT_TRUE(must(db->store().claimed_with(ticket(), jobs)).empty());
   let_pass(kShort * 2);
-  claim({jobs[0]});  // somebody else has it now
+  claim({jobs[0]});  // another claim has it now
   EXPECT_TRUE(must(db->store().claimed_with(mine, jobs)).empty());
 }
 

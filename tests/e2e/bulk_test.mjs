@@ -105,7 +105,7 @@ export async function ABulkChangeIsWatchedAfterItsDialogIsClosed(stand) {
   await page.getByLabel('At most per second').fill('1');
   await page.getByRole('button', {name: 'Preview'}).click();
   await page.getByRole('button', {name: 'Cancel 40 jobs'}).click();
-  await page.getByRole('button', {name: 'Let it go on and close'}).click();
+  await page.getByRole('button', {name: 'Close (continues)'}).click();
   await page.getByText(/is running: \d+ of 40 changed/).waitFor();
   assert.deepEqual(await findings(page), []);
   await page.getByRole('link', {name: 'Cluster'}).click();

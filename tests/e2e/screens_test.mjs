@@ -109,11 +109,11 @@ export async function BrokersAreShownAsTheyAnswer(stand) {
   const row = (address) => brokers.locator('tbody tr', {hasText: address});
   await row(up).getByText(/answers|idle/).waitFor();
   await row(up).getByText('redis', {exact: true}).waitFor();
-  await row(down).getByText('away').waitFor();
+  await row(down).getByText('unavailable').waitFor();
   await row(down).getByText('Connection refused').waitFor();
   broker.close();
   await some(node, 'broker.up'); // a broker that has gone is noticed by the next message
-  await row(up).getByText('away').waitFor();
+  await row(up).getByText('unavailable').waitFor();
   assert.equal(await page.getByRole('region', {name: 'Endpoints'}).locator('tbody tr', {hasText: up}).count(), 0);
   assert.deepEqual(await findings(page), []);
   assert.deepEqual(page.offences, []);

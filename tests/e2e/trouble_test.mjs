@@ -125,7 +125,7 @@ export async function ADatabaseThatIsAwayIsSaidWithTheRemedy(stand) {
   stand.stopDatabase();
   try {
     await page.getByText('This node cannot do its work.').waitFor({timeout: 40_000});
-    await page.getByText('Start the database or mend the way to it.').first().waitFor();
+    await page.getByText('Start the database or repair the connection to it.').first().waitFor();
     for (const [screen, scheme] of [['overview', 'dark'], ['types', 'light'], ['jobs', 'dark'], ['dead', 'light'], ['calendar', 'dark'], ['cluster', 'light'], ['reports', 'dark']]) {
       await page.emulateMedia({colorScheme: scheme});
       await visit(page, `${node.url}?screen=${screen}`);

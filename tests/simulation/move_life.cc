@@ -188,7 +188,7 @@ class MoveLife {
 
   // The node's view of the map, and its watch over freezes.
   void read_map() {
-    std::map<DatabaseId, std::unique_ptr<MoveEnd>> ends;
+    std::map<DatabaseId, std::unique_ptr<MoveSession>> ends;
     for (DatabaseId place = 0; place < kMovePlaces; ++place)
       ends[place] = fake_move_end(at(place), std::nullopt, scheduler_, faults_);
     while (true) {
@@ -239,10 +239,10 @@ class MoveLife {
     std::vector<MoveDatabase> databases;
     for (DatabaseId place = 0; place < kMovePlaces; ++place)
       databases.push_back({place, std::string(1, static_cast<char>('a' + place)), ""});
-    const auto open_end = [this](DatabaseId place, std::optional<Shard> shard) {
+    const auto open_session = [this](DatabaseId place, std::optional<Shard> shard) {
       return fake_move_end(at(place), shard, scheduler_, faults_);
     };
-    ShardMover mover(databases, open_end, clock,
+    ShardMover mover(databases, open_session, clock,
                      {"", "", std::chrono::milliseconds(1000), std::chrono::milliseconds(20'000)},
                      [this](const std::string& step) { say("mover: " + step); });
     const auto pending = home().list(wall());

@@ -195,7 +195,7 @@ std::vector<DatabaseId> FakeBackend::database_ids() const {
 
 std::optional<Error> FakeBackend::unavailable_reason(DatabaseId database_id) const {
   if (!unknown.contains(database_id)) return {};
-  return Error{ErrorCode::unavailable, "this node was not given it", ""};
+  return Error{ErrorCode::unavailable, "this node was not started with it", ""};
 }
 
 Status FakeBackend::make_types_known(Stores& stores) {

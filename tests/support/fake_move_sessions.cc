@@ -230,9 +230,9 @@ class FakeShardCopy final : public ShardCopy, private FakeMoveSession {
   }
 };
 
-class FakeMoveEnd final : public MoveEnd {
+class FakeMoveStores final : public MoveSession {
  public:
-  FakeMoveEnd(FakeMoves& moves, std::optional<Shard> shard, const Clock& clock, FaultPoint& faults)
+  FakeMoveStores(FakeMoves& moves, std::optional<Shard> shard, const Clock& clock, FaultPoint& faults)
       : store_(moves, shard, clock, faults),
         copy_(moves, shard, clock, faults),
         types_(moves.data(), &clock, &faults) {}
@@ -248,9 +248,9 @@ class FakeMoveEnd final : public MoveEnd {
 
 }  // namespace
 
-std::unique_ptr<MoveEnd> fake_move_end(FakeMoves& moves, std::optional<Shard> shard, const Clock& clock,
-                                       FaultPoint& faults) {
-  return std::make_unique<FakeMoveEnd>(moves, shard, clock, faults);
+std::unique_ptr<MoveSession> fake_move_end(FakeMoves& moves, std::optional<Shard> shard, const Clock& clock,
+                                           FaultPoint& faults) {
+  return std::make_unique<FakeMoveStores>(moves, shard, clock, faults);
 }
 
 }  // namespace tocsin

@@ -129,7 +129,7 @@ class FakeMoves {
 };
 
 // A session of a driver, or of a node (no shard), with one database. Its calls pass the fault point.
-std::unique_ptr<MoveEnd> fake_move_end(FakeMoves& moves, std::optional<Shard> shard, const Clock& clock,
-                                       FaultPoint& faults);
+std::unique_ptr<MoveSession> fake_move_end(FakeMoves& moves, std::optional<Shard> shard, const Clock& clock,
+                                           FaultPoint& faults);
 
 }  // namespace tocsin

@@ -198,9 +198,9 @@ class FakeIntakeStore final : public IntakeStore, private FakeSession {
   FakeOutbox& outbox_;
 };
 
-class FakeRelayEnd final : public RelayEnd {
+class FakeRelaySession final : public RelaySession {
  public:
-  FakeRelayEnd(FakeOutbox& outbox, const Clock& clock, FaultPoint& faults)
+  FakeRelaySession(FakeOutbox& outbox, const Clock& clock, FaultPoint& faults)
       : outbox_(outbox, clock, faults), intake_(outbox, clock, faults), types_(outbox.data(), &clock, &faults) {}
   OutboxStore& outbox() override { return outbox_; }
   IntakeStore& intake() override { return intake_; }
@@ -214,8 +214,8 @@ class FakeRelayEnd final : public RelayEnd {
 
 }  // namespace
 
-std::unique_ptr<RelayEnd> fake_relay_end(FakeOutbox& outbox, const Clock& clock, FaultPoint& faults) {
-  return std::make_unique<FakeRelayEnd>(outbox, clock, faults);
+std::unique_ptr<RelaySession> fake_relay_end(FakeOutbox& outbox, const Clock& clock, FaultPoint& faults) {
+  return std::make_unique<FakeRelaySession>(outbox, clock, faults);
 }
 
 }  // namespace tocsin

@@ -71,6 +71,6 @@ class FakeOutbox {
 };
 
 // Its calls pass the fault point.
-std::unique_ptr<RelayEnd> fake_relay_end(FakeOutbox& outbox, const Clock& clock, FaultPoint& faults);
+std::unique_ptr<RelaySession> fake_relay_end(FakeOutbox& outbox, const Clock& clock, FaultPoint& faults);
 
 }  // namespace tocsin

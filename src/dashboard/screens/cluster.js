@@ -32,7 +32,7 @@ function ShardMap({shards, index}) {
       const text = `Shard ${s.shard}: ${s.node === null ? 'scanned by none' : `${s.node}, scanned ${length(s.scanned_age_ms)} ago`}, in ${s.database}, ${number(s.pending_due_soon)} due soon${s.move ? `, ${s.move.state} to ${s.move.to}` : ''}`;
       return html`<li class=${isStale(s) ? 'none' : `${css(s.node, index)}${s.move ? ' moving' : ''}`} title=${text}><span class="visually-hidden">${text}</span><span aria-hidden="true">${s.shard}<small>${mark}</small></span></li>`;
     })}</ul>
-    <p class="muted small-text">Below the number of a shard: the mark of the node that scans it. Hatched: scanned by none, or not for ${length(kStale)}. Framed: on its way to another database.</p>`;
+    <p class="muted small-text">Below the number of a shard: the mark of the node that scans it. Hatched: scanned by none, or not for ${length(kStale)}. Framed: moving to another database.</p>`;
 }
 
 function Databases({shards, ready}) {
@@ -50,7 +50,7 @@ function Databases({shards, ready}) {
   const missing = (shards.data && shards.data.missing) || [];
   return html`${rows.length > 0 && html`<${Table} caption="Databases" rows=${rows} rowKey=${(r) => r.name} columns=${[
       {label: 'Database', cell: (r) => r.name || 'home'},
-      {label: 'State', cell: (r) => html`<${Good} is=${!missing.includes(r.name) && !shards.error} yes="answers" no="away" />`},
+      {label: 'State', cell: (r) => html`<${Good} is=${!missing.includes(r.name) && !shards.error} yes="answers" no="unavailable" />`},
       {label: 'Shards', isNumber: true, cell: (r) => number(r.shards)},
       {label: 'Due within 5 s', isNumber: true, cell: (r) => number(r.dueSoon)},
       {label: 'Moves', isNumber: true, cell: (r) => number(r.moves)},
@@ -58,7 +58,7 @@ function Databases({shards, ready}) {
     <${Checks} ready=${ready} />`;
 }
 
-// What this node says of itself: what is fine in one line, what is not with its remedy.
+// The checks of /readyz of this node: those that are ok in one line, the others with their remedy.
 function Checks({ready}) {
   const all = Object.entries((ready.data && ready.data.checks) || {}), bad = all.filter(([, state]) => !isFine(state));
   const warnings = (ready.data && ready.data.warnings) || [];
@@ -67,7 +67,7 @@ function Checks({ready}) {
       ${warnings.map((text) => html`<li class="note warn"><span class="body">${text}. ${remedy(text)}</span></li>`)}</ul>`}</div>`;
 }
 
-const kPeers = {ok: ['✓', 'good', 'answers'], paused: ['❚❚', 'bad', 'paused'], trying: ['…', 'warn', 'one at a time'], away: ['✕', 'bad', 'away'], idle: ['–', 'quiet', 'idle']};
+const kPeers = {ok: ['✓', 'good', 'answers'], paused: ['❚❚', 'bad', 'paused'], trying: ['…', 'warn', 'trying one at a time'], unavailable: ['✕', 'bad', 'unavailable'], idle: ['–', 'quiet', 'idle']};
 const PeerState = ({peer}) => {
   const [icon, kind, text] = kPeers[peer.state] || ['?', 'quiet', peer.state];
   return html`<${Badge} icon=${icon} kind=${kind}>${text}${peer.pause_left_ms > 0 ? ` for ${length(peer.pause_left_ms)}` : ''}<//>`;
@@ -90,7 +90,7 @@ function Peers({peers}) {
 function Moves({shards}) {
   if (!shards.data) return html`<${Missing} answer=${shards} what="The list of moves" />`;
   const moving = ((shards.data && shards.data.items) || []).filter((s) => s.move);
-  if (moving.length === 0) return html`<p class="muted">No shard is on its way. <code>tocsin shard move</code> starts a move.</p>`;
+  if (moving.length === 0) return html`<p class="muted">No shard is moving. <code>tocsin shard move</code> starts a move.</p>`;
   return html`<${Table} caption="Moves" rows=${moving} rowKey=${(s) => s.shard} columns=${[
     {label: 'Shard', isNumber: true, cell: (s) => s.shard}, {label: 'From', cell: (s) => s.database}, {label: 'To', cell: (s) => s.move.to}, {label: 'State', cell: (s) => s.move.state}]} />`;
 }

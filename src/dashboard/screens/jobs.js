@@ -10,7 +10,7 @@ const kStatuses = ['pending', 'running', 'done', 'cancelled', 'dead'];
 const kFilters = ['biz_id', 'biz_type', 'status', 'from', 'to'];
 
 const kHour = 3_600_000;
-// Ranges of deadlines that people ask for: [value, text, filters].
+// Usual ranges of deadlines: [value, text, filters].
 const kRanges = [
   ['any', 'any time', () => ({from: '', to: ''})],
   ['overdue', 'already past', () => ({from: '', to: new Date().toISOString()})],
@@ -55,7 +55,7 @@ const kActions = {
   cancel: ['Cancel', 'pending'], run: ['Run now', 'pending'], reschedule: ['Reschedule', 'pending'], retry: ['Retry', 'dead'],
 };
 
-/** What is done to the chosen jobs one by one: the answer tells how many each answer was given. */
+/** Changes the chosen jobs; returns how many had each result. */
 async function changeAll(verb, ids) {
   if (verb === 'cancel') {
     const {data} = await call('POST', 'v1/jobs/cancel', {job_ids: ids});

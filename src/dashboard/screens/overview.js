@@ -11,11 +11,11 @@ import {capacityOf, courses, seriesOf, useCapacity, useHorizon, useHours} from '
 const kRemedies = [
   [/superuser/i, 'Give the node a role of its own: scripts/roles.sql makes one.'],
   [/fsync|synchronous/i, 'Switch it on in the database: without it a crash may lose acknowledged jobs.'],
-  [/not listening|notif/i, 'A pooler in between keeps notifications away: give the node a direct connection, or accept up to a second.'],
+  [/not listening|notif/i, 'A pooler between the node and the database blocks notifications: give the node a direct connection, or accept that some jobs start up to a second late.'],
   [/schema|migrat/i, 'Run tocsin migrate with this version.'],
   [/clock/i, 'Check the time service of the node and of the database host.'],
-  [/draining/i, 'The node is about to end; others take its shards.'],
-  [/does not answer|connect|away|unavailable|^database/i, 'Start the database or mend the way to it. Jobs of its shards wait, none is lost; they fire when it is back.'],
+  [/draining/i, 'The node is shutting down; others take its shards.'],
+  [/does not answer|connect|unavailable|^database/i, 'Start the database or repair the connection to it. Jobs of its shards wait, none is lost; they fire when it answers again.'],
   [/shard|own|membership/i, 'Another node takes over within the heartbeat time-out. If none does, start one.'],
 ];
 export const remedy = (text) => (kRemedies.find(([pattern]) => pattern.test(text)) || [])[1] || '';
@@ -53,7 +53,7 @@ function verdict({overview, ready, shared, found}) {
   if (overview.verdict === 'down' || (ready && ready.status === 'degraded')) return {kind: 'bad', text: 'A part of the jobs cannot fire now.', more: ahead, points: found};
   if (overview.verdict === 'ok')
     return {kind: 'good', text: due.now > 0 ? `No type is behind; ${number(due.now)} ${due.now === 1 ? 'job waits' : 'jobs wait'} past ${due.now === 1 ? 'its' : 'their'} time.` : 'All on time.', more: ahead};
-  return {kind: 'warn', text: `${found.length === 1 ? 'One thing needs' : `${number(found.length)} things need`} a look.`, more: ahead, points: found};
+  return {kind: 'warn', text: `${found.length === 1 ? 'One problem needs' : `${number(found.length)} problems need`} attention.`, more: ahead, points: found};
 }
 
 function Horizon() {
@@ -85,7 +85,7 @@ function Worst({overview, hours}) {
   const course = useMemo(() => courses(hours.data, 48), [hours.data]);
   if (!overview.data) return html`<${Missing} answer=${overview} what="The overview" tall />`;
   const paused = new Set(overview.data.paused.map((each) => each.biz_type));
-  return html`<${Table} caption="Types that need a look first" rows=${overview.data.worst} rowKey=${(r) => r.biz_type} columns=${[
+  return html`<${Table} caption="Types that need attention first" rows=${overview.data.worst} rowKey=${(r) => r.biz_type} columns=${[
     {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} />${r.due > 0 && html`<span class="sub">${paused.has(r.biz_type) ? 'paused' : r.waits_for ? `waits for ${kWaits[r.waits_for] || r.waits_for}` : ''}</span>`}`},
     {label: 'Overdue', isNumber: true, cell: (r) => html`<${Count} n=${r.due} />${r.due > 0 && html`<span class="sub">${roughly(r.oldest_age_ms)}</span>`}`},
     {label: 'p99', isNumber: true, cell: (r) => html`<span class=${r.target_ms !== null && r.p99_ms > r.target_ms ? 'is-bad' : ''}>${length(r.p99_ms)}</span>${r.target_ms !== null && html`<span class="sub">target ${length(r.target_ms)}</span>`}`},
@@ -131,7 +131,7 @@ export function Overview() {
       <${Empty} method="POST" path="v1/jobs" body=${{biz_type: 'demo', biz_id: 'order-42', delay_ms: 60000}}>Then a job, due in a minute:<//><//>`}
     ${!isEmpty && html`<div class="columns even"><${Charts} hours=${hours} target=${strictest} isOfAll /></div>
     <div class="columns lead"><${Horizon} /><div class="column">
-      <${Panel} title="Types that need a look first" note="last 15 minutes"><${Worst} overview=${overview} hours=${hours} /><//>
+      <${Panel} title="Types that need attention first" note="last 15 minutes"><${Worst} overview=${overview} hours=${hours} /><//>
       <${Paused} overview=${overview.data} /></div></div>`}
     <${Warnings} texts=${warnings} />`;
 }

@@ -6,7 +6,7 @@ import {go, link, state, useShared} from '../state.js';
 import {download} from '../csv.js';
 import {Count, Curl, Field, Foreign, Good, JobLink, Missed, Missing, Panel, Problem, Stale, Table, Title, TypeLink, useAction} from '../ui.js';
 
-// Name, what it says, and whether it is about a range of time.
+// Title, contents, and whether it has a range of time.
 const kReports = {
   day: ['Events by day', 'What happened, with the lateness of first starts.', true],
   hour: ['Events by hour', 'The same by the hour.', true],
@@ -17,7 +17,7 @@ const kReports = {
   delay: ['How far ahead', 'How far ahead deadlines are set.', false],
   dead: ['Deaths by day', 'Deaths by day (UTC), type and reason, as they were counted.', true],
   backlog: ['Backlog', 'What is overdue now, and what it waits for.', false],
-  audit: ['Audit log', 'Writes through the API by people and programs with a token.', true],
+  audit: ['Audit log', 'Writes through the API by callers with a token.', true],
 };
 const kRanges = {day: ['24 hours', 1], week: ['7 days', 7], month: ['30 days', 30], quarter: ['90 days', 90], year: ['400 days', 400]};
 const kMostRows = 50_000; // of a file

@@ -58,7 +58,7 @@ function All() {
     <${Table} caption="Types" rows=${rows} rowKey=${(r) => r.type.name} columns=${kColumns} /><//>`;
 }
 
-// Ends of a pause that people ask for.
+// Usual ends of a pause.
 function presets() {
   const now = new Date(), hour = 3_600_000;
   const nine = [0, 1].map((days) => new Date(Number(plusDays(startOfDay(now), days)) + 9 * hour)).find((at) => at > now);
@@ -123,9 +123,9 @@ function EditDialog({type, onClose, reload}) {
   return html`<${Dialog} title=${`${isReview ? 'Review' : 'Edit'} ${type.name}`} onClose=${onClose}>
     ${isReview ? html`<div class="diff" role="group" tabindex="0" aria-label="Changes">${difference(before, text).map(([mark, line]) =>
       html`<div class=${mark === '+' ? 'add' : mark === '-' ? 'del' : ''}>${mark} ${line}</div>`)}</div>` : html`
-      <p class="muted">*** stands for a secret that is stored; as it is, it stays.</p>
+      <p class="muted">*** stands for a stored secret; left unchanged, it keeps that secret.</p>
       <${Field} label="Settings (JSON)"><textarea spellcheck="false" value=${text} onInput=${(e) => setText(e.target.value)}></textarea><//>
-      ${mistake && html`<${Problem} text=${`This is no JSON yet: ${mistake}`} />`}`}
+      ${mistake && html`<${Problem} text=${`This is not JSON yet: ${mistake}`} />`}`}
     <${Problem} text=${action.problem} />
     <div class="buttons">${isReview ? html`<button class="primary" disabled=${action.isBusy} onClick=${save}>Save these changes</button><button onClick=${() => setReview(false)}>Back</button>` :
       html`<button class="primary" disabled=${Boolean(mistake) || text === before} onClick=${() => setReview(true)}>Review changes</button>`}

@@ -26,7 +26,8 @@ TEST_F(ClusterApi, ListsNodesWithoutADatabase) {
 
 TEST_F(ClusterApi, ListsWhatTheNodeDeliversToWithoutADatabase) {
   backend.fails = ErrorCode::unavailable;
-  EndpointInfo broker{"amqp", "amqp://broker/orders", "away", 0, 1024, {}, Duration(0), "Connection refused", 3s};
+  EndpointInfo broker{"amqp", "amqp://broker/orders", "unavailable", 0, 1024, {}, Duration(0), "Connection refused",
+                      3s};
   backend.peers = {
       {"webhook", "https://shop.example", "paused", 2, 256, 1500us, 700ms, "timed out", 250ms}, broker, broker};
   EXPECT_EQ(get("/v1/endpoints?limit=1").body.at("items").size(), 2U) << "rows of the same key stay together";

@@ -42,6 +42,20 @@ TEST_F(Routes, NameOnlySchemasThatExist) {
   expect_refs(document, document.at("components").at("schemas"));
 }
 
+// A list that takes a cursor gives one, too: null at the end only.
+TEST_F(Routes, DeclareTheCursorOfEveryPagedList) {
+  const Json document = get("/openapi.json").body;
+  const Json& schemas = document.at("components").at("schemas");
+  int paged = 0;
+  for (const Route& route : api.router().routes()) {
+    if (std::ranges::find(route.query, "cursor", &Parameter::name) == route.query.end()) continue;
+    const Json& properties = schemas.at(route.replies.front().schema).at("properties");
+    EXPECT_EQ(properties.at("next_cursor").at("type"), Json({"string", "null"})) << route.path;
+    ++paged;
+  }
+  EXPECT_GE(paged, 5);
+}
+
 TEST_F(Routes, DescribeEveryStatusTheyPromise) {
   const Json paths = get("/openapi.json").body.at("paths");
   const Json& create = paths.at("/v1/jobs").at("post");

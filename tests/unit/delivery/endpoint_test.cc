@@ -56,7 +56,7 @@ TEST_F(EndpointTest, ItsStateIsShownWithTheLastError) {
   EXPECT_EQ(endpoint.info().state, "idle");
   EXPECT_FALSE(endpoint.info().error_age);
   endpoint.failed(*endpoint.admit(), 1ms);
-  EXPECT_EQ(endpoint.info().state, "away");
+  EXPECT_EQ(endpoint.info().state, "unavailable");
   EXPECT_EQ(endpoint.info().mean, std::nullopt) << "a refused connection is no answer";
   answer(1, 5ms);
   EXPECT_EQ(endpoint.info().state, "ok");

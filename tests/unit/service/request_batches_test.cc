@@ -5,7 +5,7 @@
 #include <future>
 #include <map>
 
-#include "service/locked_lane.h"
+#include "service/locked_row_retries.h"
 #include "support/fake_sessions.h"
 #include "support/manual_clock.h"
 
@@ -272,31 +272,31 @@ struct Patient {
   MonoTime until{};
 };
 
-TEST(LockedLane, TriesUntilTheItemHasWaitedLongEnough) {
+TEST(LockedRowRetries, TriesUntilTheItemHasWaitedLongEnough) {
   ManualClock hand;
   std::promise<void> tried_twice, ended;
   int tries = 0;
-  LockedLane<Patient> lane({}, 1, hand, 10, std::chrono::seconds(3),
-                           [&](PgJobDesk&, std::vector<Patient> items, bool is_last) -> std::vector<Patient> {
-                             if (is_last) return ended.set_value(), std::vector<Patient>{};
-                             if (++tries == 2) tried_twice.set_value();
-                             return items;
-                           });
+  LockedRowRetries<Patient> lane({}, 1, hand, 10, std::chrono::seconds(3),
+                                 [&](PgJobDesk&, std::vector<Patient> items, bool is_last) -> std::vector<Patient> {
+                                   if (is_last) return ended.set_value(), std::vector<Patient>{};
+                                   if (++tries == 2) tried_twice.set_value();
+                                   return items;
+                                 });
   EXPECT_TRUE(lane.push({Patient{1}}).empty());
   tried_twice.get_future().wait();
   hand.advance(std::chrono::seconds(3));
   ended.get_future().wait();
 }
 
-TEST(LockedLane, EndsWithALastTryOfAllAndTakesNoMore) {
+TEST(LockedRowRetries, EndsWithALastTryOfAllAndTakesNoMore) {
   ManualClock hand;
   int last = 0;
-  LockedLane<Patient> lane({}, 1, hand, 2, std::chrono::seconds(3),
-                           [&](PgJobDesk&, std::vector<Patient> items, bool is_last) -> std::vector<Patient> {
-                             if (!is_last) return items;
-                             last += static_cast<int>(items.size());
-                             return {};
-                           });
+  LockedRowRetries<Patient> lane({}, 1, hand, 2, std::chrono::seconds(3),
+                                 [&](PgJobDesk&, std::vector<Patient> items, bool is_last) -> std::vector<Patient> {
+                                   if (!is_last) return items;
+                                   last += static_cast<int>(items.size());
+                                   return {};
+                                 });
   lane.push({Patient{1}, Patient{2}});
   lane.stop();
   EXPECT_EQ(last, 2);

@@ -1,6 +1,6 @@
-// The path of locked rows (ADR 0040): repeats requests whose rows other transactions hold locked, until a time-out
-// (`patience`), and then answers them as locked. One thread tries all of them together and waits for no lock, so a
-// request delays no other, however many rows are locked and for however long.
+// Retries requests whose rows other transactions hold locked (ADR 0040), every 25 ms until a time-out (`patience`), and
+// then answers them as locked. One thread tries all of them together and waits for no lock, so a request delays no
+// other, however many rows are locked and for however long.
 #pragma once
 
 #include <algorithm>
@@ -16,23 +16,24 @@
 
 namespace tocsin {
 
-// `Item` has a member `until` of type MonoTime, which the lane sets: the item is answered by then.
+// `Item` has a member `until` of type MonoTime, which push() sets: the first attempt after it answers the item.
 // Thread: push any; the rest owner only.
 template <class Item>
-class LockedLane {
+class LockedRowRetries {
  public:
-  // Answers the items that can be answered and returns the others. `is_last`: answers all.
+  // Answers the items that can be answered and returns the others. `is_last`: answers all. Called on the retry thread
+  // with at most 500 items; must not throw.
   using Attempt = std::function<std::vector<Item>(PgJobDesk&, std::vector<Item>, bool is_last)>;
 
-  // `patience`: how long an item is retried; 0: it is tried once.
-  LockedLane(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity, Duration patience,
-             Attempt attempt)
+  // `capacity`: items that may wait. `patience`: how long an item is retried; 0: it is tried once, without a pause.
+  LockedRowRetries(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity,
+                   Duration patience, Attempt attempt)
       : clock_(clock), capacity_(capacity), patience_(patience), attempt_(std::move(attempt)) {
     worker_.start("locked rows", [=, this] { run(session, shards); });
   }
-  ~LockedLane() { stop(); }
+  ~LockedRowRetries() { stop(); }
 
-  // Returns the items that do not fit.
+  // Returns the items for which there is no capacity; the caller answers them.
   std::vector<Item> push(std::vector<Item> items) {
     std::vector<Item> refused;
     {
