@@ -134,7 +134,7 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
               throw CLI::ValidationError("--heartbeat-timeout", "'" + text + "' is no duration from 500ms to 5m");
             config.heartbeat_timeout = *length;
           },
-          "Silence after which a node is dead, same on all (5s)")
+          "Silence until a node is dead, same on all (5s)")
       ->option_text("TIME");
   add_capacity_options(command, config);
 }

@@ -74,7 +74,7 @@ export async function EndpointsAreShownWithTheirLastError(stand) {
   await visit(page, node.url + '?screen=cluster');
   const row = page.getByRole('region', {name: 'Endpoints'}).locator('tbody tr', {hasText: new URL(closed.url).host});
   await row.getByText('Connection refused').waitFor();
-  await row.getByText(/away|paused|one at a time/).waitFor();
+  await row.getByText(/unavailable|paused|one at a time/).waitFor();
   assert.deepEqual(page.offences, []);
   await page.end();
 }
