@@ -1,11 +1,12 @@
-// Admission: decides which due jobs are claimed next. Claimers call next_batch(); it joins the due jobs with every
-// limit.
+// JobAdmission: decides which due jobs are claimed next. Claimers call next_batch(), the one place where due jobs meet
+// every limit.
 //
 // Each rule is an object or a type:
 //  - LoadClass: light types (few jobs due), hot types and backlog lanes are served in turns, never in one batch.
 //  - TurnOrder: within a class the kinds of handlers take turns, within a kind the types.
-//  - FlowControl: permits of max_running, rates, slots of the start pools.
-//  - ConcurrencyLimiter: how many claimed jobs a type may hold on this node.
+//  - FlowControl: permits of max_running, rates, slots of the start pools (what bounds attempts at an endpoint or in a
+//    thread pool).
+//  - ConcurrencyLimiter: how many claimed jobs a type may hold in this engine.
 //  - MemoryShare: how many jobs stay in memory while they may not start.
 //
 // A job is in a batch only when all of them admit it, so every claimed job can start.
@@ -38,30 +39,31 @@ struct DueBatch {
   bool is_paced = false;             // by a rate
   bool is_left_to_others = false;    // empty: hot types have jobs due, but the primary claimer takes them for now
   std::vector<PollShare> polls;      // for which consumers, in the order of the jobs
-  std::vector<Candidate> dropped;    // to forget: held back, removed type, too late, not asked for, or in the backlog
-  MonoTime again = MonoTime::max();  // when a rate admits the next one
+  std::vector<Candidate> dropped;    // to forget: held back, type unknown or paused, too late, or claimed as backlog
+  MonoTime again = MonoTime::max();  // when to ask again although nothing new is due, for a rate or a freed slot
   bool empty() const { return jobs.empty() && !backlog; }
   Pace pace() const { return backlog ? backlog->pace : Pace::fresh; }
 };
 
-// The clock readings and the types that a batch is made with.
+// The types and the clock readings that a batch is made with.
 struct AdmissionTime {
   const TypeCatalog& catalog;
-  WallTime now;
+  WallTime now;  // of the database, as DbClock::at_least() says
   MonoTime local_now{};
 };
 
 // Which types a claimer serves.
 enum class ClaimerRole {
   primary,    // all types
-  secondary,  // all types, but no hot one while light ones have jobs due, which need the database's processors
-  priority,   // light types: their jobs start on time while statements for hot types run
+  secondary,  // all types; but for 50 ms after a light one was served only light ones, which need the database's
+              // processors
+  priority,   // light types only: their jobs start on time while statements for hot types run
 };
 
 class JobAdmission {
  public:
-  // A type with more than `hot_above` jobs due at once is hot. A job found more than `lookahead` after its time starts
-  // at the catch-up pace.
+  // `capacity`: of all jobs in memory. A type with more than `hot_above` jobs due at once is hot. A job found more than
+  // `lookahead` after its time starts at the catch-up pace, if its type has one.
   JobAdmission(DueQueue& due, PollQueue& polls, FlowControl& flow, ConcurrencyLimiter& limiter, std::size_t capacity,
                std::size_t hot_above, Duration lookahead)
       : due_(due),
@@ -72,8 +74,9 @@ class JobAdmission {
         hot_above_(hot_above),
         lookahead_(lookahead) {}
 
-  // Takes the next batch of at most `most` jobs, with the slots, permits and tokens that they need. A backlog lane
-  // taken stays in the backlog until DueQueue::put_back() or end_backlog().
+  // Takes the next batch of at most `most` jobs, with the slots, permits and rate tokens that they need: the caller
+  // must return those of jobs that it does not win. A backlog lane that was taken stays in the backlog until
+  // DueQueue::put_back() or end_backlog().
   DueBatch next_batch(std::size_t most, const AdmissionTime& time, ClaimerRole role = ClaimerRole::primary);
 
  private:
@@ -90,7 +93,7 @@ class JobAdmission {
     std::vector<Ready> types;
     std::size_t size() const { return ids.size(); }
   };
-  // One round: everything is built anew from the queues, under their lock.
+  // One call of next_batch(), under the lock of the queues.
   struct Round {
     DueQueue::Locked& due;
     const AdmissionTime& time;
@@ -128,9 +131,9 @@ class JobAdmission {
   // Under the lock of due_.
   std::array<std::array<TurnOrder, kKinds>, kClasses> types_turn_;
   std::array<std::size_t, kClasses> kinds_turn_{};
-  unsigned turn_ = 0;          // of the classes
-  WallTime light_until_{};     // until then the secondary claimer serves only light types
-  std::size_t held_back_ = 0;  // types, in the round before
+  unsigned turn_ = 0;          // of the load classes
+  WallTime light_until_{};     // until then secondary claimers serve only light types
+  std::size_t held_back_ = 0;  // types held back (MemoryShare) in the round before
 };
 
 }  // namespace tocsin

@@ -1,7 +1,7 @@
-// Bounds how many claimed jobs this node holds, in all and of each type, and so its memory. A slot is taken before the
-// claim and returned when the outcome is written, when the claim did not win the job, or when the job is handed over to
-// a consumer or receiver (max_running limits those). So queues between claim and outcome stay bounded although the
-// database or a handler hangs.
+// ConcurrencyLimiter: bounds how many claimed jobs an engine holds, in all and of each type, and so its memory. A slot
+// is taken before the claim and returned when the outcome is written, when the claim did not win the job, or when the
+// job is handed over to a consumer or receiver (max_running limits those). So the queues between claim and outcome stay
+// bounded even if the database or a handler hangs.
 //
 // Rule: a type may hold 2 * free * free / total slots, and one as long as any is free. Alone it reaches half of all.
 // The more the node is filled, the less a type may take: types that wait together converge to equal parts, and some
@@ -30,10 +30,10 @@ class ConcurrencyLimiter {
   std::size_t acquire(TypeId type, std::size_t want);
   void release(TypeId type, std::size_t n);
 
-  std::size_t running() const;
+  std::size_t running() const;  // slots taken, of all types
   std::size_t running(TypeId type) const;
   std::size_t total() const { return total_; }
-  // How many a type may hold now.
+  // How many slots a type may hold at the present fill.
   std::size_t share() const;
 
  private:

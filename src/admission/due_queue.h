@@ -1,5 +1,5 @@
-// The queue of due work between timekeeper, scanner and admission, by type: single jobs from the wheel, and lanes whose
-// backlog is claimed from the table. JobAdmission decides what is claimed when.
+// DueQueue: the due work of one engine, by type: single jobs (from the timekeeper), and lanes whose backlog is claimed
+// from the table (from the scanner). JobAdmission decides what is claimed when.
 //
 // Invariants: a lane is in the backlog at most once for each pace. A job that the backlog of its lane covers is claimed
 // from the table only. Single jobs are bounded by KnownJobs, lanes by shards x types. Thread: any.
@@ -29,15 +29,15 @@ struct Backlog {
 
 class DueQueue {
  public:
-  // Woken by every push. REQUIRES: set before the first push.
+  // Woken by everything that adds work. REQUIRES: set before the first push.
   void set_consumers(std::vector<Waker*> consumers) { consumers_ = std::move(consumers); }
 
-  // Jobs of a type come out in the order they came in; one that is older than all that wait goes first.
+  // Jobs of a type come out in the order they came in, except that one due before the first goes ahead of it.
   void push(std::span<const Candidate> jobs);
   void push_backlog(const Backlog& backlog);  // extends the span of a lane that is in it already
   bool has_backlog(Lane lane, Pace pace = Pace::fresh) const;
 
-  // Of a backlog lane that admission took: it stays in the backlog until one of these.
+  // A lane that admission or next_lane() took stays in the backlog until one of these is called.
   void put_back(const Backlog& backlog);  // behind the other lanes of its type
   void end_backlog(const Backlog& backlog);
   // Takes another lane of the type's backlog, for consumers that want more jobs; nullopt: there is none.
@@ -46,7 +46,7 @@ class DueQueue {
   Waiting waiting(TypeId type) const;
   std::size_t size() const;  // single jobs
   std::size_t size(TypeId type) const;
-  std::size_t backlog_lanes() const;
+  std::size_t backlog_lanes() const;  // those taken included, once for each pace
 
   struct TypeQueue {
     std::deque<Candidate> jobs;
@@ -72,7 +72,7 @@ class DueQueue {
     Backlog take_lane(TypeQueue& from, std::deque<Backlog>::iterator lane) TOCSIN_UNCHECKED {
       return queue_.take_lane(from, lane);
     }
-    // Whether the job is claimed from the table, with the fresh jobs of its lane.
+    // Whether the backlog of its lane covers the job, so that it is claimed from the table.
     bool is_in_backlog(const Candidate& job) const TOCSIN_UNCHECKED {
       const auto lane = queue_.backlog_.find({job.lane(), Pace::fresh});
       return lane != queue_.backlog_.end() && job.fire_at >= lane->second.from;
@@ -98,7 +98,7 @@ class DueQueue {
   std::size_t size_ TOCSIN_GUARDED_BY(mutex_) = 0;
 };
 
-// The type's jobs must not be claimed now: unknown, or paused.
+// Whether the type's jobs must not be claimed now: it is unknown, or paused.
 bool is_held(const TypeCatalog& catalog, WallTime now, TypeId type);
 
 }  // namespace tocsin

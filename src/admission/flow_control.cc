@@ -12,7 +12,7 @@ namespace {
 
 // Between two refills of a bucket: twenty claims a second keep a rate even enough.
 constexpr Duration kRefill = std::chrono::milliseconds(50);
-constexpr Duration kWishLasts = std::chrono::minutes(1);      // a consumer who wants long leases comes back
+constexpr Duration kWishLasts = std::chrono::minutes(1);      // a consumer that wants long leases asks again
 constexpr Duration kLongestRefill = std::chrono::seconds(1);  // the part may have grown by then
 
 std::size_t at(Limit limit) { return static_cast<std::size_t>(limit); }
@@ -67,7 +67,7 @@ FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace
   if (!type.is_instant()) taken.n = slots;
   if (taken.n < want) {
     flow.is_awaited = true;
-    // Another engine may have taken what it puts back without a word.
+    // Another engine may hold them and put them back without a notification.
     if (is_shared_by_engines()) taken.again = now + kRefill;
   }
   for (const Limit limit : {Limit::rate, Limit::catch_up}) {

@@ -1,9 +1,11 @@
-// What this node may start of each type now: its permits of max_running, its parts of the rates, its part of the start
-// pools. One per node, shared by the engines of all its databases.
+// FlowControl: what this node may start of each type now: permits of max_running, a part of each rate, and slots of the
+// start pools (connections to an endpoint, threads of a pool). One per node, shared by the engines of all its
+// databases.
 //
-// Permits and parts are lent for a time by the permit renewer, which speaks for this node; until it does, the node is
-// taken to be alone and has all of them. A token bucket per rate fills at the node's part of it; its capacity is one
-// second of that part, at least one token. A noop type takes rate tokens only: no permit and no slot. Thread: any.
+// Permits and parts of rates are lent to the node for a time (PermitRenewer). Before begin_sharing() the node is taken
+// to be alone and has all of them. A token bucket per rate fills at the node's part of it; its capacity is one second
+// of that part, at least one token. An instant (`noop`) type takes rate tokens only: no permit and no slot. Thread:
+// any.
 #pragma once
 
 #include <array>
@@ -24,7 +26,7 @@ namespace tocsin {
 // Jobs found long after their time start at a rate of their own (catch-up), so that fresh ones stay on time.
 enum class Pace { fresh, catch_up };
 
-// Jobs of one type that are due on this node and not claimed. As many as can be counted cheaply; a backlog is many.
+// Jobs of one type that are due on this node and not claimed; a lane's backlog counts as a million.
 struct Waiting {
   std::size_t fresh = 0;
   std::size_t late = 0;  // at the catch-up pace
@@ -32,13 +34,14 @@ struct Waiting {
 
 class FlowControl {
  public:
-  // Called when more may be started than before, outside the lock. REQUIRES: before the first take().
+  // `callback` is called outside the lock when more may be started than before. One call per engine. REQUIRES: before
+  // the first take().
   void on_capacity(std::function<void()> callback) { on_capacity_.push_back(std::move(callback)); }
   void notify_capacity() const;
 
   struct Taken {
     std::size_t n = 0;
-    MonoTime again = MonoTime::max();  // if fewer than wanted: when to look again; max: on_capacity() tells
+    MonoTime again = MonoTime::max();  // if fewer than wanted: when to call again; max: the callback says so
   };
   // Takes permits, rate tokens and pool slots to start up to `want` jobs of the type, each for `lease` at most
   // (default: its ttr). A pool slot is returned by put_back(), release(), end_attempt() or hand_over(); a permit by
@@ -46,56 +49,58 @@ class FlowControl {
   // that wait for the same start pool, this one included.
   Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now, std::optional<Duration> lease = {},
              std::size_t waiting = 1);
-  // Returns n unused slots and rate tokens; does not notify waiters. `is_instant`: as the type was at take().
+  // Returns what take() gave for `n` jobs that do not start: slots, permits and rate tokens. Does not notify waiters.
+  // `is_instant`: as the type was at take().
   void put_back(TypeId type, std::size_t n, Pace pace, bool is_instant);
   // Returns the permits and slots of `n` jobs that have ended.
   void release(TypeId type, std::size_t n);
-  // The same in two steps: an attempt has ended, and its slot in the start pool is free; later its outcome is written,
-  // and its permit is free.
+  // The same for one job in two steps: the attempt has ended, which frees its slot; later its outcome is written, which
+  // frees its permit.
   void end_attempt(TypeId type);
   void release_permit(TypeId type) { release_used(type, 1, false); }
 
-  // The leases of consumers, which keep their permits.
+  // Jobs leased to consumers and receivers, which keep their permits.
   LeaseTable& leases() { return leases_; }
   const LeaseTable& leases() const { return leases_; }
-  // For the lease table.
-  void hand_over(TypeId type);  // started, and acknowledged later: frees the pool slot, keeps the permit
+  // Called by the lease table:
+  void hand_over(TypeId type);  // a started job is acknowledged later: frees the pool slot, keeps the permit
   void end_lease(TypeId type);  // that lease has ended: frees the permit
   void take_over(TypeId type);  // a lease that another node gave takes a permit here
 
   // For the permit renewer -------------------------------------------------------------------------------------------
 
   struct Grant {
-    int n = 0;         // for new starts
-    MonoTime until{};  // exclusive
-    Duration lease{0};
-    int total = 0;     // of the cluster
-    int in_use = 0;    // of the cluster, not long ago
-    int reserved = 0;  // permits the store holds for this node: more than n while more than n are in use
+    int n = 0;          // permits that jobs may start under
+    MonoTime until{};   // the end of the grant, exclusive
+    Duration lease{0};  // jobs started under it must end within this time after `until`
+    int total = 0;      // permits of the limit, in the cluster
+    int in_use = 0;     // of these, as the nodes last reported
+    int reserved = 0;   // permits that the store holds for this node: more than n while more than n are in use
   };
   // From now on starts need permits. Wakes `renewer` when permits that other nodes wait for could be returned.
   void begin_sharing(Waker* renewer);
   void grant(TypeId type, Limit limit, const Grant& grant, MonoTime now);
-  // What the node keeps of a limit: its permits, or what is in use of those it should not have any more.
+  // How many permits the node keeps: those granted, or those in use if they are more.
   int held(TypeId type, Limit limit) const;
-  std::size_t used(TypeId type) const;
+  std::size_t used(TypeId type) const;               // permits in use
   std::size_t in_pool(const StartPool& pool) const;  // slots of it that are taken
   // Whether a start pool has a free slot. If not, notify_capacity() follows the next release of one.
   bool has_free(const StartPool& pool);
+  // Whether the node has several engines.
   bool is_shared_by_engines() const { return on_capacity_.size() > 1; }
-  // The longest lease that was wanted lately beyond the type's own; 0: none.
+  // The longest lease that take() asked for within a minute, if it is longer than the type's ttr; else 0.
   Duration wanted_lease(TypeId type, MonoTime now) const;
   // Average use since the last call, in thousandths of the cluster's rate. Resets the count.
   int pace_since(const BizType& type, Limit limit, MonoTime now);
 
   // For display -----------------------------------------------------------------------------------------------------
 
-  // Whether the grant of the control database is valid, so that it counts what this node starts or leases for longer.
-  // True while the node is taken to be alone.
+  // Whether the node's grant of max_running is valid, so that the control database counts what starts here. True before
+  // begin_sharing().
   bool is_counted(TypeId type, MonoTime now) const;
   // nullopt: nothing granted, or the grant is over.
   std::optional<Grant> granted(TypeId type, Limit limit, MonoTime now) const;
-  // The next start of this pace must wait for a rate.
+  // Whether the next start at this pace must wait for a rate.
   bool is_paced(const BizType& type, Pace pace, MonoTime now);
 
  private:
@@ -110,7 +115,7 @@ class FlowControl {
     std::size_t leased = 0;  // of those used
     Duration wanted_lease{0};
     MonoTime wanted_at{};
-    bool is_awaited = false;  // more were wanted than might run
+    bool is_awaited = false;  // take() gave fewer than wanted
     std::array<Grant, kLimits> grants;
     std::array<Bucket, kLimits> buckets;
   };

@@ -1,6 +1,6 @@
-// The lease table: leases of types with max_running (jobs that consumers, or receivers of asynchronous webhooks, work
-// on). Each lease keeps a permit of this node until it is over. Acks and nacks at this node remove it at once; for all
-// others the lease reaper asks the database.
+// LeaseTable: the leases of types with max_running (jobs that consumers, or receivers of asynchronous webhooks, work
+// on). Each lease keeps a permit of this node until it is over. Acks and nacks that arrive here remove it at once; for
+// all others the lease reaper asks the database.
 //
 // A lease may be extended at any node. A lease that another node granted is entered here as a foreign lease,
 // without a permit. When that node is dead, its permits and foreign leases are taken over.
@@ -26,7 +26,7 @@ class LeaseTable {
  public:
   explicit LeaseTable(FlowControl& flow) : flow_(flow) {}
 
-  // Called, outside the lock, when the first lease comes in. REQUIRES: before the first use.
+  // `callback` is called outside the lock when a lease enters an empty table. REQUIRES: before the first use.
   void on_first(std::function<void()> callback) { on_first_.push_back(std::move(callback)); }
 
   // A job started under a permit of this node is now leased, until `ends`.
@@ -66,7 +66,7 @@ class LeaseTable {
   bool put(JobId job, const Entry& entry, bool& is_first) TOCSIN_REQUIRES(mutex_);
   // Returns whether it held a permit.
   bool erase(Entries::iterator entry) TOCSIN_REQUIRES(mutex_);
-  void tell_first() const;
+  void tell_first() const;  // calls on_first_
 
   FlowControl& flow_;
   std::vector<std::function<void()>> on_first_;

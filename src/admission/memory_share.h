@@ -1,10 +1,10 @@
-// How many due jobs a type keeps in memory while they may not start. The rest leaves memory and is claimed from the
-// table later, so jobs that wait do not take memory from jobs that could start.
+// MemoryShare: how many due jobs a type keeps in memory while they may not start. The rest leaves memory and is claimed
+// from the table later, so jobs that wait do not take memory from jobs that could start.
 //
-// Rules: a type counts as held back if it has max_running or rate_per_s, if it is a pull type, or if more of its jobs
-// are due than its start pool starts within the lookahead; whether a limit stops it now does not matter. Held-back
-// types together keep at most a quarter of the memory, in equal parts, and each at most a 32nd. Other types keep all.
-// Thread: any.
+// Rules: a type counts as held back if it has max_running or rate_per_s, if it is a pull type, or if its start pool is
+// closed or starts fewer jobs within the lookahead than are due; whether a limit stops it now does not matter.
+// Held-back types together keep at most a quarter of the memory, in equal parts, and each at most a 32nd. Other types
+// keep all. Thread: any.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class MemoryShare {
     return type.pool->capacity() == 0 || static_cast<double>(due) > type.pool->starts_per_s() * lookahead_s_;
   }
 
-  // `types`: how many are held back.
+  // How many jobs each held-back type keeps. `types`: how many are held back.
   std::size_t of_each(std::size_t types) const { return std::min(most_, quarter_ / std::max<std::size_t>(1, types)); }
 
  private:

@@ -7,7 +7,7 @@
 namespace tocsin {
 namespace {
 
-// How long a node has the permits that cannot be divided.
+// How long a node keeps a permit that the nodes take in turns, because there are fewer permits than nodes.
 constexpr Duration kTurn = std::chrono::seconds(2);
 
 }  // namespace
@@ -56,8 +56,8 @@ PermitRequest PermitRenewer::request_for(const BizType& type, Limit limit, MonoT
 }
 
 Duration PermitRenewer::lease_of(const BizType& type, MonoTime now) const {
-  const LeaseTable& book = flow_.leases();
-  const MonoTime end = book.last_end(type.type_id);
+  const LeaseTable& leases = flow_.leases();
+  const MonoTime end = leases.last_end(type.type_id);
   const Duration length = std::max(type.ttr, flow_.wanted_lease(type.type_id, now));
   if (end <= now) return type.is_pull() ? length + config_.takeover_delay() : length;
   return std::max(length, end - now) + config_.takeover_delay();
@@ -83,7 +83,7 @@ Status PermitRenewer::leave(MonoTime now) {
   for (PermitRequest& request : beat.requests) {
     const std::size_t leased = request.limit == Limit::running ? flow_.leases().count(request.type_id) : 0;
     request.held = static_cast<int>(leased);
-    // The rest of the time that they have; the store keeps what it was told before, if that is longer.
+    // The time that the leases have left; the store keeps an earlier, longer one.
     if (leased > 0)
       request.lease = std::max(Duration(0), flow_.leases().last_end(request.type_id) - now) + config_.takeover_delay();
   }
@@ -98,7 +98,7 @@ MonoTime PermitRenewer::take_over(MonoTime now) {
   takeover.wanted = static_cast<int>(flow_.leases().foreign_leases(takeover.type));
   const auto n = store_.take_over(config_.node, number_, takeover.type, takeover.wanted);
   if (!n) {
-    // If it did not happen, the next reply says again that there are permits to take over.
+    // If it did not happen, the next reply shows again that there are permits to take over.
     events_.failed(name(), n.error());
     if (n.error().code == ErrorCode::in_doubt) in_doubt_[takeover.type] = takeover;
     return now + config_.retry_pause;
@@ -123,17 +123,18 @@ MonoTime PermitRenewer::step(MonoTime now) {
   beat.number = ++number_;
   const auto reply = store_.renew(beat);
   if (!reply) {
-    // In doubt is no different: the next request has a higher number, and says what is held.
+    // The same if it is in doubt: the next request has a higher number and names what is held.
     events_.failed(name(), reply.error());
     return now + config_.retry_pause;
   }
   bool is_unsettled = false;
-  is_hungry_ = false;
+  got_fewer_than_needed_ = false;
   for (std::size_t i = 0; i < beat.requests.size(); ++i)
     is_unsettled = apply(beat.requests[i], reply->items[i], *reply) || is_unsettled;
   was_repeated_ = is_unsettled && !was_repeated_;
   if (was_repeated_ || !orphaned_.empty()) return now;
-  return reply->answered + (is_hungry_ ? std::min(config_.hungry_interval, config_.interval()) : config_.interval());
+  return reply->answered +
+         (got_fewer_than_needed_ ? std::min(config_.short_interval, config_.interval()) : config_.interval());
 }
 
 bool PermitRenewer::apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply) {
@@ -166,7 +167,7 @@ bool PermitRenewer::apply(const PermitRequest& request, const PermitReply::Item&
   const FlowControl::Grant grant{
       std::min(granted, target), reply.asked + config_.trust(), request.lease, item.total, in_use, granted};
   flow_.grant(request.type_id, request.limit, grant, reply.answered);
-  if (granted < std::min(target, request.need)) is_hungry_ = true;
+  if (granted < std::min(target, request.need)) got_fewer_than_needed_ = true;
   return flow_.held(request.type_id, request.limit) < granted || (granted < target && free > 0);
 }
 

@@ -1,8 +1,8 @@
-// The stage that renews this node's permits (ADR 0018): it asks for the node's fair share of every limit, returns
-// permits that others need more, and renews the rest before it expires. The store guards the sum only; every node
-// computes the shares from the same rows.
+// PermitRenewer: the stage that renews this node's permits of max_running and rates (ADR 0018). It asks for the node's
+// fair share of every limit, returns permits that others need more, and renews the rest before it expires. The store
+// guards the sum only; every node computes the shares from the same rows.
 //
-// Thread: owner only, except wake-ups by its waker and drain() (any).
+// Thread: owner only, except set_catalog() and drain() (any).
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,14 @@ struct PermitConfig {
   NodeId node = 0;
   Duration ttl = std::chrono::seconds(5);  // length of a grant
   Duration longest_interval = std::chrono::milliseconds(500);
-  Duration hungry_interval = std::chrono::milliseconds(200);  // while other nodes hold permits that this one needs
+  Duration short_interval = std::chrono::milliseconds(200);  // while other nodes hold permits that this one needs
   Duration retry_pause = std::chrono::milliseconds(200);
 
   // Between renewals: several within the length of a grant.
   Duration interval() const { return std::min(longest_interval, ttl / 5); }
-  // Time until leases extended elsewhere just before their node died are taken over.
+  // How long it takes to take over leases that were extended at another node just before that died.
   Duration takeover_delay() const { return ttl / 2; }
-  // Trust ends a little before the store's does.
+  // How long a grant is trusted, from before the request: a little less than the store keeps it.
   Duration trust() const { return ttl - ttl / 10; }
 };
 
@@ -37,6 +37,7 @@ struct PermitConfig {
 // steps share them.
 class PermitRenewer final : public Stage {
  public:
+  // `waiting`: the type's jobs that are due on this node, in all its engines.
   using WaitingOf = std::function<Waiting(TypeId)>;
   PermitRenewer(PermitConfig config, FlowControl& flow, PermitStore& store, EventSink& events, WaitingOf waiting)
       : config_(config), flow_(flow), store_(store), events_(events), waiting_(std::move(waiting)) {}
@@ -83,10 +84,10 @@ class PermitRenewer final : public Stage {
   std::map<Key, int> targets_;
   std::vector<Takeover> orphaned_;       // to be asked for
   std::map<TypeId, Takeover> in_doubt_;  // the answer was lost; the next renewal tells the result
-  std::size_t nodes_ = 1;                // as last seen
+  std::size_t nodes_ = 1;                // that share a limit, as last seen
   std::int64_t number_ = 0;
-  bool is_hungry_ = false;
-  bool was_repeated_ = false;  // the last step followed at once on the one before
+  bool got_fewer_than_needed_ = false;  // of some limit, in the last reply
+  bool was_repeated_ = false;           // the last step followed at once on the one before
   std::atomic<bool> is_draining_{false};
 };
 

@@ -1,5 +1,5 @@
-// The queue of waiting consumers (polls) of pull types, in order of arrival. Jobs of such a type are claimed only for
-// consumers in this queue.
+// PollQueue: the queue of waiting consumers (polls) of pull types, in order of arrival. Jobs of such a type are claimed
+// only for consumers in this queue.
 //
 // A claimer takes consumers from the head, claims due jobs for them, and either answers them or puts them back at the
 // head. While it claims, no other claimer has these consumers, so no job is claimed without a consumer. A consumer
@@ -27,14 +27,16 @@ struct Poll {
   std::size_t max = 1;  // jobs in the answer, at most
   Duration ttr{0};      // length of their leases
   MonoTime arrived{};
-  MonoTime deadline{};  // then it is answered with no jobs, but not within 100 ms of its arrival (kLeastStay)
+  // Then it is answered with no jobs, but not within 100 ms of its arrival. A poll whose deadline has passed when it
+  // arrives is non-blocking: answered as soon as every engine has found nothing for it.
+  MonoTime deadline{};
   // Both may be called from any thread and must not block.
   std::function<bool()> is_gone;                             // the connection is closed: an answer is useless
-  std::function<void(std::vector<ClaimedJob> jobs)> answer;  // with none: nothing was due in time
+  std::function<void(std::vector<ClaimedJob> jobs)> answer;  // called once; no jobs: none was due in time
 };
 using PollPtr = std::shared_ptr<const Poll>;
 
-// The number of a batch's jobs that are claimed for a consumer.
+// A consumer, and how many jobs of a batch are claimed for it.
 struct PollShare {
   PollPtr poll;
   std::size_t n = 0;
@@ -58,8 +60,8 @@ class PollQueue {
   // Whether a consumer asked for jobs of the type at `time` or later, or waits now.
   bool was_asked_since(TypeId type, MonoTime time) const;
 
-  // Takes consumers from the head that together want up to `n` jobs; the last may want more than its share. `one_ttr`:
-  // only consumers with the same lease length as the first.
+  // Takes consumers from the head for up to `n` jobs; the last may want more than its share. `one_ttr`: only consumers
+  // with the same lease length as the first. Forgets consumers whose connection is closed.
   std::vector<PollShare> take(TypeId type, std::size_t n, bool one_ttr);
   // Returns consumers that got no job to the head, in their order.
   void put_back(const std::vector<PollPtr>& polls);
@@ -85,6 +87,7 @@ class PollQueue {
   static constexpr Duration kGoneCheck = std::chrono::seconds(1);
 
   void wake_claimers();
+  // Removes the polls for which `ends` is true, and returns them.
   template <class Ends>
   std::vector<PollPtr> extract(Ends ends) TOCSIN_REQUIRES(mutex_);
 
@@ -93,7 +96,7 @@ class PollQueue {
   Waker* sweeper_ = nullptr;
   mutable Mutex mutex_;
   std::unordered_map<TypeId, Line> lines_ TOCSIN_GUARDED_BY(mutex_);
-  std::unordered_map<TypeId, MonoTime> asked_ TOCSIN_GUARDED_BY(mutex_);  // when last
+  std::unordered_map<TypeId, MonoTime> asked_ TOCSIN_GUARDED_BY(mutex_);  // arrival of the last poll
   std::size_t size_ TOCSIN_GUARDED_BY(mutex_) = 0;
   MonoTime next_expiry_ TOCSIN_GUARDED_BY(mutex_) = MonoTime::max();
   std::vector<MonoTime> looked_ TOCSIN_GUARDED_BY(mutex_);  // by engine: when it last found nothing

@@ -1,9 +1,9 @@
-// How many slots of each start pool this node's types hold.
+// StartPools: how many slots of each start pool (connections to an endpoint, threads of a pool) this node's types hold.
 //
 // Rules: a pool never holds more attempts than its capacity. Of the free slots a type is given its equal part among the
 // types that wait for that pool, so types that share an endpoint converge to equal parts within one answer time, and a
 // type that waits alone gets all.
-// Thread: owner only.
+// Thread: under FlowControl's lock.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ class StartPools {
   // Takes up to `want` slots of the type's pool. `waiting`: types that wait for slots of it, this one included. A type
   // without a pool gets all it wants.
   std::size_t take(const BizType& type, std::size_t want, std::size_t waiting);
-  // Returns slots that were not used; types that were given too few stay noted.
+  // Returns slots that were not used; does not report whether types wait for them.
   void put_back(TypeId type, std::size_t n);
   // Returns slots. True: a type, here or on another engine, was given fewer slots of this pool than it wanted.
   bool release(TypeId type, std::size_t n);
 
   std::size_t used(const StartPool& pool) const;
-  // If not, the next release() returns true.
+  // Whether the pool has a free slot. If not, the next release() of one returns true.
   bool has_free(const StartPool& pool);
 
  private:

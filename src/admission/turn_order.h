@@ -1,8 +1,8 @@
-// Which type is served next. Types take turns, in the order of their ids, after the last one that was served.
-// JobAdmission has one per load class and kind of handler.
+// TurnOrder: which type is served next. Types take turns in the order of their ids, beginning after the one served
+// last. JobAdmission has one per load class and kind of handler.
 //
 // Guarantee: of n types that have work, each is served within n servings.
-// Thread: guarded by the owner's lock.
+// Thread: owner only (under JobAdmission's lock).
 #pragma once
 
 #include <algorithm>

@@ -45,7 +45,7 @@ class AmqpConnection {
   Status last_reply();
   // The broker's reason if the frame closes the channel or the connection; else "".
   static std::string closed_by(const amqp_frame_t& frame);
-  static Error failure(int library_status);
+  static Error failure(int library_status);  // Error unavailable with the library's text
 
   void interrupt();  // makes a call that waits fail soon
   int fd() const { return amqp_get_sockfd(state_); }

@@ -66,7 +66,7 @@ Result<std::vector<EntryMessage>> AmqpSource::receive(std::size_t most, Duration
   return messages;
 }
 
-// The broker has something to say that is no message: it closes the channel, or the queue is gone.
+// A frame that is no message has arrived: the broker closes the channel, or the queue was deleted.
 Error AmqpSource::unexpected() {
   amqp_frame_t frame;
   timeval now{};

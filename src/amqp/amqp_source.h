@@ -6,9 +6,9 @@
 
 namespace tocsin {
 
-// The id of a message is its message-id property, or else a digest of its bytes and properties: messages equal in all
-// of these become one job.
-// Thread: as EntrySource.
+// The id of a message is its message-id property, or else a digest of its body, exchange, routing key and some
+// properties (timestamp, correlation id, app id, type): messages equal in all of these become one job. Thread: as
+// EntrySource.
 class AmqpSource final : public EntrySource {
  public:
   AmqpSource(AmqpServer server, std::string queue, std::uint16_t prefetch)

@@ -1,5 +1,5 @@
-// TOCSIN_ASSERT(condition): ends the process with a message when the condition is false. For bugs only, in release
-// builds too; failures of the environment are Errors (tocsin/error.h).
+// TOCSIN_ASSERT(condition): ends the process with a message if the condition is false, in release builds too. For bugs
+// only; failures of the environment are Errors (tocsin/error.h). Thread: any.
 #pragma once
 
 namespace tocsin {

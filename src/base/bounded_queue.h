@@ -1,5 +1,4 @@
-// A bounded first-in first-out queue between threads: a push into a full queue is refused, and a push wakes the
-// consumer.
+// BoundedQueue: a first-in first-out queue between threads. A full queue refuses a push; a push wakes the consumer.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +33,7 @@ class BoundedQueue {
     return true;
   }
 
-  // Takes as many as fit, from the front of `items`; returns how many.
+  // Moves as many as fit from the front of `items` into the queue; returns how many. `items` keeps its size.
   std::size_t push_some(std::vector<T>& items) {
     std::size_t n = 0;
     {

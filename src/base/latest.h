@@ -1,4 +1,5 @@
-// Holds the newest version of an immutable object: readers take a shared pointer, a writer replaces it as a whole.
+// Latest<T>: holds the newest version of an immutable object. Readers take a shared pointer; a writer replaces it
+// whole.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Gives a stage a thread: calls step(), waits until the time it asked for or until it is woken.
+// LoopThread: gives a stage (base/stage.h) a thread. It calls step(), then waits until the time that step() returned,
+// or until it is woken.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@ namespace tocsin {
 // Thread: start, stop and destructor owner only; wake any.
 class LoopThread final : public Waker {
  public:
-  // `on_step`: told how long each step took.
+  // Called after each step, on this thread, with the duration of the step.
   using OnStep = std::function<void(const char* stage, Duration took)>;
   LoopThread(Stage& stage, const Clock& clock, OnStep on_step)
       : stage_(stage), clock_(clock), on_step_(std::move(on_step)) {}

@@ -1,5 +1,5 @@
-// The only source of randomness: Random, a seeded generator, so that a run can be repeated; and true_random(), which
-// makes the seeds. Not for secrets.
+// The only source of randomness: Random, a seeded generator, so that a run can be repeated, and true_random(), which
+// makes the seeds. Random is not for secrets.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Random {
   std::int64_t int64() { return static_cast<std::int64_t>(engine_()); }
   // [0, 1)
   double unit() { return static_cast<double>(engine_() >> 11) * 0x1.0p-53; }
-  // [0, n), n > 0
+  // [0, n). REQUIRES: n > 0.
   std::uint64_t below(std::uint64_t n) { return engine_() % n; }
 
  private:

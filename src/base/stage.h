@@ -1,4 +1,4 @@
-// A stage of the pipeline: does a bounded piece of work per call and returns when it wants to be called again.
+// Stage: a part of the node that does a bounded piece of work per call and returns when to call it again.
 #pragma once
 
 #include "tocsin/clock.h"
@@ -9,8 +9,8 @@ namespace tocsin {
 inline constexpr MonoTime kWhenWoken = MonoTime::max();
 
 // In the pipeline and the cluster step() makes at most one store call, never waits and reads no clock: loops and waits
-// live in base/loop_thread (threads) and in the simulator (fibers), so the same stages run under a virtual clock. One
-// that is not simulated may do more, and says so. Thread: owner only.
+// are in base/loop_thread (threads) and in the simulator (fibers), so the same stages run under a virtual clock. A
+// stage that is not simulated may do more, and says so. Thread: owner only.
 class Stage {
  public:
   virtual ~Stage() = default;

@@ -1,4 +1,5 @@
-// The outermost function of every thread: names the thread, and ends the process on an uncaught exception.
+// run_or_abort(): the outermost function of every thread. It names the thread, and ends the process on an uncaught
+// exception.
 #pragma once
 
 #include <exception>
@@ -14,7 +15,7 @@ void set_fatal_handler(FatalHandler handler);
 // Calls the fatal handler and aborts.
 [[noreturn]] void end_process(const char* thread, const char* why);
 
-// Sets the name of the calling thread in `top` and debuggers; at most 15 characters.
+// Sets the name of the calling thread, as `top` and debuggers show it. A name of more than 15 characters is ignored.
 void name_thread(const char* name);
 
 // Runs `work`. An exception that escapes it is a bug: reports it and ends the process, because a process without one of

@@ -1,4 +1,4 @@
-// Threads for tasks that may block, shared fairly between lanes of tasks.
+// WorkerPool: threads for tasks that may block, shared fairly between worker lanes.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,10 @@
 
 namespace tocsin {
 
-// Tasks belong to lanes (one per type of job, say). Those of a lane start in the order given, and lanes take turns. A
-// lane without a running task need not wait for lanes that block: when all threads are busy it gets a spare thread, if
-// one is left. A task must not throw. Thread: try_run any; the rest owner only.
+// Each task belongs to a lane, a number that the caller chooses (such as the type of the job). Tasks of a lane start in
+// the order given, and lanes take turns. A lane without a running task need not wait for lanes that block: when all
+// threads are busy it gets a spare thread, if one is left. A task must not throw. Thread: try_run any; the rest owner
+// only.
 class WorkerPool {
  public:
   // REQUIRES: threads > 0. `capacity` counts waiting tasks of one lane, not running ones. Spare threads are started

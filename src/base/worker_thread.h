@@ -1,4 +1,4 @@
-// A thread with a loop: starts it, wakes it, and stops it.
+// WorkerThread: a thread with a loop that can be woken and stopped.
 //
 //   worker_.start("relay", [this] { while (worker_.wait_for(kPoll)) step(); });
 //
@@ -21,7 +21,8 @@ class WorkerThread final : public Waker {
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
-  // `name`: at most 15 characters are shown. An exception of `work` ends the process. REQUIRES: called once.
+  // Runs `work` on a thread of its own. `name`: at most 15 characters, else it is ignored. An exception of `work` ends
+  // the process. REQUIRES: called once.
   void start(std::string name, std::function<void()> work);
 
   void wake() override;
@@ -30,15 +31,15 @@ class WorkerThread final : public Waker {
   void stop();
 
   bool is_stopping() const;
-  // Returns when the thread is woken (at once if it was woken since the last wait) or to be stopped. False: to be
-  // stopped.
+  // Return when the thread is woken (at once if it was woken since the last wait), must stop, or the time is over.
+  // False: it must stop.
   bool wait();
   bool wait_for(std::chrono::microseconds length);
   bool wait_until(std::chrono::steady_clock::time_point end);
-  // Returns after this time, or when the thread is to be stopped. A wake does not shorten it and counts for the next
-  // wait. False: to be stopped.
+  // Returns after this time, or when the thread must stop. A wake does not shorten it and counts for the next wait.
+  // False: it must stop.
   bool pause(std::chrono::microseconds length);
-  // Discards wakes until now, because the caller now does the work they announced. False: to be stopped.
+  // Discards wakes until now, because the caller now does the work they announced. False: the thread must stop.
   bool forget_wakes();
 
  private:

@@ -8,7 +8,7 @@
 
 namespace tocsin {
 
-// What a publisher holds unconfirmed.
+// Slots: the messages that a publisher may hold unconfirmed.
 class PublisherPool final : public StartPool {
  public:
   std::size_t capacity() const override { return Publisher::kMostInFlight; }

@@ -1,5 +1,5 @@
-// The handler kind of brokers (amqp, kafka, redis): one publisher per type. The node makes one BrokerKind per broker
-// library of the build.
+// BrokerKind: the handler kinds of brokers (amqp, kafka, redis): one publisher per type. A node has one BrokerKind per
+// broker library of the build.
 #pragma once
 
 #include <functional>
@@ -16,20 +16,20 @@ namespace tocsin {
 
 // The destination of a type's jobs, read from its handler settings.
 struct Exit {
-  std::string target;  // names the broker in errors, without secrets
-  LinkMaker make_link;
-  std::string host;  // as in the setting `url`; empty: there are several
+  std::string target;   // names the broker in errors, without secrets
+  LinkMaker make_link;  // makes a connection to it (broker/link.h)
+  std::string host;     // of the setting `url`; empty: there are several
 };
 
-// Thread: as HandlerKind.
+// Thread: start, stop, destructor, metrics and on_capacity_change owner only; the rest any.
 class BrokerKind final : public HandlerKind {
  public:
-  // Error invalid with the field at fault.
+  // Reads a type's settings. Error invalid with the field at fault.
   using ExitReader = Result<Exit> (*)(const BizType& type, const GuardPtr& guard);
   // A job as JSON text; called on the thread that starts attempts.
   using JobWriter = std::function<std::string(const Job&)>;
 
-  // `guard`: the addresses that it may connect to; not null.
+  // `name`: as in `handler.kind`. `guard`: the addresses that it may connect to; not null.
   BrokerKind(std::string name, ExitReader read_exit, GuardPtr guard, const Clock& clock, JobWriter write_job);
   ~BrokerKind() override;  // stop()
 

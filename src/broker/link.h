@@ -1,4 +1,4 @@
-// One connection to a broker that publishes messages. One implementation per broker; used by Publisher.
+// Link: one connection to a broker that publishes messages. One implementation per broker; used by Publisher.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Link {
   // the name, to connect, for every answer.
   virtual Status open(int wake, std::chrono::milliseconds timeout) = 0;
 
-  // Why the broker takes no messages right now; empty when it does.
+  // Why the broker takes no messages now, such as a full disk; empty when it does.
   virtual std::string hold() const { return {}; }
 
   // Why messages have no verdict yet, if it is known; otherwise empty.
@@ -42,7 +42,7 @@ class Link {
   // also before an Error. Error: the connection is broken; messages without a verdict may have arrived.
   virtual Status poll(Duration timeout, std::vector<Verdict>& verdicts) = 0;
 
-  // Makes a call that waits for the broker fail soon.
+  // Makes a call that waits for the broker fail soon; may do nothing if every wait is bounded by open()'s time-out.
   virtual void interrupt() = 0;
 };
 

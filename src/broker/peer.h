@@ -1,4 +1,4 @@
-// Connects to a broker: resolves its name, checks the addresses, and tries one after the other.
+// Dialer: connects to a broker. It resolves the name, checks the addresses, and tries one after the other.
 #pragma once
 
 #include <sys/time.h>
@@ -54,7 +54,7 @@ inline timeval timeval_of(std::chrono::milliseconds time) {
   return {time.count() / 1000, static_cast<suseconds_t>(time.count() % 1000 * 1000)};
 }
 
-// Connects to a peer once. Thread: owner only, except interrupt() (any).
+// Connects to a broker once. Thread: owner only, except interrupt() (any).
 class Dialer {
  public:
   explicit Dialer(std::shared_ptr<PeerNames> names = PeerNames::of_system()) : names_(std::move(names)) {}

@@ -1,12 +1,12 @@
-// Publishes the jobs of one type on one connection and one thread of its own, many at a time, each until the broker has
-// confirmed it.
+// Publisher: publishes the jobs of one type on a connection and a thread of its own, many at a time. An attempt ends
+// when the broker has confirmed its message, or with a failure.
 //
 // Guarantees
 //  - Done only after the broker's confirmation. Refused, not confirmed in nine tenths of the lease, or sent on a
 //    connection that broke: retry, with the reason. What is retried may have arrived; its id is the same then.
 //  - Nothing is sent after the start_by of its attempt. An attempt that could not be sent by then has not started and
-//    does not count, unless no connection could be made.
-//  - Bounds: kMostInFlight unconfirmed, kMostWaiting not sent yet; more is not started.
+//    does not count, unless no connection could be made or the broker takes no messages.
+//  - Bounds: kMostInFlight messages are unconfirmed, kMostWaiting wait for the thread; more are not started.
 //  - The connection is made when there is a message to send, and early enough before the lease ends that a failure can
 //    still be recorded. While it cannot be made, attempts fail at once with the reason, and new tries come 0.1 s to 5 s
 //    apart.
@@ -47,12 +47,13 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
+  // Returns at once; `finish` is called once, on any thread. Times: as ClaimedJob's.
   void publish(BrokerMessage message, MonoTime lease_deadline, MonoTime start_by, Handler::Finish finish);
 
-  // The thread ends after the messages in flight. REQUIRES: publish() is not called any more.
+  // The thread ends after the messages it has. REQUIRES: publish() is not called any more.
   void retire();
-  bool has_ended() const { return has_ended_; }
-  EndpointInfo info() const;  // kind is left empty
+  bool has_ended() const { return has_ended_; }  // the thread has ended, or none was started before retire()
+  EndpointInfo info() const;                     // `kind` is left empty
 
   // Waits up to `grace` for messages under way; then every attempt ends with a retry "shutting down", as does every
   // later one.

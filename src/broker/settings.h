@@ -1,5 +1,5 @@
-// Reads the JSON settings of a broker strictly: a field that is misspelt, missing or out of range is an error that
-// names the field and shows no secret.
+// Settings: reads the JSON settings of a broker strictly. A field that is misspelt, missing or out of range is an error
+// that names the field and shows no secret.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct BrokerUrl {
   std::uint16_t port = 0;
   std::string user, password;  // decoded; may be empty
   std::string path;            // decoded, without the slash in front
-  bool has_path = false;       // more than a slash was given
+  bool has_path = false;       // a path of more than a slash was given
   std::string shown;           // scheme://host:port, for logs and errors
 };
 
@@ -26,11 +26,11 @@ struct BrokerUrl {
 // Thread: owner only.
 class Settings {
  public:
-  // `json`: an object as text; `path`: what error fields begin with, as "handler.".
+  // `json`: an object as text; `path`: prefix of Error::field, as "handler.".
   Settings(const std::string& json, std::string path);
   ~Settings();
 
-  // Null counts as absent. Texts: UTF-8 without control characters.
+  // nullopt: the field is absent or null, or wrong (see end()). Texts: UTF-8 without control characters.
   std::optional<std::string> text(const std::string& name, std::size_t most_bytes = 255);
   std::optional<std::int64_t> integer(const std::string& name, std::int64_t least, std::int64_t most);
   std::optional<bool> boolean(const std::string& name);
@@ -41,7 +41,8 @@ class Settings {
   std::string required_text(const std::string& name, std::size_t most_bytes = 255);
   BrokerUrl required_url(const std::string& name, const std::string& scheme, std::uint16_t default_port);
 
-  const std::optional<Error>& problem() const { return error_; }
+  const std::optional<Error>& problem() const { return error_; }  // the first mistake so far
+  // Records a mistake that the caller found.
   void fail(const std::string& name, const std::string& why);
   // The first mistake, unknown fields included; nullopt: none.
   std::optional<Error> end();

@@ -1,4 +1,5 @@
-// What this node knows of its cluster: written by the heartbeat, read by any thread.
+// ClusterView: what this node knows of its cluster, written by the heartbeat. ClusterConfig: the time-outs of
+// membership.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +18,12 @@ struct ClusterConfig {
   NodeId id = 0;
   std::string name;
   std::string version;
-  int shards = 1;
+  int shards = 1;                              // of the installation
   Duration timeout = std::chrono::seconds(5);  // from a node's death to the moment that others scan its shards
-  Duration retry_pause = std::chrono::milliseconds(200);
+  Duration retry_pause = std::chrono::milliseconds(200);  // after a heartbeat that failed
 
-  Duration interval() const { return timeout / 5; }
-  // The interval of a sole member. It is shorter than long_silence(), so a new node hears this one before it judges it,
+  Duration interval() const { return timeout / 5; }  // between heartbeats
+  // The same for a sole member. It is shorter than long_silence(), so a new node hears this one before it judges it,
   // and shorter than trust(). The listener also requests a heartbeat when it loses its connection.
   Duration interval_alone() const { return 2 * interval(); }
   // A node silent for longer counts as dead. The rest of the time-out is for the next heartbeat and the new map.
@@ -48,20 +49,21 @@ struct ClusterConfig {
   // before, so that an unstable network does not move shards back and forth.
   Duration steady() const { return 3 * interval(); }
   Duration steady_again() const { return 2 * timeout; }
-  // The node stops by itself a little before the others act on its silence.
+  // A node stops scanning when its last answered heartbeat began this long ago: a little before the others act on its
+  // silence.
   Duration trust() const { return patience() - timeout / 10; }
 
   static constexpr Duration kScanInterval = std::chrono::seconds(1);  // as EngineConfig's
 };
 
-// A member as this node has watched it, by its own monotonic clock: a step of the database's clock
-// declares no member dead, and silence counts only while this node could hear.
+// A member as this node sees it. Times are of the local monotonic clock, so a step of the database's clock declares no
+// member dead, and silence counts only while this node got answers.
 struct SeenMember {
   Member member;
-  Duration silent_for{0};  // since its heartbeat was seen to change
+  Duration silent_for{0};  // since its last heartbeat, as seen from here
   Duration steady_for{0};  // since it joined, or was last silent for long
   bool is_heard = false;   // its heartbeat was seen to change; until then its row may be that of a dead node
-  std::map<DatabaseId, Reach> troubles;  // as Peer's
+  std::map<DatabaseId, Reach> troubles;  // databases that it does not reach steadily (Peer)
 };
 
 inline bool is_dead(const SeenMember& seen, const ClusterConfig& config) {
@@ -71,7 +73,7 @@ inline bool is_dead(const SeenMember& seen, const ClusterConfig& config) {
 struct ClusterView {
   std::vector<SeenMember> members;  // by id, this node included
   ShardMap map;
-  MonoTime answered{};
+  MonoTime answered{};  // when the store's answer arrived
 };
 
 // Thread: any.

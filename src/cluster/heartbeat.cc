@@ -23,7 +23,7 @@ MonoTime Heartbeat::step(MonoTime now) {
   // Notifies the other nodes once when this node joins and once when it begins to leave.
   auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scanned(now),
                             known && !is_map_doubted_ ? known->map.version : -1, hooks_.used_map(),
-                            !known || (is_draining && !is_leave_told_)});
+                            !known || (is_draining && !is_drain_reported_)});
   if (!reply) {
     events_.failed(name(), reply.error());
     was_unanswered_ = true;
@@ -32,7 +32,7 @@ MonoTime Heartbeat::step(MonoTime now) {
   }
   was_answered_ = true;
   next_ = reply->answered + config_.interval();  // take() may want it earlier
-  is_leave_told_ = is_draining;
+  is_drain_reported_ = is_draining;
   // A standby that took over and lacks the last commits gives a number again that another map has had.
   is_map_doubted_ = std::exchange(connection_, reply->connection) != reply->connection && !reply->map;
   // No stage may act on the map before it is read again.
@@ -54,8 +54,8 @@ MonoTime Heartbeat::step(MonoTime now) {
 
 ClusterView Heartbeat::take(BeatReply reply) {
   const auto known = view_.get();
-  // A node that could not hear must not judge: silence is counted anew, so an outage of the database declares no member
-  // dead.
+  // After a time without answers the silence of members is counted from now on, so that an outage of the database
+  // declares no member dead.
   const Duration unheard = known ? reply.answered - known->answered : Duration::max();
   if (std::exchange(was_unanswered_, false) || unheard >= config_.long_silence()) seen_.clear();
   ClusterView view;
@@ -74,11 +74,11 @@ ClusterView Heartbeat::take(BeatReply reply) {
       // A member that returns after a long silence counts as new.
       if (reply.answered - now.changed >= config_.long_silence()) now.steady_since = reply.answered;
       now.heartbeat_at = member.heartbeat_at;
-      // It came since this node last looked; the database's clock tells when, and can be wrong by no more than that.
+      // The heartbeat was written since this node's last one; that bounds the error of the database's clock.
       now.changed = reply.answered - std::min(member.heartbeat_age, unheard);
       now.is_heard = true;
     }
-    // Look again as soon as the silence of this one is long enough.
+    // The next heartbeat comes as soon as this member would count as dead.
     const MonoTime dead_at = now.changed + config_.patience_with(member.is_connected, now.is_heard);
     if (dead_at > reply.answered) next_ = std::min(next_, dead_at);
     auto troubles = troubles_of(member, database_ids, reply.answered, now.reach);
@@ -94,7 +94,7 @@ ClusterView Heartbeat::take(BeatReply reply) {
 std::map<DatabaseId, Reach> Heartbeat::troubles_of(const Member& member, const std::vector<DatabaseId>& database_ids,
                                                    MonoTime now, std::map<DatabaseId, SeenReach>& seen) const {
   std::map<DatabaseId, Reach> troubles;
-  if (member.scanned.empty()) return troubles;  // an older version tells nothing
+  if (member.scanned.empty()) return troubles;  // an older version does not report it
   for (const DatabaseId database_id : database_ids) {
     if (database_id == 0) continue;
     const auto told = std::ranges::find(member.scanned, database_id, &ScannedDatabase::database_id);
@@ -103,7 +103,7 @@ std::map<DatabaseId, Reach> Heartbeat::troubles_of(const Member& member, const s
     const auto [known, is_new] = seen.try_emplace(database_id, SeenReach{is_reached, false, now});
     SeenReach& reach = known->second;
     if (reach.is_reached != is_reached) reach = {is_reached, reach.was_lost, now};
-    // Its silence is another matter. One that was never scanned was perhaps not met yet.
+    // Without the member's own silence. A database that it never scanned may be new to it.
     const Duration unscanned = age ? *age - member.heartbeat_age : now - reach.since;
     if (!is_reached && unscanned >= config_.out_of_reach()) {
       reach.was_lost = true;

@@ -1,4 +1,4 @@
-// The stage that writes this node's heartbeat and reads the other members and the shard map.
+// Heartbeat: the stage that writes this node's heartbeat and reads the other members and the shard map.
 //
 // Thread: owner only, except request() and drain() (any).
 #pragma once
@@ -17,8 +17,9 @@ namespace tocsin {
 // Its data members are its collaborators, what it saw of each member, and what the last reply said.
 class Heartbeat final : public Stage {
  public:
+  // Called on the heartbeat's thread; must not block.
   struct Hooks {
-    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // of every database that this node was given
+    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // a row per database that this node was given
     // The end of this node's membership lease: no other node takes its shards before.
     std::function<void(MonoTime)> lease_valid_until;
     std::function<std::int64_t()> used_map;  // version of the map that this node works with
@@ -27,13 +28,13 @@ class Heartbeat final : public Stage {
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
 
-  // Woken by every reply. REQUIRES: before the first step.
+  // `self` is woken by request() and drain(), `shard_owner` by every reply. REQUIRES: before the first step.
   void set_wakers(Waker* self, Waker* shard_owner) { self_ = self, shard_owner_ = shard_owner; }
 
   const char* name() const override { return "heartbeat"; }
   MonoTime step(MonoTime now) override;
 
-  // Beats at once: a notification said that members or the map have changed.
+  // Requests a heartbeat at once: members or the map may have changed.
   void request();
   // From now on this node takes no shards and gives up those it has.
   void drain();
@@ -65,11 +66,11 @@ class Heartbeat final : public Stage {
   Waker* shard_owner_ = nullptr;
   std::map<NodeId, Seen> seen_;
   MonoTime next_{};
-  bool is_leave_told_ = false;
-  bool was_answered_ = true;
-  bool was_unanswered_ = false;   // since the last view: a heartbeat failed
-  bool is_map_doubted_ = false;   // after a reconnect: the stored map of this version may differ from the known one
-  std::uint64_t connection_ = 0;  // of the last reply
+  bool is_drain_reported_ = false;  // the last heartbeat said that this node drains
+  bool was_answered_ = true;        // the last heartbeat
+  bool was_unanswered_ = false;     // since the last view: a heartbeat failed
+  bool is_map_doubted_ = false;     // after a reconnect: the stored map of this version may differ from the known one
+  std::uint64_t connection_ = 0;    // of the last reply
   std::atomic<bool> is_requested_{true};
   std::atomic<bool> is_draining_{false};
 };

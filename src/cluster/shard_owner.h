@@ -1,4 +1,4 @@
-// The stage that proposes new shard maps when members change, and applies the current map to this node.
+// ShardOwner: the stage that proposes new shard maps when members change, and applies the current map to this node.
 //
 // Every node computes the next map with assign_shards() from the current map and the members that it sees. The store
 // accepts the first proposal for each version. Thread: owner only, except used_map() (any).
@@ -19,7 +19,8 @@ namespace tocsin {
 class ShardOwner final : public Stage {
  public:
   struct Hooks {
-    // Called with this node's shards, in order, and the map (which says in which databases they live).
+    // Called with this node's shards, in order, and the map (which says in which databases they live), when either has
+    // changed.
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
     std::function<void()> proposed;  // a proposal was written or lost: read the map again
   };
@@ -43,7 +44,7 @@ class ShardOwner final : public Stage {
   std::vector<Shard> owned_;
   std::vector<DatabaseId> database_ids_;
   std::atomic<std::int64_t> used_map_{-1};
-  std::shared_ptr<const ClusterView> judged_;
+  std::shared_ptr<const ClusterView> judged_;  // the last view handled
 };
 
 }  // namespace tocsin

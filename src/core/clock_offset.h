@@ -1,12 +1,12 @@
-// Estimates the database's clock from the local monotonic clock and timed round trips. Each engine has one.
+// ClockOffset: estimates the database's clock from the local monotonic clock and timed round trips. Each engine has one
+// (pipeline/db_clock.h).
 //
 // One sample is a database time T read between the local instants `asked` and `answered`. At `answered` the database
 // showed at least T, so T - answered bounds the offset from below: the estimate is the largest lower bound of the last
-// samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks drift,
-// so a bound is lowered with its age. The estimate is late by about a round trip, and not early while the database's
-// clock runs slower than the local one by less than kDrift. An early estimate would lose claims. A sample that
-// contradicts the estimate (T - asked is below it: the clock was set back) discards the older samples. Thread: owner
-// only.
+// samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks drift, so a
+// bound is lowered with its age. The estimate is late by about a round trip, and not early while the database's clock
+// runs slower than the local one by less than kDrift. An early estimate would lose claims. A sample that contradicts
+// the estimate (T - asked is below it: the clock was set back) discards the older samples. Thread: owner only.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace tocsin {
 
 class ClockOffset {
  public:
-  // Returns false when the sample contradicted the estimate (the database's clock went back against ours).
+  // False: the sample contradicts the estimate (the database's clock went back against the local one).
   bool sample(MonoTime asked, MonoTime answered, WallTime database);
 
   bool is_known() const { return n_ > 0; }
@@ -27,7 +27,7 @@ class ClockOffset {
   WallTime at_least(MonoTime now) const { return WallTime(now.time_since_epoch() + low_); }
   // From this local instant on at_least() has reached `time`. REQUIRES: is_known().
   MonoTime when(WallTime time) const { return MonoTime(time.time_since_epoch() - low_); }
-  // How far the true time may lie ahead of at_least(): the shortest round trip of the samples kept.
+  // How far the true time may lie ahead of at_least(), by the last sample.
   Duration uncertainty() const { return uncertainty_; }
 
  private:

@@ -1,5 +1,5 @@
-// Decides which days of history retention may drop. The database's clock alone may be wrong by years. So a second
-// source of time has to agree: the stored finishes, or the monotonic clock of this process.
+// DayWitness: decides which days of history retention may drop. The database's clock alone may be wrong by years, so a
+// second source of time has to agree: the stored finishes, or the monotonic clock of this process.
 //
 // Invariants: a step of the database's clock, in whichever direction and however often, confirms at most the one day
 // that it leads to. Thread: owner only.

@@ -6,6 +6,7 @@
 
 namespace tocsin {
 
-std::string sha256_hex(std::string_view bytes);  // 64 digits
+// 64 lower-case hexadecimal digits.
+std::string sha256_hex(std::string_view bytes);
 
 }  // namespace tocsin

@@ -25,7 +25,7 @@ class RegistryReader {
  private:
   Latest<TypeCatalog> latest_;
   Mutex mutex_;
-  std::uint64_t begun_ TOCSIN_GUARDED_BY(mutex_) = 0;  // reads
+  std::uint64_t begun_ TOCSIN_GUARDED_BY(mutex_) = 0;  // number of reads begun
   std::uint64_t kept_ TOCSIN_GUARDED_BY(mutex_) = 0;   // the number of the read that latest_ is from
 };
 

@@ -89,7 +89,7 @@ class Assignment {
     const auto [least, most] = std::ranges::minmax_element(sharing_, has_fewer);
     if ((*most)->shards.size() - (*least)->shards.size() <= 1) return false;
     if (move_one(**most, **least)) return true;
-    // What the fullest has is out of the emptiest one's reach: others, in the order of what they have.
+    // The emptiest peer reaches none of the fullest one's databases: tries the other pairs, the fullest first.
     Holdings by_size = sharing_;
     std::ranges::stable_sort(by_size, has_fewer);
     for (auto from = by_size.rbegin(); from != by_size.rend(); ++from)
@@ -100,7 +100,7 @@ class Assignment {
     return false;
   }
 
-  // The last one that may move.
+  // Moves the last shard that `to` may get.
   bool move_one(Holding& from, Holding& to) {
     const auto last = std::find_if(from.shards.rbegin(), from.shards.rend(),
                                    [&](std::size_t shard) { return to.may_get(database_of(shard)); });
@@ -113,7 +113,7 @@ class Assignment {
 
   std::vector<NodeId> owners_;
   const ShardMap map_;
-  std::map<NodeId, Holding> holdings_;  // by id: equals are told apart by it
+  std::map<NodeId, Holding> holdings_;  // by id, which decides between equals
   Holdings gaining_, sharing_;
   std::map<DatabaseId, Holdings> reaching_;
 };

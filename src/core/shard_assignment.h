@@ -1,4 +1,5 @@
-// Which node scans which shard, after the cluster has changed: moves as few shards as balance allows.
+// assign_shards(): which node scans which shard, after the cluster has changed. It moves as few shards as balance
+// allows.
 //
 //   1. These shards go one by one to the peer that has the fewest: shards without an owner, of a node that is not among
 //      `peers`, or of one that does not reach the shard's database while another does.
@@ -16,17 +17,18 @@
 namespace tocsin {
 
 enum class Standing {
-  keeps,     // missed a heartbeat: keeps its shards and gets none
-  newcomer,  // gets shards without an owner, and takes none from others yet
-  shares,
+  keeps,     // was silent for a moment, or was not heard yet: keeps its shards and gets none
+  newcomer,  // gets shards without an owner, and none from others yet
+  shares,    // gets shards without an owner, and its part of the others'
 };
 
 // How a peer reaches a database.
 enum class Reach {
-  out_of_reach,  // has not scanned it for a time-out: loses its shards there to others
-  unsteady,      // not for long enough: keeps its shards there and gets none
+  out_of_reach,  // has not scanned it for a time-out (ClusterConfig): loses its shards there to others
+  unsteady,      // does not scan it now, or not for long enough yet: keeps its shards there and gets none
 };
 
+// A live node that does not drain.
 struct Peer {
   NodeId id = 0;
   Standing standing = Standing::shares;

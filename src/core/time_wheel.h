@@ -1,4 +1,4 @@
-// A hashed timing wheel of one ring that covers the lookahead; later jobs stay in the database.
+// TimeWheel: a hashed timing wheel of one ring that covers the lookahead; later jobs stay in the database.
 // Source: G. Varghese, T. Lauck, "Hashed and Hierarchical Timing Wheels" (1987), scheme 4: one revolution is the whole
 // horizon, so no slot ever holds an entry of another round. An occupancy bitmap finds the next busy slot, so an idle
 // wheel needs no ticking.
@@ -20,21 +20,21 @@ class TimeWheel {
   // REQUIRES: tick > 0, lookahead >= tick, capacity < 2^32 - 1. `now`: the database's clock.
   TimeWheel(Duration tick, Duration lookahead, std::size_t capacity, WallTime now);
 
-  // False: full, or later than the wheel reaches. An entry whose time has passed leaves with the next advance().
+  // False: full, or later than the wheel reaches. An entry whose time has passed leaves at the end of the next tick.
   bool add(const Candidate& job);
 
   // Appends every entry whose tick has ended by `now` to `due`, earliest tick first.
   void advance(WallTime now, std::vector<Candidate>& due);
 
-  // After the clock was set back: entries keep their fire_at; those now out of reach are taken out and appended to
-  // `dropped`.
+  // Call after the clock was set back, to `now`. Entries keep their fire_at; those beyond the wheel's reach are moved
+  // to `dropped`.
   void rewind(WallTime now, std::vector<Candidate>& dropped);
 
   // When advance() next has something to do; nullopt when empty.
   std::optional<WallTime> next() const;
 
   std::size_t size() const { return size_; }
-  WallTime position() const;  // everything due by then has come out
+  WallTime position() const;  // every entry due by then has come out
 
  private:
   using Index = std::uint32_t;

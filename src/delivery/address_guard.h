@@ -16,16 +16,16 @@
 
 namespace tocsin {
 
-// Public unicast addresses pass; everything else passes only when a range names it. An IPv4 address inside an IPv6 one
-// (mapped, NAT64, ISATAP) is judged as that IPv4 address; 6to4 and Teredo, which reach any IPv4 address through a
-// relay, do not pass. Thread: const after construction.
+// Public unicast addresses pass; others pass only when a range of allowing() holds them. An IPv4 address inside an IPv6
+// one (mapped, NAT64, ISATAP) must pass, too; 6to4 and Teredo, which reach any IPv4 address through a relay, do not
+// pass. Thread: const after construction.
 class AddressGuard {
  public:
   // Allows public addresses only.
   AddressGuard() = default;
 
-  // `ranges`: further allowed addresses, as `10.0.0.0/8`, `fd00::/8` or a single address. Error invalid, field
-  // `allow_webhook`: one of them is no such range.
+  // `ranges`: further allowed addresses, as `10.0.0.0/8`, `fd00::/8` or a single address. `allow_loopback`: 127.0.0.0/8
+  // and ::1, too. Error invalid, field `allow_webhook`: one of the ranges is none.
   static Result<AddressGuard> allowing(const std::vector<std::string>& ranges, bool allow_loopback);
 
   bool allows(const boost::asio::ip::address& address) const;

@@ -1,4 +1,4 @@
-// The mean duration of a type's attempts, and the capacity of workers that follows from it.
+// AttemptTime: the mean duration of a type's attempts. WorkerShare: the capacity of workers that follows from it.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class WorkerShare final : public StartPool {
   double starts_per_s() const override { return workers_ / std::chrono::duration<double>(time_.mean()).count(); }
 
  private:
-  const int workers_;
+  const int workers_;  // threads
   const Duration ahead_;
   const std::size_t most_;
   AttemptTime time_;

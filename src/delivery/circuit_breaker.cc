@@ -50,7 +50,7 @@ CircuitBreaker::State CircuitBreaker::state(MonoTime now) const {
   return is_closed_ ? State::closed : now < pause_end_ ? State::open : State::half_open;
 }
 
-std::size_t CircuitBreaker::room(MonoTime now) const {
+std::size_t CircuitBreaker::capacity(MonoTime now) const {
   switch (state(now)) {
     case State::open:
       return 0;
@@ -59,7 +59,7 @@ std::size_t CircuitBreaker::room(MonoTime now) const {
     case State::closed:
       break;
   }
-  return is_tried_ ? std::numeric_limits<std::size_t>::max() : options_.untried_room;
+  return is_tried_ ? std::numeric_limits<std::size_t>::max() : options_.untried_capacity;
 }
 
 Duration CircuitBreaker::pause_left(MonoTime now) const {

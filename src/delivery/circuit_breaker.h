@@ -1,5 +1,6 @@
 // The circuit breaker of an endpoint: after several failures in a row without an answer no attempt begins for a while
-// (the back-off), then one attempt at a time until one is answered. Owned by Endpoint; ADR 0014.
+// (the back-off), then one attempt at a time until one is answered. Any HTTP answer is one. Owned by Endpoint; ADR
+// 0014.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@ struct BreakerOptions {
   Duration first_pause = std::chrono::seconds(1);
   // Each back-off is twice the one before, up to this: a recovery is noticed this late at most.
   Duration longest_pause = std::chrono::seconds(10);
-  // Attempts at once while the endpoint has answered none yet: bounds the slots that a dead endpoint can hold.
-  std::size_t untried_room = 128;
+  // Attempts at once until the first answer: bounds the slots that a dead endpoint can hold.
+  std::size_t untried_capacity = 128;
 };
 
 // A pure state machine; time is an argument and must not go back.
@@ -29,7 +30,7 @@ class CircuitBreaker {
     open,       // none begins before the pause ends
     half_open,  // one at a time
   };
-  // The permission to begin one attempt; exactly one of answered, failed, abandoned ends it.
+  // The permission to begin one attempt. REQUIRES: exactly one call of answered, failed or abandoned ends it.
   using Permit = std::uint64_t;
 
   explicit CircuitBreaker(BreakerOptions options = {}) : options_(options) {}
@@ -37,25 +38,26 @@ class CircuitBreaker {
   // nullopt: no attempt may begin now.
   std::optional<Permit> admit(MonoTime now);
 
-  // Each returns whether state() or room() changed. An answer closes the breaker, whenever its attempt began. A failure
-  // is ignored if its attempt began before the last change of state.
+  // Each returns true if waiting attempts must be looked at again: state() or capacity() changed, or the one attempt of
+  // the half-open state is over. An answer closes the breaker, whenever its attempt began. A failure is ignored if its
+  // attempt began before the last change of state.
   bool answered();
   bool failed(Permit permit, MonoTime now);
   bool abandoned(Permit permit);  // the attempt ended without a result of the endpoint
 
   State state(MonoTime now) const;
-  std::size_t room(MonoTime now) const;     // capacity: attempts at once; the maximum of size_t: any number
-  Duration pause_left(MonoTime now) const;  // 0 unless open
-  MonoTime pause_end() const { return pause_end_; }
+  std::size_t capacity(MonoTime now) const;          // attempts at once; the maximum of size_t: any number
+  Duration pause_left(MonoTime now) const;           // 0 unless open
+  MonoTime pause_end() const { return pause_end_; }  // of the last pause
 
  private:
   void open(MonoTime now);
 
   const BreakerOptions options_;
   bool is_closed_ = true;
-  bool is_tried_ = false;
-  bool is_probing_ = false;
-  Permit epoch_ = 1;  // of the permits that count: the next with every change of state
+  bool is_tried_ = false;    // an attempt was answered
+  bool is_probing_ = false;  // half-open: the one attempt is under way
+  Permit epoch_ = 1;         // of the permits that count: the next with every change of state
   int failures_ = 0;
   Duration pause_{0};
   MonoTime pause_end_{};

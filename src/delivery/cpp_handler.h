@@ -17,7 +17,7 @@ class InFlight;
 // Thread: any.
 class CppHandlers {
  public:
-  // False: the type has a function already; nothing was changed.
+  // False: the type has a function already, which stays.
   bool add(const std::string& type_name, CppHandler handler);
   // Null: no function; the node must not claim jobs of this type.
   std::shared_ptr<const CppHandler> find(const std::string& type_name) const;
@@ -38,7 +38,7 @@ class CppRunner {
   ~CppRunner();  // stop()
 
   // Running attempts end with a retry "shutting down", and results of their functions are dropped. Attempts that have
-  // not begun, and later ones, do not start. REQUIRES: the pool was stopped, with a grace period for running functions.
+  // not begun, and later ones, end as not started. REQUIRES: the pool was stopped, with a grace period for functions.
   void stop();
 
   // REQUIRES: the runner outlives the handler's start() calls.

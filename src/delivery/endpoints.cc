@@ -76,7 +76,7 @@ void Endpoint::took(Duration time) {
   mean_ = std::max(Duration(1), mean + (time - mean) / 16);
 }
 
-void Endpoint::waited_in_vain() {
+void Endpoint::connection_wait_timed_out() {
   MutexLock lock(mutex_);
   mean_ = std::max(mean_.value_or(kSlow), kSlow);
 }
@@ -90,7 +90,7 @@ std::size_t Endpoint::may_wait() const {
 
 std::size_t Endpoint::capacity() const {
   MutexLock lock(mutex_);
-  return std::min(breaker_.room(clock_.now()), connections_ + may_wait());
+  return std::min(breaker_.capacity(clock_.now()), connections_ + may_wait());
 }
 
 double Endpoint::starts_per_s() const {
@@ -131,7 +131,7 @@ std::vector<EndpointInfo> Endpoints::infos() const {
   return all;
 }
 
-int Endpoints::not_closed() const {
+int Endpoints::tripped_breakers() const {
   MutexLock lock(mutex_);
   int n = 0;
   for (const auto& [origin, held] : by_origin_) {

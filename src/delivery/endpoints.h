@@ -18,15 +18,14 @@ namespace tocsin {
 // One endpoint, shared by all types that go there: its breaker, and the capacity for attempts.
 //
 // At most `connections` requests are under way. While answers are quick, as many attempts again may wait for a
-// connection, so that no connection is idle during the next claim. While answers are slow none may wait, because its
-// start window would end first.
+// connection, so that no connection is idle during the next claim. The slower the answers, the fewer may wait: their
+// start window would end first. Before the first answer none may wait.
 // Thread: any.
 class Endpoint final : public StartPool {
  public:
   using Permit = CircuitBreaker::Permit;
   using State = CircuitBreaker::State;
-  // Called after every change of state or room, outside the lock; `again_at`: when it changes by itself, or the
-  // maximum.
+  // Called after every change of state or capacity, outside the lock. `again_at`: when the pause ends, or the maximum.
   using OnChange = std::function<void(State now, MonoTime again_at)>;
 
   Endpoint(std::string origin, BreakerOptions options, std::size_t connections, const Clock& clock, OnChange on_change)
@@ -38,7 +37,7 @@ class Endpoint final : public StartPool {
 
   const std::string& origin() const { return origin_; }
 
-  // As CircuitBreaker; `took`: how long the attempt had the connection.
+  // As CircuitBreaker's. `took`: how long the attempt had the connection.
   std::optional<Permit> admit();
   void answered(Duration took);
   void failed(Permit permit, Duration took);
@@ -46,9 +45,9 @@ class Endpoint final : public StartPool {
   State state() const;
   Duration pause_left() const;
 
-  // Call when an attempt was released because no connection became free in time. Afterwards no attempt may wait until
-  // answers are quick again.
-  void waited_in_vain();
+  // Call when an attempt was released because no connection became free in time. No attempt may wait then until answers
+  // are quick again.
+  void connection_wait_timed_out();
 
   // For display: what was wrong with the latest attempt that was not a success, answered or not.
   void note_error(const std::string& message);
@@ -58,7 +57,7 @@ class Endpoint final : public StartPool {
   double starts_per_s() const override;
 
  private:
-  void tell(bool is_changed);
+  void tell(bool is_changed);  // calls on_change_
   void took(Duration time) TOCSIN_REQUIRES(mutex_);
   std::size_t may_wait() const TOCSIN_REQUIRES(mutex_);
 
@@ -84,7 +83,7 @@ class Endpoint final : public StartPool {
 // Thread: any.
 class Endpoints {
  public:
-  // `connections`: to each of them, at once.
+  // `connections`: at once, to each endpoint.
   Endpoints(BreakerOptions options, std::size_t connections, const Clock& clock, Endpoint::OnChange on_change)
       : options_(options), connections_(connections), clock_(clock), on_change_(std::move(on_change)) {}
 
@@ -92,8 +91,8 @@ class Endpoints {
   std::shared_ptr<Endpoint> at(const std::string& origin);
 
   std::vector<EndpointInfo> infos() const;
-  int not_closed() const;  // endpoints whose breaker is open or half open
-  std::int64_t trips() const { return trips_; }
+  int tripped_breakers() const;                  // endpoints whose breaker is open or half open
+  std::int64_t trips() const { return trips_; }  // how often a breaker has opened
 
  private:
   const BreakerOptions options_;

@@ -1,4 +1,5 @@
-// The body that every receiver of a job gets, by webhook or through a broker: {"type","timestamp","data"}.
+// The body that every receiver of a job gets, by webhook or through a broker: {"type","timestamp","data"}. The
+// timestamp is the job's action_time (RFC 3339).
 #pragma once
 
 #include <string>

@@ -31,8 +31,8 @@ class HandlerKind {
 
   virtual std::string name() const = 0;  // as in `handler.kind`
 
-  // nullopt: the handler object of the type is valid here; otherwise Error invalid with the field at fault, e.g.
-  // `handler.url`. Nodes may differ: another one may lack a function or a library.
+  // nullopt: the type's settings (BizType::handler_json) are valid on this node; otherwise Error invalid with the field
+  // at fault, e.g. `handler.url`. Nodes may differ: another one may lack a function or a library.
   virtual std::optional<Error> check(const BizType& type) const = 0;
 
   // The handler of one type. Null: its jobs cannot run here, and are not claimed. REQUIRES: the kind outlives its
@@ -42,8 +42,8 @@ class HandlerKind {
   // Before the first Handler::start().
   virtual Status start() { return Unit{}; }
 
-  // Lets running attempts end within `grace`; then every attempt in flight ends as a retry "shutting down", as does
-  // every later one. May be called again, with another grace.
+  // Waits up to `grace` for running attempts (webhook: not at all). Then those still running end as a retry "shutting
+  // down"; attempts that have not begun, and later ones, end as such a retry or as not started. May be called again.
   virtual void stop(Duration grace) { static_cast<void>(grace); }
 
   virtual std::vector<KindMetric> metrics() { return {}; }
@@ -51,12 +51,12 @@ class HandlerKind {
   // The endpoints that its types deliver to, in no order.
   virtual std::vector<EndpointInfo> endpoints() const { return {}; }
 
-  // `changed` is called when the capacity of a handler's pool grows by itself. Called on any thread, never from inside
-  // a call of this kind. REQUIRES: before start().
+  // `changed` is called when the capacity of a handler's start pool grows by itself, on any thread, never from inside a
+  // call of this kind. REQUIRES: before start().
   virtual void on_capacity_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 
-// For kinds without settings: the handler object holds nothing but `kind`.
+// HandlerKind::check() of kinds without settings: handler_json holds nothing but `kind`.
 std::optional<Error> check_bare(const BizType& type);
 
 }  // namespace tocsin

@@ -9,7 +9,7 @@ namespace tocsin {
 
 namespace {
 
-// In the place of one whose settings have become wrong: for attempts that were claimed before.
+// Replaces a handler whose settings have become wrong, for attempts that were claimed before.
 class NoHandler final : public Handler {
  public:
   void start(const ClaimedJob&, Finish finish) override { finish(Outcome::not_started(std::chrono::seconds(1))); }
@@ -50,7 +50,7 @@ class HandlerRegistry::TypeHandler final : public Handler {
   // `next` null: the type cannot run here.
   void set(const BizType& type, std::shared_ptr<Handler> next) {
     MutexLock lock(mutex_);
-    handler_json_ = next ? type.handler_json : "";  // no settings are empty: it is of no type then
+    handler_json_ = next ? type.handler_json : "";  // "": is_of() is false for every type
     ttr_ = type.ttr;
     if (!next) next = std::make_shared<NoHandler>();
     current_.swap(next);

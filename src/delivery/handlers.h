@@ -13,7 +13,7 @@
 
 namespace tocsin {
 
-// Settings are parsed once per (type_id, handler_json), not once per job.
+// A handler is made once per (type_id, handler_json, ttr), so settings are not parsed for each job.
 // Thread: check, find, can_run, forget any; the rest owner only.
 class HandlerRegistry {
  public:
@@ -23,9 +23,9 @@ class HandlerRegistry {
   // REQUIRES: before start() and before the first check() or find(); no kind of that name was added.
   void add(std::unique_ptr<HandlerKind> kind);
 
-  // Of every kind, in the order they were added; stops at the first that fails.
+  // Starts every kind, in the order they were added, until one fails.
   Status start();
-  // Of every kind, in that order; the grace is for all of them together.
+  // Stops every kind, in that order; the grace is for all of them together.
   void stop(Duration grace, const Clock& clock);
   std::vector<KindMetric> metrics();
   std::vector<EndpointInfo> endpoints() const;  // of every kind. Thread: any
@@ -34,15 +34,16 @@ class HandlerRegistry {
   // nullopt: the handler of the type is valid; otherwise Error invalid with the field at fault, e.g. `handler.kind`.
   std::optional<Error> check(const BizType& type) const;
 
-  // Null: its jobs cannot run here (unknown kind, wrong settings, no function of that name). Valid as long as the
-  // registry; follows later changes of the type; connections of its former settings are closed.
+  // Null: its jobs cannot run here (unknown kind, wrong settings, no function of that name). The handler is valid as
+  // long as the registry. The next find() after a change of the type gives it the new settings; connections of the
+  // former ones are closed when their attempts have ended.
   Handler* find(const BizType& type);
 
   // A node must not claim jobs of types for which this is false.
   bool can_run(const BizType& type) { return find(type) != nullptr; }
 
-  // The type has been removed: connections of its handler are closed when its last attempt has ended. A job created
-  // before still finds a handler, which connects again.
+  // Call when the type was removed: connections of its handler are closed when its last attempt has ended. A job
+  // created before still finds a handler, which connects again.
   void forget(const BizType& type);
 
  private:

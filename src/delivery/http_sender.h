@@ -7,7 +7,8 @@
 //  - The deadline covers all steps: resolve, connect, TLS, write, read.
 //  - The status decides as soon as the header has arrived. The body is read only so that the connection can be kept;
 //    past 64 KiB or the deadline the connection is closed instead.
-//  - Memory: at most 16 KiB of answer header and 64 KiB of answer body per connection, whatever the peer sends.
+//  - Memory: whatever the peer sends, an answer's header has at most 16 KiB, and its body is read and discarded 4 KiB
+//    at a time.
 //  - Only addresses that the guard allows are connected to, whatever a name resolves to. No proxy is ever used.
 //  - HTTPS peers are verified: certificate chain and host name, TLS 1.2 or later.
 //  - A slow name or a slow peer does not delay requests to other origins.
@@ -30,8 +31,8 @@ struct HttpTarget {
   bool is_https = false;
   std::string host;  // name or address, without brackets
   std::uint16_t port = 0;
-  std::string authority;  // the Host header
-  std::string path;       // and query; begins with a slash
+  std::string authority;  // value of the Host header
+  std::string path;       // path and query; begins with a slash
   std::string origin;     // scheme://host:port: connections are kept per origin, and messages name it
 };
 
@@ -39,10 +40,10 @@ struct OutboundRequest {
   HttpTarget target;
   std::vector<std::pair<std::string, std::string>> headers;  // besides Host, Content-Length
   std::string body;
-  Duration timeout{};                   // from the moment that its turn for a connection comes
-  MonoTime deadline{};                  // absolute, waiting for a connection included
+  Duration timeout{};                   // counted from its turn for a connection
+  MonoTime deadline{};                  // covers the wait for a connection, too
   MonoTime start_by = MonoTime::max();  // not sent after this: Error conflict
-  // Asked when its turn comes, on the sender's thread; false: it is not sent, Error conflict. Must not block or throw.
+  // Called when its turn comes, on the sender's thread; false: it is not sent, Error conflict. Must not block or throw.
   std::function<bool()> may_begin = {};
 };
 
@@ -56,20 +57,21 @@ class Resolver;
 
 struct HttpSenderOptions {
   int threads = 2;
-  int max_connections = 256;  // per origin; further requests are queued
-  // Less than the 5 s after which common servers close idle connections: theirs and our next request would cross.
+  int max_connections = 256;  // per origin; further requests wait
+  // Less than the 5 s after which common servers close idle connections: a request must not cross with that.
   Duration idle_timeout = std::chrono::seconds(4);
   std::string ca_file = {};  // PEM, trusted besides the system's own; may be empty
   AddressGuard guard = {};
   std::shared_ptr<Resolver> resolver = {};  // null: the system's
 };
 
-// Since the start, or now.
 struct HttpSenderStats {
-  std::int64_t in_flight = 0;  // requests that have their turn
-  std::int64_t waiting = 0;    // for their turn
-  std::int64_t requests = 0;   // sent, or in part
-  std::int64_t connects = 0;   // attempts to connect; the other requests went over kept connections
+  // Now:
+  std::int64_t in_flight = 0;  // requests that have a connection, or make one
+  std::int64_t waiting = 0;    // requests that wait for one
+  // Since the start:
+  std::int64_t requests = 0;  // sent, at least in part
+  std::int64_t connects = 0;  // attempts to connect; the other requests went over kept connections
 };
 
 // Every origin belongs to one of the threads, so its connections need no lock.
@@ -77,8 +79,9 @@ struct HttpSenderStats {
 // caller's) and must not block or throw.
 class HttpSender {
  public:
-  // Error conflict: no connection became free for it, or it may not begin. unavailable: the peer could not be reached.
-  // in_doubt: the request was sent, or in part, and no answer came. invalid: no address of the host may be called.
+  // An answer of any status, or an Error. conflict: its turn never came (no free connection in time, may_begin, stop).
+  // unavailable: the peer could not be reached. in_doubt: the request was sent, at least in part, and no answer came.
+  // invalid: the guard allows no address of the host.
   using Done = std::function<void(Result<OutboundReply>)>;
 
   HttpSender(HttpSenderOptions options, const Clock& clock);
@@ -89,7 +92,7 @@ class HttpSender {
   // Ends what is in flight, each `done` with an Error whose message ends in "shutting down"; returns when all have been
   // called.
   void stop();
-  // POST. Before start() it waits, after stop() it is refused through `done`.
+  // Sends a POST. Before start() it waits, after stop() it is refused through `done`.
   void send(OutboundRequest request, Done done);
   // `call` runs on a thread of the sender, at that time or later; not after stop().
   void call_at(MonoTime time, std::function<void()> call);

@@ -1,5 +1,5 @@
-// The attempts given to worker threads, which may outlive the node. Each attempt's finish is called exactly once, and
-// in time if no thread begins it.
+// InFlight: the attempts given to worker threads, which may outlive the node. Each attempt's finish is called exactly
+// once, and in time if no thread begins the attempt.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,16 @@ class InFlight {
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
-  // 0: closed, `finish` is untouched.
+  // Takes `finish` and returns a number for the attempt. 0: closed, `finish` is untouched.
   std::uint64_t add(Handler::Finish& finish, MonoTime begin_by);
-  // False: it has ended, and must not begin.
+  // Call before the attempt runs. False: it has ended as not started and must not run.
   bool begin(std::uint64_t attempt);
   // Undoes begin(): the attempt waits again.
   void wait_again(std::uint64_t attempt, MonoTime begin_by);
+  // Ignored if the attempt has ended already.
   void end(std::uint64_t attempt, Outcome outcome);
+  // Ends all attempts: those that have begun as a retry "shutting down", the others as not started. Later ones are
+  // refused by add(). May be called again.
   void close();
 
  private:

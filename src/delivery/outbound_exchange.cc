@@ -27,7 +27,7 @@ auto into(error_code& ec) { return asio::redirect_error(asio::use_awaitable, ec)
 
 using AnswerParser = http::response_parser<http::buffer_body>;
 
-// Takes what is buffered of an answer's body. False: it breaks the rules of HTTP.
+// Discards the buffered part of an answer's body. False: it is malformed.
 bool discard_body(AnswerParser& parser, boost::beast::flat_buffer& buffer) {
   std::array<char, 2048> ignored;
   while (!parser.is_done() && buffer.size() > 0) {
@@ -42,8 +42,8 @@ bool discard_body(AnswerParser& parser, boost::beast::flat_buffer& buffer) {
   return true;
 }
 
-// The answer's header is here: ends the exchange, then reads the body away. What has come along with the header is read
-// first, so that the connection is free before anyone hears of the end. True: it is ready for another request.
+// The answer's header has arrived: ends the exchange, then discards the body. The bytes that came with the header are
+// discarded first, so that the connection is free before `done` runs. True: it is ready for another request.
 template <class Stream>
 asio::awaitable<bool> conclude(Stream& stream, OutboundExchange& exchange, AnswerParser& parser) {
   auto& buffer = exchange.connection->buffer;
@@ -53,8 +53,8 @@ asio::awaitable<bool> conclude(Stream& stream, OutboundExchange& exchange, Answe
 
   for (std::size_t total = 0; is_sound && !parser.is_done() && total < kMaxBodyBytes;) {
     error_code ec;
-    const std::size_t room = std::min(kReadBytes, buffer.max_size() - buffer.size());
-    const std::size_t n = co_await stream.async_read_some(buffer.prepare(room), into(ec));
+    const std::size_t n_wanted = std::min(kReadBytes, buffer.max_size() - buffer.size());
+    const std::size_t n = co_await stream.async_read_some(buffer.prepare(n_wanted), into(ec));
     buffer.commit(n);
     total += n;
     is_sound = !ec && n > 0 && discard_body(parser, buffer);
@@ -127,7 +127,7 @@ void OutboundExchange::fail(const error_code& ec) {
   const bool is_no_http = ec.category() == make_error_code(http::error::bad_version).category() &&
                           ec != http::error::end_of_stream && ec != http::error::partial_message &&
                           ec != http::error::header_limit && ec != http::error::buffer_overflow;
-  fail(phase + std::string(is_no_http ? ": this is not HTTP as it should be: " : ": ") + ec.message());
+  fail(phase + std::string(is_no_http ? ": malformed HTTP response: " : ": ") + ec.message());
 }
 
 void OutboundExchange::interrupt(std::string why) {

@@ -19,7 +19,7 @@ struct OutboundConnection {
 
   OutboundConnection(boost::asio::io_context& io, boost::asio::ssl::context& tls_context, bool is_https);
 
-  // Whether it can be reused: not closed by the peer, and without unexpected bytes.
+  // Whether it can be reused: the peer has not closed it and has sent nothing.
   bool is_fresh();
 
   Socket socket;
@@ -37,7 +37,10 @@ struct OutboundExchange {
   void finish(Result<OutboundReply> reply) {
     if (done) std::exchange(done, nullptr)(std::move(reply));
   }
+  // Ends it with an Error. Without `code`: in_doubt if a byte may have been sent, unavailable if a connection was being
+  // made or used, else conflict.
   void fail(const std::string& why, std::optional<ErrorCode> code = {});
+  // The same with the message of `ec`, or with that of interrupt() if it was called.
   void fail(const boost::system::error_code& ec);
   // Makes the current wait fail at once.
   void interrupt(std::string why);
@@ -48,7 +51,7 @@ struct OutboundExchange {
   boost::asio::steady_timer lookup_wait;  // never expires: cancelled when the lookup has its answer
   OutboundConnection* connection = nullptr;
   const char* phase = "waiting for a connection";
-  std::string interruption;  // why it must end, or empty
+  std::string interruption;  // reason given to interrupt(), or empty
   bool has_begun = false;    // it has its turn: a connection is being made or reused
   bool is_sent = false;      // the first byte may have left
 };

@@ -1,4 +1,6 @@
-// The handler kinds without settings: `noop` jobs are done at once, `pull` jobs wait for consumers.
+// The handler kinds without settings. `noop` jobs are done at once: claimers fire them without a handler. `pull` jobs
+// are claimed for consumers that ask: claimers hand them over without a handler. The handlers made here serve only jobs
+// that were claimed before their type changed to this kind.
 #pragma once
 
 #include "delivery/handler_kind.h"

@@ -16,15 +16,15 @@ class Resolver {
   using Addresses = std::vector<boost::asio::ip::address>;
   using Done = std::function<void(const boost::system::error_code& ec, Addresses addresses)>;
   virtual ~Resolver() = default;
-  // Must not block; `done` is called once, on any thread, inside this call at the earliest. A lookup may take for ever:
-  // `done` must own what it touches. Thread: any.
+  // Must not block. `done` is called once, on any thread, perhaps inside this call. A lookup may take for ever: `done`
+  // must own what it touches. Thread: any.
   virtual void resolve(const std::string& host, Done done) = 0;
 };
 
-// getaddrinfo(), which blocks, on threads of its own.
+// Calls getaddrinfo(), which blocks, on threads of its own. A lookup beyond kMostWaiting fails at once (try_again).
 class SystemResolver final : public Resolver {
  public:
-  // One lookup per origin at a time, so that four dead names are needed before a fifth origin waits.
+  // Callers have one lookup per origin at a time, so only four hanging names make a fifth origin wait.
   static constexpr int kThreads = 4;
   static constexpr std::size_t kMostWaiting = 1024;
 

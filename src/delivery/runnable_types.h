@@ -1,4 +1,4 @@
-// RunnableTypes: what the engines of a node see of the type registry.
+// RunnableTypes: the types that the engines of a node may claim.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,9 @@ class RunnableTypes {
  public:
   explicit RunnableTypes(HandlerRegistry& handlers) : handlers_(handlers) {}
 
-  // Of `all`, removed types included: those that can run here, with the slots of their attempts. The same object as
-  // before when nothing changed. Handlers of types that were removed since the last call are told.
+  // The types of `all` (removed ones included) that have a handler here, with its start pool. The same object as before
+  // when nothing changed. Handlers of types that were removed since the last call close their connections
+  // (HandlerRegistry::forget).
   std::shared_ptr<const TypeCatalog> of(const std::shared_ptr<const TypeCatalog>& all);
 
  private:

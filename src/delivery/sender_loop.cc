@@ -124,7 +124,7 @@ void SenderLoop::arm(const ExchangePtr& exchange, Duration timeout) {
   const Duration left = std::min(timeout, exchange->request.deadline - clock_.now());
   exchange->timer.expires_after(std::max(left, Duration{0}));
   exchange->timer.async_wait([this, exchange](const error_code& ec) {
-    if (ec || exchange->timer.expiry() > std::chrono::steady_clock::now()) return;  // cancelled, or armed anew
+    if (ec || exchange->timer.expiry() > std::chrono::steady_clock::now()) return;  // cancelled, or armed again
     exchange->interrupt(std::string("timed out while ") + exchange->phase);
     if (std::erase(origins_[exchange->request.target.origin].waiting, exchange) == 0) return;
     --waiting_;
@@ -192,7 +192,7 @@ SenderLoop::ConnectionPtr SenderLoop::take_idle(Origin& origin) {
   return nullptr;
 }
 
-// What it connects to is what the guard has seen: a name that resolves to something else a moment later gains nothing.
+// Connects to the addresses that the guard checked: a name that resolves to others a moment later gains nothing.
 asio::awaitable<SenderLoop::error_code> SenderLoop::open(Origin& origin, const ExchangePtr& exchange) {
   exchange->phase = "resolving the name";
   Addresses addresses;

@@ -1,4 +1,5 @@
-// One thread of the HTTP sender: its origins, their connections, and the requests that wait for one.
+// SenderLoop: one thread of HttpSender, with its origins (scheme://host:port), their connections, and the requests that
+// wait for one.
 #pragma once
 
 #include <atomic>
@@ -33,7 +34,7 @@ class SenderLoop {
   void stop();
   void send(OutboundRequest request, HttpSender::Done done);
   void call_at(MonoTime time, std::function<void()> call);
-  void add_to(HttpSenderStats& stats) const;
+  void add_to(HttpSenderStats& stats) const;  // adds its own numbers
 
  private:
   using ExchangePtr = std::shared_ptr<OutboundExchange>;
@@ -60,12 +61,12 @@ class SenderLoop {
     bool is_unused() const { return active.empty() && waiting.empty() && idle.empty(); }
   };
 
-  void accept(const ExchangePtr& exchange);
-  void begin(Origin& origin, const ExchangePtr& exchange);
+  void accept(const ExchangePtr& exchange);                 // begins it, or queues it at its origin
+  void begin(Origin& origin, const ExchangePtr& exchange);  // its turn has come
   void end(Origin& origin, const ExchangePtr& exchange);
-  void arm(const ExchangePtr& exchange, Duration timeout);
+  void arm(const ExchangePtr& exchange, Duration timeout);  // sets its timer
   void interrupt_all();
-  void sweep_later();  // and again, as long as there is anything to sweep
+  void sweep_later();  // closes idle connections in a while, and again as long as there are origins
 
   awaitable<void> run(Origin& origin, ExchangePtr exchange);
   ConnectionPtr take_idle(Origin& origin);

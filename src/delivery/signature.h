@@ -9,7 +9,7 @@
 
 namespace tocsin {
 
-// The key inside `whsec_<base64>`; empty when the text is anything else.
+// The key inside `whsec_<base64>`; nullopt: the text is anything else.
 std::optional<std::string> decode_webhook_secret(std::string_view secret);
 
 // The webhook-signature header: for each key "v1," and base64 of HMAC-SHA256(key, "<id>.<timestamp>.<body>"), separated

@@ -161,7 +161,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     bool is_alone = false;  // in no batch
   };
 
-  // When the lane is full, or the threads are stopped, those before it take this one along, or stop() ends it.
+  // If the pool refuses (full, or stopped), an earlier turn takes this attempt, or stop() ends it.
   void ask_for_a_turn() {
     static_cast<void>(calls_->workers.try_run(number_, [self = shared_from_this()] { self->take_turn(); }));
   }
@@ -171,7 +171,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     if (batch.empty()) return;
     bool is_batch = batch.size() > 1;
     std::erase_if(batch, [this](const Attempt& attempt) { return !begin(attempt); });
-    // One that is left has all its time: no other batch must wait for that.
+    // A single attempt may use its whole lease: it is no batch, so that the next batch does not wait for it.
     if (is_batch && batch.size() < 2) is_batch = leave_batch();
     const bool is_well = run(batch);
     bool is_more;
@@ -181,7 +181,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
       if (is_batch) is_batching_ = false;
       is_more = !waiting_.empty();
     }
-    if (is_more) ask_for_a_turn();  // turns that came while a batch was running found nothing that they might run
+    if (is_more) ask_for_a_turn();  // turns during a batch may have found only attempts that had to wait for it
   }
 
   bool leave_batch() {
@@ -196,7 +196,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   std::vector<Attempt> take() {
     MutexLock lock(mutex_);
     std::size_t n = std::min(limit_, pool_->time().fitting(kBatchTime, kMostInBatch));
-    // Those that run alone need not wait for a batch; who runs that asks for another turn for the rest.
+    // Attempts that run alone need not wait for a running batch; its thread queues the rest again.
     const bool is_alone_only = is_batching_ && n > 1;
     const auto first = is_alone_only ? std::ranges::find_if(waiting_, &Attempt::is_alone) : waiting_.begin();
     if (first == waiting_.end()) return {};
@@ -213,8 +213,8 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     return batch;
   }
 
-  // False: it has ended, or is not to start any more. When the claim was written does not matter here: the call locks
-  // the row and looks at the token in the transaction that does the work.
+  // False: it has ended, or must not start any more. Its start_by does not matter here: the call locks the row and
+  // checks the token in the transaction that does the work.
   bool begin(const Attempt& attempt) {
     if (!calls_->in_flight.begin(attempt.in_flight)) return false;
     if (calls_->clock.now() < attempt.begin_by) return true;
@@ -236,7 +236,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     }
     std::vector<FunctionCall> calls;
     for (const Attempt& attempt : batch) calls.push_back(attempt.call);
-    // One that hangs must leave its neighbours time.
+    // A call that hangs must leave the others of the batch time.
     const Duration timeout = batch.size() > 1 ? batch_time(left) : left;
     const auto reply = calls_->with_session(database_, [&](FunctionStore& store) {
       return store.run(
@@ -269,7 +269,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
       part.size() > 1 ? void(run(part)) : queue_apart(part);
   }
 
-  // One of them may take its whole lease: the others must not wait for that.
+  // Each may take its whole lease, so none waits for another.
   void queue_apart(std::span<const Attempt> batch) {
     MutexLock lock(mutex_);
     for (Attempt attempt : batch) {
@@ -347,7 +347,7 @@ class SqlKind::TypeHandler final : public Handler {
 
   void start(const ClaimedJob& claimed, Finish finish) override {
     const int database = calls_->database_of(claimed.job.shard());
-    // Its shard has moved on since the claim, to where this node cannot go.
+    // Since the claim its shard has moved to a database that this node does not use.
     if (database < 0 || !calls_->refusal().empty()) return finish(Outcome::not_started(kDatabasePause));
     lanes_[static_cast<std::size_t>(database)]->start(claimed, finish);
   }

@@ -18,7 +18,7 @@ Outcome outcome_of_status(const OutboundReply& reply, const std::string& origin,
   std::string message = origin + " answered " + std::to_string(reply.status);
   if (const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(reply.status));
       known != boost::beast::http::status::unknown) {
-    // The standard phrase: the peer's own words have no place in logs.
+    // The standard phrase: text of the peer must not reach the logs.
     message += " " + std::string(boost::beast::http::obsolete_reason(known));
   }
   if (reply.status == 410) return Outcome::dead(std::move(message));
@@ -29,26 +29,27 @@ Outcome outcome_of_status(const OutboundReply& reply, const std::string& origin,
                                   asks_for_time ? read_retry_after(reply.retry_after, now) : std::nullopt);
 }
 
-// When an attempt was given a connection, if it was.
-struct Turn {
-  std::optional<Endpoint::Permit> permit;
-  bool is_refused = false;  // by the breaker
+// What an attempt got when its turn for a connection came.
+struct AttemptPermit {
+  std::optional<Endpoint::Permit> permit;  // empty: its turn has not come, or the breaker refused it
+  bool is_refused = false;
   MonoTime begun{};
 };
 
-// Reports the result of an attempt to its endpoint. Any answer counts as an answer: an endpoint that refuses quickly
-// costs little, and the back-off of its jobs limits it.
-void report(Endpoint& endpoint, const Turn& turn, const Result<OutboundReply>& answer, MonoTime now) {
-  if (!turn.permit) {
-    if (!turn.is_refused && !answer && answer.error().code == ErrorCode::conflict) endpoint.waited_in_vain();
+// Reports the result of an attempt to its endpoint. Any HTTP answer counts as an answer: an endpoint that refuses
+// quickly costs little, and the back-off of its jobs limits the attempts.
+void report(Endpoint& endpoint, const AttemptPermit& attempt, const Result<OutboundReply>& answer, MonoTime now) {
+  if (!attempt.permit) {
+    if (!attempt.is_refused && !answer && answer.error().code == ErrorCode::conflict)
+      endpoint.connection_wait_timed_out();
     return;
   }
-  if (answer) return endpoint.answered(now - turn.begun);
+  if (answer) return endpoint.answered(now - attempt.begun);
   const ErrorCode code = answer.error().code;
   if (code == ErrorCode::unavailable || code == ErrorCode::in_doubt)
-    endpoint.failed(*turn.permit, now - turn.begun);
+    endpoint.failed(*attempt.permit, now - attempt.begun);
   else
-    endpoint.abandoned(*turn.permit);
+    endpoint.abandoned(*attempt.permit);
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ class WebhookKind::TypeHandler final : public Handler {
         endpoint(client.endpoints_.at(settings.target.origin)),
         client_(client) {}
 
-  // The one place where what the libraries throw is caught.
+  // The only place that catches what the libraries throw.
   void start(const ClaimedJob& job, Finish finish) override {
     try {
       client_.deliver(*this, job, finish);
@@ -106,18 +107,18 @@ WebhookKind::WebhookKind(WebhookOptions options, const Clock& clock, WallNow wal
                    if (again_at != MonoTime::max()) sender_.call_at(again_at, [this] { notify_capacity(); });
                  }) {}
 
-// The sender's threads must not find the endpoints gone.
+// Before the endpoints are destroyed, which the sender's threads use.
 WebhookKind::~WebhookKind() { sender_.stop(); }
 Status WebhookKind::start() { return sender_.start(); }
-// Requests had their grace while the engine drained; what is in flight now is cancelled.
+// The engine has drained before, which was the requests' grace period.
 void WebhookKind::stop(Duration) { sender_.stop(); }
 
-// Many endpoints may change within moments: one call for all of them.
+// Many endpoints may change within moments: one notification for all of them.
 void WebhookKind::notify_capacity() {
   constexpr Duration kTogether = std::chrono::milliseconds(5);
-  if (!capacity_changed_ || is_tell_coming_.exchange(true)) return;
+  if (!capacity_changed_ || is_notification_scheduled_.exchange(true)) return;
   sender_.call_at(clock_.now() + kTogether, [this] {
-    is_tell_coming_ = false;
+    is_notification_scheduled_ = false;
     capacity_changed_();
   });
 }
@@ -140,7 +141,7 @@ std::vector<KindMetric> WebhookKind::metrics() {
        [this] { return static_cast<double>(handed_over_); }},
       {"tocsin_webhook_paused_endpoints",
        "Endpoints that get a pause, or one attempt at a time, for they answer nothing", false,
-       [this] { return endpoints_.not_closed(); }},
+       [this] { return endpoints_.tripped_breakers(); }},
       {"tocsin_webhook_pauses_total", "Pauses that endpoints were given", true,
        [this] { return static_cast<double>(endpoints_.trips()); }},
   };
@@ -192,23 +193,23 @@ void WebhookKind::deliver(const TypeHandler& handler, const ClaimedJob& claimed,
   // back-off ends, so the job may stay due at its time.
   if (handler.endpoint->pause_left() > Duration(0)) return finish(Outcome::not_started(Duration(0)));
   OutboundRequest request = request_for(handler, claimed);
-  const auto turn = std::make_shared<Turn>();
-  request.may_begin = [this, turn, endpoint = handler.endpoint] {
-    *turn = {endpoint->admit(), false, clock_.now()};
-    turn->is_refused = !turn->permit;
-    return turn->permit.has_value();
+  const auto attempt = std::make_shared<AttemptPermit>();
+  request.may_begin = [this, attempt, endpoint = handler.endpoint] {
+    *attempt = {endpoint->admit(), false, clock_.now()};
+    attempt->is_refused = !attempt->permit;
+    return attempt->permit.has_value();
   };
   // The handler may be replaced, and be gone, before the answer comes.
-  sender_.send(std::move(request), [this, turn, endpoint = handler.endpoint, is_async = handler.settings.is_async,
+  sender_.send(std::move(request), [this, attempt, endpoint = handler.endpoint, is_async = handler.settings.is_async,
                                     finish = std::move(finish)](const Result<OutboundReply>& answer) {
-    report(*endpoint, *turn, answer, clock_.now());
+    report(*endpoint, *attempt, answer, clock_.now());
     finish(outcome_of(answer, is_async, *endpoint));
   });
 }
 
 Outcome WebhookKind::outcome_of(const Result<OutboundReply>& answer, bool is_async, Endpoint& endpoint) {
   if (!answer) {
-    // An attempt that never got its turn is none.
+    // It got no connection in time, or the breaker refused it: the attempt does not count.
     if (answer.error().code == ErrorCode::conflict) return Outcome::not_started(Duration(0));
     ++unanswered_;
     endpoint.note_error(answer.error().message);

@@ -1,9 +1,11 @@
 // The handler kind `webhook`: delivers jobs as HTTP POSTs.
 //
-// The attempt ends done on 2xx, dead on 410, and is retried on every other answer and on every failure; Retry-After of
-// 429 and 503 is honoured. With `async`, 202 hands the job over: its receiver acknowledges it with the lease token that
-// came with the request, or the lease ends. One attempt is at most one request. The limits of a request:
-// delivery/http_sender.h. Jobs of an endpoint that does not answer are not claimed for a while (circuit_breaker.h).
+// The attempt ends done on 2xx and dead on 410. Any other answer, and a request that failed or got no answer, is a
+// retry; Retry-After of 429 and 503 is honoured. An attempt that gets no connection in time, or whose endpoint's
+// circuit breaker is open, is released and does not count. With `async`, 202 hands the job over: its receiver
+// acknowledges it with the lease token that came with the request, or the lease ends. One attempt is at most one
+// request; its limits: http_sender.h. Jobs of an endpoint that does not answer are not claimed for a while
+// (circuit_breaker.h).
 #pragma once
 
 #include <atomic>
@@ -23,14 +25,15 @@ struct WebhookOptions {
   BreakerOptions breaker = {};
 };
 
-// Shared by all webhook types: connections, their threads, and the endpoints.
-// Thread: as HandlerKind.
+// One per node, for all webhook types: connections, their threads, and the endpoints.
+// Thread: start, stop, destructor, metrics and on_capacity_change owner only; the rest any.
 class WebhookKind final : public HandlerKind {
  public:
   // A job as JSON text; called on the thread that starts attempts.
   using JobWriter = std::function<std::string(const Job&)>;
   using WallNow = std::function<WallTime()>;
 
+  // `wall_now`: for the timestamp header and for dates in Retry-After. REQUIRES: `clock` outlives the kind.
   WebhookKind(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job);
   ~WebhookKind() override;
 
@@ -38,6 +41,7 @@ class WebhookKind final : public HandlerKind {
   std::optional<Error> check(const BizType& type) const override;
   std::shared_ptr<Handler> make(const BizType& type) override;
   Status start() override;
+  // Cancels what is in flight at once, whatever the grace: the engines have drained before.
   void stop(Duration grace) override;
   std::vector<KindMetric> metrics() override;
   std::vector<EndpointInfo> endpoints() const override { return endpoints_.infos(); }
@@ -49,15 +53,16 @@ class WebhookKind final : public HandlerKind {
   void deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish);
   OutboundRequest request_for(const TypeHandler& handler, const ClaimedJob& claimed) const;
   Outcome outcome_of(const Result<OutboundReply>& answer, bool is_async, Endpoint& endpoint);
+  // Calls capacity_changed_ in a few milliseconds, unless such a call is scheduled already.
   void notify_capacity();
 
   const WebhookOptions options_;
   const Clock& clock_;
   const WallNow wall_now_;
   const JobWriter write_job_;
-  std::function<void()> capacity_changed_;
-  std::atomic<bool> is_tell_coming_{false};
-  std::atomic<std::int64_t> handed_over_{0}, unanswered_{0};
+  std::function<void()> capacity_changed_;  // of on_capacity_change(); empty: none
+  std::atomic<bool> is_notification_scheduled_{false};
+  std::atomic<std::int64_t> handed_over_{0}, unanswered_{0};  // attempts, for metrics
   HttpSender sender_;
   Endpoints endpoints_;
 };

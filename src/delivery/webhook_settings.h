@@ -15,15 +15,15 @@ struct WebhookSettings {
   HttpTarget target;
   std::vector<std::string> keys;  // the secrets' bytes; empty: not signed
   Duration timeout = std::chrono::seconds(10);
-  bool has_own_timeout = false;
-  bool is_async = false;  // 202 means: the receiver acknowledges later
-  std::vector<std::pair<std::string, std::string>> headers;
+  bool has_own_timeout = false;                              // the settings give one
+  bool is_async = false;                                     // 202 means: the receiver acknowledges later
+  std::vector<std::pair<std::string, std::string>> headers;  // sent besides Tocsin's own
 };
 
-// Error invalid names the field at fault, as `handler.url`; its message holds no secret.
+// Error invalid: with the field at fault, as `handler.url`; the message holds no secret.
 Result<WebhookSettings> parse_webhook_settings(const std::string& handler_json);
 
-// Checks the same and that `timeout_ms` does not exceed the ttr. nullopt: valid.
+// Checks the same, and that `timeout_ms` does not exceed the ttr. nullopt: valid.
 std::optional<Error> check_webhook(const std::string& handler_json, Duration ttr);
 
 }  // namespace tocsin

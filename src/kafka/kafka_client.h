@@ -17,7 +17,7 @@ namespace tocsin {
 // Properties of librdkafka that say how to reach and log in to a cluster.
 using KafkaProperties = std::vector<std::pair<std::string, std::string>>;
 
-// bootstrap_servers, security_protocol, sasl_mechanism, username, password.
+// Reads bootstrap_servers, security_protocol, sasl_mechanism, username and password; mistakes are kept in `settings`.
 KafkaProperties read_kafka_cluster(Settings& settings);
 
 struct KafkaDestroy {
@@ -30,13 +30,15 @@ struct KafkaDestroy {
 template <class T>
 using KafkaPtr = std::unique_ptr<T, KafkaDestroy>;
 
-// Error invalid: a property is wrong. The library's own log lines are discarded; its calls return errors.
+// Error invalid: a property is wrong. The library's own log lines are discarded; failures come as errors of its calls.
 Result<KafkaPtr<rd_kafka_conf_t>> make_kafka_conf(const KafkaProperties& properties);
+// Error invalid: the configuration is refused.
 Result<KafkaPtr<rd_kafka_t>> make_kafka_client(rd_kafka_type_t type, KafkaPtr<rd_kafka_conf_t> conf);
 
-// Whether the cluster answers and has the topic, within `timeout`.
+// Error unavailable: the cluster does not answer within `timeout`, or has no such topic.
 Status check_kafka_topic(rd_kafka_t* client, const std::string& topic, std::chrono::milliseconds timeout);
 
+// Error unavailable with the library's text for `code`, and `more` in parentheses.
 Error kafka_error(rd_kafka_resp_err_t code, const std::string& more = "");
 
 }  // namespace tocsin

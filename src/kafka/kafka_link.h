@@ -15,7 +15,7 @@ namespace tocsin {
 // Thread: as Link.
 class KafkaLink final : public Link {
  public:
-  // `message_timeout`: after this the library fails a message.
+  // `guard`: null allows any address. `message_timeout`: after this the library fails a message; at least a second.
   KafkaLink(KafkaProperties cluster, std::string topic, GuardPtr guard, Duration message_timeout);
   ~KafkaLink() override;
 
@@ -41,7 +41,7 @@ class KafkaLink final : public Link {
       TOCSIN_GUARDED_BY(mutex_);  // brokers that the cluster names and the guard does not allow
   int wake_ = -1;
   std::vector<Verdict>* verdicts_ = nullptr;  // during poll()
-  std::vector<Verdict> refused_;              // by send(), told by the next poll()
+  std::vector<Verdict> refused_;              // by send(), for the next poll()
   std::string broken_;                        // why the producer cannot be used any more; empty: it can
   KafkaPtr<rd_kafka_t> client_;
 };

@@ -12,8 +12,9 @@ constexpr int kDeadLetterMs = 10'000;
 
 int ms(Duration length) { return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(length).count()); }
 
-// A message without an id of its own is known by where it lies, and by when it was written: a topic that is made anew
-// begins again at offset 0. All of it is stored with the message, so it is the same however often it is read.
+// A message without an id of its own is identified by its place and by the time when it was written: a topic that was
+// deleted and created again begins at offset 0. All of this is stored with the message, so a redelivery has the same
+// id.
 std::string id_of(const rd_kafka_message_t& message) {
   rd_kafka_headers_t* headers = nullptr;
   const void* value = nullptr;

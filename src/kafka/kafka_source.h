@@ -14,8 +14,9 @@ struct KafkaSubscription {
   std::string dead_letter_topic;  // or empty
 };
 
-// The id of a message without a message-id header: "topic/partition/offset@timestamp" (timestamp 0: not known). The
-// timestamp tells a topic that was made anew, whose offsets start at 0 again.
+// The id of a message without a message-id header: "topic/partition/offset@timestamp", in milliseconds since 1970;
+// without "@timestamp" if that is 0 (not known). The timestamp tells apart messages of a topic that was deleted and
+// created again, whose offsets start at 0 again.
 std::string place_id(const std::string& topic, std::int32_t partition, std::int64_t offset, std::int64_t written_at_ms);
 
 // The id of a message is its header message-id, or else its place_id(). Offsets are committed by settle() only,

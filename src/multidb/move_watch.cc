@@ -56,7 +56,7 @@ Result<bool> end_freeze(ShardMove move, const std::function<MoveStore*(DatabaseI
   if (database_id != 0)
     if (auto done = store->note_successor(move); !done) return done.error();
   auto done = move.state == ShardMove::State::switched ? store->open(move) : store->unfreeze(move);
-  if (done) done = control.goes_on(move);
+  if (done) done = control.set_writable(move);
   if (!done) return done.error();
   return true;
 }

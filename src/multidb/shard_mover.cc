@@ -153,7 +153,7 @@ Status ShardMover::continue_move(Shard shard, DatabaseId target) {
 Status ShardMover::resume_at_source(ShardMove& move) {
   if (auto done = retry_transient([&] { return at(move.source).unfreeze(move); }); !done)
     return about_database(name(move.source), done.error());
-  return control().goes_on(move);
+  return control().set_writable(move);
 }
 
 Status ShardMover::refuse_nodes_without(DatabaseId database_id) {
@@ -412,7 +412,7 @@ Status ShardMover::end(const ShardMove& move) {
 
 Status ShardMover::complete(ShardMove& move) {
   if (auto done = retry_transient([&] { return at(move.target).open(move); }); !done) return done;
-  if (auto done = control().goes_on(move); !done) return done;
+  if (auto done = control().set_writable(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
   const auto counts = at(move.source).take_counts(move);
   if (!counts) return about_database(name(move.source), counts.error());

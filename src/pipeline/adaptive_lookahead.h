@@ -1,9 +1,9 @@
-// How far ahead of now the scans read: the configured lookahead, and less while memory is nearly full, so that
-// the jobs that are due next fit.
+// AdaptiveLookahead: how far ahead of now the scans read. The configured lookahead, and less while memory is nearly
+// full, so that the jobs that are due next fit.
 //
 // Falls to its minimum in one step and recovers by a thirty-second of the lookahead per cycle. The minimum is one and a
 // half scan intervals: no row may become due between two scans without having been in a window. Gain (a storm of
-// 40,000 jobs/s): docs/adr/0030. Thread: owner only.
+// 40,000 jobs/s): docs/adr/0030. Thread: owner only (the scanner's).
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,9 @@ class AdaptiveLookahead {
         slack_(scan_interval / 4),
         now_(lookahead) {}
 
-  // Once per cycle. `fill`: the part of its share of memory that the fullest type uses, 0 to 1. `ample`: below this
-  // fill the lookahead recovers. `has_refused`: memory was full for a hint. True: it has become shorter, and window
-  // cursors beyond the new end must be pulled back.
+  // Call after every scan. `fill`: the part of its share of memory that the fullest type uses, 0 to 1. `ample`: below
+  // this fill the lookahead recovers. `has_refused`: memory was full for a hint. True: the lookahead is shorter now,
+  // and the window positions of lane cursors beyond the new end must be moved back to it.
   bool adapt(double fill, double ample, bool has_refused) {
     if (fill < ample && !has_refused) {
       now_ = std::min(lookahead_, now_ + lookahead_ / kStepsToRecover);
@@ -35,9 +35,9 @@ class AdaptiveLookahead {
 
   bool is_full() const { return now_ == lookahead_; }
   WallTime window_end(WallTime planned_at) const { return planned_at + now_; }
-  // No window cursor lies beyond it, so a hint of a later job may be refused: a scan will read its row. max(): no hint
-  // may be refused for that. A little further than the window, because the hint of a retry names a time just after its
-  // row's.
+  // No scan has read beyond this time, so a hint of a later job may be refused: a scan will read its row. max(): the
+  // lookahead is full, and no hint may be refused for its time. It lies a little after the window's end, because the
+  // hint of a retry names a time just after its row's.
   WallTime scan_horizon(WallTime planned_at) const {
     return is_full() ? WallTime::max() : window_end(planned_at) + slack_;
   }

@@ -44,10 +44,10 @@ MonoTime Claimer::step(MonoTime now) {
   DueBatch batch = shared_.admission.next_batch(shared_.config.claim_batch, {*catalog, *db_now, now}, role_);
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
-    // Only the primary claimer looks at everything, so only it knows that there is nothing.
+    // Only the primary claimer serves every type at any time, so only it knows that nothing is due.
     if (role_ == ClaimerRole::primary) shared_.polls.answer_non_blocking(shared_.poll_engine, now);
     if (batch.is_left_to_others)
-      return now + kSecondaryLooksAgain;  // the end of the light types' time is not announced
+      return now + kSecondaryLooksAgain;  // no wake-up comes when hot types may be served again
     return role_ == ClaimerRole::primary ? batch.again : kWhenWoken;
   }
   return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));
@@ -58,9 +58,9 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
                                                      static_cast<int>(batch.limit), shared_.config.node)
                                    : store_.fire(batch.jobs, shared_.config.node);
   if (!fired) {
-    // In doubt or not: what happened is finished, what did not is still pending and will be scanned again.
+    // In doubt or not: fired jobs are finished, the others are still pending and a scan finds them.
     shared_.events.failed(name(), fired.error());
-    // What may have started has used up its part of the rate.
+    // Jobs that may have been fired have used their tokens.
     if (batch.is_paced && fired.error().code != ErrorCode::in_doubt) return_unused_rate(batch, {});
     abandon_batch(batch);
     return now + shared_.config.retry_pause;
@@ -74,7 +74,7 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
   return now;
 }
 
-// Returns rate tokens and slots of jobs that were not fired.
+// The batch took rate tokens; instant types take nothing else.
 void Claimer::return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired) {
   std::map<TypeId, std::size_t> unused;
   for (const Candidate& job : batch.jobs) ++unused[job.type_id];
@@ -83,8 +83,8 @@ void Claimer::return_unused_rate(const DueBatch& batch, const std::vector<Fired>
   for (const auto& [type, n] : unused) shared_.flow->put_back(type, n, batch.pace(), /*is_instant=*/true);
 }
 
-// A crash of the database takes back a claim that is not on disk, and a cancel may be acknowledged before this node
-// sees any error. What starts outside of the database therefore waits for the disk.
+// A crash of the database undoes a claim that is not on disk, and a cancel may be acknowledged before this node sees
+// any error. Attempts that start outside of the database therefore wait for the disk.
 bool Claimer::must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const {
   if (batch.is_pull || is_slow_) return true;
   const auto starts_outside = [&](TypeId type) {
@@ -182,8 +182,8 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     won_ = Won{std::move(sent.batch), std::move(sent.gathered)};
   } else {
     for (ClaimedJob& claimed : won) {
-      const bool has_room = shared_.claimed.try_push(std::move(claimed));
-      TOCSIN_ASSERT(has_room);  // the limiter counts them, and it is no larger than the queue
+      const bool is_pushed = shared_.claimed.try_push(std::move(claimed));
+      TOCSIN_ASSERT(is_pushed);  // the limiter counts them, and it is no larger than the queue
     }
   }
   for (const auto& [type, n] : unused) shared_.release_unused(type, n, pace);
@@ -216,20 +216,20 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
 void Claimer::deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won) {
   std::vector<std::vector<ClaimedJob>> answers(batch.polls.size());
   std::unordered_map<JobId, std::size_t> asker;
-  std::vector<std::size_t> seats;  // of a batch's jobs, in order: whose each is
-  for (std::size_t i = 0; i < batch.polls.size(); ++i) seats.insert(seats.end(), batch.polls[i].n, i);
-  for (std::size_t i = 0; i < batch.jobs.size() && i < seats.size(); ++i) asker[batch.jobs[i].job_id] = seats[i];
+  std::vector<std::size_t> poll_of;  // by position in the batch: the index of the job's poll
+  for (std::size_t i = 0; i < batch.polls.size(); ++i) poll_of.insert(poll_of.end(), batch.polls[i].n, i);
+  for (std::size_t i = 0; i < batch.jobs.size() && i < poll_of.size(); ++i) asker[batch.jobs[i].job_id] = poll_of[i];
   for (std::size_t i = 0; i < won.size(); ++i) {
-    if (seats.empty()) {
+    if (poll_of.empty()) {
       release_claim(std::move(won[i]));
       continue;
     }
-    const std::size_t whose = batch.backlog ? seats[i] : asker.at(won[i].job.job_id);
-    add_lease(won[i], batch.polls[whose].poll->ttr);
+    const std::size_t poll = batch.backlog ? poll_of[i] : asker.at(won[i].job.job_id);
+    add_lease(won[i], batch.polls[poll].poll->ttr);
     if (won[i].lease_deadline <= now)
       release_claim(std::move(won[i]));
     else
-      answers[whose].push_back(std::move(won[i]));
+      answers[poll].push_back(std::move(won[i]));
   }
   std::vector<PollPtr> unserved;
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -267,8 +267,8 @@ void Claimer::answer_poll(const Poll& poll, std::vector<ClaimedJob> jobs) {
 
 void Claimer::release_claim(ClaimedJob claimed) {
   auto job = std::make_shared<const ClaimedJob>(std::move(claimed));
-  const bool has_room = shared_.outcomes.try_push({std::move(job), Outcome::done(), true});
-  TOCSIN_ASSERT(has_room);  // the limiter counts them, and it is no larger than the queue
+  const bool is_pushed = shared_.outcomes.try_push({std::move(job), Outcome::done(), true});
+  TOCSIN_ASSERT(is_pushed);  // the limiter counts them, and it is no larger than the queue
 }
 
 void Claimer::requeue_polls(const std::vector<PollShare>& shares) {

@@ -1,10 +1,10 @@
 // Claimer: the stage that claims due jobs. It takes the next batch from JobAdmission, claims it with one store call and
-// passes the jobs won to the runner. A claim is a compare-and-set, so exactly one node wins a job; jobs not won are
-// forgotten and counted.
-//  - Instant types (noop) are claimed and finished in that one call.
-//  - Jobs of pull types go to the consumers that were taken for the batch. A backlog of such a type may need claims in
-//    several lanes until the consumer has what it asked for.
-//  - If the answer is lost, the claim is in doubt; the next steps ask the store which jobs it won.
+// passes the jobs won to the runner. A claim is a compare-and-set, so exactly one node wins a job. Jobs not won leave
+// memory; those that may have been claimed a moment too early return to the time wheel.
+//  - Jobs of instant types (handler `noop`) are fired: claimed and finished in that one call.
+//  - Jobs of pull types go to the consumers whose polls the batch took. If the jobs come from a backlog (overdue rows,
+//    claimed from the table lane by lane), several lanes may be claimed until the consumers have what they asked for.
+//  - If the answer to a claim is lost, the claim is in doubt; the next steps ask the store which jobs it won.
 //
 // Thread: owner only, except the inputs it shares (EngineShared). Several claimers work side by side on one engine.
 #pragma once
@@ -22,8 +22,8 @@ namespace tocsin {
 
 class Claimer final : public Stage {
  public:
-  // `seed`: of its random numbers, from which claim tokens are made: must differ between claimers, nodes and process
-  // starts.
+  // `seed`: of the random numbers from which claim tokens are made; REQUIRES: it differs between claimers, nodes and
+  // process starts. `role`: which types it serves (admission.h).
   Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::primary)
       : shared_(shared), store_(store), random_(seed), role_(role) {}
 
@@ -41,8 +41,8 @@ class Claimer final : public Stage {
     DueBatch batch;
     ClaimTicket ticket;
     MonoTime at{};
-    bool is_slow = false;                        // its answer may take longer than the start window
-    std::shared_ptr<const TypeCatalog> catalog;  // the leases asked for: types may change before the answer
+    bool is_slow = false;                        // is_slow_ when it was sent
+    std::shared_ptr<const TypeCatalog> catalog;  // with the lease lengths asked for; types may change meanwhile
     std::map<TypeId, std::size_t> slots;         // taken from the concurrency limiter, by type
     // Pull types, backlog: jobs won from earlier lanes for the same consumers.
     std::vector<ClaimedJob> gathered;
@@ -55,7 +55,7 @@ class Claimer final : public Stage {
   };
 
   MonoTime fire(MonoTime now, DueBatch batch);
-  // Returns permits and rate tokens of jobs that were not fired.
+  // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
   // Sets is_slow_. Called right after the previous claim, so the elapsed time is its duration.
   void note_duration(MonoTime now);
@@ -66,7 +66,8 @@ class Claimer final : public Stage {
   MonoTime resolve(MonoTime now);  // asks what a claim in doubt has won
   // Processes the answer of a claim. `asked`: before its statement was sent.
   void accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won);
-  // Continues with another lane for consumers that want more jobs. False: there is none, or no time is left.
+  // Prepares the claim of another backlog lane for consumers that want more jobs; moves `won` aside for them. False:
+  // there is no other lane, or the consumers have waited long enough.
   bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
   // Gives jobs won to the consumers of the batch; releases those that no consumer takes.
   void deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
@@ -74,7 +75,7 @@ class Claimer final : public Stage {
   void answer_poll(const Poll& poll, std::vector<ClaimedJob> jobs);
   void add_lease(ClaimedJob& claimed, Duration ttr) const;
   void requeue_polls(const std::vector<PollShare>& shares);  // polls that got nothing return to the head of the queue
-  void release_claim(ClaimedJob claimed);                    // releases a claim: the finisher writes it, not counted
+  void release_claim(ClaimedJob claimed);                    // has the finisher undo the claim: no attempt counts
   // Counts the jobs won; ends the backlog of a lane that had fewer than asked for.
   void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   // Forgets jobs that were not won; those that may have been claimed too early return to the wheel.
@@ -86,11 +87,13 @@ class Claimer final : public Stage {
   JobStore& store_;
   Random random_;
   const ClaimerRole role_;
-  std::optional<Sent> unresolved_;
-  std::optional<Sent> gathering_;
+  std::optional<Sent> unresolved_;  // in doubt
+  std::optional<Sent> gathering_;   // prepared by gather(), sent by the next step
   std::optional<Won> won_;
-  std::optional<MonoTime> claimed_at_;  // the claim before this step was sent
-  bool is_slow_ = false;                // the last claim took longer than half of the start window
+  std::optional<MonoTime> claimed_at_;  // when the previous claim was sent
+  // The previous claim took longer than half of the start window (EngineConfig). The next one waits for the disk, so
+  // its jobs may start until their leases end.
+  bool is_slow_ = false;
 };
 
 }  // namespace tocsin

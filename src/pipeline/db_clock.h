@@ -1,4 +1,4 @@
-// The engine's shared estimate of the database's clock.
+// DbClock: an engine's estimate of the database's clock (core/clock_offset.h), shared by its stages.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace tocsin {
 // Thread: any.
 class DbClock {
  public:
-  // False: the database's clock was found to have gone back.
+  // `database` was read between the local instants `asked` and `answered`. False: the database's clock has gone back.
   bool sample(MonoTime asked, MonoTime answered, WallTime database) {
     MutexLock lock(mutex_);
     return offset_.sample(asked, answered, database);
@@ -22,10 +22,12 @@ class DbClock {
     if (!offset_.is_known()) return {};
     return offset_.at_least(now);
   }
+  // The local instant from which on at_least() has reached `time`; max(): not before the first sample.
   MonoTime when(WallTime time) const {
     MutexLock lock(mutex_);
     return offset_.is_known() ? offset_.when(time) : MonoTime::max();
   }
+  // How far the true time may lie ahead of at_least().
   Duration uncertainty() const {
     MutexLock lock(mutex_);
     return offset_.uncertainty();

@@ -74,14 +74,14 @@ std::string EngineShared::scan_trouble(MonoTime now) const {
 
 bool EngineShared::hint(const Candidate& job) {
   if (is_draining) return false;
-  // What is held must not fill the memory; the scan finds it when its time comes.
+  // Jobs of a paused type must not fill the memory; a scan finds them when the type resumes.
   const auto types = catalog.get();
   const BizType* type = types->find(job.type_id);
   if (type && type->is_paused(job.fire_at)) return false;
-  // What memory knows under another time must get an entry of its own: a scan that reads the row would pass it over.
+  // A job that memory knows with another time needs an entry for the new one: a scan skips the rows of known jobs.
   if (job.fire_at > scan_horizon.load() && known.fill(job.type_id) >= KnownJobs::kAmple && !known.contains(job.job_id))
     return false;
-  // Known already means: moved. The new time needs an entry of its own; whichever fires first claims, the other loses.
+  // A job that is known already was moved: it gets a second entry. The entry that is due first claims, the other loses.
   if (known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
     events.count(Counter::refused);
     if (!has_refused.exchange(true) && scan_horizon.load() == WallTime::max() && on_refusal) on_refusal();
@@ -121,8 +121,8 @@ void Engine::set_listening(bool is_listening) {
   if (shared_.is_listening.exchange(is_listening) && !is_listening) scan_soon();
 }
 
-// What a stage waits for may change without a word, such as the database's clock: with jobs in memory each looks again
-// when the cluster and the types are heard of.
+// Some of what stages wait for changes without a wake-up, such as the database's clock. So while jobs are in memory
+// every stage runs when a heartbeat or the types were read.
 void Engine::wake_all() {
   for (Waker* waker : wakers_) waker->wake();
 }

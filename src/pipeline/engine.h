@@ -1,5 +1,5 @@
-// Engine: the stages of one node for one database, wired together. It has no threads: the node gives each stage a loop
-// thread, the simulator a fiber. Owned by DatabaseEngine (node).
+// Engine: the stages of one node for one database, and what they share. It has no threads: the node gives each stage a
+// loop thread, the simulator a fiber. Owned by DatabaseEngine (src/node).
 //
 //   scanner -> candidates -> timekeeper -> due -> claimers -> claimed -> runner -> outcomes -> finisher
 //           -> expired -> lease reaper           polls -> claimers -> consumers (pull types), poll-timeout sweeper
@@ -18,22 +18,23 @@
 
 namespace tocsin {
 
-// One store per stage that calls one: each has its own connection.
+// A store for each stage that calls one, with a connection of its own.
 struct EngineStores {
   JobStore& scanner;
-  std::vector<JobStore*>
-      claimers;  // as many claimers as stores: primary, secondary ones, and last of several the priority claimer
+  // One per claimer: the first is the primary claimer's, the last of several the priority claimer's (ClaimerRole).
+  std::vector<JobStore*> claimers;
   JobStore& finisher;
   JobStore& lease_reaper;
 };
 
 class Engine {
  public:
-  // `polls`: shared with the node's other engines; nullptr: it has its own.
+  // `owned`: the shards to scan, in order. `polls`: shared with the node's other engines; nullptr: one of its own.
   Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler,
          EventSink& events, std::uint64_t seed, std::shared_ptr<PollQueue> polls = nullptr);
 
-  static constexpr int kStagesAfterClaim = 3;  // of stages(), the last: runner, finisher, lease reaper
+  // So many stages at the end of stages() work on claimed jobs: runner, finisher, lease reaper.
+  static constexpr int kStagesAfterClaim = 3;
 
   // Every stage that needs a loop, in the order jobs flow.
   std::vector<Stage*> stages();
@@ -48,7 +49,8 @@ class Engine {
 
   // Queues a consumer's request for jobs of a pull type. False: the queue is full. Thread: any.
   bool ask(PollPtr poll) { return shared_.polls.add(std::move(poll)); }
-  // Answers every waiting and later consumer with nothing; jobs being claimed for one still reach it. Thread: any.
+  // Answers every waiting and later consumer of the shared queue with no jobs; jobs that are being claimed for one
+  // still reach it. Thread: any.
   void end_polls() { shared_.polls.close(); }
 
   // Reads every lane again from the beginning with the next scan. Thread: any.
@@ -56,7 +58,7 @@ class Engine {
 
   // The shards to scan from now on, in order; gained shards are read from the beginning of time at once. Thread: any.
   void set_shards(std::vector<Shard> owned);
-  // All shards that live in this database. Thread: any.
+  // All shards that live in this database, in order. Thread: any.
   void set_all_shards(std::vector<Shard> all) {
     shared_.all_shards.set(std::make_shared<const std::vector<Shard>>(std::move(all)));
   }
@@ -67,17 +69,18 @@ class Engine {
   void set_alone(bool is_alone);
   void set_listening(bool is_listening);
 
-  // Adds a sample of the database's clock from another scan. Thread: any.
+  // Adds a sample of the database's clock from a scan outside of this engine. Thread: any.
   void note_time(const ScanReply& reply) { shared_.db_clock.sample(reply.asked, reply.answered, reply.db_now); }
 
-  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);  // Thread: any.
+  // The types whose jobs run here; others are neither scanned nor claimed. Thread: any.
+  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
 
   // Jobs due here and not claimed yet. Thread: any.
   Waiting waiting(TypeId type) const { return shared_.due.waiting(type); }
 
   // Stops scanning and claiming; releases claimed jobs that have not started. Thread: any.
   void begin_drain();
-  // Whether no claimed job is left in memory. Thread: any.
+  // Whether no claimed job is left in memory; jobs leased to consumers do not count. Thread: any.
   bool is_drained() const { return shared_.limiter.running() == 0; }
 
   const EngineShared& shared() const { return shared_; }

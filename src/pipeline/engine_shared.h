@@ -1,5 +1,5 @@
-// EngineShared: what the stages of one engine share (settings, queues, and the thread-safe objects between them). One
-// per engine; Engine owns it, every stage has a reference.
+// EngineShared: what the stages of one engine share: settings, queues, and the thread-safe objects between them. Engine
+// owns it, every stage has a reference. Thread: any.
 #pragma once
 
 #include <algorithm>
@@ -28,29 +28,31 @@ struct EngineConfig {
   std::string node = "node";
   Duration lookahead = std::chrono::seconds(5);
   Duration scan_interval = std::chrono::seconds(1);
-  Duration sweep_interval = std::chrono::seconds(30);
-  Duration audit_interval = std::chrono::minutes(5);      // from the beginning of time, whatever was assumed
-  Duration late_commit_margin = std::chrono::seconds(5);  // how far the low-water mark stays behind now
-  Duration tick = std::chrono::microseconds(500);
+  Duration sweep_interval = std::chrono::seconds(30);      // a lane is read from its floor this often
+  Duration audit_interval = std::chrono::minutes(5);       // a lane is read from the beginning of time this often
+  Duration late_commit_margin = std::chrono::seconds(5);   // how far the low-water mark stays behind now
+  Duration tick = std::chrono::microseconds(500);          // of the time wheel
   Duration retry_pause = std::chrono::milliseconds(200);   // after a store error
   Duration lease_margin = std::chrono::milliseconds(100);  // a lease is trusted until this long before its end
-  // Claims of handlers outside of the database do not wait for the disk: sooner by one flush, and after a crash that is
-  // over within start_window a handler may start although its cancel was acknowledged.
+  // True: claims do not wait until their commit is on disk (pull types and claims after a slow one still do), so
+  // attempts start one flush sooner. The price: if the database crashes and is back within start_window, a handler may
+  // start a job whose cancel was acknowledged.
   bool async_claims = false;
   // Longest time from the claim to the start of the handler. Less than a failover takes, because a standby may lack the
   // claim.
   Duration start_window = std::chrono::milliseconds(500);
-  std::size_t capacity = 100'000;  // candidates in memory
-  std::size_t window_page = 512;   // rows of one lane per scan
-  std::size_t overdue_page = 64;
-  std::size_t many_rows = 512;    // rows found within an interval above which the next cycle is read in scan groups
-  std::size_t claim_batch = 500;  // jobs per claim statement; more makes the last of a batch wait longer than it saves
-  std::size_t finish_batch = 500;
+  std::size_t capacity = 100'000;  // candidates in memory, of this engine
+  std::size_t window_page = 512;   // rows of one lane per window read
+  std::size_t overdue_page = 64;   // rows of one lane per overdue read
+  std::size_t many_rows = 512;     // a cycle of scans that reads so many is followed by one in scan groups
+  std::size_t claim_batch = 500;   // jobs per claim statement; more makes the last of a batch wait longer than it saves
+  std::size_t finish_batch = 500;  // outcomes, or jobs to make dead, per statement
   std::size_t hot_above = 64;  // a type with more jobs due at once is hot; a statement for that many takes about 1 ms
-  std::size_t max_running = 4096;     // claimed jobs on this node
+  std::size_t max_running = 4096;     // claimed jobs of this engine
   std::size_t max_polls = 3000;       // waiting consumers; fewer than the connections that the HTTP server takes
-  std::shared_ptr<FlowControl> flow;  // of the node, when it has several engines; null: one of its own
-  // Hints at a job in a shard of another node, which this node has made due again; empty: its owner's scan finds it.
+  std::shared_ptr<FlowControl> flow;  // shared by the engines of a node; null: one of its own
+  // Called with a job in a shard of another node that this node has made due again, to hint it to that node. Empty: the
+  // owner's scan finds it.
   std::function<void(const Candidate&)> tell_owner;
 };
 
@@ -60,10 +62,10 @@ struct LateLane {
   WallTime before{};
 };
 
-// A row whose claim was released is due again as early as it was before: earlier than what its lane's reader has left.
+// A row whose claim was released: pending again at its old time, which may lie before its lane's low-water mark.
 struct ReturnedRow {
   Lane lane;
-  WallTime due{};  // or a little later
+  WallTime due{};  // the row is due then or a little later
 };
 
 // One attempt that has ended, or that will not start.
@@ -71,15 +73,17 @@ struct FinishedRun {
   std::shared_ptr<const ClaimedJob> claimed;
   Outcome outcome;
   bool is_released = false;  // never started: the attempt does not count
-  MonoTime started{};        // when the handler began
-  // Its slot in the start pool is free: the next attempt need not wait for the outcome to be written.
+  MonoTime started{};        // when the handler began; zero: it did not
+  // Its slot in the start pool was returned when the attempt ended: the next attempt need not wait for the outcome to
+  // be written.
   bool is_slot_free = false;
 };
 
-// Finds the handler of a type. nullptr: its jobs cannot run on this node.
+// Finds the handler of a type; valid as long as the engine. nullptr: its jobs cannot run on this node. Thread: the
+// runner's.
 using HandlerFinder = std::function<Handler*(const BizType&)>;
 
-// Queues, in the order jobs flow; each named for what it holds.
+// Each queue is named for what it holds; a full one refuses.
 struct EngineShared {
   EngineShared(EngineConfig settings, std::vector<Shard> owned, EventSink& sink,
                std::shared_ptr<PollQueue> consumers = nullptr)
@@ -102,18 +106,18 @@ struct EngineShared {
         outcomes(config.max_running) {}
 
   const EngineConfig config;
-  Latest<std::vector<Shard>> shards;  // that this node owns
-  // All shards that live in this database: a consumer here may get jobs of any of them.
+  Latest<std::vector<Shard>> shards;  // those that this node owns and scans, in order
+  // All shards that live in this database, in order: a consumer here may get jobs of any of them.
   Latest<std::vector<Shard>> all_shards{std::make_shared<const std::vector<Shard>>()};
   Latest<TypeCatalog> catalog;
   EventSink& events;
   DbClock db_clock;
-  KnownJobs known;
+  KnownJobs known;  // the candidate index
   const std::shared_ptr<FlowControl> flow;
   ConcurrencyLimiter limiter;
-  const std::shared_ptr<PollQueue> all_polls;  // of the node; here to live long enough
-  PollQueue& polls;                            // consumers that wait -> claimers
-  std::size_t poll_engine = 0;                 // this engine's number in it
+  const std::shared_ptr<PollQueue> all_polls;  // keeps `polls` alive
+  PollQueue& polls;                            // waiting consumers of the node -> claimers
+  std::size_t poll_engine = 0;                 // this engine's number in `polls`
   DueQueue due;                                // timekeeper, scanner -> admission
   JobAdmission admission;                      // -> claimers
   BoundedQueue<Candidate> candidates;          // scanner, hints -> timekeeper
@@ -128,43 +132,45 @@ struct EngineShared {
   std::atomic<MonoTime::rep> lease_valid_until{MonoTime::max().time_since_epoch().count()};
   std::atomic<bool> sleeps_without_lease{false};  // a stage sleeps because the lease has ended
   std::atomic<bool> is_alone{false};              // sole member: no other node uses this database
-  std::atomic<bool> is_listening{false};          // notifications are heard
-  // While memory is tight, hints due after this are refused: a scan that has not begun yet will read their rows.
+  std::atomic<bool> is_listening{false};          // notifications of the database arrive
+  // No scan has read beyond this time. While memory is nearly full, hints due later are refused: a scan will read their
+  // rows. max(): no hint is refused for its time.
   std::atomic<WallTime> scan_horizon{WallTime::max()};
   std::atomic<bool> has_refused{false};  // a hint was refused since the scanner last read this flag
   std::function<void(const Candidate&)> tell_owner = config.tell_owner;
   std::function<void()> on_refusal;          // called at the first refusal while the lookahead is not shortened
-  std::atomic<MonoTime::rep> scanned_at{0};  // end of the last cycle that read all owned shards; 0: none yet
+  std::atomic<MonoTime::rep> scanned_at{0};  // MonoTime: end of the last cycle that read all owned shards; 0: none yet
 
-  // When the finisher sent the first request that the database has not answered yet.
+  // MonoTime: when the finisher sent the first request that the database has not answered yet; else kAnswered.
   static constexpr MonoTime::rep kAnswered = std::numeric_limits<MonoTime::rep>::min();
   std::atomic<MonoTime::rep> unanswered_since{kAnswered};
 
   std::atomic<Duration::rep> scan_took{0};  // the last cycle of scans, from its first statement to its last answer
   // Why jobs may start late although nothing fails; empty: the scans keep up with their interval.
   std::string scan_trouble(MonoTime now) const;
+  // The time since scanned_at; nullopt: no cycle has ended yet.
   std::optional<Duration> scan_age(MonoTime now) const {
     const auto at = scanned_at.load();
     return at == 0 ? std::nullopt : std::optional(now - MonoTime(Duration(at)));
   }
-  // Returns the slots and permits of claimed jobs that have ended.
+  // Returns the slots and permits of `n` claimed jobs that have ended.
   void release(TypeId type, std::size_t n) {
     flow->release(type, n);
     limiter.release(type, n);  // wakes the claimers
   }
-  // A claimed job that is over, and whose slot in the start pool is free already.
+  // The same for one job whose slot in the start pool was returned already (FinishedRun::is_slot_free).
   void release_ended(TypeId type) {
     flow->release_permit(type);
     limiter.release(type, 1);
   }
-  // Returns slots and permits taken for a claim that won fewer jobs.
+  // Returns the slots, permits and rate tokens of `n` jobs that were not won, or whose claim was released.
   void release_unused(TypeId type, std::size_t n, Pace pace) {
     flow->put_back(type, n, pace, /*is_instant=*/false);
     if (n > 0) flow->notify_capacity();  // engines of other databases may wait for it
     limiter.release(type, n);
   }
-  // Claimed jobs that consumers or receivers work on from now on: returns their slots, and their permits unless the
-  // type has max_running.
+  // Consumers or receivers work on these claimed jobs from now on, until the times given (end of the lease). Returns
+  // their slots, and their permits unless the type has max_running.
   void hand_over(TypeId type, const std::vector<std::pair<Lease, WallTime>>& leases);
   bool hint(const Candidate& job);  // as Engine::hint. Thread: any.
   // Reports the lateness of an attempt if it is the job's first start.
@@ -173,15 +179,16 @@ struct EngineShared {
     if (job.is_first_start()) events.started(job.type_id, *job.lateness());
   }
   bool is_lease_lost(MonoTime now) const { return now >= MonoTime(Duration(lease_valid_until.load())); }
-  // The same, called by a stage that sleeps while this is true; a new lease wakes it.
+  // The same for a stage that returns kWhenWoken while this is true: a new lease wakes it.
   bool stops_without_lease(MonoTime now) {
     if (!is_lease_lost(now)) return false;
     // Set before the second check: an extension of the lease in between is seen by it, or wakes this stage.
     sleeps_without_lease = true;
     return is_lease_lost(now);
   }
-  // Time limit of a call that writes outcomes. Claiming stops when outcomes have waited this long. It is a third of the
-  // shortest lease, so the outcomes of jobs claimed meanwhile are written before their leases end.
+  // Time limit of a call that writes outcomes, and how long outcomes may wait before claiming stops: a third of the
+  // shortest lease, at least a second, so that outcomes of jobs claimed meanwhile can be written before their leases
+  // end.
   Duration outcome_patience() const {
     return std::max<Duration>(catalog.get()->shortest_ttr / 3, std::chrono::seconds(1));
   }

@@ -11,7 +11,7 @@
 namespace tocsin {
 namespace {
 
-// Of single rows, maybe: others of the batch need not wait for them.
+// The error may concern single rows: the others of the batch need not wait for them.
 bool is_of_rows(const Error& error) { return error.code == ErrorCode::invalid || error.code == ErrorCode::conflict; }
 
 }  // namespace
@@ -29,7 +29,7 @@ MonoTime Finisher::step(MonoTime now) {
   if (!replies) return refused(now, n, replies.error());
   TOCSIN_ASSERT(replies->size() == n);
   most_ = std::min(most_ * 2, kUnlimited);
-  // What is busy goes behind what was not asked for yet.
+  // Busy requests go behind those that were not sent yet.
   std::vector<FinishRequest> busy;
   std::vector<Origin> busy_origins;
   for (std::size_t i = 0; i < n; ++i) {
@@ -48,8 +48,8 @@ MonoTime Finisher::step(MonoTime now) {
   return busy.size() < n ? now : std::min(now + shared_.config.retry_pause, again);
 }
 
-// The session may be a dead one whose peer is silent. A database that is slow, and not silent, is given twice the time
-// with each try.
+// The session may be dead, its peer silent: then the next call uses a fresh one. A database that is only slow gets
+// twice the time with each call.
 Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const FinishRequest> requests) {
   constexpr int kMostDoublings = 10;
   if (unanswered_ == 0) shared_.unanswered_since = now.time_since_epoch().count();
@@ -110,7 +110,7 @@ MonoTime Finisher::write_apart(MonoTime now) {
     return now;
   }
   if (!reply) shared_.events.failed(name(), reply.error());
-  // Values do not get better. Once the lease is over the row is due again, and its attempts are counted.
+  // The values stay refused. Once the lease is over the row is due again, with this attempt counted.
   if (!reply && reply.error().code == ErrorCode::invalid && now >= next.origin.lease_deadline) {
     settle(next.request, next.origin, FinishReply::stale);
     return now;
@@ -124,7 +124,7 @@ FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
   const ClaimedJob& claimed = *run.claimed;
   FinishRequest request{
       claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0),
-      // A handler may say anything; text that the store refuses would hold up every other outcome for ever.
+      // A handler's text may hold bytes that the store refuses, which would delay the other outcomes of the batch.
       storable(run.outcome.message, kLongestJobError)};
   if (run.is_released || run.outcome.kind == Outcome::Kind::not_started) {
     request.kind = FinishRequest::Kind::release_claim;
@@ -144,7 +144,7 @@ FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
       request.delay = std::max(wish.value_or(Duration(0)),
                                backoff_delay(type ? type->backoff : Backoff{}, claimed.job.attempts, random_));
   }
-  // A handler may wish for any time; one that no database can store would hold up every other outcome, too.
+  // So may its delay, if no database can store that time.
   request.delay = std::clamp(request.delay, Duration(0), kLongestBackoff);
   return request;
 }

@@ -1,7 +1,8 @@
 // Finisher: the stage that writes outcomes (done, dead, pending again) in batches, guarded by the claim token. It keeps
-// outcomes that it could not write and tries again. A batch that is refused for the values of one row is split until
-// that row is alone; it is tried again apart from the others, until its lease is over and the job due again. A database
-// that does not answer is asked again on a fresh session within a part of the shortest lease.
+// outcomes that it could not write and tries again. A batch that fails because of one row is split until that row is
+// alone; that outcome is set aside and tried again by itself. If the database refuses its values (Error invalid), it is
+// dropped when its lease is over: the job is due again then. A call waits for the answer for a part of the shortest
+// lease (EngineShared::outcome_patience), twice as long after each call without an answer.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
@@ -28,22 +29,23 @@ class Finisher final : public Stage {
   static constexpr std::size_t kUnlimited = SIZE_MAX / 2;
   static constexpr Duration kApartPause = std::chrono::milliseconds(500);
 
-  // What a request's attempt was: its type, the pace at which it was claimed, and how long its lease is trusted.
+  // Of a request: what the attempt took and must return.
   struct Origin {
     TypeId type = 0;
     Pace pace = Pace::fresh;
     MonoTime lease_deadline{};
-    bool is_slot_free = false;           // FinishedRun
+    bool is_slot_free = false;           // as FinishedRun's
     std::optional<WallTime> due_before;  // when the row was due before the claim
   };
 
   void take_outcomes(MonoTime now);
   Result<std::vector<FinishReply>> write(MonoTime now, std::span<const FinishRequest> requests);
   MonoTime refused(MonoTime now, std::size_t n, const Error& error);
-  MonoTime write_apart(MonoTime now);
+  MonoTime write_apart(MonoTime now);  // the next of apart_
   FinishRequest request_for(MonoTime now, const FinishedRun& run);
-  void tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);
+  void tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);  // to the event sink
   Duration release_delay(MonoTime now, const FinishedRun& run) const;
+  // The request is over: returns slots and permits, and counts it.
   void settle(const FinishRequest& request, const Origin& origin, FinishReply reply);
   void hint_retries(MonoTime now);
 
@@ -52,14 +54,14 @@ class Finisher final : public Stage {
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
   std::vector<Origin> origins_;          // of requests_, one by one
-  int unanswered_ = 0;                   // calls in a row
-  std::size_t most_ = kUnlimited;        // requests in one call: fewer while the refused row is searched
+  int unanswered_ = 0;                   // calls in a row without an answer
+  std::size_t most_ = kUnlimited;        // requests in one call: fewer while the failing row is searched
   struct Apart {
     FinishRequest request;
     Origin origin;
     MonoTime again;
   };
-  std::deque<Apart> apart_;  // refused by themselves, the next one first
+  std::deque<Apart> apart_;  // set aside, the next one first
   struct Retry {
     JobId job_id;
     TypeId type_id;

@@ -7,8 +7,8 @@ namespace tocsin {
 
 namespace {
 
-// How many more jobs a type may hold. The free places y that are left then: held + free - y = 12 y^2 / n.
-std::size_t room_of(std::size_t held, std::size_t free, std::size_t capacity) {
+// How many more jobs a type may hold. The free entries y that are left then solve held + free - y = 12 y^2 / n.
+std::size_t available_of(std::size_t held, std::size_t free, std::size_t capacity) {
   const double n = static_cast<double>(capacity), all = static_cast<double>(held + free);
   const auto left = static_cast<std::size_t>(std::ceil((std::sqrt(1 + 48 * all / n) - 1) * n / 24 - 1e-6));
   return std::max<std::size_t>(free - std::min(free, left), held == 0 && free > 0 ? 1 : 0);
@@ -17,11 +17,11 @@ std::size_t room_of(std::size_t held, std::size_t free, std::size_t capacity) {
 }  // namespace
 
 KnownJobs::KnownJobs(std::size_t capacity)
-    : capacity_(capacity), alone_(std::max<std::size_t>(1, room_of(0, capacity, capacity))) {}
+    : capacity_(capacity), alone_(std::max<std::size_t>(1, available_of(0, capacity, capacity))) {}
 
-std::size_t KnownJobs::room_locked(TypeId type) const {
+std::size_t KnownJobs::available_locked(TypeId type) const {
   const auto it = per_type_.find(type);
-  return room_of(it == per_type_.end() ? 0 : it->second, capacity_ - jobs_.size(), capacity_);
+  return available_of(it == per_type_.end() ? 0 : it->second, capacity_ - jobs_.size(), capacity_);
 }
 
 KnownJobs::Added KnownJobs::add(JobId job, TypeId type, WallTime fire_at) {
@@ -31,7 +31,7 @@ KnownJobs::Added KnownJobs::add(JobId job, TypeId type, WallTime fire_at) {
     known->second.fire_at = fire_at;
     return Added::moved;
   }
-  if (room_locked(type) == 0) return Added::full;
+  if (available_locked(type) == 0) return Added::full;
   jobs_.emplace(job, Known{type, fire_at});
   ++per_type_[type];
   return Added::yes;
@@ -65,18 +65,18 @@ std::size_t KnownJobs::size() const {
   return jobs_.size();
 }
 
-std::size_t KnownJobs::room(TypeId type) const {
+std::size_t KnownJobs::available(TypeId type) const {
   MutexLock lock(mutex_);
-  return room_locked(type);
+  return available_locked(type);
 }
 
-double KnownJobs::fill(TypeId type) const { return fill_of(room(type)); }
+double KnownJobs::fill(TypeId type) const { return fill_of(available(type)); }
 
 double KnownJobs::highest_fill() const {
   MutexLock lock(mutex_);
   std::size_t most = 0;
   for (const auto& [type, n] : per_type_) most = std::max(most, n);
-  return fill_of(room_of(most, capacity_ - jobs_.size(), capacity_));
+  return fill_of(available_of(most, capacity_ - jobs_.size(), capacity_));
 }
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// The candidate index: the ids of all unclaimed jobs in memory. Keeps a row from entering twice and bounds their
-// number.
+// KnownJobs, the candidate index: the ids of all unclaimed jobs in memory. It keeps a row from entering twice and
+// bounds the number of jobs.
 //
 // Rule: with f of n entries free, a type may hold 12 f^2 / n jobs, and one as long as any entry is free. Alone it may
 // fill three quarters; forty types that flood one after the other leave about n / 420 entries to types that come later.
@@ -18,7 +18,7 @@ namespace tocsin {
 
 class KnownJobs {
  public:
-  // Below this fill memory has capacity for all that is due within the lookahead, hints included.
+  // Below this fill() memory is taken to have capacity for all jobs due within the lookahead, hints included.
   static constexpr double kAmple = 0.5;
 
   explicit KnownJobs(std::size_t capacity);
@@ -31,24 +31,26 @@ class KnownJobs {
   void remove(std::span<const Candidate> jobs);
   bool contains(JobId job) const;
   std::size_t size() const;
-  // How many more jobs of a type fit.
-  std::size_t room(TypeId type) const;
-  // Used part of what the type could hold if it were alone, 0..1.
+  // How many more jobs of the type fit.
+  std::size_t available(TypeId type) const;
+  // Used part of what the type could hold if there were no other, 0..1.
   double fill(TypeId type) const;
-  double highest_fill() const;  // of all types
+  double highest_fill() const;  // of the type with the most jobs
   std::size_t capacity() const { return capacity_; }
 
  private:
   void remove_locked(JobId job) TOCSIN_REQUIRES(mutex_);
-  std::size_t room_locked(TypeId type) const TOCSIN_REQUIRES(mutex_);
-  double fill_of(std::size_t room) const { return 1 - static_cast<double>(room) / static_cast<double>(alone_); }
+  std::size_t available_locked(TypeId type) const TOCSIN_REQUIRES(mutex_);
+  double fill_of(std::size_t available) const {
+    return 1 - static_cast<double>(available) / static_cast<double>(alone_);
+  }
 
   const std::size_t capacity_;
   const std::size_t alone_;  // what one type may hold while there is no other
   mutable Mutex mutex_;
   struct Known {
     TypeId type;
-    WallTime fire_at;  // of its earliest entry
+    WallTime fire_at;  // of its earliest entry on the wheel
   };
   std::unordered_map<JobId, Known> jobs_ TOCSIN_GUARDED_BY(mutex_);
   std::unordered_map<TypeId, std::size_t> per_type_ TOCSIN_GUARDED_BY(mutex_);

@@ -14,12 +14,13 @@ void LaneCursor::begin_audit() {
   wants_exhausted_ = true;
 }
 
-std::int64_t LaneCursor::read_overdue(WallTime from, WallTime to, const Rows& rows, WallTime seen, WallTime settled) {
+std::int64_t LaneCursor::read_overdue(WallTime from, WallTime to, const Rows& rows, WallTime read_until,
+                                      WallTime no_commits_before) {
   if (from > low_) return 0;
   const WallTime first = rows.empty() ? WallTime::max() : rows.front().candidate.fire_at - Duration(1);
-  low_ = std::min({to, seen, first});
+  low_ = std::min({to, read_until, first});
   if (from > floor_) return 0;
-  floor_ = std::max(floor_, std::min(settled, low_));
+  floor_ = std::max(floor_, std::min(no_commits_before, low_));
   const WallTime audited = std::exchange(audited_floor_, WallTime::min());
   return std::ranges::count_if(rows, [&](const auto& row) { return row.candidate.fire_at < audited; });
 }
@@ -30,15 +31,15 @@ void LaneCursor::return_to(WallTime at) {
   audited_floor_ = std::min(audited_floor_, low_);
 }
 
-void LaneCursor::read_exhausted(WallTime seen, const Rows& rows, bool is_page_full) {
+void LaneCursor::read_exhausted(WallTime read_until, const Rows& rows, bool is_page_full) {
   wants_exhausted_ = is_page_full;
-  exhausted_from_ = rows.empty() ? std::max(exhausted_from_, seen) : rows.front().candidate.fire_at - Duration(1);
+  exhausted_from_ = rows.empty() ? std::max(exhausted_from_, read_until) : rows.front().candidate.fire_at - Duration(1);
 }
 
 void LaneCursor::note_read(WallTime at, const Rows& rows) {
   if (rows.empty()) return;
   is_empty_ = false;
-  seen_at_ = at;
+  last_seen_at_ = at;
   last_due_ = std::max(last_due_, rows.back().candidate.fire_at);
 }
 

@@ -1,15 +1,16 @@
-// Where the scans of one lane stand.
+// LaneCursor: how far the scans have read one lane (the jobs of one type in one shard), as positions in fire_at. The
+// scanner reads the rows and reports them here.
 //
 //   ---- floor ---- low ------------- now ----------------- window position ------- horizon
 //        |          | overdue: read by every scan |         | window: read next     |
 //        | a sweep reads from here                |         | each row once         |
 //
-// The low-water mark skips the dead index entries of finished jobs. It stays a margin behind now, for transactions that
-// commit late; what is committed later still is found by a sweep, from the floor, before which nothing can be committed
-// any more (XminWatermark); a row that comes back with an earlier time moves all of them back. The audit reads from the
-// beginning of time and counts what lies before the floor.
+// The low-water mark `low` skips the dead index entries of finished jobs. It stays a margin behind now, for
+// transactions that commit late. Rows that commit later still are found by a sweep, which reads from the floor: before
+// it no row can be committed any more (XminWatermark). A row that returns with an earlier fire_at moves low and floor
+// back. An audit reads from the beginning of time and counts the rows before the floor: there should be none.
 //
-// Invariants: floor <= low. Called by the scanner. Reads no clock. Thread: owner only.
+// Invariants: floor <= low. Reads no clock. Thread: owner only (the scanner's).
 #pragma once
 
 #include <algorithm>
@@ -25,63 +26,82 @@ class LaneCursor {
  public:
   using Rows = std::vector<ScanReply::Row>;
 
-  // `now`: when a search found a row of the lane. Nothing of the lane has been read yet.
-  explicit LaneCursor(WallTime now) : window_at_(now), seen_at_(now) {}
+  // A search found a row of the lane at `now` (database clock). Nothing has been read yet.
+  explicit LaneCursor(WallTime now) : window_at_(now), last_seen_at_(now) {}
 
-  // Window ------------------------------------------------------------------------------------------------------------
+  // Window: rows due within the lookahead
+  // ------------------------------------------------------------------------------
+
+  // The position: fire_at and job_id of the last row read.
   WallTime window_at() const { return window_at_; }
   JobId window_id() const { return window_id_; }
-  bool is_page_full() const { return is_page_full_; }  // more rows follow the position
+  // The last page of window rows was full, so more rows follow the position.
+  bool is_page_full() const { return is_page_full_; }
   void move_window(WallTime at, JobId id = 0) { window_at_ = at, window_id_ = id; }
   void end_page(bool is_full) { is_page_full_ = is_full; }
-  // Memory is full: reading stops here. True: rows are left after the position.
+  // Memory is full: reading ends at the position. True: rows are left after it.
   bool stop_page() { return std::exchange(is_page_full_, false); }
 
-  // Overdue -----------------------------------------------------------------------------------------------------------
+  // Overdue: rows due from the low-water mark to now ------------------------------------------------------------------
   WallTime low() const { return low_; }
   WallTime floor() const { return floor_; }
+  // Low goes back to the floor and the window to its beginning, so memory is offered every row again.
   void begin_sweep();
+  // Low and floor go back to the beginning of time.
   void begin_audit();
-  // [from, to) was read and holds these rows, the oldest first. `seen`: rows due later were not read, or may be
-  // committed late. `settled`: no row due earlier can be committed any more. Returns how many rows an audit found
-  // before the floor.
-  std::int64_t read_overdue(WallTime from, WallTime to, const Rows& rows, WallTime seen, WallTime settled);
-  // A row that was read before has come back, due at `at` or later.
+  // An overdue read of [from, to) found `rows`: the oldest of the range, in order, all that fit into a page. Moves low
+  // forward, and the floor too if the read began at or before it. A read that began after low has a gap before it and
+  // moves nothing. `read_until`: rows due later were not read, or may be committed late. `no_commits_before`: no row
+  // due earlier can be committed any more. Returns how many rows an audit found before the floor.
+  std::int64_t read_overdue(WallTime from, WallTime to, const Rows& rows, WallTime read_until,
+                            WallTime no_commits_before);
+  // A row that was read before is pending again, due at `at` or later.
   void return_to(WallTime at);
   void note_overdue_page(bool is_full) { is_overdue_page_full_ = is_full; }
 
-  // Exhausted jobs behind other overdue rows: looked for once per sweep, from where the last search ended ------------
+  // Exhausted rows: running their last attempt; they become dead when its lease has ended
+  // ------------------------------ Backlog claims and full overdue pages hide them, so every sweep searches for them,
+  // from where the last search ended.
+
   bool wants_exhausted() const { return wants_exhausted_; }
   bool is_overdue_page_full() const { return is_overdue_page_full_; }
   WallTime exhausted_from() const { return exhausted_from_; }
-  // `rows`: all exhausted ones; the oldest is looked at again next time, for it may still be there.
-  void read_exhausted(WallTime seen, const Rows& rows, bool is_page_full);
+  // A search found `rows`, all exhausted, the oldest first. The next search begins with the oldest of them, which may
+  // not be dead by then. `is_page_full`: there are more, so the search continues with the next scan.
+  void read_exhausted(WallTime read_until, const Rows& rows, bool is_page_full);
 
-  // Sleep: a lane whose rows are gone needs no cursor; a search finds its next row ------------------------------------
-  bool is_new() const { return is_new_; }
-  // The next statement reads the whole lane. False: that happened less than `pause` ago; the next scan reads it.
-  bool begin_anew(MonoTime now, Duration pause) {
-    if (now - begun_anew_ < pause) return false;
-    begun_anew_ = now;
-    return is_new_ = true;
+  // Life time: a lane whose rows are gone needs no cursor; a search finds its next row
+  // ---------------------------------
+
+  // The next statement reads the lane, although its shard may not have its turn.
+  bool is_read_at_once() const { return is_read_at_once_; }
+  // Requests that. False: the last request is less than `pause` ago; the next scan reads the lane.
+  bool read_at_once(MonoTime now, Duration pause) {
+    if (now - last_request_ < pause) return false;
+    last_request_ = now;
+    return is_read_at_once_ = true;
   }
-  void begin_turn(bool reads_all) { is_new_ = false, is_empty_ = reads_all; }
+  // A statement reads the lane now. `reads_all`: window and overdue rows.
+  void begin_turn(bool reads_all) { is_read_at_once_ = false, is_empty_ = reads_all; }
+  // A read planned at `at` (database clock) found these rows.
   void note_read(WallTime at, const Rows& rows);
-  // `reached`: the xmin watermark; until then dead index entries of its rows may lie at its beginning.
-  bool is_asleep(WallTime now, WallTime reached) const {
-    return !is_new_ && is_empty_ && seen_at_ < reached && last_due_ < now;
+  // Whether the last turn read the whole lane without finding a row, and no row seen before is due later than `now`. A
+  // row that was seen after the xmin watermark may still be visible to a snapshot; its dead index entry would slow the
+  // search, so the cursor stays until the watermark has passed that time.
+  bool may_be_forgotten(WallTime now, WallTime xmin_watermark) const {
+    return !is_read_at_once_ && is_empty_ && last_seen_at_ < xmin_watermark && last_due_ < now;
   }
 
  private:
   WallTime window_at_;
   JobId window_id_ = 0;
   WallTime low_ = WallTime::min(), floor_ = WallTime::min();
-  WallTime audited_floor_ = WallTime::min();  // of the audit under way
+  WallTime audited_floor_ = WallTime::min();  // the floor before the audit under way
   WallTime exhausted_from_ = WallTime::min();
-  WallTime seen_at_;                     // when a row was seen last
+  WallTime last_seen_at_;                // when a row was seen last
   WallTime last_due_ = WallTime::min();  // of all rows seen
-  MonoTime begun_anew_ = MonoTime(std::chrono::hours(-1));
-  bool is_new_ = true;
+  MonoTime last_request_ = MonoTime(std::chrono::hours(-1));
+  bool is_read_at_once_ = true;
   bool is_page_full_ = false, is_overdue_page_full_ = false;
   bool wants_exhausted_ = false;
   bool is_empty_ = false;  // the whole lane was read in its turn, and had no row

@@ -1,6 +1,7 @@
-// The stage that makes jobs dead which cannot be claimed any more: those whose lease ended on their last attempt, and
-// those later than their type allows (drop_older_than_ms). It also asks the database which leases of consumers are
-// over, acknowledged at another node or expired, so that their permits are free.
+// LeaseReaper: the stage that makes jobs dead which cannot be claimed any more: those whose lease ended on their last
+// attempt, and those later than their type allows (drop_older_than_ms). It also asks the database which leases of the
+// lease table (jobs that consumers or webhook receivers work on) are over, so that their permits are free. One store
+// call per step.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
@@ -21,8 +22,8 @@ class LeaseReaper final : public Stage {
 
   const char* name() const override { return "lease_reaper"; }
   MonoTime step(MonoTime now) override {
-    if (now >= next_look_ && !shared_.flow->leases().is_empty()) return look(now);
-    const MonoTime later = shared_.flow->leases().is_empty() ? kWhenWoken : next_look_;
+    if (now >= next_check_ && !shared_.flow->leases().is_empty()) return check_leases(now);
+    const MonoTime later = shared_.flow->leases().is_empty() ? kWhenWoken : next_check_;
     if (shared_.is_draining) return later;
     if (to_mark_dead_.empty()) to_mark_dead_ = shared_.expired.pop_some(shared_.config.finish_batch);
     return to_mark_dead_.empty() ? std::min(drop_late(now), later) : std::min(mark_dead(now), later);
@@ -60,16 +61,16 @@ class LeaseReaper final : public Stage {
     return now;
   }
   // Checks the next kPiece leases of the table; a table of at most one piece is checked twice a second.
-  MonoTime look(MonoTime now) {
-    LeaseTable& book = shared_.flow->leases();
-    const auto leases = book.next(looked_at_, kPiece, *shared_.all_shards.get());
+  MonoTime check_leases(MonoTime now) {
+    LeaseTable& table = shared_.flow->leases();
+    const auto leases = table.next(last_checked_, kPiece, *shared_.all_shards.get());
     const bool is_last = leases.size() < kPiece;
-    looked_at_ = is_last ? 0 : leases.back().job_id;
-    next_look_ = now + (is_last ? kRound : kBetweenPieces);
+    last_checked_ = is_last ? 0 : leases.back().job_id;
+    next_check_ = now + (is_last ? kRound : kBetweenPieces);
     if (leases.empty()) return now;
     const auto left = store_.leases_left(leases);
     if (!left) return failed(now, left.error());  // unknown leases stay
-    for (std::size_t i = 0; i < leases.size(); ++i) book.note(leases[i], (*left)[i], now);
+    for (std::size_t i = 0; i < leases.size(); ++i) table.note(leases[i], (*left)[i], now);
     return now;
   }
   MonoTime failed(MonoTime now, const Error& error) {
@@ -84,8 +85,8 @@ class LeaseReaper final : public Stage {
 
   EngineShared& shared_;
   JobStore& store_;
-  MonoTime next_look_{};
-  JobId looked_at_ = 0;
+  MonoTime next_check_{};
+  JobId last_checked_ = 0;  // the next piece of the lease table follows it
   std::optional<LateLane> late_;
   std::vector<JobId> to_mark_dead_;
   std::size_t most_ = kUnlimited;  // of them in one call

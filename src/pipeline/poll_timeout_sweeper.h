@@ -1,4 +1,5 @@
-// The stage that answers waiting consumers (PollQueue) with nothing when their deadline has passed.
+// The stage that answers waiting consumers (PollQueue) with no jobs when their deadline has passed, and forgets those
+// whose connection is closed.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once

@@ -10,8 +10,8 @@ namespace {
 constexpr Duration kNoHandlerPause = std::chrono::seconds(5);
 
 void put(EngineShared& shared, FinishedRun run) {
-  const bool has_room = shared.outcomes.try_push(std::move(run));
-  TOCSIN_ASSERT(has_room);  // the limiter counts them, and it is no larger than the queue
+  const bool is_pushed = shared.outcomes.try_push(std::move(run));
+  TOCSIN_ASSERT(is_pushed);  // the limiter counts them, and it is no larger than the queue
 }
 
 }  // namespace

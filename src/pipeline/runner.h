@@ -1,6 +1,8 @@
-// Runner: the stage that starts the handler of every claimed job, and passes outcomes to the finisher.
+// Runner: the stage that starts the handler of each claimed job and passes its outcome to the finisher. If the lease or
+// the start window is over, if this node has no handler of the type, or if the node drains, no attempt starts: the job
+// is released and the attempt not counted.
 //
-// Thread: owner only, except the inputs it shares (EngineShared). Handlers finish on threads of their own.
+// Thread: owner only, except the inputs it shares (EngineShared). Handlers report outcomes on threads of their own.
 #pragma once
 
 #include "base/stage.h"

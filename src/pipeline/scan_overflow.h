@@ -1,8 +1,9 @@
-// Lanes with rows that a scan read, or would have read, but that did not fit into memory: for each lane the earliest
-// such fire_at, its overflow watermark.
+// ScanOverflow: the lanes with rows that a scan read, or would have read, but that did not fit into memory; for each
+// lane the earliest such fire_at, its overflow watermark.
 //
-// Once that time has passed, and memory has nearly run out of the type, the lanes are promoted to the backlog, all of
-// them at once: none waits for the next scan, and none runs ahead of the others. Thread: owner only.
+// When that time has passed and memory has few due jobs of the type left, all such lanes of the type are promoted at
+// once: they become backlog, which is claimed from the table. No lane waits for the next scan or runs ahead of the
+// others. Thread: owner only (the scanner's).
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ class ScanOverflow {
     first_ = std::min(first_, from);
   }
   void forget(Lane lane) { lanes_.erase(lane); }
-  // Everything that is due in [from, to) is in memory now.
+  // A scan has read every row due in [from, to).
   void forget_within(Lane lane, WallTime from, WallTime to) {
     const auto it = lanes_.find(lane);
     if (it != lanes_.end() && from <= it->second && it->second < to) lanes_.erase(it);
@@ -31,18 +32,18 @@ class ScanOverflow {
     first_ = WallTime::max();
   }
   bool contains(Lane lane) const { return lanes_.contains(lane); }
-  // At this time, or later, a lane may be promoted; max(): there is none.
+  // No lane can be promoted before this time; max(): there is none.
   WallTime first() const { return first_; }
 
-  // Calls `promote` for the lanes whose watermark lies at or before `due_by`, of the types that `is_meant` accepts, and
-  // forgets these lanes.
-  void promote(WallTime due_by, const std::function<bool(TypeId)>& is_meant,
+  // Calls `promote` for the lanes whose watermark lies at or before `due_by`, of the types that `is_selected` accepts,
+  // and forgets these lanes.
+  void promote(WallTime due_by, const std::function<bool(TypeId)>& is_selected,
                const std::function<void(Lane, WallTime)>& promote) {
     if (first_ > due_by) return;
     first_ = WallTime::max();
     for (auto it = lanes_.begin(); it != lanes_.end();) {
       const auto [lane, from] = *it;
-      if (from <= due_by && is_meant(lane.type_id)) {
+      if (from <= due_by && is_selected(lane.type_id)) {
         promote(lane, from);
         it = lanes_.erase(it);
       } else {
@@ -54,7 +55,7 @@ class ScanOverflow {
 
  private:
   std::map<Lane, WallTime> lanes_;
-  WallTime first_ = WallTime::max();  // of all lanes, or before it
+  WallTime first_ = WallTime::max();  // the earliest watermark, or earlier
 };
 
 }  // namespace tocsin

@@ -7,9 +7,9 @@ namespace tocsin {
 
 namespace {
 
-// Jobs that are due at the same instant leave the wheel in the order they came: interleaved in small pieces, every
-// shard gets on when thousands are due at once. A piece lies together in its table, so that claiming stays as cheap as
-// in one read.
+// Jobs that are due at the same instant leave the wheel in the order in which they entered. Interleaved in small
+// pieces, no lane waits for another when thousands are due at once. The rows of a piece lie together in their table, so
+// a claim stays as cheap as for one lane.
 void interleave_by_lane(std::vector<Candidate>& found) {
   constexpr std::uint32_t kPiece = 32;
   struct Rank {
@@ -85,7 +85,8 @@ MonoTime Scanner::step(MonoTime now) {
     const bool was_in_groups = schedule_.is_in_groups();
     const Duration pause = end_turn();
     next_scan_ = reply->answered + pause;
-    // What the groups of a cycle take must not make it longer; but the database has half of the time for others.
+    // The duration of the scans must not make a cycle of groups longer, but half of the time stays for other
+    // statements.
     if (was_in_groups) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
     if (!is_lease_lost && schedule_.is_cycle_begin()) {
       shared_.scanned_at = reply->answered.time_since_epoch().count();
@@ -100,7 +101,7 @@ MonoTime Scanner::step(MonoTime now) {
 void Scanner::read_ended_backlogs(MonoTime now) {
   for (const Lane& lane : shared_.ended_backlogs.pop_some(shared_.ended_backlogs.capacity())) {
     const auto cursor = lanes_.find(lane);
-    if (cursor != lanes_.end() && cursor->second.begin_anew(now, shared_.config.scan_interval / 4)) has_more_ = true;
+    if (cursor != lanes_.end() && cursor->second.read_at_once(now, shared_.config.scan_interval / 4)) has_more_ = true;
   }
 }
 
@@ -132,10 +133,10 @@ void Scanner::adapt_lookahead() {
   shared_.scan_horizon = lookahead_.scan_horizon(planned_at_);
 }
 
-// Of the types of which memory has, by now, no more than a claim takes. Returns when to look again.
+// Promotes the types of which memory has no more due jobs than one claim takes. Returns when to call it again.
 MonoTime Scanner::promote_overflow(MonoTime now) {
   constexpr Duration kPause = std::chrono::milliseconds(10);
-  constexpr Duration kHandOver = std::chrono::milliseconds(50);  // the wheel's, of what was due at the same instant
+  constexpr Duration kHandOver = std::chrono::milliseconds(50);  // the wheel pushes jobs of that instant by then
   std::map<TypeId, bool> has_run_out;
   if (const auto db_now = shared_.db_clock.at_least(now)) {
     promote(*db_now - kHandOver, [&](TypeId type) {
@@ -148,10 +149,10 @@ MonoTime Scanner::promote_overflow(MonoTime now) {
   return std::max(shared_.db_clock.when(overflow_.first() + kHandOver), now + kPause);
 }
 
-void Scanner::promote(WallTime due_by, const std::function<bool(TypeId)>& is_meant) {
+void Scanner::promote(WallTime due_by, const std::function<bool(TypeId)>& is_selected) {
   const auto catalog = shared_.catalog.get();
-  overflow_.promote(due_by, is_meant, [&](Lane lane, WallTime overflow_from) {
-    // Others that are overdue must not wait behind them.
+  overflow_.promote(due_by, is_selected, [&](Lane lane, WallTime overflow_from) {
+    // Overdue rows before the overflow must not wait behind it.
     WallTime from = overflow_from - Duration(1);
     if (const auto cursor = lanes_.find(lane); cursor != lanes_.end()) from = std::min(from, cursor->second.low());
     const BizType* type = catalog->find(lane.type_id);
@@ -212,17 +213,17 @@ void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const L
                         WallTime db_now) {
   LaneCursor& cursor = *read.cursor;
   cursor.note_read(planned_at_, rows);
-  // A slow reply tells of a moment long past: what became due since then was not looked at.
-  const WallTime seen = std::min(planned_at_, db_now) - shared_.config.late_commit_margin;
+  // A slow reply shows an earlier moment: rows that became due since then were not read.
+  const WallTime read_until = std::min(planned_at_, db_now) - shared_.config.late_commit_margin;
   if (read.kind == ReadKind::window) return take_window(cursor, range, rows);
   if (read.kind == ReadKind::exhausted) {
     for (const ScanReply::Row& row : rows) expired_.push_back(row.candidate.job_id);
-    return cursor.read_exhausted(seen, rows, rows.size() >= static_cast<std::size_t>(range.limit));
+    return cursor.read_exhausted(read_until, rows, rows.size() >= static_cast<std::size_t>(range.limit));
   }
   // The clock is read a moment before the transaction gets its number.
-  const WallTime reached = watermark_.reached();
-  const WallTime settled = reached == WallTime::min() ? reached : reached - shared_.config.late_commit_margin;
-  const auto audited = cursor.read_overdue(range.after, range.before, rows, seen, settled);
+  const WallTime xmin = watermark_.reached();
+  const WallTime no_commits_before = xmin == WallTime::min() ? xmin : xmin - shared_.config.late_commit_margin;
+  const auto audited = cursor.read_overdue(range.after, range.before, rows, read_until, no_commits_before);
   // If another server has answered, or the clock was set, no floor holds; nor does that of a pull lane of another node,
   // which releases claims.
   if (audited > 0 && !is_sweep_requested_ && owns(range.lane.shard))

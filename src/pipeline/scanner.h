@@ -1,23 +1,26 @@
 // Scanner: the stage that reads due-soon rows of the owned shards into memory. It changes nothing in the database.
 //
-// A scan is one statement. For each lane with a cursor it reads, by (fire_at, job_id) range:
-//  - window (cursor, horizon): rows that came within the lookahead since the last scan. Each row enters memory once.
+// A lane is the jobs of one type in one shard; a lane with rows due soon has a cursor, which holds what of it was read.
+// A scan is one statement. For each lane with a cursor whose shard has its turn it reads, by (fire_at, job_id) range:
+//  - window (position of the cursor, end of the lookahead): rows that came within the lookahead since the last scan.
+//    Each row enters memory once.
 //  - overdue [low-water mark, now): rows that should have fired; normally none, or known ones. Finds rows committed
 //    behind the window, lost or refused hints, retries and ended leases, each at most one scan interval late.
-//  - exhausted, once per sweep, if the overdue rows fill more than a page: rows that must become dead.
+//  - exhausted, once per sweep, where a backlog or a full overdue page hides them: rows whose last attempt runs, which
+//    become dead when its lease has ended.
 //
-// The search finds, among all lanes without a cursor, those with a row before the horizon; they get a cursor and are
-// read at once. A lane without rows loses its cursor. So lanes without rows cost nothing, and lanes whose rows are due
-// later cost a part of an index page or one index probe.
+// The search finds, among all lanes without a cursor, those with a row due within the lookahead; they get a cursor and
+// are read at once. A lane without rows loses its cursor. So lanes without rows cost nothing, and lanes whose rows are
+// due later cost a part of an index page or one index probe.
 //
 // The policies: LaneCursor (what of a lane was read), ScanSchedule (when, and how much at a time), AdaptiveLookahead
 // (how far ahead), ScanOverflow (lanes whose rows did not fit), XminWatermark (which rows can still be committed),
 // SearchMethod (how lanes are searched for).
 //
-// A lane whose overdue page is full of unknown rows becomes backlog: it is claimed from the table, oldest first, and
-// nothing of it is read but exhausted rows. When its backlog has ended it is read at once. For types that drop late
-// jobs or have a catch-up rate, the overdue read begins behind the late rows; a read of the oldest row tells whether
-// there are any, and the lane goes to the lease reaper (drop) or becomes backlog at the catch-up pace.
+// A lane whose overdue page is full of rows that memory does not have becomes backlog: claimers claim its rows from the
+// table, oldest first, and only exhausted rows of it are read. When its backlog has ended it is read at once. For types
+// that drop late jobs or have a catch-up rate, the overdue read begins behind the late rows; a read of the oldest row
+// tells whether there are any, and the lane goes to the lease reaper (drop) or becomes backlog at the catch-up pace.
 //
 // Thread: owner only, except the inputs it shares (EngineShared) and request_sweep() and request_scan() (any).
 #pragma once
@@ -49,10 +52,10 @@ class Scanner final : public Stage {
 
   // The next scan starts every lane from the beginning: after a reconnect, or when notifications may have been lost.
   void request_sweep() { is_sweep_requested_ = true; }
-  // The next scan comes at once: shards were gained, whose lanes start from the beginning anyway.
+  // The next scan comes at once and reads all shards: shards were gained, or what may be scanned or hinted has changed.
   void request_scan() { is_scan_requested_ = true; }
 
-  std::size_t lanes() const { return lanes_.size(); }  // with a cursor
+  std::size_t lanes() const { return lanes_.size(); }  // that have a cursor
 
  private:
   enum class ReadKind { window, overdue, exhausted, catch_up, too_late };
@@ -71,7 +74,7 @@ class Scanner final : public Stage {
   bool is_turn_of(Shard shard, const std::vector<Shard>& shards) const;
   void plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn);
   void plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cursor, bool is_backlog);
-  std::vector<TypeRun> type_runs(const std::function<bool(const BizType&)>& is_meant) const;
+  std::vector<TypeRun> type_runs(const std::function<bool(const BizType&)>& is_selected) const;
   void plan_search(MonoTime now, const std::vector<Shard>& shards);
   void search_shard(Shard shard, const std::vector<TypeRun>& runs);
   void ask(const ScanRange& range, LaneCursor& cursor, ReadKind kind);
@@ -82,11 +85,12 @@ class Scanner final : public Stage {
   void take_late(ReadKind kind, const ScanRange& range, const LaneCursor::Rows& rows);
   bool enter(const Candidate& candidate);
   bool owns(Shard shard) const;
-  // Consumers come to one node for the jobs of every shard; the claim decides between nodes that read the same.
+  // Whether a consumer of this pull type asked here lately. Then this node reads the type's lanes in every shard of the
+  // database, not only the owned ones: the claim decides between nodes that read the same row.
   bool is_asked_for(const BizType& type, MonoTime now) const;
   void adapt_lookahead();
   MonoTime promote_overflow(MonoTime now);
-  void promote(WallTime due_by, const std::function<bool(TypeId)>& is_meant);
+  void promote(WallTime due_by, const std::function<bool(TypeId)>& is_selected);
   MonoTime failed(MonoTime now, const Error& error);
   Duration end_turn();
 
@@ -109,7 +113,7 @@ class Scanner final : public Stage {
   std::size_t searched_shards_ = 0;
   std::vector<Candidate> found_;
   std::vector<JobId> expired_;
-  std::set<TypeId> new_backlogs_;  // of these types a lane became backlog in this scan
+  std::set<TypeId> new_backlogs_;  // types of which a lane became backlog in this scan
 
   MonoTime next_scan_{};
   MonoTime cycle_began_{};

@@ -1,4 +1,4 @@
-// What the next statement reads.
+// Scanner::plan(): which ranges the next statement reads and where it searches for lanes.
 #include <algorithm>
 #include <limits>
 
@@ -15,7 +15,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   for (auto& [lane, cursor] : lanes_) {
     const BizType* type = catalog->find(lane.type_id);
     if (!type || type->is_paused(db_now)) continue;
-    const bool has_turn = cursor.is_new() || (!is_continuation && is_turn_of(lane.shard, *shards));
+    const bool has_turn = cursor.is_read_at_once() || (!is_continuation && is_turn_of(lane.shard, *shards));
     plan_lane(*type, lane, cursor, has_turn);
   }
   if (!is_continuation) plan_search(now, *shards);
@@ -25,9 +25,9 @@ bool Scanner::is_turn_of(Shard shard, const std::vector<Shard>& shards) const {
   return schedule_.is_turn_of(static_cast<std::size_t>(std::ranges::lower_bound(shards, shard) - shards.begin()));
 }
 
-// Forgets the lanes that are not to be read, and those that have nothing to read.
+// Forgets the lanes that must not be read (paused or foreign), and those without rows.
 void Scanner::begin_turn(MonoTime now, WallTime db_now) {
-  if (is_sweep_requested_.exchange(false)) {  // the clock, or the database itself, may be another
+  if (is_sweep_requested_.exchange(false)) {  // the clock was set, or another server answers: no position holds
     watermark_.reset();
     schedule_.begin_whole_cycle();
     lanes_.clear();
@@ -47,7 +47,7 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
       overflow_.forget(lane);
       return true;
     }
-    return cursor.is_asleep(db_now, watermark_.reached()) && !overflow_.contains(lane) &&
+    return cursor.may_be_forgotten(db_now, watermark_.reached()) && !overflow_.contains(lane) &&
            !shared_.due.has_backlog(lane) && !shared_.due.has_backlog(lane, Pace::catch_up);
   });
   if (schedule_.is_cycle_begin()) begin_sweeps_and_audits();
@@ -69,18 +69,18 @@ void Scanner::begin_sweeps_and_audits() {
 }
 
 void Scanner::plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn) {
-  const bool has_room = shared_.known.room(type.type_id) > 0;
-  if (!has_room) {
+  const bool has_capacity = shared_.known.available(type.type_id) > 0;
+  if (!has_capacity) {
     schedule_.note_overfull();
     if (cursor.stop_page()) overflow_.note(lane, cursor.window_at());
   }
   const bool is_backlog = shared_.due.has_backlog(lane);
   if (is_backlog) overflow_.forget_within(lane, WallTime::min(), planned_at_ + Duration(1));
-  // What is overdue belongs to the other read.
+  // Overdue rows belong to the overdue read.
   if (cursor.window_at() < planned_at_) cursor.move_window(planned_at_);
   const WallTime horizon = lookahead_.window_end(planned_at_);
   const bool reads_window =
-      has_room && !is_backlog && cursor.window_at() < horizon && (has_turn || cursor.is_page_full());
+      has_capacity && !is_backlog && cursor.window_at() < horizon && (has_turn || cursor.is_page_full());
   if (has_turn) cursor.begin_turn(/*reads_all=*/reads_window);
   if (reads_window)
     ask({lane, cursor.window_at(), cursor.window_id(), horizon, static_cast<int>(shared_.config.window_page)}, cursor,
@@ -115,12 +115,12 @@ void Scanner::ask(const ScanRange& range, LaneCursor& cursor, ReadKind kind) {
   reads_.push_back({&cursor, kind});
 }
 
-// Runs of consecutive types, so that an index walk over one of them meets no row of a type that is not meant.
-std::vector<Scanner::TypeRun> Scanner::type_runs(const std::function<bool(const BizType&)>& is_meant) const {
+// Runs of consecutive selected types, so that an index walk over a run meets no row of another type.
+std::vector<Scanner::TypeRun> Scanner::type_runs(const std::function<bool(const BizType&)>& is_selected) const {
   std::vector<TypeId> ids;
   const auto catalog = shared_.catalog.get();
   for (const auto& type : catalog->types)
-    if (is_meant(*type)) ids.push_back(type->type_id);
+    if (is_selected(*type)) ids.push_back(type->type_id);
   std::ranges::sort(ids);
   std::vector<TypeRun> runs;
   for (const TypeId id : ids) {

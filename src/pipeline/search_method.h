@@ -1,4 +1,4 @@
-// How the scan searches for lanes that have rows due soon: by a walk, or by reading the index through.
+// SearchMethod: how the scan searches for lanes that have rows due soon. By a walk, or by reading the index through.
 //
 // A walk costs a probe for each lane that has rows, whatever their number; to read the index costs by its size. A probe
 // takes 3.6 us, a page of 8 KiB 6.7 us (64,000 lanes with a row each: 232 ms by a walk, 2.6 ms by reading). So the
@@ -6,7 +6,7 @@
 // count is trusted a little less with every search, so a new walk corrects it in time; until then a search by reading
 // costs no more than the walk did.
 //
-// Thread: owner only.
+// Thread: owner only (the scanner's).
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace tocsin {
 
 class SearchMethod {
  public:
-  // For LaneSearch. `shards`: that share the index, so all of the database's.
+  // LaneSearch::most_bytes: an index up to this size is read through. `shards`: all of the database, which share it.
   std::int64_t most_bytes(std::size_t shards) const {
     return static_cast<std::int64_t>(lanes_per_shard_ * static_cast<double>(shards) * kBytesPerLane);
   }
-  // Notes the answer of a search of `shards` shards (`walked`: ScanReply::walked).
+  // A search of `shards` shards was answered. `walked`: the lanes with rows, if it was a walk (ScanReply::walked).
   void note(std::optional<std::size_t> walked, std::size_t shards) {
     if (shards == 0) return;
     if (walked)

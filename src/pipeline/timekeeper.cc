@@ -5,8 +5,7 @@
 namespace tocsin {
 namespace {
 
-// A step back smaller than this is the ordinary wobble of the estimate: the wheel just waits until time catches
-// up.
+// A step back smaller than this is the normal error of the clock estimate: the wheel waits until time catches up.
 constexpr Duration kToleratedStepBack = std::chrono::milliseconds(50);
 
 }  // namespace
@@ -22,20 +21,20 @@ MonoTime Timekeeper::step(MonoTime now) {
 
   dropped_.clear();
   if (*db_now + kToleratedStepBack < wheel_->position()) wheel_->rewind(*db_now, dropped_);
-  // Before anything is added: a wheel that stood still while it was empty does not reach as far as it should.
+  // Before anything is added: a wheel that was empty has not advanced, so it does not reach as far ahead.
   due_.clear();
   wheel_->advance(*db_now, due_);
   const auto candidates = shared_.candidates.pop_some(kIntake);
   for (const Candidate& job : candidates) {
     if (!wheel_->add(job)) dropped_.push_back(job);
   }
-  // What was overdue when it came in sits one tick ahead.
+  // Candidates that were overdue sit in the next tick.
   wheel_->advance(*db_now, due_);
   // A job that was moved has an entry for every move, so there may be more of them than known jobs.
-  const std::size_t room = config.capacity - std::min(config.capacity, shared_.due.size());
-  if (due_.size() > room) {
-    dropped_.insert(dropped_.end(), due_.begin() + static_cast<std::ptrdiff_t>(room), due_.end());
-    due_.resize(room);
+  const std::size_t available = config.capacity - std::min(config.capacity, shared_.due.size());
+  if (due_.size() > available) {
+    dropped_.insert(dropped_.end(), due_.begin() + static_cast<std::ptrdiff_t>(available), due_.end());
+    due_.resize(available);
   }
   shared_.due.push(due_);
   if (!dropped_.empty()) {

@@ -1,4 +1,5 @@
-// Timekeeper: the stage that holds candidates on the time wheel until they are due, then pushes them to the DueQueue.
+// Timekeeper: the stage that holds candidates (pending jobs due soon) on the time wheel until they are due, then pushes
+// them to the DueQueue. A job for which the wheel or the queue has no capacity leaves memory; a scan finds its row.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
@@ -19,6 +20,7 @@ class Timekeeper final : public Stage {
   const char* name() const override { return "timekeeper"; }
   MonoTime step(MonoTime now) override;
 
+  // The number of candidates on the wheel.
   std::size_t on_wheel() const { return wheel_ ? wheel_->size() : 0; }
 
  private:

@@ -1,10 +1,10 @@
-// Before which time no row can be committed any more.
+// XminWatermark: the time before which no row can be committed any more.
 //
 // A writer gets its transaction id before it reads the clock for its row. A scan sees which ids are in use and which id
 // is next. When all of these transactions have ended, every row committed later is due after that scan began. The
 // watermark is the begin of the latest such scan; it does not advance beyond an open writer.
 //
-// Called by the scanner with every reply. Reads no clock. Thread: owner only.
+// Reads no clock. Thread: owner only (the scanner's).
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@ namespace tocsin {
 
 class XminWatermark {
  public:
+  // Call with every reply of a scan.
   void note(const ScanReply& reply) {
     marks_.push_back({reply.began, reply.next_writer});
     if (marks_.size() > kMostMarks) marks_.pop_front();
@@ -27,6 +28,7 @@ class XminWatermark {
   // The clock was set, or another server answered.
   void reset() { *this = {}; }
 
+  // The watermark, by the database's clock; WallTime::min(): not known yet.
   WallTime reached() const { return reached_; }
 
  private:

@@ -1,5 +1,5 @@
-// A type of jobs (a kind of timeout, such as "order.unpaid"): its handler, retries and limits; and the registry's
-// snapshot of all types.
+// BizType: a type of jobs (a kind of timeout, such as "order.unpaid") with its handler, retries and limits.
+// TypeCatalog: a snapshot of all types.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 namespace tocsin {
 
 // Delay before attempt n+1: delays[n-1] when a list is given (the last entry repeats), else base * factor^(n-1), at
-// most max, times a random factor in [1 - jitter, 1 + jitter].
+// most max, and that times a random factor in [1 - jitter, 1 + jitter].
 struct Backoff {
   Duration base = std::chrono::seconds(1);
   double factor = 2;
@@ -36,38 +36,39 @@ struct Slo {
 struct BizType {
   TypeId type_id = 0;
   std::string name;
-  std::string handler_kind;                 // "noop", "webhook", "cpp", "pull", ...
-  std::string handler_json;                 // the whole handler object as JSON text
-  Duration ttr = std::chrono::seconds(30);  // time to run: length of a lease
+  std::string handler_kind;                 // how its jobs are delivered: "noop", "webhook", "cpp", "pull", ...
+  std::string handler_json;                 // settings of the handler, a JSON object as text, `kind` included
+  Duration ttr = std::chrono::seconds(30);  // time to run: length of the lease of an attempt
   int max_attempts = 16;
   Backoff backoff;
-  // In the whole cluster: jobs in handlers, and jobs that consumers have leased. Not for instant types.
+  // Limits of the whole cluster. max_running counts jobs in handlers, and jobs leased to consumers or receivers; it is
+  // ignored for instant types.
   std::optional<int> max_running;
   std::optional<double> rate_per_s;           // starts (of pull types: leases), retries included
   std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: jobs later than this become dead
   std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs that were found late
   std::optional<Slo> slo;                     // for reports only
   bool paused = false;
-  std::optional<WallTime> paused_until;  // with paused: resumes by itself then
+  std::optional<WallTime> paused_until;  // if paused: when it resumes by itself; empty: not by itself
   bool is_removed = false;               // takes no new jobs; existing ones still run
   WallTime gmt_create{};
   WallTime gmt_modified{};
-  // Not in the registry: the slots that its attempts share with other types on this node. Null: none.
+  // Not stored: what bounds its attempts on this node, perhaps with those of other types. Null: nothing does.
   std::shared_ptr<const StartPool> pool;
 
   bool operator==(const BizType&) const = default;
-  bool is_instant() const { return handler_kind == "noop"; }  // claimed, run and finished in one statement
+  bool is_instant() const { return handler_kind == "noop"; }  // claimed and finished in one statement
   bool is_pull() const { return handler_kind == "pull"; }     // claimed when a consumer asks
   // The handler looks up its claim in the transaction that runs it: without the claim nothing starts.
   bool starts_in_database() const { return handler_kind == "sql"; }
   bool is_paused(WallTime now) const { return paused && (!paused_until || now < *paused_until); }
   bool is_limited() const { return max_running || rate_per_s || catch_up_rate_per_s; }
-  // Whether a job is dropped: due longer ago than drop_older_than.
+  // Whether a job is due longer ago than drop_older_than, so that it becomes dead instead of running.
   bool is_too_late(WallTime fire_at, WallTime now) const { return drop_older_than && fire_at < now - *drop_older_than; }
 };
 
-// Tells two states of the registry apart: every change of a type moves its gmt_modified forward, and a type is
-// forgotten long after its last change. So the sum grows whenever the number of types stays.
+// Differs between any two states of the registry: every change of a type moves its gmt_modified forward, so the sum
+// grows unless the number of types changes.
 struct RegistryVersion {
   std::int64_t types = 0;
   std::int64_t sum = 0;  // of gmt_modified in microseconds, modulo 2^62
@@ -77,22 +78,25 @@ struct RegistryVersion {
 
 using SharedType = std::shared_ptr<const BizType>;
 
-// An immutable snapshot of the registry; replaced as a whole. `types` and by_name have no removed types.
+// A snapshot of the registry; replaced as a whole. `types` and by_name have no removed types, by_id has. Thread: const
+// after construction.
 struct TypeCatalog {
-  std::vector<SharedType> types;  // by name
+  std::vector<SharedType> types;  // sorted by name
   std::unordered_map<std::string, SharedType> by_name;
   std::unordered_map<std::string, SharedType> removed;
   std::unordered_map<TypeId, SharedType> by_id;
   RegistryVersion version;  // of all types, removed ones included
   WallTime newest{};        // the latest gmt_modified of them
-  // Shortest ttr of the types whose outcomes the engine writes: consumers and sql handlers write their own.
+  // The shortest ttr, at most BizType's default, of the types whose outcomes the finisher writes: instant types, pull
+  // types and `sql` types do not count.
   Duration shortest_ttr = BizType{}.ttr;
 
   explicit TypeCatalog(std::vector<BizType> all = {});
   explicit TypeCatalog(const std::vector<SharedType>& all);
-  const BizType* find(const std::string& name) const;
-  const BizType* find_any(const std::string& name) const;  // removed ones, too
-  const BizType* find(TypeId id) const;
+  // nullptr: not found. Valid as long as the catalog.
+  const BizType* find(const std::string& name) const;      // without removed types
+  const BizType* find_any(const std::string& name) const;  // removed types, too
+  const BizType* find(TypeId id) const;                    // removed types, too
 };
 
 }  // namespace tocsin

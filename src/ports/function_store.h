@@ -1,6 +1,5 @@
-// Calls SQL functions of `sql` handlers in the transaction that finishes their jobs.
-// Implemented by PgFunctionStore (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on
-// both.
+// FunctionStore: calls the SQL functions of `sql` handlers in the transaction that finishes their jobs. Implemented by
+// PgFunctionStore (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <functional>
@@ -14,7 +13,7 @@
 
 namespace tocsin {
 
-// schema.name, each 1 to 63 bytes, without quotes.
+// schema.name, each 1 to 63 bytes, not quoted.
 struct FunctionName {
   std::string schema, name;
 };
@@ -26,8 +25,8 @@ struct FunctionCall {
 };
 
 struct FunctionReply {
-  // One per call, in order: what was written. Empty: the claim is stale, or another transaction holds the row locked;
-  // the function was not called for it.
+  // One per call, in order: the outcome that was written. nullopt: the claim is stale, or another transaction holds the
+  // row locked; the function was not called for it.
   std::vector<std::optional<FinishRequest>> written;
   // Not empty: one call failed with this message, and the whole transaction was undone.
   std::string failure;
@@ -40,18 +39,18 @@ class FunctionStore {
  public:
   virtual ~FunctionStore() = default;
 
-  // Error invalid, field handler.function: there is no such function, it takes or returns something else, or
-  // tocsin_handler may not call it.
+  // Whether the function exists, takes one tocsin.job, returns one jsonb, and may be called by the role tocsin_handler.
+  // Error invalid, field handler.function: no, and why.
   virtual Status check(const FunctionName& function) = 0;
 
-  // Turns the function's answer to call n (JSON text; nullopt: SQL NULL) into the outcome to write. An error fails the
-  // call.
+  // Turns the function's answer to calls[n] (JSON text; nullopt: SQL NULL) into the outcome to write. An Error fails
+  // the call.
   using Judge = std::function<Result<FinishRequest>(std::size_t n, const std::optional<std::string>& answer)>;
 
   // Calls the function for each job whose claim is valid, and finishes the jobs, in one transaction: all or nothing.
   // Each row is locked before its function is called, so a stale attempt changes nothing, and repeating a written one
-  // calls nothing. `timeout` bounds all calls together. Error unavailable: nothing happened. in_doubt: all or nothing
-  // happened.
+  // calls nothing. `timeout` bounds all calls together. `node`: name of this node, for the job's errors. Error
+  // unavailable: nothing happened. in_doubt: all or nothing happened.
   virtual Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
                                     const Judge& judge, const std::string& node) = 0;
 };

@@ -1,5 +1,6 @@
-// The store of client requests for jobs in one database: create, find, cancel, change, lease. A reply is definite;
-// otherwise the call returns an Error that says whether it may have happened. Implemented by PgJobDesk (src/postgres)
+// JobDesk: the store of client requests for jobs in one database: create, find, cancel, change, lease. A reply is
+// definite; otherwise the call returns an Error, whose code says whether it may have happened (tocsin/error.h).
+// Implemented by PgJobDesk (src/postgres)
 // and FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
@@ -16,7 +17,7 @@ namespace tocsin {
 
 // What to do when a job with the same (biz_type, biz_id, idempotency_key) exists.
 enum class OnConflict {
-  keep,      // same body: returns the existing job; another body: refused
+  keep,      // same body (requested time, attribute, max_attempts): returns the existing job; another body: refused
   replace,   // new time, attribute and max_attempts for the pending job, attempts 0
   earliest,  // replace if the new time is earlier
   latest,    // replace if the new time is later
@@ -26,9 +27,9 @@ enum class OnConflict {
 // When a job is due: at an instant, or a duration after the database's now.
 struct When {
   std::optional<WallTime> at;
-  std::optional<Duration> in;  // exactly one of the two
-  // The delay that the caller asked for when `at` was computed from it. Part of the fingerprint in place of `at`,
-  // which differs when the caller repeats the request.
+  std::optional<Duration> in;  // exactly one of `at` and `in` is given
+  // The delay that the caller asked for, if `at` was computed from it. It replaces `at` in the idempotency fingerprint,
+  // because `at` differs when the caller repeats the request.
   std::optional<Duration> asked_in{};
 };
 
@@ -52,7 +53,7 @@ struct CreateReply {
     key_reused,   // refused: the key's job has another body
     rejected,     // refused: on_conflict = reject
     not_pending,  // refused: replace, earliest or latest of a job that runs or is finished
-    locked,       // with each_by_itself: another transaction holds the key, nothing was created; ask again
+    locked,       // each_by_itself only: another transaction holds the key, nothing was created; ask again
   };
   Kind kind = Kind::created;
   JobId job_id = 0;
@@ -66,9 +67,10 @@ struct CreateReply {
 
 enum class CreateMode {
   all_or_nothing,  // one refusal undoes the whole call; the replies say which
-  each_by_itself,  // a refusal affects its job only; keys that other transactions hold come last, and are waited for
-                   // a few seconds at most
-  each_if_free,    // as each_by_itself; if another transaction holds a key or its job: Error conflict soon, for all
+  each_by_itself,  // a refusal affects its job only; jobs whose keys other transactions hold come last, and wait for
+                   // them a few seconds in all
+  each_if_free,    // as each_by_itself; but if another transaction holds a key or its job: Error conflict at once, and
+                   // nothing was created
 };
 
 struct CancelReply {
@@ -86,11 +88,11 @@ struct CancelReply {
 
 // Answer to a change of a pending job, and to retry.
 struct ChangeReply {
-  // All but `changed`: the job was left alone because it is in that state. `locked`: another transaction holds its row,
-  // or its shard is moving. `type_removed`: only from retry.
+  // All but `changed`: the job was left unchanged because it is in that state. `locked`: another transaction holds its
+  // row, or its shard is moving; ask again. `type_removed`: only from retry.
   enum class Kind { changed, pending, running, finished, not_found, locked, type_removed };
   Kind kind = Kind::not_found;
-  std::optional<Job> job;  // as it is now; not for not_found
+  std::optional<Job> job;  // as it is now; not for not_found, and not always for locked
 };
 
 // A new deadline for a pending job; without `when` it is due now and its action_time stays.
@@ -105,17 +107,17 @@ struct KeyCancel {
   std::optional<TypeId> type;
 };
 
-// The jobs of a key by their state at the cancel; lists by id, `finished` newest first and at most kMostNamed.
+// The jobs of a key by their state at the cancel; lists by id, but `finished` newest first and at most kMostNamed.
 struct KeyCancelReply {
   std::vector<JobId> cancelled, running, finished;
-  std::vector<JobId> locked;  // pending and unchanged: another transaction holds them, ask again
-  bool is_too_many = false;   // more than kMostOfOneKeyTogether are pending, and none was cancelled: use cancel_all
-  bool has_more_finished = false;
+  std::vector<JobId> locked;       // pending and unchanged: another transaction holds them, ask again
+  bool is_too_many = false;        // more than kMostOfOneKeyTogether are live, and none was cancelled: use cancel_all
+  bool has_more_finished = false;  // than `finished` names
 };
 
-// Changes of jobs that are written together.
+// Cancels and changes, often of many callers, that are written together.
 struct ChangeBatch {
-  bool is_retry = false;  // repeats what was locked: waits for no lock
+  bool is_retry = false;  // repeats requests that were answered `locked`: waits for no lock
   std::vector<JobId> cancels;
   std::vector<KeyCancel> key_cancels;
   std::vector<PendingChange> changes;
@@ -130,10 +132,11 @@ struct ChangeBatchReply {  // in the order of the batch
 struct KeyQuery {
   std::string biz_id;
   std::optional<TypeId> type;
-  std::optional<JobId> below;
+  std::optional<JobId> below;  // only jobs with a smaller id
   int limit = 100;
 };
 
+// What a consumer's report needs to know of the job.
 struct LeasedJob {
   TypeId type_id = 0;
   int attempts = 0;  // this one included
@@ -144,8 +147,8 @@ enum class LeaseReply {
   applied,
   stale,     // the lease has ended, or the job is finished; nothing was changed
   busy,      // nothing was changed, and the lease may be valid: another transaction holds the row, its shard is moving,
-             // or the connection was lost before its turn; ask again
-  in_doubt,  // the answer was lost; ask again: `stale` then means that it was written
+             // or the connection was lost before this lease was written; ask again
+  in_doubt,  // the answer was lost; ask again. `stale` then means that it was written, or that the lease has ended
 };
 
 // More time for a leased job: its lease ends `ttr` from now.
@@ -157,13 +160,13 @@ struct Extension {
 // Answer to extend.
 struct ExtendReply {
   LeaseReply kind = LeaseReply::stale;
-  TypeId type_id = 0;  // of what was applied
+  TypeId type_id = 0;  // of the job; only if applied
 };
 
 // How to treat rows that other transactions hold locked.
 enum class RowLocks {
-  skip,  // they are answered as `busy` at once
-  wait,  // they are written last; waits for their locks, a few seconds at most
+  skip,  // answers `busy` for them at once
+  wait,  // writes them last and waits for their locks, a few seconds at most
 };
 
 // Job::biz_type is empty in replies; TypeCatalog maps type_id to the name.
@@ -172,23 +175,25 @@ class JobDesk {
  public:
   virtual ~JobDesk() = default;
 
-  // One transaction; one reply per job, in order. Durable when it returns. Error in_doubt: may have happened (jobs
-  // without a key are re-read by id before that is said). REQUIRES: at most 10,000 jobs.
+  // One reply per job, in order. One transaction; with each_by_itself more than one if other transactions hold keys.
+  // Durable when it returns. Error in_doubt: some or all may be created (they were looked for by id before). REQUIRES:
+  // at most 10,000 jobs.
   virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
 
-  // Pending jobs become cancelled; one reply per id, in order. Durable when it returns. Locked rows are waited for
-  // last, a few seconds at most; those not reached before the connection was lost answer `locked`.
+  // Pending jobs become cancelled; one reply per id, in order. Of an id given twice one reply is `cancelled`. Durable
+  // when it returns. Locked rows come last and are waited for, a few seconds at most; then they answer `locked`, and so
+  // do jobs that were not reached before the connection was lost. Error in_doubt: some may be cancelled.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) = 0;
 
-  // All jobs of a business key, of one type or of every type: first the live ones, oldest first, then those that have
-  // ended, newest first. At most kMostOfOneKey in one call: the rest is for the next.
+  // cancel() for the jobs of a business key, of one type or of every type: first the live ones, oldest first, then
+  // those that have ended, newest first. At most kMostOfOneKey in one call; call again for more.
   static constexpr std::size_t kMostOfOneKey = 10'000;
   virtual Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
 
-  // Writes all that can be written at once, in one transaction: cancels, then cancels by key, then changes. Of requests
-  // that name the same job, the later ones see what the earlier ones did. Durable when it returns. A row that another
-  // transaction holds locked delays the call by 50 ms at most; its own request answers `locked`. REQUIRES: at most
-  // 1,000 requests.
+  // Cancels, cancels by key, and changes, in this order; requests that repeat a job or a key follow in further rounds
+  // and see what earlier ones did. A round is one transaction, or several if rows of it are locked. Durable when it
+  // returns. A locked row delays its round by some 50 ms; its own request answers `locked`. Error in_doubt: some may be
+  // written. REQUIRES: at most 1,000 requests.
   static constexpr std::size_t kMostOfOneKeyTogether = 100;
   static constexpr std::size_t kMostNamed = 1'000;
   virtual Result<ChangeBatchReply> change_together(const ChangeBatch& batch) = 0;
@@ -199,8 +204,8 @@ class JobDesk {
   // Jobs by business key, one list per query, in order.
   virtual Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) = 0;
 
-  // Dead only, of a type that is not removed: pending again, due now, attempts 0, errors kept. One reply per id, in
-  // order. Of ids given twice one is changed. Waits for no lock. Error in_doubt: some were changed.
+  // Dead jobs of types that are not removed become pending, due now, with attempts 0 and their errors. One reply per
+  // id, in order. Of an id given twice one reply is `changed`. Waits for no lock. Error in_doubt: some may be changed.
   virtual Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) = 0;
   Result<ChangeReply> retry(JobId job) {
     auto replies = retry_each({&job, 1});
@@ -208,8 +213,8 @@ class JobDesk {
     return std::move(replies->front());
   }
 
-  // Dead jobs of a type that died in [from, to): pending again, oldest first, spread so that at most rate_per_s become
-  // due each second. At most `limit` (1..10,000). Returns how many.
+  // Dead jobs of a type that died in [from, to) become pending, oldest first. With rate_per_s they become due at that
+  // rate, else now. At most `limit` (1..10,000). Returns how many.
   struct RetryMany {
     TypeId type_id = 0;
     std::optional<WallTime> from, to;
@@ -218,17 +223,18 @@ class JobDesk {
   };
   virtual Result<int> retry_many(const RetryMany& request) = 0;
 
-  // Leases, whichever node granted them. One reply per lease, in order; a lease past its end is stale, also when no
-  // other claim followed. At most 10,000 leases each. Finish and extend write what they can; each reply is definite
-  // although others fail. Of leases given twice one is written. Error: nothing is known of any of them.
+  // Leases, whichever node granted them. One reply per lease, in order; a lease past its end is stale, even if no other
+  // claim followed. REQUIRES: at most 10,000 leases in a call. finish_leased and extend write the leases that they can;
+  // each reply holds although others fail. Of a lease given twice one is written. Error: nothing is known of any lease.
 
   // The jobs of these leases; nullopt: stale. Changes nothing.
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
 
-  // As JobStore::finish.
+  // As JobStore::finish, for valid leases only.
   virtual Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
                                                         const std::string& node, RowLocks locks) = 0;
 
+  // A lease that is applied ends `ttr` from now, by the database's clock.
   virtual Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions, RowLocks locks) = 0;
 };
 

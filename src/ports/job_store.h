@@ -1,5 +1,5 @@
-// The engine's store in one database: scan, claim, fire, finish. Every verb that writes is one transaction and a
-// compare-and-set: a row in another state is left alone, and the reply says so. Implemented by PgJobStore
+// JobStore: the engine's store in one database: scan, claim, fire, finish. Every call that writes is one transaction
+// and a compare-and-set: a row in another state stays as it is, and the reply shows it. Implemented by PgJobStore
 // (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
@@ -27,7 +27,7 @@ struct Candidate {
   JobId job_id = 0;
   TypeId type_id = 0;
   WallTime fire_at{};
-  std::uint8_t retries = 0;  // claims by id that came too early by the database's clock
+  std::uint8_t retries = 0;  // claims that may have come too early by the database's clock
   Lane lane() const { return {shard_of(job_id), type_id}; }
 };
 
@@ -37,24 +37,24 @@ struct DueSpan {
   DueSpan(WallTime begin = WallTime::min(), WallTime end = WallTime::max()) : from(begin), to(end) {}
 };
 
-// Rows of one lane with (fire_at, job_id) > (after, after_id) and fire_at < before, in that order, at most `limit` of
-// them.
+// Live rows of one lane with (fire_at, job_id) > (after, after_id) and fire_at < before, in that order, the first
+// `limit` of them.
 struct ScanRange {
   Lane lane;
   WallTime after{};
   JobId after_id = 0;
   WallTime before{};
   int limit = 0;
-  bool only_exhausted = false;
+  bool only_exhausted = false;  // only rows that run their last attempt (ScanReply::Row)
 };
 
 // Finds the lanes that have a row with fire_at < before: in each shard named, of the types from first to last. Returns
 // at most `limit` lanes. Two methods give the same answer: a walk takes one index probe for each lane that has rows;
-// reading the whole index is 60 times cheaper per entry, so it is faster where lanes have few rows.
+// reading the whole index costs a 60th of that for each entry, so it is faster where lanes have few rows.
 struct LaneSearch {
   struct Walk {
     Shard shard = 0;
-    TypeId first = 0, last = 0;
+    TypeId first = 0, last = 0;  // both included
   };
   std::vector<Walk> walks;
   WallTime before{};
@@ -69,7 +69,7 @@ struct ScanReply {
   };
   std::vector<std::vector<Row>> rows;  // one list per range asked, in the order asked
   std::vector<Lane> lanes;             // that the search found
-  std::optional<std::size_t> walked;   // lanes with rows that the walk found; nullopt: the whole index was read
+  std::optional<std::size_t> walked;   // how many lanes with rows the walk met; nullopt: the whole index was read
   WallTime db_now{};                   // the database's clock, read between `asked` and `answered`
   MonoTime asked{}, answered{};        // the local clock before the request and after the reply
   std::uint64_t connection = 0;  // number of the connection: a new one may reach a server without the last commits
@@ -80,17 +80,17 @@ struct ScanReply {
   std::int64_t next_writer = std::numeric_limits<std::int64_t>::max();
 };
 
-// The claim seed: the tokens of one claim are hash(job_id, seed). Every claim needs a fresh random seed; otherwise a
-// claim lost in a crash would issue the same token twice.
+// Who claims, and the claim seed: the tokens of one claim are hash(job_id, seed). REQUIRES: a fresh random seed for
+// every claim; otherwise a claim lost in a crash could issue the same token twice.
 struct ClaimTicket {
   std::int64_t seed = 0;
   std::string node;  // name of the claiming node, only a label
-  // claim and claim_due only: waits for the disk, so that no crash of the database takes the claim back. For handlers
-  // that start outside of the database.
+  // claim and claim_due wait until the commit is on disk, so that no crash of the database undoes the claim. Needed for
+  // handlers that start outside of the database.
   bool is_durable = false;
 };
 
-// An instant job that was claimed, run and finished in one statement.
+// A job of an instant type that was claimed and finished in one statement.
 struct Fired {
   JobId job_id = 0;
   TypeId type_id = 0;
@@ -103,21 +103,21 @@ struct FinishRequest {
     done,   // to history
     dead,   // to history, with `message` among the errors
     retry,  // pending again, due after `delay`, with `message` among the errors
-    // Releases the claim: pending again, the attempt not counted, because it never started. Due after `delay`, which is
-    // negative to restore an earlier time.
+    // Undoes the claim of an attempt that never started: pending again, the attempt not counted. Due after `delay`,
+    // which is negative to restore an earlier time.
     release_claim,
   };
   JobId job_id = 0;
   ClaimToken token = 0;
   Kind kind = Kind::done;
-  Duration delay{0};
-  std::string message;
+  Duration delay{0};    // from now, by the database's clock
+  std::string message;  // valid UTF-8 without NUL (base/utf8.h)
 };
 
 enum class FinishReply {
   applied,
   stale,  // another claim, or none, holds the job: nothing was changed
-  busy,   // another transaction holds the row locked: nothing was changed, ask again
+  busy,   // nothing was changed: another transaction holds the row locked, or its shard is moving; ask again
 };
 
 // Proof of a lease: the job and its token.
@@ -131,15 +131,16 @@ class JobStore {
  public:
   virtual ~JobStore() = default;
 
-  // Reads; locks and changes nothing.
+  // Reads the ranges and searches for lanes, in one statement. Locks and changes nothing.
   virtual Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) = 0;
   Result<ScanReply> scan(std::span<const ScanRange> ranges) { return scan(ranges, LaneSearch{}); }
 
   // Claims those of `jobs` that are due by the database's clock: live, of the type named, fire_at passed, attempts
   // left. A running row whose lease has ended is due again; the expiry joins its errors. (The type is compared because
   // a failover may give an id again to another job.) Sets status running, attempts + 1, a fresh token, fire_at = now +
-  // ttr. Skips locked rows. Returns the jobs won, in any order, each once, with fire_at_before and without biz_type and
-  // lease_deadline. REQUIRES: ttr.size() == jobs.size(), at most 10,000 jobs.
+  // ttr. Skips locked rows. Returns the jobs won, in any order, each once, with fire_at_before; biz_type,
+  // lease_deadline and start_by are left for the caller to set. REQUIRES: ttr.size() == jobs.size(), at most 10,000
+  // jobs.
   virtual Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                                 const ClaimTicket& ticket) = 0;
 
@@ -148,26 +149,26 @@ class JobStore {
   virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                     const ClaimTicket& ticket) = 0;
 
-  // After the answer of a claim was lost: the jobs that the claim with this seed won, each once. With `jobs` after
-  // claim(), with `lane` after claim_due().
+  // After the answer of a claim was lost: the jobs that the claim with this seed won and still holds, each once,
+  // without fire_at_before. With `jobs` after claim(), with `lane` after claim_due().
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) = 0;
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) = 0;
 
-  // Claims, counts the attempt and finishes as done in one statement: for types whose handler does nothing. Same
-  // conditions as claim.
+  // Claims, counts the attempt and finishes as done, in one statement: for instant types. Conditions as for claim() and
+  // claim_due(). fire() may wait some milliseconds for locked rows before it skips them. Returns the jobs fired.
   virtual Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) = 0;
   virtual Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) = 0;
 
-  // Writes outcomes, guarded by (job_id, token); one reply per request, in order. Safe to repeat: applied ones answer
-  // stale then. If no answer comes within `within`: Error in_doubt, and the session is closed.
+  // Writes outcomes, guarded by (job_id, token); one reply per request, in order. `node`: name of this node, for the
+  // jobs' errors. Safe to repeat: applied ones answer stale then. If no answer comes within `within`: Error in_doubt.
   virtual Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
                                                   Duration within) = 0;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) {
     return finish(requests, node, Duration::max());
   }
 
-  // How long each lease is valid from now on, in order; nullopt: it is over; 0: unknown, because its shard is moving.
-  // Changes nothing. At most 10,000.
+  // How long each lease is valid from now on, in order; nullopt: it is over; 0: unknown, because its shard does not
+  // live here (it is moving). Changes nothing. REQUIRES: at most 10,000 leases.
   virtual Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) = 0;
 
   // Makes dead those of `jobs` that are running, whose lease has ended and whose attempts are spent. Returns how many.
@@ -175,8 +176,8 @@ class JobStore {
 
   // Makes dead the oldest rows of a lane, at most `limit`, whose fire_at is before `before` and, by the database's
   // clock, longer ago than the type's drop_older_than in the registry (types without it lose nothing): pending, or
-  // running with the lease ended. Their last error is "too late". Returns how many; fewer than `limit`: no other row
-  // was unlocked.
+  // running with the lease ended. Their last error is "too late". Skips locked rows. Returns how many; fewer than
+  // `limit`: no other unlocked row is left.
   virtual Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The store of the cluster's membership and of the shard map (which node scans which shard), in the control database.
+// MemberStore: the cluster's membership and the shard map (which node scans which shard), in the control database.
 // Implemented by PgMemberStore (src/postgres) and FakeMemberStore (tests/support); tests/contract runs one suite on
 // both.
 #pragma once
@@ -15,10 +15,10 @@
 
 namespace tocsin {
 
-// Drawn at process start, positive: a restart under an old name is a new node. 0: no owner.
+// A positive random number, drawn at process start: a restart under an old name is a new node. 0: no node.
 using NodeId = std::int64_t;
 
-// A database that a node was started with.
+// How a node reaches a database that it was started with.
 struct ScannedDatabase {
   DatabaseId database_id = 0;
   std::optional<Duration> age;  // since the node's last scan of all its shards there; nullopt: none yet
@@ -56,8 +56,8 @@ struct Beat {
   std::string version;
   bool is_draining = false;
   std::vector<ScannedDatabase> scanned;
-  std::int64_t known_map = -1;  // version of the map that the node has; -1: none
-  std::int64_t used_map = -1;   // version of the map that all of the node works with; -1: none
+  std::int64_t known_map = -1;  // version of the map that the node has read; -1: none
+  std::int64_t used_map = -1;   // oldest version that a part of the node still works with; -1: none
   bool wakes_others = false;    // notify the other nodes: this node is new, or its state has changed
 };
 
@@ -74,10 +74,10 @@ class MemberStore {
   virtual ~MemberStore() = default;
   // Writes this node's heartbeat and reads all members.
   virtual Result<BeatReply> beat(const Beat& beat) = 0;
-  // Makes `owners`, with the databases as they are, version known + 1 if `known` is the stored version, and wakes the
-  // other nodes. False: another node was faster, nothing was changed.
+  // If `known` is the stored version: stores `owners` as version known + 1, keeps the shards' databases, and notifies
+  // the other nodes. False: another version is stored; nothing was changed.
   virtual Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) = 0;
-  // Removes this node's row and wakes the others. Safe to repeat.
+  // Removes this node's row and notifies the others. Safe to repeat.
   virtual Status leave(NodeId id) = 0;
 };
 

@@ -1,5 +1,6 @@
-// Reads for callers and operators: single jobs, lists, counts, reports; and TypeStore, the type registry. The firing
-// path does not use them.
+// ReportStore: reads for callers and operators: single jobs, lists, counts, reports. TypeStore: the type registry. The
+// firing path does not use them. Implemented by PgReportStore and PgTypeStore (src/postgres) and by fakes in
+// tests/support.
 #pragma once
 
 #include <optional>
@@ -21,7 +22,7 @@ struct JobFilter {
   std::optional<WallTime> from, to;  // action_time in [from, to)
   std::optional<JobId> below;
   int limit = 100;  // 1..1000
-  // Leaves out rows of shards that do not live in this database: copies of a moving shard.
+  // Leaves out rows of shards that do not live in this database: a moving shard has copies in two.
   bool is_local_only = false;
 };
 
@@ -36,11 +37,12 @@ struct DatabaseInfo {
   std::string name;  // host:port/dbname, without user and password
   int shards = 0;
   int schema_version = 0;
-  WallTime now{};
+  WallTime now{};  // the database's clock
 };
 
-// The reports of docs/reports.md: each a view of the same name; the last 15 minutes by type, or of all types; and what
-// is due next, from `from` to `to`, in one row.
+// The reports of docs/reports.md. Most are views of the schema tocsin: report_hour to report_delay, horizon, backlog
+// and audit. Without a view: dead_now (jobs that are dead now, by reason), recent (about the last quarter of an hour,
+// by type), recent_of_all (the same in one row) and next (how many jobs are due from `from` to `to`, in one row).
 enum class Report {
   hour,
   day,
@@ -62,9 +64,10 @@ enum class Report {
 struct ReportQuery {
   Report report = Report::hour;
   std::optional<std::string> biz_type;
-  std::optional<WallTime> from, to;  // slot in [from, to); ignored by reports without a time
-  std::string tz;                    // of Report::day: the time zone of its days; empty: UTC
-  bool is_alone = false;             // of Report::day with tz: the only database; percentiles in place of histograms
+  std::optional<WallTime> from, to;  // slots in [from, to); ignored by reports without a time
+  std::string tz;                    // Report::day only: the time zone of its days; empty: UTC
+  bool is_alone = false;             // Report::day with tz only: rows of no other database are merged, so they have
+                                     // percentiles instead of histograms
   // The keys of the last row seen, as texts, in the order of the report; empty: from the beginning.
   std::vector<std::string> after;
   int limit = 100;
@@ -74,19 +77,20 @@ struct ReportQuery {
 class ReportStore {
  public:
   virtual ~ReportStore() = default;
+  // Jobs live or finished, with type_id and without biz_type.
   virtual Result<std::optional<Job>> find(JobId job) = 0;
   virtual Result<std::vector<Job>> list(const JobFilter& filter) = 0;
-  virtual Result<std::vector<TypeCount>> counts() = 0;    // exact, from rollups
-  virtual Result<std::int64_t> overdue(int at_most) = 0;  // live jobs whose time has passed, counted up to at_most
-  // Pending jobs of each of `shards`, in their order, that are due before `within` from now; each counted up to
-  // at_most.
+  virtual Result<std::vector<TypeCount>> counts() = 0;    // exact, from counts kept by every write
+  virtual Result<std::int64_t> overdue(int at_most) = 0;  // live jobs whose fire_at has passed, counted up to at_most
+  // For each of `shards`, in order: how many pending jobs are due before `within` from now, counted up to at_most.
   virtual Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) = 0;
+  // Whether the type has live jobs, or entries in the outbox.
   virtual Result<bool> has_live_jobs(TypeId type) = 0;
   virtual Result<DatabaseInfo> info() = 0;
-  // At most `limit` rows as JSON objects, whose members are the columns of the view; where it has percentiles, the
-  // histogram in `buckets` instead (see core/report_histogram.h), for parts of several databases to be merged. In the
-  // order of the report: newest first and then by the other keys; the horizon earliest first. Reports without a time
-  // come whole, in any order. Error invalid: an unknown time zone, with field "tz".
+  // At most `limit` rows as JSON objects, whose members are the columns of the view. In place of percentiles a row has
+  // the histogram `buckets` (core/report_histogram.h), so that rows of several databases can be merged. Newest first,
+  // then by the other keys; the horizon earliest first. Reports without a time come whole, in any order. Error invalid,
+  // field "tz": unknown time zone.
   virtual Result<std::vector<std::string>> report(const ReportQuery& query) = 0;
 };
 
@@ -95,34 +99,35 @@ class ReportStore {
 class TypeStore {
  public:
   virtual ~TypeStore() = default;
-  // By name. A removed type stays in the registry as long as jobs may name it, but is shown only on request.
+  // All types, by name. A removed type stays in the registry as long as jobs may name it; list() returns it on request.
   enum class Removed { left_out, included };
   virtual Result<std::vector<BizType>> list(Removed removed = Removed::left_out) = 0;
   // The type of this name, unless it was removed.
   virtual Result<std::optional<BizType>> find(const std::string& name) = 0;
-  // The types that changed after `time` by their gmt_modified, and the version of the whole registry; removed types
-  // included. A caller whose older list with these changes has another version lists all types again: a change that was
-  // on its way may be older than what the caller has seen, and types are forgotten.
+  // The types whose gmt_modified is later than `time`, removed ones included, and the version of the whole registry. If
+  // a caller's older list with these changes has another version, it must list all types again: a change may have been
+  // committed after a newer one, or a type was deleted.
   struct Changes {
     std::vector<BizType> types;
     RegistryVersion version;
   };
   virtual Result<Changes> changed_since(WallTime time) = 0;
-  // Whether one of these names is registered. Costs an index look-up per name, whatever the size of the registry.
+  // Whether one of these names is registered. Costs an index look-up per name.
   virtual Result<bool> has_any(std::span<const std::string> names, Removed removed) = 0;
-  // Creates or replaces by name (pause state stays). Returns the stored type and whether it is new.
+  // Creates or replaces by name; the pause state stays. Returns the stored type. is_new: it was not there, or removed.
   struct PutReply {
     BizType type;
     bool is_new = false;
   };
   virtual Result<PutReply> put(const BizType& type) = 0;
+  // Marks the type as removed, unless it has live jobs or outbox entries.
   enum class RemoveReply { removed, has_live_jobs, not_found };
   virtual Result<RemoveReply> remove(const std::string& name) = 0;
-  // paused = false resumes. nullopt: not found.
+  // Pauses the type until `until` (nullopt: until it is resumed), or resumes it (paused = false). nullopt: not found.
   virtual Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                                     std::optional<WallTime> until) = 0;
-  // Copies these types, ids included, into a database that is not the control database; a newer version there stays
-  // (every change of a type moves its gmt_modified forward). Safe to repeat.
+  // Copies these types, ids included, into a database that is not the control database; a copy with a later
+  // gmt_modified stays. Safe to repeat.
   virtual Status mirror(std::span<const BizType> types) = 0;
 };
 

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook(500);
 
-// One thread for all calls of the process, which starts with the first call. Neither it nor this ever ends: calls that
-// overran the stop of their threads may come back while the process exits.
+// One thread for all calls of the process, which starts with the first call. It is never stopped or destroyed: calls
+// that overran the stop of their threads may return while the process exits.
 class CallWatch {
  public:
   CallWatch() {

@@ -1,8 +1,8 @@
-// Bounds the time of a database call: ends calls to a server that neither answers nor closes the connection.
+// WatchedCall: bounds the time of a database call to a server that neither answers nor closes the connection.
 //
 // libpq waits for an answer without a limit. Keepalives find a host that died, but not a peer whose kernel or proxy
-// still acknowledges while the server behind it is frozen or gone: such a call would hold its thread for ever. The
-// watch shuts the socket down, and the call fails like any other whose connection broke. Thread: any.
+// still acknowledges while the server behind it is frozen or gone: such a call would hold its thread for ever. A thread
+// of the process shuts the socket down, and the call fails like any other whose connection broke. Thread: any.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@ namespace tocsin {
 
 class WatchedCall {
  public:
-  // Watches `socket` until this object is destroyed; shuts it down after `patience`, within half a second. REQUIRES:
-  // the socket is closed meanwhile only by a failure that ends the call.
+  // Watches `socket` until this object is destroyed; shuts it down once, when `patience` has passed, at most half a
+  // second later. REQUIRES: meanwhile only a failure that ends the call closes the socket.
   WatchedCall(int socket, std::chrono::milliseconds patience);
   ~WatchedCall();
   WatchedCall(const WatchedCall&) = delete;

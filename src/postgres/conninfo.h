@@ -7,12 +7,12 @@
 
 namespace tocsin {
 
-// Whether it holds a password itself (passfile, service and client certificates are no passwords).
+// Whether the text itself holds a password (a passfile, a service or a client certificate is none).
 // Error invalid: not a connection string.
 Result<bool> has_password(const std::string& url);
 
-// The same destination as keyword=value text without the password; with `passfile` unless it is empty: a file on the
-// machine that connects. Error invalid: not a connection string.
+// The same destination as keyword=value text without passwords. `passfile`: a password file on the machine that will
+// connect, to be named in it; empty: none. Error invalid: not a connection string.
 Result<std::string> without_password(const std::string& url, const std::string& passfile);
 
 }  // namespace tocsin

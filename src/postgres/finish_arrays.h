@@ -1,4 +1,4 @@
-// The parameters of a finish statement: outcomes as one array per column.
+// FinishArrays: the parameters of sql/parts/finish_claimed.sql, outcomes as one array per column.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace tocsin {
 
-// Thread: owner only. Good for one statement.
+// Thread: owner only.
 class FinishArrays {
  public:
   explicit FinishArrays(std::span<const FinishRequest> requests) {
@@ -24,19 +24,20 @@ class FinishArrays {
     }
   }
 
-  // Runs the statement. Returns the ordinals (1..) of the outcomes that were applied.
+  // Runs the statement. Returns a row per outcome that was applied: its ordinal in `requests`, from 1.
   pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, const std::string& node) {
     return tocsin::exec(tx, statement, shards_.literal(), jobs_.literal(), tokens_.literal(), kinds_.literal(),
                         delays_.literal(), messages_.literal(), node);
   }
 
-  // The same in a session whose prepared statements may belong to another client.
+  // The same without preparing it: a SQL function that ran in this session may have touched prepared statements.
   pqxx::result exec_unprepared(pqxx::transaction_base& tx, const std::string& sql, const std::string& node) {
     return tx.exec_params(sql, shards_.literal(), jobs_.literal(), tokens_.literal(), kinds_.literal(),
                           delays_.literal(), messages_.literal(), node);
   }
 
  private:
+  // As finish_claimed.sql knows them.
   static std::int64_t code_of(FinishRequest::Kind kind) {
     switch (kind) {
       case FinishRequest::Kind::done:

@@ -12,8 +12,8 @@ namespace tocsin {
 
 // Unchanged when a standby is promoted; a restored dump has another identity.
 struct DatabaseIdentity {
-  std::int64_t server = 0;  // system identifier of the cluster
-  std::int64_t oid = 0;
+  std::int64_t server = 0;  // system identifier of the PostgreSQL server (pg_control_system)
+  std::int64_t oid = 0;     // of the database (pg_database)
   auto operator<=>(const DatabaseIdentity&) const = default;
 };
 
@@ -22,8 +22,8 @@ inline std::string to_string(const DatabaseIdentity& identity) {
   return "server " + std::to_string(identity.server) + ", database " + std::to_string(identity.oid);
 }
 
-// The database that sessions expect at an address: addresses are reassigned, and sessions reconnect silently.
-// Thread: any.
+// The database that sessions must find at their address. Addresses are reassigned, and sessions connect again by
+// themselves; one that finds another database refuses it. Thread: any.
 class ExpectedDatabase {
  public:
   ExpectedDatabase(std::string name, const DatabaseIdentity& identity)

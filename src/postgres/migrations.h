@@ -12,7 +12,7 @@ struct Migration {
   std::string sql;
 };
 
-// In order of version, starting with 1, without gaps.
+// In order of version, from 1, without gaps. Thread: any.
 const std::vector<Migration>& migrations();
 
 }  // namespace tocsin

@@ -9,9 +9,10 @@
 
 namespace tocsin {
 
-// Applies every migration that is not recorded yet, under a lock, all in one transaction. `shards`: 1..kMaxShards, at
-// the first migration only; later it must be absent or equal. Calls `on_step` with the name of each migration applied.
-// Error invalid: newer schema than this binary, a schema from before 0.1.0, another shard count, encoding not UTF-8.
+// Applies every migration that is not recorded yet, under a lock, all in one transaction. `shards`: 1..kMaxShards, sets
+// the shard count of a new installation (default kDefaultShards); later it must be absent or equal. Calls `on_step`
+// with the name of each migration applied. Returns their number. Error invalid: newer schema than this binary, a schema
+// from before 0.1.0, another shard count, encoding not UTF-8.
 Result<int> migrate(Session& session, std::optional<int> shards,
                     const std::function<void(const std::string&)>& on_step);
 

@@ -1,4 +1,4 @@
-// AuditStore on PostgreSQL: the table tocsin.audit_log in the control database.
+// AuditStore on PostgreSQL: the table tocsin.audit_log of the control database.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// BulkStore on PostgreSQL; its tables are section 13 of the baseline migration.
+// BulkStore on PostgreSQL: bulk operations (bulk/bulk_store.h). Its tables are in section 13 of the baseline migration.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,8 @@ namespace tocsin {
 // Thread: owner only.
 class PgBulkStore final : public BulkStore {
  public:
-  // REQUIRES: the session's plans are not pinned; a batch may read 20,000 rows in the order of job_id.
+  // `shards`: the installation's shard count. REQUIRES: config.has_pinned_plans = false; a batch may read 20,000 rows
+  // in the order of job_id.
   PgBulkStore(const SessionConfig& config, int shards) : session_(config), shards_(shards) {}
 
   Result<Bulk> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) override;

@@ -15,10 +15,10 @@
 namespace tocsin {
 namespace {
 
-using sql::CancelPass;
+using sql::LockPolicy;
 
-std::string pass_name(const char* verb, CancelPass pass) {
-  return std::string(verb) + "_" + std::to_string(static_cast<int>(pass));
+std::string name_of(const char* verb, LockPolicy policy) {
+  return std::string(verb) + "_" + std::to_string(static_cast<int>(policy));
 }
 
 }  // namespace
@@ -40,38 +40,38 @@ PgChanges::PgChanges(Session& session, int shards, const ChangeBatch& batch)
   reply_.changes.resize(batch.changes.size());
 }
 
-PgChanges::Turn PgChanges::next_turn() {
-  Turn turn;
+PgChanges::SubBatch PgChanges::next_sub_batch() {
+  SubBatch part;
   if (!std::exchange(has_begun_, true)) {
     // A cancel is final: a repeated one in the batch is answered from the first, without a statement of its own.
     std::unordered_set<JobId> seen;
     for (std::size_t i = 0; i < batch_.cancels.size(); ++i)
-      if (seen.insert(batch_.cancels[i]).second) turn.cancels.push_back(i);
+      if (seen.insert(batch_.cancels[i]).second) part.cancels.push_back(i);
   }
   std::set<std::string> keys;
   for (std::size_t i = 0; i < batch_.key_cancels.size(); ++i) {
     if (is_taken_key_[i] || !keys.insert(batch_.key_cancels[i].biz_id).second) continue;
     is_taken_key_[i] = true;
-    turn.key_cancels.push_back(i);
+    part.key_cancels.push_back(i);
   }
   std::unordered_set<JobId> jobs;
   for (std::size_t i = 0; i < batch_.changes.size(); ++i) {
     if (is_taken_change_[i] || !jobs.insert(batch_.changes[i].job).second) continue;
     is_taken_change_[i] = true;
-    turn.changes.push_back(i);
+    part.changes.push_back(i);
   }
-  std::ranges::sort(turn.cancels, {}, [&](std::size_t i) { return batch_.cancels[i]; });
-  std::ranges::sort(turn.key_cancels, {}, [&](std::size_t i) { return batch_.key_cancels[i].biz_id; });
-  std::ranges::sort(turn.changes, {}, [&](std::size_t i) { return batch_.changes[i].job; });
-  return turn;
+  std::ranges::sort(part.cancels, {}, [&](std::size_t i) { return batch_.cancels[i]; });
+  std::ranges::sort(part.key_cancels, {}, [&](std::size_t i) { return batch_.key_cancels[i].biz_id; });
+  std::ranges::sort(part.changes, {}, [&](std::size_t i) { return batch_.changes[i].job; });
+  return part;
 }
 
 Result<ChangeBatchReply> PgChanges::run() {
-  for (Turn turn = next_turn(); !turn.is_empty(); turn = next_turn()) {
-    Status done = write(turn);
-    if (done) done = tell_rest(turn);
+  for (SubBatch part = next_sub_batch(); !part.is_empty(); part = next_sub_batch()) {
+    Status done = write(part);
+    if (done) done = answer_unchanged(part);
     if (done) continue;
-    // What was written stands, and the call cannot say what that was.
+    // Earlier transactions stay written, and an Error cannot say which.
     const Error& error = done.error();
     return has_written_ ? Error{ErrorCode::in_doubt, error.message, ""} : error;
   }
@@ -91,7 +91,7 @@ Status PgChanges::change_existing() {
   return Unit{};
 }
 
-// Of several cancels of one job exactly one is answered `cancelled`.
+// Of several cancels of one job exactly one is answered with `cancelled`.
 void PgChanges::answer_repeated_cancels() {
   std::unordered_map<JobId, std::size_t> first;
   for (std::size_t i = 0; i < batch_.cancels.size(); ++i) {
@@ -102,23 +102,23 @@ void PgChanges::answer_repeated_cancels() {
   }
 }
 
-Status PgChanges::write(const Turn& turn) {
-  if (batch_.is_retry) return write_apart(turn);
-  const Status done = write_together(turn);
+Status PgChanges::write(const SubBatch& part) {
+  if (batch_.is_retry) return write_by_kind(part);
+  const Status done = write_together(part);
   has_written_ = has_written_ || done;
   if (done || !is_contention(done.error().code)) return done;
-  return write_apart(turn);
+  return write_by_kind(part);
 }
 
-Status PgChanges::write_together(const Turn& turn) {
-  is_apart_ = false;
+Status PgChanges::write_together(const SubBatch& part) {
+  is_by_kind_ = false;
   return session_.write<Unit>([&](pqxx::connection& connection) {
     const auto all = [&](pqxx::transaction_base& tx) {
-      cancel(tx, turn.cancels, CancelPass::together);
-      cancel_keys(tx, turn.key_cancels);
-      change(tx, turn.changes, CancelPass::together);
+      cancel(tx, part.cancels, LockPolicy::together);
+      cancel_keys(tx, part.key_cancels);
+      change(tx, part.changes, LockPolicy::together);
     };
-    if (turn.kinds() == 1) {
+    if (part.kinds() == 1) {
       pqxx::nontransaction tx(connection);  // one statement commits by itself
       all(tx);
     } else {
@@ -130,20 +130,21 @@ Status PgChanges::write_together(const Turn& turn) {
   });
 }
 
-// A row is locked: each kind by itself, without that row. What failed together changed nothing.
-Status PgChanges::write_apart(const Turn& turn) {
-  is_apart_ = true;
-  for (const std::size_t i : turn.cancels) has_cancelled_[i] = false;
-  for (const std::size_t i : turn.key_cancels) reply_.key_cancels[i] = {};
-  for (const std::size_t i : turn.changes) has_changed_[i] = false;
+// write_together() failed on a locked row and changed nothing.
+Status PgChanges::write_by_kind(const SubBatch& part) {
+  is_by_kind_ = true;
+  for (const std::size_t i : part.cancels) has_cancelled_[i] = false;
+  for (const std::size_t i : part.key_cancels) reply_.key_cancels[i] = {};
+  for (const std::size_t i : part.changes) has_changed_[i] = false;
   Status done = Unit{};
-  if (!turn.cancels.empty()) done = write_alone([&](auto& tx) { cancel(tx, turn.cancels, CancelPass::skipping); });
-  if (done && !turn.key_cancels.empty()) done = write_alone([&](auto& tx) { cancel_keys_apart(tx, turn.key_cancels); });
-  return done ? write_changes_apart(turn.changes) : done;
+  if (!part.cancels.empty()) done = write_one_kind([&](auto& tx) { cancel(tx, part.cancels, LockPolicy::skipping); });
+  if (done && !part.key_cancels.empty())
+    done = write_one_kind([&](auto& tx) { cancel_free_keys(tx, part.key_cancels); });
+  return done ? write_changes(part.changes) : done;
 }
 
-// A conflict leaves the rows pending: they are answered as locked.
-Status PgChanges::write_alone(const std::function<void(pqxx::transaction_base&)>& statement) {
+// After a conflict the rows are still pending; answer_unchanged() says `locked`.
+Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement) {
   const Status done = session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     with_ids_freed(session_, tx, {}, [&] { statement(tx); });
@@ -154,23 +155,23 @@ Status PgChanges::write_alone(const std::function<void(pqxx::transaction_base&)>
   return done;
 }
 
-// One shard that is moving to another database refuses its changes: halves find it, and the others are written.
-Status PgChanges::write_changes_apart(const Indexes& items) {
+// A shard that is moving to another database refuses changes: halving finds its rows, and the others are written.
+Status PgChanges::write_changes(const Indexes& items) {
   if (items.empty()) return Unit{};
   const Status done = session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    change(tx, items, CancelPass::skipping);
+    change(tx, items, LockPolicy::skipping);
     return Unit{};
   });
   has_written_ = has_written_ || done;
   if (done || !is_contention(done.error().code)) return done;
-  if (items.size() == 1) return Unit{};  // still pending: answered as locked
+  if (items.size() == 1) return Unit{};  // still pending: answer_unchanged() says `locked`
   const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
-  if (const Status first = write_changes_apart({items.begin(), middle}); !first) return first;
-  return write_changes_apart({middle, items.end()});
+  if (const Status first = write_changes({items.begin(), middle}); !first) return first;
+  return write_changes({middle, items.end()});
 }
 
-void PgChanges::cancel(pqxx::transaction_base& tx, const Indexes& items, CancelPass pass) {
+void PgChanges::cancel(pqxx::transaction_base& tx, const Indexes& items, LockPolicy policy) {
   if (items.empty()) return;
   PgArray shards, ids;
   std::unordered_map<JobId, std::size_t> index;
@@ -180,7 +181,7 @@ void PgChanges::cancel(pqxx::transaction_base& tx, const Indexes& items, CancelP
     shards.add(shard_of(id));
     ids.add(id);
   }
-  const auto& statement = session_.prepared(pass_name("cancel", pass), [=] { return sql::cancel(pass); });
+  const auto& statement = session_.prepared(name_of("cancel", policy), [=] { return sql::cancel(policy); });
   for (const auto& row : exec(tx, statement, shards.literal(), ids.literal())) {
     Job job = job_from_row(row);
     const std::size_t i = index.at(job.job_id);
@@ -191,10 +192,10 @@ void PgChanges::cancel(pqxx::transaction_base& tx, const Indexes& items, CancelP
 
 void PgChanges::cancel_keys(pqxx::transaction_base& tx, const Indexes& items) {
   if (items.empty()) return;
-  tell_keys(tx, session_.prepared("cancel_keys_together"), items);
+  answer_keys(tx, session_.prepared("cancel_keys_together"), items);
 }
 
-void PgChanges::cancel_keys_apart(pqxx::transaction_base& tx, const Indexes& items) {
+void PgChanges::cancel_free_keys(pqxx::transaction_base& tx, const Indexes& items) {
   const KeyArrays keys = arrays_of(items);
   const auto& statement = session_.prepared("cancel_keys");
   for (const auto& row : exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),
@@ -202,7 +203,7 @@ void PgChanges::cancel_keys_apart(pqxx::transaction_base& tx, const Indexes& ite
     reply_.key_cancels[items[row[0].as<std::size_t>() - 1]].cancelled.push_back(row[1].as<JobId>());
 }
 
-void PgChanges::change(pqxx::transaction_base& tx, const Indexes& items, CancelPass pass) {
+void PgChanges::change(pqxx::transaction_base& tx, const Indexes& items, LockPolicy policy) {
   if (items.empty()) return;
   PgArray shards, ids, at, in;
   std::unordered_map<JobId, std::size_t> index;
@@ -215,7 +216,7 @@ void PgChanges::change(pqxx::transaction_base& tx, const Indexes& items, CancelP
     in.add(change.when && change.when->in ? std::optional(change.when->in->count()) : std::nullopt);
   }
   const auto& statement =
-      session_.prepared(pass_name("change_pending", pass), [=] { return sql::change_pending(pass); });
+      session_.prepared(name_of("change_pending", policy), [=] { return sql::change_pending(policy); });
   for (const auto& row : exec(tx, statement, shards.literal(), ids.literal(), at.literal(), in.literal())) {
     Job job = job_from_row(row);
     const std::size_t i = index.at(job.job_id);
@@ -224,21 +225,21 @@ void PgChanges::change(pqxx::transaction_base& tx, const Indexes& items, CancelP
   }
 }
 
-Status PgChanges::tell_rest(const Turn& turn) {
+Status PgChanges::answer_unchanged(const SubBatch& part) {
   return session_.read<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    tell_rest_of_jobs(tx, turn);
-    if (is_apart_) tell_rest_of_keys(tx, turn.key_cancels);
+    answer_unchanged_jobs(tx, part);
+    if (is_by_kind_) answer_keys_by_state(tx, part.key_cancels);
     return Unit{};
   });
 }
 
-// A job that is pending, and yet was not changed, is locked, or its shard is moving.
-void PgChanges::tell_rest_of_jobs(pqxx::transaction_base& tx, const Turn& turn) {
+// An unchanged job that is still pending is locked, or its shard is moving.
+void PgChanges::answer_unchanged_jobs(pqxx::transaction_base& tx, const SubBatch& part) {
   std::vector<JobId> ids;
-  for (const std::size_t i : turn.cancels)
+  for (const std::size_t i : part.cancels)
     if (!has_cancelled_[i]) ids.push_back(batch_.cancels[i]);
-  for (const std::size_t i : turn.changes)
+  for (const std::size_t i : part.changes)
     if (!has_changed_[i]) ids.push_back(batch_.changes[i].job);
   if (ids.empty()) return;
   std::ranges::sort(ids);
@@ -260,7 +261,7 @@ void PgChanges::tell_rest_of_jobs(pqxx::transaction_base& tx, const Turn& turn) 
     const auto it = found.find(id);
     return it == found.end() || it->second.job_id == id ? std::nullopt : std::optional(it->second.job_id);
   };
-  for (const std::size_t i : turn.cancels) {
+  for (const std::size_t i : part.cancels) {
     if (has_cancelled_[i]) continue;
     if (const auto existing = stands_for(batch_.cancels[i])) {
       existing_.cancels.push_back(*existing);
@@ -270,7 +271,7 @@ void PgChanges::tell_rest_of_jobs(pqxx::transaction_base& tx, const Turn& turn) 
     reply_.cancels[i].job_id = batch_.cancels[i];
     tell(batch_.cancels[i], reply_.cancels[i], CancelReply::Kind::locked);
   }
-  for (const std::size_t i : turn.changes) {
+  for (const std::size_t i : part.changes) {
     if (has_changed_[i]) continue;
     if (const auto existing = stands_for(batch_.changes[i].job)) {
       existing_.changes.push_back({*existing, batch_.changes[i].when});
@@ -292,14 +293,14 @@ PgChanges::KeyArrays PgChanges::arrays_of(const Indexes& key_cancels) const {
   return keys;
 }
 
-void PgChanges::tell_rest_of_keys(pqxx::transaction_base& tx, const Indexes& items) {
+void PgChanges::answer_keys_by_state(pqxx::transaction_base& tx, const Indexes& items) {
   if (items.empty()) return;
   const auto& statement = session_.prepared("state_of_keys");
-  tell_keys(tx, statement, items);
+  answer_keys(tx, statement, items);
 }
 
 // Rows (ordinal of the key, job, status), those that this call cancelled first.
-void PgChanges::tell_keys(pqxx::transaction_base& tx, const Statement& statement, const Indexes& items) {
+void PgChanges::answer_keys(pqxx::transaction_base& tx, const Statement& statement, const Indexes& items) {
   const KeyArrays keys = arrays_of(items);
   for (const auto& row :
        exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),

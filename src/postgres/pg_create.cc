@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "core/time_asked.h"
 #include "postgres/binary_array.h"
+#include "postgres/job_rows.h"
 #include "postgres/text.h"
 
 namespace tocsin {
@@ -62,7 +63,7 @@ std::vector<JobId> PgCreate::created_ids() const {
 
 Status PgCreate::run() {
   if (!has_keys()) {
-    // The replies of a lone statement are not known when its answer is lost: say what would be there.
+    // If the answer of the single statement is lost, the replies are not known: these are the ids to look for.
     for (std::size_t i = 0; i < jobs_.size(); ++i) replies_[i].job_id = ids_[i];
     return session_.write<Unit>([&](pqxx::connection& connection) {
       refuse_old_ids();
@@ -193,7 +194,7 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
   undo(tx, to_undo);
   for (bool settled : is_settled_) {
     if (settled) continue;
-    // It vanished between two statements, or it was not the key that was taken, but the id.
+    // Its key's job vanished between two statements, or not the key was taken, but the id.
     has_bad_ids_ = true;
     throw Busy("the holder of an idempotency key changed");
   }
@@ -218,31 +219,31 @@ void PgCreate::update_existing(pqxx::transaction_base& tx, std::vector<Update> u
   using Kind = CreateReply::Kind;
   std::ranges::sort(updates, {}, &Update::item);
   while (!updates.empty()) {
-    // One statement changes a row once: of several items with one key each waits for its turn.
-    std::map<JobId, Update> turn;
+    // A statement changes a row once, so items with the same key go into one statement each.
+    std::map<JobId, Update> round;
     std::vector<Update> rest;
     for (Update& update : updates) {
       const JobId id = update.existing.job_id;
-      if (const auto [it, is_first] = turn.try_emplace(id, std::move(update)); !is_first)
-        rest.push_back(std::move(update));  // not moved from: it was not put in
+      if (const auto [it, is_first] = round.try_emplace(id, std::move(update)); !is_first)
+        rest.push_back(std::move(update));  // try_emplace() did not move from it
     }
-    for (const auto& row : update_all(tx, turn)) {
+    for (const auto& row : update_all(tx, round)) {
       Job job = job_from_row(row);
-      const auto done = turn.extract(job.job_id);
+      const auto done = round.extract(job.job_id);
       settle(done.mapped().item, Kind::updated, std::move(job));
     }
-    // Of the others the time already wins, or they stopped being pending since they were read.
+    // The others were not changed: their time wins already, or they are not pending any more.
     PgArray shards, ids;
-    for (const auto& [id, update] : turn) {
+    for (const auto& [id, update] : round) {
       shards.add(shard_of(id));
       ids.add(id);
     }
     std::unordered_set<JobId> pending;
-    if (!turn.empty()) {
+    if (!round.empty()) {
       const auto& still = session_.prepared("still_pending");
       for (const auto& row : exec(tx, still, shards.literal(), ids.literal())) pending.insert(row[0].as<JobId>());
     }
-    for (auto& [id, update] : turn)
+    for (auto& [id, update] : round)
       settle(update.item, pending.contains(id) ? Kind::existing : Kind::not_pending, std::move(update.existing));
     updates = std::move(rest);
   }

@@ -22,7 +22,7 @@ SessionConfig function_session(SessionConfig config) {
   return config;
 }
 
-// The server ends the session, or is no place for writes: nothing that the function did.
+// The server ended the session or is read-only: not an error of the function.
 bool is_of_the_server(const pqxx::sql_error& error) {
   const std::string& state = error.sqlstate();
   return state.rfind("57P", 0) == 0 || state.rfind("08", 0) == 0 || state == "25006";
@@ -30,7 +30,7 @@ bool is_of_the_server(const pqxx::sql_error& error) {
 
 bool is_time_out(const pqxx::sql_error& error) { return error.sqlstate() == "57014"; }
 
-// The first line, without the word that says it is an error: the lines after it tell where in the database's code.
+// The first line without "ERROR:"; the lines after it are the context in PL/pgSQL.
 std::string message_of(const std::exception& error) {
   std::string text = error.what();
   text.erase(std::min(text.find('\n'), text.size()));
@@ -74,8 +74,8 @@ auto guarded(const Work& work) {
   }
 }
 
-// Time that the end of the job takes is the function's, too: unreported it would be tried again for ever, without
-// counting.
+// A time-out while the job is finished fails the function, too: as an error of the server it would be tried again for
+// ever, without counting attempts.
 template <class Work>
 auto in_time(const Work& work) {
   try {
@@ -186,8 +186,8 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
     tx.commit();
     return 0;
   });
-  // Unless they went with the commit.
-  if (is_temporary_left) is_littered_ = pqxx::nontransaction(connection).exec1(look)[1].as<bool>();
+  // Unless the commit dropped them.
+  if (is_temporary_left) has_leftover_objects_ = pqxx::nontransaction(connection).exec1(look)[1].as<bool>();
   return reply;
 }
 
@@ -226,10 +226,10 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
       if (++freed <= kMostFreed) --round;
       continue;
     }
-    if (reply && !is_altered && !is_littered_) return reply;
+    if (reply && !is_altered && !has_leftover_objects_) return reply;
     sandbox_.clear();
     session_.disconnect();
-    if (!reply || std::exchange(is_littered_, false)) return reply;
+    if (!reply || std::exchange(has_leftover_objects_, false)) return reply;
   }
   return Error{ErrorCode::unavailable, "the sandbox of the function was altered", ""};
 }

@@ -1,9 +1,9 @@
-// FunctionStore on PostgreSQL: calls SQL functions in a sandbox role.
+// FunctionStore on PostgreSQL: calls the SQL functions of `sql` handlers in the sandbox role tocsin_handler.
 //
-// A function runs as tocsin_handler, called by a SECURITY DEFINER wrapper that exists in this session only (pg_temp).
-// So SET ROLE and RESET ROLE are refused to it, no other session can alter the wrapper, and this session notices when
-// its own calls have. Nothing that a call leaves in its session is trusted afterwards: settings are reset, statements
-// are not prepared. docs/adr/0016 says what this stops and what it does not. Thread: owner only.
+// A function runs as that role, called by a SECURITY DEFINER wrapper that exists in this session only (pg_temp). So SET
+// ROLE and RESET ROLE are refused to it, no other session can alter the wrapper, and the store notices if a function
+// did. Nothing that a call leaves in its session is trusted afterwards: settings are reset, statements are not
+// prepared. docs/adr/0016 says what this stops and what it does not. Thread: owner only.
 #pragma once
 
 #include <string>
@@ -30,8 +30,8 @@ class PgFunctionStore final : public FunctionStore {
 
   Session session_;
   const Clock& clock_;
-  std::string sandbox_;       // identity of the sandbox in this session; empty: not built yet
-  bool is_littered_ = false;  // temporary objects were left in this session
+  std::string sandbox_;                // identity of the wrapper in this session; empty: not built yet
+  bool has_leftover_objects_ = false;  // a function left temporary objects in this session
 };
 
 }  // namespace tocsin

@@ -21,11 +21,10 @@ namespace {
 // Numbers are drawn in blocks, or every create would pay a round trip more: as many as are used in half a second or so.
 constexpr std::size_t kFewestIds = 32;  // what PostgreSQL writes one log record for
 constexpr std::size_t kMostIds = 4096;
-// What was drawn longer ago is left unused: ids tell the order of creation to within so much, and lists go by them.
+// Older numbers are left unused: lists are sorted by id, so ids must follow the order of creation to within this time.
 constexpr auto kIdAge = std::chrono::milliseconds(500);
 constexpr int kCreateTries = 3;
 
-// Why a job could not be changed: the state it has now.
 CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_id, std::move(job)}; }
 
 }  // namespace
@@ -109,7 +108,7 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
   for (const std::size_t i : held) {
     replies[i].kind = CreateReply::Kind::locked;
     if (!may_wait) continue;
-    // One wait in all: what is still held then is not waited for again.
+    // One wait in all: keys that are held after it are not waited for.
     auto late = create_at_once(jobs.subspan(i, 1), CreateMode::each_by_itself, 1);
     if (late)
       replies[i] = std::move(late->front());
@@ -170,7 +169,7 @@ Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJo
   }
 }
 
-Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies) {
+Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::LockPolicy pass, CancelReplies& replies) {
   PgArray shards, ids;
   for (JobId id : open) {
     shards.add(shard_of(id));
@@ -210,16 +209,16 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
   CancelReplies replies;
   // All at once. If a row is locked, first those that are not, so that one locked row does not delay the others; then
   // the locked ones, waiting for their locks.
-  for (const auto pass : {sql::CancelPass::together, sql::CancelPass::skipping, sql::CancelPass::waiting}) {
+  for (const auto pass : {sql::LockPolicy::together, sql::LockPolicy::skipping, sql::LockPolicy::waiting}) {
     std::vector<JobId> open;
     std::ranges::copy_if(all, std::back_inserter(open), [&](JobId id) { return !replies.contains(id); });
     if (open.empty()) break;
     const Status done = cancel_open(open, pass, replies);
     if (done) continue;
     const ErrorCode why = done.error().code;
-    // What an earlier pass did stands, whatever becomes of this one.
+    // Earlier passes are committed, so their answers are returned.
     if (why == ErrorCode::unavailable && !replies.empty()) break;
-    if (!is_contention(why) || pass == sql::CancelPass::skipping) return done.error();
+    if (!is_contention(why) || pass == sql::LockPolicy::skipping) return done.error();
   }
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {
@@ -240,8 +239,8 @@ Result<ChangeBatchReply> PgJobDesk::change_together(const ChangeBatch& batch) {
   return PgChanges(session_, shards_, batch).run();
 }
 
-// A job is looked for where it most likely is. What is not there is asked for again in one snapshot of both homes, so
-// that a job on its way from one to the other is never missed.
+// First the live tables. Jobs that are not there are read again in one snapshot of live and history tables, so a job
+// that moves to history meanwhile is never missed.
 Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> jobs) {
   return session_.read<std::vector<std::optional<Job>>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);

@@ -1,5 +1,5 @@
-// JobDesk on PostgreSQL: requests of callers (create, cancel, change, lease). One per API or coalescer thread.
-// Thread: owner only.
+// JobDesk on PostgreSQL: client requests for jobs (create, cancel, change, lease). Each thread that serves requests has
+// one, with a session of its own. Thread: owner only.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@ namespace tocsin {
 
 class PgJobDesk final : public JobDesk {
  public:
-  // `session` must outlive the desk. `shards`: as installed in the database.
+  // `session` must outlive the desk. `shards`: the installation's shard count.
   PgJobDesk(Session& session, int shards) : session_(session), shards_(shards) {}
 
-  // Connects, and lets the server plan the statements that callers wait for.
+  // Connects, draws ids, and plans the statements of create and find, so that the first request does not wait for that.
   Status warm_up();
 
   Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
@@ -35,7 +35,7 @@ class PgJobDesk final : public JobDesk {
   Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions, RowLocks locks) override;
 
  private:
-  Status reserve_ids(std::size_t n);
+  Status reserve_ids(std::size_t n);  // into sequence_
   Result<std::vector<CreateReply>> create_at_once(std::span<const NewJob> jobs, CreateMode mode, int most_tries);
   // CreateMode::each_by_itself: creates all jobs but those whose keys other transactions hold, and adds these to
   // `held`, as indexes into the call. `first`: the index of jobs[0] in the call.
@@ -46,8 +46,9 @@ class PgJobDesk final : public JobDesk {
   // completed from them.
   Result<bool> look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
   using CancelReplies = std::unordered_map<JobId, CancelReply>;
-  // One pass over those not answered yet; adds the answers it has. REQUIRES: `open` is sorted.
-  Status cancel_open(std::span<const JobId> open, sql::CancelPass pass, CancelReplies& replies);
+  // One pass over the jobs without an answer; adds answers to `replies`, but not for locked rows. REQUIRES: `open` is
+  // sorted.
+  Status cancel_open(std::span<const JobId> open, sql::LockPolicy pass, CancelReplies& replies);
   // pg_retries.cc: adds those of `jobs` that became pending. Jobs that another transaction holds, or whose shard
   // refuses changes while it moves, are left out.
   using Revived = std::unordered_map<JobId, Job>;
@@ -57,7 +58,7 @@ class PgJobDesk final : public JobDesk {
 
   Session& session_;
   const int shards_;
-  std::deque<std::int64_t> sequence_;                 // numbers drawn from the database, not used yet
+  std::deque<std::int64_t> sequence_;                 // numbers for job ids, drawn from the database, not used yet
   std::chrono::steady_clock::time_point drawn_at_{};  // the first of them
   std::size_t block_ = 0;                             // how many are drawn at a time
   std::uint64_t drawn_on_ = 0;  // the connection that drew them; 0: none, or they must not be used

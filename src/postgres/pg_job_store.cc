@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "postgres/finish_arrays.h"
 #include "postgres/id_clash.h"
+#include "postgres/job_rows.h"
 #include "postgres/queries.h"
 #include "postgres/text.h"
 
@@ -60,7 +61,7 @@ const Statement& lane_statement(Session& session, const char* verb, Lane lane) {
                           [=] { return sql::over(verb, sql::live_table(table)); });
 }
 
-// What claims set synchronous_commit to.
+// The synchronous_commit of a claim.
 const char* commit_of(const ClaimTicket& ticket) { return ticket.is_durable ? "on" : "off"; }
 
 // `has_due`: the rows tell when they were due before the claim.

@@ -1,5 +1,5 @@
-// JobStore on PostgreSQL: the engine's statements (scan, claim, fire, finish). One per stage and thread.
-// Thread: owner only.
+// JobStore on PostgreSQL: the engine's statements (scan, claim, fire, finish). Each stage that calls it has one, with a
+// session of its own. Thread: owner only.
 #pragma once
 
 #include "ports/job_store.h"
@@ -9,7 +9,7 @@ namespace tocsin {
 
 class PgJobStore : public JobStore {
  public:
-  // Both must outlive the store.
+  // Both must outlive the store. `clock`: the local one, for ScanReply.
   PgJobStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   using JobStore::scan;
@@ -29,7 +29,7 @@ class PgJobStore : public JobStore {
   Result<int> mark_dead(std::span<const JobId> jobs) override;
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;
 
-  // Plans the statements over all shards now, so that the first job does not wait for it.
+  // Connects, and plans the statements over all shards, so that the first job does not wait for that.
   Status warm_up();
 
  private:
@@ -37,7 +37,7 @@ class PgJobStore : public JobStore {
 
   Session& session_;
   const Clock& clock_;
-  MonoTime skips_locked_until_{};  // fire() has met a locked row
+  MonoTime skips_locked_until_{};  // after fire() has met a locked row
 };
 
 }  // namespace tocsin

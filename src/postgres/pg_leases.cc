@@ -1,4 +1,4 @@
-// What consumers say of the jobs they leased, on PostgreSQL.
+// PgJobDesk: reports of consumers about the jobs that they have leased.
 #include <algorithm>
 #include <functional>
 #include <utility>

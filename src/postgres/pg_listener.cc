@@ -15,7 +15,7 @@
 namespace tocsin {
 namespace {
 
-// A connection that hears nothing looks like one where nothing is said: it is asked now and then.
+// A dead connection looks like one without notifications: a statement shows which.
 constexpr std::chrono::seconds kAskEvery(5);
 
 }  // namespace
@@ -80,7 +80,7 @@ Result<Heard> PgListener::wait(Duration timeout) {
       heard_.is_reconnected = true;
       return heard_;
     }
-    // What came with an answer is not on the socket any more.
+    // Notifications that came with an answer are in libpq's buffer, not on the socket.
     if (connection_->get_notifs() == 0) {
       const auto until_asked = std::chrono::ceil<Duration>(asked_ + kAskEvery - std::chrono::steady_clock::now());
       wait_for_more(std::clamp(until_asked, Duration(0), timeout));
@@ -115,7 +115,7 @@ void PgListener::ask_now_and_then() {
   asked_ = now;
   WatchedCall call(connection_->sock(), kAskEvery);
   pqxx::nontransaction(*connection_).exec("SELECT 1");
-  // Who notifies does so on the new primary.
+  // Notifications are now sent on the new primary.
   if (is_demoted(*connection_)) throw std::runtime_error("the server has become read-only");
 }
 

@@ -7,7 +7,7 @@
 namespace tocsin {
 namespace {
 
-// Places and microseconds, -1: none. A node of an older version tells neither.
+// Database ids and ages in microseconds (-1: none). A node of an older version reports neither.
 std::vector<ScannedDatabase> scanned_from(const pqxx::field& database_ids, const pqxx::field& ages) {
   std::vector<ScannedDatabase> scanned;
   if (database_ids.is_null() || ages.is_null()) return scanned;

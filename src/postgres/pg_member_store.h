@@ -1,4 +1,4 @@
-// MemberStore on PostgreSQL: membership and shard map in the control database.
+// MemberStore on PostgreSQL: membership and shard map, tables of the control database.
 // Thread: owner only.
 #pragma once
 

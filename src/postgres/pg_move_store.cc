@@ -37,7 +37,7 @@ std::vector<std::string> names_from(const pqxx::result& rows) {
   return names;
 }
 
-// Those who write wait behind this lock: rather none than for long.
+// Writers queue behind this lock request, so it gives up early.
 void wait_briefly(pqxx::transaction_base& tx) { tx.exec0("SET LOCAL lock_timeout = '300ms'"); }
 
 std::string call(const char* function, const ShardMove& move) {
@@ -115,13 +115,13 @@ Result<bool> PgMoveStore::take_over(ShardMove& move) {
 }
 
 Status PgMoveStore::set_state(ShardMove& move, ShardMove::State state) {
-  const bool may_stand_still = move.may_stand_still || state == ShardMove::State::switching;
+  const bool may_be_frozen = move.may_be_frozen || state == ShardMove::State::switching;
   auto done = as_driver(session_, move, [&](pqxx::work& tx) {
-    const auto changed = tx.exec_params(freezing(may_stand_still ? "move_set_state" : "move_set_state_writable"),
+    const auto changed = tx.exec_params(freezing(may_be_frozen ? "move_set_state" : "move_set_state_writable"),
                                         static_cast<int>(move.shard), to_string(state), to_string(move.state));
     if (changed.affected_rows() != 1) throw MoveTakenOver();
   });
-  if (done) move.state = state, move.may_stand_still = may_stand_still;
+  if (done) move.state = state, move.may_be_frozen = may_be_frozen;
   return done;
 }
 
@@ -131,12 +131,12 @@ Status PgMoveStore::keep(const ShardMove& move) {
   });
 }
 
-Status PgMoveStore::goes_on(ShardMove& move) {
-  if (!move.may_stand_still) return Unit{};
+Status PgMoveStore::set_writable(ShardMove& move) {
+  if (!move.may_be_frozen) return Unit{};
   auto done = as_driver(session_, move, [&](pqxx::work& tx) {
     tx.exec_params0("UPDATE tocsin.move SET thaw_at = NULL WHERE shard = $1", static_cast<int>(move.shard));
   });
-  if (done) move.may_stand_still = false;
+  if (done) move.may_be_frozen = false;
   return done;
 }
 
@@ -176,7 +176,7 @@ Status PgMoveStore::end(const ShardMove& move) {
   });
 }
 
-// The earlier driver has a smaller number. The shard may be write-frozen.
+// The new driver's number is larger than the earlier one's. The shard may be write-frozen.
 Status PgMoveStore::recall(const ShardMove& lost) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);

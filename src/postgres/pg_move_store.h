@@ -1,4 +1,4 @@
-// The statements of a shard move, except the copying (pg_shard_copy.h): MoveStore on PostgreSQL.
+// MoveStore on PostgreSQL: the statements of a shard move, except the copying (pg_shard_copy.h).
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class PgMoveStore final : public MoveStore {
   Result<bool> take_over(ShardMove& move) override;
   Status set_state(ShardMove& move, ShardMove::State state) override;
   Status keep(const ShardMove& move) override;
-  Status goes_on(ShardMove& move) override;
+  Status set_writable(ShardMove& move) override;
   Status flip(ShardMove& move) override;
   Result<std::vector<std::string>> nodes_without(DatabaseId database_id) override;
   Result<std::int64_t> map_version() override;
@@ -49,13 +49,15 @@ class PgMoveStore final : public MoveStore {
   Session& session_;
 };
 
-// Runs `work` in a transaction that first checks that `move.driver` drives the move. Error superseded: another driver
-// does.
+// Runs `work` in a transaction that first locks the row of the move in this database and checks that `move.driver`
+// drives it. `long_ones`: statements without a time-out, for up to a day. Error superseded: another driver has the
+// move.
 enum class Statements { usual, long_ones };
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
                  Statements length = Statements::usual);
 
-// The tables of jobs, live ones of the shard and history.
+// The tables that hold rows of the shard: its live table, the days of history, and tocsin.relayed. Throws what libpqxx
+// throws.
 std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard);
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// The statements of the outbox: OutboxStore and IntakeStore on PostgreSQL.
+// OutboxStore and IntakeStore on PostgreSQL: the statements that relay jobs which SQL callers created for a shard of
+// another database (ports/outbox_store.h).
 #pragma once
 
 #include <span>

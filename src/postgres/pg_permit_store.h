@@ -1,4 +1,4 @@
-// PermitStore on PostgreSQL: the permits of types with limits, in the control database.
+// PermitStore on PostgreSQL: the permits of types with limits, in a table of the control database.
 // Thread: owner only.
 #pragma once
 

@@ -1,5 +1,4 @@
-// ReportStore on PostgreSQL. Its session lets the planner choose (SessionConfig::has_pinned_plans = false).
-// Thread: owner only.
+// ReportStore on PostgreSQL: single jobs, lists, counts and reports. Thread: owner only.
 #pragma once
 
 #include "ports/report_store.h"
@@ -9,6 +8,8 @@ namespace tocsin {
 
 class PgReportStore final : public ReportStore {
  public:
+  // `session` must outlive the store. `shards`: the installation's shard count. REQUIRES: the session lets the planner
+  // choose (SessionConfig::has_pinned_plans = false).
   PgReportStore(Session& session, int shards) : session_(session), shards_(shards) {}
   Result<std::optional<Job>> find(JobId job) override;
   Result<std::vector<Job>> list(const JobFilter& filter) override;

@@ -28,7 +28,7 @@ bool is_subscribed(pqxx::transaction_base& tx, const std::string& subscription) 
 
 std::string row_filter(Shard shard) { return " WHERE ((job_id & 1023) = " + std::to_string(shard) + ")"; }
 
-// Those that no publication of the shard has.
+// The tables of jobs that the shard's publication lacks.
 std::vector<std::string> unpublished(pqxx::transaction_base& tx, Shard shard) {
   std::set<std::string> published;
   for (const auto& row : tx.exec_params(sql::statement("copy_published_tables"), link_name(shard)))
@@ -60,8 +60,9 @@ Status PgShardCopy::publish(const ShardMove& move) {
       tx.exec("ALTER PUBLICATION " + name + " ADD TABLE " + missing);
   });
   if (!published) return published;
-  // By hand: made by CREATE SUBSCRIPTION it would wait for ever where both databases are of one server, for it waits
-  // for all transactions that have written, that one too. So it cannot check who drives the move: end_others() does.
+  // The slot is created here, and not by CREATE SUBSCRIPTION: if both databases are of one server, that would wait for
+  // ever, because a new slot waits for every transaction that has written, its own included. Outside of a transaction
+  // the driver cannot be checked; end_others() ends such calls.
   return session_.write<Unit>(
       [&](pqxx::connection& connection) {
         pqxx::nontransaction tx(connection);
@@ -94,8 +95,8 @@ Result<std::string> PgShardCopy::slot(const ShardMove& move) {
   });
 }
 
-// A slot that is being made waits for every transaction that has written, the one that drops the subscription included;
-// and that would wait for the slot. So what makes or reads them is ended first, and no transaction is open meanwhile.
+// Creating a slot waits for every transaction that has written, also for one that drops the subscription, which would
+// wait for the slot. So the sessions that create or read slots are ended first, and no transaction is open meanwhile.
 Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copies) {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
@@ -180,7 +181,7 @@ Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source, 
 Result<std::string> PgShardCopy::why_no_worker(const ShardMove& move) {
   return session_.read<std::string>([&](pqxx::connection& connection) -> std::string {
     pqxx::nontransaction tx(connection);
-    // One applies what comes, and while tables are copied there is one more at least.
+    // One worker applies changes; during the initial copy there is at least one more.
     const auto row = tx.exec1(of_subscription("copy_workers", link_name(move.shard)));
     if (!row[1].as<bool>() || row[2].as<int>() > 1) return "";
     return std::string("no worker is free on its server: max_logical_replication_workers is ") + row[0].c_str() +

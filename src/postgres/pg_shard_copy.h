@@ -1,4 +1,4 @@
-// ShardCopy by PostgreSQL's logical replication. Used by multidb/shard_mover.
+// ShardCopy by PostgreSQL's logical replication: copies the rows of a shard that moves. Used by multidb/shard_mover.
 #pragma once
 
 #include <string>

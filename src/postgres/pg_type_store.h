@@ -1,4 +1,4 @@
-// TypeStore on PostgreSQL: the type registry.
+// TypeStore on PostgreSQL: the type registry, in the control database or its mirror in another. Changes are notified.
 // Thread: owner only.
 #pragma once
 

@@ -18,13 +18,14 @@ std::string locking(const char* name, bool is_waiting) {
   return statement(name, {{"lock", is_waiting ? "" : "SKIP LOCKED"}});
 }
 
-std::string cancel(CancelPass pass) {
-  return pass == CancelPass::together ? statement("cancel_together") : locking("cancel", pass == CancelPass::waiting);
+std::string cancel(LockPolicy policy) {
+  return policy == LockPolicy::together ? statement("cancel_together")
+                                        : locking("cancel", policy == LockPolicy::waiting);
 }
 
-std::string change_pending(CancelPass pass) {
-  if (pass == CancelPass::together) return statement("change_pending_together");
-  return locking("change_pending", pass == CancelPass::waiting);
+std::string change_pending(LockPolicy policy) {
+  if (policy == LockPolicy::together) return statement("change_pending_together");
+  return locking("change_pending", policy == LockPolicy::waiting);
 }
 
 }  // namespace tocsin::sql

@@ -1,8 +1,8 @@
-// Which live table a statement of sql/ works on, and how it treats locked rows.
+// Completes statements of sql/: which table of live jobs they work on, and how they treat locked rows.
 //
-// `table` is tocsin.job_live for a batch over several live tables (the executor prunes to one of them per row), or one
-// live table when the whole batch lies in it. Sessions pin index scans and nested loops (session.h), and
-// tests/integration pins the plans.
+// `table` is tocsin.job_live for a batch over several of its partitions (the executor prunes to one per row), or one
+// partition when the whole batch lies in it. Sessions pin index scans and nested loops (session.h);
+// tests/integration/plan_test.cc checks the plans.
 #pragma once
 
 #include <string>
@@ -19,17 +19,17 @@ std::string live_table(int table);  // tocsin.job_live_0007
 
 // The statement of sql/<name>.sql over one live table, or over kLive.
 std::string over(const char* name, const std::string& table);
-// The statement of sql/<name>.sql. `is_waiting`: it waits for locked rows, at most lock_timeout; otherwise it skips
-// them.
+// The statement of sql/<name>.sql. `is_waiting`: it waits for locked rows, at most the session's lock_timeout;
+// otherwise it skips them.
 std::string locking(const char* name, bool is_waiting);
 
-// How a statement that changes many pending jobs treats rows that another transaction has locked.
-enum class CancelPass {
-  together,  // all or none: gives up (55P03) when a row stays locked for 50 ms. One pass over the rows: the fast way
-  skipping,  // leaves locked rows alone
-  waiting,   // waits for locked rows, at most lock_timeout
+// How a statement that cancels or changes many pending jobs treats rows that another transaction has locked.
+enum class LockPolicy {
+  together,  // changes all or none: fails with a conflict (55P03) when a row stays locked for 50 ms. The fastest
+  skipping,  // leaves locked rows unchanged
+  waiting,   // waits for locked rows; fails with a conflict after the session's lock_timeout
 };
-std::string cancel(CancelPass pass);
-std::string change_pending(CancelPass pass);
+std::string cancel(LockPolicy policy);
+std::string change_pending(LockPolicy policy);
 
 }  // namespace tocsin::sql

@@ -11,7 +11,7 @@
 namespace tocsin {
 namespace {
 
-// What a database knows of itself.
+// What a database has recorded about itself.
 struct Local {
   DatabaseIdentity identity;
   std::string database;  // as the server calls it
@@ -222,8 +222,7 @@ DatabaseId ControlStep::database_of(std::size_t i) {
   return database.database_id;
 }
 
-// Whole ranges of shards: the tables of live jobs go by the remainder, and each database uses them
-// all.
+// Whole ranges of shards: the tables of live jobs go by the remainder, and each database uses them all.
 void ControlStep::place_shards(int shards, const std::vector<DatabaseId>& database_ids) {
   if (!registry_.map.database_ids.empty()) return;
   PgArray array;
@@ -285,7 +284,7 @@ Result<DatabaseIdentity> identify(Session& session) {
     return identity_from(pqxx::nontransaction(connection).exec1(sql::statement("identity")));
   });
   if (identity || identity.error().code != ErrorCode::unavailable) return identity;
-  // A session wants a server that can be written to: one that cannot looks away. Worth saying.
+  // Sessions connect only to a server that can be written to, so a standby looks like one that is down.
   SessionConfig any = session.config();
   any.is_any_server = true;
   Session probe(any);
@@ -340,7 +339,7 @@ Status check_place(Session& session, const Registry& registry, const RegisteredD
     if (local.installation != registry.installation || local.database_id != wanted.database_id)
       throw Refused("it does not know that it is the database '" + wanted.name +
                     "' of this installation: run `tocsin migrate` with all databases");
-    // One that is moving may live nowhere for a moment.
+    // A moving shard may live nowhere for a moment.
     auto here = registry.shards_at(wanted.database_id, shards);
     std::erase_if(here, [&](Shard shard) { return std::ranges::binary_search(registry.moving, shard); });
     if (!local.shards || !std::ranges::includes(*local.shards, here))
@@ -370,7 +369,7 @@ Result<ServerReport> server_report(const SessionConfig& config) {
                                "nodes write is safe)");
     }
     if (!probe.is_pooled()) return report;
-    // What sessions bring along elsewhere.
+    // Without a pooler sessions bring these settings along.
     for (const char* setting : {"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"}) {
       if (tx.exec1(std::string("SHOW ") + setting)[0].as<std::string>() == "0")
         warnings.push_back("reached through a pooler that shares sessions, and the role has no " +

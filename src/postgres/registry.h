@@ -1,5 +1,5 @@
-// The registry of an installation's databases, in the control database (`control` in the code). A database is
-// recognised by its identity, not by its URL, so that none is mistaken for another or registered twice.
+// The registry of an installation's databases, in its first database, the control database. A database is recognised by
+// its identity, not by its URL, so that none is mistaken for another or registered twice.
 #pragma once
 
 #include <functional>
@@ -22,13 +22,13 @@ struct DatabaseUrl {
 // Error invalid: the name is no name (letters, digits, '_', '.', '-'; at most 63), or the rest no connection string.
 Result<DatabaseUrl> parse_database(const std::string& text);
 
-// Works without a schema. Error invalid: it is a standby.
+// Reads the identity of the session's database; needs no schema. Error invalid: it is a standby.
 Result<DatabaseIdentity> identify(Session& session);
 
 struct RegisteredDatabase {
   DatabaseId database_id = 0;
   std::string name;
-  std::string address;  // as database_name() says, when it was last given to migrate
+  std::string address;  // database_name() of the URL last given to `tocsin migrate`
   DatabaseIdentity identity;
 };
 
@@ -39,15 +39,18 @@ struct Registry {
   ShardMap map;
   std::vector<Shard> moving;  // shards with a move under way
 
+  // nullptr: not registered.
   const RegisteredDatabase* find(const DatabaseIdentity& identity) const;
   const RegisteredDatabase* at(DatabaseId database_id) const;
+  // The shards that live in the database, in order. `shards`: the installation's shard count.
   std::vector<Shard> shards_at(DatabaseId database_id, int shards) const;
 };
-// Error invalid: this is not the control database of its installation, or a copy of one with several databases.
+// Reads the registry. Error invalid: the session's database is not the control database of its installation, or a copy
+// of one with several databases.
 Result<Registry> read_registry(Session& control);
 
-// Checks that this database is the registered one and agrees with the control database on which shards live in it. Not
-// for the control database itself. Error invalid: it is not, and why.
+// Checks that the session's database is the one registered as `wanted`, and has all shards that the map places in it,
+// except moving ones. Not for the control database itself. Error invalid: it is not, and why.
 Status check_place(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards);
 
 struct ServerReport {

@@ -12,13 +12,13 @@
 namespace tocsin {
 namespace {
 
-// libpqxx shows no server parameters but by asking the server, and has no door to libpq's connection. An explicit
-// instantiation may name what is private.
+// libpqxx reads server parameters only by a statement, and gives no access to libpq's PGconn. An explicit instantiation
+// of a template may name a private member.
 template <auto kMember>
-struct Door {
+struct RawConnection {
   friend PGconn* raw(const pqxx::connection_base& connection) { return (connection.*kMember)(); }
 };
-template struct Door<&pqxx::connection_base::raw_connection>;
+template struct RawConnection<&pqxx::connection_base::raw_connection>;
 PGconn* raw(const pqxx::connection_base& connection);
 
 constexpr int kLeastConnectTime = 2;  // seconds; libpq knows no less
@@ -70,7 +70,7 @@ Error from_sql_state(const std::string& state, bool is_write, std::string messag
   if (state == "57014") return {ErrorCode::unavailable, std::move(message), kTooSlow};
   if (state == "55P03") return {ErrorCode::conflict, std::move(message), kLocked};
   if (group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
-  // Not the fault of the values: a day without a table yet.
+  // The values are right: the table of the day does not exist yet.
   if (state == "23514" && message.find("no partition of relation") != std::string::npos)
     return {ErrorCode::unavailable, std::move(message), ""};
   if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};
@@ -80,15 +80,15 @@ Error from_sql_state(const std::string& state, bool is_write, std::string messag
   return {ErrorCode::unavailable, std::move(message), ""};
 }
 
-// A connection between two statements has nothing to say but goodbye: the server ended it, or died. Better found before
-// a statement is sent than after, when its outcome would be in doubt.
-bool has_something_to_say(int socket) {
+// Data on an idle connection means that the server closed it. Better noticed before a statement is sent than after,
+// when its outcome would be in doubt.
+bool is_closed_by_server(int socket) {
   pollfd waiting{socket, POLLIN, 0};
   return poll(&waiting, 1, 0) > 0;
 }
 
 // libpqxx would reconnect silently in the middle of a transaction, to any server that answers.
-void stay_as_you_are(pqxx::connection& connection) {
+void forbid_reconnect(pqxx::connection& connection) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   connection.inhibit_reactivation(true);
@@ -112,7 +112,7 @@ bool is_demoted(const pqxx::connection& connection) {
 }
 
 std::chrono::milliseconds patience(const SessionConfig& config) {
-  // The server ends a statement in time, and says so; a call is a few statements, of which one may be slow.
+  // The server ends a statement at its time-out, and answers. A call is a few statements, of which one may be slow.
   return config.statement_timeout_ms > 0 ? std::chrono::milliseconds(config.statement_timeout_ms + 3'000)
                                          : std::chrono::milliseconds(std::chrono::hours(24));
 }
@@ -121,7 +121,7 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
   auto keywords = parse(config.url);
   if (!keywords) return keywords.error();
   Keywords& k = *keywords;
-  // emplace: what the user wrote in the URL wins.
+  // emplace: settings in the URL win.
   k.emplace("connect_timeout", std::to_string(config.connect_timeout_s));
   k.emplace("keepalives_idle", "10");
   k.emplace("keepalives_interval", "5");
@@ -146,7 +146,7 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
         " -c plan_cache_mode=force_generic_plan";
   }
   if (config.is_planned_each_time) options += " -c plan_cache_mode=force_custom_plan";
-  // Ours come last and win: correctness rests on them.
+  // Tocsin's options come last and win over those in the URL: correctness depends on them.
   k["options"] = k["options"].empty() ? options : k["options"] + " " + options;
   if (!has_settings) k.erase("options");
   std::string text;
@@ -168,7 +168,7 @@ Connected open_connection(const SessionConfig& config, Duration at_most) {
     opened.connection = connect(false);
   }
   WatchedCall call(opened.connection->sock(), in_ms(patience(config), at_most));
-  stay_as_you_are(*opened.connection);
+  forbid_reconnect(*opened.connection);
   pqxx::nontransaction tx(*opened.connection);
   const auto row =
       tx.exec1(config.expected ? sql::statement("new_session") : "SELECT current_setting('tocsin.session', true)");
@@ -214,7 +214,7 @@ std::optional<Error> Session::connect(Duration at_most) {
 
 std::optional<Error> Session::guarded(bool is_write, const std::function<void(pqxx::connection&)>& work,
                                       CallTime time) {
-  if (connection_ && (!connection_->is_open() || has_something_to_say(connection_->sock()))) disconnect();
+  if (connection_ && (!connection_->is_open() || is_closed_by_server(connection_->sock()))) disconnect();
   if (!connection_) {
     if (auto error = connect(time.at_most)) return error;
   }
@@ -225,7 +225,7 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
       work(*connection_);
     }
     if (config_.is_any_server || !is_demoted(*connection_)) return {};
-    // What was read may be the past, and so would be all that is read here from now on. A write did happen.
+    // What was read may be out of date, and later reads here, too. A write has happened.
     disconnect();
     if (is_write) return {};
     return Error{ErrorCode::unavailable, "the server has become read-only: another one may have taken its place", ""};

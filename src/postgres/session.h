@@ -1,9 +1,9 @@
-// Session: one database connection whose settings survive a reconnect, and the only place where libpqxx's exceptions
-// become Errors. All stores of src/postgres use it; every thread has its own.
+// Session: one database connection that connects again by itself, and the only place where libpqxx's exceptions become
+// Errors. All stores of src/postgres use it; every thread has its own.
 //
-// Session settings travel in the connection string, because a session connects again by itself: time-outs on everything
-// (connect, statement, lock, idle transaction, TCP), UTC, synchronous_commit = on, and plans pinned to index scans and
-// nested loops, which fit every statement of Tocsin (small batches against big tables) whatever the statistics say.
+// Settings travel in the connection string, so a new connection has them: time-outs on everything (connect, statement,
+// lock, idle transaction, TCP), UTC, and synchronous_commit = on. Plans are pinned to index scans and nested loops,
+// which fit small batches against big tables whatever the statistics say; reports and migrations unpin them.
 //
 // A pooler that shares sessions between transactions takes no settings and keeps no prepared statements. The session
 // detects it when it connects; statements go as text then, and the role must have the settings (see server_report()).
@@ -36,7 +36,7 @@ class Superseded : public pqxx::sql_error {
   explicit Superseded(const std::string& why) : pqxx::sql_error(why, "", kState) {}
 };
 
-// Aborts the transaction on contention; becomes Error conflict.
+// Thrown inside a transaction to leave it because of contention; becomes Error conflict.
 class Busy : public pqxx::sql_error {
  public:
   explicit Busy(const std::string& why) : pqxx::sql_error(why, "", "40001") {}
@@ -45,7 +45,7 @@ class Busy : public pqxx::sql_error {
 struct SessionConfig {
   std::string url;  // postgresql://... or keyword=value
   std::string application = "tocsin";
-  int statement_timeout_ms = 15'000;
+  int statement_timeout_ms = 15'000;  // 0: none
   int lock_timeout_ms = 3'000;
   // Connects to standbys too, and keeps the server's own synchronous_commit: for inspecting a server.
   bool is_any_server = false;
@@ -53,14 +53,14 @@ struct SessionConfig {
   bool is_planned_each_time = false;  // for statements whose best plan differs with their parameters
   // The database that must answer; another one is refused. nullptr: any.
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
-  // Called with every id that two jobs had; see id_clash.h.
+  // Called with every id that two jobs had, on the session's thread; see id_clash.h.
   std::function<void(std::int64_t job_id)> on_id_given_twice = nullptr;
-  int connect_timeout_s = 5;  // unless the URL has one
+  int connect_timeout_s = 5;  // unless the URL gives one
 };
 
 // A statement that a session may use many times; see exec().
 struct Statement {
-  std::string text;  // its name, where it is prepared
+  std::string text;  // SQL, or the name of the prepared statement
   bool is_prepared = true;
 };
 
@@ -81,7 +81,7 @@ struct Connected {
 Connected open_connection(const SessionConfig& config, Duration at_most = Duration::max());
 
 // Whether the server is read-only, as its last answer reported: a demoted primary that stays up must not be read while
-// writes go to its successor. Costs no request.
+// writes go to its successor. Sends nothing.
 bool is_demoted(const pqxx::connection& connection);
 
 // The time after which an unanswered call is ended (WatchedCall): longer than any statement may take.
@@ -91,32 +91,37 @@ class Session {
  public:
   explicit Session(SessionConfig config) : config_(std::move(config)) {}
 
-  // Runs `work` on the connection, connecting first when there is none. Exceptions become Errors:
-  //   connection lost before a commit was sent                     unavailable
-  //   connection lost when the statement may have been committed   in_doubt, when `is_write`
-  //   lock, deadlock, serialization, unique key                    conflict
-  //   bad values                                                   invalid
+  // Runs `work` on the connection, connecting first when there is none. read() repeats it once, on a new connection,
+  // if the old one was lost. Exceptions become Errors:
+  //   no connection can be made                                        unavailable
+  //   connection lost in read()                                        unavailable
+  //   connection lost, or another exception, in write()                in_doubt
+  //   statement time-out                                               unavailable, field kTooSlow
+  //   lock time-out (field kLocked), deadlock, unique key, Busy        conflict
+  //   the shard lives elsewhere (TC001), Superseded                    moved, superseded
+  //   bad values, broken constraint, Refused                           invalid
+  //   other refusals of the server, such as a missing table            unavailable
   template <class T>
   Result<T> read(const std::function<T(pqxx::connection&)>& work) {
     return run<T>(false, work, {Duration(0), Duration::max()});
   }
-  // `more`: added to the usual time of a call; `at_most`: the longest wait for its answer.
+  // `more`: added to the usual time limit of a call (patience()); `at_most`: the longest wait for its answer.
   template <class T>
   Result<T> write(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0),
                   Duration at_most = Duration::max()) {
     return run<T>(true, work, {more, at_most});
   }
 
-  // A statement that is prepared once per connection, or sent as text each time through a pooler. REQUIRES: inside
-  // `work`.
+  // The statement made by `sql`, prepared once per connection under `name`; through a pooler its text. REQUIRES: called
+  // inside `work`; every call with this name gives the same SQL.
   const Statement& prepared(const std::string& name, const std::function<std::string()>& sql);
   // The same for the statement of sql/<name>.sql.
   const Statement& prepared(const char* name);
-  // As found at the last connect.
+  // Whether the last connection went through a pooler.
   bool is_pooled() const { return is_pooled_; }
 
   const SessionConfig& config() const { return config_; }
-  void disconnect();
+  void disconnect();  // the next call connects again
   // How often it has connected. A connection lost while idle is replaced silently, maybe by one to a standby that has
   // taken over without the last commits: compare to notice it.
   std::uint64_t connections() const { return connections_; }
@@ -132,7 +137,7 @@ class Session {
     const auto attempt = [&](pqxx::connection& connection) { value.emplace(work(connection)); };
     const bool was_connected = connection_ != nullptr;
     auto error = guarded(is_write, attempt, time);
-    // A read may be repeated, and a connection that was lost while it was idle says nothing about the database.
+    // A read may be repeated, and the database may be up although an idle connection was lost.
     if (error && !is_write && was_connected && !connection_) error = guarded(is_write, attempt, time);
     if (error) return std::move(*error);
     return std::move(*value);
@@ -153,7 +158,7 @@ pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, Args&&
   return statement.is_prepared ? tx.exec_prepared(statement.text, std::forward<Args>(args)...)
                                : tx.exec_params(statement.text, std::forward<Args>(args)...);
 }
-// The same for exactly one row, and for none; throws pqxx::unexpected_rows otherwise.
+// The same for a statement that returns exactly one row, or none; throws pqxx::unexpected_rows otherwise.
 template <class... Args>
 pqxx::row exec1(pqxx::transaction_base& tx, const Statement& statement, Args&&... args) {
   return statement.is_prepared ? tx.exec_prepared1(statement.text, std::forward<Args>(args)...)

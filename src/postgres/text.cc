@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "base/assert.h"
@@ -87,55 +86,6 @@ void PgArray::add_text(std::string_view value) {
 void PgArray::add_null() {
   comma();
   text_ += "NULL";
-}
-
-namespace {
-
-std::optional<std::string> optional_text(const pqxx::field& field) {
-  if (field.is_null()) return {};
-  return std::string(field.c_str(), field.size());
-}
-
-std::optional<WallTime> optional_time(const pqxx::field& field) {
-  if (field.is_null()) return {};
-  return wall_time_from_pg({field.c_str(), field.size()});
-}
-
-std::vector<JobError> errors_of(const pqxx::field& field) {
-  std::vector<JobError> errors;
-  if (field.is_null()) return errors;
-  const auto list = nlohmann::json::parse(field.c_str(), field.c_str() + field.size());
-  for (const auto& entry : list) {
-    errors.push_back({entry.value("at", ""), entry["node"].is_string() ? entry["node"].get<std::string>() : "",
-                      entry.value("attempt", 0), entry.value("message", "")});
-  }
-  return errors;
-}
-
-}  // namespace
-
-Job job_from_row(const pqxx::row& row, int first) {
-  const auto at = [&](int column) { return row[first + column]; };
-  Job job;
-  job.job_id = at(0).as<JobId>();
-  job.biz_id = std::string(at(1).c_str(), at(1).size());
-  job.type_id = at(2).as<TypeId>();
-  job.status = static_cast<JobStatus>(at(3).as<int>());
-  job.action_time = *optional_time(at(4));
-  job.fire_at = *optional_time(at(5));
-  job.attempts = at(6).as<int>();
-  job.max_attempts = at(7).as<int>();
-  job.attribute_json = optional_text(at(8)).value_or("");
-  job.idempotency_key = optional_text(at(9));
-  job.node = optional_text(at(10));
-  job.traceparent = optional_text(at(11));
-  job.gmt_create = *optional_time(at(12));
-  job.gmt_modified = *optional_time(at(13));
-  job.started_at = optional_time(at(14));
-  job.finished_at = optional_time(at(15));
-  job.errors = errors_of(at(16));
-  job.late_from = optional_time(at(17));
-  return job;
 }
 
 }  // namespace tocsin

@@ -1,9 +1,8 @@
-// Converts values to and from PostgreSQL's text format: times, arrays, and a row into a Job (job_from_row).
+// Converts times and arrays to and from PostgreSQL's text format.
 #pragma once
 
 #include <charconv>
 #include <optional>
-#include <pqxx/pqxx>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,12 +11,13 @@
 
 namespace tocsin {
 
-// '2026-03-01 12:00:00.25+00', or '-infinity' for WallTime::min().
+// '2026-03-01 12:00:00.250000+00'; '-infinity' for WallTime::min(), 'infinity' for WallTime::max().
 std::string to_pg(WallTime time);
-// Of a session whose timezone is UTC and datestyle is ISO.
+// Reads a timestamptz of a session whose timezone is UTC and datestyle is ISO. Throws std::range_error for a time
+// outside of the years 1 to 9999.
 WallTime wall_time_from_pg(std::string_view text);
 
-// An array literal under construction: {1,2,"quoted text",NULL}
+// Builds an array literal: {1,2,"quoted text",NULL}. Thread: owner only.
 class PgArray {
  public:
   void reserve(std::size_t bytes) { text_.reserve(bytes); }
@@ -41,7 +41,7 @@ class PgArray {
   std::string text_ = "{";
 };
 
-// Of an array of whole numbers without NULL: {1,2,3}
+// Reads an array of integers without NULL: {1,2,3}
 template <class T>
 std::vector<T> numbers_from_array(std::string_view text) {
   std::vector<T> numbers;
@@ -55,8 +55,5 @@ std::vector<T> numbers_from_array(std::string_view text) {
   }
   return numbers;
 }
-
-// Of the columns in sql/parts/live_columns.sql or history_columns.sql, in their order.
-Job job_from_row(const pqxx::row& row, int first = 0);
 
 }  // namespace tocsin

@@ -16,13 +16,13 @@ namespace tocsin {
 
 struct RedisServer {
   BrokerPeer peer;
-  std::string user, password;  // a password alone is that of the default user
+  std::string user, password;  // an empty user is the default one; an empty password: no login
   int database = 0;
 };
 
 struct RedisStream {
   std::string name;
-  std::optional<std::int64_t> maxlen;
+  std::optional<std::int64_t> maxlen;  // the stream is trimmed to about this number of entries; empty: never
 };
 
 // Thread: as Link.

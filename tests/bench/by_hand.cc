@@ -167,7 +167,7 @@ void ByHand::claim_and_finish(std::span<const JobId> ids) {
 
 void ByHand::cancel(std::span<const JobId> ids) {
   pqxx::nontransaction tx(connection_);
-  const auto& name = prepared("cancel", [] { return sql::cancel(sql::CancelPass::together); });
+  const auto& name = prepared("cancel", [] { return sql::cancel(sql::LockPolicy::together); });
   require(tx.exec_prepared(name, shards_of(ids), array_of(ids)).size(), ids.size(), "cancel");
 }
 

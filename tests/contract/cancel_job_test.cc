@@ -16,7 +16,7 @@ TEST(CancelJob, FindsAJobThatIsRevivedMeanwhile) {
                  ", finished_at, status, attempts) VALUES (1027, now(), now(), now(), 1, 3, 1, 'o', now(), 4, 1)");
   pqxx::connection reviver(database.url());
   auto revival = std::make_unique<pqxx::work>(reviver);
-  // Whoever reads history waits for the end of this.
+  // Reads of history wait for the end of this transaction.
   revival->exec0("LOCK TABLE tocsin.job_history IN ACCESS EXCLUSIVE MODE");
   const auto revived = revival->exec(
       "WITH d AS (DELETE FROM tocsin.job_history_dead WHERE job_id = 1027 RETURNING *) INSERT INTO "

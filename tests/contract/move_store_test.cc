@@ -40,7 +40,7 @@ TEST_F(MoveStoreTest, TheLastWhoTookItDrivesIt) {
   EXPECT_EQ(first.state, State::copying);
   EXPECT_EQ(first.source, 0);
   EXPECT_EQ(first.target, 1);
-  EXPECT_FALSE(first.may_stand_still);
+  EXPECT_FALSE(first.may_be_frozen);
   EXPECT_EQ(must(store.take(3, DatabaseId{1}, first.driver))->driver, first.driver) << "it keeps its number";
   ShardMove second = taken();
   EXPECT_GT(second.driver, first.driver);
@@ -64,7 +64,7 @@ TEST_F(MoveStoreTest, WhatHomeHasLostGoesOnAsTheMapSaysUnderAHigherNumber) {
   const ShardMove recalled = must(store.take(3, {}, {})).value();
   EXPECT_GT(recalled.driver, lost.driver);
   EXPECT_EQ(recalled.state, State::copying);
-  EXPECT_TRUE(recalled.may_stand_still) << "somebody has to look";
+  EXPECT_TRUE(recalled.may_be_frozen) << "its driver must find out";
   must(store.recall(lost));
   EXPECT_EQ(must(store.noted(3))->driver, recalled.driver) << "once";
   must(store.end(recalled));
@@ -79,14 +79,14 @@ TEST_F(MoveStoreTest, WhatHomeHasLostGoesOnAsTheMapSaysUnderAHigherNumber) {
 TEST_F(MoveStoreTest, FrozenNothingChangesAndUnfrozenItDoes) {
   ShardMove move = taken();
   must(store.set_state(move, State::switching));
-  EXPECT_TRUE(move.may_stand_still);
+  EXPECT_TRUE(move.may_be_frozen);
   for (int i = 0; i < 2; ++i) must(store.freeze(move));  // may be repeated, like everything
   EXPECT_FALSE(lives_here());
   for (int i = 0; i < 2; ++i) must(store.unfreeze(move));
   EXPECT_TRUE(lives_here());
-  must(store.goes_on(move));
-  EXPECT_FALSE(move.may_stand_still);
-  EXPECT_FALSE(must(store.list()).front().may_stand_still);
+  must(store.set_writable(move));
+  EXPECT_FALSE(move.may_be_frozen);
+  EXPECT_FALSE(must(store.list()).front().may_be_frozen);
 }
 
 TEST_F(MoveStoreTest, AShardThatStandsStillRefusesItsOwnLeasesAndNoOthers) {
@@ -159,7 +159,7 @@ TEST_F(MoveStoreTest, AnyNodeEndsTheFreezeOfASilentDriverWhoseFlipThenFails) {
   expect_taken_over(store.flip(driver));
   expect_taken_over(store.freeze(driver));
   must(store.unfreeze(seen));
-  must(store.goes_on(seen));
+  must(store.set_writable(seen));
   EXPECT_TRUE(lives_here());
   EXPECT_EQ(database.number("SELECT version FROM tocsin.shard_map"), 1);
   // Its command may go on, under a new number.

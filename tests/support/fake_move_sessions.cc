@@ -87,16 +87,16 @@ class FakeMoveStore final : public MoveStore, private FakeMoveSession {
   Status set_state(ShardMove& move, State state) override {
     auto done = change("move_set_state", move,
                        [move, state](FakeMoves& db, WallTime now) { return db.set_state(move, state, now); });
-    if (done) move.may_stand_still = move.may_stand_still || state == State::switching, move.state = state;
+    if (done) move.may_be_frozen = move.may_be_frozen || state == State::switching, move.state = state;
     return done;
   }
   Status keep(const ShardMove& move) override {
     return change("move_extend_freeze", move, [move](FakeMoves& db, WallTime now) { return db.keep(move, now); });
   }
-  Status goes_on(ShardMove& move) override {
-    if (!move.may_stand_still) return Unit{};
-    auto done = change("move_goes_on", move, [move](FakeMoves& db, WallTime) { return db.goes_on(move); });
-    if (done) move.may_stand_still = false;
+  Status set_writable(ShardMove& move) override {
+    if (!move.may_be_frozen) return Unit{};
+    auto done = change("move_set_writable", move, [move](FakeMoves& db, WallTime) { return db.set_writable(move); });
+    if (done) move.may_be_frozen = false;
     return done;
   }
   Status flip(ShardMove& move) override {

@@ -30,7 +30,7 @@ Status FakeMoves::fenced(const ShardMove& move) const {
 
 ShardMove FakeMoves::told(const Record& record, WallTime now) const {
   ShardMove move = record.move;
-  move.may_stand_still = record.thaw_at.has_value();
+  move.may_be_frozen = record.thaw_at.has_value();
   move.is_overdue = record.thaw_at && *record.thaw_at < now;
   return move;
 }
@@ -97,7 +97,7 @@ Status FakeMoves::set_state(const ShardMove& move, State state, WallTime now) {
   if (own.move.state != move.state) return driven_by_another();
   own.move.state = state;
   own.thaw_at.reset();
-  if (move.may_stand_still || state == State::switching) own.thaw_at = now + kThawLease;
+  if (move.may_be_frozen || state == State::switching) own.thaw_at = now + kThawLease;
   return Unit{};
 }
 
@@ -107,7 +107,7 @@ Status FakeMoves::keep(const ShardMove& move, WallTime now) {
   return Unit{};
 }
 
-Status FakeMoves::goes_on(const ShardMove& move) {
+Status FakeMoves::set_writable(const ShardMove& move) {
   if (auto mine = fenced(move); !mine) return mine;
   moves_.at(move.shard).thaw_at.reset();
   return Unit{};

@@ -52,7 +52,7 @@ class FakeMoves {
   std::optional<ShardMove> take_over(const ShardMove& move, WallTime now);
   Status set_state(const ShardMove& move, ShardMove::State state, WallTime now);
   Status keep(const ShardMove& move, WallTime now);
-  Status goes_on(const ShardMove& move);
+  Status set_writable(const ShardMove& move);
   Status flip(const ShardMove& move, WallTime now);
   Status end(const ShardMove& move);
   Status recall(const ShardMove& lost, WallTime now);

@@ -8,7 +8,7 @@
 
 namespace tocsin {
 
-// Nobody sees what it writes before it is committed. Until its end it holds the keys of the jobs that it creates and
+// What it writes is not visible before it is committed. Until its end it holds the keys of the jobs that it creates and
 // the rows of those that it cancels, and from its first write on scans know that it is open. A crash or a standby that
 // takes over ends it: nothing of it happened. Thread: owner only.
 class FakeDatabase::Transaction {

@@ -1,4 +1,4 @@
--- pending -> cancelled for the jobs $1, $2. {{lock}}: SKIP LOCKED, or nothing to wait for locked rows, at most
+-- pending -> cancelled for the jobs $1, $2. {{lock}}: SKIP LOCKED; empty: waits for locked rows, at most
 -- lock_timeout.
 -- Index: _id. Hazard: SKIP LOCKED in a materialized CTE, see claim; the ids come sorted, see cancel_together.
 WITH c AS MATERIALIZED (

@@ -1,5 +1,5 @@
 -- As cancel_keys_together, but leaves locked rows alone, and answers only (ordinal of the key, job_id) of what it
--- cancels. A key with more than $4 pending jobs is left alone: it is counted before anything is locked for good.
+-- cancels. A key with more than $4 unlocked pending jobs is left unchanged; $4 + 1 of them are locked meanwhile.
 -- Index: _biz, then _id. Hazard: SKIP LOCKED in a materialized CTE, see claim.
 WITH c AS MATERIALIZED (
   SELECT k.ord, l.shard, l.job_id

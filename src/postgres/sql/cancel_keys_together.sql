@@ -1,7 +1,7 @@
--- pending -> cancelled for the jobs of business keys. A key with more than $4 live jobs is left alone: it is counted
--- before anything is locked. One snapshot, all or none: gives up (55P03) when a row stays locked for 50 ms. Answers
--- (ordinal of the key, job_id, 3) of what it cancels, then as state_of_keys. A job that another transaction changed
--- meanwhile is told as pending.
+-- pending -> cancelled for the jobs of business keys. A key with more than $4 live jobs is left unchanged; they are
+-- counted before anything is locked. One snapshot, all or none: gives up (55P03) when a row stays locked for 50 ms.
+-- Answers (ordinal of the key, job_id, 3) of what it cancels, then as state_of_keys. A job that another transaction
+-- changed meanwhile is answered as pending.
 -- Index: _biz, then _id. REQUIRES: a transaction of its own, for the lock time-out stays for the rest of it.
 WITH {{short_lock_wait}},
 k AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- As change_pending_together. {{lock}}: SKIP LOCKED, or nothing to wait for locked rows, at most lock_timeout.
+-- As change_pending_together. {{lock}}: SKIP LOCKED; empty: waits for locked rows, at most lock_timeout.
 -- Index: _id. Hazard: SKIP LOCKED in a materialized CTE, see claim. REQUIRES: each job once.
 WITH c AS MATERIALIZED (
   SELECT k.*

@@ -1,6 +1,5 @@
 -- Up to $4 jobs of the lane $1, $2, due before $3 and too late to run -> dead: pending, or running with the lease
--- ended. Too late: by the database's clock and the registry, whatever the node believes; NULL there: nothing is too
--- late.
+-- ended. The database's clock and the registry decide what is too late; a type without drop_older_than_ms: nothing.
 -- Index: _due, then _id. Hazard: SKIP LOCKED in a materialized CTE, see claim.
 WITH c AS MATERIALIZED (
   SELECT j.shard, j.job_id

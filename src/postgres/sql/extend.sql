@@ -1,5 +1,5 @@
--- Makes valid leases end so many microseconds ($4) from now; answers (ordinal, type). {{lock}}: SKIP LOCKED, or nothing
--- to wait for locked rows, at most lock_timeout.
+-- Makes valid leases end so many microseconds ($4) from now; answers (ordinal, type). {{lock}}: SKIP LOCKED; empty:
+-- waits for locked rows, at most lock_timeout.
 -- Index: _id. Hazard: SKIP LOCKED in a materialized CTE, see claim.
 WITH c AS MATERIALIZED (
   SELECT k.ord, j.shard, j.job_id, j.type_id, ($4::bigint[])[k.ord] AS ttr_us

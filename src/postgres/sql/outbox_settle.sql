@@ -1,5 +1,5 @@
--- Deletes the entries $1, which are jobs now, and records of the entries $2 why they became none. Any relay may have
--- done it; an entry that was never claimed cannot have been relayed.
+-- Deletes the entries $1, which are jobs now, and records for the entries $2 why they became none. Another relay may
+-- have done that before. Guard: an entry that was never claimed cannot have been relayed.
 WITH d AS (
   DELETE FROM tocsin.outbox o
   WHERE o.job_id = ANY ($1::bigint[]) AND o.claimed_by IS NOT NULL AND o.settled_at IS NULL)

@@ -1,11 +1,12 @@
 -- Reads the lanes that $1 to $7 name, a page each, and searches the shards and types $8 to $10 for other lanes that
--- have rows before $11, at most $12 of them. The search reads the index through while all of it has at most $13 bytes.
--- Rows: (number of the lane in $1, job, fire_at, is_exhausted) of a page; (-2, type * 1024 + shard, first fire_at) for
--- a lane that was found, without the time where the index was read through; (-3, lanes that the search stepped over);
--- (-1, the next transaction to write, when that was the next); (0, the oldest transaction that still writes, the
--- clock): the clock is read last, to be as fresh as possible when the reply arrives.
--- Index: _due (shard + 0, type_id, fire_at, job_id + 0). Hazard: the page goes by row comparison, so that thousands of
--- rows of one instant can be paged. It sees no row that commits behind it: the caller keeps a margin, and sweeps.
+-- have rows before $11, at most $12 of them. The search reads the index through while all of it has at most $13
+-- bytes.
+-- Rows: (number of the lane in $1, job, fire_at, is_exhausted) of a page; (-2, type * 1024 + shard, first fire_at)
+-- for a lane that was found, without the time where the index was read through; (-3, lanes that the search stepped
+-- over); (-1, the transaction id that was next, the time then); (0, the oldest transaction id in use, the clock): the
+-- clock is read last, to be as fresh as possible when the reply arrives.
+-- Index: _due (shard + 0, type_id, fire_at, job_id + 0). Hazard: the page goes by row comparison, so that thousands
+-- of rows of one instant can be paged. It sees no row that commits behind it: the caller keeps a margin, and sweeps.
 WITH RECURSIVE m AS MATERIALIZED (
   SELECT CASE
     WHEN $13::bigint > 0 THEN

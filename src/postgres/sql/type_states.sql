@@ -1,6 +1,6 @@
 -- Of each type: its jobs by status, and for how many seconds its oldest due job has been due (0 while it is paused).
--- Index: _due, by lane; the tables of counts are small. Hazard: all counts come in one list, and each type is looked up
--- (OFFSET 0): a join would compare each with each.
+-- Index: _due, by lane; the tables of counts are small. Hazard: all counts come in one list, and each type is looked
+-- up (OFFSET 0): a join would compare every type with every count.
 WITH c AS MATERIALIZED (
   SELECT c.type_id,
          ARRAY[sum(c.n) FILTER (WHERE c.status = 0), sum(c.n) FILTER (WHERE c.status = 1),

@@ -1,4 +1,4 @@
--- All types, also the removed ones that have jobs left.
+-- All types, removed ones included.
 SELECT {{type_columns}}
 FROM tocsin.biz_type
 ORDER BY name

@@ -69,12 +69,12 @@ TEST_F(FlowControlTest, TellsTheOtherEnginesWhenTheHandlerHasRoomAgain) {
   type.pool = pool_of(2);
   ASSERT_EQ(take(type, 2), 2U);
   flow.release(1, 1);
-  EXPECT_EQ(told, 0) << "nobody wanted more";
+  EXPECT_EQ(told, 0) << "no take() got too little";
   ASSERT_EQ(take(type, 2), 1U);
   flow.release(1, 1);
   EXPECT_EQ(told, 1);
   flow.release(1, 1);
-  EXPECT_EQ(told, 1) << "whoever wanted it knows";
+  EXPECT_EQ(told, 1) << "the waiting engine is notified";
 }
 
 TEST_F(FlowControlTest, WhoFindsAPoolFullHearsOfTheNextFreeSlot) {

@@ -91,7 +91,7 @@ TEST_F(PollQueueTest, AnswersWithNothingWhenTheTimeIsOver) {
   EXPECT_EQ(polls.expire(now), now + 300ms);
   EXPECT_TRUE(answers.empty());
   now += 300ms;
-  EXPECT_EQ(polls.expire(now), now + 1s) << "looks now and then whether somebody has gone";
+  EXPECT_EQ(polls.expire(now), now + 1s) << "closed connections are looked for every second";
   EXPECT_EQ(answers, (std::map<int, std::size_t>{{1, 0}}));
   now += 5s;
   EXPECT_EQ(polls.expire(now), kWhenWoken);
@@ -130,7 +130,7 @@ TEST_F(PollQueueTest, OfSeveralEnginesAllHaveToLookBeforeWhoDoesNotWaitIsAnswere
   polls.answer_non_blocking(second, now);
   EXPECT_EQ(answers.size(), 1U);
   polls.add(poll(1, 1, 10, 0s));
-  EXPECT_EQ(polls.expire(now + 100ms), MonoTime::max()) << "and nobody waits for one that hangs";
+  EXPECT_EQ(polls.expire(now + 100ms), MonoTime::max()) << "and the others do not wait for one that hangs";
   EXPECT_EQ(answers.size(), 2U);
 }
 

@@ -116,7 +116,7 @@ TEST_F(SlowPeer, ANameHasAtMostItsTimeAndIsAskedForOnce) {
   }
   EXPECT_EQ(resolver->asked(), 1U);
   resolver->answer("127.0.0.1");
-  EXPECT_TRUE(tried.empty()) << "nobody waits for it any more";
+  EXPECT_TRUE(tried.empty()) << "no caller waits for it any more";
 
   Dialer dialer(names);
   std::thread answer([&] {

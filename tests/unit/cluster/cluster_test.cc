@@ -288,8 +288,8 @@ TEST_F(Cluster, AnOutageOfTheDatabaseReassignsNothingHoweverLong) {
   for (auto& [id, each] : nodes) each->line.is_down = true, database.members.end_session(id);
   pass(60s);
   for (const auto& [id, each] : nodes) {
-    EXPECT_LE(each->lease_valid_until, clock.time) << "nobody scans meanwhile";
-    EXPECT_EQ(each->owned.size(), 20U) << "but everybody remembers";
+    EXPECT_LE(each->lease_valid_until, clock.time) << "no node scans meanwhile";
+    EXPECT_EQ(each->owned.size(), 20U) << "but every node keeps them";
   }
   node(2).line.is_down = false;
   pass(2s);

@@ -209,7 +209,7 @@ TEST(ShardAssignment, ANodeThatDoesNotReachADatabaseLosesItsShardsThereAlone) {
         ASSERT_TRUE(owner && reaches(*owner, database_id)) << "shard " << i << " is out of reach of " << after[i];
         ASSERT_TRUE(after[i] == scene.owners[i] || may_get(*owner, database_id));
       } else if (before) {
-        ASSERT_EQ(after[i], scene.owners[i]) << "nobody reaches it: it stays";
+        ASSERT_EQ(after[i], scene.owners[i]) << "no peer reaches it: it stays";
       }
     }
   }

@@ -54,17 +54,17 @@ TEST_F(Breaker, TriesOneAtATimeAfterThePause) {
 
 TEST_F(Breaker, GivesWhatHasAnsweredNothingYetAFewAttemptsAtOnce) {
   constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
-  EXPECT_EQ(breaker_.room(now_), 128U);
+  EXPECT_EQ(breaker_.capacity(now_), 128U);
   EXPECT_TRUE(breaker_.answered()) << "there is more room";
-  EXPECT_EQ(breaker_.room(now_), kAny);
+  EXPECT_EQ(breaker_.capacity(now_), kAny);
   EXPECT_FALSE(breaker_.answered());
   fail(3);
-  EXPECT_EQ(breaker_.room(now_), 0U);
+  EXPECT_EQ(breaker_.capacity(now_), 0U);
   now_ += 1s;
-  EXPECT_EQ(breaker_.room(now_), 1U);
+  EXPECT_EQ(breaker_.capacity(now_), 1U);
   breaker_.admit(now_);
   EXPECT_TRUE(breaker_.answered());
-  EXPECT_EQ(breaker_.room(now_), kAny);
+  EXPECT_EQ(breaker_.capacity(now_), kAny);
 }
 
 TEST_F(Breaker, PausesLongerAndLongerWhileItStaysSilent) {

@@ -38,7 +38,7 @@ TEST_F(EndpointTest, InBetweenAsManyWaitAsStartInTime) {
 
 TEST_F(EndpointTest, WhoWaitedInVainIsFollowedByNoneUntilAnswersAreQuickAgain) {
   answer(50, 5ms);
-  endpoint.waited_in_vain();
+  endpoint.connection_wait_timed_out();
   EXPECT_EQ(endpoint.capacity(), 256U);
   answer(50, 5ms);
   EXPECT_EQ(endpoint.capacity(), 512U);

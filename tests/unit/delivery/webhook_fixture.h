@@ -69,7 +69,7 @@ class Webhook : public testing::Test {
     handler.update(settings);
     type.handler_json = handler.dump();
     auto promise = std::make_shared<std::promise<Outcome>>();
-    handlers_.push_back(client_.make(type));  // an endpoint is known as long as somebody goes there
+    handlers_.push_back(client_.make(type));  // an endpoint is known as long as a handler uses it
     EXPECT_NE(handlers_.back(), nullptr) << type.handler_json;
     handlers_.back()->start(job, [promise](Outcome outcome) { promise->set_value(std::move(outcome)); });
     return promise->get_future();

@@ -168,7 +168,7 @@ TEST_F(Webhook, RetriesOnAnAnswerThatIsNotHttp) {
     ScriptedServer server([&](ScriptedServer::Peer& peer) { peer.read_request() && peer.write(garbage); });
     const Outcome outcome = deliver(url_of(server));
     EXPECT_EQ(outcome.kind, Kind::retry) << garbage;
-    EXPECT_NE(outcome.message.find("not HTTP"), std::string::npos) << outcome.message;
+    EXPECT_NE(outcome.message.find("malformed HTTP"), std::string::npos) << outcome.message;
     EXPECT_EQ(server.requests().size(), 1u);
   }
 }

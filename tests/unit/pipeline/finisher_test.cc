@@ -149,7 +149,7 @@ TEST_F(FinisherTest, WhatDidNotStartKeepsItsTimeAndIsHintedAtOnce) {
 
 TEST_F(FinisherTest, TheLaneOfAGivenBackJobThatMemoryRefusesBecomesBacklog) {
   know_time();
-  for (JobId id = 1'000'000'000; shared().known.room(1) > 0; ++id) shared().known.add(id, 1);
+  for (JobId id = 1'000'000'000; shared().known.available(1) > 0; ++id) shared().known.add(id, 1);
   ClaimedJob job = claimed(make_job_id(1, 0), 1);
   job.fire_at_before = db_now() - 3s;
   give(job, Outcome::not_started(0s));
@@ -353,7 +353,7 @@ TEST_F(FinisherTest, TellsWhenOutcomesAreStuck) {
   EXPECT_TRUE(shared().has_stuck_outcomes(now)) << "since the first try";
   reply_with(FinishReply::busy);
   step();
-  EXPECT_FALSE(shared().has_stuck_outcomes(now)) << "a row that somebody holds is no silence";
+  EXPECT_FALSE(shared().has_stuck_outcomes(now)) << "a locked row is an answer, too";
 }
 
 // What two jobs of a batch cannot both have, the store refuses for the whole batch.

@@ -86,18 +86,18 @@ TEST(LaneCursor, ExhaustedRowsAreReadOncePerSweepAndUntilTheyAreGone) {
 
 TEST(LaneCursor, SleepsWhenItsRowsAreGoneAndNoOlderSnapshotIsOpen) {
   LaneCursor cursor(kBegin);
-  EXPECT_FALSE(cursor.is_asleep(kBegin + 1h, kBegin + 1h)) << "it has read nothing yet";
+  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 1h, kBegin + 1h)) << "it has read nothing yet";
   cursor.begin_turn(/*reads_all=*/true);
   cursor.note_read(kBegin, rows_due({kBegin + 3s}));
-  EXPECT_FALSE(cursor.is_asleep(kBegin + 1h, kBegin + 1h)) << "its last read found a row";
+  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 1h, kBegin + 1h)) << "its last read found a row";
   cursor.begin_turn(/*reads_all=*/false);
   cursor.note_read(kBegin + 4s, {});
-  EXPECT_FALSE(cursor.is_asleep(kBegin + 1h, kBegin + 1h)) << "not all was read";
+  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 1h, kBegin + 1h)) << "not all was read";
   cursor.begin_turn(/*reads_all=*/true);
   cursor.note_read(kBegin + 4s, {});
-  EXPECT_FALSE(cursor.is_asleep(kBegin + 2s, kBegin + 1h)) << "its row is in memory";
-  EXPECT_FALSE(cursor.is_asleep(kBegin + 5s, kBegin)) << "a snapshot still sees the row";
-  EXPECT_TRUE(cursor.is_asleep(kBegin + 5s, kBegin + Duration(1)));
+  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 2s, kBegin + 1h)) << "its row is in memory";
+  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 5s, kBegin)) << "a snapshot still sees the row";
+  EXPECT_TRUE(cursor.may_be_forgotten(kBegin + 5s, kBegin + Duration(1)));
 }
 
 }  // namespace

@@ -215,7 +215,7 @@ TEST_F(Pull, JobsThatNobodyHasAskedForALongTimeLeaveMemory) {
   step();
   EXPECT_EQ(shared().due.size(), 0U);
   EXPECT_EQ(shared().known.size(), 0U);
-  EXPECT_TRUE(shared().due.has_backlog({1, 1})) << "and is found when somebody asks";
+  EXPECT_TRUE(shared().due.has_backlog({1, 1})) << "and is found when a consumer asks";
 }
 
 TEST_F(Pull, PullTypesAndOthersNeverShareABatch) {

@@ -36,8 +36,8 @@ TEST(KnownJobs, OneTypeGetsThreeQuartersAtMost) {
   KnownJobs known(8);
   for (JobId id = 1; id <= 6; ++id) ASSERT_EQ(known.add(id, 1), KnownJobs::Added::yes);
   EXPECT_EQ(known.add(7, 1), KnownJobs::Added::full);
-  EXPECT_EQ(known.room(1), 0U);
-  EXPECT_EQ(known.room(2), 1U);
+  EXPECT_EQ(known.available(1), 0U);
+  EXPECT_EQ(known.available(2), 1U);
   EXPECT_EQ(known.add(7, 2), KnownJobs::Added::yes);
   EXPECT_EQ(known.add(8, 3), KnownJobs::Added::yes);
   EXPECT_EQ(known.add(9, 4), KnownJobs::Added::full);
@@ -50,8 +50,8 @@ TEST(KnownJobs, FortyFloodsLeaveRoomForAnotherType) {
   for (TypeId type = 1; type <= 40; ++type)
     while (known.add(++id, type) == KnownJobs::Added::yes) {
     }
-  EXPECT_GT(known.room(41), 0U);
-  EXPECT_EQ(known.room(40), 0U);
+  EXPECT_GT(known.available(41), 0U);
+  EXPECT_EQ(known.available(40), 0U);
 }
 
 TEST(KnownJobs, GivesRoomBackToTheTypeThatHeldIt) {
@@ -61,7 +61,7 @@ TEST(KnownJobs, GivesRoomBackToTheTypeThatHeldIt) {
   known.remove(gone);
   known.remove(99);
   EXPECT_EQ(known.size(), 1U);
-  EXPECT_EQ(known.room(1), 2U);
+  EXPECT_EQ(known.available(1), 2U);
 }
 
 TEST(ConcurrencyLimiter, OneTypeAloneGetsHalf) {
@@ -77,7 +77,7 @@ TEST(ConcurrencyLimiter, TypesThatComeOneAfterTheOtherLeaveSlotsForThoseThatFoll
   ConcurrencyLimiter limiter(4096);
   for (TypeId type = 1; type <= 40; ++type) EXPECT_GT(limiter.acquire(type, 256), 0U) << type;
   EXPECT_GE(limiter.total() - limiter.running(), 50U);
-  EXPECT_GT(limiter.acquire(1000, 1), 0U) << "for a healthy type, whoever came before";
+  EXPECT_GT(limiter.acquire(1000, 1), 0U) << "for a healthy type, however many came before";
 }
 
 TEST(ConcurrencyLimiter, AllThatWaitConvergeToEqualParts) {

@@ -1,6 +1,6 @@
-// How scans are spread over time. Where much is read, it is read in slices: no scan takes long, and no lane waits for
-// longer. Where nobody else works and nothing is found, scans are rare. Where more is found than memory has room for,
-// all lanes get their part, and their rest is called up together.
+// How scans are spread over time. Where much is read, it is read in scan groups: no scan takes long, and no lane waits
+// for longer. Where no other node works and nothing is found, scans are rare. Where more is found than memory holds,
+// all lanes get their part, and their overflow is promoted together.
 #include <map>
 #include <set>
 
@@ -101,7 +101,7 @@ TEST_F(ScannerInAStorm, WhatFoundNoRoomIsCalledUpTogetherWhenMemoryHasRunOut) {
   fire(1);
   scan_until(db_now() + 20ms);
   EXPECT_EQ(backlog(), shards);
-  EXPECT_LT(db_now(), kDue + 300ms) << "nobody waited for a scan";
+  EXPECT_LT(db_now(), kDue + 300ms) << "no job waited for a scan";
 }
 
 TEST_F(ScannerInAStorm, OverflowIsPromotedTogetherWhenOneOfItsLanesIsOverdue) {

@@ -32,7 +32,7 @@ TEST_F(ScannerTest, FindsWhatIsDueSoonAndWhatIsOverdueButNothingLater) {
 
 TEST_F(ScannerTest, ASweepBeginsWhereNobodyWritesAnyMore) {
   keeps_awake = true;
-  oldest_writer = next_writer = 7;  // nobody has a transaction open
+  oldest_writer = next_writer = 7;  // no transaction is open
   scan_until_it_rests();
   for (int i = 0; i < 60; ++i) {
     scan();
@@ -97,7 +97,7 @@ TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
     return lanes;
   };
   scan();
-  EXPECT_EQ(lanes_of(2), std::set<Shard>{1}) << "nobody asks";
+  EXPECT_EQ(lanes_of(2), std::set<Shard>{1}) << "no consumer asks";
   auto poll = std::make_shared<Poll>();
   poll->type_id = 2;
   poll->arrived = now;
@@ -111,7 +111,7 @@ TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
   shared().polls.expire(now + 1s);
   now += 1min;
   scan();
-  EXPECT_EQ(lanes_of(2), std::set<Shard>{1}) << "nobody has asked for long";
+  EXPECT_EQ(lanes_of(2), std::set<Shard>{1}) << "no consumer has asked for long";
 }
 
 TEST_F(ScannerTest, DealsTheShardsInTurnWhenThousandsAreDueAtOnce) {

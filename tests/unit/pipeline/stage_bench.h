@@ -108,7 +108,7 @@ class ScriptedStore final : public JobStore {
   Reply call(const std::function<Reply(Params...)>& verb, Args&&... args) {
     ++calls;
     if (verb) return verb(std::forward<Args>(args)...);
-    ADD_FAILURE() << "a store call that nobody expected";
+    ADD_FAILURE() << "an unexpected store call";
     return unavailable();
   }
 };
@@ -151,7 +151,7 @@ class StageBench : public ::testing::Test {
   WallTime db_now() const { return kStart + now.time_since_epoch() + stepped_; }
   // Lets the engine know the database's clock exactly.
   void know_time() { shared().db_clock.sample(now, now, db_now()); }
-  // Somebody sets the database's clock.
+  // Sets the database's clock.
   void step_database_clock(Duration by) { stepped_ += by; }
   // Puts jobs where the scanner would have put them by the time they are due.
   void push_due(const std::vector<Candidate>& jobs) {

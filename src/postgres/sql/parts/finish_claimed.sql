@@ -1,6 +1,7 @@
--- running -> done, dead or pending, for the jobs $1, $2 whose claim has the token $3 ({{guard}}: what else must hold).
--- Kind $4: 2 done, 4 dead, 0 retry, 1 release, which uncounts the attempt. Answers the ordinals that were applied.
--- Not answered for: a row that a moving shard keeps still.
+-- running -> done, dead or pending, for the jobs $1, $2 whose claim has the token $3 ({{guard}}: what else must
+-- hold).
+-- Kind $4: 2 done, 4 dead, 0 retry, 1 release, which uncounts the attempt. Answers the ordinals that were applied. No
+-- answer for a row of a write-frozen shard.
 WITH c AS MATERIALIZED (
   SELECT k.*, j.type_id
   FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::smallint[], $5::bigint[], $6::text[])
