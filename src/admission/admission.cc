@@ -14,7 +14,7 @@ DueBatch JobAdmission::next_batch(std::size_t most, const AdmissionTime& time, C
   DueBatch batch;
   Round round{locked, time, batch};
   sort_types(round);
-  // No longer than it can be, should the database's clock have been set back.
+  // The second condition ends it if the database's clock was set back.
   const bool is_light_time = time.now < light_until_ && light_until_ - time.now <= kLightMemory;
   if (role == ClaimerRole::priority || (role == ClaimerRole::secondary && is_light_time)) {
     const bool found = serve(round, light, most);
@@ -31,7 +31,7 @@ DueBatch JobAdmission::next_batch(std::size_t most, const AdmissionTime& time, C
   return batch;
 }
 
-// Drops what must not start, spills what may not start yet, and lines up the rest.
+// Drops jobs that must not start, moves jobs that may not start yet to the backlog, and lines up the rest.
 void JobAdmission::sort_types(Round& round) {
   DueQueue::Types& types = round.due.types();
   std::size_t held_back = 0;
@@ -63,8 +63,8 @@ void JobAdmission::spill(Round& round, DueQueue::TypeQueue& queue, const BizType
     if (queue.asked_at == WallTime{} || is_asked || now < queue.asked_at) queue.asked_at = now;
     if (now - queue.asked_at > kUnaskedStay) keep = 0;
   }
-  // The youngest first. Older rows of the lane may be in memory and follow later: from the beginning of time. What is
-  // late by then goes at the catch-up pace if the type has one.
+  // The youngest first. The backlog begins at the beginning of time, because older rows of the lane may leave memory
+  // later. If the type has a catch-up pace, rows late by then are claimed at that pace.
   const DueSpan span{type.catch_up_rate_per_s ? now - lookahead_ : WallTime::min()};
   while (queue.jobs.size() > keep) round.due.spill_back(queue, span, round.batch.dropped);
 }
@@ -102,7 +102,7 @@ bool JobAdmission::serve(Round& round, LoadClass load, std::size_t most) {
   return false;
 }
 
-// Equal parts for all types of the line, in their turns; what some leave is for the others.
+// Equal parts for all types of the line, in their turns; others get what a type does not use.
 bool JobAdmission::take_jobs(Round& round, LoadClass load, std::size_t kind, std::size_t most) {
   Line& line = round.lines[load][kind];
   TurnOrder& turn = types_turn_[load][kind];
@@ -139,7 +139,7 @@ std::size_t JobAdmission::take_from(Round& round, const Ready& ready, std::size_
   return n;
 }
 
-// So that the first `want` jobs of the queue may still run, and are not claimed from the table.
+// Afterwards the first `want` jobs of the queue are not too late, and no backlog covers them.
 void JobAdmission::drop_unfit(Round& round, const Ready& ready, std::size_t want) {
   if (!ready.type->drop_older_than && !round.due.has_backlog()) return;
   std::deque<Candidate>& jobs = ready.queue->jobs;
@@ -167,7 +167,7 @@ bool JobAdmission::take_backlog(Round& round, std::size_t kind, std::size_t most
   return false;
 }
 
-// The first lane of each pace: if it must wait, all of that pace must.
+// Tries the first lane of each pace: if it must wait, all lanes of that pace must.
 bool JobAdmission::take_lane(Round& round, const Ready& ready, std::size_t most) {
   const BizType& type = *ready.type;
   DueBatch& batch = round.batch;
@@ -197,7 +197,7 @@ std::size_t JobAdmission::take_slots(Round& round, const BizType& type, std::siz
   const FlowControl::Taken taken = flow_.take(type, want, pace, round.time.local_now, lease, waiting);
   round.batch.again = std::min(round.batch.again, taken.again);
   if (type.is_instant()) return taken.n;
-  // Of a pull type slots are held until the jobs are handed out; what limits those in work is max_running.
+  // Jobs of a pull type hold slots until consumers have them; max_running limits those that consumers work on.
   const std::size_t slots = limiter_.acquire(type.type_id, taken.n);
   std::size_t used = slots;
   if (type.is_pull()) {
@@ -206,7 +206,7 @@ std::size_t JobAdmission::take_slots(Round& round, const BizType& type, std::siz
       used += share.n;
       round.batch.polls.push_back(std::move(share));
     }
-    limiter_.release(type.type_id, slots - used);  // a consumer went away meanwhile
+    limiter_.release(type.type_id, slots - used);  // a consumer has disconnected meanwhile
   }
   flow_.put_back(type.type_id, taken.n - used, pace, /*is_instant=*/false);
   return used;

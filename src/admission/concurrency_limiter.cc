@@ -12,7 +12,7 @@ std::size_t ConcurrencyLimiter::acquire(TypeId type, std::size_t want) {
   const std::size_t free = total_ - used_;
   want = std::min(want, free);
   if (want == 0) return 0;
-  // The share shrinks with what is taken: the most that still fits it afterwards, found by halving.
+  // Every slot taken shrinks the share. Bisection finds the largest number that fits the share left by it.
   std::size_t low = used == 0 ? 1 : 0, high = want;
   while (low < high) {
     const std::size_t n = low + (high - low + 1) / 2;

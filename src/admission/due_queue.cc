@@ -80,7 +80,7 @@ void DueQueue::end_backlog(const Backlog& backlog) {
 }
 
 Waiting DueQueue::waiting(TypeId type) const {
-  constexpr std::size_t kMany = 1'000'000;  // as many as any type may run
+  constexpr std::size_t kMany = 1'000'000;  // max_running is no larger
   MutexLock lock(mutex_);
   const auto found = types_.find(type);
   if (found == types_.end()) return {};

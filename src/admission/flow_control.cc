@@ -13,7 +13,7 @@ namespace {
 // Between two refills of a bucket: twenty claims a second keep a rate even enough.
 constexpr Duration kRefill = std::chrono::milliseconds(50);
 constexpr Duration kWishLasts = std::chrono::minutes(1);      // a consumer that wants long leases asks again
-constexpr Duration kLongestRefill = std::chrono::seconds(1);  // the part may have grown by then
+constexpr Duration kLongestRefill = std::chrono::seconds(1);  // the node's part of the rate may grow
 
 std::size_t at(Limit limit) { return static_cast<std::size_t>(limit); }
 double seconds(Duration length) { return std::chrono::duration<double>(length).count(); }
@@ -228,7 +228,7 @@ Duration FlowControl::wanted_lease(TypeId type, MonoTime now) const {
 int FlowControl::pace_since(const BizType& type, Limit limit, MonoTime now) {
   MutexLock lock(mutex_);
   Flow& flow = flows_[type.type_id];
-  // The bucket is brought up to date at the old part before the renewer changes it.
+  // Fills the bucket at the old part of the rate before the renewer changes the part.
   fill(flow, type, limit, now);
   Bucket& bucket = flow.buckets[at(limit)];
   const double passed = std::max(0.1, seconds(now - bucket.asked));

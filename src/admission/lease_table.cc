@@ -65,7 +65,7 @@ void LeaseTable::extend(TypeId type, const Lease& lease, MonoTime ends) {
       entry->second.ends = ends;
       return;
     }
-    // Leased here again since: that one counts.
+    // The job was leased here again since: the newer lease counts.
     if (entry != entries_.end() && !entry->second.is_foreign) return;
     was_held = put(lease.job_id, {lease.token, type, ends, /*is_foreign=*/true}, is_first);
   }

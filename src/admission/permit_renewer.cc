@@ -76,7 +76,7 @@ std::vector<PermitRequest> PermitRenewer::requests(MonoTime now) {
 
 Status PermitRenewer::leave(MonoTime now) {
   is_draining_ = true;
-  // Nothing is asked again: what may have been taken over counts as if it was.
+  // No later renewal shows the result, so permits that may have been taken over count as taken over.
   for (const auto& [type, doubt] : in_doubt_) flow_.leases().take_over(type, static_cast<std::size_t>(doubt.wanted));
   in_doubt_.clear();
   PermitBeat beat{config_.node, ++number_, Duration(0), requests(now)};
@@ -110,8 +110,8 @@ MonoTime PermitRenewer::take_over(MonoTime now) {
 void PermitRenewer::settle_doubt(TypeId type, int granted) {
   const auto doubt = in_doubt_.find(type);
   if (doubt == in_doubt_.end()) return;
-  // Before they are granted: no job may start under a permit that a lease has. Of leases that ended meanwhile the
-  // permits are this node's like any other.
+  // Before grant(): no job may start under a permit that belongs to a lease. Permits of leases that ended meanwhile are
+  // this node's like any other.
   if (const int n = granted - doubt->second.granted; n > 0) flow_.leases().take_over(type, static_cast<std::size_t>(n));
   in_doubt_.erase(doubt);
 }

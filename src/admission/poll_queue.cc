@@ -72,7 +72,7 @@ bool PollQueue::was_asked_since(TypeId type, MonoTime time) const {
 
 std::vector<PollShare> PollQueue::take(TypeId type, std::size_t n, bool one_ttr) {
   std::vector<PollShare> shares;
-  std::vector<PollPtr> gone;  // ends outside the lock, with whatever its functions hold
+  std::vector<PollPtr> gone;  // destroyed outside the lock, with what their functions hold
   MutexLock lock(mutex_);
   const auto found = lines_.find(type);
   if (found == lines_.end()) return shares;
@@ -103,7 +103,7 @@ void PollQueue::put_back(const std::vector<PollPtr>& polls) {
       lock.unlock();
       return answer_with_nothing(polls);
     }
-    // Over the capacity by what the claimers held, at most: they were accepted.
+    // May exceed the capacity by the polls that claimers held: these were accepted before.
     for (auto poll = polls.rbegin(); poll != polls.rend(); ++poll) {
       Line& line = lines_[(*poll)->type_id];
       line.demand += (*poll)->max;

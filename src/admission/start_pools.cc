@@ -9,7 +9,7 @@ namespace tocsin {
 
 std::size_t StartPools::take(const BizType& type, std::size_t want, std::size_t waiting) {
   Holder& holder = holders_[type.type_id];
-  if (holder.pool != type.pool) {  // its settings have changed: what runs now runs on, and counts where it is
+  if (holder.pool != type.pool) {  // its settings have changed: running attempts count in the new pool
     const std::size_t slots = holder.slots;
     const Use* before = return_slots(type.type_id, slots);
     if (before && before->slots == 0) pools_.erase(holder.pool.get());
@@ -32,7 +32,7 @@ StartPools::Use* StartPools::return_slots(TypeId type, std::size_t n) {
   const auto found = holders_.find(type);
   if (found == holders_.end() || !found->second.pool) return nullptr;
   Holder& holder = found->second;
-  n = std::min(n, holder.slots);  // what began before the type had a pool holds none of it
+  n = std::min(n, holder.slots);  // attempts that began before the type had a pool hold no slot
   Use& use = pools_[holder.pool.get()];
   TOCSIN_ASSERT(use.slots >= n);
   holder.slots -= n;

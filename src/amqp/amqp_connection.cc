@@ -67,7 +67,7 @@ Status AmqpConnection::open(const AmqpServer& server, int heartbeat_s, std::chro
   if (Status done = dialer_.dial(server.peer, timeout, connect); !done) return done;
   give_up_when_silent(fd());
   shut_fd_ = fd();
-  if (Status done = dialer_.interruption(); !done) return done;  // it came before there was anything to shut
+  if (Status done = dialer_.interruption(); !done) return done;  // interrupt() came before shut_fd_ was set
 
   // The broker tells publishers that it is short of memory or disk, instead of just not reading from them.
   amqp_table_entry_t capability{amqp_bytes("connection.blocked"), {}};

@@ -130,7 +130,7 @@ Status AmqpLink::read(const amqp_frame_t& frame, std::vector<Verdict>& verdicts)
   return why.empty() ? Status(Unit{}) : Status(Error{ErrorCode::unavailable, why, {}});
 }
 
-// The header of a returned message; its body follows and is of no interest.
+// The header of a returned message; the body that follows is ignored.
 void AmqpLink::returned(const amqp_frame_t& frame) {
   const auto* properties = static_cast<const amqp_basic_properties_t*>(frame.payload.properties.decoded);
   const std::string_view id = text_of(properties->message_id);

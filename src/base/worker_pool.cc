@@ -23,8 +23,8 @@ struct WorkerPool::State : std::enable_shared_from_this<State> {
     std::size_t running = 0;
   };
 
-  // The next lane that may have a thread: the first in turn, but beyond the regular threads only one of which nothing
-  // runs. turns.end(): none.
+  // The lane that gets the next thread: the first in turn; when all regular threads are busy, the first without a
+  // running task. turns.end(): none.
   std::deque<std::int64_t>::iterator next_lane() TOCSIN_REQUIRES(mutex) {
     auto turn = turns.begin();
     while (turn != turns.end() && running >= regular && lanes[*turn].running > 0) ++turn;
@@ -105,7 +105,7 @@ bool WorkerPool::stop(Duration grace) {
     discarded.swap(state.lanes);
     state.turns.clear();
     threads.swap(state.threads);
-    state.has_work.notify_all();  // who waited for a turn
+    state.has_work.notify_all();  // threads that wait for a lane's turn
   }
   for (std::thread& thread : threads) is_stuck ? thread.detach() : thread.join();
   return is_clean;
@@ -133,7 +133,7 @@ void WorkerPool::State::work() {
     call_help();  // one push wakes one thread, and this one may have taken another lane's task
     lock.unlock();
     task();
-    task = nullptr;  // what it owns goes before the thread counts as idle
+    task = nullptr;  // destroyed before the thread counts as idle
     lock.lock();
     --running;
     if (const auto done = lanes.find(id); done != lanes.end()) {  // gone: stopped meanwhile

@@ -23,7 +23,7 @@ class BrokerKind::TypeHandler final : public Handler {
         publisher_(std::move(publisher)) {}
   ~TypeHandler() override { publisher_->retire(); }
 
-  // The one place where what the libraries throw is caught.
+  // The only place that catches what the libraries throw.
   void start(const ClaimedJob& claimed, Finish finish) override {
     BrokerMessage message;
     try {

@@ -44,7 +44,7 @@ Publisher::~Publisher() {
 }
 
 void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime start_by, Handler::Finish finish) {
-  // A tenth of the lease is left to write the reason down.
+  // A tenth of the lease is left for writing the outcome.
   const MonoTime now = clock_.now();
   const MonoTime deadline = now + (lease_deadline - now) * 9 / 10;
   bool is_closed = false;
@@ -160,7 +160,7 @@ bool Publisher::connect() {
   return true;
 }
 
-// So that a broker that does not answer is an attempt with a reason: it must be written down while the lease lasts.
+// Short enough that the attempt of a broker that does not answer fails, with a reason, while the lease lasts.
 milliseconds Publisher::time_to_connect(MonoTime now) const {
   const MonoTime deadline = std::ranges::min_element(waiting_, {}, &Item::deadline)->deadline;
   const auto half =
@@ -200,7 +200,7 @@ void Publisher::poll() {
 void Publisher::settle(const std::vector<Verdict>& verdicts) {
   for (const Verdict& verdict : verdicts) {
     const auto found = in_flight_.find(verdict.ticket);
-    if (found == in_flight_.end()) continue;  // given up before
+    if (found == in_flight_.end()) continue;  // timed out before
     const auto finish = std::move(found->second.finish);
     in_flight_.erase(found);
     if (!verdict.refusal.empty()) {
@@ -213,7 +213,7 @@ void Publisher::settle(const std::vector<Verdict>& verdicts) {
   }
 }
 
-// The connection is gone, or never came to be.
+// The connection is lost, or could not be made.
 void Publisher::lose(const Error& error) {
   std::shared_ptr<Link> link;
   {

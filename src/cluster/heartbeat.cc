@@ -27,13 +27,13 @@ MonoTime Heartbeat::step(MonoTime now) {
   if (!reply) {
     events_.failed(name(), reply.error());
     was_unanswered_ = true;
-    // A connection that was lost is made again at once.
+    // After the first failure at once: the connection may just have been lost.
     return next_ = std::exchange(was_answered_, false) ? now : now + config_.retry_pause;
   }
   was_answered_ = true;
   next_ = reply->answered + config_.interval();  // take() may want it earlier
   is_drain_reported_ = is_draining;
-  // A standby that took over and lacks the last commits gives a number again that another map has had.
+  // A standby that took over and lacks the last commits may give a version to another map again.
   is_map_doubted_ = std::exchange(connection_, reply->connection) != reply->connection && !reply->map;
   // No stage may act on the map before it is read again.
   if (is_map_doubted_) return next_ = reply->answered;

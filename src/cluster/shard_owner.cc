@@ -22,7 +22,7 @@ MonoTime ShardOwner::step(MonoTime) {
   const auto after = assign_shards(before, peers(*view), view->map.database_ids);
   if (after == view->map.owners) return kWhenWoken;
   const auto replaced = store_.replace_map(view->map.version, after);
-  // Refused, or in doubt: the next heartbeat reads what became of it.
+  // Failed or in doubt: the next heartbeat reads the stored map.
   if (!replaced)
     events_.failed(name(), replaced.error());
   else

@@ -6,7 +6,7 @@
 namespace tocsin {
 namespace {
 
-// A peer and what it has; the order of shards decides which one moves.
+// A peer and its shards; their order decides which one moves.
 struct Holding {
   const Peer* peer = nullptr;
   std::vector<std::size_t> shards;
@@ -63,7 +63,8 @@ class Assignment {
                            [&](auto* h) { return h->may_get(database_id); });
     return known->second;
   }
-  // Never empty: if no peer reaches it steadily, those that may soon, or else all.
+  // The peers that may get this shard, never empty: those that reach its database steadily, else those that may soon,
+  // else all.
   Holdings takers(std::size_t shard) {
     const DatabaseId database_id = database_of(shard);
     if (const Holdings& steady = reaching(database_id); !steady.empty()) return steady;

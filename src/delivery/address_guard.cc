@@ -53,7 +53,7 @@ bool holds(const std::vector<Range>& ranges, const Bytes& address) {
   return std::ranges::any_of(ranges, [&](const Range& range) { return range.contains(address); });
 }
 
-// The special-purpose registries of IANA. What is not public there is not called.
+// Ranges of IANA's special-purpose registries that are not public.
 bool is_special(const Bytes& address) {
   static const std::vector<Range> special = ranges_of({
       "0.0.0.0/8",        // this host: reaches loopback on Linux
@@ -86,7 +86,7 @@ Bytes mapped(const Bytes& address, std::size_t at) {
   return inner;
 }
 
-// The IPv4 address that a packet to this one ends at, if it does.
+// The IPv4 address inside an IPv6 one (NAT64, ISATAP), which its packets reach in the end.
 std::optional<Bytes> inner_address(const Bytes& address) {
   static const Range nat64 = *range_of("64:ff9b::/96");
   if (nat64.contains(address)) return mapped(address, 12);

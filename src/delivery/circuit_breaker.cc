@@ -38,7 +38,7 @@ bool CircuitBreaker::abandoned(Permit permit) {
 }
 
 void CircuitBreaker::open(MonoTime now) {
-  // Closed for a moment only: continues with the back-off where it was.
+  // If the breaker was closed for a moment only, the back-off continues to grow.
   const bool is_relapse = pause_ > Duration(0) && (!is_closed_ || now - pause_end_ < options_.longest_pause);
   pause_ = is_relapse ? std::min(2 * pause_, options_.longest_pause) : options_.first_pause;
   pause_end_ = now + pause_;

@@ -8,8 +8,8 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kLongestLook = std::chrono::milliseconds(50);  // so that a clock which jumps is noticed
-constexpr Duration kPause = std::chrono::milliseconds(250);       // before what found no thread is claimed again
+constexpr Duration kLongestLook = std::chrono::milliseconds(50);  // so that a jump of the clock is noticed
+constexpr Duration kPause = std::chrono::milliseconds(250);       // before a job that found no thread is claimed again
 
 }  // namespace
 

@@ -10,8 +10,7 @@ class NoopHandler final : public Handler {
   void start(const ClaimedJob&, Finish finish) override { finish(Outcome::done()); }
 };
 
-// Jobs of pull types are claimed for consumers and handed to them by the claimer. Here come only those that were
-// claimed before their type became one.
+// Only for jobs that were claimed before their type became a pull type: claimers hand the others to consumers.
 class PullHandler final : public Handler {
  public:
   void start(const ClaimedJob&, Finish finish) override { finish(Outcome::not_started(Duration(0))); }

@@ -10,7 +10,7 @@ void SystemResolver::resolve(const std::string& host, Done done) {
   const bool is_accepted = threads_.try_run([host, done] {
     boost::asio::io_context unused;
     boost::system::error_code ec;
-    // The service only keeps each address from being listed once per kind of socket.
+    // With a service each address is listed once, and not once per kind of socket.
     const auto found =
         boost::asio::ip::tcp::resolver(unused).resolve(host, "0", boost::asio::ip::tcp::resolver::numeric_service, ec);
     Addresses addresses;

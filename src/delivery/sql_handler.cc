@@ -154,11 +154,11 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   struct Attempt {
     std::uint64_t in_flight = 0;
     FunctionCall call;
-    Duration lease{0};  // that was left when it came
+    Duration lease{0};  // left when the attempt came
     MonoTime lease_deadline{}, begin_by{};
     int number = 1;
     int most = 1;
-    bool is_alone = false;  // in no batch
+    bool is_alone = false;  // runs in no batch
   };
 
   // If the pool refuses (full, or stopped), an earlier turn takes this attempt, or stop() ends it.
@@ -249,7 +249,8 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
       for (const Attempt& attempt : batch) end(attempt, outcome_of_error(reply.error(), is_overdue));
       return false;
     }
-    // Of the calls alone: were the commit counted, a slow disk would make batches small, and small ones make it slower.
+    // The time of the calls alone: if the commit counted, a slow disk would lead to smaller batches and so to more
+    // commits.
     const Duration took = reply->failure.empty() ? reply->took : calls_->clock.now() - began;
     pool_->time().took(took / static_cast<std::int64_t>(batch.size()));
     if (!reply->failure.empty()) {
@@ -372,7 +373,7 @@ std::optional<Error> SqlKind::check(const BizType& type) const {
   if (!function) return function.error();
   for (int database = 0; database < calls_->databases(); ++database) {
     const auto checked = calls_->with_session(database, [&](FunctionStore& store) { return store.check(*function); });
-    // A database that is down is asked by the first attempt there.
+    // A database that is down is checked by the first attempt there.
     if (checked || checked.error().code != ErrorCode::invalid) continue;
     Error error = checked.error();
     if (calls_->databases() > 1) error.message = "in the database " + calls_->name_of(database) + ": " + error.message;

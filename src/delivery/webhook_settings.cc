@@ -20,7 +20,7 @@ constexpr std::size_t kMaxHeaderBytes = 8192;                      // names and 
 constexpr std::size_t kMinSecretBytes = 24, kMaxSecretBytes = 64;  // as Standard Webhooks says
 constexpr std::size_t kMaxSecrets = 4;
 
-// Set by the client itself, or a matter of the connection rather than of the request.
+// Set by the sender itself, or headers of the connection rather than of the request.
 constexpr std::array<std::string_view, 19> kReservedHeaders = {"connection",
                                                                "content-length",
                                                                "content-type",
@@ -64,7 +64,7 @@ bool is_value_char(char c) {
   return byte == '\t' || (byte >= 0x20 && byte != 0x7f);
 }
 
-// Each reader returns what is wrong, or empty.
+// The read_... functions return the error, or nullopt.
 std::optional<Error> read_url(const json& value, WebhookSettings& settings) {
   const auto wrong = [](const char* message) { return invalid("url", message); };
   if (!value.is_string()) return wrong("must be a string");
@@ -113,7 +113,7 @@ std::optional<Error> add_key(const std::string& field, const json& value, Webhoo
   return {};
 }
 
-// One, or several while receivers change from one to the next: each signs every request.
+// One secret, or several while receivers change from one to the next: each signs every request.
 std::optional<Error> read_secret(const json& value, WebhookSettings& settings) {
   if (!value.is_array()) return add_key("secret", value, settings);
   if (value.empty() || value.size() > kMaxSecrets) return invalid("secret", "must be one secret, or a list of 1 to 4");

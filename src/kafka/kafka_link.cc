@@ -24,7 +24,7 @@ KafkaLink::KafkaLink(KafkaProperties cluster, std::string topic, GuardPtr guard,
       guard_(std::move(guard)),
       message_timeout_(std::max(message_timeout, kShortestTimeout)) {}
 
-// Messages in the library's queues were given up: without this they would be sent after their attempts have ended.
+// The attempts of messages in the library's queues have ended; without the purge they would still be sent.
 KafkaLink::~KafkaLink() {
   if (client_) rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 }
@@ -104,7 +104,8 @@ Status KafkaLink::poll(Duration timeout, std::vector<Verdict>& verdicts) {
 void KafkaLink::on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* self) {
   auto* link = static_cast<KafkaLink*>(self);
   if (!link->verdicts_) return;  // purged at the end
-  // It refuses all that follow from memory, also when the topic has been opened meanwhile.
+  // The library refuses all later messages from its cache, even after access to the topic was granted: a new link is
+  // needed.
   if (message->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED && link->broken_.empty())
     link->broken_ = rd_kafka_err2str(message->err);
   const auto ticket = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(message->_private));

@@ -258,7 +258,7 @@ void Claimer::answer_poll(const Poll& poll, std::vector<ClaimedJob> jobs) {
     poll.answer(std::move(jobs));
     return shared_.release(poll.type_id, n);
   }
-  // Before the consumer can be done with them.
+  // Before the answer: the consumer may acknowledge the jobs at once.
   std::vector<std::pair<Lease, WallTime>> leases;
   for (const ClaimedJob& claimed : jobs) leases.push_back({{claimed.job.job_id, claimed.token}, claimed.job.fire_at});
   shared_.hand_over(poll.type_id, leases);
@@ -311,7 +311,7 @@ void Claimer::forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector
   shared_.known.remove(gone);
 }
 
-// Before the claim memory is a hint: the rows are still pending, the next scan finds them.
+// Rows that were not claimed are still pending: the next scan finds them.
 void Claimer::abandon_batch(const DueBatch& batch) {
   shared_.known.remove(batch.jobs);
   if (batch.backlog) shared_.due.end_backlog(*batch.backlog);

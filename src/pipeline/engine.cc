@@ -136,7 +136,7 @@ void Engine::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
   const auto before = shared_.catalog.get();
   const bool is_same = std::ranges::equal(
       before->types, catalog->types, [](const auto& one, const auto& other) { return one == other || *one == *other; });
-  if (is_same && shared_.is_idle()) return;  // it is read again every few seconds
+  if (is_same && shared_.is_idle()) return;  // the node reads the types every few seconds
   shared_.catalog.set(std::move(catalog));
   if (!is_same) scanner_.request_scan();  // a type may have resumed
   wake_all();

@@ -88,7 +88,7 @@ void Finisher::take_outcomes(MonoTime now) {
 
 MonoTime Finisher::refused(MonoTime now, std::size_t n, const Error& error) {
   shared_.events.failed(name(), error);
-  // In doubt is no different: what was applied answers `stale` the next time and stays as it is.
+  // The same if it is in doubt: outcomes that were applied answer `stale` the next time.
   if (!is_of_rows(error)) return now + shared_.config.retry_pause;
   if (n > 1) {
     most_ = n / 2;
@@ -158,9 +158,9 @@ void Finisher::tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kin
   shared_.events.ended(run.claimed->job.type_id, ending, now - run.started);
 }
 
-// A job that did not start keeps its time, and with it its place before younger ones and its lateness. Behind the
-// reader no scan would find it, so this node hints it to itself; what it cannot hint is due now. So is what another
-// node is to run: it may have read the lane already.
+// A job that did not start keeps its time, and so its place before younger ones and its lateness. Scans may have passed
+// that time, so this node hints the job to itself. A job that it cannot hint, because another node scans the shard, is
+// due now.
 Duration Finisher::release_delay(MonoTime now, const FinishedRun& run) const {
   if (run.outcome.retry_after && *run.outcome.retry_after > Duration(0)) return *run.outcome.retry_after;
   const ClaimedJob& claimed = *run.claimed;
@@ -182,7 +182,7 @@ void Finisher::settle(const FinishRequest& request, const Origin& origin, Finish
     shared_.release(type, 1);
   const bool is_due_again = request.kind == FinishRequest::Kind::release_claim ||
                             (request.kind == FinishRequest::Kind::retry && reply != FinishReply::stale);
-  // Stale may also mean: written by a try whose answer was lost.
+  // `stale` may also mean that an earlier call wrote it, whose answer was lost.
   if (is_due_again && request.delay < shared_.config.lookahead)
     retries_.push_back({request.job_id, type, request.delay, origin.due_before});
   if (reply == FinishReply::stale) {
@@ -205,25 +205,25 @@ void Finisher::settle(const FinishRequest& request, const Origin& origin, Finish
   }
 }
 
-// By now the database's clock shows at least what it did when they were written, so none of them comes out of the wheel
-// too early, unless that clock was set back. The scan would find them too, a scan interval late.
+// The database's clock shows at least the time of the write, so none of these leaves the wheel too early, unless that
+// clock was set back. A scan would find them, too, up to a scan interval late.
 void Finisher::hint_retries(MonoTime now) {
   if (retries_.empty()) return;
   const auto owned = shared_.shards.get();
   const auto db_now = shared_.db_clock.at_least(now);
   for (const Retry& retry : std::exchange(retries_, {})) {
     if (!db_now) continue;
-    constexpr Duration kSlack = std::chrono::milliseconds(1);  // by which that least may be behind
+    constexpr Duration kSlack = std::chrono::milliseconds(1);  // db_now is a lower bound
     const Candidate job{retry.job_id, retry.type_id, *db_now + retry.delay + kSlack};
     if (!std::ranges::binary_search(*owned, shard_of(retry.job_id))) {
       if (shared_.tell_owner) shared_.tell_owner(job);
       continue;
     }
-    // Memory may forget it before it is claimed: then the scans must see its row.
+    // Memory may drop it before it is claimed: then a scan must find its row.
     if (retry.delay < Duration(0) && retry.due_before)
       shared_.returned.try_push({{shard_of(retry.job_id), retry.type_id}, *retry.due_before});
     if (shared_.hint(job)) continue;
-    // No scan reads what lies behind the reader: the whole lane is claimed from the table.
+    // No scan reads rows before the low-water mark: the whole lane is claimed from the table.
     if (retry.delay < Duration(0)) shared_.due.push_backlog({{shard_of(retry.job_id), retry.type_id}, {}});
   }
 }

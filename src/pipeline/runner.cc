@@ -28,7 +28,7 @@ void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
     return;
   }
   if (now >= std::min(claimed->lease_deadline, claimed->start_by)) {
-    // Another node may run it by now, or it may be cancelled. Otherwise it is released without counting the attempt: a
+    // Another node may run it by now, or it may be cancelled; the token decides. If not, the attempt does not count: a
     // slow claim must not make a job with one attempt dead.
     shared_.events.count(Counter::expired_starts);
     put(shared_, {std::move(claimed), Outcome::done(), true});

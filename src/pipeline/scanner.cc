@@ -70,7 +70,7 @@ MonoTime Scanner::step(MonoTime now) {
   if (!reply) return failed(now, reply.error());
   shared_.scan_horizon = lookahead_.scan_horizon(planned_at_);
   if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();
-  // A standby that took over and lacks the last commits has rows again behind every mark.
+  // A standby that took over may lack the last commits: it has rows again before every low-water mark and floor.
   if (std::exchange(connection_, reply->connection) != reply->connection) request_sweep();
   take(*reply);
 
@@ -110,7 +110,7 @@ MonoTime Scanner::failed(MonoTime now, const Error& error) {
   next_scan_ = now + shared_.config.retry_pause;
   has_more_ = false;
   request_sweep();
-  shared_.scan_horizon = WallTime::max();  // it is unknown when the next scan reads something
+  shared_.scan_horizon = WallTime::max();  // until a scan succeeds no hint may be refused for its time
   return next_scan_;
 }
 
@@ -162,7 +162,7 @@ void Scanner::promote(WallTime due_by, const std::function<bool(TypeId)>& is_sel
 }
 
 bool Scanner::is_asked_for(const BizType& type, MonoTime now) const {
-  // A consumer that works on what it got comes back; its lanes need not be read from the beginning each time.
+  // A busy consumer asks again soon; meanwhile the cursors of its lanes are kept.
   constexpr Duration kComesBack = std::chrono::seconds(10);
   return type.is_pull() && shared_.polls.was_asked_since(type.type_id, now - kComesBack);
 }
@@ -236,7 +236,7 @@ void Scanner::take_window(LaneCursor& cursor, const ScanRange& range, const Lane
   overflow_.forget_within(range.lane, range.after, range.before);
   const std::size_t found_before = found_.size();
   for (const ScanReply::Row& row : rows) {
-    // An exhausted row shows the end of its last lease, which has not come: the overdue read will see it then.
+    // The fire_at of an exhausted row is the end of its last lease: the overdue read finds it then.
     if (!row.is_exhausted && !enter(row.candidate)) {
       cursor.end_page(false);  // memory is full: continue from here in a later scan
       schedule_.note_overfull();
@@ -247,14 +247,14 @@ void Scanner::take_window(LaneCursor& cursor, const ScanRange& range, const Lane
   cursor.end_page(is_full);
   if (!is_full) return cursor.move_window(range.before);
   has_more_ = true;
-  // A sweep reads again what memory has.
+  // Rows that a sweep reads again are in memory already and do not count.
   if (found_.size() - found_before > rows.size() / 2) schedule_.note_overfull();
 }
 
 void Scanner::take_overdue(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows) {
   const bool is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
   cursor.note_overdue_page(is_page_full);
-  const bool is_in_backlog = shared_.due.has_backlog(range.lane);  // since it was asked
+  const bool is_in_backlog = shared_.due.has_backlog(range.lane);  // perhaps since the read was planned
   const auto unknown = static_cast<std::size_t>(std::ranges::count_if(
       rows, [&](const auto& row) { return !row.is_exhausted && !shared_.known.contains(row.candidate.job_id); }));
   bool is_backlog = is_page_full && unknown > rows.size() / 2;

@@ -79,7 +79,7 @@ struct CancelReply {
     running,
     finished,
     not_found,
-    locked,  // another transaction holds the row: nothing was changed, ask again
+    locked,  // nothing was changed: another transaction holds the row, or its shard is moving; ask again
   };
   Kind kind = Kind::not_found;
   JobId job_id = 0;
@@ -110,7 +110,7 @@ struct KeyCancel {
 // The jobs of a key by their state at the cancel; lists by id, but `finished` newest first and at most kMostNamed.
 struct KeyCancelReply {
   std::vector<JobId> cancelled, running, finished;
-  std::vector<JobId> locked;       // pending and unchanged: another transaction holds them, ask again
+  std::vector<JobId> locked;       // pending and unchanged: another transaction holds them, or they move; ask again
   bool is_too_many = false;        // more than kMostOfOneKeyTogether are live, and none was cancelled: use cancel_all
   bool has_more_finished = false;  // than `finished` names
 };

@@ -9,7 +9,7 @@
 namespace tocsin {
 namespace {
 
-// Of the detail "Key (job_id)=(4711) already exists.", whatever language the server speaks.
+// The id in the detail "Key (job_id)=(4711) already exists.", in every language of the server.
 std::optional<JobId> clashing_id(std::string_view message) {
   constexpr std::string_view kKey = "(job_id)=(";
   const std::size_t at = message.find(kKey);

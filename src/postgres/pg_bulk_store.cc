@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-constexpr int kPageRows = 20'000;            // read per batch at most, whatever matches: some 30 ms
+constexpr int kPageRows = 20'000;            // read per batch at most, in some 30 ms
 constexpr std::size_t kMostLocked = 10'000;  // remembered for a second visit; the rest is missed
 
 const char* bulk_table(bool is_live) { return is_live ? "tocsin.job_live" : "tocsin.job_history_dead"; }
@@ -82,7 +82,7 @@ std::vector<JobId> ids_in(const pqxx::result& rows) {
   return ids;
 }
 
-// The progress row, locked for this transaction: two nodes that both believe they run the bulk take turns.
+// The progress row, locked for this transaction, so that two nodes that both believe they run the bulk take turns.
 struct StoredProgress {
   JobId last_job_id = 0;
   std::int64_t changed = 0;

@@ -42,7 +42,7 @@ Error wrong(const FunctionName& function, const std::string& what) {
   return {ErrorCode::invalid, function.schema + "." + function.name + " " + what, "handler.function"};
 }
 
-// The statement's table: one when all jobs lie there, else the parent.
+// The table of the statement: one partition if all jobs lie in it, else tocsin.job_live.
 std::string table_of(std::span<const FunctionCall> calls) {
   const int first = sql::live_table_of(shard_of(calls.front().job_id));
   const bool is_single = std::ranges::all_of(
@@ -154,8 +154,8 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
     return tx.exec_params(sql::over("call_function", table), shards.literal(), jobs.literal(), tokens.literal(),
                           function.schema, function.name);
   });
-  // Whatever the function has set ends here: a search_path would decide what the next statement means,
-  // synchronous_commit whether the commit holds.
+  // Resets all settings: a search_path of the function would change the meaning of the next statement, and its
+  // synchronous_commit the durability of the commit.
   // A cursor that outlives the transaction is read at its commit, outside the sandbox.
   const std::string look =
       sql::statement("function_leftovers", {{"sandbox_oid", sandbox_.substr(0, sandbox_.find('/'))}});
@@ -194,7 +194,7 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
 Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::span<const FunctionCall> calls,
                                            Duration timeout, const Judge& judge, const std::string& node) {
   if (calls.empty()) return FunctionReply{};
-  // Twice: the session may be another than the one in which the sandbox was built.
+  // Twice: the session may be a new one, without the sandbox.
   for (int round = 0, freed = 0; round < 2; ++round) {
     bool is_altered = false, is_freed = false;
     auto reply = session_.write<FunctionReply>(
@@ -207,7 +207,7 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
             if (sandbox_.empty()) build_sandbox(connection);
             return run_in_one(connection, function, calls, timeout, judge, node);
           } catch (const pqxx::unique_violation& error) {
-            // Of the finish: everything is undone, and the job runs again at once.
+            // Thrown by the finish statement: everything is undone, and the calls are repeated at once.
             pqxx::nontransaction tx(connection);
             tx.exec(kUnlock);  // these locks outlive the transaction
             if (!free_ids(session_, tx, error, {})) throw;

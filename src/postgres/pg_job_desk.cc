@@ -18,7 +18,8 @@
 namespace tocsin {
 namespace {
 
-// Numbers are drawn in blocks, or every create would pay a round trip more: as many as are used in half a second or so.
+// Numbers are drawn in blocks, about as many as are used in half a second; otherwise each create would cost one more
+// round trip.
 constexpr std::size_t kFewestIds = 32;  // what PostgreSQL writes one log record for
 constexpr std::size_t kMostIds = 4096;
 // Older numbers are left unused: lists are sorted by id, so ids must follow the order of creation to within this time.
@@ -283,7 +284,7 @@ Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQu
     for (const auto& row :
          exec(tx, statement, shards.literal(), biz_ids.literal(), types.literal(), below.literal(), most.literal()))
       lists[row["ord"].as<std::size_t>() - 1].push_back(job_from_row(row));
-    // The order of the keys' rows is the join's.
+    // The rows come in the order of the join.
     for (auto& list : lists) std::ranges::sort(list, std::greater(), &Job::job_id);
     return lists;
   });

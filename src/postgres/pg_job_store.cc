@@ -45,7 +45,7 @@ Keys keys_of(std::span<const JobId> ids, std::span<const Candidate> candidates) 
   return keys;
 }
 
-// The statement for a batch: over one table when all its jobs lie there, else over the parent.
+// The statement for a batch: over one partition if all its jobs lie in it, else over tocsin.job_live.
 const Statement& statement(Session& session, const char* verb, std::span<const JobId> jobs) {
   const int first = jobs.empty() ? -1 : sql::live_table_of(shard_of(jobs.front()));
   bool is_single = first >= 0;
@@ -64,7 +64,7 @@ const Statement& lane_statement(Session& session, const char* verb, Lane lane) {
 // The synchronous_commit of a claim.
 const char* commit_of(const ClaimTicket& ticket) { return ticket.is_durable ? "on" : "off"; }
 
-// `has_due`: the rows tell when they were due before the claim.
+// `has_due`: the rows have a column with the time when they were due before the claim.
 std::vector<ClaimedJob> claimed_from(const pqxx::result& rows, bool has_due) {
   std::vector<ClaimedJob> claimed;
   claimed.reserve(rows.size());

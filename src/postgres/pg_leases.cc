@@ -39,11 +39,11 @@ Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const 
   });
 }
 
-// A call that writes many leases, each as far as it can be.
+// A call that writes many leases: those that cannot be written do not keep others from it.
 class PgJobDesk::LeaseWrite {
  public:
   using Places = std::span<const std::size_t>;  // in the call
-  // One statement for the leases at `places`, which waits for locked rows or passes them by. True: the lease at
+  // Runs one statement for the leases at `places`, which waits for locked rows or skips them. True: the lease at
   // `places[i]` is written.
   using Statement = std::function<Result<std::vector<bool>>(Places places, bool wait)>;
 
@@ -72,7 +72,7 @@ class PgJobDesk::LeaseWrite {
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < replies_.size(); ++i)
       if (replies_[i] == LeaseReply::busy) open.push_back(i);
-    // In one order for all: two that wait for each other's rows must not. Those of a shard stand together.
+    // In the same order in every call, so that two calls cannot deadlock. Leases of a shard are neighbours.
     std::ranges::sort(open, {}, [&](std::size_t i) { return std::pair(shard(i), leases_[i].job_id); });
     return open;
   }

@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-constexpr int kReasonsADay = 200;  // of the deaths of a type; what comes later is "other"
+constexpr int kReasonsADay = 200;  // reasons of dead jobs per type; later ones count as "other"
 
 }  // namespace
 
@@ -98,7 +98,7 @@ Status PgMaintenance::forget_dead_nodes() {
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     tx.exec0(sql::statement("forget_dead_nodes"));
-    // Permits of removed types: no node asks for them any more, so no renewal removes them.
+    // No node renews permits of removed types, so no renewal deletes them.
     tx.exec0("DELETE FROM tocsin.permit WHERE renewed_at + ttl + lease < clock_timestamp() - interval '1 hour'");
     return Unit{};
   });
@@ -171,7 +171,7 @@ Result<bool> PgMaintenance::drop_history(const OldDay& day) {
       }
       tx.exec0("DROP TABLE tocsin." + day.table);
     } catch (const pqxx::sql_error& error) {
-      // Gone or detached since it was found, or another node detaches it right now.
+      // The table was dropped or detached meanwhile, or another node detaches it now.
       if (error.sqlstate() != "42P01" && error.sqlstate() != "55000") throw;
       return false;
     }

@@ -40,7 +40,7 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
 Result<int> PgPermitStore::take_over(NodeId node, std::int64_t number, TypeId type, int n) {
   return session_.write<int>([&](pqxx::connection& connection) {
     pqxx::work tx(connection);
-    // As in renew_permits: what follows has a snapshot from after the lock.
+    // As in renew_permits: the next statement has a snapshot from after the lock.
     tx.exec_params("SELECT FROM tocsin.biz_type t WHERE t.type_id = $1 FOR NO KEY UPDATE", type);
     const auto row = tx.exec_params1(sql::statement("take_over_permits"), type, node, n, number);
     tx.commit();

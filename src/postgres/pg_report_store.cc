@@ -36,8 +36,7 @@ std::string conditions(const JobFilter& filter, pqxx::transaction_base& tx, bool
   return sql;
 }
 
-// The newest jobs that a filter lets through; of all, or of the newest `window` of the table that
-// has the one state it names.
+// The newest jobs that match a filter. With `window`: of the newest `window` rows of each table read.
 std::string list_statement(const JobFilter& filter, pqxx::transaction_base& tx, int shards, std::optional<int> window) {
   const std::string order = " ORDER BY j.job_id DESC LIMIT ";
   std::string sql;
@@ -70,9 +69,9 @@ Result<std::optional<Job>> PgReportStore::find(JobId job) {
 }
 
 Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
-  // Without a business key no index leads to the jobs. Those of a common type are soon found among the newest of their
-  // table, whatever the planner knows of a day's table: nothing before it is analyzed. Only for a rare one everything
-  // is read.
+  // Without a business key no index leads to the jobs. Jobs of a common type are found among the newest rows of their
+  // table, without relying on the planner, which knows nothing of a day's table before it is analyzed. Only for a rare
+  // type all rows are read.
   constexpr int kWindow = 2'000;
   return session_.read<std::vector<Job>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);

@@ -1,4 +1,4 @@
-// Retries of dead jobs by id: those that can be revived at once, and what holds the others back.
+// PgJobDesk: retries of dead jobs by id: those that can be revived at once, and why the others cannot.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -46,13 +46,13 @@ Status PgJobDesk::revive(std::span<const JobId> jobs, Revived& revived) {
 
 Result<std::vector<ChangeReply>> PgJobDesk::retry_each(std::span<const JobId> jobs) {
   Revived revived;
-  const auto failed = [&revived](const Error& error) {  // what was written stands
+  const auto failed = [&revived](const Error& error) {  // written retries stay
     return revived.empty() ? error : Error{ErrorCode::in_doubt, error.message, ""};
   };
   const std::set<JobId> asked(jobs.begin(), jobs.end());
   if (auto done = revive(std::vector(asked.begin(), asked.end()), revived); !done) return failed(done.error());
 
-  // The others tell why not; an id that stands for another job revives that one.
+  // The others are looked up for their answers; an id that stands for another job revives that one.
   std::vector<JobId> rest;
   std::ranges::copy_if(asked, std::back_inserter(rest), [&](JobId id) { return !revived.contains(id); });
   LookUp now;

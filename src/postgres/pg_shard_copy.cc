@@ -240,8 +240,8 @@ Status PgShardCopy::unsubscribe(const ShardMove& move) {
   return as_driver(session_, move, [&](pqxx::work& tx) {
     if (!is_subscribed(tx, name)) return;
     tx.exec0("ALTER SUBSCRIPTION " + name + " SET (slot_name = NONE)");
-    // Dropping it would drop slots at the source from inside its transaction, and may wait for ever for one that waits
-    // for all transactions: there is no source any more.
+    // With a connection, DROP would drop slots at the source from inside its transaction, and might wait for ever for a
+    // slot whose creation waits for all transactions. So the connection is replaced by one to nowhere.
     tx.exec0("ALTER SUBSCRIPTION " + name + " CONNECTION 'host=/nowhere'");
     tx.exec0("DROP SUBSCRIPTION " + name);
   });

@@ -151,8 +151,7 @@ Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
     const auto found =
         tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 AND removed_at IS NULL FOR UPDATE", name);
     if (found.empty()) return RemoveReply::not_found;
-    // A create that is on its way is not seen: so the row stays, and nodes still
-    // run what comes in under it.
+    // A create that has not committed is not seen: so the row stays, and nodes still run jobs that it creates.
     const auto type_id = found[0][0].as<TypeId>();
     if (tx.exec_params1(sql::statement("has_live_jobs"), type_id)[0].as<bool>()) return RemoveReply::has_live_jobs;
     tx.exec_params0(sql::statement("remove_type"), type_id);
@@ -189,7 +188,7 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
     }
     const auto& forget = session_.prepared("forget_mirrored_type");
     exec0(tx, forget, names.literal(), ids.literal(), versions.literal());
-    // In one order for all: two that mirror at once must not wait for each other.
+    // In the same order in every call, so that two calls cannot deadlock.
     std::vector<const BizType*> ordered;
     for (const BizType& type : types) ordered.push_back(&type);
     std::ranges::sort(ordered, {}, [](const BizType* type) { return type->type_id; });

@@ -79,8 +79,7 @@ void set_shards_here(pqxx::transaction_base& tx, const std::optional<std::vector
     tx.exec("SELECT tocsin.set_shards_here(NULL)");
 }
 
-// Job ids are drawn in steps of kMaxDatabases from here on, each database on its own residue. `above`: no number up to
-// it.
+// From now on job ids are drawn in steps of kMaxDatabases, each database with its own remainder, and above `above`.
 void step_sequence(pqxx::transaction_base& tx, DatabaseId database_id, std::int64_t above) {
   const std::int64_t start = (above / kMaxDatabases + 1) * kMaxDatabases + database_id;
   tx.exec("ALTER SEQUENCE tocsin.job_seq INCREMENT BY " + std::to_string(kMaxDatabases) + " RESTART WITH " +
@@ -168,7 +167,7 @@ void ControlStep::record_control() {
                              : wanted.empty() ? local.database
                                               : wanted,
                              given_.front().address, local.identity};
-  // A lone control database may have been made as a copy of another: then it is called what it is called now.
+  // A sole control database may be a copy of another: then it takes the name of its own database.
   if (known && known->identity != local.identity && registry_.databases.size() == 1) {
     control.name = wanted.empty() ? local.database : wanted;
     tx_.exec_params0("UPDATE tocsin.database SET name = $1 WHERE place = 0", control.name);

@@ -241,8 +241,8 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   } catch (const std::exception& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
   }
-  // A fresh connection is cheap against guessing what state this one is in; refusals of values and locks, and the end
-  // of a statement's time, leave it sound.
+  // After other failures the state of the connection is unknown, and a new one is cheap. Refusals of values and locks,
+  // and statement time-outs, leave it sound.
   const bool is_sound = error->field == kTooSlow;
   if (!is_sound && (error->code == ErrorCode::unavailable || error->code == ErrorCode::in_doubt)) disconnect();
   return error;

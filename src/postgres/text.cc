@@ -24,7 +24,7 @@ std::string to_pg(WallTime time) {
 
 namespace {
 
-// Tables can be written by others: what this cannot read is an error of the call, not a mistake of the program.
+// Other programs may write to the tables: a time that cannot be read is an error of the call, not a bug.
 void check_time(bool is_right, std::string_view text) {
   if (!is_right) throw std::range_error("the time \"" + std::string(text) + "\" is out of range");
 }

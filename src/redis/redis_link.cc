@@ -24,7 +24,7 @@ Status RedisLink::open(int wake, std::chrono::milliseconds timeout) {
   redisSetTimeout(context_.get(), timeval_of(timeout));
   give_up_when_silent(fd);
   shut_fd_ = fd;
-  if (Status done = dialer_.interruption(); !done) return done;  // it came before there was anything to shut
+  if (Status done = dialer_.interruption(); !done) return done;  // interrupt() came before shut_fd_ was set
   if (!server_.password.empty()) {
     const Status done =
         server_.user.empty() ? ask({"AUTH", server_.password}) : ask({"AUTH", server_.user, server_.password});
@@ -32,7 +32,7 @@ Status RedisLink::open(int wake, std::chrono::milliseconds timeout) {
   }
   if (server_.database != 0)
     if (Status done = ask({"SELECT", std::to_string(server_.database)}); !done) return done;
-  if (Status done = ask({"PING"}); !done) return done;  // also refused without a login that the server wants
+  if (Status done = ask({"PING"}); !done) return done;  // fails if the server requires a login
   // From here on nothing waits: the library reads and writes what is possible.
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   context_->flags &= ~REDIS_BLOCK;
