@@ -30,7 +30,7 @@ class AuditLog {
   void start();
   void stop() { worker_.stop(); }  // after a last flush
   void record(AuditEntry entry);
-  // Entries dropped since the start.
+  // Entries dropped since the start; the metric tocsin_audit_entries_lost_total.
   std::int64_t lost() const { return lost_; }
 
  private:
