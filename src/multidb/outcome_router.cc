@@ -11,13 +11,14 @@ constexpr Duration kLeftAlone = std::chrono::seconds(2);  // one that refuses at
 
 Result<std::vector<FinishReply>> OutcomeRouter::finish_at(DatabaseId database_id,
                                                           std::span<const FinishRequest> requests,
-                                                          const std::string& node, Duration within) {
-  return open_.try_emplace(database_id, others_.sessions.at(database_id), clock_)
-      .first->second.store.finish(requests, node, within);
+                                                          const std::string& node) {
+  PgJobStore& store = open_.try_emplace(database_id, others_.sessions.at(database_id), clock_).first->second.store;
+  store.answer_within(limit_);
+  return store.finish(requests, node);
 }
 
-Result<std::vector<FinishReply>> OutcomeRouter::finish(std::span<const FinishRequest> requests, const std::string& node,
-                                                       Duration within) {
+Result<std::vector<FinishReply>> OutcomeRouter::finish(std::span<const FinishRequest> requests,
+                                                       const std::string& node) {
   const auto database_of = [&](const FinishRequest& request) {
     const DatabaseId database_id = others_.database_of(shard_of(request.job_id));
     return others_.sessions.contains(database_id) ? database_id : others_.own;
@@ -25,7 +26,7 @@ Result<std::vector<FinishReply>> OutcomeRouter::finish(std::span<const FinishReq
   std::vector<DatabaseId> database_ids(requests.size());
   std::ranges::transform(requests, database_ids.begin(), database_of);
   if (std::ranges::all_of(database_ids, [&](DatabaseId database_id) { return database_id == others_.own; }))
-    return finish_here(requests, node, within);
+    return finish_here(requests, node);
 
   std::map<DatabaseId, std::vector<std::size_t>> parts;
   for (std::size_t i = 0; i < requests.size(); ++i) parts[database_ids[i]].push_back(i);
@@ -39,7 +40,7 @@ Result<std::vector<FinishReply>> OutcomeRouter::finish(std::span<const FinishReq
     return Unit{};
   };
   if (const auto own = parts.extract(others_.own)) {
-    const auto here = [&](const auto& some) { return finish_here(some, node, within); };
+    const auto here = [&](const auto& some) { return finish_here(some, node); };
     if (auto done = finish_part(own.mapped(), here); !done) return done.error();
   }
   for (const auto& [database_id, part] : parts) {
@@ -47,9 +48,8 @@ Result<std::vector<FinishReply>> OutcomeRouter::finish(std::span<const FinishReq
     if (const auto alone = left_alone_until_.find(database_id);
         alone != left_alone_until_.end() && asked_at < alone->second)
       continue;
-    if (finish_part(part, [&, database_id = database_id](const auto& some) {
-          return finish_at(database_id, some, node, within);
-        })) {
+    if (finish_part(part,
+                    [&, database_id = database_id](const auto& some) { return finish_at(database_id, some, node); })) {
       left_alone_until_.erase(database_id);
     } else {
       const auto now = clock_.now();

@@ -24,18 +24,21 @@ class OutcomeRouter : public PgJobStore {
 
   // Writes to the own database first; its failure is the Error of the call. Outcomes of another database that fails
   // answer `busy`: the finisher tries them again. That database is not called for twice the duration of the failed call
-  // (at least 2 s), so at most a third of the time is spent waiting for it. `within` bounds the call to each database.
-  using JobStore::finish;
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
-                                          Duration within) override;
+  // (at least 2 s), so at most a third of the time is spent waiting for it.
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
+  // Bounds the call to each database.
+  void answer_within(Duration limit) override {
+    limit_ = limit;
+    PgJobStore::answer_within(limit);
+  }
 
  protected:
   // Calls one database: another one, or the own one. The unit test overrides both.
   virtual Result<std::vector<FinishReply>> finish_at(DatabaseId database_id, std::span<const FinishRequest> requests,
-                                                     const std::string& node, Duration within);
-  virtual Result<std::vector<FinishReply>> finish_here(std::span<const FinishRequest> requests, const std::string& node,
-                                                       Duration within) {
-    return PgJobStore::finish(requests, node, within);
+                                                     const std::string& node);
+  virtual Result<std::vector<FinishReply>> finish_here(std::span<const FinishRequest> requests,
+                                                       const std::string& node) {
+    return PgJobStore::finish(requests, node);
   }
 
  private:
@@ -47,6 +50,7 @@ class OutcomeRouter : public PgJobStore {
 
   const Clock& clock_;
   const OtherDatabases& others_;
+  Duration limit_ = Duration::max();
   std::map<DatabaseId, Other> open_;
   std::map<DatabaseId, MonoTime> left_alone_until_;
 };

@@ -54,9 +54,11 @@ MonoTime Claimer::step(MonoTime now) {
 }
 
 MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
-  const auto fired = batch.backlog ? store_.fire_due(batch.backlog->lane, batch.backlog->span,
-                                                     static_cast<int>(batch.limit), shared_.config.node)
-                                   : store_.fire(batch.jobs, shared_.config.node);
+  const auto fired = ask([&] {
+    if (!batch.backlog) return store_.fire(batch.jobs, shared_.config.node);
+    const int limit = static_cast<int>(batch.limit);
+    return store_.fire_due(batch.backlog->lane, batch.backlog->span, limit, shared_.config.node);
+  });
   if (!fired) {
     // In doubt or not: fired jobs are finished, the others are still pending and a scan finds them.
     shared_.events.failed(name(), fired.error());
@@ -114,13 +116,14 @@ MonoTime Claimer::send(MonoTime now, Sent sent) {
   if (const auto& backlog = sent.batch.backlog) {
     const Lane lane = backlog->lane;
     const Duration ttr = sent.batch.is_pull ? sent.batch.polls.front().poll->ttr : ttr_of(lane.type_id);
-    won = store_.claim_due(lane, backlog->span, static_cast<int>(sent.batch.limit), ttr, sent.ticket);
+    const int limit = static_cast<int>(sent.batch.limit);
+    won = ask([&] { return store_.claim_due(lane, backlog->span, limit, ttr, sent.ticket); });
   } else {
     std::vector<Duration> ttr;
     if (!sent.batch.is_pull)
       for (const Candidate& job : sent.batch.jobs) ttr.push_back(ttr_of(job.type_id));
     for (const PollShare& share : sent.batch.polls) ttr.insert(ttr.end(), share.n, share.poll->ttr);
-    won = store_.claim(sent.batch.jobs, ttr, sent.ticket);
+    won = ask([&] { return store_.claim(sent.batch.jobs, ttr, sent.ticket); });
   }
   if (won) {
     accept(std::move(sent), now, std::move(*won));
@@ -146,8 +149,10 @@ MonoTime Claimer::send(MonoTime now, Sent sent) {
 
 MonoTime Claimer::resolve(MonoTime now) {
   const DueBatch& batch = unresolved_->batch;
-  auto won = batch.backlog ? store_.claimed_with(unresolved_->ticket, batch.backlog->lane)
-                           : store_.claimed_with(unresolved_->ticket, ids_of(batch.jobs));
+  auto won = ask([&] {
+    return batch.backlog ? store_.claimed_with(unresolved_->ticket, batch.backlog->lane)
+                         : store_.claimed_with(unresolved_->ticket, ids_of(batch.jobs));
+  });
   if (!won) {
     shared_.events.failed(name(), won.error());
     return now + shared_.config.retry_pause;
@@ -283,8 +288,12 @@ void Claimer::after_batch(MonoTime asked, const DueBatch& batch, std::vector<Job
   if (!batch.backlog) return forget_or_retry(asked, batch, std::move(won));
   shared_.events.count(Counter::backlog_claims, static_cast<std::int64_t>(won.size()));
   if (won.size() == batch.limit) return shared_.due.put_back(*batch.backlog);
-  shared_.due.end_backlog(*batch.backlog);
-  if (Lane lane = batch.backlog->lane; batch.pace() == Pace::fresh) shared_.ended_backlogs.try_push(std::move(lane));
+  end_backlog(*batch.backlog);
+}
+
+void Claimer::end_backlog(const Backlog& backlog) {
+  shared_.due.end_backlog(backlog);
+  if (Lane lane = backlog.lane; backlog.pace == Pace::fresh) shared_.ended_backlogs.try_push(std::move(lane));
 }
 
 // A job that was not won although it had only just become due may have been claimed too early: the database's clock
@@ -314,7 +323,7 @@ void Claimer::forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector
 // Rows that were not claimed are still pending: the next scan finds them.
 void Claimer::abandon_batch(const DueBatch& batch) {
   shared_.known.remove(batch.jobs);
-  if (batch.backlog) shared_.due.end_backlog(*batch.backlog);
+  if (batch.backlog) end_backlog(*batch.backlog);
 }
 
 }  // namespace tocsin

@@ -4,7 +4,8 @@
 //  - Jobs of instant types (handler `noop`) are fired: claimed and finished in that one call.
 //  - Jobs of pull types go to the consumers whose polls the batch took. If the jobs come from a backlog (overdue rows,
 //    claimed from the table lane by lane), several lanes may be claimed until the consumers have what they asked for.
-//  - If the answer to a claim is lost, the claim is in doubt; the next steps ask the store which jobs it won.
+//  - If the answer to a claim is lost, the claim is in doubt; the next steps ask the store which jobs it won. So is a
+//    claim whose answer does not come in time: its session is closed.
 //
 // Thread: owner only, except the inputs it shares (EngineShared). Several claimers work side by side on one engine.
 #pragma once
@@ -16,6 +17,7 @@
 
 #include "base/random.h"
 #include "base/stage.h"
+#include "pipeline/answer_limit.h"
 #include "pipeline/engine_shared.h"
 
 namespace tocsin {
@@ -25,7 +27,7 @@ class Claimer final : public Stage {
   // `seed`: of the random numbers from which claim tokens are made; REQUIRES: it differs between claimers, nodes and
   // process starts. `role`: which types it serves (admission.h).
   Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::primary)
-      : shared_(shared), store_(store), random_(seed), role_(role) {}
+      : shared_(shared), store_(store), answers_(store), random_(seed), role_(role) {}
 
   const char* name() const override { return "claimer"; }
   MonoTime step(MonoTime now) override;
@@ -82,9 +84,15 @@ class Claimer final : public Stage {
   void forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   // Forgets a batch whose store call failed or is in doubt: a scan finds what is still pending.
   void abandon_batch(const DueBatch& batch);
+  void end_backlog(const Backlog& backlog);  // tells the scanner, which reads the lane at once
+  template <class Call>
+  auto ask(Call&& call) {
+    return answers_.ask(shared_.claim_patience(), std::forward<Call>(call));
+  }
 
   EngineShared& shared_;
   JobStore& store_;
+  AnswerLimit answers_;
   Random random_;
   const ClaimerRole role_;
   std::optional<Sent> unresolved_;  // in doubt

@@ -192,6 +192,12 @@ struct EngineShared {
   Duration outcome_patience() const {
     return std::max<Duration>(catalog.get()->shortest_ttr / 3, std::chrono::seconds(1));
   }
+  // Time limit of a claim, and of the question what a claim in doubt has won: its lane, its jobs and its consumers
+  // wait.
+  Duration claim_patience() const {
+    constexpr Duration kLongest = std::chrono::seconds(4);  // more than a claim may wait for the lock of a table: 3 s
+    return std::min(outcome_patience(), kLongest);
+  }
   bool has_stuck_outcomes(MonoTime now) const {
     const auto since = unanswered_since.load();
     return since != kAnswered && now - MonoTime(Duration(since)) > outcome_patience();

@@ -9,12 +9,6 @@
 #include "core/retry_policy.h"
 
 namespace tocsin {
-namespace {
-
-// The error may concern single rows: the others of the batch need not wait for them.
-bool is_of_rows(const Error& error) { return error.code == ErrorCode::invalid || error.code == ErrorCode::conflict; }
-
-}  // namespace
 
 MonoTime Finisher::step(MonoTime now) {
   hint_retries(now);
@@ -48,19 +42,10 @@ MonoTime Finisher::step(MonoTime now) {
   return busy.size() < n ? now : std::min(now + shared_.config.retry_pause, again);
 }
 
-// The session may be dead, its peer silent: then the next call uses a fresh one. A database that is only slow gets
-// twice the time with each call.
 Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const FinishRequest> requests) {
-  constexpr int kMostDoublings = 10;
-  if (unanswered_ == 0) shared_.unanswered_since = now.time_since_epoch().count();
-  auto replies = store_.finish(requests, shared_.config.node,
-                               shared_.outcome_patience() * (1 << std::min(unanswered_, kMostDoublings)));
-  if (replies || is_of_rows(replies.error())) {
-    unanswered_ = 0;
-    shared_.unanswered_since = EngineShared::kAnswered;
-  } else {
-    ++unanswered_;
-  }
+  if (!answers_.is_unanswered()) shared_.unanswered_since = now.time_since_epoch().count();
+  auto replies = answers_.ask(shared_.outcome_patience(), [&] { return store_.finish(requests, shared_.config.node); });
+  if (!answers_.is_unanswered()) shared_.unanswered_since = EngineShared::kAnswered;
   return replies;
 }
 

@@ -14,13 +14,15 @@
 
 #include "base/random.h"
 #include "base/stage.h"
+#include "pipeline/answer_limit.h"
 #include "pipeline/engine_shared.h"
 
 namespace tocsin {
 
 class Finisher final : public Stage {
  public:
-  Finisher(EngineShared& shared, JobStore& store, std::uint64_t seed) : shared_(shared), store_(store), random_(seed) {}
+  Finisher(EngineShared& shared, JobStore& store, std::uint64_t seed)
+      : shared_(shared), store_(store), answers_(store), random_(seed) {}
 
   const char* name() const override { return "finisher"; }
   MonoTime step(MonoTime now) override;
@@ -51,10 +53,10 @@ class Finisher final : public Stage {
 
   EngineShared& shared_;
   JobStore& store_;
+  AnswerLimit answers_;
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
   std::vector<Origin> origins_;          // of requests_, one by one
-  int unanswered_ = 0;                   // calls in a row without an answer
   std::size_t most_ = kUnlimited;        // requests in one call: fewer while the failing row is searched
   struct Apart {
     FinishRequest request;

@@ -131,6 +131,11 @@ class JobStore {
  public:
   virtual ~JobStore() = default;
 
+  // The longest wait for the answer of each call from now on. A call that gets none ends, in doubt if it writes, and
+  // its session is closed; what the server still did for it is over before a later call begins. Without a limit a call
+  // waits as long as its session may.
+  virtual void answer_within(Duration /*limit*/) {}
+
   // Reads the ranges and searches for lanes, in one statement. Locks and changes nothing.
   virtual Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) = 0;
   Result<ScanReply> scan(std::span<const ScanRange> ranges) { return scan(ranges, LaneSearch{}); }
@@ -160,12 +165,8 @@ class JobStore {
   virtual Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) = 0;
 
   // Writes outcomes, guarded by (job_id, token); one reply per request, in order. `node`: name of this node, for the
-  // jobs' errors. Safe to repeat: applied ones answer stale then. If no answer comes within `within`: Error in_doubt.
-  virtual Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
-                                                  Duration within) = 0;
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) {
-    return finish(requests, node, Duration::max());
-  }
+  // jobs' errors. Safe to repeat: applied ones answer stale then.
+  virtual Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) = 0;
 
   // How long each lease is valid from now on, in order; nullopt: it is over; 0: unknown, because its shard does not
   // live here (it is moving). Changes nothing. REQUIRES: at most 10,000 leases.

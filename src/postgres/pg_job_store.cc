@@ -227,8 +227,7 @@ Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int lim
   });
 }
 
-Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishRequest> requests, const std::string& node,
-                                                    Duration within) {
+Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishRequest> requests, const std::string& node) {
   std::vector<JobId> ids;
   for (const FinishRequest& request : requests) ids.push_back(request.job_id);
   const auto work = [&](pqxx::connection& connection) {
@@ -252,7 +251,7 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
   };
-  return session_.write<std::vector<FinishReply>>(work, Duration(0), within);
+  return session_.write<std::vector<FinishReply>>(work);
 }
 
 Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<const Lease> leases) {

@@ -12,6 +12,7 @@ class PgJobStore : public JobStore {
   // Both must outlive the store. `clock`: the local one, for ScanReply.
   PgJobStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
+  void answer_within(Duration limit) override { session_.answer_within(limit); }
   using JobStore::scan;
   Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override;
   Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
@@ -22,9 +23,7 @@ class PgJobStore : public JobStore {
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
   Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) override;
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
-  using JobStore::finish;
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
-                                          Duration within) override;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;
   Result<int> mark_dead(std::span<const JobId> jobs) override;
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;

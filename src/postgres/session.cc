@@ -21,6 +21,8 @@ struct RawConnection {
 template struct RawConnection<&pqxx::connection_base::raw_connection>;
 PGconn* raw(const pqxx::connection_base& connection);
 
+// Longer than a statement may take. A process that does not end by then waits for its disk.
+constexpr std::chrono::seconds kUnfinishedFor(20);
 constexpr int kLeastConnectTime = 2;  // seconds; libpq knows no less
 
 std::chrono::milliseconds in_ms(Duration usual, Duration at_most) {
@@ -170,10 +172,10 @@ Connected open_connection(const SessionConfig& config, Duration at_most) {
   WatchedCall call(opened.connection->sock(), in_ms(patience(config), at_most));
   forbid_reconnect(*opened.connection);
   pqxx::nontransaction tx(*opened.connection);
-  const auto row =
-      tx.exec1(config.expected ? sql::statement("new_session") : "SELECT current_setting('tocsin.session', true)");
-  if (config.expected) refuse_another(*config.expected, {row[1].as<std::int64_t>(), row[2].as<std::int64_t>()});
+  const auto row = tx.exec1(sql::statement(config.expected ? "new_session" : "new_session_anywhere"));
+  if (config.expected) refuse_another(*config.expected, {row[3].as<std::int64_t>(), row[4].as<std::int64_t>()});
   opened.is_pooled = row[0].is_null();
+  opened.process = {row[1].as<std::int64_t>(), row[2].c_str()};
   // Times are read as text. Poolers keep these two for each client.
   if (opened.is_pooled) tx.exec0("SET timezone = 'UTC'; SET datestyle = 'ISO'");
   return opened;
@@ -193,17 +195,20 @@ void Session::disconnect() {
   prepared_.clear();
 }
 
-std::optional<Error> Session::connect(Duration at_most) {
+std::optional<Error> Session::connect() {
   SessionConfig config = config_;
-  const auto longest = std::chrono::ceil<std::chrono::seconds>(at_most).count();
+  const auto longest = std::chrono::ceil<std::chrono::seconds>(limit_).count();
   config.connect_timeout_s =
       static_cast<int>(std::clamp<std::int64_t>(longest, kLeastConnectTime, config.connect_timeout_s));
   if (const auto text = connection_string(config); !text) return text.error();
   try {
     prepared_.clear();
-    Connected opened = open_connection(config, at_most);
+    Connected opened = open_connection(config, limit_);
+    if (!end_unfinished(*opened.connection))
+      return Error{ErrorCode::unavailable, "the server has not ended the call before, which was given up", ""};
     connection_ = std::move(opened.connection);
     is_pooled_ = opened.is_pooled;
+    process_ = std::move(opened.process);
     ++connections_;
     return {};
   } catch (const std::exception& e) {
@@ -212,16 +217,33 @@ std::optional<Error> Session::connect(Duration at_most) {
   }
 }
 
+bool Session::end_unfinished(pqxx::connection& connection) {
+  if (!unfinished_) return true;
+  if (std::chrono::steady_clock::now() < unfinished_->until) {
+    try {
+      WatchedCall call(connection.sock(), in_ms(patience(config_), limit_));
+      pqxx::nontransaction tx(connection);
+      const auto left = tx.exec_params1(sql::statement("end_server_process"), unfinished_->process.pid,
+                                        unfinished_->process.started_at);
+      if (left[0].as<int>() > 0) return false;
+    } catch (const pqxx::sql_error&) {
+      // Not allowed to: what it does ends by itself.
+    }
+  }
+  unfinished_.reset();
+  return true;
+}
+
 std::optional<Error> Session::guarded(bool is_write, const std::function<void(pqxx::connection&)>& work,
-                                      CallTime time) {
+                                      Duration more) {
   if (connection_ && (!connection_->is_open() || is_closed_by_server(connection_->sock()))) disconnect();
   if (!connection_) {
-    if (auto error = connect(time.at_most)) return error;
+    if (auto error = connect()) return error;
   }
   std::optional<Error> error;
   try {
     {
-      WatchedCall call(connection_->sock(), in_ms(patience(config_) + time.more, time.at_most));
+      WatchedCall call(connection_->sock(), in_ms(patience(config_) + more, limit_));
       work(*connection_);
     }
     if (config_.is_any_server || !is_demoted(*connection_)) return {};
@@ -241,6 +263,8 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   } catch (const std::exception& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
   }
+  if (error->code == ErrorCode::in_doubt && !is_pooled_)
+    unfinished_ = {process_, std::chrono::steady_clock::now() + kUnfinishedFor};
   // After other failures the state of the connection is unknown, and a new one is cheap. Refusals of values and locks,
   // and statement time-outs, leave it sound.
   const bool is_sound = error->field == kTooSlow;

@@ -7,12 +7,17 @@
 //
 // A pooler that shares sessions between transactions takes no settings and keeps no prepared statements. The session
 // detects it when it connects; statements go as text then, and the role must have the settings (see server_report()).
+//
+// After a write in doubt the next connection first ends what the server may still do for it. So what a later call reads
+// is final: a claim that was given up does not win jobs after the node has asked what it won. (Not through a pooler,
+// where the processes are shared.)
 // Thread: owner only.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <pqxx/pqxx>
 #include <string>
 #include <unordered_map>
@@ -70,9 +75,16 @@ Result<std::string> database_name(const std::string& url);
 // The URL with Tocsin's session settings added, for libpqxx. `has_settings`: false for a pooler, which refuses them.
 Result<std::string> connection_string(const SessionConfig& config, bool has_settings = true);
 
+// The server's process of a session. Numbers are given again, so the time of its start belongs to it.
+struct ServerProcess {
+  std::int64_t pid = 0;
+  std::string started_at;
+};
+
 struct Connected {
   std::unique_ptr<pqxx::connection> connection;
   bool is_pooled = false;  // through a pooler that shares sessions: keeps nothing between transactions
+  ServerProcess process;
 };
 
 // Connects, and reads the identity of the database and whether a pooler answers, in one request. Throws what libpqxx
@@ -103,14 +115,15 @@ class Session {
   //   other refusals of the server, such as a missing table            unavailable
   template <class T>
   Result<T> read(const std::function<T(pqxx::connection&)>& work) {
-    return run<T>(false, work, {Duration(0), Duration::max()});
+    return run<T>(false, work, Duration(0));
   }
-  // `more`: added to the usual time limit of a call (patience()); `at_most`: the longest wait for its answer.
+  // `more`: added to the usual time limit of a call (patience()).
   template <class T>
-  Result<T> write(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0),
-                  Duration at_most = Duration::max()) {
-    return run<T>(true, work, {more, at_most});
+  Result<T> write(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0)) {
+    return run<T>(true, work, more);
   }
+  // The longest wait for the answer of each call from now on; then the connection is closed.
+  void answer_within(Duration limit) { limit_ = limit; }
 
   // The statement made by `sql`, prepared once per connection under `name`; through a pooler its text. REQUIRES: called
   // inside `work`; every call with this name gives the same SQL.
@@ -127,27 +140,33 @@ class Session {
   std::uint64_t connections() const { return connections_; }
 
  private:
-  // Of one call; see write().
-  struct CallTime {
-    Duration more, at_most;
+  // What a write that is in doubt has left behind.
+  struct Unfinished {
+    ServerProcess process;
+    std::chrono::steady_clock::time_point until;  // when it is not waited for any more
   };
   template <class T>
-  Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work, CallTime time) {
+  Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work, Duration more) {
     std::optional<T> value;
     const auto attempt = [&](pqxx::connection& connection) { value.emplace(work(connection)); };
     const bool was_connected = connection_ != nullptr;
-    auto error = guarded(is_write, attempt, time);
+    auto error = guarded(is_write, attempt, more);
     // A read may be repeated, and the database may be up although an idle connection was lost.
-    if (error && !is_write && was_connected && !connection_) error = guarded(is_write, attempt, time);
+    if (error && !is_write && was_connected && !connection_) error = guarded(is_write, attempt, more);
     if (error) return std::move(*error);
     return std::move(*value);
   }
-  std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work, CallTime time);
-  std::optional<Error> connect(Duration at_most);
+  std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work, Duration more);
+  std::optional<Error> connect();
+  // Ends what the server still does for the write in doubt. False: it has not ended yet.
+  bool end_unfinished(pqxx::connection& connection);
 
   SessionConfig config_;
   std::unique_ptr<pqxx::connection> connection_;
   bool is_pooled_ = false;
+  ServerProcess process_;
+  std::optional<Unfinished> unfinished_;
+  Duration limit_ = Duration::max();
   std::unordered_map<std::string, Statement> prepared_;
   std::uint64_t connections_ = 0;
 };

@@ -7,40 +7,103 @@
 namespace tocsin {
 namespace {
 
+using std::chrono::milliseconds;
+
 class StillClock final : public Clock {
  public:
   MonoTime now() const override { return MonoTime{}; }
 };
 
-TEST(SilentSession, AnOutcomeLeavesItInTimeAndIsWrittenOnAnother) {
-  TestDatabase database(4);
-  database.query(
-      "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('hook', "
-      "'{\"kind\":\"webhook\"}', 30000, 3, '{}', '{}')");
-  const JobId id = database.number("SELECT tocsin.create_job('hook', 'order', '2026-01-01')");
-  constexpr int kPatient = 20'000;  // ms: so long the call would take without a limit of its own
-  Session session({database.url(), "silent", kPatient, kPatient});
+class SilentSession : public ::testing::Test {
+ protected:
+  SilentSession() {
+    database.query(
+        "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('hook', "
+        "'{\"kind\":\"webhook\"}', 30000, 3, '{}', '{}')");
+    id = database.number("SELECT tocsin.create_job('hook', 'order', '2026-01-01')");
+    type = static_cast<TypeId>(database.number("SELECT type_id FROM tocsin.biz_type"));
+    EXPECT_TRUE(store.warm_up());
+  }
+  Result<std::vector<ClaimedJob>> claim_due(std::int64_t seed) {
+    return store.claim_due({shard_of(id), type}, {}, 10, std::chrono::hours(1), {seed, "node-a", true});
+  }
+  std::string status() { return database.query("SELECT status FROM tocsin.job")[0][0].as<std::string>(); }
+
+  static constexpr int kPatient = 5'000;  // ms: so long a call would take without a limit of its own
+  TestDatabase database{4};
+  Session session{{database.url(), "silent", kPatient, kPatient}};
   const StillClock clock;
-  PgJobStore store(session, clock);
-  const Candidate job{id, static_cast<TypeId>(database.number("SELECT type_id FROM tocsin.biz_type"))};
-  const Duration ttr = std::chrono::hours(1);
-  const auto won = store.claim({&job, 1}, {&ttr, 1}, {7, "node-a", true});
+  PgJobStore store{session, clock};
+  JobId id = 0;
+  TypeId type = 0;
+};
+
+TEST_F(SilentSession, AnOutcomeLeavesItInTimeAndIsWrittenOnAnother) {
+  const auto won = claim_due(7);
   ASSERT_TRUE(won && won->size() == 1) << (won ? "nothing won" : won.error().message);
   const FinishRequest request{id, won->front().token, FinishRequest::Kind::done, {}, ""};
   {
     pqxx::connection stranger(database.url());
     pqxx::work tx(stranger);
     tx.exec("LOCK tocsin.job_live IN ACCESS EXCLUSIVE MODE");
-    const auto reply = store.finish({&request, 1}, "node-a", std::chrono::milliseconds(1));
+    store.answer_within(milliseconds(1));
+    const auto reply = store.finish({&request, 1}, "node-a");
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, ErrorCode::in_doubt) << reply.error().message;
   }
-  // What was left may have been carried out meanwhile, or hold the row for another moment.
-  auto again = store.finish({&request, 1}, "node-a");
-  while (again && again->front() == FinishReply::busy) again = store.finish({&request, 1}, "node-a");
+  // What was left may have been carried out meanwhile.
+  store.answer_within(Duration::max());
+  const auto again = store.finish({&request, 1}, "node-a");
   ASSERT_TRUE(again) << again.error().message;
+  EXPECT_NE(again->front(), FinishReply::busy) << "what was left holds the row no more";
   EXPECT_EQ(session.connections(), 2U);
-  EXPECT_EQ(database.query("SELECT status FROM tocsin.job")[0][0].as<std::string>(), "done");
+  EXPECT_EQ(status(), "done");
+}
+
+TEST_F(SilentSession, ClaimsLeaveItInTime) {
+  pqxx::connection stranger(database.url());
+  pqxx::work tx(stranger);
+  tx.exec("LOCK tocsin.job_live IN ACCESS EXCLUSIVE MODE");
+  store.answer_within(milliseconds(1));
+  const Candidate job{id, type};
+  const Duration ttr = std::chrono::hours(1);
+  const ClaimTicket ticket{7, "node-a", true};
+  const auto code = [](const auto& reply) { return reply ? ErrorCode{} : reply.error().code; };
+  // Whether the session is closed while it connects or while it claims is a matter of milliseconds.
+  const auto is_given_up = [&](const auto& reply) {
+    return !reply && (code(reply) == ErrorCode::in_doubt || code(reply) == ErrorCode::unavailable);
+  };
+  EXPECT_TRUE(is_given_up(claim_due(7)));
+  EXPECT_TRUE(is_given_up(store.claim({&job, 1}, {&ttr, 1}, ticket)));
+  EXPECT_TRUE(is_given_up(store.fire({&job, 1}, "node-a")));
+  EXPECT_TRUE(is_given_up(store.fire_due(job.lane(), {}, 10, "node-a")));
+  EXPECT_TRUE(is_given_up(store.claimed_with(ticket, job.lane())));
+}
+
+// Nobody would run the jobs that a claim wins after the node has asked what it won.
+TEST_F(SilentSession, AClaimThatWasGivenUpWinsNothingLater) {
+  database.query(
+      "CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+      "PERFORM pg_catalog.pg_advisory_xact_lock_shared(1); RETURN NEW; END $$");
+  database.query("CREATE TRIGGER hold BEFORE UPDATE ON tocsin.job_live FOR EACH ROW EXECUTE FUNCTION public.hold()");
+  {
+    pqxx::connection stranger(database.url());
+    pqxx::work tx(stranger);
+    tx.exec("SELECT pg_advisory_xact_lock(1)");
+    store.answer_within(milliseconds(1));
+    const auto given_up = claim_due(7);
+    ASSERT_FALSE(given_up);
+    ASSERT_EQ(given_up.error().code, ErrorCode::in_doubt) << given_up.error().message;
+    store.answer_within(Duration::max());
+    const auto won = store.claimed_with({7, "node-a", true}, Lane{shard_of(id), type});
+    ASSERT_TRUE(won) << won.error().message;
+    EXPECT_TRUE(won->empty());
+    EXPECT_EQ(database.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'silent'"), 1);
+  }
+  const auto won = claim_due(8);
+  ASSERT_TRUE(won) << won.error().message;
+  ASSERT_EQ(won->size(), 1U) << "the claim that was given up holds the row, or has won it";
+  EXPECT_EQ(won->front().job.attempts, 1);
 }
 
 }  // namespace

@@ -101,9 +101,7 @@ Result<std::vector<ClaimedJob>> PlainStore::claim(std::span<const Candidate>, st
 Result<std::vector<ClaimedJob>> PlainStore::claim_due(Lane, DueSpan, int, Duration, const ClaimTicket&) { unused(); }
 Result<std::vector<ClaimedJob>> PlainStore::claimed_with(const ClaimTicket&, std::span<const JobId>) { unused(); }
 Result<std::vector<ClaimedJob>> PlainStore::claimed_with(const ClaimTicket&, Lane) { unused(); }
-Result<std::vector<FinishReply>> PlainStore::finish(std::span<const FinishRequest>, const std::string&, Duration) {
-  unused();
-}
+Result<std::vector<FinishReply>> PlainStore::finish(std::span<const FinishRequest>, const std::string&) { unused(); }
 Result<std::vector<std::optional<Duration>>> PlainStore::leases_left(std::span<const Lease>) { unused(); }
 Result<int> PlainStore::mark_dead(std::span<const JobId>) { unused(); }
 Result<int> PlainStore::drop_late(Lane, WallTime, int, const std::string&) { unused(); }

@@ -58,7 +58,7 @@ class PlainStore final : public JobStore {
   Result<std::vector<ClaimedJob>> claim_due(Lane, DueSpan, int, Duration, const ClaimTicket&) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket&, std::span<const JobId>) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket&, Lane) override;
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest>, const std::string&, Duration) override;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest>, const std::string&) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease>) override;
   Result<int> mark_dead(std::span<const JobId>) override;
   Result<int> drop_late(Lane, WallTime, int, const std::string&) override;

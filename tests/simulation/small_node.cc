@@ -104,10 +104,8 @@ class SmallNode::Store final : public JobStore {
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override {
     return store_.fire_due(lane, span, limit, node);
   }
-  using JobStore::finish;
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
-                                          Duration within) override {
-    auto replies = store_.finish(requests, node, within);
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override {
+    auto replies = store_.finish(requests, node);
     if (!replies && hides_) return Error{ErrorCode::unavailable, "away", ""};
     return replies;
   }

@@ -60,8 +60,8 @@ Result<std::vector<Fired>> FakeJobStore::fire_due(Lane lane, DueSpan span, int l
       "fire_due", true, [=, &db = database_](WallTime now) { return db.fire_due(lane, span, limit, node, now); });
 }
 
-Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequest> requests, const std::string& node,
-                                                      Duration) {
+Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequest> requests,
+                                                      const std::string& node) {
   using Replies = Result<std::vector<FinishReply>>;
   return call<std::vector<FinishReply>>("finish", true,
                                         [&db = database_, r = copied(requests), node](WallTime now) -> Replies {

@@ -101,9 +101,7 @@ class FakeJobStore final : public JobStore, private FakeSession {
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
   Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) override;
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
-  using JobStore::finish;
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node,
-                                          Duration within) override;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;
   Result<int> mark_dead(std::span<const JobId> jobs) override;
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;

@@ -1,2 +1,2 @@
--- The first request of a session: whether its settings arrived, and which database answers.
-SELECT current_setting('tocsin.session', true), {{identity}}
+-- The first request of a session: whether its settings arrived, its server process, and which database answers.
+SELECT {{session_itself}}, {{identity}}

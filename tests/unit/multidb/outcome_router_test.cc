@@ -29,11 +29,11 @@ class Watched final : public OutcomeRouter {
   std::function<void()> on_silence = [] {};
 
  protected:
-  Result<Replies> finish_at(DatabaseId database_id, std::span<const FinishRequest> requests, const std::string&,
-                            Duration) override {
+  Result<Replies> finish_at(DatabaseId database_id, std::span<const FinishRequest> requests,
+                            const std::string&) override {
     return answer(database_id, requests);
   }
-  Result<Replies> finish_here(std::span<const FinishRequest> requests, const std::string&, Duration) override {
+  Result<Replies> finish_here(std::span<const FinishRequest> requests, const std::string&) override {
     return answer(1, requests);
   }
 

@@ -56,6 +56,49 @@ TEST_F(ClaimerTest, ClaimsNothingWhileOutcomesAreStuck) {
   EXPECT_EQ(won().size(), 1U);
 }
 
+// A dead session whose peer is silent must not hold the lanes and jobs of a batch for long.
+TEST_F(ClaimerTest, WaitsForAnAnswerNoLongerThanAPartOfTheShortestLease) {
+  store.on_claim = [](auto, auto, auto&) { return std::vector<ClaimedJob>{}; };
+  store.on_claim_due = [](auto, auto, auto, auto, auto&) { return std::vector<ClaimedJob>{}; };
+  store.on_fire = [](auto) { return std::vector<Fired>{}; };
+  store.on_fire_due = [](auto, auto, auto) { return std::vector<Fired>{}; };
+  const auto limits = [&] {
+    std::vector<Duration> found;
+    push_due({{1, 1, kStart - 1s}, {2, 3, kStart - 1s}});
+    shared().due.push_backlog({{4, 1}, kStart});
+    shared().due.push_backlog({{4, 3}, kStart});
+    for (int calls = store.calls; calls < 100; calls = store.calls) {
+      step();
+      if (store.calls == calls) break;
+      found.push_back(std::exchange(store.time_limit, Duration(0)));
+    }
+    return found;
+  };
+  EXPECT_EQ(limits(), std::vector<Duration>(4, 4s)) << "longer than a claim may wait for the lock of a table";
+  BizType brief = biz_type(1), briefer = biz_type(1);
+  brief.ttr = 6s;
+  briefer.ttr = 100ms;
+  set_types({brief, biz_type(3, "noop")});
+  EXPECT_EQ(limits(), std::vector<Duration>(4, 2s));
+  set_types({briefer, biz_type(3, "noop")});
+  EXPECT_EQ(limits(), std::vector<Duration>(4, 1s));
+}
+
+TEST_F(ClaimerTest, GivesASlowDatabaseTwiceTheTimeWithEachTry) {
+  push_due({{1, 1, kStart}});
+  store.on_claim = [](auto, auto, auto&) { return in_doubt(); };
+  store.on_claimed_with = [](auto&, auto) { return unavailable(); };
+  for (const Duration limit : {4s, 8s, 16s}) {
+    step();
+    EXPECT_EQ(store.time_limit, limit);
+  }
+  store.on_claimed_with = [](auto&, auto) { return std::vector<ClaimedJob>{}; };
+  step();
+  push_due({{2, 1, kStart}});
+  step();
+  EXPECT_EQ(store.time_limit, 4s);
+}
+
 TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
   push_due({{1, 1, kStart}, {2, 1, kStart - 1s}, {3, 1, kStart}});
   win_all_but({2});
@@ -279,12 +322,18 @@ TEST_F(ClaimerTest, ClaimsABacklogUntilItIsEmpty) {
   EXPECT_EQ(shared().ended_backlogs.pop_some(10), (std::vector<Lane>{{4, 1}})) << "the scanner reads it at once";
 }
 
-TEST_F(ClaimerTest, LeavesTheBacklogToTheNextScanWhenTheStoreIsUnavailable) {
+TEST_F(ClaimerTest, LeavesTheBacklogToTheScannerWhenItsClaimFails) {
   shared().due.push_backlog({{4, 1}, kStart});
+  shared().due.push_backlog({{4, 3}, kStart});
   store.on_claim_due = [](auto, auto, auto, auto, auto&) { return unavailable(); };
+  store.on_fire_due = [](auto, auto, auto) { return in_doubt(); };
   step();
-  EXPECT_FALSE(shared().due.has_backlog({4, 1}));
+  step();
+  EXPECT_EQ(shared().due.backlog_lanes(), 0U);
   EXPECT_EQ(running(), 0U);
+  auto ended = shared().ended_backlogs.pop_some(10);
+  std::ranges::sort(ended);
+  EXPECT_EQ(ended, (std::vector<Lane>{{4, 1}, {4, 3}})) << "it reads them at once";
 }
 
 TEST_F(ClaimerTest, AsksWhatItWonOfABacklogByItsLane) {
@@ -300,6 +349,7 @@ TEST_F(ClaimerTest, AsksWhatItWonOfABacklogByItsLane) {
   EXPECT_EQ(won().size(), 2U);
   EXPECT_EQ(running(), 2U);
   EXPECT_FALSE(shared().due.has_backlog({4, 1}));
+  EXPECT_EQ(shared().ended_backlogs.size(), 1U) << "the scanner reads what else is due";
 }
 
 TEST_F(ClaimerTest, FiresInstantTypesInOneCall) {

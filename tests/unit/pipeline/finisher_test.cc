@@ -316,7 +316,7 @@ TEST_F(FinisherTest, WaitsForAnAnswerNoLongerThanAPartOfTheShortestLease) {
     set_types(std::move(types));
     give(claimed(1, 1), Outcome::done());
     step();
-    return store.finish_within;
+    return store.time_limit;
   };
   EXPECT_EQ(first_wait({biz_type(1), biz_type(2)}), 10s);
   EXPECT_EQ(first_wait({brief, biz_type(2)}), 2s);
@@ -330,13 +330,13 @@ TEST_F(FinisherTest, GivesASlowDatabaseTwiceTheTimeWithEachTry) {
   store.on_finish = [&](auto) { return in_doubt(); };
   for (const Duration wait : {10s, 20s, 40s}) {
     step();
-    EXPECT_EQ(store.finish_within, wait);
+    EXPECT_EQ(store.time_limit, wait);
   }
   reply_with(FinishReply::applied);
   step();
   give(claimed(2, 1), Outcome::done());
   step();
-  EXPECT_EQ(store.finish_within, 10s);
+  EXPECT_EQ(store.time_limit, 10s);
 }
 
 TEST_F(FinisherTest, TellsWhenOutcomesAreStuck) {

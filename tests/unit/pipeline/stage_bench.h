@@ -62,8 +62,9 @@ class ScriptedStore final : public JobStore {
   std::function<Result<int>(std::span<const JobId>)> on_bury;
   std::function<Result<int>(Lane, WallTime, int)> on_drop_late;
   int calls = 0;
-  Duration finish_within{0};  // of the last call of finish
+  Duration time_limit{0};  // that the last call had
 
+  void answer_within(Duration longest) override { time_limit = longest; }
   using JobStore::scan;
   Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override {
     return call(on_scan, ranges, search);
@@ -84,10 +85,7 @@ class ScriptedStore final : public JobStore {
   FiredJobs fire_due(Lane lane, DueSpan span, int limit, const std::string&) override {
     return call(on_fire_due, lane, span, limit);
   }
-  using JobStore::finish;
-  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string&,
-                                          Duration within) override {
-    finish_within = within;
+  Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string&) override {
     return call(on_finish, requests);
   }
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override {
