@@ -37,7 +37,9 @@ void JobAdmission::sort_types(Round& round) {
   std::size_t held_back = 0;
   for (auto it = types.begin(); it != types.end();) {
     if (is_held(round.time.catalog, round.time.now, it->first)) {
-      it = round.due.erase(it, round.batch.dropped);
+      const std::size_t before = types.size();
+      it = round.due.erase(it, round.may_drop(), round.batch.dropped);
+      round.batch.has_more_to_drop = round.batch.has_more_to_drop || types.size() == before;
       continue;
     }
     const BizType& type = *round.time.catalog.find(it->first);
@@ -128,9 +130,8 @@ bool JobAdmission::take_jobs(Round& round, LoadClass load, std::size_t kind, std
 
 std::size_t JobAdmission::take_from(Round& round, const Ready& ready, std::size_t want) {
   const BizType& type = *ready.type;
-  drop_unfit(round, ready, want);
-  want = std::min(want, ready.queue->jobs.size());
-  const std::size_t n = take_slots(round, type, want, Pace::fresh, /*one_ttr=*/false);
+  const std::size_t fit = drop_unfit(round, ready, want);
+  const std::size_t n = take_slots(round, type, fit, Pace::fresh, /*one_ttr=*/false);
   if (n == 0) return 0;
   round.batch.is_instant = type.is_instant();
   round.batch.is_pull = type.is_pull();
@@ -139,19 +140,27 @@ std::size_t JobAdmission::take_from(Round& round, const Ready& ready, std::size_
   return n;
 }
 
-// Afterwards the first `want` jobs of the queue are not too late, and no backlog covers them.
-void JobAdmission::drop_unfit(Round& round, const Ready& ready, std::size_t want) {
-  if (!ready.type->drop_older_than && !round.due.has_backlog()) return;
+// Drops jobs that are too late, or that a backlog covers, from the first `want` of the queue. Returns how many at its
+// head are left to be claimed.
+std::size_t JobAdmission::drop_unfit(Round& round, const Ready& ready, std::size_t want) {
   std::deque<Candidate>& jobs = ready.queue->jobs;
+  if (!ready.type->drop_older_than && !round.due.has_backlog()) return std::min(want, jobs.size());
   const auto is_unfit = [&](const Candidate& job) {
     return ready.type->is_too_late(job.fire_at, round.time.now) || round.due.is_in_backlog(job);
   };
   const auto first = jobs.begin(), last = first + static_cast<std::ptrdiff_t>(std::min(want, jobs.size()));
-  if (std::none_of(first, last, is_unfit)) return;
+  if (std::none_of(first, last, is_unfit)) return std::min(want, jobs.size());
   std::vector<Candidate> good;
-  while (!jobs.empty() && good.size() < want)
-    round.due.take_front(*ready.queue, 1, is_unfit(jobs.front()) ? round.batch.dropped : good);
+  while (!jobs.empty() && good.size() < want) {
+    const bool is_dropped = is_unfit(jobs.front());
+    if (is_dropped && round.may_drop() == 0) {
+      round.batch.has_more_to_drop = true;
+      break;
+    }
+    round.due.take_front(*ready.queue, 1, is_dropped ? round.batch.dropped : good);
+  }
   round.due.return_front(*ready.queue, good);
+  return good.size();
 }
 
 bool JobAdmission::take_backlog(Round& round, std::size_t kind, std::size_t most) {

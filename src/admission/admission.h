@@ -13,6 +13,7 @@
 // Thread: any.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
@@ -40,6 +41,7 @@ struct DueBatch {
   bool is_left_to_others = false;    // empty: hot types have jobs due, but the primary claimer takes them for now
   std::vector<PollShare> polls;      // for which consumers, in the order of the jobs
   std::vector<Candidate> dropped;    // to forget: held back, type unknown or paused, too late, or claimed as backlog
+  bool has_more_to_drop = false;     // than fits into one round: the next one drops more
   MonoTime again = MonoTime::max();  // when to ask again although nothing new is due, for a rate or a freed slot
   bool empty() const { return jobs.empty() && !backlog; }
   Pace pace() const { return backlog ? backlog->pace : Pace::fresh; }
@@ -101,6 +103,8 @@ class JobAdmission {
     std::array<std::array<Line, kKinds>, kClasses> lines = {};
     std::map<const StartPool*, std::size_t> waiting = {};  // types, by the pool that they wait for
     bool has_hot = false;
+    // How many more jobs the round may drop.
+    std::size_t may_drop() const { return kMostDropped - std::min(kMostDropped, batch.dropped.size()); }
   };
 
   void sort_types(Round& round);
@@ -112,8 +116,11 @@ class JobAdmission {
   bool take_backlog(Round& round, std::size_t kind, std::size_t most);
   bool take_lane(Round& round, const Ready& ready, std::size_t most);
   std::size_t take_slots(Round& round, const BizType& type, std::size_t want, Pace pace, bool one_ttr);
-  void drop_unfit(Round& round, const Ready& ready, std::size_t want);
+  std::size_t drop_unfit(Round& round, const Ready& ready, std::size_t want);
 
+  // Jobs of held types and of backlog lanes that one round drops: takes less than 1 ms. A flood may drop all that
+  // memory has, and meanwhile nothing else is pushed or claimed.
+  static constexpr std::size_t kMostDropped = 2'000;
   // How long due jobs stay in memory without a consumer: consumers that are busy with a batch ask again soon.
   static constexpr Duration kUnaskedStay = std::chrono::seconds(10);
   // Rows of one lane's backlog per claim: larger pieces save a tenth of the time and let the lanes drift apart.

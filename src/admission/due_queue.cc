@@ -1,6 +1,7 @@
 #include "admission/due_queue.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tocsin {
 
@@ -127,10 +128,10 @@ void DueQueue::Locked::spill_back(TypeQueue& from, const DueSpan& span, std::vec
   --queue_.size_;
 }
 
-DueQueue::Types::iterator DueQueue::Locked::erase(Types::iterator type, std::vector<Candidate>& out) {
+DueQueue::Types::iterator DueQueue::Locked::erase(Types::iterator type, std::size_t most, std::vector<Candidate>& out) {
   TypeQueue& queue = type->second;
-  queue_.size_ -= queue.jobs.size();
-  out.insert(out.end(), queue.jobs.begin(), queue.jobs.end());
+  take_front(queue, std::min(most, queue.jobs.size()), out);
+  if (!queue.jobs.empty()) return std::next(type);
   for (const Backlog& backlog : queue.backlog) queue_.backlog_.erase({backlog.lane, backlog.pace});
   return queue_.types_.erase(type);
 }

@@ -78,8 +78,9 @@ class DueQueue {
       return lane != queue_.backlog_.end() && job.fire_at >= lane->second.from;
     }
     bool has_backlog() const TOCSIN_UNCHECKED { return !queue_.backlog_.empty(); }
-    // Removes a type with all it has; its jobs go to `out`.
-    Types::iterator erase(Types::iterator type, std::vector<Candidate>& out) TOCSIN_UNCHECKED;
+    // Moves at most `most` jobs of a type to `out`, and removes the type with its backlog when none is left. Returns
+    // the type that follows.
+    Types::iterator erase(Types::iterator type, std::size_t most, std::vector<Candidate>& out) TOCSIN_UNCHECKED;
 
    private:
     DueQueue& queue_;

@@ -44,6 +44,7 @@ MonoTime Claimer::step(MonoTime now) {
   DueBatch batch = shared_.admission.next_batch(shared_.config.claim_batch, {*catalog, *db_now, now}, role_);
   shared_.known.remove(batch.dropped);
   if (batch.empty()) {
+    if (batch.has_more_to_drop) return now;
     // Only the primary claimer serves every type at any time, so only it knows that nothing is due.
     if (role_ == ClaimerRole::primary) shared_.polls.answer_non_blocking(shared_.poll_engine, now);
     if (batch.is_left_to_others)

@@ -99,6 +99,19 @@ TEST_F(ClaimerTest, GivesASlowDatabaseTwiceTheTimeWithEachTry) {
   EXPECT_EQ(store.time_limit, 4s);
 }
 
+TEST_F(ClaimerTest, ContinuesAtOnceWhileThereIsMoreToForget) {
+  std::vector<Candidate> jobs;
+  for (JobId id = 1; id <= 5'000; ++id) jobs.push_back({id, 1, kStart});
+  push_due(jobs);
+  BizType paused = biz_type(1);
+  paused.paused = true;
+  set_types({paused});
+  while (step() <= now) {
+  }
+  EXPECT_EQ(shared().known.size(), 0U);
+  EXPECT_EQ(store.calls, 0);
+}
+
 TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
   push_due({{1, 1, kStart}, {2, 1, kStart - 1s}, {3, 1, kStart}});
   win_all_but({2});

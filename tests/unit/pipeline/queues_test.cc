@@ -281,6 +281,28 @@ TEST_F(DueQueueTest, DropsJobsOfTypesThatArePausedOrGone) {
   EXPECT_FALSE(queue.has_backlog({0, 1})) << "found again when the type resumes";
 }
 
+// While a round drops jobs, nothing is pushed or claimed.
+TEST_F(DueQueueTest, AFloodLeavesMemoryInSteps) {
+  const auto expect_steps = [&](const BizType& type) {
+    catalog = TypeCatalog({type});
+    std::vector<Candidate> jobs;
+    for (JobId i = 1; i <= 10'000; ++i) jobs.push_back({make_job_id(i, 0), 1, kStart});
+    queue.push(jobs);
+    for (int round = 0; round < 20 && queue.size() > 0; ++round) {
+      const DueBatch batch = pop(10);
+      EXPECT_LE(batch.dropped.size(), 2'000U);
+      EXPECT_TRUE(batch.has_more_to_drop || !batch.empty() || queue.size() == 0) << "the claimer continues at once";
+      if (batch.backlog) queue.put_back(*batch.backlog);
+    }
+    EXPECT_EQ(queue.size(), 0U);
+  };
+  BizType paused = biz_type(1);
+  paused.paused = true;
+  expect_steps(paused);
+  queue.push_backlog({{0, 1}, {}});
+  expect_steps(biz_type(1));
+}
+
 TEST_F(DueQueueTest, ALaneIsInTheBacklogAtMostOnceAlsoWhileItIsClaimed) {
   const Backlog lane{{7, 1}, kStart};
   queue.push_backlog(lane);
