@@ -20,6 +20,10 @@
 
 namespace tocsin {
 
+// Error::field of unavailable: a queue of this node is full.
+inline constexpr const char* kFull = "queue";
+inline Error too_many_requests() { return {ErrorCode::unavailable, "too many requests wait for it", kFull}; }
+
 // One thread's set of stores of one database; valid only inside the call that receives it.
 struct Stores {
   DatabaseId database_id;

@@ -87,6 +87,7 @@ Problem ApiContext::problem_of(const Error& error, DatabaseId database_id) const
           "The job's shard is moving to another database: repeat the request after a second (" + error.message + ").",
           "", 1};
     case ErrorCode::unavailable:
+      if (error.field == kFull) return busy();
       if (error.field == kTooSlow)
         return {503, "This took too long. Narrow a list: give biz_id, or biz_type with status, from and to.", "", 1};
       return {503, "The database " + backend.database_title(database_id) + " is not available: " + error.message, "",

@@ -45,8 +45,6 @@ std::string sentence(const Problem& problem) {
   return problem.field.empty() ? problem.detail : problem.field + ": " + problem.detail;
 }
 
-Error busy() { return {ErrorCode::unavailable, "too many requests wait for the database", {}}; }
-
 // nullptr: no such type. A name that this node does not know is looked up in the registry, because a refused message is
 // lost for good.
 Result<std::shared_ptr<const BizType>> type_of(ApiContext& context, const std::string& name) {
@@ -120,13 +118,13 @@ EntryAnswer answer_of(const ApiContext& context, const NewJob& job, const Create
 }  // namespace
 
 Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<const EntryMessage> messages) {
-  struct Asked {
+  struct Create {
     std::size_t place;  // among the messages
     NewJob job;
     std::future<Result<CreateReply>> reply;
   };
   std::vector<EntryAnswer> answers(messages.size());
-  std::vector<Asked> asked;
+  std::vector<Create> asked;
   std::optional<Error> failure;
   if (context.backend.now() == WallTime{}) return Error{ErrorCode::unavailable, "its clock is not known yet", {}};
   for (std::size_t i = 0; i < messages.size() && !failure; ++i) {
@@ -141,11 +139,11 @@ Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<co
     // Creates that are asked for together share a transaction.
     const auto reply = std::make_shared<std::promise<Result<CreateReply>>>();
     if (!context.backend.create(*job, [reply](Result<CreateReply> result) { reply->set_value(std::move(result)); }))
-      failure = busy();
+      failure = too_many_requests();
     else
       asked.push_back({i, *job, reply->get_future()});
   }
-  for (Asked& each : asked) {
+  for (Create& each : asked) {
     const auto reply = each.reply.get();
     if (reply)
       answers[each.place] = answer_of(context, each.job, *reply);

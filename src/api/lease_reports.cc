@@ -20,7 +20,7 @@ constexpr std::int64_t kMostItems = 1000;        // in one report
 constexpr std::size_t kSettleBody = 8 << 20;     // as many items as there may be, with their errors
 constexpr std::size_t kLongestError = 64 << 10;  // taken; less is kept
 
-struct LeaseItem {
+struct ReportedLease {
   std::string job_id;  // as it was given
   Lease lease;
   bool may_hold = false;  // id and token have the form of a lease; otherwise it is stale
@@ -30,13 +30,13 @@ struct LeaseItem {
 
 enum class Fields { bare, with_outcome };
 
-std::vector<LeaseItem> read_items(ApiContext& context, JsonObject& in, Fields fields) {
-  std::vector<LeaseItem> items;
+std::vector<ReportedLease> read_items(ApiContext& context, JsonObject& in, Fields fields) {
+  std::vector<ReportedLease> items;
   std::unordered_set<JobId> seen;
   auto objects = in.require("items").objects("items", kMostItems);
   if (!objects) return items;
   for (JsonObject& object : *objects) {
-    LeaseItem& item = items.emplace_back();
+    ReportedLease& item = items.emplace_back();
     const auto id_text = object.require("job_id").string("job_id", 1, 40);
     const auto id = id_text ? job_id_from_text(*id_text) : std::nullopt;
     if (id_text && !id) object.fail("job_id", "A job_id is a string of digits.");
@@ -58,13 +58,13 @@ std::vector<LeaseItem> read_items(ApiContext& context, JsonObject& in, Fields fi
 }
 
 // The items that may hold, and the index of each in `items`.
-struct Asked {
+struct HeldLeases {
   std::vector<Lease> leases;
   std::vector<std::size_t> places;
 };
 
-Asked asked_of(const std::vector<LeaseItem>& items) {
-  Asked asked;
+HeldLeases held_of(const std::vector<ReportedLease>& items) {
+  HeldLeases asked;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!items[i].may_hold) continue;
     asked.leases.push_back(items[i].lease);
@@ -73,7 +73,7 @@ Asked asked_of(const std::vector<LeaseItem>& items) {
   return asked;
 }
 
-using Items = std::vector<LeaseItem>;
+using Items = std::vector<ReportedLease>;
 // Results of the items of one database, in their order; nullopt: not tried, answered as "unavailable".
 using LeaseReplies = std::vector<std::optional<LeaseReply>>;
 using Settled = Result<LeaseReplies>;
@@ -129,7 +129,7 @@ bool finish(const ApiContext& context, DatabaseId database_id, const Outcomes& o
 }
 
 bool ack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {
-  const Asked asked = asked_of(items);
+  const HeldLeases asked = held_of(items);
   Outcomes outcomes{{}, asked.places};
   for (const Lease& lease : asked.leases) outcomes.requests.push_back({lease.job_id, lease.token, {}, {}, {}});
   return finish(context, database_id, outcomes, items.size(), reply);
@@ -137,14 +137,14 @@ bool ack(const ApiContext& context, DatabaseId database_id, const Items& items, 
 
 // What a failed attempt leads to depends on how many there were. The read before the write is safe: while the token
 // holds, nothing else can change the number.
-Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, const Asked& asked,
+Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, const HeldLeases& asked,
                              const std::vector<std::optional<LeasedJob>>& leased, std::vector<TypeId>& types) {
   const auto catalog = context.backend.types();
   Outcomes outcomes;
   for (std::size_t i = 0; i < asked.leases.size(); ++i) {
     const auto& job = leased[i];
     if (!job) continue;
-    const LeaseItem& item = items[asked.places[i]];
+    const ReportedLease& item = items[asked.places[i]];
     const BizType* type = catalog->find(job->type_id);
     Random random(static_cast<std::uint64_t>(item.lease.token));  // the token is chance enough for the jitter
     const Duration backoff = backoff_delay(type ? type->backoff : Backoff{}, job->attempts, random);
@@ -170,7 +170,7 @@ void hint_retries(const ApiContext& context, const Outcomes& outcomes, const std
 }
 
 // Continues with the jobs behind the leases, read on a thread of the database.
-bool with_leased(const ApiContext& context, DatabaseId database_id, const Asked& asked, const OnSettled& reply,
+bool with_leased(const ApiContext& context, DatabaseId database_id, const HeldLeases& asked, const OnSettled& reply,
                  std::function<void(const std::vector<std::optional<LeasedJob>>&)> next) {
   using Leased = std::vector<std::optional<LeasedJob>>;
   return context.backend.post(database_id,
@@ -181,10 +181,8 @@ bool with_leased(const ApiContext& context, DatabaseId database_id, const Asked&
                                                }));
 }
 
-const Error kTooMuch{ErrorCode::unavailable, "too many requests wait for it", ""};
-
 bool nack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {
-  const Asked asked = asked_of(items);
+  const HeldLeases asked = held_of(items);
   return with_leased(
       context, database_id, asked, reply, [&context, database_id, &items, asked, reply](const auto& leased) {
         std::vector<TypeId> types;
@@ -194,11 +192,11 @@ bool nack(const ApiContext& context, DatabaseId database_id, const Items& items,
               if (settled) take_note([&] { hint_retries(context, outcomes, types); });
               reply(std::move(settled));
             });
-        if (!is_taken) reply(kTooMuch);
+        if (!is_taken) reply(too_many_requests());
       });
 }
 
-void note_extended(const ApiContext& context, const Asked& asked, const std::vector<ExtendReply>& replies,
+void note_extended(const ApiContext& context, const HeldLeases& asked, const std::vector<ExtendReply>& replies,
                    Duration ttr) {
   std::map<TypeId, std::vector<Lease>> extended;
   for (std::size_t i = 0; i < asked.places.size(); ++i)
@@ -212,8 +210,8 @@ void note_extended(const ApiContext& context, const Asked& asked, const std::vec
 }
 
 // `settled` has the replies to the items that are not asked for.
-bool extend(const ApiContext& context, DatabaseId database_id, const Asked& asked, LeaseReplies settled, Duration ttr,
-            const OnSettled& reply) {
+bool extend(const ApiContext& context, DatabaseId database_id, const HeldLeases& asked, LeaseReplies settled,
+            Duration ttr, const OnSettled& reply) {
   if (asked.leases.empty()) return reply(std::move(settled)), true;
   std::vector<Extension> extensions;
   for (const Lease& lease : asked.leases) extensions.push_back({lease, ttr});
@@ -232,7 +230,7 @@ bool extend(const ApiContext& context, DatabaseId database_id, const Asked& aske
 // permits to other nodes when the leases that it knows of have ended. Only then the types of the leases are read first.
 bool extend(const ApiContext& context, DatabaseId database_id, const Items& items, Duration ttr,
             const OnSettled& reply) {
-  const Asked asked = asked_of(items);
+  const HeldLeases asked = held_of(items);
   const LeaseReplies stale(items.size(), LeaseReply::stale);
   const auto catalog = context.backend.types();
   const auto is_uncounted = [&context](const BizType* type) {
@@ -241,7 +239,7 @@ bool extend(const ApiContext& context, DatabaseId database_id, const Items& item
   if (std::ranges::none_of(catalog->types, is_uncounted, [](const auto& type) { return type.get(); }))
     return extend(context, database_id, asked, stale, ttr, reply);
   return with_leased(context, database_id, asked, reply, [=, &context](const auto& leased) {
-    Asked counted;
+    HeldLeases counted;
     LeaseReplies settled = stale;
     for (std::size_t i = 0; i < asked.leases.size(); ++i) {
       const auto& job = leased[i];
@@ -252,7 +250,7 @@ bool extend(const ApiContext& context, DatabaseId database_id, const Items& item
       counted.leases.push_back(asked.leases[i]);
       counted.places.push_back(asked.places[i]);
     }
-    if (!extend(context, database_id, counted, settled, ttr, reply)) reply(kTooMuch);
+    if (!extend(context, database_id, counted, settled, ttr, reply)) reply(too_many_requests());
   });
 }
 
@@ -297,7 +295,7 @@ const char* result_of(LeaseReply reply) {
 void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& parts,
             const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
   if (refused_by_all(context, call, answers)) return;
-  std::map<std::size_t, std::pair<const LeaseItem*, const char*>> results;
+  std::map<std::size_t, std::pair<const ReportedLease*, const char*>> results;
   std::int64_t stale = 0;
   for (const auto& [database_id, settled] : answers) {
     const LeasePart& part = parts.at(database_id);

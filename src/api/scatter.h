@@ -67,7 +67,7 @@ void gather(const ApiContext& context, const CallPtr& call, const std::vector<Da
     }
     if (ask(database_id, [answer, i](Result<T> result) { answer(i, std::move(result)); })) continue;
     if (!is_of_several) return ApiContext::too_busy(call);
-    answer(i, Error{ErrorCode::unavailable, "too many requests wait for it", ""});
+    answer(i, too_many_requests());
   }
 }
 

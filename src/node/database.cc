@@ -27,7 +27,7 @@ SessionConfig reader(SessionConfig session) {
   return named(std::move(session), "reads");
 }
 
-Error too_much() { return {ErrorCode::conflict, "too many requests wait for locked rows", ""}; }
+Error row_is_locked() { return {ErrorCode::conflict, "another transaction holds its row", ""}; }
 
 }  // namespace
 
@@ -85,29 +85,31 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                    [](PgJobDesk& desk, std::vector<ChangeItem> items, bool is_last) {
                      return write_changes(desk, std::move(items), is_last ? Try::last : Try::second);
                    }),
+      locked_leases_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
+                     [node = config_.engine.engine.node, may_have_moved = !config_.is_alone](
+                         PgJobDesk& desk, std::vector<LeaseItem> items, bool is_last) {
+                       auto locked = write_leases(desk, node, std::move(items), may_have_moved);
+                       if (!is_last) return locked;
+                       for (LeaseItem& item : locked) refuse(item, row_is_locked());
+                       return std::vector<LeaseItem>{};
+                     }),
       creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
                [](PgJobDesk& desk, std::vector<CreateItem> items) { write_creates(desk, std::move(items)); }),
       keyed_creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
                      [this](PgJobDesk& desk, std::vector<CreateItem> items) {
                        for (const CreateItem& item : held_keys_.push(write_keyed_creates(desk, std::move(items))))
-                         item.done(too_much());
+                         item.done(too_many_requests());
                      }),
       changes_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
                [this](PgJobDesk& desk, std::vector<ChangeItem> items) {
                  const Try which = config_.is_alone ? Try::first : Try::first_and_last;
                  for (ChangeItem& item : locked_jobs_.push(write_changes(desk, std::move(items), which)))
-                   refuse(item, too_much());
+                   refuse(item, too_many_requests());
                }),
       leases_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
               [this, node = config_.engine.engine.node](PgJobDesk& desk, std::vector<LeaseItem> items) {
-                for (LeaseItem& item : write_leases(desk, node, std::move(items))) {
-                  // Threads of their own wait for locked rows: the next batch does not.
-                  const auto locked = std::make_shared<LeaseItem>(std::move(item));
-                  if (!pool_.post([locked, node](Stores& stores) {
-                        write_locked_leases(stores.desk, node, std::move(*locked));
-                      }))
-                    leave_locked(std::move(*locked));
-                }
+                for (LeaseItem& item : locked_leases_.push(write_leases(desk, node, std::move(items))))
+                  refuse(item, too_many_requests());
               }),
       reads_(named(config_.session, "api"), config_.shards, clock, kQueue, kReadBatch,
              [](PgJobDesk& desk, std::vector<ReadItem> items) { answer_reads(desk, std::move(items)); }),
@@ -135,6 +137,7 @@ void Database::stop() {
   leases_.stop();
   held_keys_.stop();
   locked_jobs_.stop();
+  locked_leases_.stop();
   pool_.stop();
   reads_.stop();
   readers_.stop();
@@ -142,23 +145,32 @@ void Database::stop() {
 }
 
 void Database::open() {
-  MutexLock lock(mutex_);
-  mirrored_.clear();  // an older state of it may have come back
-  if (std::exchange(is_open_, true)) return;
-  engine_.engine().set_all_shards(all_);
-  engine_.engine().set_shards(mine_);
-  if (!config_.is_answering || is_refused_)
-    spdlog::info("database {}: answers; this node scans {} shards there", title(), mine_.size());
-  is_refused_ = false;
+  std::size_t shards = 0;
+  bool was_refused = false;
+  {
+    MutexLock lock(mutex_);
+    mirrored_.clear();  // an older state of it may have come back
+    if (std::exchange(is_open_, true)) return;
+    engine_.engine().set_all_shards(all_);
+    engine_.engine().set_shards(mine_);
+    shards = mine_.size();
+    was_refused = std::exchange(is_refused_, false);
+  }
+  if (!config_.is_answering || was_refused)
+    spdlog::info("database {}: answers; this node scans {} shards there", title(), shards);
 }
 
 // Most sessions refuse the other database by themselves; those that a pooler keeps open do not.
 void Database::close(const Error& why) {
-  MutexLock lock(mutex_);
-  if (!std::exchange(is_refused_, true)) spdlog::error("database {}: {}", title(), why.message);
-  is_open_ = false;
-  engine_.engine().set_all_shards({});
-  engine_.engine().set_shards({});
+  bool was_refused = false;
+  {
+    MutexLock lock(mutex_);
+    was_refused = std::exchange(is_refused_, true);
+    is_open_ = false;
+    engine_.engine().set_all_shards({});
+    engine_.engine().set_shards({});
+  }
+  if (!was_refused) spdlog::error("database {}: {}", title(), why.message);
 }
 
 void Database::note_failure(const Error& error) {

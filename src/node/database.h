@@ -153,6 +153,7 @@ class Database {
   // Declared before those that push to them, so destroyed after them.
   LockedRowRetries<CreateItem> held_keys_;
   LockedRowRetries<ChangeItem> locked_jobs_;
+  LockedRowRetries<LeaseItem> locked_leases_;
   Coalescer<CreateItem> creates_, keyed_creates_;
   Coalescer<ChangeItem> changes_;
   Coalescer<LeaseItem> leases_;

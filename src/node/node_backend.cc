@@ -11,7 +11,6 @@ namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(3);  // with a write-frozen shard: longer than its freeze
 constexpr Duration kStuck = std::chrono::seconds(20);    // longer than any statement may take
-Error too_many_requests() { return {ErrorCode::unavailable, "too many requests wait for it", ""}; }
 
 }  // namespace
 
@@ -305,14 +304,14 @@ void NodeBackend::check_map(Readiness& out) const {
 
 void NodeBackend::warn_of(DatabaseId database_id, const std::vector<std::string>& warnings) {
   MutexLock lock(warnings_mutex_);
-  auto& known = warnings_[database_id];
+  const auto known = std::exchange(warnings_[database_id], warnings);
+  lock.unlock();
   for (const std::string& warning : warnings)
     if (std::ranges::find(known, warning) == known.end())
       spdlog::warn("database {}: {}", database_name(database_id), warning);
   for (const std::string& warning : known)
     if (std::ranges::find(warnings, warning) == warnings.end())
       spdlog::info("database {}: no longer true: {}", database_name(database_id), warning);
-  known = warnings;
 }
 
 Readiness NodeBackend::readiness() const {

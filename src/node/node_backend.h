@@ -69,11 +69,11 @@ class NodeBackend final : public Backend {
   bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
   bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseReply>>)> done) override {
-    return at(database_id)->write_lease(OutcomesAsked{std::move(outcomes), std::move(done)});
+    return at(database_id)->write_lease({OutcomesAsked{std::move(outcomes), std::move(done)}});
   }
   bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                      std::function<void(Result<std::vector<ExtendReply>>)> done) override {
-    return at(database_id)->write_lease(ExtensionsAsked{std::move(extensions), std::move(done)});
+    return at(database_id)->write_lease({ExtensionsAsked{std::move(extensions), std::move(done)}});
   }
   bool lease(LeaseCall call) override;
   void note_ended(std::span<const Lease> leases) override { permits_.flow()->leases().settle(leases); }

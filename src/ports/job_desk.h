@@ -163,12 +163,6 @@ struct ExtendReply {
   TypeId type_id = 0;  // of the job; only if applied
 };
 
-// How to treat rows that other transactions hold locked.
-enum class RowLocks {
-  skip,  // answers `busy` for them at once
-  wait,  // writes them last and waits for their locks, a few seconds at most
-};
-
 // Job::biz_type is empty in replies; TypeCatalog maps type_id to the name.
 // Thread: owner only (each thread has its own).
 class JobDesk {
@@ -224,18 +218,19 @@ class JobDesk {
   virtual Result<int> retry_many(const RetryMany& request) = 0;
 
   // Leases, whichever node granted them. One reply per lease, in order; a lease past its end is stale, even if no other
-  // claim followed. REQUIRES: at most 10,000 leases in a call. finish_leased and extend write the leases that they can;
-  // each reply holds although others fail. Of a lease given twice one is written. Error: nothing is known of any lease.
+  // claim followed. REQUIRES: at most 10,000 leases in a call. finish_leased and extend wait for no lock and write the
+  // leases that they can; each reply holds although others fail. Of a lease given twice one is written. Error: nothing
+  // is known of any lease.
 
   // The jobs of these leases; nullopt: stale. Changes nothing.
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
 
   // As JobStore::finish, for valid leases only.
   virtual Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
-                                                        const std::string& node, RowLocks locks) = 0;
+                                                        const std::string& node) = 0;
 
   // A lease that is applied ends `ttr` from now, by the database's clock.
-  virtual Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions, RowLocks locks) = 0;
+  virtual Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions) = 0;
 };
 
 }  // namespace tocsin

@@ -43,27 +43,18 @@ Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const 
 class PgJobDesk::LeaseWrite {
  public:
   using Places = std::span<const std::size_t>;  // in the call
-  // Runs one statement for the leases at `places`, which waits for locked rows or skips them. True: the lease at
-  // `places[i]` is written.
-  using Statement = std::function<Result<std::vector<bool>>(Places places, bool wait)>;
+  // Runs one statement for the leases at `places`, which skips locked rows. True: the lease at `places[i]` is written.
+  using Statement = std::function<Result<std::vector<bool>>(Places places)>;
 
   LeaseWrite(PgJobDesk& desk, std::vector<Lease> leases, Statement statement)
       : desk_(desk), leases_(std::move(leases)), statement_(std::move(statement)) {}
 
-  Result<std::vector<LeaseReply>> run(RowLocks locks) {
+  Result<std::vector<LeaseReply>> run() {
     replies_.assign(leases_.size(), LeaseReply::busy);
-    // First without waiting, so that one locked row does not delay the others. Then waits for the locked ones; stale
-    // leases match no row by then and wait for no lock.
-    bool is_reachable = write(busy(), false);
-    if (is_reachable && locks == RowLocks::wait) {
-      const std::vector<std::size_t> open = busy();
-      if (!open.empty()) is_reachable = write(open, true);
-    }
-    if (is_reachable) tell_stale();
+    if (write(busy())) tell_stale();
     const bool is_any_settled = std::ranges::any_of(
         replies_, [](LeaseReply reply) { return reply == LeaseReply::applied || reply == LeaseReply::stale; });
-    const bool is_left_for_later = locks == RowLocks::skip && trouble_ && is_contention(trouble_->code);
-    if (trouble_ && !is_any_settled && !is_left_for_later) return *trouble_;
+    if (trouble_ && !is_any_settled && !is_contention(trouble_->code)) return *trouble_;
     return std::move(replies_);
   }
 
@@ -78,8 +69,8 @@ class PgJobDesk::LeaseWrite {
   }
 
   // False: the database does not answer.
-  bool write(Places places, bool wait) {
-    const auto written = statement_(places, wait);
+  bool write(Places places) {
+    const auto written = statement_(places);
     if (written) {
       for (std::size_t i = 0; i < places.size(); ++i)
         if ((*written)[i]) replies_[places[i]] = LeaseReply::applied;
@@ -89,7 +80,7 @@ class PgJobDesk::LeaseWrite {
     if (trouble_->code == ErrorCode::moved && shard(places.front()) != shard(places.back())) {
       // One shard is write-frozen: the others are written without it.
       const std::size_t half = places.size() / 2;
-      return write(places.first(half), wait) && write(places.subspan(half), wait);
+      return write(places.first(half)) && write(places.subspan(half));
     }
     if (trouble_->code == ErrorCode::in_doubt)
       for (const std::size_t i : places) replies_[i] = LeaseReply::in_doubt;
@@ -109,7 +100,6 @@ class PgJobDesk::LeaseWrite {
     }
     for (std::size_t i = 0; i < open.size(); ++i)
       if (!(*held)[i]) replies_[open[i]] = LeaseReply::stale;
-    if (!trouble_) trouble_ = Error{ErrorCode::moved, "its shard is write-frozen", ""};
   }
 
   int shard(std::size_t i) const { return shard_of(leases_[i].job_id); }
@@ -122,16 +112,15 @@ class PgJobDesk::LeaseWrite {
 };
 
 Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishRequest> requests,
-                                                         const std::string& node, RowLocks locks) {
+                                                         const std::string& node) {
   std::vector<Lease> leases;
   for (const FinishRequest& request : requests) leases.push_back({request.job_id, request.token});
-  const auto statement = [&](LeaseWrite::Places places, bool wait) {
+  const auto statement = [&](LeaseWrite::Places places) {
     std::vector<FinishRequest> some;
     for (const std::size_t i : places) some.push_back(requests[i]);
     return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
       pqxx::nontransaction tx(connection);
-      const auto& name = session_.prepared(wait ? "finish_leased_wait" : "finish_leased",
-                                           [=] { return sql::locking("finish_leased", wait); });
+      const auto& name = session_.prepared("finish_leased");
       std::vector<bool> written(places.size());
       std::vector<JobId> ids;
       for (const FinishRequest& request : some) ids.push_back(request.job_id);
@@ -140,14 +129,14 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
       return written;
     });
   };
-  return LeaseWrite(*this, std::move(leases), statement).run(locks);
+  return LeaseWrite(*this, std::move(leases), statement).run();
 }
 
-Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> extensions, RowLocks locks) {
+Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> extensions) {
   std::vector<ExtendReply> replies(extensions.size());
   std::vector<Lease> leases;
   for (const Extension& extension : extensions) leases.push_back(extension.lease);
-  const auto statement = [&](LeaseWrite::Places places, bool wait) {
+  const auto statement = [&](LeaseWrite::Places places) {
     std::vector<Lease> some;
     PgArray ttrs;
     for (const std::size_t i : places) {
@@ -156,8 +145,7 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> ex
     }
     return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
       pqxx::nontransaction tx(connection);
-      const auto& name =
-          session_.prepared(wait ? "extend_wait" : "extend", [=] { return sql::locking("extend", wait); });
+      const auto& name = session_.prepared("extend");
       const LeaseArrays keys(some);
       std::vector<bool> written(places.size());
       for (const auto& row :
@@ -169,7 +157,7 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> ex
       return written;
     });
   };
-  const auto kinds = LeaseWrite(*this, leases, statement).run(locks);
+  const auto kinds = LeaseWrite(*this, leases, statement).run();
   if (!kinds) return kinds.error();
   for (std::size_t i = 0; i < replies.size(); ++i) replies[i].kind = (*kinds)[i];
   return replies;

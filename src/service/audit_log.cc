@@ -84,9 +84,11 @@ void AuditLog::flush(bool is_last) {
   if (done) return;
   // An append in doubt counts as written: the log may lack a row, but never has one twice.
   if (done.error().code == ErrorCode::in_doubt) return;
-  MutexLock lock(mutex_);
-  for (auto& [key, n] : counts) counts_[key] += n;
-  for (std::size_t i = n_each; i > 0; --i) entries_.push_front(std::move(batch[i - 1]));
+  {
+    MutexLock lock(mutex_);
+    for (auto& [key, n] : counts) counts_[key] += n;
+    for (std::size_t i = n_each; i > 0; --i) entries_.push_front(std::move(batch[i - 1]));
+  }
   spdlog::warn("the audit log waits: {}", done.error().message);
 }
 

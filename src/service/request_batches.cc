@@ -55,19 +55,24 @@ constexpr std::size_t kMostLeases = 1'000;  // in one statement
 LeaseReply& kind_of(LeaseReply& reply) { return reply; }
 LeaseReply& kind_of(ExtendReply& reply) { return reply.kind; }
 
-// The leases of a call whose rows are locked, as a call of their own: its `done` puts their replies among `replies`.
+// Answers a call; or leaves in it the leases that are locked, whose replies then join those of the others. True: it is
+// answered. `may_have_moved`: see write_leases().
 template <class Request, class Reply>
-Asked<std::vector<Request>, std::vector<Reply>> locked_part(Asked<std::vector<Request>, std::vector<Reply>>& asked,
-                                                            std::vector<Reply> replies) {
-  std::vector<Request> requests;
+bool answered(Asked<std::vector<Request>, std::vector<Reply>>& asked, std::vector<Reply> replies, bool may_have_moved) {
+  std::vector<Request> locked;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < replies.size(); ++i) {
-    if (kind_of(replies[i]) != LeaseReply::busy) continue;
-    requests.push_back(std::move(asked.request[i]));
-    places.push_back(i);
+    LeaseReply& kind = kind_of(replies[i]);
+    if (kind == LeaseReply::busy) {
+      locked.push_back(asked.request[i]);
+      places.push_back(i);
+    }
+    if (kind == LeaseReply::stale && may_have_moved) kind = LeaseReply::busy;
   }
-  const auto done = [all = std::move(replies), places, done = std::move(asked.done)](Result<std::vector<Reply>> rest) {
-    if (!rest && places.size() == all.size()) return done(rest.error());
+  if (places.empty()) return asked.done(std::move(replies)), true;
+  if (places.size() == replies.size()) return false;
+  asked.request = std::move(locked);
+  asked.done = [all = std::move(replies), places, done = std::move(asked.done)](Result<std::vector<Reply>> rest) {
     std::vector<Reply> merged = all;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (rest) {
@@ -78,74 +83,57 @@ Asked<std::vector<Request>, std::vector<Reply>> locked_part(Asked<std::vector<Re
     }
     done(std::move(merged));
   };
-  return {std::move(requests), done};
+  return false;
 }
 
-// Writes calls together, up to kMostLeases at a time; a call that fails the others is written alone.
-template <class Request, class Reply, class Write>
-void write_together(std::vector<Asked<std::vector<Request>, std::vector<Reply>>> calls, const Write& write,
+// Writes calls of one kind together, up to kMostLeases at a time; a call that fails the others is written alone. What
+// is locked goes to `locked`.
+template <class Kind, class Write>
+void write_together(std::vector<LeaseItem> calls, const Write& write, bool may_have_moved,
                     std::vector<LeaseItem>& locked) {
+  const auto asked = [&](std::size_t i) -> Kind& { return std::get<Kind>(calls[i].what); };
   for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
-    std::vector<Request> all;
-    for (; end < calls.size() && (end == begin || all.size() + calls[end].request.size() <= kMostLeases); ++end)
-      std::ranges::copy(calls[end].request, std::back_inserter(all));
-    Result<std::vector<Reply>> replies = write(all);
+    decltype(Kind::request) all;
+    for (; end < calls.size() && (end == begin || all.size() + asked(end).request.size() <= kMostLeases); ++end)
+      std::ranges::copy(asked(end).request, std::back_inserter(all));
+    auto replies = write(all);
     if (!replies && end - begin > 1 && !concerns_all(replies.error())) {
-      for (std::size_t i = begin; i < end; ++i) write_together<Request, Reply>({std::move(calls[i])}, write, locked);
+      for (std::size_t i = begin; i < end; ++i) {
+        std::vector<LeaseItem> one;
+        one.push_back(std::move(calls[i]));
+        write_together<Kind>(std::move(one), write, may_have_moved, locked);
+      }
       continue;
     }
-    auto next = replies ? replies->begin() : typename std::vector<Reply>::iterator{};
-    for (std::size_t i = begin; i < end; ++i) {
+    for (std::size_t i = begin, next = 0; i < end; ++i) {
       if (!replies) {
-        calls[i].done(replies.error());
+        asked(i).done(replies.error());
         continue;
       }
-      const auto of_next = next + static_cast<std::ptrdiff_t>(calls[i].request.size());
-      std::vector<Reply> own(next, of_next);
-      next = of_next;
-      if (std::ranges::any_of(own, [](Reply& reply) { return kind_of(reply) == LeaseReply::busy; })) {
-        locked.emplace_back(locked_part(calls[i], std::move(own)));
-      } else {
-        calls[i].done(std::move(own));
-      }
+      const auto first = replies->begin() + static_cast<std::ptrdiff_t>(next);
+      next += asked(i).request.size();
+      const auto last = replies->begin() + static_cast<std::ptrdiff_t>(next);
+      if (!answered(asked(i), {first, last}, may_have_moved)) locked.push_back(std::move(calls[i]));
     }
   }
 }
 
 }  // namespace
 
-std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items) {
-  std::vector<OutcomesAsked> outcomes;
-  std::vector<ExtensionsAsked> extensions;
-  for (LeaseItem& item : items) {
-    if (auto* asked = std::get_if<OutcomesAsked>(&item))
-      outcomes.push_back(std::move(*asked));
-    else
-      extensions.push_back(std::move(std::get<ExtensionsAsked>(item)));
-  }
-  std::vector<LeaseItem> locked;
-  write_together(
-      std::move(outcomes), [&](const auto& all) { return desk.finish_leased(all, node, RowLocks::skip); }, locked);
-  write_together(
-      std::move(extensions), [&](const auto& all) { return desk.extend(all, RowLocks::skip); }, locked);
+std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items,
+                                    bool may_have_moved) {
+  std::vector<LeaseItem> outcomes, extensions, locked;
+  for (LeaseItem& item : items)
+    (std::holds_alternative<OutcomesAsked>(item.what) ? outcomes : extensions).push_back(std::move(item));
+  const auto finish = [&](const auto& all) { return desk.finish_leased(all, node); };
+  const auto extend = [&](const auto& all) { return desk.extend(all); };
+  write_together<OutcomesAsked>(std::move(outcomes), finish, may_have_moved, locked);
+  write_together<ExtensionsAsked>(std::move(extensions), extend, may_have_moved, locked);
   return locked;
 }
 
-void write_locked_leases(JobDesk& desk, const std::string& node, LeaseItem item) {
-  if (auto* outcomes = std::get_if<OutcomesAsked>(&item)) {
-    outcomes->done(desk.finish_leased(outcomes->request, node, RowLocks::wait));
-  } else {
-    auto& extensions = std::get<ExtensionsAsked>(item);
-    extensions.done(desk.extend(extensions.request, RowLocks::wait));
-  }
-}
-
-void leave_locked(LeaseItem item) {
-  std::visit(
-      [](auto& asked) {
-        asked.done(Error{ErrorCode::conflict, "another transaction holds its row", ""});
-      },
-      item);
+void refuse(LeaseItem& item, const Error& error) {
+  std::visit([&](auto& asked) { asked.done(error); }, item.what);
 }
 
 void write_creates(JobDesk& desk, std::vector<CreateItem> items) {

@@ -38,7 +38,10 @@ struct ChangeItem {
 };
 using OutcomesAsked = Asked<std::vector<FinishRequest>, std::vector<LeaseReply>>;
 using ExtensionsAsked = Asked<std::vector<Extension>, std::vector<ExtendReply>>;
-using LeaseItem = std::variant<OutcomesAsked, ExtensionsAsked>;
+struct LeaseItem {
+  std::variant<OutcomesAsked, ExtensionsAsked> what;
+  MonoTime until{};
+};
 using ReadItem = std::variant<GetAsked, ListAsked>;
 
 // Every function answers the items that it does not return; rows of returned items are locked by other transactions.
@@ -52,14 +55,15 @@ std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateIte
 enum class Try { first, first_and_last, second, last };
 std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which);
 // Writes acks, nacks and extensions. A returned item has only the leases whose rows are locked; its `done` merges their
-// replies with those of the other leases. `node`: name of the node, stored with the outcome.
-std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items);
-// Writes an item that write_leases() returned; waits for the locked rows, a few seconds at most.
-void write_locked_leases(JobDesk& desk, const std::string& node, LeaseItem item);
-// Answers such an item without writing it: its leases are `busy`; if all leases of the call are, Error conflict.
-void leave_locked(LeaseItem item);
+// replies with those of the other leases. `node`: name of the node, stored with the outcome. `may_have_moved`: the
+// items were locked before, maybe because their shards were moving; what is stale here is answered `busy`, because it
+// may hold where its shard lives now.
+std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items,
+                                    bool may_have_moved = false);
 void answer_reads(JobDesk& desk, std::vector<ReadItem> items);
 
-void refuse(ChangeItem& item, const Error& error);  // answers the item with the error
+// Answers the item with the error; of a call some of whose leases are answered already, the others are `busy`.
+void refuse(ChangeItem& item, const Error& error);
+void refuse(LeaseItem& item, const Error& error);
 
 }  // namespace tocsin

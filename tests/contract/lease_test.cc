@@ -7,14 +7,14 @@ namespace {
 using FinishKind = FinishRequest::Kind;
 
 LeaseReply finish(StoreFixture& db, const FinishRequest& request) {
-  const auto replies = db.desk().finish_leased({&request, 1}, "node-b", RowLocks::wait);
+  const auto replies = db.desk().finish_leased({&request, 1}, "node-b");
   if (!replies || replies->size() != 1) throw std::runtime_error("one reply per request");
   return (*replies)[0];
 }
 
 std::optional<TypeId> extend(StoreFixture& db, const Lease& lease, Duration ttr) {
   const Extension extension{lease, ttr};
-  const auto replies = db.desk().extend({&extension, 1}, RowLocks::wait);
+  const auto replies = db.desk().extend({&extension, 1});
   if (!replies || replies->size() != 1) throw std::runtime_error("one reply per lease");
   const ExtendReply& reply = (*replies)[0];
   return reply.kind == LeaseReply::applied ? std::optional(reply.type_id) : std::nullopt;
@@ -45,7 +45,7 @@ TEST_P(StoreContract, LeasesFinishEachInItsWayAndInOrder) {
   for (std::size_t i = 0; i < kinds.size(); ++i)
     requests.push_back({ids[i], claim_one(ids[i]).token, kinds[i], kLong, "why"});
   requests.push_back({ids[4], 7, FinishKind::done, {}, ""});  // never claimed
-  const auto replies = must(db->desk().finish_leased(requests, "node-b", RowLocks::wait));
+  const auto replies = must(db->desk().finish_leased(requests, "node-b"));
   const std::vector<LeaseReply> wanted{LeaseReply::applied, LeaseReply::applied, LeaseReply::applied,
                                        LeaseReply::applied, LeaseReply::stale};
   EXPECT_EQ(replies, wanted);
@@ -106,13 +106,10 @@ TEST_P(StoreContract, LeasesOfLockedRowsDelayNoOthers) {
   const std::vector<FinishRequest> requests{{locked, claim_one(locked).token, FinishKind::done, {}, ""},
                                             {open, claim_one(open).token, FinishKind::done, {}, ""}};
   db->lock(locked);
-  EXPECT_EQ(must(db->desk().finish_leased(requests, "node-b", RowLocks::wait)),
-            (std::vector{LeaseReply::busy, LeaseReply::applied}));
+  EXPECT_EQ(must(db->desk().finish_leased(requests, "node-b")), (std::vector{LeaseReply::busy, LeaseReply::applied}));
   EXPECT_EQ(find(open).status, JobStatus::done);
   EXPECT_EQ(find(locked).status, JobStatus::running);
-  const auto alone = db->desk().finish_leased({requests.data(), 1}, "node-b", RowLocks::wait);
-  ASSERT_FALSE(alone);
-  EXPECT_EQ(alone.error().code, ErrorCode::conflict);
+  EXPECT_EQ(must(db->desk().finish_leased({requests.data(), 1}, "node-b")), std::vector{LeaseReply::busy});
   db->unlock();
   EXPECT_EQ(tocsin::finish(*db, requests[0]), LeaseReply::applied);
 }
@@ -123,7 +120,7 @@ TEST_P(StoreContract, ExtensionsOfLockedRowsSpoilNoOthers) {
   const std::vector<Extension> extensions{
       {{locked, held.token}, 2 * kLong}, {{open, other.token}, 2 * kLong}, {{over, 7}, 2 * kLong}};
   db->lock(locked);
-  const auto replies = must(db->desk().extend(extensions, RowLocks::wait));
+  const auto replies = must(db->desk().extend(extensions));
   ASSERT_EQ(replies.size(), 3U);
   EXPECT_EQ(replies[0].kind, LeaseReply::busy);
   EXPECT_EQ(replies[1].kind, LeaseReply::applied);
@@ -131,23 +128,9 @@ TEST_P(StoreContract, ExtensionsOfLockedRowsSpoilNoOthers) {
   EXPECT_EQ(replies[2].kind, LeaseReply::stale);
   EXPECT_EQ(find(locked).fire_at, held.job.fire_at);
   EXPECT_GT(find(open).fire_at, other.job.fire_at);
-  const auto alone = db->desk().extend({extensions.data(), 1}, RowLocks::wait);
-  ASSERT_FALSE(alone);
-  EXPECT_EQ(alone.error().code, ErrorCode::conflict);
+  EXPECT_EQ(must(db->desk().extend({extensions.data(), 1})).at(0).kind, LeaseReply::busy);
   db->unlock();
   EXPECT_EQ(tocsin::extend(*db, extensions[0].lease, kLong), type_id);
-}
-
-TEST_P(StoreContract, LockedRowsAreNotWaitedForWhenTheyShallBeSkipped) {
-  const JobId locked = create(due("a"));
-  const ClaimedJob held = claim_one(locked);
-  const FinishRequest done{locked, held.token, FinishKind::done, {}, ""};
-  const Extension more{{locked, held.token}, kLong};
-  db->lock(locked);
-  EXPECT_EQ(must(db->desk().finish_leased({&done, 1}, "node-b", RowLocks::skip)), std::vector{LeaseReply::busy});
-  EXPECT_EQ(must(db->desk().extend({&more, 1}, RowLocks::skip)).at(0).kind, LeaseReply::busy);
-  db->unlock();
-  EXPECT_EQ(find(locked).status, JobStatus::running);
 }
 
 TEST_P(StoreContract, OfALeaseThatIsGivenTwiceOneIsWritten) {
@@ -156,8 +139,8 @@ TEST_P(StoreContract, OfALeaseThatIsGivenTwiceOneIsWritten) {
   const FinishRequest done{id, held.token, FinishKind::done, {}, ""},
       failed{id, held.token, FinishKind::dead, {}, "no"};
   const std::vector<Extension> twice{{{id, held.token}, kLong}, {{id, held.token}, kLong}};
-  EXPECT_EQ(must(db->desk().extend(twice, RowLocks::skip)).size(), 2U);
-  const auto replies = must(db->desk().finish_leased(std::vector{done, failed}, "node-b", RowLocks::skip));
+  EXPECT_EQ(must(db->desk().extend(twice)).size(), 2U);
+  const auto replies = must(db->desk().finish_leased(std::vector{done, failed}, "node-b"));
   EXPECT_EQ(std::ranges::count(replies, LeaseReply::applied), 1);
   EXPECT_EQ(std::ranges::count(replies, LeaseReply::stale), 1);
   EXPECT_EQ(find(id).status, replies[0] == LeaseReply::applied ? JobStatus::done : JobStatus::dead);

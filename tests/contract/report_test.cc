@@ -58,6 +58,22 @@ TEST_P(StoreContract, ListIsNewestFirstAndPagesByTheLastIdSeen) {
   EXPECT_TRUE(must(db->reports().list(filter)).empty());
 }
 
+// A list by status looks at the newest 2,000 jobs first.
+TEST_P(StoreContract, ListFillsItsPageWithJobsBehindManyNewerOnes) {
+  const Ids old = create({later("a"), later("b"), later("c")});
+  std::vector<NewJob> flood(2'100, later("flood"));
+  for (NewJob& job : flood) job.type_id = other_type_id;
+  create(flood);
+  const Ids young = create({later("d"), later("e")});
+  JobFilter filter;
+  filter.type_id = type_id;
+  filter.status = JobStatus::pending;
+  filter.limit = 4;
+  EXPECT_EQ(ids_of(must(db->reports().list(filter))), (Ids{young[1], young[0], old[2], old[1]}));
+  filter.below = old[1];
+  EXPECT_EQ(ids_of(must(db->reports().list(filter))), Ids{old[0]});
+}
+
 TEST_P(StoreContract, ListFiltersByEveryField) {
   const WallTime base = db->now();
   NewJob foreign = later("a");

@@ -184,6 +184,33 @@ TEST_F(Pull, ALeaseEndsUnlessItIsExtendedAndOldTokensAreRefused) {
   EXPECT_EQ(job(id)["errors"].size(), 1U) << "the lease that ended";
 }
 
+// The threads that read what a nack needs are few: acks of locked rows wait elsewhere.
+TEST_F(Pull, AcksOfLockedRowsHoldUpNoOtherCall) {
+  constexpr std::size_t kLocked = 40;
+  put_pull("ticket", {{"ttr_ms", 600'000}});
+  create_many("ticket", kLocked + 8, 0);
+  Json jobs = Json::array();
+  while (jobs.size() < kLocked + 8)
+    for (const Json& job : lease(100, 30'000)) jobs.push_back(job);
+  pqxx::connection business(database.url());
+  auto lock = std::make_unique<pqxx::work>(business);
+  for (std::size_t i = 0; i < kLocked; ++i)
+    lock->exec1("SELECT 1 FROM tocsin.job_live WHERE job_id = " + jobs[i]["job_id"].get<std::string>() + " FOR UPDATE");
+  std::atomic<std::size_t> answered{0};
+  std::vector<std::thread> consumers;
+  for (std::size_t i = 0; i < kLocked; ++i) {
+    consumers.emplace_back([&, i, port = node().port()] {
+      Rest(port).post("/v1/leases/ack", {{"items", Json::array({named(jobs[i])})}});
+      ++answered;
+    });
+  }
+  for (std::size_t i = kLocked; i < jobs.size(); ++i) EXPECT_EQ(settle("nack", named(jobs[i])), "ok");
+  EXPECT_LT(answered, kLocked / 2) << "the nacks waited for the locks";
+  lock.reset();
+  for (std::thread& consumer : consumers) consumer.join();
+  EXPECT_EQ(count("done"), static_cast<int>(kLocked));
+}
+
 TEST_F(Pull, ALeaseThatHasEndedIsStaleAlsoWhenNobodyTookTheJob) {
   put_pull("ticket", {{"max_attempts", 1}});
   const std::string id = create("ticket", 0);

@@ -102,7 +102,7 @@ void Consumers::extend(int session, SimNode& node, const ClaimedJob& claimed) {
   const auto type = std::ranges::find(types_, claimed.job.type_id, &BizType::type_id);
   const Duration ttr = (*type)->ttr;
   const auto replies = call(session, lease.job_id, [&](FakeJobDesk& desk) {
-    return desk.extend(std::vector<Extension>{{lease, ttr}}, RowLocks::wait);
+    return desk.extend(std::vector<Extension>{{lease, ttr}});
   });
   if (replies && replies->front().kind == LeaseReply::applied && (*type)->max_running)
     node.extend_lease(replies->front().type_id, lease, ttr);
@@ -118,9 +118,9 @@ void Consumers::settle(int session, SimNode& node, const ClaimedJob& claimed, co
   }
   for (int i = 0; i < 5; ++i) {
     const auto replies = call(session, job.job_id, [&](FakeJobDesk& desk) {
-      return desk.finish_leased({&request, 1}, node.name(), RowLocks::wait);
+      return desk.finish_leased({&request, 1}, node.name());
     });
-    if (!replies) {
+    if (!replies || replies->front() == LeaseReply::busy) {
       world_.scheduler.sleep(up_to(500ms));
       continue;
     }

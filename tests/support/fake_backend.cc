@@ -156,22 +156,40 @@ bool FakeBackend::lease(LeaseCall call) {
   return true;
 }
 
+namespace {
+
+// As a node answers a call whose rows are all locked.
+template <class Reply>
+Result<std::vector<Reply>> unless_all_locked(Result<std::vector<Reply>> replies) {
+  const auto is_locked = [](const Reply& reply) {
+    if constexpr (std::is_same_v<Reply, ExtendReply>)
+      return reply.kind == LeaseReply::busy;
+    else
+      return reply == LeaseReply::busy;
+  };
+  if (!replies || replies->empty() || !std::ranges::all_of(*replies, is_locked)) return replies;
+  return Error{ErrorCode::conflict, "another transaction holds its row", ""};
+}
+
+}  // namespace
+
 bool FakeBackend::finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                                 std::function<void(Result<std::vector<LeaseReply>>)> done) {
   return post(database_id, [this, outcomes = std::move(outcomes), done = std::move(done)](Stores& stores) {
-    done(stores.desk.finish_leased(outcomes, node_name(), RowLocks::wait));
+    done(unless_all_locked(stores.desk.finish_leased(outcomes, node_name())));
   });
 }
 
 bool FakeBackend::extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                                 std::function<void(Result<std::vector<ExtendReply>>)> done) {
   return post(database_id, [extensions = std::move(extensions), done = std::move(done)](Stores& stores) {
-    done(stores.desk.extend(extensions, RowLocks::wait));
+    done(unless_all_locked(stores.desk.extend(extensions)));
   });
 }
 
 bool FakeBackend::post(DatabaseId database_id, std::function<void(Stores&)> work) {
-  if (is_full || full_at.contains(database_id)) return false;
+  if (is_full || full_at.contains(database_id) || takes == 0) return false;
+  --takes;
   ++posted;
   if (is_holding)
     held.emplace_back(database_id, std::move(work));

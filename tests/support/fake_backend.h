@@ -38,6 +38,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::optional<ErrorCode> fails;            // every store call does
   std::map<DatabaseId, ErrorCode> fails_at;  // every store call of this database does
   std::set<DatabaseId> full_at;              // the queue of this database refuses
+  std::size_t takes = SIZE_MAX;              // what post() takes until every queue refuses
   bool is_holding = false;                   // what is posted waits for run_held()
   std::vector<std::pair<DatabaseId, std::function<void(Stores&)>>> held;
   void run_held();

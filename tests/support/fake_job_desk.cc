@@ -314,7 +314,7 @@ std::vector<std::optional<LeasedJob>> FakeDatabase::leased(const std::vector<Lea
 }
 
 Result<std::vector<LeaseReply>> FakeDatabase::finish_leased(const std::vector<FinishRequest>& requests,
-                                                            const std::string& node, RowLocks locks, WallTime now) {
+                                                            const std::string& node, WallTime now) {
   std::vector<LeaseReply> replies;
   for (const FinishRequest& request : requests) {
     replies.push_back(LeaseReply::stale);
@@ -323,14 +323,10 @@ Result<std::vector<LeaseReply>> FakeDatabase::finish_leased(const std::vector<Fi
     if (reply == FinishReply::applied) replies.back() = LeaseReply::applied;
     if (reply == FinishReply::busy) replies.back() = LeaseReply::busy;
   }
-  if (locks == RowLocks::wait && !replies.empty() &&
-      std::ranges::count(replies, LeaseReply::busy) == std::ssize(replies))
-    return locked_row(requests.front().job_id);
   return replies;
 }
 
-Result<std::vector<ExtendReply>> FakeDatabase::extend(const std::vector<Extension>& extensions, RowLocks locks,
-                                                      WallTime now) {
+Result<std::vector<ExtendReply>> FakeDatabase::extend(const std::vector<Extension>& extensions, WallTime now) {
   std::vector<ExtendReply> replies;
   for (const auto& [lease, ttr] : extensions) {
     ExtendReply& reply = replies.emplace_back();
@@ -347,9 +343,6 @@ Result<std::vector<ExtendReply>> FakeDatabase::extend(const std::vector<Extensio
     });
     tell(Kind::extended, row->second, now, lease.token);
   }
-  if (locks == RowLocks::wait && !replies.empty() &&
-      std::ranges::count(replies, LeaseReply::busy, &ExtendReply::kind) == std::ssize(replies))
-    return locked_row(extensions.front().lease.job_id);
   return replies;
 }
 

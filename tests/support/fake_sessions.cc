@@ -143,17 +143,15 @@ Result<std::vector<std::optional<LeasedJob>>> FakeJobDesk::leased(std::span<cons
 }
 
 Result<std::vector<LeaseReply>> FakeJobDesk::finish_leased(std::span<const FinishRequest> requests,
-                                                           const std::string& node, RowLocks locks) {
-  return call<std::vector<LeaseReply>>("finish_leased", true,
-                                       [&db = database_, r = copied(requests), node, locks](WallTime now) {
-                                         return db.finish_leased(r, node, locks, now);
-                                       });
+                                                           const std::string& node) {
+  return call<std::vector<LeaseReply>>(
+      "finish_leased", true,
+      [&db = database_, r = copied(requests), node](WallTime now) { return db.finish_leased(r, node, now); });
 }
 
-Result<std::vector<ExtendReply>> FakeJobDesk::extend(std::span<const Extension> extensions, RowLocks locks) {
-  return call<std::vector<ExtendReply>>("extend", true, [&db = database_, e = copied(extensions), locks](WallTime now) {
-    return db.extend(e, locks, now);
-  });
+Result<std::vector<ExtendReply>> FakeJobDesk::extend(std::span<const Extension> extensions) {
+  return call<std::vector<ExtendReply>>(
+      "extend", true, [&db = database_, e = copied(extensions)](WallTime now) { return db.extend(e, now); });
 }
 
 Result<std::optional<Job>> FakeReportStore::find(JobId job) {

@@ -1,10 +1,9 @@
--- Makes valid leases end so many microseconds ($4) from now; answers (ordinal, type). {{lock}}: SKIP LOCKED; empty:
--- waits for locked rows, at most lock_timeout.
+-- Makes valid leases end so many microseconds ($4) from now; answers (ordinal, type). Skips locked rows.
 -- Index: _id. Hazard: SKIP LOCKED in a materialized CTE, see claim.
 WITH c AS MATERIALIZED (
   SELECT k.ord, j.shard, j.job_id, j.type_id, ($4::bigint[])[k.ord] AS ttr_us
   {{leased}}
-  FOR UPDATE OF j {{lock}}),
+  FOR UPDATE OF j SKIP LOCKED),
 u AS (
   UPDATE tocsin.job_live j
   SET fire_at = clock_timestamp() + c.ttr_us * interval '1 microsecond', gmt_modified = clock_timestamp()

@@ -211,6 +211,15 @@ TEST_F(Leases, TooManyConsumersAreTurnedAway) {
   EXPECT_EQ(post("/v1/leases/ack", R"({"items":[{"job_id":"1024","lease_token":"0000000000000007"}]})").status, 429);
 }
 
+TEST_F(Leases, AQueueThatIsFullForTheSecondStepTurnsAwayAsWell) {
+  due_job("a");
+  const Json items = lease();
+  backend.takes = 1;  // a nack reads before it writes
+  const Answer answer = post("/v1/leases/nack", Json{{"items", Json::array({named(items[0])})}}.dump());
+  EXPECT_EQ(answer.status, 429) << answer.text;
+  EXPECT_EQ(answer.retry_after, "1");
+}
+
 TEST_F(Leases, SayWhenTheDatabaseIsAway) {
   backend.fails = ErrorCode::unavailable;
   for (const char* verb : {"ack", "nack", "extend"}) {

@@ -115,43 +115,67 @@ TEST_F(Gathered, LeasesAreWrittenTogetherAndLockedOnesComeBack) {
   const auto to = [](auto& reply) { return [&reply](auto r) { reply = std::move(r); }; };
   const auto done = [](const Lease& lease) { return FinishRequest{lease.job_id, lease.token, {}, {}, {}}; };
   std::vector<LeaseItem> items;
-  items.emplace_back(OutcomesAsked{{done(leases[0]), done({a, leases[0].token + 1})}, to(first)});
-  items.emplace_back(ExtensionsAsked{{{leases[2], std::chrono::hours(1)}}, to(extended)});
-  items.emplace_back(OutcomesAsked{{done(leases[1]), done(leases[0])}, to(second)});
+  const MonoTime until{std::chrono::seconds(3)};
+  items.push_back({OutcomesAsked{{done(leases[0]), done({a, leases[0].token + 1})}, to(first)}});
+  items.push_back({ExtensionsAsked{{{leases[2], std::chrono::hours(1)}}, to(extended)}});
+  items.push_back({OutcomesAsked{{done(leases[1]), done(leases[0])}, to(second)}, until});
   auto locked = write_leases(desk, "n", std::move(items));
   ASSERT_TRUE(first && extended);
   EXPECT_EQ(*first, (std::vector{LeaseReply::applied, LeaseReply::stale}));
   EXPECT_EQ(extended->front().kind, LeaseReply::applied);
   EXPECT_FALSE(second);
   ASSERT_EQ(locked.size(), 1u);
-  EXPECT_EQ(std::get<OutcomesAsked>(locked.front()).request.size(), 1u) << "without the one that is told already";
+  EXPECT_EQ(std::get<OutcomesAsked>(locked.front().what).request.size(), 1u) << "without the one that is told already";
+  locked = write_leases(desk, "n", std::move(locked));
+  ASSERT_EQ(locked.size(), 1u) << "tried again as often as it takes";
+  EXPECT_EQ(locked.front().until, until);
+  EXPECT_FALSE(second);
   database.unlock(b);
-  write_locked_leases(desk, "n", std::move(locked.front()));
+  EXPECT_TRUE(write_leases(desk, "n", std::move(locked)).empty());
   ASSERT_TRUE(second);
   EXPECT_EQ(*second, (std::vector{LeaseReply::applied, LeaseReply::stale})) << "of two acks one is told ok";
 }
 
-TEST_F(Gathered, ALockedLeaseWithoutAThreadStaysLocked) {
+TEST_F(Gathered, ALeaseThatStaysLockedIsBusyAndWhatIsKnownOfTheOthersStays) {
   const JobId a = create("a"), b = create("b");
   const std::vector<Lease> leases = lease({a, b});
   database.lock(b);
-  Result<std::vector<ExtendReply>> reply = unasked_;
+  Result<std::vector<ExtendReply>> reply = unasked_, alone = unasked_;
+  const auto to = [](auto& r) { return [&r](Result<std::vector<ExtendReply>> result) { r = std::move(result); }; };
   std::vector<LeaseItem> items;
-  items.emplace_back(ExtensionsAsked{{{leases[0], std::chrono::hours(1)}, {leases[1], std::chrono::hours(1)}},
-                                     [&](Result<std::vector<ExtendReply>> r) { reply = std::move(r); }});
+  items.push_back(
+      {ExtensionsAsked{{{leases[0], std::chrono::hours(1)}, {leases[1], std::chrono::hours(1)}}, to(reply)}});
+  items.push_back({ExtensionsAsked{{{leases[1], std::chrono::hours(1)}}, to(alone)}});
   auto locked = write_leases(desk, "n", std::move(items));
-  ASSERT_EQ(locked.size(), 1u);
-  leave_locked(std::move(locked.front()));
+  ASSERT_EQ(locked.size(), 2u);
+  for (LeaseItem& item : locked) refuse(item, {ErrorCode::conflict, "locked", ""});
   ASSERT_TRUE(reply);
   EXPECT_EQ((*reply)[0].kind, LeaseReply::applied);
   EXPECT_EQ((*reply)[1].kind, LeaseReply::busy);
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, ErrorCode::conflict);
+}
+
+// With several databases a shard that was moving may live elsewhere by the next try.
+TEST_F(Gathered, ALeaseThatIsGoneAfterItWasLockedIsBusyWhereShardsMove) {
+  const Lease gone{create("a"), 7};
+  const auto told = [&](bool may_have_moved) {
+    Result<std::vector<LeaseReply>> reply = unasked_;
+    std::vector<LeaseItem> items;
+    items.push_back({OutcomesAsked{{{gone.job_id, gone.token, {}, {}, {}}},
+                                   [&](Result<std::vector<LeaseReply>> r) { reply = std::move(r); }}});
+    EXPECT_TRUE(write_leases(desk, "n", std::move(items), may_have_moved).empty());
+    return reply ? reply->front() : LeaseReply::in_doubt;
+  };
+  EXPECT_EQ(told(false), LeaseReply::stale);
+  EXPECT_EQ(told(true), LeaseReply::busy);
 }
 
 TEST_F(Gathered, ARetriedJobIsToldToOneCallerOnly) {
   const JobId a = create("a"), b = create("b");
   const Lease of_a = lease({a}).front();
   const FinishRequest died{of_a.job_id, of_a.token, FinishRequest::Kind::dead, {}, "no"};
-  ASSERT_TRUE(desk.finish_leased({&died, 1}, "n", RowLocks::wait));
+  ASSERT_TRUE(desk.finish_leased({&died, 1}, "n"));
   Result<ChangeReply> first = unasked_, second = unasked_, pending = unasked_;
   Result<CancelReply> cancelled = unasked_;
   std::vector<ChangeItem> items;
@@ -171,7 +195,7 @@ TEST_F(Gathered, ARetryOfALockedJobHoldsUpNobodyAndComesBack) {
   const JobId a = create("a"), b = create("b"), c = create("c");
   for (const Lease& lease : lease({a, b})) {
     const FinishRequest died{lease.job_id, lease.token, FinishRequest::Kind::dead, {}, "no"};
-    ASSERT_TRUE(desk.finish_leased({&died, 1}, "n", RowLocks::wait));
+    ASSERT_TRUE(desk.finish_leased({&died, 1}, "n"));
   }
   database.lock(a);
   Result<ChangeReply> held = unasked_, free = unasked_;
@@ -234,12 +258,12 @@ class HeldKeys final : public JobDesk {
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override {
     return desk_.leased(leases);
   }
-  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests, const std::string& node,
-                                                RowLocks locks) override {
-    return desk_.finish_leased(requests, node, locks);
+  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
+                                                const std::string& node) override {
+    return desk_.finish_leased(requests, node);
   }
-  Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions, RowLocks locks) override {
-    return desk_.extend(extensions, locks);
+  Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions) override {
+    return desk_.extend(extensions);
   }
   int calls = 0;
 

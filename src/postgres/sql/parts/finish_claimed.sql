@@ -8,7 +8,7 @@ WITH c AS MATERIALIZED (
          WITH ORDINALITY k (shard, job_id, token, kind, delay_us, message, ord)
   JOIN {{table}} j ON j.shard = k.shard AND j.job_id = k.job_id
   WHERE j.status = 1 AND j.claim_token = k.token {{guard}}
-  FOR UPDATE OF j {{lock}}),
+  FOR UPDATE OF j SKIP LOCKED),
 d AS (
   DELETE FROM {{table}} j USING c
   WHERE c.kind IN (2, 4) AND j.shard = c.shard AND j.job_id = c.job_id
