@@ -160,7 +160,10 @@ void Checker::check_result(const FakeDatabase::Change& change, const Record& bef
   if (gives_back && attempt.is_started && !said_not_started) fail("I6", name + ": given back although it started");
   if (gives_back && change.job.attempts != before.row.attempts - 1)
     fail("I6", name + ": given back, but the attempt stays counted");
-  if (gives_back) return;
+  if (gives_back) {
+    if (change.job.fire_at < change.db_now) released_.push_back({scheduler_.now(), change.job.job_id, attempt.node});
+    return;
+  }
   attempt.is_written = true;
   if (!attempt.answer) return fail("I5", name + ": a result before the handler gave one");
   using O = Outcome::Kind;
@@ -173,6 +176,13 @@ void Checker::check_result(const FakeDatabase::Change& change, const Record& bef
   if (change.kind == Kind::retried && attempt.answer->retry_after &&
       change.job.fire_at < change.db_now + *attempt.answer->retry_after)
     fail("I2", name + ": its retry is due too early");
+}
+
+std::size_t Checker::released_by_others(const std::string& node) const {
+  std::set<JobId> jobs;
+  for (const Released& each : released_)
+    if (each.node != node && scheduler_.now() - each.at < std::chrono::minutes(1)) jobs.insert(each.job);
+  return jobs.size();
 }
 
 void Checker::check_calm(const FakeDatabase::Change& change, const Record& before) {

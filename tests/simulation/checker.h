@@ -82,6 +82,9 @@ class Checker {
   // The end: the world is at rest.
   void check_end();
 
+  // Jobs that nodes other than this one made due again in the past within the last minute, by releasing their claims.
+  std::size_t released_by_others(const std::string& node) const;
+
   void fail(const std::string& promise, const std::string& what);
   const std::vector<std::string>& failures() const { return failures_; }
   bool is_calm() const { return is_calm_; }
@@ -168,6 +171,12 @@ class Checker {
   // Steps of home's clock and failovers there: they end permits before their time, or bring back old ones.
   int home_shocks_ = 0;
   MonoTime home_shaken_{};
+  struct Released {
+    MonoTime at;
+    JobId job;
+    std::string node;
+  };
+  std::deque<Released> released_;  // due again in the past
   Losses losses_;
   std::map<TypeId, BizType> types_;
   std::map<TypeId, MonoTime> paused_at_;

@@ -124,6 +124,7 @@ class SimNode final : public EventSink {
   Outcome any_outcome();
   Duration any_run_time(const ClaimedJob& job);
   void poll_drain(std::uint64_t process, MonoTime give_up);
+  void check_audit(std::int64_t found);
   void give_back_permits();
   void join();
   bool is_drained() const;
