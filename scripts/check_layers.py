@@ -42,7 +42,6 @@ IMPURE = {
 
 MAX_LINES = {".h": 250, ".cc": 450, ".py": 450, ".sh": 450, "": 450, ".js": 450}
 MAX_TEST_LINES = 500
-LONGER = {"shard_mover.cc": 500}  # to be split into the states of a move
 MAX_COLUMNS = 120
 MAX_TEST_NAME = 60
 
@@ -95,7 +94,6 @@ class Checker:
         limit = MAX_LINES.get(path.suffix)
         if path.relative_to(self.root).parts[0] == "tests":
             limit = limit and max(limit, MAX_TEST_LINES)
-        limit = LONGER.get(path.name, limit)
         if limit and len(lines) > limit:
             self.complain(path, limit + 1, f"{len(lines)} lines; {limit} at most: it holds more than one thing")
         if path.suffix not in CODE | SCRIPTS:

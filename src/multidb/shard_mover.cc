@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "postgres/conninfo.h"
-
 namespace tocsin {
 namespace {
 
@@ -12,22 +10,14 @@ using State = ShardMove::State;
 
 constexpr auto kPollInterval = std::chrono::milliseconds(200);
 constexpr auto kCloseLook = std::chrono::milliseconds(5);
-constexpr std::int64_t kClose = 1 << 20;  // bytes of log that a target applies in a moment
 constexpr int kSwitchTries = 100;
 constexpr auto kNodesHear = std::chrono::seconds(30);  // until all nodes have read the new map: many heartbeats
 constexpr auto kSign = kThawLease / 4;                 // between extensions of the freeze
-constexpr auto kNoWorker = std::chrono::seconds(1);    // within it a worker begins
-constexpr auto kStalled = std::chrono::seconds(10);    // PostgreSQL tries again every five
-constexpr auto kCalm = 3 * kStalled / 2;               // without a failure: it works again
 
 std::string shard_text(const ShardMove& move) { return "shard " + std::to_string(move.shard); }
 
 std::string milliseconds(Duration length) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(length).count()) + " ms";
-}
-
-Error about_database(const std::string& database, const Error& error) {
-  return {error.code, "database " + database + ": " + error.message, error.field};
 }
 
 }  // namespace
@@ -45,6 +35,10 @@ ShardMover::ShardMover(std::vector<MoveDatabase> databases, OpenMoveSession open
 
 const MoveDatabase& ShardMover::database(DatabaseId database_id) const {
   return *std::ranges::find(databases_, database_id, &MoveDatabase::database_id);
+}
+
+Error ShardMover::about(DatabaseId database_id, const Error& error) const {
+  return {error.code, "database " + name(database_id) + ": " + error.message, error.field};
 }
 
 Status ShardMover::retry_transient(const std::function<Status()>& step, bool is_whole) {
@@ -72,7 +66,7 @@ Status ShardMover::begin(Shard shard) {
     sessions_.emplace(each.database_id, open_session_(each.database_id, shard));
   for (auto& [database_id, session] : sessions_)
     if (auto done = retry_transient([&, database_id = database_id] { return at(database_id).end_others(); }); !done)
-      return about_database(name(database_id), done.error());
+      return about(database_id, done.error());
   return Unit{};
 }
 
@@ -85,7 +79,7 @@ Status ShardMover::recall(Shard shard) {
   for (auto& [database_id, session] : sessions_) {
     if (database_id == 0) continue;
     const auto noted = session->store().noted(shard);
-    if (!noted) return about_database(name(database_id), noted.error());
+    if (!noted) return about(database_id, noted.error());
     if (*noted && (!lost || (*noted)->driver > lost->driver)) lost = **noted;
   }
   if (!lost) return Unit{};
@@ -152,7 +146,7 @@ Status ShardMover::continue_move(Shard shard, DatabaseId target) {
 // The control database is written last: if this command ends in between, a node or the next command repeats the step.
 Status ShardMover::resume_at_source(ShardMove& move) {
   if (auto done = retry_transient([&] { return at(move.source).unfreeze(move); }); !done)
-    return about_database(name(move.source), done.error());
+    return about(move.source, done.error());
   return control().set_writable(move);
 }
 
@@ -184,130 +178,9 @@ Status ShardMover::wait_for_nodes() {
 Status ShardMover::note(const ShardMove& move) {
   for (const DatabaseId database_id : {move.source, move.target}) {
     if (database_id == 0) continue;  // its row is the control database's
-    if (auto done = at(database_id).note(move); !done) return about_database(name(database_id), done.error());
+    if (auto done = at(database_id).note(move); !done) return about(database_id, done.error());
   }
   return Unit{};
-}
-
-// Nodes do the same, where there are any.
-Status ShardMover::mirror_types(const ShardMove& move) {
-  if (move.target == 0) return Unit{};
-  const auto types = sessions_.at(0)->types().list(TypeStore::Removed::included);
-  if (!types) return types.error();
-  return sessions_.at(move.target)->types().mirror(*types);
-}
-
-// What the target's server connects with. It is stored in that server's catalog until the move ends.
-Result<std::string> ShardMover::source_of(const ShardMove& move) {
-  const std::string given = options_.source_url.empty() ? database(move.source).url : options_.source_url;
-  if (!options_.source_passfile.empty()) return without_password(given, options_.source_passfile);
-  const auto is_shown = has_password(given);
-  if (is_shown && *is_shown)
-    say("the password of " + name(move.source) + " is in the catalog of " + name(move.target) +
-        " until the move ends, for superusers to read; --source-passfile, or --source-url with service=, avoids it");
-  return given;
-}
-
-Status ShardMover::prepare_copy(const ShardMove& move) {
-  if (auto done = mirror_types(move); !done) return done;
-  if (auto done = copy_at(move.source).publish(move); !done) return about_database(name(move.source), done.error());
-  const auto tables = at(move.source).tables(move.shard);
-  if (!tables) return tables.error();
-  if (auto done = copy_at(move.target).make_history(*tables); !done)
-    return about_database(name(move.target), done.error());
-  const auto source = source_of(move);
-  if (!source) return source.error();
-  const auto slot = copy_at(move.source).slot(move);
-  if (!slot) return about_database(name(move.source), slot.error());
-  if (auto done = copy_at(move.target).subscribe(move, *source, *slot); !done)
-    return about_database(name(move.target), done.error());
-  return Unit{};
-}
-
-// If a table can no longer catch up, everything is copied again. Checked only after a time without progress, because
-// every table that is done looks like this for a moment.
-Status ShardMover::mend_copy(const ShardMove& move) {
-  const auto slots = copy_at(move.target).slots_needed(move);
-  if (!slots) return slots.error();
-  const auto is_well = copy_at(move.source).has_slots(*slots);
-  if (!is_well) return about_database(name(move.source), is_well.error());
-  if (*is_well) return Unit{};
-  say("a table cannot catch up, because " + name(move.source) + " has lost its replication slot: copying again");
-  if (auto done = unlink(move); !done) return done;
-  if (auto done = clear(move, move.target); !done) return done;
-  return prepare_copy(move);
-}
-
-Status ShardMover::check_workers(const ShardMove& move) {
-  const auto trouble = copy_at(move.target).why_no_worker(move);
-  if (!trouble) return about_database(name(move.target), trouble.error());
-  if (std::exchange(worker_trouble_, *trouble) != *trouble && !trouble->empty())
-    say("waiting: database " + name(move.target) + ": " + *trouble);
-  return count_failures(move);
-}
-
-Status ShardMover::count_failures(const ShardMove& move) {
-  const auto count = copy_at(move.target).failures(move);
-  if (!count) return about_database(name(move.target), count.error());
-  const auto now = clock_.now();
-  const auto before = std::exchange(failures_.count, *count);
-  // A server that crashed counts from 0 again.
-  if (!before || *count <= *before) {
-    if (now - failures_.last > std::max<Duration>(kCalm, options_.patience)) failures_.first.reset();
-    return Unit{};
-  }
-  failures_.last = now;
-  if (!failures_.first) {
-    failures_.first = now;
-    say("waiting: a worker of the subscription fails in " + name(move.target) + "; the log of its server says why");
-  }
-  if (now - *failures_.first < options_.patience) return Unit{};
-  return Error{ErrorCode::invalid,
-               "the workers of the subscription fail in " + name(move.target) +
-                   " repeatedly; the log of its server says why. Run this again when that is fixed, or roll back "
-                   "with --abort",
-               "shard"};
-}
-
-Status ShardMover::copy(const ShardMove& move) {
-  if (auto done = prepare_copy(move); !done) {
-    is_refused_ = is_begun_here_ && done.error().code == ErrorCode::invalid;
-    return done;
-  }
-  is_begun_here_ = false;
-  auto progress = clock_.now();
-  for (int last = -1;;) {
-    const auto copied = copy_at(move.target).copied(move);
-    if (!copied) return copied.error();
-    if (copied->first != last) {
-      say("copied " + std::to_string(copied->first) + " of " + std::to_string(copied->second) + " tables");
-      progress = clock_.now();
-    }
-    last = copied->first;
-    if (copied->first == copied->second) return wait_until_close(move);
-    clock_.sleep(kPollInterval);
-    if (clock_.now() - progress < kNoWorker) continue;
-    if (auto done = check_workers(move); !done) return done;
-    if (clock_.now() - progress < kStalled) continue;
-    if (auto done = mend_copy(move); !done) return done;
-    progress = clock_.now();
-  }
-}
-
-Status ShardMover::wait_until_close(const ShardMove& move) {
-  for (std::int64_t last = -1;;) {
-    if (auto done = count_failures(move); !done) return done;
-    const auto position = copy_at(move.source).position();
-    if (!position) return position.error();
-    const auto behind = copy_at(move.source).behind(move, *position);
-    if (!behind) return about_database(name(move.source), behind.error());
-    if (*behind < kClose) return Unit{};
-    if (last < 0 || *behind > last * 2 || *behind < last / 2) {
-      say("the target is " + std::to_string(*behind >> 20) + " MiB of log behind");
-      last = *behind;
-    }
-    clock_.sleep(kPollInterval);
-  }
 }
 
 Status ShardMover::switch_over(ShardMove& move) {
@@ -330,13 +203,13 @@ Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
   const auto began = clock_.now();
   auto signed_at = began;
   const auto is_all = copy_at(move.source).publishes_all(move);
-  if (!is_all) return about_database(name(move.source), is_all.error());
+  if (!is_all) return about(move.source, is_all.error());
   if (!*is_all) return false;
   const auto position = copy_at(move.source).position();
-  if (!position) return about_database(name(move.source), position.error());
+  if (!position) return about(move.source, position.error());
   while (clock_.now() - began < options_.longest_pause) {
     const auto behind = copy_at(move.source).behind(move, *position);
-    if (!behind) return about_database(name(move.source), behind.error());
+    if (!behind) return about(move.source, behind.error());
     if (*behind == 0) return true;
     clock_.sleep(kCloseLook);
     if (clock_.now() - signed_at < kSign) continue;
@@ -359,7 +232,7 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   if (!can_open_target(move)) return false;
   if (auto done = control().set_state(move, State::switching); !done) return done.error();
   const Status frozen = at(move.source).freeze(move);
-  if (!frozen && !is_contention(frozen.error().code)) return about_database(name(move.source), frozen.error());
+  if (!frozen && !is_contention(frozen.error().code)) return about(move.source, frozen.error());
   const auto began = clock_.now();
   Result<bool> is_same = frozen ? wait_until_same(move) : Result<bool>(false);
   if (!is_same) return is_same.error();
@@ -379,34 +252,10 @@ Result<bool> ShardMover::try_switch(ShardMove& move) {
   return true;
 }
 
-// Replication ends before anything is deleted, or the deletions would be replicated.
-Status ShardMover::unlink(const ShardMove& move) {
-  const auto slots = copy_at(move.target).stop_workers(move);
-  if (!slots) return about_database(name(move.target), slots.error());
-  if (auto done = copy_at(move.source).drop_slots(move, *slots); !done)
-    return about_database(name(move.source), done.error());
-  if (auto done = copy_at(move.target).unsubscribe(move); !done) return about_database(name(move.target), done.error());
-  if (auto done = copy_at(move.source).unpublish(move); !done) return about_database(name(move.source), done.error());
-  return Unit{};
-}
-
-Status ShardMover::clear(const ShardMove& move, DatabaseId database_id) {
-  const auto tables = at(database_id).tables(move.shard);
-  if (!tables) return tables.error();
-  std::int64_t n = 0;
-  for (const std::string& table : *tables) {
-    const auto deleted = at(database_id).delete_rows(move, table);
-    if (!deleted) return about_database(name(database_id), deleted.error());
-    n += *deleted;
-  }
-  say("deleted " + std::to_string(n) + " rows from " + name(database_id));
-  return Unit{};
-}
-
 Status ShardMover::end(const ShardMove& move) {
   for (const DatabaseId database_id : {move.source, move.target})
     if (database_id != 0)
-      if (auto done = at(database_id).forget(move); !done) return about_database(name(database_id), done.error());
+      if (auto done = at(database_id).forget(move); !done) return about(database_id, done.error());
   return control().end(move);
 }
 
@@ -415,10 +264,9 @@ Status ShardMover::complete(ShardMove& move) {
   if (auto done = control().set_writable(move); !done) return done;
   if (auto done = unlink(move); !done) return done;
   const auto counts = at(move.source).take_counts(move);
-  if (!counts) return about_database(name(move.source), counts.error());
-  if (auto done = at(move.target).add_counts(move, *counts); !done)
-    return about_database(name(move.target), done.error());
-  if (auto done = at(move.source).empty_counts(move); !done) return about_database(name(move.source), done.error());
+  if (!counts) return about(move.source, counts.error());
+  if (auto done = at(move.target).add_counts(move, *counts); !done) return about(move.target, done.error());
+  if (auto done = at(move.source).empty_counts(move); !done) return about(move.source, done.error());
   // A node with the old map would look for the shard's jobs here.
   if (auto done = wait_for_nodes(); !done) return done;
   if (auto done = clear(move, move.source); !done) return done;

@@ -80,6 +80,8 @@ class ShardMover {
   MoveStore& control() { return at(0); }
   const MoveDatabase& database(DatabaseId database_id) const;
   const std::string& name(DatabaseId database_id) const { return database(database_id).name; }
+  // The error, with the name of the database that it comes from.
+  Error about(DatabaseId database_id, const Error& error) const;
   // Opens sessions for this shard and ends those of earlier drivers.
   Status begin(Shard shard);
   // Records the move again if the control database lost it in a failover and another database has a record of it.
