@@ -50,6 +50,7 @@ class Creator {
   void run() {
     {
       std::vector<std::jthread> lanes;
+      lanes.reserve(static_cast<std::size_t>(options_.lanes));
       for (int i = 0; i < options_.lanes; ++i) lanes.emplace_back([this] { work(); });
       Progress progress("creating");
       while (running_lanes_ > 0) {

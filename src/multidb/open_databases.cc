@@ -1,5 +1,7 @@
 #include "multidb/open_databases.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <deque>
 

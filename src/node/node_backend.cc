@@ -164,7 +164,7 @@ bool NodeBackend::cancel_key(KeyCancel key, std::function<void(Result<KeyCancelR
 
 bool NodeBackend::change(PendingChange wanted, std::function<void(Result<ChangeReply>)> done) {
   const Shard shard = shard_of(wanted.job);
-  return post_change<PendingChange, ChangeReply>(shard, std::move(wanted), std::move(done));
+  return post_change<PendingChange, ChangeReply>(shard, wanted, std::move(done));
 }
 
 bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
@@ -370,7 +370,7 @@ std::string NodeBackend::hold_reason(const Job& job) const {
   if (!known) return "its type is not registered";
   if (known->is_paused(now())) return "its type is paused";
   if (!handlers_.can_run(*known)) return "this node has no handler for its type";
-  if (const std::string reason = handlers_.find(*known)->hold_reason(); !reason.empty()) return reason;
+  if (std::string reason = handlers_.find(*known)->hold_reason(); !reason.empty()) return reason;
   if (known->is_pull() && polls_.demand(job.type_id) == 0) return "no consumer asks this node for jobs of its type";
   const bool is_any = job.job_id == 0;
   const Database* database = is_any ? databases_.front().get() : at(database_of(shard_of(job.job_id)));
