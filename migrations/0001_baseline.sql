@@ -1023,8 +1023,9 @@ BEGIN
 END $$;
 
 -- Cancels the jobs of a business key inside the caller's transaction, of one type or of every type: the live ones, oldest
--- first and at most 10,000 (call again for more), then the newest 1,000 that have ended. Results as cancel_job. A key whose
--- shard lives in another database is refused with SQLSTATE TC001: what is there cannot be told from here.
+-- first, then names the newest 1,000 that have ended. Results as cancel_job. All live ones or none: a key with more than
+-- 10,000 is refused (program_limit_exceeded). A key whose shard lives in another database is refused with SQLSTATE TC001:
+-- what is there cannot be told from here.
 CREATE FUNCTION tocsin.cancel_jobs(biz_id text, biz_type text DEFAULT NULL) RETURNS TABLE (job_id bigint, result text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_variable
@@ -1048,11 +1049,15 @@ BEGIN
   END IF;
   FOR job_id IN
     (SELECT j.job_id FROM tocsin.job_live j
-      WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id LIMIT 10000)
+      WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id LIMIT 10001)
     UNION ALL
     (SELECT o.job_id FROM tocsin.outbox o
       WHERE o.shard = shard_ AND o.settled_at IS NULL AND o.biz_id = biz_id AND (kind IS NULL OR o.type_id = kind))
   LOOP
+    IF cardinality(told) >= 10000 THEN
+      RAISE EXCEPTION 'biz_id: more than 10000 jobs of % are live', quote_literal(biz_id)
+        USING ERRCODE = 'program_limit_exceeded', HINT = 'Cancel them by type, or by POST /v1/jobs/cancel, which goes in steps.';
+    END IF;
     result := tocsin.cancel_job(job_id);
     told := told || job_id;
     RETURN NEXT;
@@ -1555,14 +1560,16 @@ CREATE VIEW tocsin.horizon AS
   FROM tocsin.horizon_slot h JOIN tocsin.biz_type t USING (type_id);
 COMMENT ON VIEW tocsin.horizon IS 'Pending jobs by the time they are due';
 
--- Costs what is due, and 2,000 rows per type: with more, due is 2,000 and is_exact false.
+-- Costs what is due, and 2,000 rows per type: with more, due is 2,000 and is_exact false. A job whose lease has ended is
+-- due, and holds no place of max_running.
 CREATE VIEW tocsin.backlog AS
   WITH o AS MATERIALIZED (SELECT l.type_id, min(l.first_at) AS oldest_due_at, array_agg(l.shard) AS shards FROM tocsin.lanes_due() l GROUP BY 1)
   SELECT t.name AS biz_type, least(d.due, 2000) AS due, o.oldest_due_at, (date_part('epoch', statement_timestamp() - o.oldest_due_at) * 1000)::double precision AS oldest_age_ms,
          CASE WHEN o.oldest_due_at IS NULL THEN NULL
               WHEN t.paused AND (t.paused_until IS NULL OR t.paused_until > statement_timestamp()) THEN 'paused'
               WHEN t.max_running <= (SELECT sum(c.n) FROM (SELECT c.n FROM tocsin.job_count c WHERE c.type_id = t.type_id AND c.status = 1
-                                     UNION ALL SELECT d.n FROM tocsin.job_count_delta d WHERE d.type_id = t.type_id AND d.status = 1) c) THEN 'max_running'
+                                     UNION ALL SELECT d.n FROM tocsin.job_count_delta d WHERE d.type_id = t.type_id AND d.status = 1) c) - d.expired THEN 'max_running'
+              WHEN t.catch_up ->> 'rate_per_s' IS NOT NULL AND o.oldest_due_at < statement_timestamp() - interval '1 second' THEN 'catch_up'
               WHEN t.rate_per_s IS NOT NULL THEN 'rate_per_s'
               WHEN t.handler ->> 'kind' = 'pull' THEN 'consumers'
               ELSE 'workers' END AS waits_for,
@@ -1570,9 +1577,9 @@ CREATE VIEW tocsin.backlog AS
   FROM tocsin.biz_type t
   LEFT JOIN o ON o.type_id = t.type_id
   CROSS JOIN LATERAL (
-    SELECT count(*) AS due FROM (
-      SELECT FROM unnest(o.shards) s CROSS JOIN LATERAL (
-        SELECT FROM tocsin.job_live j WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = t.type_id AND j.fire_at < statement_timestamp() LIMIT 2001) j LIMIT 2001) x) d
+    SELECT count(*) AS due, count(*) FILTER (WHERE x.status = 1) AS expired FROM (
+      SELECT j.status FROM unnest(o.shards) s CROSS JOIN LATERAL (
+        SELECT j.status FROM tocsin.job_live j WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = t.type_id AND j.fire_at < statement_timestamp() LIMIT 2001) j LIMIT 2001) x) d
   WHERE t.removed_at IS NULL;
 COMMENT ON VIEW tocsin.backlog IS 'Jobs whose time has passed, by type';
 

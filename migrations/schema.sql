@@ -137,11 +137,15 @@ BEGIN
   END IF;
   FOR job_id IN
     (SELECT j.job_id FROM tocsin.job_live j
-      WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id LIMIT 10000)
+      WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id LIMIT 10001)
     UNION ALL
     (SELECT o.job_id FROM tocsin.outbox o
       WHERE o.shard = shard_ AND o.settled_at IS NULL AND o.biz_id = biz_id AND (kind IS NULL OR o.type_id = kind))
   LOOP
+    IF cardinality(told) >= 10000 THEN
+      RAISE EXCEPTION 'biz_id: more than 10000 jobs of % are live', quote_literal(biz_id)
+        USING ERRCODE = 'program_limit_exceeded', HINT = 'Cancel them by type, or by POST /v1/jobs/cancel, which goes in steps.';
+    END IF;
     result := tocsin.cancel_job(job_id);
     told := told || job_id;
     RETURN NEXT;
@@ -1208,14 +1212,15 @@ CREATE VIEW tocsin.backlog AS
         CASE
             WHEN (o.oldest_due_at IS NULL) THEN NULL::text
             WHEN (t.paused AND ((t.paused_until IS NULL) OR (t.paused_until > statement_timestamp()))) THEN 'paused'::text
-            WHEN ((t.max_running)::numeric <= ( SELECT sum(c.n) AS sum
+            WHEN ((t.max_running)::numeric <= (( SELECT sum(c.n) AS sum
                FROM ( SELECT c_1.n
                        FROM tocsin.job_count c_1
                       WHERE ((c_1.type_id = t.type_id) AND (c_1.status = 1))
                     UNION ALL
                      SELECT d_1.n
                        FROM tocsin.job_count_delta d_1
-                      WHERE ((d_1.type_id = t.type_id) AND (d_1.status = 1))) c)) THEN 'max_running'::text
+                      WHERE ((d_1.type_id = t.type_id) AND (d_1.status = 1))) c) - (d.expired)::numeric)) THEN 'max_running'::text
+            WHEN (((t.catch_up ->> 'rate_per_s'::text) IS NOT NULL) AND (o.oldest_due_at < (statement_timestamp() - '00:00:01'::interval))) THEN 'catch_up'::text
             WHEN (t.rate_per_s IS NOT NULL) THEN 'rate_per_s'::text
             WHEN ((t.handler ->> 'kind'::text) = 'pull'::text) THEN 'consumers'::text
             ELSE 'workers'::text
@@ -1223,10 +1228,11 @@ CREATE VIEW tocsin.backlog AS
     (d.due <= 2000) AS is_exact
    FROM ((tocsin.biz_type t
      LEFT JOIN o ON ((o.type_id = t.type_id)))
-     CROSS JOIN LATERAL ( SELECT count(*) AS due
-           FROM ( SELECT
+     CROSS JOIN LATERAL ( SELECT count(*) AS due,
+            count(*) FILTER (WHERE (x.status = 1)) AS expired
+           FROM ( SELECT j.status
                    FROM (unnest(o.shards) s(s)
-                     CROSS JOIN LATERAL ( SELECT
+                     CROSS JOIN LATERAL ( SELECT j_1.status
                            FROM tocsin.job_live j_1
                           WHERE ((j_1.shard = s.s) AND ((j_1.shard + 0) = s.s) AND (j_1.type_id = t.type_id) AND (j_1.fire_at < statement_timestamp()))
                          LIMIT 2001) j)

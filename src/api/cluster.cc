@@ -176,7 +176,7 @@ void shards(ApiContext& context, const CallPtr& call) {
       context, call, database_ids,
       [by_database](DatabaseId database_id, Stores& stores) -> Result<DueSoon> {
         const std::vector<Shard>& shards_there = by_database.at(database_id);
-        const auto counts = stores.reports.due_soon(shards_there, kSoon, kDueSoonCap);
+        const auto counts = stores.reports.due_soon(shards_there, kSoon, kDueSoonCap, true);
         if (!counts) return counts.error();
         DueSoon due;
         for (std::size_t i = 0; i < shards_there.size(); ++i) due.emplace_back(shards_there[i], (*counts)[i]);

@@ -68,6 +68,7 @@ std::optional<Problem> read_filter(const Call& call, JobFilter& filter, Position
     return Problem{400, "Must be an RFC 3339 time with an offset.", "from"};
   if (const auto text = call.parameter("to"); text && !(filter.to = time_of(*text)))
     return Problem{400, "Must be an RFC 3339 time with an offset.", "to"};
+  if (filter.from && filter.to && *filter.from > *filter.to) return Problem{400, "Must not lie after to.", "from"};
   if (const auto text = call.parameter("cursor")) {
     const auto from = position_from_cursor(*text);
     if (!from) return Problem{400, "Must be a next_cursor of this list.", "cursor"};

@@ -18,7 +18,8 @@ using nlohmann::json;
 constexpr int kDueCap = 200;      // per shard: counted exactly up to here
 constexpr int kMostTypes = 1000;  // whose state is read
 constexpr std::size_t kWorst = 5;
-constexpr double kLateMs = 60'000;  // of a type without a target
+constexpr double kLateMs = 60'000;        // of a type without a target
+constexpr std::int64_t kManyDeaths = 10;  // in 15 minutes: fewer are no reason for alarm
 
 struct Facts {  // of one database
   std::vector<TypeCount> counts;
@@ -32,7 +33,7 @@ Result<Facts> read_facts(Stores& stores, const std::vector<Shard>& shards, WallT
   auto counts = stores.reports.counts();
   if (!counts) return counts.error();
   facts.counts = std::move(*counts);
-  const auto due = stores.reports.due_soon(shards, std::chrono::minutes(1), kDueCap);
+  const auto due = stores.reports.due_soon(shards, std::chrono::minutes(1), kDueCap, false);
   if (!due) return due.error();
   for (const std::int64_t n : *due) {
     facts.due_next_minute += n;
@@ -75,7 +76,7 @@ std::int64_t whole(const json& row, const char* name) { return static_cast<std::
 
 struct TypeState {
   std::string name;
-  std::int64_t due = 0, started = 0, missed = 0, dead = 0;
+  std::int64_t due = 0, started = 0, missed = 0, done = 0, dead = 0;
   double oldest_age_ms = 0;
   json p99_ms, target_ms, target_share, waits_for;
   bool is_paused = false;
@@ -88,10 +89,11 @@ struct TypeState {
     const double limit = target_ms.is_number() ? std::max(target_ms.get<double>(), 1000.0) : kLateMs;
     return !is_paused && due > 0 && oldest_age_ms > limit;
   }
+  bool is_dying() const { return dead >= kManyDeaths && dead >= done; }
   // Order of urgency: the highest comes first.
   double badness() const {
-    return (misses_target() ? 1e12 : 0) + (is_behind() ? 1e11 : 0) + (is_paused ? 0 : oldest_age_ms) +
-           static_cast<double>(dead) * 1000 + static_cast<double>(missed);
+    return (misses_target() ? 1e12 : 0) + (is_dying() ? 5e11 : 0) + (is_behind() ? 1e11 : 0) +
+           (is_paused ? 0 : oldest_age_ms) + static_cast<double>(dead) * 1000 + static_cast<double>(missed);
   }
 };
 
@@ -166,6 +168,7 @@ void Overview::add_recent(const std::vector<std::vector<std::string>>& parts) {
     type.name = name;
     type.started = whole(row, "n");
     type.missed = whole(row, "missed");
+    type.done = whole(row, "done");
     type.dead = whole(row, "dead");
     type.p99_ms = row["p99_ms"];
     type.target_ms = row["target_ms"];
@@ -200,6 +203,11 @@ std::vector<json> Overview::reasons() const {
           name + " misses its target: " + std::to_string(type.missed) + " of " + std::to_string(type.started) +
               " jobs started late in the last 15 minutes.",
           "See what its jobs wait for; raise its limits or add nodes.");
+    if (type.is_dying())
+      add("dying",
+          name + " is dying: " + std::to_string(type.dead) + " of " + std::to_string(type.dead + type.done) +
+              " jobs that ended in the last 15 minutes are dead.",
+          "See the reasons under dead letters; mend its handler, then retry them.");
     if (type.is_behind())
       add("behind",
           name + " is behind: its oldest due job has waited for " +

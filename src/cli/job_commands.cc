@@ -1,5 +1,8 @@
 // tocsin job ...: single jobs and lists of them.
 #include <iostream>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/config_file.h"
@@ -234,7 +237,12 @@ struct CancelOptions : ClientOptions {
   std::string biz_id, type;
 };
 
-// Done when every job that was named is cancelled by this call; of a business key, when one is and none runs.
+// 0: every job that was named is cancelled by this call; of a business key, one is and none runs.
+int exit_code(const CancelOptions& options, std::size_t cancelled, std::size_t running, std::size_t others) {
+  const bool is_done = options.biz_id.empty() ? running + others == 0 : cancelled > 0 && running == 0;
+  return is_done ? 0 : 1;
+}
+
 int cancel_many(const CancelOptions& options) {
   Json body = Json::object();
   if (options.biz_id.empty()) {
@@ -243,22 +251,28 @@ int cancel_many(const CancelOptions& options) {
     body["biz_id"] = options.biz_id;
     if (!options.type.empty()) body["biz_type"] = options.type;
   }
-  const RestReply reply = RestClient(options.connection).send_reply("POST", "/v1/jobs/cancel", body);
+  RestClient rest(options.connection);
   std::size_t cancelled = 0, running = 0, others = 0;
   Table table({{"JOB", Column::Align::right}, {"RESULT"}});
-  for (const auto& [result, ids] : reply.body.items()) {
-    if (!ids.is_array()) continue;
-    (result == "cancelled" ? cancelled : result == "running" ? running : others) += ids.size();
-    for (const Json& id : ids) table.add({cell(id), result == "not_found" ? "not found" : result});
+  std::set<std::string> named;  // a later answer names again what an earlier one cancelled
+  // One answer covers 10,000 jobs of a key at most, and says when there are more.
+  for (bool is_more = true; is_more;) {
+    const RestReply reply = rest.send_reply("POST", "/v1/jobs/cancel", body);
+    const std::size_t before = cancelled;
+    for (const auto& [result, ids] : reply.body.items()) {
+      if (!ids.is_array()) continue;
+      for (const Json& id : ids) {
+        if (!named.insert(cell(id)).second) continue;
+        ++(result == "cancelled" ? cancelled : result == "running" ? running : others);
+        table.add({cell(id), result == "not_found" ? "not found" : result});
+      }
+    }
+    if (options.json) print_json(std::cout, reply);
+    is_more = reply.body.value("more", false) && cancelled > before;
   }
-  if (options.json)
-    print_json(std::cout, reply);
-  else if (table.empty())
-    std::cout << "no jobs\n";
-  else
-    table.print(std::cout, screen_width());
-  const bool is_done = options.biz_id.empty() ? running + others == 0 : cancelled > 0 && running == 0;
-  return is_done ? 0 : 1;
+  if (!options.json && table.empty()) std::cout << "no jobs\n";
+  if (!options.json && !table.empty()) table.print(std::cout, screen_width());
+  return exit_code(options, cancelled, running, others);
 }
 
 int cancel(CancelOptions& options) {
@@ -274,7 +288,8 @@ int cancel(CancelOptions& options) {
 void add_cancel(CLI::App& jobs, Chosen& chosen) {
   auto options = std::make_shared<CancelOptions>();
   CLI::App* command = add_command(jobs, "cancel", "Cancel pending jobs",
-                                  "Exits 1 when a job was running or finished already.\n"
+                                  "Exits 1 when a job was running or finished already; with --biz-id, when\n"
+                                  "none was cancelled or one is running.\n"
                                   "Examples:\n"
                                   "  tocsin job cancel 1088 2113\n"
                                   "  tocsin job cancel --biz-id 1234 --type order.unpaid");

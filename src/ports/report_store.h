@@ -82,8 +82,10 @@ class ReportStore {
   virtual Result<std::vector<Job>> list(const JobFilter& filter) = 0;
   virtual Result<std::vector<TypeCount>> counts() = 0;    // exact, from counts kept by every write
   virtual Result<std::int64_t> overdue(int at_most) = 0;  // live jobs whose fire_at has passed, counted up to at_most
-  // For each of `shards`, in order: how many pending jobs are due before `within` from now, counted up to at_most.
-  virtual Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) = 0;
+  // For each of `shards`, in order: how many pending jobs are due before `within` from now, with those that are overdue
+  // or without them, counted up to at_most.
+  virtual Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most,
+                                                     bool is_overdue_counted) = 0;
   // Whether the type has live jobs, or entries in the outbox.
   virtual Result<bool> has_live_jobs(TypeId type) = 0;
   virtual Result<DatabaseInfo> info() = 0;

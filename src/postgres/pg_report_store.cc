@@ -106,14 +106,15 @@ Result<std::int64_t> PgReportStore::overdue(int at_most) {
   });
 }
 
-Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard> shards, Duration within, int at_most) {
+Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard> shards, Duration within, int at_most,
+                                                          bool is_overdue_counted) {
   PgArray array;
   for (const Shard shard : shards) array.add(shard);
   return session_.read<std::vector<std::int64_t>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("due_soon");
     std::vector<std::int64_t> counts;
-    for (const auto& row : exec(tx, name, array.literal(), within.count(), at_most))
+    for (const auto& row : exec(tx, name, array.literal(), within.count(), at_most, is_overdue_counted))
       counts.push_back(row[0].as<std::int64_t>());
     return counts;
   });

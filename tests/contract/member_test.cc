@@ -1,4 +1,6 @@
 // MemberStore: heartbeats, the shard map and leaving.
+#include <numeric>
+
 #include "support/contract/store_fixture.h"
 
 namespace tocsin {
@@ -125,14 +127,14 @@ TEST_P(StoreContract, DueSoonCountsPendingJobsByShard) {
   claim_one(running);
   std::vector<Shard> all;
   for (int shard = db->shards() - 1; shard >= 0; --shard) all.push_back(static_cast<Shard>(shard));
-  const auto soon = must(db->reports().due_soon(all, std::chrono::seconds(5), 10));
+  const auto soon = must(db->reports().due_soon(all, std::chrono::seconds(5), 10, true));
   ASSERT_EQ(soon.size(), all.size());
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(soon[i], all[i] == shard_of(now) ? 1 : 0) << all[i];
-  const auto ever = must(db->reports().due_soon(all, std::chrono::hours(2), 10));
-  std::int64_t sum = 0;
-  for (const auto n : ever) sum += n;
-  EXPECT_EQ(sum, 2);
-  EXPECT_EQ(must(db->reports().due_soon(std::vector<Shard>{shard_of(far)}, std::chrono::hours(2), 0))[0], 0);
+  const auto ever = must(db->reports().due_soon(all, std::chrono::hours(2), 10, true));
+  EXPECT_EQ(std::accumulate(ever.begin(), ever.end(), std::int64_t{0}), 2);
+  const auto ahead = must(db->reports().due_soon(all, std::chrono::hours(2), 10, false));
+  EXPECT_EQ(std::accumulate(ahead.begin(), ahead.end(), std::int64_t{0}), 1) << "without the overdue one";
+  EXPECT_EQ(must(db->reports().due_soon(std::vector<Shard>{shard_of(far)}, std::chrono::hours(2), 0, true))[0], 0);
 }
 
 }  // namespace

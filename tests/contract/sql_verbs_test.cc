@@ -53,6 +53,15 @@ class SqlVerbs : public ::testing::Test {
   TestDatabase database{16};
 };
 
+TEST_F(SqlVerbs, CancelJobsTakesAllOfAKeyOrRefuses) {
+  database.query("SELECT count(tocsin.create_job('noop', 'o', '2040-01-01')) FROM generate_series(1, 10000)");
+  create("o", "other");
+  EXPECT_EQ(state_of("SELECT * FROM tocsin.cancel_jobs('o')"), "54000");
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE status = 'pending'"), 10'001);
+  EXPECT_EQ(cancel("'o', 'noop'").size(), 10'000U) << "as many as there may be";
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE status = 'pending'"), 1);
+}
+
 TEST_F(SqlVerbs, CancelJobsTakesAllOfAKeyOrThoseOfOneType) {
   const auto first = create("o"), second = create("o"), other = create("o", "other"), stranger = create("p");
   EXPECT_EQ(cancel("'o', 'noop'"), (Results{{first, "cancelled"}, {second, "cancelled"}}));

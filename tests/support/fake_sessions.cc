@@ -170,14 +170,15 @@ Result<std::int64_t> FakeReportStore::overdue(int at_most) {
   return call<std::int64_t>("overdue", false, [=, &db = database_](WallTime now) { return db.overdue(at_most, now); });
 }
 
-Result<std::vector<std::int64_t>> FakeReportStore::due_soon(std::span<const Shard> shards, Duration within,
-                                                            int at_most) {
+Result<std::vector<std::int64_t>> FakeReportStore::due_soon(std::span<const Shard> shards, Duration within, int at_most,
+                                                            bool is_overdue_counted) {
   return call<std::vector<std::int64_t>>("due_soon", false, [=, s = copied(shards), &db = database_](WallTime now) {
     std::vector<std::int64_t> counts;
     for (const Shard shard : s) {
       const auto n = std::ranges::count_if(db.live(), [&](const auto& entry) {
         const Job& job = entry.second.job;
-        return job.status == JobStatus::pending && job.shard() == shard && job.fire_at < now + within;
+        return job.status == JobStatus::pending && job.shard() == shard && job.fire_at < now + within &&
+               (is_overdue_counted || job.fire_at >= now);
       });
       counts.push_back(std::min<std::int64_t>(n, at_most));
     }

@@ -131,7 +131,8 @@ class FakeReportStore final : public ReportStore, private FakeSession {
   Result<std::vector<Job>> list(const JobFilter& filter) override;
   Result<std::vector<TypeCount>> counts() override;
   Result<std::int64_t> overdue(int at_most) override;
-  Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most) override;
+  Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most,
+                                             bool is_overdue_counted) override;
   Result<bool> has_live_jobs(TypeId type) override;
   Result<DatabaseInfo> info() override;
   Result<std::vector<std::string>> report(const ReportQuery& query) override;

@@ -42,7 +42,7 @@ function troubles(ready, overview) {
   return found;
 }
 
-const kWaits = {paused: 'paused', max_running: 'its limit max_running', rate_per_s: 'its rate', consumers: 'its consumers', workers: 'its handler'};
+const kWaits = {paused: 'paused', max_running: 'its limit max_running', rate_per_s: 'its rate', catch_up: 'its catch-up rate', consumers: 'its consumers', workers: 'its handler'};
 
 function verdict({overview, ready, shared, found}) {
   if (shared.lost) return {kind: 'quiet', text: 'Unknown: this node does not answer.', more: 'Other nodes take over its jobs, if there are any.'};
@@ -98,7 +98,7 @@ const tiles = (data) => {
   const late = data && data.lateness_ms, due = data && data.due, totals = data && data.totals;
   return [
     ['Lateness p99', late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}` : 'nothing started lately'],
-    ['Due in the next hour', due ? short(due.next_hour ?? 0) : '–', due ? `${number(Math.max(0, due.next_minute - due.now))}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
+    ['Due in the next hour', due ? short(due.next_hour ?? 0) : '–', due ? `${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
     ['Overdue', due ? `${short(due.now)}${due.is_now_exact === false ? '+' : ''}` : '–', 'past their time'],
     ['Running', totals ? short(totals.running) : '–', 'attempts'],
     ['Done', data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created` : ' '],

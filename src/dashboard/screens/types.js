@@ -191,6 +191,7 @@ function Settings({type}) {
 
 const kRest = {
   max_running: ['It waits for its limit max_running.', 'Raise it under Limits, or make its handler faster.'],
+  catch_up: ['Jobs found late start at its catch_up.rate_per_s.', 'Raise it under Limits, or let it catch up.'],
   rate_per_s: ['It waits for its rate_per_s.', 'Raise it under Limits, or let it catch up.'],
   consumers: ['No consumer asks for its jobs, or not fast enough.', 'Start consumers, or more of them.'],
   workers: ['Its handler does not take jobs as fast as they come due.', 'See the errors and durations of its latest jobs.'],

@@ -1,4 +1,5 @@
--- How many pending jobs of each shard $1, in this order, are due within $2 microseconds; each counted up to $3.
+-- How many pending jobs of each shard $1, in this order, are due within $2 microseconds; each counted up to $3. $4: with
+-- those that are overdue.
 -- Index: _due, by lane. Hazard: the lanes are looked up once, in a materialized CTE, and not for each shard.
 WITH l AS MATERIALIZED (
   SELECT *
@@ -15,6 +16,7 @@ SELECT (
         AND j.type_id = l.type_id
         AND j.status = 0
         AND j.fire_at < statement_timestamp() + $2::bigint * interval '1 microsecond'
+        AND j.fire_at >= CASE WHEN $4::boolean THEN '-infinity'::timestamptz ELSE statement_timestamp() END
       LIMIT $3::integer) x
     WHERE l.shard = s.shard
     LIMIT $3::integer) y)

@@ -44,6 +44,21 @@ TEST_F(OverviewApi, WhatIsDueInTheNextHourIsOneNumber) {
   EXPECT_EQ(get("/v1/overview").body["due"]["next_hour"], 3600);
 }
 
+TEST_F(OverviewApi, ATypeWhoseJobsDieIsNotOk) {
+  const auto verdict = [&](int done, int dead) {
+    backend.database.report_rows[Report::recent] = {
+        Json{{"biz_type", "order.unpaid"}, {"done", done}, {"dead", dead}, {"n", done + dead}, {"missed", 0}}.dump()};
+    return get("/v1/overview").body;
+  };
+  EXPECT_EQ(verdict(1000, 9)["verdict"], "ok") << "single deaths are no reason for alarm";
+  EXPECT_EQ(verdict(0, 9)["verdict"], "ok");
+  EXPECT_EQ(verdict(11, 10)["verdict"], "ok");
+  const Json dying = verdict(10, 10);
+  EXPECT_EQ(dying["verdict"], "late");
+  EXPECT_EQ(dying["reasons"][0]["code"], "dying");
+  EXPECT_NE(dying["reasons"][0]["text"].get<std::string>().find("10 of 20 jobs"), std::string::npos);
+}
+
 TEST_F(OverviewApi, APausedTypeIsNotBehind) {
   post("/v1/types/order.unpaid/pause");
   EXPECT_EQ(remedy("paused"), "");
