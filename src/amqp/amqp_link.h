@@ -1,4 +1,5 @@
-// Publishes to one AMQP exchange with publisher confirms: a verdict comes with the broker's ack, nack or return.
+// Publishes to one AMQP exchange with publisher confirms: the verdict comes with the broker's ack or nack. A
+// message without a queue is returned first and acked then: it is refused.
 #pragma once
 
 #include <deque>
@@ -28,14 +29,14 @@ class AmqpLink final : public Link {
   struct Sent {
     std::uint64_t ticket = 0;
     std::string id;
-    std::string refusal;      // returned as unroutable; the confirmation that follows says nothing about queues
+    std::string refusal;      // why it was returned; RabbitMQ acks an unroutable message after its return
     bool is_settled = false;  // confirmed out of order
   };
 
-  void cork(bool is_on);
+  void cork(bool is_on);  // while it is on, messages gather in the kernel and leave together
   void wait(Duration timeout) const;
   Status read(const amqp_frame_t& frame, std::vector<Verdict>& verdicts);
-  void returned(const amqp_frame_t& frame);
+  void returned(const amqp_frame_t& frame);  // notes the refusal; the verdict comes with the ack that follows
   void settle(std::uint64_t tag, bool is_multiple, const std::string& refusal, std::vector<Verdict>& verdicts);
 
   const AmqpServer server_;

@@ -1,10 +1,12 @@
-// Creates jobs from the messages of entry topics, with the rules of POST /v1/jobs.
+// Creates jobs from the messages of entry topics, with the rules of POST /v1/jobs. The readers of brokers are in
+// src/entry.
 //
 // A message is {"realTopicName": type, "delayTime": milliseconds | "action_time": RFC 3339, "message": any JSON,
 // "biz_id"?: string or unsigned integer, "max_attempts"?: 1..1000}. `message` becomes the attribute. Without biz_id the
-// message's key is used, or else its id. The id is the idempotency key (an id or key that is too long or no UTF-8: its
-// SHA-256), so a redelivered message changes nothing. delayTime counts from the time at which the message was sent, if
-// the broker knows that to the millisecond, otherwise from the creation of the job.
+// message's key is used, or its id where there is no key of 1 to 128 bytes of UTF-8. The id is the idempotency key (the
+// SHA-256 of one that is too long or no UTF-8), so a redelivered message changes nothing. delayTime counts from the
+// time at which the message was sent, if the broker knows that to the millisecond, otherwise from the creation of the
+// job.
 #pragma once
 
 #include <optional>

@@ -12,11 +12,10 @@ namespace tocsin {
 
 // Shown in place of a secret. In the body of a PUT it stands for the stored secret.
 inline constexpr std::string_view kHiddenSecret = "whsec_***";
-
-inline constexpr std::int64_t kMaxTtrMs = 7LL * 24 * 3600 * 1000;  // the longest lease
-
 // The same for the value of a header.
 inline constexpr std::string_view kHiddenHeader = "***";
+
+inline constexpr std::int64_t kMaxTtrMs = 7LL * 24 * 3600 * 1000;  // the longest lease
 
 // Who gets the answer. Headers often carry credentials, so only managers (who may write types) see their values.
 enum class Reader { anyone, manager };
@@ -33,8 +32,8 @@ bool is_type_name(std::string_view name);
 // a type can be read, edited and put back. `paused`: set to the body's value, for a PUT must not change it.
 BizType read_type(JsonObject& in, const std::string& name, std::optional<bool>& paused);
 
-// Replaces hidden secrets in the handler object by those of `stored` (null: a new type), in order. False: `stored` has
-// fewer.
+// Replaces hidden secrets in the handler object by those of `stored` (null: a new type), the n-th by the n-th. False:
+// `stored` has fewer. Passwords of brokers: handler_password.h.
 bool restore_secrets(BizType& type, const BizType* stored);
 // Replaces hidden values of headers by those of `stored`, by name. Returns the first name that has no stored value.
 std::optional<std::string> restore_headers(BizType& type, const BizType* stored);

@@ -1,4 +1,4 @@
-// The commands of the command line: each add_... function adds a group of commands to `root`.
+// The commands of the command line, and what they share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -34,6 +34,7 @@ void on_run(CLI::App* command, Chosen& chosen, std::shared_ptr<Options> options,
   command->callback([command, &chosen, options, run] { chosen = {command, [options, run] { return run(*options); }}; });
 }
 
+// Each adds a command, or a group of commands, to `root`.
 void add_serve_command(CLI::App& root, Chosen& chosen);
 void add_migrate_command(CLI::App& root, Chosen& chosen);
 void add_job_commands(CLI::App& root, Chosen& chosen);
@@ -51,8 +52,8 @@ std::unique_ptr<CLI::App> make_app(Chosen& chosen);
 std::string not_a_duration(const std::string& text);
 std::string not_a_job_id(const std::string& text);
 
-// The text of a JSON argument: itself, the file behind "@path", or standard input for "-". Throws BadUsage when it is
-// not JSON.
+// The text of a JSON argument: itself, the file behind "@path", or standard input for "-". Throws BadUsage when the
+// file cannot be read, or the text is no JSON; the message names `option`.
 std::string json_argument(const std::string& text, const std::string& option);
 
 }  // namespace tocsin

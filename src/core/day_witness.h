@@ -1,8 +1,9 @@
-// DayWitness: decides which days of history retention may drop. The database's clock alone may be wrong by years, so a
-// second source of time has to agree: the stored finishes, or the monotonic clock of this process.
+// DayWitness: decides which days of history retention may drop. The database's clock alone may be wrong by years, so
+// where a day holds finishes a second source of time has to agree: the stored finishes, or the monotonic clock of this
+// process.
 //
-// Invariants: a step of the database's clock, in whichever direction and however often, confirms at most the one day
-// that it leads to. Thread: owner only.
+// A wrong clock brings finishes of one wrong day, however far and often it steps within a day. So a step can drop the
+// day whose time would have come next, less than a day early, and no other that holds finishes. Thread: owner only.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ struct PastDay {
   std::chrono::sys_days day;
   int keep = 0;             // whole days for which it is kept
   bool is_used = true;      // it holds finishes
-  int later_days_used = 0;  // days after it that hold finishes
+  int later_days_used = 0;  // days after it that hold finishes, of whichever status
 };
 
 class DayWitness {
@@ -28,10 +29,10 @@ class DayWitness {
     if (!first_day_) since_ = now;
     first_day_ = std::min(today, first_day_.value_or(today));
   }
-  // Whether the day may be dropped: `keep` later days hold finishes (a clock that steps adds one such day, not many),
-  // or the process has run for `keep` days and the day precedes every day that it has seen.
+  // Whether the day may be dropped: it holds no finishes; or more than `keep` later days hold some (today is one, a
+  // wrong day may be another); or `keep` days have passed since the first see(), and the day precedes every day seen.
   bool confirms(const PastDay& past, MonoTime now) const {
-    if (!past.is_used || past.later_days_used >= past.keep) return true;
+    if (!past.is_used || past.later_days_used > past.keep) return true;
     return first_day_ && past.day < *first_day_ && now - since_ >= std::chrono::days(past.keep);
   }
 

@@ -11,6 +11,7 @@ namespace tocsin {
 inline constexpr int kHistogramSubBits = 4;
 inline constexpr int kHistogramBuckets = (64 - kHistogramSubBits) << kHistogramSubBits;
 
+// REQUIRES: us < 2^63.
 constexpr int histogram_bucket(std::uint64_t us) {
   if (us < (1U << kHistogramSubBits)) return static_cast<int>(us);
   const int exponent = static_cast<int>(std::bit_width(us)) - 1 - kHistogramSubBits;
@@ -18,7 +19,7 @@ constexpr int histogram_bucket(std::uint64_t us) {
                           static_cast<int>((us >> exponent) & ((1U << kHistogramSubBits) - 1)));
 }
 
-// The middle of the bucket, in microseconds.
+// The middle of the bucket, in microseconds; below 16 the value itself.
 constexpr double histogram_value(int bucket) {
   if (bucket < (1 << kHistogramSubBits)) return bucket;
   const int exponent = (bucket >> kHistogramSubBits) - 1;

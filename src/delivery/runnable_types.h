@@ -9,15 +9,15 @@
 namespace tocsin {
 
 // An engine sees only types that can run on its node: it does not claim jobs of others, and another node may have their
-// handler. A removed type is like any other to it: jobs that came in while it was being removed still run.
-// Thread: owner only.
+// handler. A removed type is given without its mark is_removed: jobs that came in while it was being removed
+// still run. Thread: one caller at a time.
 class RunnableTypes {
  public:
   explicit RunnableTypes(HandlerRegistry& handlers) : handlers_(handlers) {}
 
-  // The types of `all` (removed ones included) that have a handler here, with its start pool. The same object as before
-  // when nothing changed. Handlers of types that were removed since the last call close their connections
-  // (HandlerRegistry::forget).
+  // The types of `all` (removed ones included) that have a handler here, with its start pool (Handler::pool). The same
+  // object as before when nothing changed. Handlers of types that were removed since the last call close their
+  // connections (HandlerRegistry::forget).
   std::shared_ptr<const TypeCatalog> of(const std::shared_ptr<const TypeCatalog>& all);
 
  private:

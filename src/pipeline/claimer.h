@@ -25,7 +25,7 @@ namespace tocsin {
 class Claimer final : public Stage {
  public:
   // `seed`: of the random numbers from which claim tokens are made; REQUIRES: it differs between claimers, nodes and
-  // process starts. `role`: which types it serves (admission.h).
+  // process starts. `role`: all types, or only those with few jobs due (admission.h).
   Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::primary)
       : shared_(shared), store_(store), answers_(store), random_(seed), role_(role) {}
 
@@ -59,7 +59,7 @@ class Claimer final : public Stage {
   MonoTime fire(MonoTime now, DueBatch batch);
   // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
-  // Sets is_slow_. Called right after the previous claim, so the elapsed time is its duration.
+  // Sets is_slow_ from the duration of the previous claim that was answered.
   void note_duration(MonoTime now);
   MonoTime claim(MonoTime now, DueBatch batch);
   // Whether the claim waits for the disk (ClaimTicket::is_durable).
@@ -69,16 +69,17 @@ class Claimer final : public Stage {
   // Processes the answer of a claim. `asked`: before its statement was sent.
   void accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won);
   // Prepares the claim of another backlog lane for consumers that want more jobs; moves `won` aside for them. False:
-  // there is no other lane, or the consumers have waited long enough.
+  // no lane can be claimed for them now, or they have waited long enough.
   bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
-  // Gives jobs won to the consumers of the batch; releases those that no consumer takes.
+  // Gives jobs won to the consumers of the batch; releases those that no consumer takes, or whose lease may be over.
   void deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
   // Answers one poll; its consumer holds the leases from now on.
   void answer_poll(const Poll& poll, std::vector<ClaimedJob> jobs);
   void add_lease(ClaimedJob& claimed, Duration ttr) const;
   void requeue_polls(const std::vector<PollShare>& shares);  // polls that got nothing return to the head of the queue
   void release_claim(ClaimedJob claimed);                    // has the finisher undo the claim: no attempt counts
-  // Counts the jobs won; ends the backlog of a lane that had fewer than asked for.
+  // Counts the jobs won. Ends the backlog of a lane that had fewer than asked for; returns the others to be claimed
+  // again.
   void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   // Forgets jobs that were not won; those that may have been claimed too early return to the wheel.
   void forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);

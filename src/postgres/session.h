@@ -1,12 +1,14 @@
-// Session: one database connection that connects again by itself, and the only place where libpqxx's exceptions become
-// Errors. All stores of src/postgres use it; every thread has its own.
+// Session: one database connection that connects again by itself and turns libpqxx's exceptions into Errors. All stores
+// of src/postgres use it, but for the listener, which has a bare connection; every thread has its own.
 //
 // Settings travel in the connection string, so a new connection has them: time-outs on everything (connect, statement,
 // lock, idle transaction, TCP), UTC, and synchronous_commit = on. Plans are pinned to index scans and nested loops,
-// which fit small batches against big tables whatever the statistics say; reports and migrations unpin them.
+// which fit small batches against big tables whatever the statistics say. What reads much or rarely (lists, reports,
+// membership, moves, migrations) leaves plans to the planner.
 //
 // A pooler that shares sessions between transactions takes no settings and keeps no prepared statements. The session
-// detects it when it connects; statements go as text then, and the role must have the settings (see server_report()).
+// detects it when it connects; statements go as text then, and the role must have the settings (see server_report() in
+// registry.h).
 //
 // After a write in doubt the next connection first ends what the server may still do for it. So what a later call reads
 // is final: a claim that was given up does not win jobs after the node has asked what it won. (Not through a pooler,
@@ -54,7 +56,7 @@ struct SessionConfig {
   int lock_timeout_ms = 3'000;
   // Connects to standbys too, and keeps the server's own synchronous_commit: for inspecting a server.
   bool is_any_server = false;
-  bool has_pinned_plans = true;       // false for reports and migrations: the planner chooses
+  bool has_pinned_plans = true;       // false: the planner chooses
   bool is_planned_each_time = false;  // for statements whose best plan differs with their parameters
   // The database that must answer; another one is refused. nullptr: any.
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
@@ -69,7 +71,8 @@ struct Statement {
   bool is_prepared = true;
 };
 
-// Host, port and database of a URL, for display: never user or password. Error: not a connection string.
+// Host, port and database of a URL, for display, without the password. A URL without a database means one named as the
+// user. Error: not a connection string.
 Result<std::string> database_name(const std::string& url);
 
 // The URL with Tocsin's session settings added, for libpqxx. `has_settings`: false for a pooler, which refuses them.
@@ -87,16 +90,16 @@ struct Connected {
   ServerProcess process;
 };
 
-// Connects, and reads the identity of the database and whether a pooler answers, in one request. Throws what libpqxx
+// Connects, and finds out whether a pooler answers and, with `expected`, which database. Throws what libpqxx
 // throws, also when another database answers than expected. The connection never reconnects by itself. `at_most`:
-// time-out of that request.
+// time-out of these requests.
 Connected open_connection(const SessionConfig& config, Duration at_most = Duration::max());
 
 // Whether the server is read-only, as its last answer reported: a demoted primary that stays up must not be read while
 // writes go to its successor. Sends nothing.
 bool is_demoted(const pqxx::connection& connection);
 
-// The time after which an unanswered call is ended (WatchedCall): longer than any statement may take.
+// The time after which an unanswered call is ended (call_watch.h): longer than any statement may take.
 std::chrono::milliseconds patience(const SessionConfig& config);
 
 class Session {
@@ -113,6 +116,8 @@ class Session {
   //   the shard lives elsewhere (TC001), Superseded                    moved, superseded
   //   bad values, broken constraint, Refused                           invalid
   //   other refusals of the server, such as a missing table            unavailable
+  //   no partition for a day of history (it is about to be made)       unavailable
+  //   another exception in read()                                      unavailable
   template <class T>
   Result<T> read(const std::function<T(pqxx::connection&)>& work) {
     return run<T>(false, work, Duration(0));

@@ -18,18 +18,19 @@ TEST(DayWitness, AFreshProcessTrustsTheFinishesThatAreStored) {
   DayWitness witness;
   witness.see(kToday, kStarted);
   EXPECT_TRUE(witness.confirms(used(kToday - days(8), 8), kStarted));
-  EXPECT_TRUE(witness.confirms(used(kToday - days(8), 7), kStarted));
+  EXPECT_FALSE(witness.confirms(used(kToday - days(8), 7), kStarted)) << "today may have just begun";
 }
 
-TEST(DayWitness, AWrongYearDropsNothing) {
+TEST(DayWitness, AWrongYearDropsNothingButWhatWouldGoNext) {
   DayWitness witness;
   witness.see(kToday, kStarted);
   const sys_days wrong = kToday + days(366);
   witness.see(wrong, kStarted + std::chrono::minutes(1));
   // Finishes of the wrong day are stored by now.
-  for (int age = 0; age < 7; ++age)
-    EXPECT_FALSE(
-        witness.confirms(used(kToday - days(age), age + 1 > 6 ? 6 : age + 1), kStarted + std::chrono::minutes(2)));
+  const MonoTime later = kStarted + std::chrono::minutes(2);
+  for (int age = 0; age < 7; ++age) EXPECT_FALSE(witness.confirms(used(kToday - days(age), age + 1), later)) << age;
+  EXPECT_TRUE(witness.confirms(used(kToday - days(7), 8), later)) << "its time comes at midnight";
+  EXPECT_FALSE(witness.confirms({kToday, 1, true, 1}, later)) << "today, where history is kept for a day";
 }
 
 TEST(DayWitness, AProcessThatBeganUnderTheWrongYearDropsNothingEither) {
