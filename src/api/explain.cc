@@ -50,8 +50,9 @@ std::string pause_reason(const BizType& type) {
 std::string claim_expected(Duration overdue) {
   constexpr Duration kNextScan = std::chrono::seconds(3);
   if (overdue <= kNextScan) return "It is about to be claimed by the node that owns its shard.";
-  return "No node has claimed it yet: the node that owns its shard is behind, or got no hint. A sweep looks for "
-         "such jobs every 30 seconds, an audit of all lanes every 5 minutes.";
+  return "No node has claimed it yet: another transaction holds its row (a cancel or reschedule in SQL that has not "
+         "ended), or the node that owns its shard is behind, or got no hint. A sweep looks for such jobs every 30 "
+         "seconds, an audit of all lanes every 5 minutes.";
 }
 
 // Why a due job does not run, or that it starts soon.
@@ -70,8 +71,11 @@ std::string pending_reason(const Job& job, const BizType* type, WallTime now, co
     return what + rfc3339(job.fire_at) + ", in " + duration_text(job.fire_at - now) + "." + after +
            (is_paused ? " " + pause_reason(*type) : "");
   }
+  const bool is_too_late = type != nullptr && type->is_too_late(job.fire_at, now);
   return "Overdue by " + duration_text(now - job.fire_at) + ". " +
-         due_reason(type, now, hold, claim_expected(now - job.fire_at)) + after;
+         due_reason(type, now, hold, claim_expected(now - job.fire_at)) +
+         (is_too_late ? " It is later than drop_older_than_ms allows, so it will be dead in place of running." : "") +
+         after;
 }
 
 bool is_async_webhook(const BizType& type) {

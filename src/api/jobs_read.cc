@@ -15,16 +15,22 @@
 namespace tocsin {
 namespace {
 
-constexpr std::string_view kJobCursorMark = "job:";  // so that a cursor of another list is not taken for one of this
-
 // Where a list continues: below which id, in each database (absent: from its newest).
 using Position = std::map<DatabaseId, JobId>;
 
-// "job:0=4711,1=815"
-std::string cursor_text(const Position& position) {
-  std::string text(kJobCursorMark);
+// Begins the cursors of a list, so that a cursor of another list, or of other filters, is refused.
+std::string cursor_mark(const Call& call) {
+  std::string mark = "job:";
+  for (const char* const name : {"biz_id", "biz_type", "status", "from", "to"})
+    if (const auto value = call.parameter(name)) mark += std::string(name) + '=' + *value + '\n';
+  return mark;
+}
+
+// The mark and "0=4711,1=815".
+std::string cursor_text(const std::string& mark, const Position& position) {
+  std::string text = mark;
   for (const auto& [database_id, id] : position)
-    text += (text.size() == kJobCursorMark.size() ? "" : ",") + std::to_string(database_id) + '=' + std::to_string(id);
+    text += (text.size() == mark.size() ? "" : ",") + std::to_string(database_id) + '=' + std::to_string(id);
   return base64url(text);
 }
 
@@ -35,11 +41,11 @@ std::int64_t number_of(std::string_view text) {
   return end.ec == std::errc() && end.ptr == text.data() + text.size() ? number : -1;
 }
 
-std::optional<Position> position_from_cursor(const std::string& cursor) {
+std::optional<Position> position_from_cursor(const std::string& mark, const std::string& cursor) {
   const auto decoded = base64url_decoded(cursor);
-  if (!decoded || !decoded->starts_with(kJobCursorMark)) return {};
+  if (!decoded || !decoded->starts_with(mark)) return {};
   Position position;
-  std::string_view rest = std::string_view(*decoded).substr(kJobCursorMark.size());
+  std::string_view rest = std::string_view(*decoded).substr(mark.size());
   while (!rest.empty()) {
     const std::string_view one = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
@@ -70,8 +76,8 @@ std::optional<Problem> read_filter(const Call& call, JobFilter& filter, Position
     return Problem{400, "Must be an RFC 3339 time with an offset.", "to"};
   if (filter.from && filter.to && *filter.from > *filter.to) return Problem{400, "Must not lie after to.", "from"};
   if (const auto text = call.parameter("cursor")) {
-    const auto from = position_from_cursor(*text);
-    if (!from) return Problem{400, "Must be a next_cursor of this list.", "cursor"};
+    const auto from = position_from_cursor(cursor_mark(call), *text);
+    if (!from) return Problem{400, "Must be a next_cursor of this list, with the same filters.", "cursor"};
     position = *from;
   }
   if (const auto text = call.parameter("limit")) {
@@ -94,13 +100,13 @@ bool is_newer(const Job& a, const Job& b) {
 }
 
 // `missing`: as members of an object, what write_missing() writes.
-std::string page_text(const Page& page, const TypeCatalog& catalog, const std::string& missing) {
+std::string page_text(const Call& call, const Page& page, const TypeCatalog& catalog, const std::string& missing) {
   std::string text;
   JsonWriter out(text);
   out.begin_object().key("items").begin_array();
   for (const Job& job : page.jobs) write_job(out, job, catalog);
   out.end_array().key("next_cursor");
-  page.next ? out.value(cursor_text(*page.next)) : out.null();
+  page.next ? out.value(cursor_text(cursor_mark(call), *page.next)) : out.null();
   if (!missing.empty()) out.members(missing);
   out.end_object();
   return text;
@@ -154,7 +160,7 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
         const auto page =
             std::make_shared<const Page>(page_of(answers, position, limit, static_cast<std::size_t>(filter.limit)));
         context.with_catalog(call, page->jobs, [call, page, missing](const TypeCatalog& catalog) {
-          call->reply(200, page_text(*page, catalog, missing));
+          call->reply(200, page_text(*call, *page, catalog, missing));
         });
       },
       0, Pool::slow_reads);
@@ -174,7 +180,7 @@ void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter,
       one.front() = {database_id, std::move(jobs)};
       const auto page = std::make_shared<const Page>(page_of(one, position, limit, static_cast<std::size_t>(asked)));
       context.with_catalog(call, page->jobs, [call, page](const TypeCatalog& catalog) {
-        call->reply(200, page_text(*page, catalog, ""));
+        call->reply(200, page_text(*call, *page, catalog, ""));
       });
     });
   };
