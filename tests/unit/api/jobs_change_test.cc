@@ -150,9 +150,9 @@ TEST_F(Explain, SaysWhyAJobHasNotFired) {
   EXPECT_NE(reason().find("order.unpaid is paused until 2026-03-02T00:00:00.000000Z"), std::string::npos);
   post("/v1/types/order.unpaid/resume");
   EXPECT_EQ(reason().find("it will be dead"), std::string::npos);
-  put("/v1/types/order.unpaid", R"({"handler":{"kind":"noop"},"catch_up":{"drop_older_than_ms":5000}})");
+  call("PUT", "/v1/types/order.unpaid", R"({"handler":{"kind":"noop"},"catch_up":{"drop_older_than_ms":5000}})");
   EXPECT_NE(reason().find("it will be dead in place of running"), std::string::npos) << reason();
-  put("/v1/types/order.unpaid", R"({"handler":{"kind":"noop"}})");
+  call("PUT", "/v1/types/order.unpaid", R"({"handler":{"kind":"noop"}})");
   backend.finish(std::stoll(one), FinishRequest::Kind::retry, "HTTP 500");
   EXPECT_EQ(reason(),
             "Waits for its next attempt at 2026-03-01T12:01:20.000000Z, in 10.0 s. Attempt 1 of 16 failed. Last error: "
