@@ -187,6 +187,11 @@ TEST_F(ReportTables, TheBacklogSaysHowMuchIsDueAndWhy) {
   database.query("UPDATE tocsin.biz_type SET paused = false, max_running = 1");
   claim(create("d"));
   EXPECT_STREQ(database.query(read)[0][2].c_str(), "max_running");
+  database.query("UPDATE tocsin.job_live SET fire_at = now() - interval '1 s' WHERE status = 1");
+  EXPECT_STREQ(database.query(read)[0][2].c_str(), "consumers") << "a lease that has ended holds no place";
+  database.query("UPDATE tocsin.biz_type SET catch_up = '{\"rate_per_s\": 5}'");
+  database.query("UPDATE tocsin.job_live SET fire_at = now() - interval '10 s' WHERE status = 0");
+  EXPECT_STREQ(database.query(read)[0][2].c_str(), "catch_up");
 }
 
 TEST_F(ReportTables, ABacklogThatIsNotCountedToItsEndSaysSo) {

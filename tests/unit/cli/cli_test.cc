@@ -2,8 +2,10 @@
 #include "cli/cli.h"
 
 #include <gtest/gtest.h>
+#include <httplib.h>
 
 #include <sstream>
+#include <thread>
 
 #include "api/job_json.h"
 #include "api/openapi.h"
@@ -135,6 +137,25 @@ void expect_fits(CLI::App& command) {
     EXPECT_LE(display_width(line), 80u) << command.get_name() << ": " << line;
   EXPECT_FALSE(command.get_description().empty()) << command.get_name();
   for (CLI::App* next : command.get_subcommands([](CLI::App*) { return true; })) expect_fits(*next);
+}
+
+TEST(Cli, CancelsAllJobsOfAKeyHoweverManyThereAre) {
+  httplib::Server server;
+  std::vector<std::string> answers = {R"({"cancelled":["2"],"finished":["1"],"more":false})",
+                                      R"({"cancelled":["1"],"more":true})"};
+  server.Post("/v1/jobs/cancel", [&](const httplib::Request&, httplib::Response& response) {
+    response.set_content(answers.back(), "application/json");
+    answers.pop_back();
+  });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::jthread serving([&] { server.listen_after_bind(); });
+  const Ran ran = run({"job", "cancel", "--biz-id", "order-1", "--url", "http://127.0.0.1:" + std::to_string(port)});
+  server.stop();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(answers.empty()) << "the first answer says that there are more";
+  EXPECT_NE(ran.out.find("1  cancelled"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("2  cancelled"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("finished"), std::string::npos) << "it was cancelled by this command";
 }
 
 TEST(Cli, EveryHelpTextFitsEightyColumns) {
