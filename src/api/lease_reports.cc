@@ -60,17 +60,17 @@ std::vector<ReportedLease> read_items(ApiContext& context, JsonObject& in, Field
 // The items that may hold, and the index of each in `items`.
 struct HeldLeases {
   std::vector<Lease> leases;
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
 };
 
 HeldLeases held_of(const std::vector<ReportedLease>& items) {
-  HeldLeases asked;
+  HeldLeases held;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!items[i].may_hold) continue;
-    asked.leases.push_back(items[i].lease);
-    asked.places.push_back(i);
+    held.leases.push_back(items[i].lease);
+    held.indices.push_back(i);
   }
-  return asked;
+  return held;
 }
 
 using Items = std::vector<ReportedLease>;
@@ -93,7 +93,7 @@ void take_note(const Note& note) {
 // Outcomes of some items of a call.
 struct Outcomes {
   std::vector<FinishRequest> requests;
-  std::vector<std::size_t> places;  // of the requests, among the items
+  std::vector<std::size_t> indices;  // of the requests, among the items
 };
 
 void note_finished(const ApiContext& context, const Outcomes& outcomes, const std::vector<LeaseReply>& replies) {
@@ -121,30 +121,30 @@ bool finish(const ApiContext& context, DatabaseId database_id, const Outcomes& o
                                        [&context, outcomes, of, reply](Result<std::vector<LeaseReply>> replies) {
                                          if (!replies) return reply(replies.error());
                                          LeaseReplies settled(of, LeaseReply::stale);
-                                         for (std::size_t i = 0; i < outcomes.places.size(); ++i)
-                                           settled[outcomes.places[i]] = (*replies)[i];
+                                         for (std::size_t i = 0; i < outcomes.indices.size(); ++i)
+                                           settled[outcomes.indices[i]] = (*replies)[i];
                                          take_note([&] { note_finished(context, outcomes, *replies); });
                                          reply(std::move(settled));
                                        });
 }
 
 bool ack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {
-  const HeldLeases asked = held_of(items);
-  Outcomes outcomes{{}, asked.places};
-  for (const Lease& lease : asked.leases) outcomes.requests.push_back({lease.job_id, lease.token, {}, {}, {}});
+  const HeldLeases held = held_of(items);
+  Outcomes outcomes{{}, held.indices};
+  for (const Lease& lease : held.leases) outcomes.requests.push_back({lease.job_id, lease.token, {}, {}, {}});
   return finish(context, database_id, outcomes, items.size(), reply);
 }
 
 // What a failed attempt leads to depends on how many there were. The read before the write is safe: while the token
 // holds, nothing else can change the number.
-Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, const HeldLeases& asked,
+Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, const HeldLeases& held,
                              const std::vector<std::optional<LeasedJob>>& leased, std::vector<TypeId>& types) {
   const auto catalog = context.backend.types();
   Outcomes outcomes;
-  for (std::size_t i = 0; i < asked.leases.size(); ++i) {
+  for (std::size_t i = 0; i < held.leases.size(); ++i) {
     const auto& job = leased[i];
     if (!job) continue;
-    const ReportedLease& item = items[asked.places[i]];
+    const ReportedLease& item = items[held.indices[i]];
     const BizType* type = catalog->find(job->type_id);
     Random random(static_cast<std::uint64_t>(item.lease.token));  // the token is chance enough for the jitter
     const Duration backoff = backoff_delay(type ? type->backoff : Backoff{}, job->attempts, random);
@@ -152,7 +152,7 @@ Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, cons
         {item.lease.job_id, item.lease.token,
          job->attempts < job->max_attempts ? FinishRequest::Kind::retry : FinishRequest::Kind::dead,
          item.delay.value_or(backoff), item.error.empty() ? "nack" : item.error});
-    outcomes.places.push_back(asked.places[i]);
+    outcomes.indices.push_back(held.indices[i]);
     types.push_back(job->type_id);
   }
   return outcomes;
@@ -170,11 +170,11 @@ void hint_retries(const ApiContext& context, const Outcomes& outcomes, const std
 }
 
 // Continues with the jobs behind the leases, read on a thread of the database.
-bool with_leased(const ApiContext& context, DatabaseId database_id, const HeldLeases& asked, const OnSettled& reply,
+bool with_leased(const ApiContext& context, DatabaseId database_id, const HeldLeases& held, const OnSettled& reply,
                  std::function<void(const std::vector<std::optional<LeasedJob>>&)> next) {
   using Leased = std::vector<std::optional<LeasedJob>>;
   return context.backend.post(database_id,
-                              replying<Leased>([asked](Stores& stores) { return stores.desk.leased(asked.leases); },
+                              replying<Leased>([held](Stores& stores) { return stores.desk.leased(held.leases); },
                                                [reply, next = std::move(next)](const Result<Leased>& leased) {
                                                  if (!leased) return reply(leased.error());
                                                  next(*leased);
@@ -182,11 +182,11 @@ bool with_leased(const ApiContext& context, DatabaseId database_id, const HeldLe
 }
 
 bool nack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {
-  const HeldLeases asked = held_of(items);
+  const HeldLeases held = held_of(items);
   return with_leased(
-      context, database_id, asked, reply, [&context, database_id, &items, asked, reply](const auto& leased) {
+      context, database_id, held, reply, [&context, database_id, &items, held, reply](const auto& leased) {
         std::vector<TypeId> types;
-        const Outcomes outcomes = outcomes_of_failure(context, items, asked, leased, types);
+        const Outcomes outcomes = outcomes_of_failure(context, items, held, leased, types);
         const bool is_taken =
             finish(context, database_id, outcomes, items.size(), [&context, outcomes, types, reply](Settled settled) {
               if (settled) take_note([&] { hint_retries(context, outcomes, types); });
@@ -196,11 +196,11 @@ bool nack(const ApiContext& context, DatabaseId database_id, const Items& items,
       });
 }
 
-void note_extended(const ApiContext& context, const HeldLeases& asked, const std::vector<ExtendReply>& replies,
+void note_extended(const ApiContext& context, const HeldLeases& held, const std::vector<ExtendReply>& replies,
                    Duration ttr) {
   std::map<TypeId, std::vector<Lease>> extended;
-  for (std::size_t i = 0; i < asked.places.size(); ++i)
-    if (replies[i].kind == LeaseReply::applied) extended[replies[i].type_id].push_back(asked.leases[i]);
+  for (std::size_t i = 0; i < held.indices.size(); ++i)
+    if (replies[i].kind == LeaseReply::applied) extended[replies[i].type_id].push_back(held.leases[i]);
   // For types with max_running this node must know which consumers hold leases, in case the leasing node dies.
   const auto catalog = context.backend.types();
   for (const auto& [id, leases] : extended) {
@@ -209,19 +209,19 @@ void note_extended(const ApiContext& context, const HeldLeases& asked, const std
   }
 }
 
-// `settled` has the replies to the items that are not asked for.
-bool extend(const ApiContext& context, DatabaseId database_id, const HeldLeases& asked, LeaseReplies settled,
+// `settled` has the replies to the items that are not in `held`.
+bool extend(const ApiContext& context, DatabaseId database_id, const HeldLeases& held, LeaseReplies settled,
             Duration ttr, const OnSettled& reply) {
-  if (asked.leases.empty()) return reply(std::move(settled)), true;
+  if (held.leases.empty()) return reply(std::move(settled)), true;
   std::vector<Extension> extensions;
-  for (const Lease& lease : asked.leases) extensions.push_back({lease, ttr});
+  for (const Lease& lease : held.leases) extensions.push_back({lease, ttr});
   return context.backend.extend_leases(
       database_id, std::move(extensions),
-      [&context, asked, settled = std::move(settled), ttr, reply](Result<std::vector<ExtendReply>> replies) {
+      [&context, held, settled = std::move(settled), ttr, reply](Result<std::vector<ExtendReply>> replies) {
         if (!replies) return reply(replies.error());
         LeaseReplies all = settled;
-        for (std::size_t i = 0; i < asked.places.size(); ++i) all[asked.places[i]] = (*replies)[i].kind;
-        take_note([&] { note_extended(context, asked, *replies, ttr); });
+        for (std::size_t i = 0; i < held.indices.size(); ++i) all[held.indices[i]] = (*replies)[i].kind;
+        take_note([&] { note_extended(context, held, *replies, ttr); });
         reply(std::move(all));
       });
 }
@@ -230,25 +230,25 @@ bool extend(const ApiContext& context, DatabaseId database_id, const HeldLeases&
 // permits to other nodes when the leases that it knows of have ended. Only then the types of the leases are read first.
 bool extend(const ApiContext& context, DatabaseId database_id, const Items& items, Duration ttr,
             const OnSettled& reply) {
-  const HeldLeases asked = held_of(items);
+  const HeldLeases held = held_of(items);
   const LeaseReplies stale(items.size(), LeaseReply::stale);
   const auto catalog = context.backend.types();
   const auto is_uncounted = [&context](const BizType* type) {
     return type != nullptr && type->max_running && !context.backend.are_leases_counted(type->type_id);
   };
   if (std::ranges::none_of(catalog->types, is_uncounted, [](const auto& type) { return type.get(); }))
-    return extend(context, database_id, asked, stale, ttr, reply);
-  return with_leased(context, database_id, asked, reply, [=, &context](const auto& leased) {
+    return extend(context, database_id, held, stale, ttr, reply);
+  return with_leased(context, database_id, held, reply, [=, &context](const auto& leased) {
     HeldLeases counted;
     LeaseReplies settled = stale;
-    for (std::size_t i = 0; i < asked.leases.size(); ++i) {
+    for (std::size_t i = 0; i < held.leases.size(); ++i) {
       const auto& job = leased[i];
       if (job && is_uncounted(catalog->find(job->type_id))) {
-        settled[asked.places[i]] = std::nullopt;
+        settled[held.indices[i]] = std::nullopt;
         continue;
       }
-      counted.leases.push_back(asked.leases[i]);
-      counted.places.push_back(asked.places[i]);
+      counted.leases.push_back(held.leases[i]);
+      counted.indices.push_back(held.indices[i]);
     }
     if (!extend(context, database_id, counted, settled, ttr, reply)) reply(too_many_requests());
   });

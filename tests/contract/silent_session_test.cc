@@ -29,7 +29,7 @@ class SilentSession : public ::testing::Test {
   }
   std::string status() { return database.query("SELECT status FROM tocsin.job")[0][0].as<std::string>(); }
 
-  static constexpr int kPatient = 5'000;  // ms: so long a call would take without a limit of its own
+  static constexpr int kPatient = 5'000;  // ms: the time limit of a call that has none of its own
   TestDatabase database{4};
   Session session{{database.url(), "silent", kPatient, kPatient}};
   const StillClock clock;
@@ -80,7 +80,7 @@ TEST_F(SilentSession, ClaimsLeaveItInTime) {
   EXPECT_TRUE(is_given_up(store.claimed_with(ticket, job.lane())));
 }
 
-// Nobody would run the jobs that a claim wins after the node has asked what it won.
+// A claim that wins jobs after the node has asked what it won would leave them without a runner.
 TEST_F(SilentSession, AClaimThatWasGivenUpWinsNothingLater) {
   database.query(
       "CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "

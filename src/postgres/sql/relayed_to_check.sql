@@ -1,5 +1,5 @@
--- Jobs relayed from the database $1 a minute ago or earlier whose entries are not known to be deleted yet; seven days
--- ago if the entry stands for another job, because it is kept for so long.
+-- Jobs relayed from the database $1 at least a minute ago whose entries are not known to be deleted yet. An entry that
+-- refers to an existing job is kept for seven days, so it is asked for after seven days.
 SELECT job_id
 FROM tocsin.relayed
 WHERE source = $1::smallint AND (job_id & 1023) = ANY ($2::bigint[]) AND gone_at IS NULL
