@@ -238,7 +238,7 @@ BEGIN
   IF idempotency_key IS NOT NULL AND octet_length(idempotency_key) NOT BETWEEN 1 AND 256 THEN
     RAISE EXCEPTION 'idempotency_key: must have 1 to 256 bytes' USING ERRCODE = 'check_violation';
   END IF;
-  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '50 years' THEN
+  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '438288 hours' THEN
     RAISE EXCEPTION 'action_time: must lie between 2000-01-01 and 50 years ahead' USING ERRCODE = 'datetime_field_overflow';
   END IF;
   IF octet_length(attribute::text) > 65536 THEN
@@ -803,7 +803,7 @@ BEGIN
   IF job_id <= 0 THEN
     RAISE EXCEPTION 'job_id must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '50 years' THEN
+  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '438288 hours' THEN
     RAISE EXCEPTION 'action_time: must lie between 2000-01-01 and 50 years ahead' USING ERRCODE = 'datetime_field_overflow';
   END IF;
   FOR tries IN 1..3 LOOP

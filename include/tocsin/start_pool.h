@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <string>
 
 namespace tocsin {
 
@@ -20,6 +21,9 @@ class StartPool {
 
   // How many attempts the pool can start per second, as far as is known; infinity: not known.
   virtual double starts_per_s() const { return std::numeric_limits<double>::infinity(); }
+
+  // What it belongs to, for messages: "its endpoint http://shop:80".
+  virtual std::string name() const { return "its handler"; }
 };
 
 }  // namespace tocsin

@@ -150,7 +150,7 @@ std::string_view openapi_schemas() {
   "at":{"$ref":"#/components/schemas/Time"},"node":{"type":"string"},"verdict":{"enum":["ok","late","down"]},
   "reasons":{"type":"array","description":"Why it is not ok","items":{"type":"object","properties":{"code":{"type":"string"},"text":{"type":"string"},"remedy":{"type":"string"}}}},
   "totals":{"type":"object","description":"Jobs by status"},
-  "due":{"type":"object","description":"now: overdue, counted up to 2000 per type, more than that when is_now_exact is false; next_minute: without them, at least so many when is_capped; next_hour: from the horizon, which is counted once a minute; null until then","properties":{
+  "due":{"type":"object","description":"now: overdue, counted up to 2000 per type, more than that when is_now_exact is false; next_minute: without them, at least so many when is_capped; next_hour: from the horizon, which is counted once a minute, and at least next_minute; null until then","properties":{
     "now":{"type":"integer"},"is_now_exact":{"type":"boolean"},"next_minute":{"type":"integer"},"next_hour":{"type":["integer","null"]},"is_capped":{"type":"boolean"}}},
   "lateness_ms":{"type":"object","description":"First starts of the last 15 minutes of the cluster"},
   "throughput":{"type":"object","properties":{"created_per_s":{"type":"number"},"done_per_s":{"type":"number"}}},

@@ -120,7 +120,9 @@ class Overview {
     add_recent_of_all(recent_of_all);
     add_recent(recent);
     add_backlog(backlog);
-    for (const json& row : items(Report::next, next_hour)) due_next_hour_ = row.at("n");
+    // The horizon is counted once a minute: it may lack jobs that were created since and are due within the next minute.
+    for (const json& row : items(Report::next, next_hour))
+      if (row.at("n").is_number()) due_next_hour_ = std::max(row["n"].get<std::int64_t>(), due_next_minute_);
   }
 
   std::string text() const;

@@ -129,12 +129,13 @@ Admission Router::admit(const HttpRequest& head) {
   if (!target->broken.empty())
     return refused({400, "The value is not properly percent-encoded UTF-8 without NUL.", target->broken});
   std::vector<std::string> other_methods;
+  bool is_fixed_path = false;
   for (std::size_t i = 0; i < routes_.size(); ++i) {
     auto arguments = match(i, target->path);
-    if (!arguments) continue;
+    // A fixed path stands before a pattern in the table ("/v1/jobs/cancel" before "/v1/jobs/{job_id}").
+    if (!arguments || (is_fixed_path && !arguments->empty())) continue;
+    is_fixed_path = is_fixed_path || arguments->empty();
     const Route& route = routes_[i];
-    // A fixed path stands before a pattern in the table ("/v1/jobs/cancel" before "/v1/jobs/{job_id}"), but only with
-    // its own methods.
     if (route.method != head.method && !(route.method == "GET" && head.method == "HEAD")) {
       other_methods.push_back(route.method);
       continue;

@@ -31,7 +31,7 @@ export function Progress({id, onClose}) {
   useEffect(() => setOver(hasEnded), [hasEnded]);
   if (!b) return html`<p class="muted">Starting…</p>`;
   const tried = Number(b.changed) + Number(b.missed);
-  return html`<p role="status"><strong>${hasEnded ? `Ended: ${b.state}.` : 'Running.'}</strong> ${number(b.changed)} of ${number(b.matched)} changed, ${number(b.missed)} were in another state by then.</p>
+  return html`<p role="status"><strong>${hasEnded ? `Ended: ${b.state}.` : 'Running.'}</strong> ${number(b.changed)} of ${number(b.matched)} changed, ${number(b.missed)} ${b.state === 'stopped' ? 'were left as they were' : 'were in another state by then'}.</p>
     <progress aria-label="Progress" max=${Math.max(Number(b.matched), 1)} value=${tried}></progress>
     ${hasEnded && b.finished_at && html`<p class="muted">It took ${length(new Date(b.finished_at) - new Date(b.started_at))}. Its id is <code>${id}</code>.</p>`}
     <${Problem} text=${b.error || action.problem} />

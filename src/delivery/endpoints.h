@@ -55,6 +55,7 @@ class Endpoint final : public StartPool {
 
   std::size_t capacity() const override;
   double starts_per_s() const override;
+  std::string name() const override { return "its endpoint " + origin_; }
 
  private:
   void tell(bool is_changed);  // calls on_change_

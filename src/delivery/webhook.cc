@@ -74,7 +74,7 @@ class WebhookKind::TypeHandler final : public Handler {
   std::shared_ptr<const StartPool> pool() const override { return endpoint; }
 
   std::string hold_reason() const override {
-    const std::string who = "its endpoint " + endpoint->origin();
+    const std::string who = endpoint->name();
     switch (endpoint->state()) {
       case Endpoint::State::open:
         return who + " has not answered for a while and is left alone for another " +

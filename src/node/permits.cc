@@ -52,7 +52,7 @@ std::string Permits::hold_reason(const BizType& type, bool is_late) const {
   const MonoTime now = clock_.now();
   const std::size_t used = flow_->used(type.type_id);
   if (type.pool && flow_->in_pool(*type.pool) >= type.pool->capacity())
-    return "its handler runs " + std::to_string(type.pool->capacity()) +
+    return type.pool->name() + " runs " + std::to_string(type.pool->capacity()) +
            " jobs at once on this node, and that many are running";
   if (permits_of(type, Limit::running) > 0) {
     const auto grant = flow_->granted(type.type_id, Limit::running, now);

@@ -159,6 +159,7 @@ MonoTime Claimer::resolve(MonoTime now) {
     return now + shared_.config.retry_pause;
   }
   Sent sent = *std::exchange(unresolved_, std::nullopt);
+  claimed_at_ = sent.at;
   accept(std::move(sent), now, std::move(*won));
   return now;
 }
@@ -174,7 +175,7 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     const Duration ttr = known ? known->ttr : BizType{}.ttr;
     claimed.lease_deadline = sent.at;
     if (!sent.batch.is_pull) add_lease(claimed, ttr);
-    if (!sent.is_slow) claimed.start_by = asked + shared_.config.start_window;
+    if (!sent.is_slow) claimed.start_by = sent.at + shared_.config.start_window;
     claimed.is_catch_up = sent.batch.pace() == Pace::catch_up;
     TOCSIN_ASSERT(unused[type] > 0);
     --unused[type];

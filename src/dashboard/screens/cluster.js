@@ -12,8 +12,9 @@ const css = (node, index) => `n${((index.get(node) || 1) - 1) % 8}`;
 
 function Nodes({nodes, index}) {
   if (!nodes.data) return html`<${Missing} answer=${nodes} what="The list of nodes" />`;
+  const isShared = (name) => nodes.data.items.filter((n) => n.node === name).length > 1;
   return html`<${Stale} answer=${nodes} /><${Table} caption="Nodes" rows=${nodes.data.items} rowKey=${(n) => n.id} columns=${[
-    {label: 'Node', cell: (n) => html`<span class="nowrap"><span class=${`mark ${css(n.node, index)}`} title="Its mark in the map of shards">${index.get(n.node)}</span><${Foreign} text=${n.node} mono=${false} clip /></span>`},
+    {label: 'Node', cell: (n) => html`<span class="nowrap"><span class=${`mark ${css(n.node, index)}`} title="Its mark in the map of shards">${index.get(n.node)}</span><${Foreign} text=${n.node} mono=${false} clip /></span>${isShared(n.node) && html`<span class="sub">shares its name and mark</span>`}`},
     {label: 'State', cell: (n) => html`<${Badge} icon=${n.state === 'active' ? '✓' : n.state === 'draining' ? '↘' : '✕'} kind=${n.state === 'active' ? 'good' : n.state === 'draining' ? 'warn' : 'bad'}>${n.state}<//>`},
     {label: 'Shards', isNumber: true, cell: (n) => html`<${Count} n=${n.shards} />`},
     {label: 'Heartbeat', isNumber: true, cell: (n) => `${length(n.heartbeat_age_ms)} ago`},

@@ -94,14 +94,16 @@ function Worst({overview, hours}) {
   ]} />`;
 }
 
+const kRecent = 'last 10 to 25 min'; // what lateness and throughput are of
+
 const tiles = (data) => {
   const late = data && data.lateness_ms, due = data && data.due, totals = data && data.totals;
   return [
-    ['Lateness p99', late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}` : 'nothing started lately'],
+    ['Lateness p99', late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}, ${kRecent}` : 'nothing started lately'],
     ['Due in the next hour', due ? short(due.next_hour ?? 0) : '–', due ? `${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
     ['Overdue', due ? `${short(due.now)}${due.is_now_exact === false ? '+' : ''}` : '–', 'past their time'],
     ['Running', totals ? short(totals.running) : '–', 'attempts'],
-    ['Done', data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created` : ' '],
+    ['Done', data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created, ${kRecent}` : ' '],
     ['Dead now', totals ? (totals.dead ? html`<a href=${link('dead')}>${short(totals.dead)}</a>` : '0') : '–', totals ? `${short(totals.done)} done in history` : ' '],
   ];
 };

@@ -34,12 +34,15 @@ function target(type) {
   return h.url ? h.url.replace(/^(https?:\/\/[^/]*).*/, '$1') : h.function || h.topic || h.exchange || '';
 }
 
+/** What stands below the number of running jobs: only jobs with a valid lease count for max_running. */
+const ofLimit = (running, most) => `of ${number(most)}${running > most ? `, ${number(running - most)} or more with an ended lease` : ''}`;
+
 const kColumns = [
   {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.type.name} /><span class="sub nowrap">${r.type.handler.kind}${target(r.type) && ` · ${target(r.type).replace(/^https?:\/\//, '')}`}</span>`, csv: (r) => r.type.name},
   {label: 'State', cell: (r) => html`<${Paused} type=${r.type} />`, csv: (r) => (r.type.paused ? 'paused' : 'fires')},
   {label: 'Pending', isNumber: true, cell: (r) => html`<a href=${link('jobs', {biz_type: r.type.name, status: 'pending'})}>${number(r.counts.pending)}</a>`, csv: (r) => r.counts.pending},
   {label: 'Overdue', isNumber: true, cell: (r) => (r.due ? html`<${Count} n=${r.due.due} />${r.due.due > 0 && html`<span class="sub">${roughly(r.due.oldest_age_ms)}</span>`}` : '–'), csv: (r) => r.due?.due},
-  {label: 'Running', isNumber: true, cell: (r) => html`<${Count} n=${r.counts.running} />${r.type.max_running && html`<span class="sub">of ${number(r.type.max_running)}</span>`}`, csv: (r) => r.counts.running},
+  {label: 'Running', isNumber: true, cell: (r) => html`<${Count} n=${r.counts.running} />${r.type.max_running && html`<span class="sub">${ofLimit(r.counts.running, r.type.max_running)}</span>`}`, csv: (r) => r.counts.running},
   {label: 'Rate limit', isNumber: true, cell: (r) => (r.type.rate_per_s ? `${number(r.type.rate_per_s)} /s` : html`<span class="zero">none</span>`), csv: (r) => r.type.rate_per_s},
   {label: 'Dead', isNumber: true, cell: (r) => (r.counts.dead ? html`<a class="is-bad" href=${link('dead', {type: r.type.name})}>${number(r.counts.dead)}</a>` : html`<${Count} n=${r.counts.dead} />`), csv: (r) => r.counts.dead},
   {label: 'Done, 24 h', isNumber: true, cell: (r) => html`<${Count} n=${r.course?.sum} />`, csv: (r) => r.course?.sum ?? 0},
@@ -254,7 +257,7 @@ function One({name}) {
     <${Verdict} ...${backlog.data && stats.data ? state(type.data, counts, due, met, p99, endpoint) : {kind: 'quiet', text: 'Reading…', more: ' '}} />
     <${Tiles} items=${[
       ['Pending', jobs('pending'), `${number(due?.due ?? 0)} overdue`],
-      ['Running', jobs('running'), type.data.max_running ? `of ${number(type.data.max_running)} at once` : 'no limit'],
+      ['Running', jobs('running'), type.data.max_running ? ofLimit(counts.running ?? 0, type.data.max_running) : 'no limit'],
       ['Done', jobs('done'), `${number(course?.sum ?? 0)} in 24 h`],
       ['Dead now', jobs('dead'), `${number(counts.cancelled)} cancelled`],
       ['Lateness p99', roughly(p99), type.data.slo ? `target ${length(type.data.slo.lateness_ms)}` : 'no target'],

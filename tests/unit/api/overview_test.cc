@@ -44,6 +44,14 @@ TEST_F(OverviewApi, WhatIsDueInTheNextHourIsOneNumber) {
   EXPECT_EQ(get("/v1/overview").body["due"]["next_hour"], 3600);
 }
 
+TEST_F(OverviewApi, TheNextHourHasAtLeastWhatTheNextMinuteHas) {
+  backend.database.report_rows[Report::next] = {R"({"biz_type":null,"n":0})"};
+  post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"new","delay_ms":30000})");
+  const Json due = get("/v1/overview").body["due"];
+  EXPECT_EQ(due["next_minute"], 1);
+  EXPECT_EQ(due["next_hour"], 1);
+}
+
 TEST_F(OverviewApi, ATypeWhoseJobsDieIsNotOk) {
   const auto verdict = [&](int done, int dead) {
     backend.database.report_rows[Report::recent] = {

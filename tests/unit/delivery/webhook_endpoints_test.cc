@@ -163,6 +163,7 @@ TEST_F(WebhookWithShortPause, TellsItsCapacityAndTriesAgain) {
   type.handler_json = json{{"kind", "webhook"}, {"url", url_of(server)}}.dump();
   const auto handler = client_.make(type);
   EXPECT_EQ(handler->pool()->capacity(), 128u) << "nothing is known of it yet";
+  EXPECT_EQ(handler->pool()->name(), "its endpoint " + url_of(server).substr(0, url_of(server).rfind('/')));
   EXPECT_EQ(deliver(url_of(server)).kind, Kind::retry);
   EXPECT_LE(handler->pool()->capacity(), 1u);
   EXPECT_NE(handler->hold_reason().find("has not answered"), std::string::npos) << handler->hold_reason();

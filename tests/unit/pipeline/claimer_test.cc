@@ -297,9 +297,15 @@ TEST_F(ClaimerTest, AsksWhatItWonWhenTheAnswerWasLost) {
   ASSERT_EQ(jobs.size(), 1U);
   EXPECT_EQ(jobs[0].lease_deadline, sent + 30s - config.lease_margin)
       << "counted from the claim, not from the question";
+  EXPECT_EQ(jobs[0].start_by, sent + config.start_window) << "too late: it is given back and claimed with a whole lease";
   EXPECT_EQ(running(), 1U);
   EXPECT_EQ(shared().known.size(), 1U) << "the one that was lost right at its time is tried once more";
   EXPECT_EQ(events[Counter::claims_in_doubt], 1);
+
+  push_due({{3, 1, kStart}});
+  store.on_claim = [](auto, auto, auto&) { return std::vector<ClaimedJob>{claimed(3, 1)}; };
+  step();
+  EXPECT_EQ(won().at(0).start_by, MonoTime::max()) << "the claim before was slow; or nothing would ever start";
 }
 
 TEST_F(ClaimerTest, ResolvesItsDoubtAlsoWhileTheNodeDrains) {
