@@ -53,7 +53,7 @@ Result<std::vector<EntryMessage>> AmqpSource::receive(std::size_t most, Duration
     const amqp_rpc_reply_t reply = amqp_consume_message(connection_, &envelope, &wait, 0);
     if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION && reply.library_error == AMQP_STATUS_TIMEOUT) break;
     if (reply.reply_type != AMQP_RESPONSE_NORMAL)
-      return reply.library_error == AMQP_STATUS_UNEXPECTED_STATE ? unexpected()
+      return reply.library_error == AMQP_STATUS_UNEXPECTED_STATE ? why_no_message()
                                                                  : AmqpConnection::failure(reply.library_error);
     EntryMessage& message = messages.emplace_back();
     message.body = text_of(envelope.message.body);
@@ -67,7 +67,7 @@ Result<std::vector<EntryMessage>> AmqpSource::receive(std::size_t most, Duration
 }
 
 // A frame that is no message has arrived: the broker closes the channel, or the queue was deleted.
-Error AmqpSource::unexpected() {
+Error AmqpSource::why_no_message() {
   amqp_frame_t frame;
   timeval now{};
   const int status = amqp_simple_wait_frame_noblock(connection_, &frame, &now);

@@ -22,23 +22,24 @@ bool BulkRunner::take(Bulk bulk) {
   database_ = 0;
   progress_.clear();
   next_batch_ = MonoTime{};
-  kept_at_.reset();
+  extended_at_.reset();
   is_loaded_ = false;
   return true;
 }
 
 MonoTime BulkRunner::step(MonoTime now) {
-  if (!bulk_) return look(now);
+  if (!bulk_) return look_for_bulk(now);
   if (!is_loaded_ && !load_progress()) return retry_later(now);
-  if ((!kept_at_ || now - *kept_at_ >= kKeepInterval) && !keep(now)) return bulk_ ? retry_later(now) : now;
+  if ((!extended_at_ || now - *extended_at_ >= kKeepInterval) && !extend_lease(now))
+    return bulk_ ? retry_later(now) : now;
   if (bulk_->is_stop_requested) return finish(BulkState::stopped, "") ? now : retry_later(now);
   if (database_ == databases_.size()) return finish(BulkState::done, "") ? now : retry_later(now);
-  if (now < next_batch_) return std::min(next_batch_, *kept_at_ + kKeepInterval);
+  if (now < next_batch_) return std::min(next_batch_, *extended_at_ + kKeepInterval);
   return run_batch(now);
 }
 
 // A node that has nothing to run asks twice a minute whether another node left a bulk behind.
-MonoTime BulkRunner::look(MonoTime now) {
+MonoTime BulkRunner::look_for_bulk(MonoTime now) {
   if (next_look_ && now < *next_look_) return *next_look_;
   next_look_ = now + kLookInterval;
   auto taken_over = databases_.front().store->take_over(node_, kLease);
@@ -62,7 +63,7 @@ MonoTime BulkRunner::retry_later(MonoTime now) const { return now + kRetryPause;
 
 // Returns false when the work cannot continue now: the lease is lost (there is no bulk any more), or the control
 // database did not answer.
-bool BulkRunner::keep(MonoTime now) {
+bool BulkRunner::extend_lease(MonoTime now) {
   auto kept = databases_.front().store->keep(bulk_->bulk_id, node_, changed(), kLease);
   if (!kept) return false;
   if (!*kept) {
@@ -71,7 +72,7 @@ bool BulkRunner::keep(MonoTime now) {
     return false;
   }
   bulk_->is_stop_requested = (*kept)->is_stop_requested;
-  kept_at_ = now;
+  extended_at_ = now;
   return true;
 }
 

@@ -1,4 +1,4 @@
-// SHA-256 as text.
+// SHA-256 as text: makes ids and keys of bounded length out of any bytes, for messages of brokers. Thread: any.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tocsin {
 
-// 64 lower-case hexadecimal digits.
+// The digest of `bytes` as 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::string_view bytes);
 
 }  // namespace tocsin

@@ -1,11 +1,14 @@
-// The node's log: one line per event on standard error, as text or as JSON objects.
+// The log of the process: one line per event on standard error, as text or as JSON objects. All code writes to it with
+// spdlog::info(), warn() and so on. Node::start() sets it up, before anything else.
 #pragma once
 
 #include <string>
 
 namespace tocsin {
 
-// level: trace, debug, info, warn, error; format: text or json.
+// Replaces spdlog's default logger. Times are in UTC, each line is written at once, and control characters of messages
+// are escaped. `level`: the least one that is written: trace, debug, info, warn or error; any other text: nothing is
+// written. `format`: json; any other text: human-readable. Thread: any, while no other one logs.
 void start_log(const std::string& level, const std::string& format);
 
 }  // namespace tocsin

@@ -174,7 +174,7 @@ void Node::Impl::make_relay() {
 }
 
 void Node::Impl::make_bulk() {
-  std::vector<BulkSession> sessions;
+  std::vector<BulkSessionConfig> sessions;
   for (const OpenDatabase& each : open_.databases)
     sessions.push_back({each.database_id, session_of(each, "tocsin bulk")});
   bulk_ = std::make_unique<BulkService>(

@@ -1,5 +1,7 @@
-// TypePublisher: reads the type registry and publishes it to the API, metrics, permits and engines of this node.
-// Permits and engines get only types whose handlers can run here. Thread: any.
+// TypePublisher: reads the types of the control database and gives them to the parts of this node: all types to the
+// REST handlers (types()) and metrics, the types whose handlers can run here to the permits and the engines. One per
+// node. refresh() is called by the housekeeping thread of the control database every few seconds and after a
+// notification, and by request threads after a type was written, or found that this node did not know. Thread: any.
 #pragma once
 
 #include <memory>
@@ -15,7 +17,7 @@
 
 namespace tocsin {
 
-// Of this node, the control database first.
+// The databases of this node, the control database first.
 using Databases = std::vector<std::unique_ptr<Database>>;
 
 class TypePublisher {
@@ -23,9 +25,11 @@ class TypePublisher {
   // REQUIRES: all arguments outlive it.
   TypePublisher(Metrics& metrics, HandlerRegistry& handlers, const Databases& databases, Permits& permits);
 
-  // Reads the registry and publishes the types, even if none has changed: whether a handler can run here may have.
+  // Reads what has changed in the registry and publishes the types. Publishes them without a change, too, because a
+  // handler may have become able or unable to run here. `registry`: of the control database, on the caller's session.
+  // Error: of the read; nothing is published and types() stays.
   Status refresh(TypeStore& registry);
-  // As published last, removed types included; empty before the first read.
+  // As read last, removed types included; empty before the first read.
   std::shared_ptr<const TypeCatalog> types() const { return reader_.latest(); }
 
  private:
@@ -35,7 +39,7 @@ class TypePublisher {
   const Databases& databases_;
   Permits& permits_;
   RegistryReader reader_;
-  Mutex mutex_;  // held while types are published, so that they come in order
+  Mutex mutex_;  // held while types are published, so that no older ones follow newer ones
   RunnableTypes runnable_ TOCSIN_GUARDED_BY(mutex_);
 };
 

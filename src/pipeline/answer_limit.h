@@ -1,6 +1,7 @@
-// AnswerLimit: bounds how long a stage waits for the answers of its store, whose session may be dead although its peer
-// says nothing (ADR 0051). A database may be slow and not silent, so each try in a row gets twice the time.
-// Thread: owner only.
+// AnswerLimit: the time limit of the store calls of one stage (the finisher, a claimer). A call blocks its stage, and a
+// dead connection may report no error: without this limit the leases of the stage's jobs would end meanwhile. A call
+// that reaches the limit ends, and its connection is closed (JobStore::answer_within). Because the database may also be
+// only slow, the limit doubles with each call in a row that fails. Thread: that of the stage.
 #pragma once
 
 #include <algorithm>
@@ -9,30 +10,33 @@
 
 namespace tocsin {
 
-// The database has answered: the values or the locks of single rows may be the reason, and other rows need not wait.
-inline bool is_of_rows(const Error& error) {
+// Whether the database has answered that it refuses values or met locks: single rows may be the reason, so calls for
+// other rows need not wait.
+inline bool is_row_error(const Error& error) {
   return error.code == ErrorCode::invalid || error.code == ErrorCode::conflict;
 }
 
 class AnswerLimit {
  public:
+  // REQUIRES: `store` outlives it.
   explicit AnswerLimit(JobStore& store) : store_(store) {}
 
-  // Makes one call of the store. `patience`: how long the first try in a row may take.
+  // Runs `call`, which makes one call of the store, and returns its result. `patience`: the limit after a success or a
+  // row error; doubled for each failure in a row, up to 1024 times. A new connection takes extra time.
   template <class Call>
   auto ask(Duration patience, Call&& call) {
     constexpr int kMostDoublings = 10;
     store_.answer_within(patience * (1 << std::min(unanswered_, kMostDoublings)));
     auto reply = call();
-    unanswered_ = reply || is_of_rows(reply.error()) ? 0 : unanswered_ + 1;
+    unanswered_ = reply || is_row_error(reply.error()) ? 0 : unanswered_ + 1;
     return reply;
   }
-  // The last call had no answer, or the database was unavailable.
+  // Whether the last call failed and not by a row error: no answer came, or the database was unavailable.
   bool is_unanswered() const { return unanswered_ > 0; }
 
  private:
   JobStore& store_;
-  int unanswered_ = 0;  // calls in a row
+  int unanswered_ = 0;  // calls in a row that failed, row errors apart
 };
 
 }  // namespace tocsin

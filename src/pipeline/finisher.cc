@@ -74,7 +74,7 @@ void Finisher::take_outcomes(MonoTime now) {
 MonoTime Finisher::refused(MonoTime now, std::size_t n, const Error& error) {
   shared_.events.failed(name(), error);
   // The same if it is in doubt: outcomes that were applied answer `stale` the next time.
-  if (!is_of_rows(error)) return now + shared_.config.retry_pause;
+  if (!is_row_error(error)) return now + shared_.config.retry_pause;
   if (n > 1) {
     most_ = n / 2;
     return now;

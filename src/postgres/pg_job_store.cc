@@ -201,14 +201,14 @@ Result<std::vector<Fired>> PgJobStore::fire(std::span<const Candidate> jobs, con
   return fire_by("fire_skipping", jobs, node);
 }
 
-Result<std::vector<Fired>> PgJobStore::fire_by(const char* verb, std::span<const Candidate> jobs,
+Result<std::vector<Fired>> PgJobStore::fire_by(const char* statement_name, std::span<const Candidate> jobs,
                                                const std::string& node) {
   const auto ids = ids_of(jobs);
   const Keys keys = keys_of(ids, jobs);
   return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto rows = with_ids_freed(session_, tx, ids, [&] {
-      return exec(tx, statement(session_, verb, ids), keys.shards, keys.jobs, node, keys.types);
+      return exec(tx, statement(session_, statement_name, ids), keys.shards, keys.jobs, node, keys.types);
     });
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return fired_from(rows);

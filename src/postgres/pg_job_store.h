@@ -1,5 +1,7 @@
-// JobStore on PostgreSQL: the engine's statements (scan, claim, fire, finish). Each stage that calls it has one, with a
-// session of its own. Thread: owner only.
+// JobStore on PostgreSQL: the statements by which an engine scans, claims, fires (claims and finishes at once) and
+// finishes the jobs of one database. The scanner, each claimer, the finisher and the lease reaper have one store each,
+// with a session of its own. A call blocks until the database answers or a time limit ends it. Errors: unavailable,
+// in_doubt (a write without an answer may have happened), conflict, moved, invalid. Thread: that of its stage.
 #pragma once
 
 #include "ports/job_store.h"
@@ -9,7 +11,8 @@ namespace tocsin {
 
 class PgJobStore : public JobStore {
  public:
-  // Both must outlive the store. `clock`: the local one, for ScanReply.
+  // REQUIRES: both outlive the store. `clock`: the local clock; a ScanReply says when its statement was sent and
+  // answered by it.
   PgJobStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   void answer_within(Duration limit) override { session_.answer_within(limit); }
@@ -28,15 +31,21 @@ class PgJobStore : public JobStore {
   Result<int> mark_dead(std::span<const JobId> jobs) override;
   Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;
 
-  // Connects, and plans the statements over all shards, so that the first job does not wait for that.
+  // Connects, and executes scan, claim, fire and finish without any job, so that the first job waits neither for the
+  // connection nor for the plans of these statements. Called before the stages start. Error: of the first that failed.
   Status warm_up();
 
  private:
-  Result<std::vector<Fired>> fire_by(const char* verb, std::span<const Candidate> jobs, const std::string& node);
+  // Fires by a statement of src/postgres/sql: `fire` waits up to 20 ms for a locked row and then fires no job (Error
+  // conflict); `fire_skipping` leaves out the jobs whose rows are locked.
+  Result<std::vector<Fired>> fire_by(const char* statement_name, std::span<const Candidate> jobs,
+                                     const std::string& node);
 
   Session& session_;
   const Clock& clock_;
-  MonoTime skips_locked_until_{};  // after fire() has met a locked row
+  // Until then fire() leaves out locked rows at once: for 5 s after a wait for one failed, because the lock may be held
+  // for long and every batch would wait.
+  MonoTime skips_locked_until_{};
 };
 
 }  // namespace tocsin

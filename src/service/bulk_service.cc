@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::size_t kMostBulkRequests = 100;
 
-std::vector<std::unique_ptr<BulkStore>> stores_of(const std::vector<BulkSession>& sessions, int shards) {
+std::vector<std::unique_ptr<BulkStore>> stores_of(const std::vector<BulkSessionConfig>& sessions, int shards) {
   std::vector<std::unique_ptr<BulkStore>> stores;
-  for (const BulkSession& each : sessions) {
+  for (const BulkSessionConfig& each : sessions) {
     SessionConfig config = each.session;
     config.has_pinned_plans = false;
     stores.push_back(std::make_unique<PgBulkStore>(config, shards));
@@ -19,7 +19,7 @@ std::vector<std::unique_ptr<BulkStore>> stores_of(const std::vector<BulkSession>
   return stores;
 }
 
-std::vector<BulkDatabase> databases_of(const std::vector<BulkSession>& sessions,
+std::vector<BulkDatabase> databases_of(const std::vector<BulkSessionConfig>& sessions,
                                        const std::vector<std::unique_ptr<BulkStore>>& stores) {
   std::vector<BulkDatabase> databases;
   for (std::size_t i = 0; i < sessions.size(); ++i) databases.push_back({sessions[i].database_id, stores[i].get()});
@@ -28,7 +28,7 @@ std::vector<BulkDatabase> databases_of(const std::vector<BulkSession>& sessions,
 
 }  // namespace
 
-BulkService::BulkService(NodeId node, const std::vector<BulkSession>& sessions, int shards, const Clock& clock,
+BulkService::BulkService(NodeId node, const std::vector<BulkSessionConfig>& sessions, int shards, const Clock& clock,
                          BulkRunner::OnDueSoon on_due_soon, LoopThread::OnStep on_step)
     : node_(node),
       stores_(stores_of(sessions, shards)),

@@ -1,6 +1,7 @@
-// The node's thread for bulk operations: runs requests about them, and their batches, one after the other. It has
-// connections of its own, made when they are first needed, so that a node without bulk operations pays nothing but one
-// statement each half minute.
+// BulkService: the thread of a node for bulk operations (one action on every job that matches a filter). It runs the
+// REST requests about bulk operations and, while none waits, the batches of the node's current one (BulkRunner). Each
+// connection is made when it is first needed: a node without bulk operations has one, to the control database, and
+// executes one statement on it each half minute.
 #pragma once
 
 #include <deque>
@@ -16,25 +17,29 @@
 
 namespace tocsin {
 
-struct BulkSession {
+// How the thread connects to one database.
+struct BulkSessionConfig {
   DatabaseId database_id = 0;
   SessionConfig session;
 };
 
-// Thread: post any; the rest owner only.
+// Thread: post any; the rest owner only (the thread that starts and stops the node).
 class BulkService final : private Stage {
  public:
+  // A request, which may block for database calls. BulkAccess has the stores of all databases and the runner.
   using Work = std::function<void(BulkAccess&)>;
-  // `sessions`: of every database of the node, the control database first.
-  BulkService(NodeId node, const std::vector<BulkSession>& sessions, int shards, const Clock& clock,
+  // `sessions`: of every database of the node, the control database first. `shards`: the cluster's shard count.
+  // `on_due_soon`: as in BulkRunner. `on_step`: called with the duration of each request or batch. Both on this thread.
+  BulkService(NodeId node, const std::vector<BulkSessionConfig>& sessions, int shards, const Clock& clock,
               BulkRunner::OnDueSoon on_due_soon, LoopThread::OnStep on_step);
   ~BulkService() override { stop(); }
 
   void start() { thread_.start(); }
-  // Stops after the current batch or request; another node continues the bulk operation. Requests that still wait are
-  // discarded, so their calls are answered 500.
+  // Ends the thread after the current batch or request; another node continues the bulk operation when its lease has
+  // expired. Requests that still wait are destroyed without a call, by which the REST calls they hold are answered 500.
   void stop();
-  bool post(Work work);  // false: 100 requests wait already, or it is stopped
+  // Queues a request. False: 100 wait already, or the service is stopped; `work` is not called.
+  bool post(Work work);
 
  private:
   const char* name() const override { return runner_.name(); }
