@@ -1,4 +1,5 @@
-// A job as callers see it (Job), as the engine holds it (ClaimedJob), and the result of an attempt (Outcome).
+// The values that describe jobs: Job (one row, as callers see it), ClaimedJob (a job that this node has leased and
+// runs) and Outcome (what a handler says about an attempt). Plain values without locks: one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -14,85 +15,94 @@
 namespace tocsin {
 
 using TypeId = std::int32_t;
-using ClaimToken = std::int64_t;
+using ClaimToken = std::int64_t;  // identifies one claim of a job, and so one attempt
 
-inline constexpr std::size_t kLongestJobError = 1000;  // bytes of a message that are kept
+inline constexpr std::size_t kLongestJobError = 1000;  // bytes of JobError::message; longer messages are cut
 
 // One failed attempt.
 struct JobError {
-  std::string at;  // RFC 3339, database clock
+  std::string at;  // RFC 3339, UTC, by the database's clock
   std::string node;
-  int attempt = 0;
+  int attempt = 0;  // its number, from 1
   std::string message;
 };
 
+// One row of the live or the history tables. Every WallTime is of the database's clock.
 struct Job {
   JobId job_id = 0;
   std::string biz_id;    // 1..128 bytes, UTF-8
-  std::string biz_type;  // name of the type
+  std::string biz_type;  // name of its type
   TypeId type_id = 0;
   JobStatus status = JobStatus::pending;
-  WallTime action_time{};  // the deadline that the caller asked for; retries do not change it
-  WallTime fire_at{};      // when the row is due next: deadline, retry time or end of the lease
-  int attempts = 0;        // started so far
-  int max_attempts = 16;
+  WallTime action_time{};      // the deadline that the caller asked for; failed attempts do not change it
+  WallTime fire_at{};          // pending: when the next attempt is due; running: end of the lease
+  int attempts = 0;            // since the create or the last revive, the running one included
+  int max_attempts = 16;       // 1..1000: the job is dead when this many attempts have failed
   std::string attribute_json;  // the caller's data as JSON text; empty when none was given
   std::optional<std::string> idempotency_key;
-  std::optional<std::string> node;  // name of the node that claimed it last
-  std::optional<std::string> traceparent;
+  std::optional<std::string> node;         // name of the node that claimed it last
+  std::optional<std::string> traceparent;  // W3C trace context of the request that created it
   WallTime gmt_create{};
-  WallTime gmt_modified{};
-  // Start of the first attempt since the deadline was set by the create, or by a reschedule, replace or retry.
+  WallTime gmt_modified{};  // last change of the row
+  // Start of the first attempt since the deadline was last set: by the create, a reschedule, a replace or a revive.
   std::optional<WallTime> started_at;
-  std::optional<WallTime> late_from;    // lateness counts from here; else from action_time, not before gmt_create
-  std::optional<WallTime> finished_at;  // done, cancelled or dead
-  std::vector<JobError> errors;         // the last 16 failures
+  // Where lateness is counted from if not from the deadline: set by a revive, and by a change of the deadline to a time
+  // that had passed.
+  std::optional<WallTime> late_from;
+  std::optional<WallTime> finished_at;  // when it became done, cancelled or dead; empty while it is live
+  std::vector<JobError> errors;         // the last 16 failures, oldest first
 
   Shard shard() const { return shard_of(job_id); }
-  // The later of the deadline and the moment at which it was set.
+  // The moment from which lateness counts: the deadline, but not before the moment at which it was set.
   WallTime due_at() const { return late_from.value_or(std::max(action_time, gmt_create)); }
-  // From due_at() to started_at, never negative; nullopt: not started.
+  // The time from due_at() to started_at, not negative; nullopt: no attempt has started.
   std::optional<Duration> lateness() const {
     return started_at ? std::optional(std::max(*started_at - due_at(), Duration(0))) : std::nullopt;
   }
-  // Whether the claim that returned this row was that of the first attempt: it wrote both times, and PostgreSQL read
-  // the clock for started_at last.
+  // For a row that a claim returned: whether its attempt is the one that set started_at. Every claim sets gmt_modified;
+  // only the first sets started_at, and reads the clock for it after that for gmt_modified.
   bool is_first_start() const { return started_at && *started_at >= gmt_modified; }
 };
 
-// A job that this node has claimed and must finish or release before its lease ends.
+// A job that this node has claimed: made by a claimer, passed to the handler, and kept until the finisher has written
+// its outcome. It must be finished or released before its lease ends, or it is due again.
 struct ClaimedJob {
-  Job job;                    // job.attempts counts this attempt; job.fire_at is the end of the lease
-  ClaimToken token = 0;       // of this attempt: a finish with another token changes nothing
-  MonoTime lease_deadline{};  // end of the lease by the local clock, counted from before the claim was sent
-  // The handler must not start later: an asynchronous standby that takes over may lack the claim, and a cancel may have
-  // been acknowledged in its place. max(): only the lease bounds the start.
+  Job job;               // job.attempts counts this attempt; job.fire_at is the end of the lease
+  ClaimToken token = 0;  // of this attempt: a finish with another token changes nothing
+  // The attempt must end by then. It lies before the end of the lease: the lease is counted from before the claim was
+  // sent, less a margin (EngineConfig::lease_margin, at most a quarter of the lease).
+  MonoTime lease_deadline{};
+  // The handler must not start later. If the database fails over, a standby may lack this claim and may have
+  // acknowledged a cancel of the job. max(): only lease_deadline bounds the start.
   MonoTime start_by = MonoTime::max();
-  // fire_at before the claim, restored if the attempt does not start. Empty: not known.
+  // fire_at before the claim. A job whose attempt does not start is due at this time again, and so keeps its turn; it
+  // is due at once if the time is not known (empty) or another node scans its shard now.
   std::optional<WallTime> fire_at_before = {};
-  bool is_catch_up = false;  // claimed at the catch-up pace
+  bool is_catch_up = false;  // the job was found late, and its start counts for the type's catch-up rate
 };
 
-// The result of one attempt.
+// How an attempt ended. The handler passes it to the engine, and the finisher writes it to the database.
 struct Outcome {
   enum class Kind {
     done,
-    retry,
-    dead,
-    not_started,  // the handler had no capacity: due again, the attempt not counted
-    handed_over,  // a receiver or consumer acknowledges it with its lease token; otherwise the lease ends
+    retry,        // failed: pending again, or dead if it was the last attempt
+    dead,         // failed, and further attempts are pointless
+    not_started,  // the handler could not begin it: pending again, the attempt not counted
+    handed_over,  // a webhook's receiver works on it now; due again at the end of the lease unless it reports before
   };
   Kind kind = Kind::done;
-  std::optional<Duration> retry_after;  // retry, not_started: the delay until the next start; else the type's back-off
-  std::string message;                  // retry, dead: why; kept in the job's errors
-  bool is_written = false;  // the handler wrote it itself, in a transaction of its own under the claim's token
-  bool is_least = false;    // retry_after is a lower bound: the backoff of the type counts when it is longer
+  // The delay from the write of the outcome until the job is due, at most a year. retry: empty means the type's
+  // back-off. not_started: empty or zero means that the job keeps its time (ClaimedJob::fire_at_before).
+  std::optional<Duration> retry_after;
+  std::string message;          // retry, dead: why; kept in the job's errors
+  bool is_written = false;      // the handler has written it in its own transaction, so the finisher does not
+  bool is_lower_bound = false;  // of retry: the longer of retry_after and the type's back-off counts
 
   static Outcome done() { return {}; }
   static Outcome retry(std::string why, std::optional<Duration> after = {}) {
     return {Kind::retry, after, std::move(why), false, false};
   }
-  // After `after`, but never sooner than the type's back-off.
+  // A retry after `after` or the type's back-off, the longer of the two.
   static Outcome retry_no_sooner(std::string why, std::optional<Duration> after) {
     return {Kind::retry, after, std::move(why), false, true};
   }

@@ -1,4 +1,6 @@
-// AMQP 0-9-1 brokers such as RabbitMQ: exchanges as exits, queues as entries.
+// Reads the settings of AMQP 0-9-1 brokers such as RabbitMQ: of handlers, which publish jobs to an exchange, and of
+// entry topics, which are queues whose messages become jobs. Called through entry/brokers when settings are checked and
+// when a handler or a consumer is made. Nothing connects here. Thread: any.
 #pragma once
 
 #include "broker/broker_kind.h"
@@ -6,15 +8,21 @@
 
 namespace tocsin {
 
-// Settings of a handler: url (amqp://user:password@host:port/vhost), exchange ("" is the default one), routing_key (the
-// name of the type by default). Error invalid with the field at fault.
+// Reads type.handler_json, a JSON object: url (amqp://user:password@host:port/vhost; only the host is required, the
+// defaults are guest, guest, 5672 and "/"), exchange ("" by default: the broker's default exchange), routing_key (by
+// default the name of the type). Connections go only to addresses that `guard` allows; null allows any. Error invalid:
+// a field is missing, wrong or unknown; Error::field names it, such as `handler.url`.
 //
-// Messages are persistent, mandatory, and confirmed by the broker: done means that every queue they were routed to has
-// them, on disk where the queue is durable, and that there was at least one queue.
+// Messages are sent as persistent and mandatory, and the broker confirms them. An attempt is done when every queue that
+// its message was routed to has it, on disk if the queue is durable. Where no queue gets it, the attempt is a retry.
 Result<Exit> read_amqp_exit(const BizType& type, const GuardPtr& guard);
 
-// Settings of an entry: url, queue (which must exist), prefetch (1..10000, 500 by default). Fields at fault begin with
-// `path`. Bad messages are rejected without requeue, so that the queue's dead letter exchange gets them.
+// Reads an entry topic, a JSON object as text: url as above, queue (it must exist before it is consumed), prefetch (how
+// many unacknowledged messages the broker sends ahead: 1..10000, 500 by default). Error invalid as above; Error::field
+// begins with `path`, such as `entry[0].`. The operator sets the address, so every address is allowed.
+//
+// A message that can never become a job is rejected without requeue: it goes to the queue's dead letter exchange, or is
+// lost if the queue has none.
 Result<Entry> read_amqp_entry(const std::string& settings_json, const std::string& path);
 
 }  // namespace tocsin

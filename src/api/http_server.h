@@ -1,13 +1,15 @@
-// The only server transport: HTTP/1.1 over TCP, asynchronous, with total deadlines and limits on everything a caller
-// can send.
+// HttpServer: the asynchronous HTTP/1.1 server (TCP without TLS) of the REST interface. Api owns one. The network
+// threads read requests, call the HttpApp, which judges and answers each, and write the answers. Everything that a
+// caller can send has a limit in bytes and a deadline.
 //
-// - A slow sender costs one socket, never a thread: the deadline of the header counts from its first byte, that of the
+// - A slow sender occupies one socket and no thread: the deadline of the header counts from its first byte, that of the
 //   body from the end of the header, not from the last byte read.
 // - No request is read differently by a proxy in front (request smuggling): Content-Length with Transfer-Encoding,
 //   either of them twice, folded header lines, bare line feeds, any transfer coding but chunked, and HTTP/1.0 with
 //   Transfer-Encoding are answered 400, and the connection is closed.
-// - A body is read only after the app has judged its head, and never beyond the limit named there; of a refused request
-//   at most 64 KiB are read, so that the connection can be used again.
+// - A body is read only after the app has admitted the head, and never beyond the limit that it gave (Admission). Of a
+//   refused request a body of up to 64 KiB is read and ignored, so that the connection can be used again; with a larger
+//   one the connection is closed after the answer.
 // - Pipelined requests are answered in order, one at a time.
 #pragma once
 
@@ -21,48 +23,53 @@
 
 namespace tocsin {
 
+// Limits of one server, with what a caller gets that exceeds them. A deadline is noticed up to 250 ms late.
 struct HttpLimits {
-  std::size_t header_bytes = 8192;  // request line and all fields
-  std::size_t header_lines = 64;
-  // Over it a new connection replaces the longest idle one of its network thread; without an idle one it gets 503.
+  std::size_t header_bytes = 8192;  // request line, fields and the empty line; over it: 431
+  std::size_t header_lines = 64;    // of the same; over it: 400
+  // Over it a new connection replaces the longest idle one of its network thread; without an idle one it gets 503, and
+  // 128 connections further it is closed without an answer.
   std::size_t connections = 4096;
-  // What bodies of over 256 KiB may take together; over it: 503.
+  // What bodies of over 256 KiB may take together, a chunked one counted at its limit; over it: 503.
   std::size_t large_body_bytes = std::size_t{256} << 20;
-  std::chrono::milliseconds header_time{5'000};
-  std::chrono::milliseconds body_time{10'000};
-  std::chrono::milliseconds idle_time{60'000};
-  std::chrono::milliseconds reply_time{30'000};  // from the whole request to the answer
-  std::chrono::milliseconds write_time{30'000};
-  std::chrono::milliseconds linger_time{
-      2'000};  // after a refusal: how long input is drained, so that a reset does not lose the reply
+  std::chrono::milliseconds header_time{5'000};  // from the first byte to the end of the header; then 408
+  std::chrono::milliseconds body_time{10'000};   // from there to the end of the body; then 408
+  std::chrono::milliseconds idle_time{60'000};   // to the first byte of a request; then the connection is closed
+  // From the end of the request to the answer (Admission::reply_timeout replaces it); then 503.
+  std::chrono::milliseconds reply_time{30'000};
+  std::chrono::milliseconds write_time{30'000};  // to send an answer; then the connection is closed
+  // After a refusal that ends the connection: how long input is read and ignored, because closing a socket with unread
+  // input resets the connection, which may lose the answer.
+  std::chrono::milliseconds linger_time{2'000};
 };
 
 struct HttpServerConfig {
   std::string host = "127.0.0.1";
-  int port = 0;  // 0: any free one
-  int threads = 1;
+  int port = 0;     // 0: any free one
+  int threads = 1;  // network threads; at least one is started
   HttpLimits limits;
 };
 
-// Thread: owner only; answers (Responder) may come from any thread, and even after the server is gone.
+// Used once: bind(), start(), stop(). Thread: owner only; answers (Responder) may come from any thread, even after the
+// server was destroyed.
 class HttpServer {
  public:
-  // REQUIRES: `app` outlives the server.
+  // `app` is called on the network threads, several at once; it must not block. REQUIRES: `app` outlives the server.
   HttpServer(HttpApp& app, HttpServerConfig config);
   ~HttpServer();  // stop(0)
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Takes the address: callers may connect, and wait until start(). Error invalid: the address is wrong or in use.
+  // Takes the address: callers can connect, and wait until start(). Error invalid: the address is wrong or in use.
   Status bind();
-  // Answers requests from now on; calls bind() if that was not done. Errors as bind().
+  // Starts the network threads, which answer requests from now on; calls bind() if that was not done. Errors as bind().
   Status start();
 
-  // REQUIRES: bound.
+  // The port that bind() took. REQUIRES: bound.
   int port() const;
 
   // Accepts no more, closes idle connections, and waits up to `grace` for requests in flight to be answered; then
-  // closes what is left.
+  // closes what is left and ends the threads. `app` is not called after that. Does nothing without start().
   void stop(std::chrono::milliseconds grace);
 
  private:

@@ -1,4 +1,5 @@
-// BoundedQueue: a first-in first-out queue between threads. A full queue refuses a push; a push wakes the consumer.
+// BoundedQueue: a first-in first-out queue between threads, such as the stages of the pipeline. No call waits: a full
+// queue refuses a push, an empty one gives nothing, and a push wakes the loop that consumes the queue.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t capacity, Waker* consumer = nullptr) : capacity_(capacity), consumer_(consumer) {}
 
-  // The consumer to wake after a push. REQUIRES: set before the first push.
+  // The loop to wake after each push; null: none. REQUIRES: set before the first push.
   void set_consumer(Waker* consumer) { consumer_ = consumer; }
 
   // False: full; `item` is untouched.
@@ -33,7 +34,8 @@ class BoundedQueue {
     return true;
   }
 
-  // Moves as many as fit from the front of `items` into the queue; returns how many. `items` keeps its size.
+  // Moves as many items as fit from the front of `items` into the queue, and returns their number n. `items` keeps its
+  // size; its first n elements are moved from.
   std::size_t push_some(std::vector<T>& items) {
     std::size_t n = 0;
     {
@@ -46,7 +48,7 @@ class BoundedQueue {
     return n;
   }
 
-  // Up to `most` items, oldest first; empty when there are none.
+  // Removes and returns up to `most` items, oldest first; empty when there are none.
   std::vector<T> pop_some(std::size_t most) {
     std::vector<T> out;
     MutexLock lock(mutex_);

@@ -1,12 +1,13 @@
-// Mutex, lock and condition variable with annotations for Clang's -Wthread-safety: a member names the mutex that guards
-// it, a function the mutex that it needs. The standard library's mutexes have no annotations.
+// Mutex, MutexLock and CondVar: the standard ones with annotations for Clang's -Wthread-safety, used by all code that
+// locks. A data member names the mutex that guards it, a function the mutex that its caller must hold, and Clang
+// refuses code that does not hold it. Other compilers ignore the annotations.
 //
 //   Mutex mutex_;
 //   CondVar changed_;
 //   std::deque<Item> items_ TOCSIN_GUARDED_BY(mutex_);
 //
 //   MutexLock lock(mutex_);
-//   while (items_.empty()) changed_.wait(mutex_);   // a loop: the analysis does not see into a lambda
+//   while (items_.empty()) changed_.wait(mutex_);   // a loop: Clang cannot see that a predicate lambda holds the lock
 #pragma once
 
 #include <chrono>
@@ -20,7 +21,7 @@
 #endif
 #define TOCSIN_GUARDED_BY(mutex) TOCSIN_THREAD_ANNOTATION(guarded_by(mutex))
 #define TOCSIN_REQUIRES(mutex) TOCSIN_THREAD_ANNOTATION(requires_capability(mutex))
-// For a function whose lock the analysis cannot follow; a comment beside it says which lock that is.
+// Turns the check off for a function whose lock Clang cannot follow; a comment beside it says which lock that is.
 #define TOCSIN_UNCHECKED TOCSIN_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace tocsin {
@@ -36,7 +37,7 @@ class TOCSIN_THREAD_ANNOTATION(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex while it exists; unlock() and lock() release and take it in between.
+// Holds a mutex while it exists; unlock() and lock() release and take it in between. Thread: the one that made it.
 class TOCSIN_THREAD_ANNOTATION(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) TOCSIN_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {
@@ -62,7 +63,8 @@ class TOCSIN_THREAD_ANNOTATION(scoped_lockable) MutexLock {
   bool is_held_ = true;
 };
 
-// A wait may end without a notification: wait in a loop. Thread: any.
+// A wait releases the mutex, which the caller holds, and takes it again before it returns. It may end without a
+// notification: wait in a loop. Thread: any.
 class CondVar {
  public:
   void wait(Mutex& mutex) TOCSIN_REQUIRES(mutex) {
@@ -70,13 +72,14 @@ class CondVar {
     changed_.wait(lock);
     lock.release();
   }
-  // False: the time is over.
+  // False: `end` has passed without a notification.
   bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point end) TOCSIN_REQUIRES(mutex) {
     std::unique_lock lock(mutex.mutex_, std::adopt_lock);
     const bool is_in_time = changed_.wait_until(lock, end) == std::cv_status::no_timeout;
     lock.release();
     return is_in_time;
   }
+  // False: `length` has passed without a notification.
   bool wait_for(Mutex& mutex, std::chrono::microseconds length) TOCSIN_REQUIRES(mutex) {
     return wait_until(mutex, std::chrono::steady_clock::now() + length);
   }

@@ -1,5 +1,6 @@
-// BrokerKind: the handler kinds of brokers (amqp, kafka, redis): one publisher per type. A node has one BrokerKind per
-// broker library of the build.
+// BrokerKind: the HandlerKind of one sort of broker (amqp, kafka or redis). The handler that it makes for a type
+// publishes each attempt as a message, on a connection and a thread of that type (Publisher). A node has one BrokerKind
+// per broker library of the build, made by add_broker_kinds() and owned by the HandlerRegistry.
 #pragma once
 
 #include <functional>
@@ -14,27 +15,29 @@
 
 namespace tocsin {
 
-// The destination of a type's jobs, read from its handler settings.
+// The exit topic of a type: where its jobs are published to, read from its handler settings.
 struct Exit {
   std::string target;   // names the broker in errors, without secrets
-  LinkMaker make_link;  // makes a connection to it (broker/link.h)
-  std::string host;     // of the setting `url`; empty: there are several
+  LinkMaker make_link;  // makes a connection to it, not opened yet; called for each new try
+  std::string host;     // of the setting `url`, which check() passes to the guard; empty: there are several hosts
 };
 
-// Thread: start, stop, destructor, metrics and on_capacity_change owner only; the rest any.
+// Thread: the destructor, stop() and metrics() owner only; the rest any.
 class BrokerKind final : public HandlerKind {
  public:
-  // Reads a type's settings. Error invalid with the field at fault.
+  // Reads a type's settings without connecting. Error invalid: names the field at fault, such as `handler.url`.
   using ExitReader = Result<Exit> (*)(const BizType& type, const GuardPtr& guard);
-  // A job as JSON text; called on the thread that starts attempts.
+  // A job as JSON text, for the body of its message. Called by the runners, one per database, so calls may overlap. An
+  // exception makes the attempt a retry.
   using JobWriter = std::function<std::string(const Job&)>;
 
-  // `name`: as in `handler.kind`. `guard`: the addresses that it may connect to; not null.
+  // `name`: as in `handler.kind`. `guard`: where it may connect to; not null. REQUIRES: `clock` outlives it.
   BrokerKind(std::string name, ExitReader read_exit, GuardPtr guard, const Clock& clock, JobWriter write_job);
-  ~BrokerKind() override;  // stop()
+  ~BrokerKind() override;  // stop(0)
 
   std::string name() const override { return name_; }
   std::optional<Error> check(const BizType& type) const override;
+  // Null: the settings are invalid. After stop() the handler ends every attempt as a retry "shutting down".
   std::shared_ptr<Handler> make(const BizType& type) override;
   void stop(Duration grace) override;
   std::vector<KindMetric> metrics() override;
@@ -51,7 +54,8 @@ class BrokerKind final : public HandlerKind {
   const std::shared_ptr<PublisherCounts> counts_ = std::make_shared<PublisherCounts>();
   mutable Mutex mutex_;
   bool is_stopped_ TOCSIN_GUARDED_BY(mutex_) = false;
-  // Publishers of former settings retire by themselves.
+  // One per handler. A handler that is destroyed retires its publisher, which sends what it has and ends; make()
+  // removes those that have ended.
   std::vector<std::shared_ptr<Publisher>> publishers_ TOCSIN_GUARDED_BY(mutex_);
 };
 

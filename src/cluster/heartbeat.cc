@@ -26,7 +26,7 @@ MonoTime Heartbeat::step(MonoTime now) {
                             !known || (is_draining && !is_drain_reported_)});
   if (!reply) {
     events_.failed(name(), reply.error());
-    was_unanswered_ = true;
+    has_failed_since_view_ = true;
     // After the first failure at once: the connection may just have been lost.
     return next_ = std::exchange(was_answered_, false) ? now : now + config_.retry_pause;
   }
@@ -57,7 +57,7 @@ ClusterView Heartbeat::take(BeatReply reply) {
   // After a time without answers the silence of members is counted from now on, so that an outage of the database
   // declares no member dead.
   const Duration unheard = known ? reply.answered - known->answered : Duration::max();
-  if (std::exchange(was_unanswered_, false) || unheard >= config_.long_silence()) seen_.clear();
+  if (std::exchange(has_failed_since_view_, false) || unheard >= config_.long_silence()) seen_.clear();
   ClusterView view;
   view.answered = reply.answered;
   view.map = reply.map ? *std::move(reply.map) : known ? known->map : ShardMap{};

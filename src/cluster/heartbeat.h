@@ -1,6 +1,9 @@
-// Heartbeat: the stage that writes this node's heartbeat and reads the other members and the shard map.
+// Heartbeat: the stage that keeps this node a member of the cluster. Every ClusterConfig::interval() (1 s by default,
+// up to twice that for a sole member) it writes the node's heartbeat to the control database, reads all members and the
+// shard map in the same call, and publishes them as the ClusterView that the shard owner and others use. A heartbeat
+// that fails is repeated at once, then every ClusterConfig::retry_pause. Owned by Membership, which gives it a thread.
 //
-// Thread: owner only, except request() and drain() (any).
+// Thread: owner only (the stage's loop), except request() and drain() (any).
 #pragma once
 
 #include <atomic>
@@ -14,46 +17,55 @@
 
 namespace tocsin {
 
-// Its data members are its collaborators, what it saw of each member, and what the last reply said.
+// It has many data members because each heartbeat is judged by the ones before: by what was seen of each member, and by
+// what the last reply said.
 class Heartbeat final : public Stage {
  public:
   // Called on the heartbeat's thread; must not block.
   struct Hooks {
-    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // a row per database that this node was given
-    // The end of this node's membership lease: no other node takes its shards before.
+    // Returns how long ago this node scanned each database that it was started with; the heartbeat reports it.
+    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;
+    // Called after each answer with the end of this node's membership lease: no other node takes its shards before.
     std::function<void(MonoTime)> lease_valid_until;
-    std::function<std::int64_t()> used_map;  // version of the map that this node works with
-    std::function<void(bool)> alone;         // whether this is the sole member
+    // Returns the oldest version of the shard map that a part of this node still works with; -1: none.
+    std::function<std::int64_t()> used_map;
+    std::function<void(bool)> alone;  // called after each answer: whether this is the sole member
   };
+  // REQUIRES: `store`, `view` and `events` outlive it; `store` is used by this stage only.
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
 
-  // `self` is woken by request() and drain(), `shard_owner` by every reply. REQUIRES: before the first step.
+  // `self`, the loop of this stage, is woken by request() and drain(); `shard_owner`, that of the shard owner, by every
+  // new view. REQUIRES: before the first step.
   void set_wakers(Waker* self, Waker* shard_owner) { self_ = self, shard_owner_ = shard_owner; }
 
   const char* name() const override { return "heartbeat"; }
   MonoTime step(MonoTime now) override;
 
-  // Requests a heartbeat at once: members or the map may have changed.
+  // Makes the next heartbeat due now, because members or the map may have changed.
   void request();
-  // From now on this node takes no shards and gives up those it has.
+  // Reports this node as draining from now on, so that the next shard maps give its shards to others. Not undone.
   void drain();
 
  private:
+  // How a member reaches one database, by the scans that it reports.
   struct SeenReach {
-    bool is_reached = false;  // lately
-    bool was_lost = false;
-    MonoTime since{};
+    bool is_reached = false;  // its last scan is more recent than ClusterConfig::reached_lately()
+    bool was_lost = false;    // it has been out of reach before
+    MonoTime since{};         // when is_reached last changed
   };
+  // What was seen of one member. MonoTimes are of the local clock.
   struct Seen {
-    WallTime heartbeat_at{};
-    MonoTime changed{};  // when it was seen to change
-    MonoTime steady_since{};
-    bool is_heard = false;
+    WallTime heartbeat_at{};  // as in its row, by the database's clock
+    MonoTime changed{};       // when heartbeat_at last changed
+    MonoTime steady_since{};  // when it was first seen, or came back after ClusterConfig::long_silence()
+    bool is_heard = false;    // heartbeat_at was seen to change; true of this node itself
     std::map<DatabaseId, SeenReach> reach;
   };
 
+  // Makes the next view from a reply, and updates seen_. May make next_ earlier.
   ClusterView take(BeatReply reply);
+  // The databases that a member does not reach steadily; updates `seen`, its Seen::reach.
   std::map<DatabaseId, Reach> troubles_of(const Member& member, const std::vector<DatabaseId>& database_ids,
                                           MonoTime now, std::map<DatabaseId, SeenReach>& seen) const;
 
@@ -65,12 +77,12 @@ class Heartbeat final : public Stage {
   Waker* self_ = nullptr;
   Waker* shard_owner_ = nullptr;
   std::map<NodeId, Seen> seen_;
-  MonoTime next_{};
-  bool is_drain_reported_ = false;  // the last heartbeat said that this node drains
-  bool was_answered_ = true;        // the last heartbeat
-  bool was_unanswered_ = false;     // since the last view: a heartbeat failed
-  bool is_map_doubted_ = false;     // after a reconnect: the stored map of this version may differ from the known one
-  std::uint64_t connection_ = 0;    // of the last reply
+  MonoTime next_{};                     // when the next heartbeat is due
+  bool is_drain_reported_ = false;      // the last answered heartbeat said that this node drains
+  bool was_answered_ = true;            // whether the last heartbeat got an answer
+  bool has_failed_since_view_ = false;  // a heartbeat has failed since the last view was made
+  bool is_map_doubted_ = false;   // after a reconnect: the stored map of this version may differ from the known one
+  std::uint64_t connection_ = 0;  // BeatReply::connection of the last reply
   std::atomic<bool> is_requested_{true};
   std::atomic<bool> is_draining_{false};
 };

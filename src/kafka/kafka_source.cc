@@ -12,9 +12,9 @@ constexpr int kDeadLetterMs = 10'000;
 
 int ms(Duration length) { return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(length).count()); }
 
-// A message without an id of its own is identified by its place and by the time when it was written: a topic that was
-// deleted and created again begins at offset 0. All of this is stored with the message, so a redelivery has the same
-// id.
+// A message without an id of its own is identified by its position and by the time when it was written: a topic that
+// was deleted and created again begins at offset 0. All of this is stored with the message, so a redelivery has the
+// same id.
 std::string id_of(const rd_kafka_message_t& message) {
   rd_kafka_headers_t* headers = nullptr;
   const void* value = nullptr;
@@ -24,8 +24,8 @@ std::string id_of(const rd_kafka_message_t& message) {
     return {static_cast<const char*>(value), size};
   rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
   const std::int64_t written_at = rd_kafka_message_timestamp(&message, &kind);
-  return place_id(rd_kafka_topic_name(message.rkt), message.partition, message.offset,
-                  kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? 0 : written_at);
+  return position_id(rd_kafka_topic_name(message.rkt), message.partition, message.offset,
+                     kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? 0 : written_at);
 }
 
 EntryMessage entry_of(const rd_kafka_message_t& message) {
@@ -42,8 +42,8 @@ EntryMessage entry_of(const rd_kafka_message_t& message) {
 
 }  // namespace
 
-std::string place_id(const std::string& topic, std::int32_t partition, std::int64_t offset,
-                     std::int64_t written_at_ms) {
+std::string position_id(const std::string& topic, std::int32_t partition, std::int64_t offset,
+                        std::int64_t written_at_ms) {
   std::string id = topic + "/" + std::to_string(partition) + "/" + std::to_string(offset);
   return written_at_ms > 0 ? id + "@" + std::to_string(written_at_ms) : id;
 }

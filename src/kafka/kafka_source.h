@@ -1,4 +1,5 @@
-// Consumes one Kafka topic as an entry topic, as a member of a consumer group.
+// KafkaSource: the EntrySource of Kafka. It receives the messages of one topic, which become jobs, as a member of a
+// consumer group. Made for each entry topic of kind kafka; used by that topic's EntryConsumer, on its thread.
 #pragma once
 
 #include <string>
@@ -9,19 +10,21 @@
 namespace tocsin {
 
 struct KafkaSubscription {
-  KafkaProperties cluster;
+  KafkaProperties cluster;  // how to reach it and log in
   std::string topic, group;
-  std::string dead_letter_topic;  // or empty
+  std::string dead_letter_topic;  // gets the messages that can never become jobs; empty: they are skipped
 };
 
-// The id of a message without a message-id header: "topic/partition/offset@timestamp", in milliseconds since 1970;
-// without "@timestamp" if that is 0 (not known). The timestamp tells apart messages of a topic that was deleted and
-// created again, whose offsets start at 0 again.
-std::string place_id(const std::string& topic, std::int32_t partition, std::int64_t offset, std::int64_t written_at_ms);
+// The id of a message without a message-id header: "topic/partition/offset@written_at_ms". `written_at_ms`: the
+// message's timestamp, since 1970; 0 (not known) leaves out the '@' and what follows. A topic that is deleted and
+// created again begins at offset 0 again; the timestamp tells its messages from the former ones.
+std::string position_id(const std::string& topic, std::int32_t partition, std::int64_t offset,
+                        std::int64_t written_at_ms);
 
-// The id of a message is its header message-id, or else its place_id(). Offsets are committed by settle() only,
-// and a new group begins with the oldest message.
-// Thread: as EntrySource.
+// The id of a message, by which a redelivery finds the job that exists, is its header message-id, else position_id().
+// settle() produces refused messages to the dead letter topic, waits up to 20 s for that, and then commits the offsets.
+// If either fails, the call fails, and the messages are delivered again. A new group begins with the oldest message.
+// Thread: owner only.
 class KafkaSource final : public EntrySource {
  public:
   explicit KafkaSource(KafkaSubscription subscription) : subscription_(std::move(subscription)) {}
@@ -34,13 +37,15 @@ class KafkaSource final : public EntrySource {
  private:
   Status open_dead_letters();
   Status send_dead_letters(const std::vector<std::optional<std::string>>& refusals);
-  static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* failures);
+  // Called by the library for each dead letter. `failure`: &dead_letter_failure_.
+  static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* failure);
 
   const KafkaSubscription subscription_;
-  std::vector<KafkaPtr<rd_kafka_message_t>> messages_;  // of the last receive(); before the client, which they need
-  std::string dead_letter_failure_;
+  // Of the last receive(), not settled yet. The destructor frees them first, because they refer to client_.
+  std::vector<KafkaPtr<rd_kafka_message_t>> messages_;
+  std::string dead_letter_failure_;    // why a dead letter of the last settle() failed; empty: none did
   KafkaPtr<rd_kafka_t> dead_letters_;  // the producer, made at the first dead letter
-  KafkaPtr<rd_kafka_t> client_;
+  KafkaPtr<rd_kafka_t> client_;        // the consumer, made by open()
 };
 
 }  // namespace tocsin

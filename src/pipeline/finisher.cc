@@ -15,12 +15,12 @@ MonoTime Finisher::step(MonoTime now) {
   // Also while outcomes are kept, so that locked rows delay no other outcomes. The limiter bounds both.
   const bool is_quiet = shared_.outcomes.size() == 0;
   take_outcomes(now);
-  if (!apart_.empty() && apart_.front().again <= now) return write_apart(now);
-  const MonoTime again = apart_.empty() ? kWhenWoken : apart_.front().again;
+  if (!set_aside_.empty() && set_aside_.front().try_at <= now) return write_set_aside(now);
+  const MonoTime again = set_aside_.empty() ? kWhenWoken : set_aside_.front().try_at;
   if (requests_.empty()) return is_quiet ? again : now;
   const std::size_t n = std::min(requests_.size(), most_);
   const auto replies = write(now, {requests_.data(), n});
-  if (!replies) return refused(now, n, replies.error());
+  if (!replies) return handle_failure(now, n, replies.error());
   TOCSIN_ASSERT(replies->size() == n);
   most_ = std::min(most_ * 2, kUnlimited);
   // Busy requests go behind those that were not sent yet.
@@ -61,7 +61,7 @@ void Finisher::take_outcomes(MonoTime now) {
       continue;
     }
     FinishRequest request = request_for(now, run);
-    tell_end(now, run, request.kind);
+    report_end(now, run, request.kind);
     if (run.outcome.is_written) {
       settle(request, origin, FinishReply::applied);
       continue;
@@ -71,7 +71,7 @@ void Finisher::take_outcomes(MonoTime now) {
   }
 }
 
-MonoTime Finisher::refused(MonoTime now, std::size_t n, const Error& error) {
+MonoTime Finisher::handle_failure(MonoTime now, std::size_t n, const Error& error) {
   shared_.events.failed(name(), error);
   // The same if it is in doubt: outcomes that were applied answer `stale` the next time.
   if (!is_row_error(error)) return now + shared_.config.retry_pause;
@@ -80,15 +80,15 @@ MonoTime Finisher::refused(MonoTime now, std::size_t n, const Error& error) {
     return now;
   }
   shared_.events.count(Counter::set_aside);
-  apart_.push_back({std::move(requests_.front()), origins_.front(), now + kApartPause});
+  set_aside_.push_back({std::move(requests_.front()), origins_.front(), now + kSetAsidePause});
   requests_.erase(requests_.begin());
   origins_.erase(origins_.begin());
   return now;
 }
 
-MonoTime Finisher::write_apart(MonoTime now) {
-  Apart next = std::move(apart_.front());
-  apart_.pop_front();
+MonoTime Finisher::write_set_aside(MonoTime now) {
+  SetAside next = std::move(set_aside_.front());
+  set_aside_.pop_front();
   const auto reply = write(now, {&next.request, 1});
   if (reply && reply->front() != FinishReply::busy) {
     settle(next.request, next.origin, reply->front());
@@ -100,8 +100,8 @@ MonoTime Finisher::write_apart(MonoTime now) {
     settle(next.request, next.origin, FinishReply::stale);
     return now;
   }
-  next.again = now + kApartPause;
-  apart_.push_back(std::move(next));
+  next.try_at = now + kSetAsidePause;
+  set_aside_.push_back(std::move(next));
   return now;
 }
 
@@ -123,7 +123,7 @@ FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
     const BizType* type = catalog->find(claimed.job.type_id);
     request.kind = FinishRequest::Kind::retry;
     const auto& wish = run.outcome.retry_after;
-    if (wish && !run.outcome.is_least)
+    if (wish && !run.outcome.is_lower_bound)
       request.delay = *wish;
     else
       request.delay = std::max(wish.value_or(Duration(0)),
@@ -134,7 +134,7 @@ FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
   return request;
 }
 
-void Finisher::tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind) {
+void Finisher::report_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind) {
   if (run.started == MonoTime{} || kind == FinishRequest::Kind::release_claim) return;
   using Ending = EventSink::Ending;
   const Ending ending = kind == FinishRequest::Kind::done   ? Ending::done

@@ -1,10 +1,16 @@
-// Finisher: the stage that writes outcomes (done, dead, pending again) in batches, guarded by the claim token. It keeps
-// outcomes that it could not write and tries again. A batch that fails because of one row is split until that row is
-// alone; that outcome is set aside and tried again by itself. If the database refuses its values (Error invalid), it is
-// dropped when its lease is over: the job is due again then. A call waits for the answer for a part of the shortest
-// lease (EngineShared::outcome_patience), twice as long after each call without an answer.
+// Finisher: the pipeline stage that writes the outcomes of attempts to the database, in batches. The runner and the
+// handlers put them into the queue EngineShared::outcomes. The finisher makes each job done, dead or pending again, if
+// the row still has the attempt's claim token, and then returns the slots and permits that the attempt held.
 //
-// Thread: owner only, except the inputs it shares (EngineShared).
+// - Outcomes that could not be written, because the call failed or their row was locked, are kept and written again. If
+//   the process ends before, they are lost: the jobs are due again when their leases end.
+// - A batch that fails because of one row is halved until that row is alone. Its outcome is set aside and tried by
+//   itself, every 500 ms. If the database refuses its values (Error invalid), it is dropped once its lease has ended:
+//   the job is due again then.
+// - A store call may take a third of the shortest lease, at least 1 s (EngineShared::outcome_patience), and twice as
+//   long as the one before if that got no answer.
+//
+// Thread: owner only (the stage's loop); the objects in EngineShared are safe for any thread.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +34,34 @@ class Finisher final : public Stage {
   MonoTime step(MonoTime now) override;
 
  private:
-  static constexpr std::size_t kUnlimited = SIZE_MAX / 2;
-  static constexpr Duration kApartPause = std::chrono::milliseconds(500);
+  static constexpr std::size_t kUnlimited = SIZE_MAX / 2;  // its double does not overflow
+  static constexpr Duration kSetAsidePause = std::chrono::milliseconds(500);
 
-  // Of a request: what the attempt took and must return.
+  // What settle() needs to know of the attempt that a request is about.
   struct Origin {
     TypeId type = 0;
     Pace pace = Pace::fresh;
     MonoTime lease_deadline{};
-    bool is_slot_free = false;           // as FinishedRun's
-    std::optional<WallTime> due_before;  // when the row was due before the claim
+    bool is_slot_free = false;           // its slot in the start pool was returned when the attempt ended
+    std::optional<WallTime> due_before;  // when the row was due before the claim; empty: not known
   };
 
+  // Moves outcomes from the queue to requests_; settles those that need no write.
   void take_outcomes(MonoTime now);
+  // One store call; a reply per request, in order.
   Result<std::vector<FinishReply>> write(MonoTime now, std::span<const FinishRequest> requests);
-  MonoTime refused(MonoTime now, std::size_t n, const Error& error);
-  MonoTime write_apart(MonoTime now);  // the next of apart_
+  // After a failed write of the first `n` requests: halves the batch, or sets the failing request aside. Returns when
+  // to step again, as write_set_aside() does.
+  MonoTime handle_failure(MonoTime now, std::size_t n, const Error& error);
+  MonoTime write_set_aside(MonoTime now);  // the first of set_aside_
   FinishRequest request_for(MonoTime now, const FinishedRun& run);
-  void tell_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);  // to the event sink
+  // Reports to the event sink how an attempt ended and how long it took.
+  void report_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);
+  // The delay of a request that releases a claim; negative: the job gets its former, earlier time back.
   Duration release_delay(MonoTime now, const FinishedRun& run) const;
-  // The request is over: returns slots and permits, and counts it.
+  // The request is over: returns slots and permits, counts it, and adds a job that is due again soon to retries_.
   void settle(const FinishRequest& request, const Origin& origin, FinishReply reply);
+  // Hints the jobs in retries_ to this node's engine, or to the owner of their shard, so that they wait for no scan.
   void hint_retries(MonoTime now);
 
   EngineShared& shared_;
@@ -56,21 +69,21 @@ class Finisher final : public Stage {
   AnswerLimit answers_;
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
-  std::vector<Origin> origins_;          // of requests_, one by one
+  std::vector<Origin> origins_;          // origins_[i] belongs to requests_[i]
   std::size_t most_ = kUnlimited;        // requests in one call: fewer while the failing row is searched
-  struct Apart {
+  struct SetAside {
     FinishRequest request;
     Origin origin;
-    MonoTime again;
+    MonoTime try_at;
   };
-  std::deque<Apart> apart_;  // set aside, the next one first
+  std::deque<SetAside> set_aside_;  // by try_at
   struct Retry {
     JobId job_id;
     TypeId type_id;
-    Duration delay;
-    std::optional<WallTime> due_before;
+    Duration delay;                      // as the request's
+    std::optional<WallTime> due_before;  // as the Origin's
   };
-  std::vector<Retry> retries_;  // just written, due again soon: to be hinted
+  std::vector<Retry> retries_;  // just written as pending, due within the lookahead: the next step hints them
 };
 
 }  // namespace tocsin

@@ -1,9 +1,11 @@
-// The statements of src/postgres/sql/, compiled into the binary.
+// The SQL statements of src/postgres/sql/, compiled into the binary. The stores of src/postgres get the text of each
+// from statement(). Thread: any.
 //
-// Each file holds one statement. Its comment says what the statement does, which index it needs (_id, _due, _biz, _key:
-// the indexes of the job tables whose names end so) and which hazard it avoids. {{name}} stands for a value that the
-// caller gives, or for the file sql/parts/name.sql, which several statements share. {{name a = 1 | b = x.y}} gives
-// values to the part and to the parts in it. Thread: any.
+// A file of sql/ holds one statement, a file of sql/parts/ a piece that several statements share. The comment at its
+// head says what it does, which index it needs (by the end of the index's name: _id, _due, _biz or _key of a job table)
+// and which hazard it avoids. {{x}} stands for the value x if the caller gives one, else for the part sql/parts/x.sql.
+// {{x a = 1 | b = j.node}} gives the part x, and the parts in it, the values a and b; these replace the caller's values
+// of the same names.
 #pragma once
 
 #include <initializer_list>
@@ -15,18 +17,19 @@
 namespace tocsin::sql {
 
 struct File {
-  std::string_view name;  // without folder and ending; "parts/..." for a part
+  std::string_view name;  // without ending: "claim"; of a part: "parts/is_due"
   std::string_view text;
 };
 
-// All files of sql/, sorted by name.
+// All files of sql/, parts included, sorted by name. The build generates this function.
 std::span<const File> files();
 
+// Names and the SQL text that replaces them; the text may be empty.
 using Values = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-// The statement of sql/<name>.sql without comments, every {{x}} replaced. Values are inserted as SQL: never text of a
-// user.
-// REQUIRES: the file exists, and each {{x}} of it is a value or a part.
+// The statement of sql/<name>.sql without comments, every {{x}} replaced. Each call builds the text again. Values
+// become part of the SQL: text that comes from outside of the program must be a parameter ($1) instead.
+// REQUIRES: the file exists, and each {{x}} in it is a value or a part; otherwise the process ends (TOCSIN_ASSERT).
 std::string statement(std::string_view name, Values values = {});
 
 }  // namespace tocsin::sql

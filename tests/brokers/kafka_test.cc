@@ -165,9 +165,9 @@ TEST_F(Kafka, ATopicThatIsMadeAnewBringsNewJobs) {
 
 // Offsets begin again at 0 there: what they name now must not pass for what they named before.
 TEST(KafkaMessages, OfATopicThatIsMadeAnewAreNotThoseOfTheOldOne) {
-  EXPECT_EQ(place_id("t", 1, 0, 1'700'000'000'000), place_id("t", 1, 0, 1'700'000'000'000)) << "however often";
-  EXPECT_NE(place_id("t", 1, 0, 1'700'000'000'000), place_id("t", 1, 0, 1'700'000'000'001));
-  EXPECT_NE(place_id("t", 1, 0, 0), place_id("t", 1, 0, 1'700'000'000'000));
+  EXPECT_EQ(position_id("t", 1, 0, 1'700'000'000'000), position_id("t", 1, 0, 1'700'000'000'000)) << "however often";
+  EXPECT_NE(position_id("t", 1, 0, 1'700'000'000'000), position_id("t", 1, 0, 1'700'000'000'001));
+  EXPECT_NE(position_id("t", 1, 0, 0), position_id("t", 1, 0, 1'700'000'000'000));
 }
 
 }  // namespace
