@@ -1,4 +1,5 @@
-// Two kinds of time, as types that do not convert into each other: MonoTime for waits and leases, WallTime for rows.
+// Two kinds of time, as types that do not convert into each other: MonoTime, of this process, for waits and leases;
+// WallTime, of the database, for rows.
 #pragma once
 
 #include <chrono>
@@ -7,7 +8,8 @@ namespace tocsin {
 
 using Duration = std::chrono::microseconds;
 
-// The local monotonic clock: never goes back; used for every wait and every lease. Its zero is arbitrary.
+// The local monotonic clock: never goes back; used for every wait and every lease. Its zero is arbitrary, so times of
+// two processes must not be compared. It has no now(): the time comes from a Clock.
 struct MonoClock {
   using duration = Duration;
   using rep = duration::rep;
@@ -17,11 +19,12 @@ struct MonoClock {
 };
 using MonoTime = MonoClock::time_point;
 
-// The database's wall clock, microseconds since 1970-01-01 UTC; used for rows and for display.
+// The database's wall clock, microseconds since 1970-01-01 UTC; used for rows and for display. Read from the database
+// or from a request, never from a clock of this machine.
 using WallTime = std::chrono::sys_time<Duration>;
 
-// Reads the local monotonic clock. SystemClock reads the machine's; tests and the simulator have their own.
-// Thread: any.
+// Reads the local monotonic clock: SystemClock that of the machine, in tests and the simulator a virtual one. Thread:
+// any.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -1,5 +1,5 @@
-// Builds a JSON value (of nlohmann/json) from text with the strict rules of JsonDocument (json.h). Boost.JSON parses,
-// because it is many times faster than nlohmann's own parser.
+// build_json(): parses a request body for JsonDocument (json.h). It fills a value of nlohmann/json, but parses with
+// Boost.JSON, which is many times faster than nlohmann's own parser.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,27 @@
 
 namespace tocsin {
 
-// Lets each item of an array have mistakes of its own.
+// An array whose items may be wrong one by one, such as the jobs of a batch. An item is an object or an array here.
 struct JsonItems {
-  std::string_view list;                    // name of the array, a field of the outermost object
-  std::map<std::size_t, Problem> problems;  // the first mistake inside an item, by the item's index
+  std::string_view list;                    // in: name of the array, a field of the outermost object
+  std::map<std::size_t, Problem> problems;  // out: the first mistake inside an item, by the item's index
 };
 
-// Puts the value of `text` into `root`. Returns the first mistake (with `items`: the first outside of them), or
-// nullopt. The value of a field named `verbatim`, at any depth, is not built but kept as its text (a string in the
-// built value), so the caller's numbers stay as written.
+// Parses `text` into `root`. Returns nullopt, or the first mistake: status 400, with the path of the field. After a
+// mistake `root` is incomplete. Mistakes: text that is not JSON in UTF-8, or is followed by other text; a field given
+// twice; nesting over kMaxJsonDepth; more than kMaxJsonValues values; a number beyond a double or of over 400
+// characters; NUL characters and lone surrogates. Thread: any.
 //
-// With `items`, a mistake inside an item does not fail the whole text, but the value of that item must not be used.
-// Text that is not JSON and too many values fail the whole text. Exponents of over four digits are shortened and the
-// text is parsed again; byte offsets of mistakes then refer to the shortened text.
+// `verbatim`: name of a field; empty: none. Its value, at any depth, becomes a string that holds the value as compact
+// JSON, in which the numbers stay as the caller wrote them (doubles would change them). Numbers that would take over 64
+// KiB when written in full are a mistake there.
+//
+// With `items`, a mistake inside an item goes to items->problems, and the value of that item must not be used. Text
+// that is not JSON and too many values still fail the whole text.
+//
+// The parser refuses an exponent beyond an int as if it were no JSON. Then the exponents of over four digits are
+// shortened to 9999, which is out of range as well, and the text is parsed again, so that the mistake names its field.
+// Byte offsets of other mistakes refer to the shortened text.
 std::optional<Problem> build_json(std::string_view text, std::string_view verbatim, nlohmann::json& root,
                                   JsonItems* items = nullptr);
 

@@ -4,8 +4,8 @@ namespace tocsin {
 
 MonoTime ShardOwner::step(MonoTime) {
   const auto view = view_.get();
-  if (!view || view == judged_) return kWhenWoken;
-  judged_ = view;
+  if (!view || view == handled_) return kWhenWoken;
+  handled_ = view;
 
   std::vector<Shard> owned;
   for (std::size_t shard = 0; shard < view->map.owners.size(); ++shard)

@@ -1,7 +1,9 @@
-// ShardOwner: the stage that proposes new shard maps when members change, and applies the current map to this node.
+// ShardOwner: the stage that applies the shard map (which node scans which shard, and in which database it lives) to
+// this node, and proposes the next map when members change.
 //
-// Every node computes the next map with assign_shards() from the current map and the members that it sees. The store
-// accepts the first proposal for each version. Thread: owner only, except used_map() (any).
+// The heartbeat puts what it has read, members and map, into `view` and wakes this stage. Every node computes the next
+// map with assign_shards() from the current map and the members that it sees; of the proposals for one version the
+// store accepts the first. Thread: owner only (the stage's), except used_map() (any).
 #pragma once
 
 #include <atomic>
@@ -18,22 +20,25 @@ namespace tocsin {
 
 class ShardOwner final : public Stage {
  public:
+  // Called inside step().
   struct Hooks {
-    // Called with this node's shards, in order, and the map (which says in which databases they live), when either has
-    // changed.
+    // `mine`: the shards that this node scans from now on, in order. Called when these, or the databases of any shards
+    // in the map, differ from the last call. Not called before this node has a shard or the map names databases.
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
-    std::function<void()> proposed;  // a proposal was written or lost: read the map again
+    std::function<void()> proposed;  // the store accepted this node's proposal, or another came first: read the map
   };
   ShardOwner(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
 
   const char* name() const override { return "shard_owner"; }
-  // Woken by the heartbeat after every reply.
+  // Handles the view if it is a new one. Returns kWhenWoken: the heartbeat wakes the stage after every reply. A
+  // proposal that fails is reported to `events`; the next heartbeat reads the stored map.
   MonoTime step(MonoTime now) override;
-  // Version of the map that the node was last told to work with; -1: none yet. Thread: any.
+  // Version of the map that was last applied to this node; -1: none yet. The heartbeat reports it. Thread: any.
   std::int64_t used_map() const { return used_map_; }
 
  private:
+  // The members that may own shards: neither dead nor draining.
   std::vector<Peer> peers(const ClusterView& view) const;
 
   const ClusterConfig config_;
@@ -41,10 +46,10 @@ class ShardOwner final : public Stage {
   LatestView& view_;
   EventSink& events_;
   const Hooks hooks_;
-  std::vector<Shard> owned_;
-  std::vector<DatabaseId> database_ids_;
+  std::vector<Shard> owned_;              // this node's, as of the last call of `owned`
+  std::vector<DatabaseId> database_ids_;  // by shard, as of the last call of `owned`
   std::atomic<std::int64_t> used_map_{-1};
-  std::shared_ptr<const ClusterView> judged_;  // the last view handled
+  std::shared_ptr<const ClusterView> handled_;  // the last view; null: none yet
 };
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// fair_share(): divides the permits of a limit between the nodes. Every node computes the same shares from the same
-// rows.
+// fair_share(): how many permits of a limit (running jobs, or a rate) a node should hold. The permit renewer of every
+// node computes the shares from the same inputs and takes its own, so no node has to hand them out.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,15 @@
 
 namespace tocsin {
 
-// The share of node `self` (an index of `needs`) of `total` permits. No node gets more than it needs while another
-// lacks some. Small needs are met first. Permits that no node needs are spread evenly, so that the next job finds one
-// on any node. The rest of a division goes to the nodes in turn, by `turn`: with fewer permits than nodes, each node
-// has its time. REQUIRES: self < needs.size(); needs and total are not negative.
+// The share of node `self` (an index of `needs`) of `total` permits; the shares of all nodes sum up to `total`.
+// `needs`: by node, how many permits it can use now. Small needs are met first: no node gets more than it needs while
+// another lacks some. Permits that no node needs are spread evenly, so that the next job finds one on any node.
+//
+// What cannot be divided evenly goes to some nodes, one permit each. `turn` decides which: a number that is the same on
+// all nodes and grows by one every two seconds, by the database's clock. So with fewer permits than nodes each node
+// gets one in turn.
+//
+// REQUIRES: self < needs.size(); needs and total are not negative. Thread: any.
 int fair_share(int total, std::span<const int> needs, std::size_t self, std::uint64_t turn);
 
 }  // namespace tocsin

@@ -1,5 +1,6 @@
-// Runs the node's membership in the cluster: the stages Heartbeat, ShardOwner and (with several databases) MoveWatch,
-// with their threads and connections to the control database.
+// Membership: makes a node a member of the cluster. It owns the stages Heartbeat, ShardOwner and (with several
+// databases) MoveWatch, each with a thread and sessions of its own. A node makes one at its start and calls start(); at
+// its end it calls drain(), wait_until_replaced(), and stop() last.
 #pragma once
 
 #include "base/loop_thread.h"
@@ -11,49 +12,59 @@
 
 namespace tocsin {
 
-// Its data members are the stages, each with its session, store and thread, and what wait_until_replaced() waits for.
-// Thread: owner only, except request(), drain(), view() and moves() (any).
+// The data members are the stages, each with its session, store and thread, and what wait_until_replaced() waits for.
+// Thread: owner only (the one that starts and stops the node), except request(), drain(), view() and moves() (any).
 class Membership {
  public:
+  // The first three are called on the heartbeat's thread and must not block.
   struct Hooks {
-    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;  // this and the next two: as Heartbeat::Hooks
+    // Returns how long ago this node last scanned each of its databases; the heartbeat reports it.
+    std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;
+    // The end of this node's membership lease, after each answered heartbeat: no other node takes its shards before.
     std::function<void(MonoTime)> lease_valid_until;
+    // Whether this is the sole live member, after each answered heartbeat.
     std::function<void(bool)> alone;
-    std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;  // the map or the shards changed
-    LoopThread::OnStep on_step;
+    // The shards that this node scans from now on, in order. Called when these, or the databases of any shards in the
+    // map, have changed, on the thread of ShardOwner.
+    std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
+    LoopThread::OnStep on_step;  // called after each step of a stage, on its thread, with the step's duration
   };
-  // `databases`: those of this node, the control database first.
+  // Connects to nothing; the stages connect in their steps. `databases`: those of this node, the control database
+  // first.
   Membership(const ClusterConfig& config, const std::vector<OpenDatabase>& databases, const Clock& clock,
              EventSink& events, Hooks hooks);
   ~Membership() { stop(); }
 
   void start();
-  // Beats at once: a notification said that the members have changed.
+  // Requests a heartbeat at once: the members or the map may have changed.
   void request() { heartbeat_.request(); }
-  // Gives up its shards; continues to beat.
+  // From now on this node takes no shards and gives up those it has; its heartbeats continue.
   void drain();
-  // Waits until other nodes have its shards and, 200 ms later, scan them; or until no other member can take them.
-  // False: not within `most`. REQUIRES: drain() was called.
+  // Waits until the shard map gives this node no shards, and then 200 ms, in which the new owners read the map and
+  // begin to scan; or until no other live member is left to take them. False: `most` has passed, and it still has
+  // shards. REQUIRES: drain() was called.
   bool wait_until_replaced(Duration most);
-  // Ends the heartbeats and leaves the cluster.
+  // Ends the stages' threads, after the steps that run now, and removes this node from the members; a failure of that
+  // is reported to `events`. May be repeated.
   void stop();
 
   // nullptr before the first heartbeat was answered.
   std::shared_ptr<const ClusterView> view() const { return view_.get(); }
-  // Shards that are moving to another database, as read about a second ago; empty with a single database.
+  // Moves of shards between databases, as read about a second ago; empty with a single database.
   std::vector<ShardMove> moves() const;
 
  private:
+  // Both wake wait_until_replaced(): after `owned`, and after `alone` (each answered heartbeat).
   void note_owned(bool owns_any);
   void note_view();
-  bool has_successor() const;
+  bool has_successor() const;  // another live member that does not drain
 
   const ClusterConfig config_;
   EventSink& events_;
   Mutex mutex_;
   CondVar replaced_;
-  bool owns_any_ TOCSIN_GUARDED_BY(mutex_) = false;  // shards
-  bool had_any_ TOCSIN_GUARDED_BY(mutex_) = false;   // when it began to drain
+  bool owns_any_ TOCSIN_GUARDED_BY(mutex_) = false;  // shards, as of the last call of `owned`
+  bool had_any_ TOCSIN_GUARDED_BY(mutex_) = false;   // shards, when it began to drain
   Session heartbeat_session_, owner_session_;
   PgMemberStore heartbeat_store_, owner_store_;
   LatestView view_{nullptr};

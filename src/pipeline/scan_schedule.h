@@ -1,10 +1,10 @@
-// ScanSchedule: when the next scan comes, and which shards it reads.
+// ScanSchedule: tells the scanner when the next scan comes and which of the node's shards it reads. ShardRotation:
+// tells it which shards a sweep or an audit begins for.
 //
-// A cycle reads every shard once and takes one scan interval: in one scan, or in four (scan groups) after a cycle that
-// read many rows, so that no statement takes long. A cycle whose rows did not fit into memory, or into one page, is
-// followed by a whole one, in which all lanes get their part. If nothing is found and every new job would be hinted or
-// notified, a cycle takes two intervals (the idle interval). Sweeps and audits are spread over intervals by
-// ShardRotation.
+// A cycle reads every shard once: in one scan, or, after a cycle that read many rows, in four (scan groups, a quarter
+// of the shards each), so that no statement takes long. A shard is read once per scan interval. A cycle whose rows did
+// not fit into memory, or into one page, is followed by one of a single scan, so that the lanes of all shards get their
+// part of the memory. While the node is idle, a cycle takes two intervals.
 //
 // Thread: owner only (the scanner's). Reads no clock.
 #pragma once
@@ -18,17 +18,20 @@
 
 namespace tocsin {
 
-// Spreads a task over a period: it divides the shards into period / interval turns, one turn per interval.
+// Spreads a task (sweep or audit) over a period: the shards, by number, are divided into period / interval turns, one
+// turn per scan interval. So each shard has one turn per period.
 class ShardRotation {
  public:
   ShardRotation(Duration period, Duration interval)
       : turns_(static_cast<std::size_t>(std::max<Duration::rep>(1, period / interval))) {}
-  // Goes to the next turn if it is due. `intervals`: that have passed so far. False: every due turn was taken.
+  // Goes to the next turn if it is due. `intervals`: ScanSchedule::intervals(). False: every due turn was taken; call
+  // until then, because several are due after an idle cycle.
   bool next(std::size_t intervals) {
     if (done_ >= intervals) return false;
     turn_ = ++done_ % turns_;
     return true;
   }
+  // Of the turn that next() went to.
   bool is_turn_of(Shard shard) const { return static_cast<std::size_t>(shard) % turns_ == turn_; }
 
  private:
@@ -38,28 +41,32 @@ class ShardRotation {
 
 class ScanSchedule {
  public:
+  // `interval`: the scan interval. `many_rows`: a cycle that reads so many is followed by one in scan groups.
   ScanSchedule(Duration interval, std::size_t many_rows) : interval_(interval), many_rows_(many_rows) {}
 
-  // Whether this scan reads the shard at this position among those of the node.
+  // The current scan is the one that comes next or runs; end_scan() goes to the one after it.
+  //
+  // Whether the current scan reads the shard at this position in the node's sorted list of shards.
   bool is_turn_of(std::size_t position) const { return position % groups_ == group_; }
-  bool is_cycle_begin() const { return group_ == 0; }
-  bool is_in_groups() const { return groups_ > 1; }
-  std::size_t intervals() const { return intervals_; }  // that have passed, in complete cycles
+  bool is_cycle_begin() const { return group_ == 0; }   // the current scan is the first of its cycle
+  bool is_in_groups() const { return groups_ > 1; }     // its cycle has four scans
+  std::size_t intervals() const { return intervals_; }  // scan intervals of all cycles that have ended
 
-  void note_rows(std::size_t n) { rows_ += n; }
+  void note_rows(std::size_t n) { rows_ += n; }  // the current scan has read so many
   // Rows did not fit into memory or into one page: the next cycle reads all shards in one scan.
   void note_overfull() { is_overfull_ = true; }
-  bool is_overfull() const { return is_overfull_; }
-  // The next scan reads all shards.
+  bool is_overfull() const { return is_overfull_; }  // noted in this cycle
+  // Drops what is left of the cycle: the current scan reads all shards.
   void begin_whole_cycle() {
     groups_ = 1;
     group_ = 0;
   }
 
-  // Ends a scan. `may_idle`: a cycle without rows may be followed by an idle interval. Returns how long until the next
-  // scan: no shard waits longer than the interval, so the first group after a whole scan comes a quarter of the
-  // interval later, and so does a whole scan after the last group.
-  Duration end_turn(bool may_idle) {
+  // Ends the current scan. Returns how long until the next one: no shard waits longer than the interval, so the first
+  // group after a whole scan comes a quarter of the interval later, and so does a whole scan after the last group.
+  // `may_idle`: every new job would be hinted or notified, so after a scan of all shards that read no rows the next one
+  // comes two intervals later.
+  Duration end_scan(bool may_idle) {
     const std::size_t before = groups_;
     std::size_t intervals = 1;
     if (++group_ == groups_) {
@@ -74,11 +81,11 @@ class ScanSchedule {
   }
 
  private:
-  static constexpr std::size_t kGroups = 4;         // of 64 shards at 2,000 jobs/s each takes a few ms
-  static constexpr std::size_t kIdleIntervals = 2;  // what enters the window then still has half of the lookahead
+  static constexpr std::size_t kGroups = 4;         // with 64 shards and 2,000 jobs/s a scan takes a few ms
+  static constexpr std::size_t kIdleIntervals = 2;  // less than half of the lookahead: jobs are still read in time
   const Duration interval_;
   const std::size_t many_rows_;
-  std::size_t groups_ = 1, group_ = 0;  // of this cycle; whose turn it is
+  std::size_t groups_ = 1, group_ = 0;  // scans of this cycle; index of the current one
   std::size_t rows_ = 0;                // read in this cycle
   std::size_t intervals_ = 0;
   bool is_overfull_ = false;

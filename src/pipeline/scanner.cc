@@ -118,7 +118,7 @@ Duration Scanner::end_turn() {
   adapt_lookahead();
   const bool may_idle = shared_.is_idle() && !is_sweep_requested_ && !has_more_ && lookahead_.is_full() &&
                         shared_.is_alone && shared_.is_listening;
-  return schedule_.end_turn(may_idle);
+  return schedule_.end_scan(may_idle);
 }
 
 void Scanner::adapt_lookahead() {

@@ -1,13 +1,25 @@
-// The stores of a shard move (ADR 0021): a shard goes from its source database to its target while it is in use. Each
-// database of the installation has a MoveStore, and a ShardCopy that copies the rows. multidb/shard_mover drives a
-// move; nodes use MoveStore to end the freeze of a driver that died. Implemented by PgMoveStore and PgShardCopy
-// (src/postgres) and by FakeMoves (tests/support).
+// MoveStore and ShardCopy: the calls to one database by which a shard moves from its source database to its target
+// while it is in use. ShardMover drives a move in `tocsin shard`, with both for every database; nodes use MoveStore to
+// end the freeze of a driver that died. Implemented by PgMoveStore and PgShardCopy (src/postgres) and in
+// tests/support/fake_moves.h.
 //
-// Every call that takes a move and writes checks in its transaction that `move.driver` still drives the move (else
-// Error superseded), and may be repeated. Before the driver write-freezes a shard (its rows do not change until the
-// thaw), it writes the end of the freeze (`thaw_at`) to the control database, and extends it later. A node that finds
-// this time past becomes the driver by changing the row that flip() also changes, so only one of the two happens.
-// Calls that take a ShardMove& update it to what they have stored. Thread: owner only.
+// A move by its states, with the calls of the control database (C), the source (S) and the target (T):
+//   copying    C take; S and T note; S publish; T make_history, subscribe; until all is copied() and little behind()
+//   switching  C set_state; S freeze; until behind() is 0; C flip. If that lasts too long, back to copying:
+//              C set_state; S unfreeze; C set_writable
+//   switched   T open; C set_writable; T stop_workers; S drop_slots; T unsubscribe; S unpublish; S take_counts;
+//              T add_counts; S empty_counts; when no node is behind the map: S delete_rows, thaw; S and T forget; C end
+//   aborting   instead of switched: C set_state; S unfreeze; C set_writable; T stop_workers to S unpublish as above;
+//              T delete_rows; S and T forget; C end
+//
+// The driver is the process that carries out a move: a command, or a node while it ends a freeze. A call that takes a
+// move and writes checks in its transaction that the database has `move.driver` recorded as the driver (else Error
+// superseded); exceptions say so. Calls may be repeated, and update a ShardMove& to what they have stored.
+//
+// While a shard is write-frozen, no database changes its rows: from freeze() to unfreeze() in the source or open() in
+// the target. The driver announces the end of the freeze (`thaw_at`, by the control database's clock) before it begins,
+// and extends it later. A node that finds this time past becomes the driver by changing the row that flip() also
+// changes, so only one of the two happens. Thread: owner only (each thread has its own).
 #pragma once
 
 #include <chrono>
@@ -22,20 +34,25 @@
 namespace tocsin {
 
 struct ShardMove {
-  enum class State { copying, switching, switched, aborting };
+  enum class State {
+    copying,    // lives in the source
+    switching,  // lives in the source; freeze() and flip() follow
+    switched,   // lives in the target
+    aborting,   // stays in the source
+  };
   Shard shard = 0;
   DatabaseId source = 0, target = 0;
   std::int64_t driver = 0;  // number of the process that drives it; each driver's is larger than the one before
   State state = State::copying;
-  bool may_be_frozen = false;  // the shard may be write-frozen: set_writable() has not been called since
-  bool is_overdue = false;     // past the end of its freeze
+  bool may_be_frozen = false;  // `thaw_at` is set: a freeze was announced, and set_writable() not called since
+  bool is_overdue = false;     // `thaw_at` was past when this was read
 };
 inline const char* to_string(ShardMove::State state) {
   constexpr const char* kNames[] = {"copying", "switching", "switched", "aborting"};
   return kNames[static_cast<int>(state)];
 }
 
-// How long a freeze lasts unless its driver extends it.
+// How far ahead `thaw_at` is set: how long a freeze lasts unless its driver extends it.
 inline constexpr std::chrono::milliseconds kThawLease{2000};
 
 class MoveStore {
@@ -44,79 +61,90 @@ class MoveStore {
 
   // ---- control database
 
-  // All moves under way.
+  // All moves under way, by shard.
   virtual Result<std::vector<ShardMove>> list() = 0;
   // Makes the caller the driver of the shard's move, and begins the move unless it is under way. Without a target: only
-  // a move under way. `driver`: the number that the caller has from an earlier take(). nullopt: the shard lives in the
-  // target already, or no move is under way. Error invalid: the shard moves to another database, or another command
-  // drives the move.
+  // a move under way. `driver`: the number that the caller has from an earlier take(); it keeps that number, or gets a
+  // new one if a node has ended the freeze since. Without it the caller replaces any driver. nullopt: the shard lives
+  // in the target already, or no move is under way. Error invalid: the shard moves to another database, or another
+  // command drives the move.
   virtual Result<std::optional<ShardMove>> take(Shard shard, std::optional<DatabaseId> target,
                                                 std::optional<std::int64_t> driver) = 0;
-  // Makes the caller the driver of an overdue move and ends `switching`: the flip of the old driver fails from now on.
-  // False: another process was faster, or the driver extended the freeze.
+  // Makes the caller the driver of an overdue move, turns `switching` into `copying` (so the flip of the old driver
+  // fails from now on), and extends the freeze. False, and nothing is changed: another process was faster, or the
+  // driver extended the freeze.
   virtual Result<bool> take_over(ShardMove& move) = 0;
-  // Error superseded: another driver has the move, or it is in another state than move.state. From `switching` on the
-  // shard may be frozen.
+  // Changes the state, and announces or extends the freeze if the new state is `switching` or the shard may be frozen.
+  // Error superseded: another driver has the move, or it is in another state than move.state.
   virtual Status set_state(ShardMove& move, ShardMove::State state) = 0;
   // Extends the freeze to kThawLease from now.
   virtual Status keep(const ShardMove& move) = 0;
-  // Records that the shard is not frozen. REQUIRES: it was thawed.
+  // Records that the shard is not frozen; nothing to do unless move.may_be_frozen. REQUIRES: unfreeze() in the source,
+  // or open() in the target, has succeeded.
   virtual Status set_writable(ShardMove& move) = 0;
-  // Writes the target into the shard map, and the state `switched`, in one transaction: the shard lives there from now
-  // on.
+  // Writes the target into the shard map, and the state `switched`, in one transaction, and notifies the nodes: the
+  // shard lives there from now on. Error superseded also if the state is not `switching`.
   virtual Status flip(ShardMove& move) = 0;
   // Names of the live nodes that were not started with this database.
   virtual Result<std::vector<std::string>> nodes_without(DatabaseId database_id) = 0;
   virtual Result<std::int64_t> map_version() = 0;  // of the shard map
-  // Names of the live nodes that may work with an older map.
+  // Names of the live nodes that do not work with this version of the map, or a later one, yet.
   virtual Result<std::vector<std::string>> nodes_behind(std::int64_t version) = 0;
   // Deletes the record of the move.
   virtual Status end(const ShardMove& move) = 0;
-  // Records a move again that the control database lost in a failover. `lost`: as noted() in another database. Its
-  // state follows from the shard map. Error invalid: the shard lives in neither of the two databases.
+  // Records a move again that the control database lost in a failover, unless a move of the shard is recorded. `lost`:
+  // from noted() in another database; the driver's number becomes one larger. The state follows from the shard map, and
+  // the shard may be frozen. Checks no driver. Error invalid: the shard lives in neither of the two databases.
   virtual Status recall(const ShardMove& lost) = 0;
 
-  // ---- source and target: each has a record of its own of the move
+  // ---- source and target: each has a record of the move of its own, except the control database, which has that above
 
-  // The move of this shard as this database has recorded it; nullopt: not at all.
+  // The move of this shard as this database has recorded it; nullopt: not at all. Only shard, source, target and driver
+  // are kept here.
   virtual Result<std::optional<ShardMove>> noted(Shard shard) = 0;
 
   // Ends the sessions of earlier drivers in this database, so that none of their statements is still running. REQUIRES:
-  // all drivers of the move give their sessions the same application name. Error conflict: a session does not end.
+  // all drivers of the move give their sessions the same application name. Error conflict: a session did not end within
+  // five seconds.
   virtual Status end_others() = 0;
-  // Records the move with its driver here. Error superseded: a later driver is recorded.
+  // Records the move with its driver here. Error superseded: a later driver is recorded, or a move between other
+  // databases.
   virtual Status note(const ShardMove& move) = 0;
-  // Records the driver after take_over(), only where the move is recorded already. Error superseded: it is not (the
-  // move may have ended), or has a later driver.
+  // note() after take_over(), only where the move is recorded already. Error superseded also if it is not: it may have
+  // ended.
   virtual Status note_successor(const ShardMove& move) = 0;
-  // Deletes this database's record of the move, unless a later driver is recorded.
+  // Deletes this database's record of the move, unless a later driver is recorded; that is no error.
   virtual Status forget(const ShardMove& move) = 0;
-  // The tables that hold rows of the shard: live jobs, history, and relayed outbox entries.
+  // The tables that hold rows of the shard, with their schema: its live table, all of history, and relayed outbox
+  // entries.
   virtual Result<std::vector<std::string>> tables(Shard shard) = 0;
-  // Deletes the shard's rows of a table; returns how many. REQUIRES: the shard does not live here, and no subscription
-  // replicates them.
+  // Deletes the shard's rows of one of tables(); returns how many. May take hours. REQUIRES: the shard does not live
+  // here, and no subscription replicates them.
   virtual Result<std::int64_t> delete_rows(const ShardMove& move, const std::string& table) = 0;
 
   // ---- source
 
-  // Write-freezes the shard: after the commit none of its rows changes here. Error conflict: an open transaction that
-  // uses jobs held it up for too long (0.3 s).
+  // Write-freezes the shard: from the commit on it does not live here, and none of its rows changes. Error conflict: an
+  // open transaction that uses jobs held the table lock for too long (0.3 s).
   virtual Status freeze(const ShardMove& move) = 0;
-  // Ends the freeze of a move that does not happen: the shard lives here again. Error conflict: as for freeze.
+  // Ends the freeze when the move does not happen now: the shard lives here again. Error conflict: as for freeze.
   virtual Status unfreeze(const ShardMove& move) = 0;
-  // Removes the freeze after the move, when the shard's last row was deleted here.
+  // Removes what freeze() left here, after the flip and the deletion of the shard's rows. Error conflict: as for
+  // freeze.
   virtual Status thaw(const ShardMove& move) = 0;
-  // Subtracts the shard's jobs from the counts of this database, once, and returns them as JSON for add_counts().
+  // Subtracts the shard's jobs from the counts of this database, once, and returns them as JSON for add_counts(). A
+  // repeated call returns the same.
   virtual Result<std::string> take_counts(const ShardMove& move) = 0;
-  // Forgets the counts that take_counts() returned, after they were added at the target.
+  // Makes take_counts() return no counts from now on, because the target has added them: forget() there also forgets
+  // that.
   virtual Status empty_counts(const ShardMove& move) = 0;
 
   // ---- target
 
-  // Whether open() would get its lock now: takes and releases it. Error conflict: a transaction that uses jobs holds
-  // it.
+  // Whether open() would get its table lock now: takes and releases it. Error conflict: an open transaction that uses
+  // jobs held it for too long (0.3 s).
   virtual Status can_open(const ShardMove& move) = 0;
-  // Lets the shard's jobs be created and changed here. Error conflict: as for can_open.
+  // The shard lives here from now on: its jobs can be created and changed. Error conflict: as for can_open.
   virtual Status open(const ShardMove& move) = 0;
   // Adds what take_counts() returned to the counts of this database, once.
   virtual Status add_counts(const ShardMove& move, const std::string& counts) = 0;
@@ -134,19 +162,19 @@ class ShardCopy {
 
   // ---- source
 
-  // Creates the publication and the slot. Waits until every open transaction that has written ends. Error invalid: the
-  // server's wal_level is not logical.
+  // Creates the publication and the slot, or adds the tables that the publication lacks. A new slot waits until every
+  // open transaction that has written ends, for up to a day. Error invalid: the server's wal_level is not logical.
   virtual Status publish(const ShardMove& move) = 0;
-  // Whether all tables of jobs are published.
+  // Whether all of MoveStore::tables() are published; false when a day of history has begun since publish().
   virtual Result<bool> publishes_all(const ShardMove& move) = 0;
   virtual Status unpublish(const ShardMove& move) = 0;          // drops the publication
   virtual Result<std::string> slot(const ShardMove& move) = 0;  // name of the slot
-  // Ends the sessions that use the move's slots, and drops them. `of_copies`: LIKE pattern from stop_workers(). Error
-  // conflict: one is still in use.
+  // Ends the sessions that use the move's slots, and drops these: its own, and those of table copies that match the
+  // LIKE pattern `of_copies`, from stop_workers(). Error conflict: one is still in use.
   virtual Status drop_slots(const ShardMove& move, const std::string& of_copies) = 0;
   // Whether all these slots are there.
   virtual Result<bool> has_slots(const std::vector<std::string>& names) = 0;
-  // The source's current position in its write-ahead log.
+  // The source's current position in its write-ahead log, as text.
   virtual Result<std::string> position() = 0;
   // Bytes of the log up to `position` that the target has not confirmed; 0: it has all of it. Error invalid: the slot
   // is gone.
@@ -154,16 +182,18 @@ class ShardCopy {
 
   // ---- target
 
-  // Creates the history tables that the source has.
+  // Creates the history tables among `tables`, the source's MoveStore::tables().
   virtual Status make_history(const std::vector<std::string>& tables) = 0;
-  // Creates the subscription, or updates its connection. `source`: the connection string by which this server reaches
-  // the source. Error invalid: it reaches none, or another database.
+  // Creates the subscription, or updates its connection and its list of tables. `source`: the connection string by
+  // which this server reaches the source. `slot`: ShardCopy::slot() of the source. Error invalid: the server reaches no
+  // database by it, or another one.
   virtual Status subscribe(const ShardMove& move, const std::string& source, const std::string& slot) = 0;
-  // A problem of the subscription that an operator must fix; empty: none.
+  // Empty; or, human-readable, that other subscriptions have all workers of this server, so this one cannot copy. An
+  // operator must change that.
   virtual Result<std::string> why_no_worker(const ShardMove& move) = 0;
   // How often the subscription's workers have failed; decreases only when the server crashes.
   virtual Result<std::int64_t> failures(const ShardMove& move) = 0;
-  // The number of tables whose copy is complete, and of all tables.
+  // How many tables of the subscription are copied and have caught up, and how many there are.
   virtual Result<std::pair<int, int>> copied(const ShardMove& move) = 0;
   // The source's slots of tables that are copied but have not caught up. If the source crashed and lost such a slot,
   // the table never catches up.

@@ -97,14 +97,14 @@ void PgCreate::refuse_old_ids() {
 
 void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
   try {
-    insert_all(tx, keyed);
+    exec_insert(tx, keyed);
   } catch (const pqxx::unique_violation& error) {
     has_bad_ids_ = std::string_view(error.what()).find("(job_id)=(") != std::string_view::npos;
     throw;
   }
 }
 
-void PgCreate::insert_all(pqxx::transaction_base& tx, bool keyed) {
+void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
   using Of = BinaryArray::Of;
   BinaryArray ids(Of::int8), shards(Of::int2), types(Of::int4), at(Of::timestamptz), in(Of::int8),
       max_attempts(Of::int2), biz_ids(Of::text), traceparents(Of::text), attributes(Of::jsonb), keys(Of::text),

@@ -1,5 +1,6 @@
-// Runs one attempt of JobDesk::create on PostgreSQL: a single statement when no job has an idempotency key, else a
-// short transaction. PgJobDesk draws the ids and repeats the attempt with fresh ones. Thread: owner only.
+// PgCreate: one attempt of PgJobDesk to write a batch of new jobs: a single INSERT when no job has an idempotency key,
+// else a short transaction. PgJobDesk makes a PgCreate, with fresh ids, for each attempt. Thread: owner only (the
+// session's thread).
 #pragma once
 
 #include <map>
@@ -13,35 +14,49 @@ namespace tocsin {
 
 class PgCreate {
  public:
-  // ids[i]: the job_id reserved for jobs[i]. `drawn_on`: the connection that drew them (Session::connections()). All
-  // references must outlive the object. Call run() once.
+  // `ids[i]`: the job_id for `jobs[i]`. `drawn_on`: Session::connections() when the ids were drawn. Ids of an earlier
+  // connection are refused: the next one may reach a standby whose sequence gives the same numbers again. `session`,
+  // `jobs` and `ids` must outlive the object.
   PgCreate(Session& session, std::span<const NewJob> jobs, const std::vector<JobId>& ids, std::uint64_t drawn_on,
            CreateMode mode);
 
-  // Ok: done, or refused as a whole (all_or_nothing); see take_replies(). Error in_doubt: the commit may have happened.
+  // Writes the batch; call once. Ok: it is committed; or, with all_or_nothing, a job was refused and nothing is
+  // written. Error in_doubt: the answer was lost, all or nothing is written. Other errors: nothing is written.
   Status run();
-  // After run() returned ok or in_doubt: one reply per job, in order, valid if the commit happened.
+  // After ok or in_doubt: one reply per job, in order; call once. After a refusal of the whole batch only the refused
+  // replies count. After in_doubt the replies hold if the commit happened; those of a batch without keys have a job_id
+  // only, no times.
   std::vector<CreateReply> take_replies() { return std::move(replies_); }
-  // After run() failed with conflict: the ids exist already, or were drawn on an earlier connection. Draw new ones.
+  // After Error conflict: a repetition may succeed, but not with numbers drawn before. An id exists already, the ids
+  // are of an earlier connection, or the job that had an idempotency key vanished during the attempt. False: another
+  // transaction was in the way.
   bool has_bad_ids() const { return has_bad_ids_; }
-  // After run() returned in_doubt: jobs that exist if, and only if, the commit happened.
+  // After in_doubt: jobs that exist if, and only if, the commit happened.
   std::vector<JobId> created_ids() const;
 
  private:
+  // An item is a job of the batch, by its index in jobs_. What these functions throw becomes an Error in the session.
   bool has_keys() const;
   void refuse_old_ids();
+  // Inserts the items that have a key (`keyed`), except those whose key a live job has; or the items without a key.
+  // Notes whether an id was taken.
   void insert(pqxx::transaction_base& tx, bool keyed);
-  void insert_all(pqxx::transaction_base& tx, bool keyed);
+  void exec_insert(pqxx::transaction_base& tx, bool keyed);  // the statement of insert()
+  // Finds the jobs, live and finished, that had the items' keys before, and applies on_conflict to each.
   void settle_keys(pqxx::transaction_base& tx);
+  // Deletes the jobs of items that were inserted, because no live job has their key, but a finished one has it.
   void undo(pqxx::transaction_base& tx, const std::vector<std::size_t>& items);
-  // A pending job that has the idempotency key of an item, and that the item's on_conflict may change.
+  // A pending job that has the key of an item, and that the item's on_conflict may change.
   struct Update {
     std::size_t item;
     Job existing;
   };
+  // Several updates of one job are applied one after the other, in the order of their items.
   void update_existing(pqxx::transaction_base& tx, std::vector<Update> updates);
-  // One statement: REQUIRES that each update is of another job, hence the map.
+  // The statement of update_existing(); returns the changed jobs. `updates`: by existing job, because one statement
+  // changes a row only once.
   pqxx::result update_all(pqxx::transaction_base& tx, const std::map<JobId, Update>& updates);
+  // Sets the reply of an item to `existing`, the job that has its key.
   void settle(std::size_t item, CreateReply::Kind kind, Job existing);
 
   Session& session_;
@@ -49,8 +64,8 @@ class PgCreate {
   const std::vector<JobId>& ids_;
   const std::uint64_t drawn_on_;
   const CreateMode mode_;
-  std::vector<CreateReply> replies_;
-  std::vector<bool> is_settled_;
+  std::vector<CreateReply> replies_;  // by item
+  std::vector<bool> is_settled_;      // by item: it was inserted, or the job that has its key was found
   bool has_bad_ids_ = false;
 };
 

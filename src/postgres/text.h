@@ -1,4 +1,5 @@
-// Converts times and arrays to and from PostgreSQL's text format.
+// Converts times and arrays to and from PostgreSQL's text format, for parameters and results of statements. Thread:
+// any.
 #pragma once
 
 #include <charconv>
@@ -11,19 +12,21 @@
 
 namespace tocsin {
 
-// '2026-03-01 12:00:00.250000+00'; '-infinity' for WallTime::min(), 'infinity' for WallTime::max().
+// A timestamptz such as 2026-03-01 12:00:00.250000+00; -infinity for WallTime::min(), infinity for WallTime::max().
+// REQUIRES: any other time lies in the years 1 to 9999.
 std::string to_pg(WallTime time);
-// Reads a timestamptz of a session whose timezone is UTC and datestyle is ISO. Throws std::range_error for a time
-// outside of the years 1 to 9999.
+// The reverse of to_pg(), for a result of a session whose timezone is UTC and datestyle is ISO. Throws std::range_error
+// for other text, such as a time outside of the years 1 to 9999, which another program may have written.
 WallTime wall_time_from_pg(std::string_view text);
 
-// Builds an array literal: {1,2,"quoted text",NULL}. Thread: owner only.
+// Builds the literal of an array, such as {1,2,NULL} or {"a","say \"b\"",NULL}, for one parameter of a statement. All
+// elements are of one type; each add appends one. Thread: owner only.
 class PgArray {
  public:
   void reserve(std::size_t bytes) { text_.reserve(bytes); }
   void add(std::int64_t value);
   void add(WallTime value);
-  void add_text(std::string_view value);
+  void add_text(std::string_view value);  // quotes and escapes it; REQUIRES: no NUL
   void add_null();
   template <class T>
   void add(const std::optional<T>& value) {
@@ -33,7 +36,7 @@ class PgArray {
       add_null();
     }
   }
-  // May be called several times: a read is repeated when its connection was lost.
+  // The array so far. May be called again, because a session repeats a read whose connection was lost.
   std::string literal() const { return text_ + "}"; }
 
  private:
@@ -41,7 +44,8 @@ class PgArray {
   std::string text_ = "{";
 };
 
-// Reads an array of integers without NULL: {1,2,3}
+// Reads an array of integers, such as {1,2,3}. REQUIRES: it has no NULL and no number that T does not hold; the result
+// would end there, without an error.
 template <class T>
 std::vector<T> numbers_from_array(std::string_view text) {
   std::vector<T> numbers;

@@ -124,13 +124,13 @@ TEST_F(ScanOverflowTest, ForgetsALaneWhoseRowsAreInMemory) {
 TEST(ScanSchedule, ManyRowsArePartedIntoFourGroupsWithinTheSameInterval) {
   ScanSchedule schedule(1s, 100);
   schedule.note_rows(100);
-  EXPECT_EQ(schedule.end_turn(false), 250ms);
+  EXPECT_EQ(schedule.end_scan(false), 250ms);
   ASSERT_TRUE(schedule.is_in_groups());
   std::vector<int> turns(8);
   for (int group = 0; group < 4; ++group) {
     for (std::size_t position = 0; position < turns.size(); ++position)
       turns[position] += schedule.is_turn_of(position);
-    EXPECT_EQ(schedule.end_turn(false), 250ms) << group;
+    EXPECT_EQ(schedule.end_scan(false), 250ms) << group;
   }
   EXPECT_EQ(turns, std::vector<int>(8, 1)) << "each shard once";
   EXPECT_FALSE(schedule.is_in_groups()) << "few rows";
@@ -141,16 +141,16 @@ TEST(ScanSchedule, WhatIsMoreThanMemoryHasRoomForIsReadWhole) {
   ScanSchedule schedule(1s, 100);
   schedule.note_rows(1000);
   schedule.note_overfull();
-  EXPECT_EQ(schedule.end_turn(false), 1s);
+  EXPECT_EQ(schedule.end_scan(false), 1s);
   EXPECT_FALSE(schedule.is_in_groups());
 }
 
 TEST(ScanSchedule, AnIdleCycleTakesTwoIntervals) {
   ScanSchedule schedule(1s, 100);
-  EXPECT_EQ(schedule.end_turn(true), 2s);
+  EXPECT_EQ(schedule.end_scan(true), 2s);
   EXPECT_EQ(schedule.intervals(), 2U);
   schedule.note_rows(1);
-  EXPECT_EQ(schedule.end_turn(true), 1s);
+  EXPECT_EQ(schedule.end_scan(true), 1s);
 }
 
 TEST(ShardRotation, GivesEveryShardOneTurnPerPeriodAndMakesUpForIdleIntervals) {
