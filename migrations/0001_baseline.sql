@@ -1529,8 +1529,8 @@ COMMENT ON VIEW tocsin.report_duration IS 'Duration of attempts by hour, type an
 CREATE VIEW tocsin.report_slo AS
   SELECT s.biz_type, s.target_ms, s.target_share, s.days, s.n, s.missed,
          CASE WHEN s.n > 0 THEN 1 - s.missed / s.n::double precision ELSE 1 END AS share,
-         CASE WHEN s.missed = 0 THEN 1 WHEN s.target_share < 1 THEN 1 - s.missed / (s.n * (1 - s.target_share)) ELSE 0 END AS budget_left,
-         s.missed <= s.n * (1 - s.target_share) AS is_met
+         CASE WHEN s.missed = 0 THEN 1 WHEN s.target_share < 1 THEN 1 - s.missed / (s.n * (1 - s.target_share::numeric)) ELSE 0 END::double precision AS budget_left,
+         s.missed <= s.n * (1 - s.target_share::numeric) AS is_met
   FROM (SELECT t.name AS biz_type, (t.slo ->> 'lateness_ms')::double precision AS target_ms, (t.slo ->> 'share')::double precision AS target_share,
                30::bigint AS days, coalesce(sum(r.started), 0)::bigint AS n, coalesce(sum(r.missed), 0)::bigint AS missed
         FROM tocsin.biz_type t

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 namespace tocsin {
 
@@ -18,11 +19,14 @@ void DueQueue::push(std::span<const Candidate> jobs) {
   if (jobs.empty()) return;
   {
     MutexLock lock(mutex_);
+    std::vector<Candidate> older;  // than all that wait
     for (const Candidate& job : jobs) {
       std::deque<Candidate>& waiting = types_[job.type_id].jobs;
       const bool is_oldest = !waiting.empty() && job.fire_at < waiting.front().fire_at;
-      is_oldest ? waiting.push_front(job) : waiting.push_back(job);
+      is_oldest ? older.push_back(job) : waiting.push_back(job);
     }
+    std::ranges::stable_sort(older, {}, &Candidate::fire_at);
+    for (const Candidate& job : older | std::views::reverse) types_[job.type_id].jobs.push_front(job);
     size_ += jobs.size();
   }
   wake();

@@ -32,7 +32,8 @@ class DueQueue {
   // Woken by everything that adds work. REQUIRES: set before the first push.
   void set_consumers(std::vector<Waker*> consumers) { consumers_ = std::move(consumers); }
 
-  // Jobs of a type come out in the order they came in, except that one due before the first goes ahead of it.
+  // Jobs of a type come out in the order they came in, except that those due before the first go ahead of it, the
+  // oldest first.
   void push(std::span<const Candidate> jobs);
   void push_backlog(const Backlog& backlog);  // extends the span of a lane that is in it already
   bool has_backlog(Lane lane, Pace pace = Pace::fresh) const;

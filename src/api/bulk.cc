@@ -44,7 +44,7 @@ void read_bulk_filter(JsonObject& in, BulkCall& bulk) {
   wanted.biz_id = filter->string_or_number("biz_id", 1, kMaxBizIdBytes);
   wanted.from = filter->time("from");
   wanted.to = filter->time("to");
-  wanted.reason = filter->string("reason", 1, kMostReasonBytes);
+  wanted.reason = filter->string("reason", 0, kMostReasonBytes);
   const auto status = filter->string("status", 1, 16);
   const auto changed = status_changed_by(bulk.request.action);
   if (status && *status != to_string(changed)) {
@@ -148,14 +148,16 @@ void start_counted(const ApiContext& context, const CallPtr& call, const BulkCal
     problem.members = "\"matched\":" + std::to_string(*matched);
     return call->refuse(problem);
   }
-  auto started = access.databases.front().store->start(bulk.request, *matched, access.node, BulkRunner::kLease);
+  // A runner that is busy takes it later, or a node that is not takes it: without a lease both may.
+  const Duration lease = access.runner.is_busy() ? Duration(0) : BulkRunner::kLease;
+  auto started = access.databases.front().store->start(bulk.request, *matched, access.node, lease);
   if (!started) return call->refuse(context.problem_of(started.error(), 0));
   call->audit.target = std::to_string(started->bulk_id);
   call->audit.filter_json = bulk.request.filter_json;
   call->audit.matched = *matched;
   call->audit.reason = bulk.request.reason;
   out.begin_object().field("bulk_id", std::to_string(started->bulk_id)).field("matched", *matched).end_object();
-  access.runner.take(std::move(*started));
+  if (lease > Duration(0)) access.runner.take(std::move(*started));
   call->reply(202, std::move(text));
 }
 

@@ -99,7 +99,7 @@ std::string running_reason(const Job& job, const BizType* type, WallTime now, co
   const std::string next = job.attempts >= job.max_attempts
                                ? "It was the last attempt, so the job is about to be dead."
                                : "The job is due again, and counts as running until it is claimed. " +
-                                     due_reason(type, now, hold, "The next attempt starts soon.");
+                                     due_reason(type, now, hold, claim_expected(now - job.fire_at));
   return attempt + " started" + where + ", and its lease ended " + duration_text(now - job.fire_at) +
          " ago without a result. " + next;
 }

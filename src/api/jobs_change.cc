@@ -8,12 +8,14 @@
 #include "api/job_json.h"
 #include "api/resources.h"
 #include "api/scatter.h"
+#include "core/rfc3339.h"
 
 namespace tocsin {
 namespace {
 
 constexpr std::size_t kMaxIds = 10'000;
 constexpr std::size_t kManyBody = 1 << 20;
+constexpr std::size_t kManyChanged = 100;  // a call that changes more has a row of its own in the audit log
 
 // "result" and "job", as members of whatever object they go into.
 std::string result_members(std::string_view result, const std::optional<Job>& job, const TypeCatalog& catalog) {
@@ -118,6 +120,13 @@ void reschedule(ApiContext& context, const CallPtr& call) {
 
 // ---- many jobs
 
+// What the audit log says of a call that changed `changed` jobs. Call before the reply.
+void note_changed(const CallPtr& call, std::size_t changed) {
+  call->audit.changed = static_cast<std::int64_t>(changed);
+  call->audit.is_left_out = changed == 0;
+  if (changed <= kManyChanged) call->audit.filter_json.clear();
+}
+
 bool is_locked(const CancelReply& reply) { return reply.kind == CancelReply::Kind::locked; }
 
 // Ids whose databases gave no answer: nothing was done, or it is in doubt.
@@ -133,8 +142,8 @@ void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids)
   out.end_array();
 }
 
-std::string cancelled_text(const std::vector<CancelReply>& replies, const Unanswered& unanswered = {},
-                           bool has_more = false) {
+void answer_cancelled(const CallPtr& call, const std::vector<CancelReply>& replies, const Unanswered& unanswered = {},
+                      bool has_more = false) {
   constexpr std::array kNames{
       std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
       std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"},
@@ -157,7 +166,10 @@ std::string cancelled_text(const std::vector<CancelReply>& replies, const Unansw
   write_ids(out, "in_doubt", unanswered.in_doubt);
   if (has_more) out.field("more", true);
   out.end_object();
-  return text;
+  // Those in doubt may have been cancelled.
+  const auto cancelled = std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind);
+  note_changed(call, static_cast<std::size_t>(cancelled) + unanswered.in_doubt.size());
+  call->reply(200, std::move(text));
 }
 
 using CancelReplies = std::vector<CancelReply>;
@@ -176,7 +188,7 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByD
     auto& list = result.error().code == ErrorCode::in_doubt ? unanswered.in_doubt : unanswered.unavailable;
     list.insert(list.end(), ids.at(database_id).begin(), ids.at(database_id).end());
   }
-  call->reply(200, cancelled_text(replies, unanswered));
+  answer_cancelled(call, replies, unanswered);
 }
 
 // `texts`: ids as they were given. One that is given twice is answered once.
@@ -196,7 +208,7 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
   std::vector<DatabaseId> database_ids;
   for (const auto& [database_id, some] : known) database_ids.push_back(database_id);
   if (database_ids.empty())
-    return call->reply(200, cancelled_text({}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible}));
+    return answer_cancelled(call, {}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible});
   scatter<CancelReplies>(
       context, call, database_ids,
       [known](DatabaseId database_id, Stores& stores) { return stores.desk.cancel(known.at(database_id)); },
@@ -208,13 +220,9 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
 // For a key that has more pending jobs than may share a statement with other keys.
 void cancel_large_key(const ApiContext& context, const CallPtr& call, const KeyCancel& key) {
   context.on_database(call, context.database_of(key.biz_id), [&context, call, key](Stores& stores) {
-    const auto replies = stores.desk.cancel_all(key.biz_id, key.type);
-    if (!replies) return call->refuse(context.problem_of(replies.error(), stores.database_id));
-    // A full answer without any that has ended: more live ones may be there.
-    const bool has_more =
-        replies->size() >= JobDesk::kMostOfOneKey &&
-        std::ranges::none_of(*replies, [](const auto& r) { return r.kind == CancelReply::Kind::finished; });
-    call->reply(200, cancelled_text(*replies, {}, has_more));
+    const auto reply = stores.desk.cancel_all(key.biz_id, key.type);
+    if (!reply) return call->refuse(context.problem_of(reply.error(), stores.database_id));
+    answer_cancelled(call, reply->jobs, {}, reply->has_more);
   });
 }
 
@@ -243,7 +251,9 @@ void cancel_key(const ApiContext& context, const CallPtr& call, const std::strin
   const bool is_taken = context.backend.cancel_key(key, [&context, call, key](const Result<KeyCancelReply>& result) {
     guarded(call, [&] {
       if (!result) return call->refuse(context.problem_of(result.error(), context.database_of(key.biz_id)));
-      result->is_too_many ? cancel_large_key(context, call, key) : call->reply(200, cancelled_key_text(*result));
+      if (result->is_too_many) return cancel_large_key(context, call, key);
+      note_changed(call, result->cancelled.size());
+      call->reply(200, cancelled_key_text(*result));
     });
   });
   if (!is_taken) ApiContext::too_busy(call);
@@ -255,6 +265,19 @@ void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz
   context.with_type(call, *biz_type, "biz_type", [&context, call, biz_id](const BizType& type) {
     cancel_key(context, call, biz_id, std::optional(type.type_id));
   });
+}
+
+// For the audit log: the key, or how many ids were given.
+std::string cancel_filter_text(const std::optional<std::string>& biz_id, const std::optional<std::string>& biz_type,
+                               std::size_t ids) {
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object();
+  if (biz_id) out.field("biz_id", *biz_id);
+  if (biz_type) out.field("biz_type", *biz_type);
+  if (!biz_id) out.field("job_ids", ids);
+  out.end_object();
+  return text;
 }
 
 void cancel_many(ApiContext& context, const CallPtr& call) {
@@ -270,6 +293,7 @@ void cancel_many(ApiContext& context, const CallPtr& call) {
       in.fail("job_ids[" + std::to_string(i) + ']', "A job_id is a string of digits.");
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
+  call->audit.filter_json = cancel_filter_text(biz_id, biz_type, texts ? texts->size() : 0);
   biz_id ? cancel_key(context, call, *biz_id, biz_type) : cancel_ids(context, call, *texts);
 }
 
@@ -288,6 +312,8 @@ void answer_retries(const ApiContext& context, const CallPtr& call, const RetryR
   out.begin_object().field("retried", round.retried);
   write_missing(out, context.backend, round.answers);
   out.end_object();
+  call->audit.changed = round.retried;
+  call->audit.is_left_out = round.retried == 0;
   call->reply(200, std::move(text));
 }
 
@@ -322,6 +348,11 @@ void retry_many(ApiContext& context, const CallPtr& call) {
   request.rate_per_s = in.number("rate_per_s", 0.001, 1e6);
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
+  JsonWriter filter(call->audit.filter_json);
+  filter.begin_object().field("biz_type", biz_type).field("limit", request.limit);
+  if (request.from) filter.field("from", rfc3339(*request.from));
+  if (request.to) filter.field("to", rfc3339(*request.to));
+  filter.end_object();
   context.with_type(call, biz_type, "biz_type", [&context, call, request](const BizType& type) mutable {
     request.type_id = type.type_id;
     const auto database_ids = context.backend.database_ids();

@@ -284,6 +284,8 @@ void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<R
     if (answers.size() > 1) problem.members += (problem.members.empty() ? "" : ",") + items_text();
     return call->refuse(problem);
   }
+  call->audit.changed = std::ranges::count(fates_, true, &Fate::is_created);
+  call->audit.is_left_out = call->audit.changed == 0;
   call->reply(201, '{' + items_text() + '}');
 }
 

@@ -9,6 +9,7 @@
 #include "api/resources.h"
 #include "api/scatter.h"
 #include "core/rfc3339.h"
+#include "core/target.h"
 
 namespace tocsin {
 namespace {
@@ -64,6 +65,7 @@ std::string remedy_of(const Backend& backend, const BizType& type, const json& w
   oldest.type_id = type.type_id;
   oldest.fire_at = backend.now() - age;
   if (const std::string hold = backend.hold_reason(oldest); !hold.empty()) return "Here it waits because " + hold + ".";
+  if (waits_for == "catch_up") return "Jobs found late start at catch_up.rate_per_s: raise it, or let it catch up.";
   if (waits_for == "rate_per_s") return "rate_per_s is reached: raise it, or wait until it has caught up.";
   if (type.is_pull()) return "It waits for its consumers: start more of them, or let each lease more jobs at once.";
   return "More is due than its handler takes: see the duration report, add nodes, or look at the database's load.";
@@ -82,8 +84,7 @@ struct TypeState {
   bool is_paused = false;
 
   bool misses_target() const {
-    return target_share.is_number() &&
-           static_cast<double>(missed) > static_cast<double>(started) * (1 - target_share.get<double>());
+    return target_share.is_number() && !TargetUse{started, missed, target_share.get<double>()}.is_met();
   }
   bool is_behind() const {
     const double limit = target_ms.is_number() ? std::max(target_ms.get<double>(), 1000.0) : kLateMs;

@@ -9,6 +9,7 @@
 #include "api/json_writer.h"
 #include "api/url.h"
 #include "core/log_histogram.h"
+#include "core/target.h"
 
 namespace tocsin {
 namespace {
@@ -105,12 +106,10 @@ void add_value(json& into, const json& value, Merge merge) {
 
 json derived(const Row& row, Merge merge) {
   const auto n = row.values.value("n", std::int64_t{0}), missed = row.values.value("missed", std::int64_t{0});
-  const double target = row.values.value("target_share", 1.0);
-  const double allowed = static_cast<double>(n) * (1 - target);
+  const TargetUse use{n, missed, row.values.value("target_share", 1.0)};
   if (merge == Merge::share) return n > 0 ? 1 - static_cast<double>(missed) / static_cast<double>(n) : 1.0;
-  if (merge == Merge::is_met) return static_cast<double>(missed) <= allowed;
-  if (missed == 0) return 1.0;
-  return allowed > 0 ? 1 - static_cast<double>(missed) / allowed : 0.0;
+  if (merge == Merge::is_met) return use.is_met();
+  return use.budget_left();
 }
 
 bool is_percentile(Merge merge) { return merge == Merge::p50 || merge == Merge::p90 || merge == Merge::p99; }

@@ -65,7 +65,7 @@ void put(ApiContext& context, const CallPtr& call) {
 }
 
 void get(ApiContext& context, const CallPtr& call) {
-  context.on_control(call, [&context, call](Stores& stores) {
+  context.read_database(call, 0, [&context, call](Stores& stores) {
     // From the registry itself: this node's snapshot may be behind another node's change.
     const auto type = stores.types.find(call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
@@ -78,7 +78,7 @@ void get(ApiContext& context, const CallPtr& call) {
 void list(ApiContext& context, const CallPtr& call) {
   PageRequest page;
   if (const auto problem = read_page_request(*call, "type", page)) return call->refuse(*problem);
-  context.on_control(call, [&context, call, page](Stores& stores) {
+  context.read_database(call, 0, [&context, call, page](Stores& stores) {
     auto types = stores.types.list();
     if (!types) return call->refuse(context.problem_of(types.error(), 0));
     std::ranges::sort(*types, {}, &BizType::name);

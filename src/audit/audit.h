@@ -21,7 +21,7 @@ struct Caller {
 enum class Audit {
   none,  // not at all: it changes nothing
   // Calls are added up to a row per caller, action and minute: programs make thousands a second. A call on one job by
-  // an admin gets a row of its own.
+  // an admin gets a row of its own, and so does one that changed many jobs (it has a filter_json).
   counted,
   each,  // a row per call
 };
@@ -31,9 +31,10 @@ struct AuditEntry {
   Caller caller;
   std::string action;                   // operationId of the API: "pauseType"
   std::string target;                   // the job, type or bulk operation that the path names
-  std::string filter_json;              // of a bulk operation, or the body of a change; empty: none
+  std::string filter_json;              // of a bulk operation or of a call that changed many jobs, or the body of a
+                                        // change; empty: none
   std::optional<std::int64_t> matched;  // jobs that the filter of a bulk operation matched when it began
-  std::optional<std::int64_t> changed;  // in a row of counted calls: how many
+  std::optional<std::int64_t> changed;  // jobs; nullopt of a counted call: one
   std::string reason;                   // in the caller's words
   bool is_left_out = false;             // do not record: the call changed nothing (a dry run)
 };

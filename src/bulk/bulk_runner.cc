@@ -33,7 +33,8 @@ MonoTime BulkRunner::step(MonoTime now) {
   if ((!extended_at_ || now - *extended_at_ >= kKeepInterval) && !extend_lease(now))
     return bulk_ ? retry_later(now) : now;
   if (bulk_->is_stop_requested) return finish(BulkState::stopped, "") ? now : retry_later(now);
-  if (database_ == databases_.size()) return finish(BulkState::done, "") ? now : retry_later(now);
+  // Jobs may have come to match meanwhile: no more are changed than were counted.
+  if (database_ == databases_.size() || changed() >= bulk_->matched) return finish(BulkState::done, "") ? now : retry_later(now);
   if (now < next_batch_) return std::min(next_batch_, *extended_at_ + kKeepInterval);
   return run_batch(now);
 }
@@ -78,8 +79,8 @@ bool BulkRunner::extend_lease(MonoTime now) {
 
 int BulkRunner::batch_limit() const {
   const auto& rate = bulk_->request.rate_per_s;
-  if (!rate) return kBatch;
-  return std::clamp(static_cast<int>(*rate / kBatchesPerSecond), 1, kBatch);
+  const int by_rate = rate ? std::clamp(static_cast<int>(*rate / kBatchesPerSecond), 1, kBatch) : kBatch;
+  return static_cast<int>(std::min<std::int64_t>(by_rate, bulk_->matched - changed()));
 }
 
 std::int64_t BulkRunner::changed() const {

@@ -10,12 +10,13 @@ namespace tocsin {
 namespace {
 
 constexpr int kReportPage = 1000;
+constexpr int kScreen = 100, kAll = 1'000'000;  // rows without --limit
 const std::vector<std::string> kReports = {"hour",    "day",   "lateness", "duration", "slo",   "dead",  "dead_now",
                                            "outcome", "delay", "horizon",  "backlog",  "audit", "recent"};
 
 struct ReportOptions : ClientOptions {
   std::string name, type, from, to, tz;
-  int limit = 100;
+  int limit = 0;  // 0: 100 rows on a screen, all as --csv
   bool csv = false;
 };
 
@@ -60,7 +61,8 @@ int report(ReportOptions& options) {
   RestClient client(options.connection);
   Json all;
   std::string cursor;
-  int left = options.limit;
+  const int most = options.limit > 0 ? options.limit : options.csv ? kAll : kScreen;
+  int left = most;
   do {
     Json page = client.get(
         with_query("/v1/reports/" + path_part(options.name), {{"type", options.type},
@@ -76,7 +78,7 @@ int report(ReportOptions& options) {
       all["next_cursor"] = page["next_cursor"];
       all.erase("totals");  // of the first page
     }
-    left = options.limit - static_cast<int>(all["items"].size());
+    left = most - static_cast<int>(all["items"].size());
     cursor = all["next_cursor"].is_string() ? all["next_cursor"].get<std::string>() : "";
   } while (left > 0 && !cursor.empty());
   note_missing(std::cerr, all);
@@ -127,8 +129,8 @@ void add_report_command(CLI::App& root, Chosen& chosen) {
   command->add_option("--from", options->from, "Not before (RFC 3339)")->option_text("TIME");
   command->add_option("--to", options->to, "Before (RFC 3339)")->option_text("TIME");
   command->add_option("--tz", options->tz, "Days of this time zone, like Europe/Berlin")->option_text("ZONE");
-  command->add_option("--limit", options->limit, "At most so many rows")
-      ->check(CLI::Range(1, 1'000'000))
+  command->add_option("--limit", options->limit, "At most so many rows (100; with --csv all)")
+      ->check(CLI::Range(1, kAll))
       ->option_text("N");
   CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");
   add_client_options(*command, *options);

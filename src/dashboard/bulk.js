@@ -15,8 +15,9 @@ const compact = (object) => Object.fromEntries(Object.entries(object).filter(([,
 
 function bodyOf(form, filter) {
   const action = form.action;
-  const wanted = {...filter, status: filter.status || kWords[action][1]};
-  const body = {action, filter: compact(wanted), reason: form.reason, rate_per_s: form.rate ? Number(form.rate) : undefined};
+  const wanted = compact({...filter, status: filter.status || kWords[action][1]});
+  if (filter.reason === '') wanted.reason = ''; // the group of those that died without one
+  const body = {action, filter: wanted, reason: form.reason, rate_per_s: form.rate ? Number(form.rate) : undefined};
   if (action === 'reschedule' && form.delay !== '') body.delay_ms = Math.round(Number(form.delay) * 60_000);
   if (action === 'reschedule' && form.spread) body.spread_ms = Math.round(Number(form.spread) * 60_000);
   return compact(body);

@@ -115,6 +115,11 @@ struct KeyCancelReply {
   bool has_more_finished = false;  // than `finished` names
 };
 
+struct CancelAllReply {
+  std::vector<CancelReply> jobs;
+  bool has_more = false;  // live jobs of the key may be left: call again
+};
+
 // Cancels and changes, often of many callers, that are written together.
 struct ChangeBatch {
   bool is_retry = false;  // repeats requests that were answered `locked`: waits for no lock
@@ -179,10 +184,10 @@ class JobDesk {
   // do jobs that were not reached before the connection was lost. Error in_doubt: some may be cancelled.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) = 0;
 
-  // cancel() for the jobs of a business key, of one type or of every type: first the live ones, oldest first, then
-  // those that have ended, newest first. At most kMostOfOneKey in one call; call again for more.
+  // cancel() for the jobs of a business key, of one type or of every type: first the pending ones, then those that
+  // run, each oldest first, then those that have ended, newest first. At most kMostOfOneKey in one call.
   static constexpr std::size_t kMostOfOneKey = 10'000;
-  virtual Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
+  virtual Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
 
   // Cancels, cancels by key, and changes, in this order; requests that repeat a job or a key follow in further rounds
   // and see what earlier ones did. A round is one transaction, or several if rows of it are locked. Durable when it

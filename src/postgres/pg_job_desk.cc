@@ -290,18 +290,24 @@ Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQu
   });
 }
 
-Result<std::vector<CancelReply>> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
-  auto ids = session_.read<std::vector<JobId>>([&](pqxx::connection& connection) {
+Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
+  CancelAllReply reply;
+  const auto ids = session_.read<std::vector<JobId>>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto& name = session_.prepared("ids_of_key");
     std::vector<JobId> found;
     const int shard = shard_of(biz_id, shards_);
-    for (const auto& row : exec(tx, name, biz_id, shard, type, static_cast<int>(kMostOfOneKey)))
+    for (const auto& row : exec(tx, name, biz_id, shard, type, static_cast<int>(kMostOfOneKey))) {
       found.push_back(row[0].as<JobId>());
+      reply.has_more = found.size() == kMostOfOneKey && row[1].as<bool>();
+    }
     return found;
   });
   if (!ids) return ids.error();
-  return cancel(*ids);
+  auto cancelled = cancel(*ids);
+  if (!cancelled) return cancelled.error();
+  reply.jobs = std::move(*cancelled);
+  return reply;
 }
 
 Result<int> PgJobDesk::retry_many(const RetryMany& request) {

@@ -26,9 +26,9 @@ void AuditLog::start() {
 void AuditLog::record(AuditEntry entry) {
   if (entry.kind == Audit::none || entry.caller.name.empty()) return;
   MutexLock lock(mutex_);
-  // What an administrator does to one job is a person's work, and rare.
-  const bool is_of_a_person = entry.caller.role == "admin" && !entry.target.empty();
-  if (entry.kind == Audit::counted && !is_of_a_person) {
+  // What an administrator does to one job is a person's work, and rare. So is what changes many jobs.
+  const bool is_rare = (entry.caller.role == "admin" && !entry.target.empty()) || !entry.filter_json.empty();
+  if (entry.kind == Audit::counted && !is_rare) {
     Key key{entry.caller.name, entry.caller.role, entry.caller.address, entry.action};
     if (counts_.size() >= kMostCounts && !counts_.contains(key)) {
       ++lost_;

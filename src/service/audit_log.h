@@ -1,8 +1,8 @@
 // Writes the audit log: which token changed what through the API.
 //
 // Entries wait in memory until the next flush, about a second later. Counted calls (Audit::counted) are added up per
-// caller and action and written once a minute; those of an admin on one job are entries of their own. Calls without a
-// token are not recorded. Entries that a killed node has not written are lost. While the database is down entries wait,
+// caller and action and written once a minute; those of an admin on one job, and those that changed many jobs, are
+// entries of their own. Calls without a token are not recorded. Entries that a killed node has not written are lost. While the database is down entries wait,
 // 10,000 at most; further ones are dropped and counted in lost().
 // Thread: record and lost any; the rest owner only.
 #pragma once

@@ -11,6 +11,7 @@ MARGIN = 0.010  # s: a row's time is rounded, a lease end is told in millisecond
 # s: a receiver that had no processor for so long handles requests whose senders have given up (after 2 s, and the stamp
 # has whole seconds); they started when they were sent, and failed.
 HANDLED_LATE = 3.0
+TIMEOUT = 2.0  # s: of webhooks; an answer that comes later counts as none
 CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, or not at all
 TERMINAL = {"done", "cancelled", "dead"}
 MOST_MB = 400  # of a node's memory, whatever happens
@@ -66,6 +67,7 @@ class Run:
     token: str | None = None
     until: float | None = None  # the latest end that the lease can have
     slack: float = 0.0  # how much earlier it may end
+    given_up: float | None = None  # the answer came so late that the sender may have given up since this moment
 
 
 class History:
@@ -116,10 +118,13 @@ class History:
         self.seen[event["id"]].append(event)
 
     def on_start(self, event):
-        at, answer = event["t"], event["answer"]
-        if HANDLED_LATE < at - event.get("sent", at) < 60:  # more: the node's clock was set
-            at, answer = event["sent"] + 1, "fail"
-        self.runs[event["id"]].append(Run(event["attempt"], at, at, answer, at))
+        at, answer, given_up = event["t"], event["answer"], None
+        sent = event.get("sent", at)
+        if HANDLED_LATE < at - sent < 60:  # more: the node's clock was set
+            at, answer = sent + 1, "fail"
+        elif TIMEOUT <= at + event.get("takes", 0.0) - sent < 60:
+            given_up = sent + TIMEOUT
+        self.runs[event["id"]].append(Run(event["attempt"], at, at, answer, at, given_up=given_up))
         self.busy[event["id"]].append((event["t"], event["t"] + event.get("takes", 0.0)))
 
     def on_lease(self, event):
@@ -327,6 +332,9 @@ class Checker:
             if run.claimed < min(before.answered + pause, lease_end) - MARGIN and not lost_claims and not is_moved:
                 self.broken("I2", "retried early", job_id, f"{run.claimed - before.answered:.3f} s after its failure")
             return  # a retry is no duplicate
+        if before.given_up is not None and run.claimed >= before.given_up + kind["retry"] - MARGIN:
+            self.duplicates["answered too late"] += 1
+            return
         is_expired = run.claimed >= lease_end - MARGIN
         if is_expired and kind["kind"] == "pull" and (before.answer is None or before.is_unknown):
             return  # its consumer let the lease end
@@ -339,6 +347,9 @@ class Checker:
     def check_last(self, row, kind, run):
         """What its handler has done at its last attempt may end dead only where a fault kept the outcome away."""
         if row.status != "dead" or run.answer != "done" or run.is_unknown or run.attempt != row.attempts:
+            return
+        if run.given_up is not None:
+            self.done_and_dead["answered too late"] += 1
             return
         lease_end = run.claimed + kind["ttr"] - CLAIM_TO_START
         faults = self.faults_that_repeat(run, run, lease_end, True)

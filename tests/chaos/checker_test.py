@@ -176,6 +176,15 @@ class AnHonestHistory(OneJob):
         late = {**start("1", 14.5, 1), "sent": 10}
         self.assertHonest([create("k", "1"), late, start("1", 13.1, 2)], [row("1", attempts=2)])
 
+    def test_an_answer_after_the_senders_time_out_is_none(self):
+        late = {**start("1", 11.8, 1), "sent": 10, "takes": 0.3}
+        self.assertHonest([create("k", "1"), late, start("1", 13.2, 2)], [row("1", attempts=2)])
+        self.assertFinds("I4", "overlap within a lease", [create("k", "1"), late, start("1", 12.1, 2)],
+                         [row("1", attempts=2)])
+        quick = {**start("1", 11.8, 1), "sent": 11, "takes": 0.3}
+        self.assertFinds("I4", "overlap within a lease", [create("k", "1"), quick, start("1", 13.2, 2)],
+                         [row("1", attempts=2)])
+
 
 class TheCheckerFinds(OneJob):
     def test_a_lost_job(self):

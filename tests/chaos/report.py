@@ -40,7 +40,7 @@ class Report:
         print("                                 s, at most        s         s         s")
         self.print_faults()
         for name, n in sorted(self.checker.duplicates.items()):
-            if "+" in name or name == "no fault":
+            if "+" in name or name in ("no fault", "answered too late"):
                 print(f"{n} duplicates: {name}")
         for name, n in sorted(self.checker.done_and_dead.items()):
             print(f"{n} dead although the last attempt was done: {name}")

@@ -45,16 +45,21 @@ TEST_P(BulkContract, EveryFieldOfTheFilterMustHold) {
 }
 
 TEST_P(BulkContract, RevivesTheDeadOfAReason) {
-  const auto jobs = create({due("a"), due("b"), later("c")});
+  const auto jobs = create({due("a"), due("b"), later("c"), due("d")});
   kill(jobs[0], "broken");
   kill(jobs[1], "gone");
+  kill(jobs[3], "");
   BulkRequest request = all_of_type(BulkAction::retry);
-  EXPECT_EQ(must(db->bulks().count(request)), 2);
+  EXPECT_EQ(must(db->bulks().count(request)), 3);
   request.filter.reason = "broken";
   const Bulk bulk = start(request);
   EXPECT_EQ(bulk.matched, 1);
   EXPECT_EQ(run(bulk), 1);
   EXPECT_EQ(status(jobs[0]), JobStatus::pending);
+  EXPECT_EQ(status(jobs[1]), JobStatus::dead);
+  request.filter.reason = "";
+  EXPECT_EQ(run(start(request)), 1) << "those that died without a reason";
+  EXPECT_EQ(status(jobs[3]), JobStatus::pending);
   EXPECT_EQ(status(jobs[1]), JobStatus::dead);
 }
 

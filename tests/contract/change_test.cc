@@ -122,7 +122,8 @@ TEST_P(StoreContract, CancelAllTakesTheJobsOfOneBusinessKey) {
   claim_one(jobs[4]);
   const auto of_type = must(db->desk().cancel_all("same", type_id));
   std::set<JobId> cancelled, running;
-  for (const CancelReply& reply : of_type) {
+  EXPECT_FALSE(of_type.has_more);
+  for (const CancelReply& reply : of_type.jobs) {
     if (reply.kind == CancelReply::Kind::cancelled) cancelled.insert(reply.job_id);
     if (reply.kind == CancelReply::Kind::running) running.insert(reply.job_id);
     ASSERT_TRUE(reply.job);
@@ -134,11 +135,11 @@ TEST_P(StoreContract, CancelAllTakesTheJobsOfOneBusinessKey) {
   EXPECT_EQ(find(jobs[3]).status, JobStatus::pending);
 
   cancelled.clear();
-  for (const CancelReply& reply : must(db->desk().cancel_all("same", std::nullopt)))
+  for (const CancelReply& reply : must(db->desk().cancel_all("same", std::nullopt)).jobs)
     if (reply.kind == CancelReply::Kind::cancelled) cancelled.insert(reply.job_id);
   EXPECT_EQ(cancelled, std::set<JobId>{jobs[2]});
   EXPECT_EQ(find(jobs[3]).status, JobStatus::pending);
-  EXPECT_TRUE(must(db->desk().cancel_all("nobody", std::nullopt)).empty());
+  EXPECT_TRUE(must(db->desk().cancel_all("nobody", std::nullopt)).jobs.empty());
 }
 
 TEST_P(StoreContract, CancelAllBeginsWithTheLiveJobsHoweverManyHaveEnded) {
@@ -147,15 +148,33 @@ TEST_P(StoreContract, CancelAllBeginsWithTheLiveJobsHoweverManyHaveEnded) {
   foreign.type_id = other_type_id;
   const std::vector<NewJob> many(JobDesk::kMostOfOneKey, foreign);
   create(many);
-  EXPECT_EQ(must(db->desk().cancel_all("same", type_id)).size(), 1u) << "others hide nothing";
+  EXPECT_EQ(must(db->desk().cancel_all("same", type_id)).jobs.size(), 1u) << "others hide nothing";
   EXPECT_EQ(find(oldest).status, JobStatus::cancelled);
-  EXPECT_EQ(must(db->desk().cancel_all("same", other_type_id)).size(), JobDesk::kMostOfOneKey);
+  EXPECT_EQ(must(db->desk().cancel_all("same", other_type_id)).jobs.size(), JobDesk::kMostOfOneKey);
   const JobId last = create(later("same"));
-  const auto replies = must(db->desk().cancel_all("same", std::nullopt));
+  const CancelAllReply reply = must(db->desk().cancel_all("same", std::nullopt));
+  EXPECT_FALSE(reply.has_more) << "the live one was among them";
+  const auto& replies = reply.jobs;
   EXPECT_EQ(replies.size(), JobDesk::kMostOfOneKey);
   EXPECT_EQ(replies.front().job_id, last);
   EXPECT_EQ(replies.front().kind, CancelReply::Kind::cancelled);
   EXPECT_EQ(replies.back().kind, CancelReply::Kind::finished);
+}
+
+TEST_P(StoreContract, CancelAllSaysThatLiveJobsAreLeft) {
+  const JobId running = create(due("same"));
+  claim_one(running);
+  const Ids jobs = create(std::vector<NewJob>(JobDesk::kMostOfOneKey + 1, later("same")));
+  const CancelAllReply first = must(db->desk().cancel_all("same", type_id));
+  EXPECT_TRUE(first.has_more);
+  EXPECT_TRUE(std::ranges::all_of(
+      first.jobs, [](const CancelReply& reply) { return reply.kind == CancelReply::Kind::cancelled; }))
+      << "pending ones come first";
+  const CancelAllReply second = must(db->desk().cancel_all("same", type_id));
+  EXPECT_FALSE(second.has_more);
+  EXPECT_EQ(second.jobs[0].job_id, std::ranges::max(jobs));
+  EXPECT_EQ(second.jobs[0].kind, CancelReply::Kind::cancelled);
+  EXPECT_EQ(second.jobs[1].kind, CancelReply::Kind::running);
 }
 
 // reschedule ---------------------------------------------------------------------------------------------------------

@@ -171,6 +171,21 @@ TEST_F(ReportTables, TheTargetOfATypeIsMetOrMissedAndItsBudgetIsSpent) {
   EXPECT_LT(row[3].as<double>(), 0);
 }
 
+TEST_F(ReportTables, ATargetThatIsUsedUpExactlyIsMet) {
+  std::vector<int> starts(100, 5);
+  std::fill_n(starts.begin(), 10, 1500);
+  ReportHistogram all = histogram(type_id, starts);
+  all.slot = WallTime(Duration(database.number("SELECT (extract(epoch FROM now()) * 1000000)::bigint")));
+  must(maintenance.flush_histograms(1, 1, {&all, 1}));
+  for (const char* share : {"0.9", "0.8"}) {
+    database.exec("UPDATE tocsin.biz_type SET slo = jsonb_build_object('lateness_ms', 1000, 'share', " +
+                  std::string(share) + ")");
+    const auto row = database.query("SELECT is_met, budget_left FROM tocsin.report_slo")[0];
+    EXPECT_TRUE(row[0].as<bool>()) << share;
+    EXPECT_DOUBLE_EQ(row[1].as<double>(), share == std::string("0.9") ? 0 : 0.5);
+  }
+}
+
 TEST_F(ReportTables, TheBacklogSaysHowMuchIsDueAndWhy) {
   create("a");
   create("b");

@@ -51,8 +51,8 @@ TEST_F(Reports, EveryQuestionOfThePageHasAnAnswer) {
   live();
   end_node();  // which writes what its last ten seconds have brought
   database.query(
-      "INSERT INTO tocsin.horizon_slot SELECT 'hour', date_trunc('day', now(), 'Europe/Berlin') + interval '1 day 9 "
-      "hours', type_id, 5, 4, 6, false, now() FROM tocsin.biz_type");
+      "INSERT INTO tocsin.horizon_slot SELECT 'hour', ((now() AT TIME ZONE 'Europe/Berlin')::date + 1 + time '09:00') "
+      "AT TIME ZONE 'Europe/Berlin', type_id, 5, 4, 6, false, now() FROM tocsin.biz_type");
   database.query(
       "INSERT INTO tocsin.audit_log (actor, role, action, target) VALUES ('ops', 'admin', 'putType', 'order.unpaid')");
   database.query(
@@ -78,11 +78,30 @@ TEST_F(Reports, EveryQuestionOfThePageHasAnAnswer) {
   EXPECT_EQ(cell("How many jobs were created and finished on each day in Berlin?", "created"), "6");
   EXPECT_EQ(cell("How many jobs were created and finished on each day in Berlin?", "cancelled"), "3");
   EXPECT_NE(cell("Why did jobs die this month?", "reason").find("410"), std::string::npos);
-  EXPECT_EQ(cell("Which share of deadlines is set more than a day ahead?", "percent_over_a_day"), "20.0");
+  EXPECT_EQ(cell("Which share of deadlines is set more than a day and a half ahead?", "percent_over_36_hours"), "20.0");
   EXPECT_EQ(cell("Which handlers are slow, and which fail?", "outcome"), "dead");
   EXPECT_EQ(cell("What waits right now, and for what?", "due"), "1");
   EXPECT_EQ(cell("How many attempts does a finished job take?", "attempts_per_job"), "1.00");
   EXPECT_EQ(cell("Who changed what in the last day?", "actor"), "ops");
+}
+
+TEST_F(Reports, TomorrowIsRightWhenTheClocksChange) {
+  put_type("order.unpaid", {{"handler", {{"kind", "noop"}}}});
+  end_node();
+  const auto questions = questions_of(page_of("reports.md"));
+  const auto tomorrow = std::ranges::find(questions, "What is due tomorrow between 9 and 10 in Berlin?",
+                                          &std::pair<std::string, std::string>::first);
+  ASSERT_NE(tomorrow, questions.end());
+  // The night before, and 9 o'clock of the day of the change.
+  const std::map<std::string, std::string> changes = {{"2026-03-28 12:00Z", "2026-03-29 07:00Z"},
+                                                      {"2026-10-24 12:00Z", "2026-10-25 08:00Z"}};
+  for (const auto& [now, nine] : changes) {
+    database.query("INSERT INTO tocsin.horizon_slot SELECT 'hour', '" + nine +
+                   "', type_id, 5, 4, 6, false, now() FROM tocsin.biz_type");
+    const std::string sql =
+        std::regex_replace(tomorrow->second, std::regex(R"(now\(\))"), "timestamptz '" + now + "'");
+    EXPECT_EQ(database.query(sql).size(), 1) << now;
+  }
 }
 
 TEST_F(Reports, RestAndTheCommandLineTellTheSame) {

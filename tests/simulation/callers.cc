@@ -173,7 +173,8 @@ void Callers::cancel(int session) {
   if (world_.random.below(5) > 0) return cancel_these(jobs, session);
   const std::string biz_id = "keyed-" + std::to_string(world_.random.below(5));
   const DatabaseId place = world_.databases.database_of(shard_of(biz_id, world_.databases.shards()));
-  note_cancelled(ask(place, session, [&](FakeJobDesk& desk) { return desk.cancel_all(biz_id, std::nullopt); }));
+  const auto reply = ask(place, session, [&](FakeJobDesk& desk) { return desk.cancel_all(biz_id, std::nullopt); });
+  if (reply) note_cancelled(reply->jobs);
 }
 
 void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {

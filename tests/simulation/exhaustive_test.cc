@@ -124,16 +124,17 @@ std::string found_anywhere(const SmallWorldBugs& bugs) {
   return "";
 }
 
-void keeps_every_promise(const World& world, std::size_t fewest) {
-  Search search({}, world.scope, world.bounds);
+// `events`: of every order at least. Goes further than the search for planted bugs, which are near.
+void keeps_every_promise(const World& world, std::size_t events) {
+  Search search({}, world.scope, {world.bounds.depth, 4 * world.bounds.states});
   search.run();
   EXPECT_EQ(search.broken, "");
-  EXPECT_GT(search.states(), fewest);
+  EXPECT_GE(search.reached, events);
 }
 
-TEST(Exhaustive, KeepsEveryPromiseOfOneNode) { keeps_every_promise(kOneNodeWorld, 30'000); }
-TEST(Exhaustive, KeepsEveryPromiseOfTwoNodes) { keeps_every_promise(kTwoNodesWorld, 30'000); }
-TEST(Exhaustive, KeepsEveryPromiseOfSqlWheneverItIsCommitted) { keeps_every_promise(kSqlWorld, 5'000); }
+TEST(Exhaustive, KeepsEveryPromiseOfOneNode) { keeps_every_promise(kOneNodeWorld, 8); }
+TEST(Exhaustive, KeepsEveryPromiseOfTwoNodes) { keeps_every_promise(kTwoNodesWorld, 6); }
+TEST(Exhaustive, KeepsEveryPromiseOfSqlWheneverItIsCommitted) { keeps_every_promise(kSqlWorld, 12); }
 
 // Planted: each was in a store or in the engine once.
 TEST(Exhaustive, FindsAStartUnderAClaimThatACrashTookBack) {

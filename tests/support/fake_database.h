@@ -154,7 +154,7 @@ class FakeDatabase {
   // JobDesk
   Result<std::vector<CreateReply>> create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now);
   Result<std::vector<CancelReply>> cancel(const std::vector<JobId>& jobs, WallTime now);
-  Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type, WallTime now);
+  Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type, WallTime now);
   ChangeBatchReply change_together(const ChangeBatch& batch, WallTime now);
   std::vector<std::optional<Job>> find(const std::vector<JobId>& jobs) const;
   std::vector<std::vector<Job>> list_keys(const std::vector<KeyQuery>& queries) const;

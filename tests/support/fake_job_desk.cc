@@ -155,20 +155,25 @@ Result<std::vector<CancelReply>> FakeDatabase::cancel(const std::vector<JobId>& 
   return replies;
 }
 
-Result<std::vector<CancelReply>> FakeDatabase::cancel_all(const std::string& biz_id, std::optional<TypeId> type,
-                                                          WallTime now) {
+Result<CancelAllReply> FakeDatabase::cancel_all(const std::string& biz_id, std::optional<TypeId> type, WallTime now) {
   const auto is_meant = [&](const Row& row) { return row.job.biz_id == biz_id && (!type || row.job.type_id == *type); };
-  std::vector<JobId> jobs;
+  std::vector<JobId> jobs, running, ended;
   for (const auto& [id, row] : live_)
-    if (is_meant(row)) jobs.push_back(id);
-  std::ranges::sort(jobs);
-  std::vector<JobId> ended;
+    if (is_meant(row)) (row.job.status == JobStatus::pending ? jobs : running).push_back(id);
   for (const auto& [id, row] : history_)
     if (is_meant(row)) ended.push_back(id);
+  std::ranges::sort(jobs);
+  std::ranges::sort(running);
   std::ranges::sort(ended, std::greater());
+  jobs.insert(jobs.end(), running.begin(), running.end());
+  CancelAllReply reply;
+  reply.has_more = jobs.size() >= JobDesk::kMostOfOneKey;
   jobs.insert(jobs.end(), ended.begin(), ended.end());
   if (jobs.size() > JobDesk::kMostOfOneKey) jobs.resize(JobDesk::kMostOfOneKey);
-  return cancel(jobs, now);
+  auto cancelled = cancel(jobs, now);
+  if (!cancelled) return cancelled.error();
+  reply.jobs = std::move(*cancelled);
+  return reply;
 }
 
 KeyCancelReply FakeDatabase::cancel_key(const KeyCancel& key, WallTime now) {

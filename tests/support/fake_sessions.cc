@@ -100,8 +100,8 @@ Result<std::vector<CancelReply>> FakeJobDesk::cancel(std::span<const JobId> jobs
       "cancel", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.cancel(j, now); });
 }
 
-Result<std::vector<CancelReply>> FakeJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
-  return call<std::vector<CancelReply>>(
+Result<CancelAllReply> FakeJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
+  return call<CancelAllReply>(
       "cancel_all", true, [=, &db = database_](WallTime now) { return db.cancel_all(biz_id, type, now); });
 }
 

@@ -112,7 +112,7 @@ class FakeJobDesk final : public JobDesk, private FakeSession {
   using FakeSession::FakeSession;
   Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
   Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override;
-  Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override;
+  Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override;
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override;
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
   Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override;

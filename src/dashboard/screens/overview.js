@@ -9,6 +9,7 @@ import {capacityOf, courses, seriesOf, useCapacity, useHorizon, useHours} from '
 
 // What an operator does about a failing check or a warning, by its words.
 const kRemedies = [
+  [/pooler that shares sessions/i, 'Give the role of the node this setting in the database: ALTER ROLE … SET. See docs/operations.md.'],
   [/superuser/i, 'Give the node a role of its own: scripts/roles.sql makes one.'],
   [/fsync|synchronous/i, 'Switch it on in the database: without it a crash may lose acknowledged jobs.'],
   [/not listening|notif/i, 'A pooler between the node and the database blocks notifications: give the node a direct connection, or accept that some jobs start up to a second late.'],

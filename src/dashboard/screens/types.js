@@ -194,7 +194,7 @@ function Settings({type}) {
 
 const kRest = {
   max_running: ['It waits for its limit max_running.', 'Raise it under Limits, or make its handler faster.'],
-  catch_up: ['Jobs found late start at its catch_up.rate_per_s.', 'Raise it under Limits, or let it catch up.'],
+  catch_up: ['Jobs found late start at its catch_up.rate_per_s.', 'Raise it under Edit, or let it catch up.'],
   rate_per_s: ['It waits for its rate_per_s.', 'Raise it under Limits, or let it catch up.'],
   consumers: ['No consumer asks for its jobs, or not fast enough.', 'Start consumers, or more of them.'],
   workers: ['Its handler does not take jobs as fast as they come due.', 'See the errors and durations of its latest jobs.'],
@@ -211,7 +211,7 @@ function state(type, counts, due, slo, p99, endpoint) {
   if (waiting > 0 && Number(due.oldest_age_ms) > kBehind && points.length === 0)
     points.push(kRest[due.waits_for] || kRest.workers);
   if (isLate(p99, type)) points.push([`Its p99 of lateness in the last minutes is ${length(p99)}; its target is ${length(type.slo.lateness_ms)}.`, '']);
-  if (slo && slo.is_met === false) points.push([`${number(slo.missed)} of ${number(slo.n)} jobs of the last ${slo.days} days missed the target; allowed are ${number(Math.floor(slo.n * (1 - slo.target_share)))}.`, '']);
+  if (slo && slo.is_met === false) points.push([`${number(slo.missed)} of ${number(slo.n)} jobs of the last ${slo.days} days missed the target; allowed are ${number(Math.floor(slo.n * (1 - slo.target_share) + 1e-6))}.`, '']);
   if (counts.dead > 0) points.push([`${number(counts.dead)} ${counts.dead === 1 ? 'job is' : 'jobs are'} dead.`, html`<a href=${link('dead', {type: type.name})}>Reasons, and replay</a>`]);
   const behind = waiting > 0 && Number(due.oldest_age_ms) > kBehind;
   if (points.length === 0) return {kind: 'good', text: 'On time.', more: 'Nothing of it waits beyond its deadline.'};

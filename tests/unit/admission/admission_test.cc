@@ -182,9 +182,14 @@ TEST_F(AdmissionTest, AQuickEndpointKeepsItsJobsInMemory) {
 TEST_F(AdmissionTest, WhatComesBackOlderThanAllThatWaitGoesFirst) {
   catalog = TypeCatalog({biz_type(1)});
   push(1, 5);
-  const std::vector<Candidate> back{{77, 1, kStart - 1s}};
+  const std::vector<Candidate> back{{77, 1, kStart - 2s}, {78, 1, kStart - 1s}, {79, 1, kStart - 1s}, {80, 1, kStart + 1s}};
   queue.push(back);
-  EXPECT_EQ(next().jobs.front().job_id, 77);
+  const auto jobs = next().jobs;
+  ASSERT_GE(jobs.size(), 4U);
+  EXPECT_EQ(jobs[0].job_id, 77);
+  EXPECT_EQ(jobs[1].job_id, 78);
+  EXPECT_EQ(jobs[2].job_id, 79);
+  EXPECT_EQ(jobs.back().job_id, 80);
 }
 
 }  // namespace

@@ -109,5 +109,24 @@ TEST_F(BulkApi, WritesAreRecordedWithTheirTarget) {
   EXPECT_EQ(backend.recorded.size(), 4U);
 }
 
+TEST_F(BulkApi, CallsThatChangeManyJobsAreRecordedWithTheirFilter) {
+  for (int i = 0; i < 101; ++i) make_job("many");
+  make_job("few");
+  backend.recorded.clear();
+  post("/v1/jobs/cancel", R"({"biz_id":"few"})");
+  post("/v1/jobs/cancel", R"({"biz_id":"many","biz_type":"order.unpaid"})");
+  post("/v1/jobs/cancel", R"({"biz_id":"many"})");  // there are none left
+  post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
+  ASSERT_EQ(backend.recorded.size(), 2U) << "what changed nothing is left out";
+  EXPECT_EQ(backend.recorded[0].changed, 1);
+  EXPECT_EQ(backend.recorded[0].filter_json, "");
+  EXPECT_EQ(backend.recorded[1].changed, 101);
+  EXPECT_EQ(backend.recorded[1].filter_json, R"({"biz_id":"many","biz_type":"order.unpaid"})");
+}
+
+TEST_F(BulkApi, WhatDiedWithoutAReasonCanBeNamed) {
+  EXPECT_EQ(start(R"({"action":"retry","filter":{"reason":""}})").status, 202);
+}
+
 }  // namespace
 }  // namespace tocsin

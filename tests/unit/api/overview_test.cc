@@ -25,6 +25,7 @@ class OverviewApi : public ApiTest {
 TEST_F(OverviewApi, TheRemedySaysWhatATypeWaitsFor) {
   EXPECT_NE(remedy("max_running").find("max_running"), std::string::npos);
   EXPECT_NE(remedy("rate_per_s").find("rate_per_s"), std::string::npos);
+  EXPECT_NE(remedy("catch_up").find("catch_up.rate_per_s"), std::string::npos);
   EXPECT_NE(remedy("workers").find("More is due than its handler takes"), std::string::npos);
   backend.hold = "its endpoint http://shop has not answered for a while and is left alone for another 900 ms";
   EXPECT_EQ(remedy("workers"), "Here it waits because " + backend.hold + ".");

@@ -244,6 +244,13 @@ TEST_F(ReportsOfTwo, ATargetIsJudgedByTheSumOfAllDatabases) {
   EXPECT_DOUBLE_EQ(item["share"].get<double>(), 0.95);
   EXPECT_NEAR(item["budget_left"].get<double>(), 0.5, 1e-9);
   EXPECT_EQ(item["is_met"], true);
+
+  backend.database_at(1).report_rows[Report::slo] = {row(10, 10)};
+  const Json used = get("/v1/reports/slo").body["items"][0];
+  EXPECT_EQ(used["is_met"], true) << "10 of 100 may miss a target of 0.9";
+  EXPECT_EQ(used["budget_left"], 0.0);
+  backend.database_at(1).report_rows[Report::slo] = {row(10, 11)};
+  EXPECT_EQ(get("/v1/reports/slo").body["items"][0]["is_met"], false);
 }
 
 TEST_F(ReportsOfTwo, HistogramsAreAskedForWhenRowsAreMerged) {

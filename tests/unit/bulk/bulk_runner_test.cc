@@ -70,6 +70,19 @@ TEST_F(BulkRunnerTest, ChangesEveryMatchingJobOnce) {
   EXPECT_FALSE(runner.is_busy());
 }
 
+TEST_F(BulkRunnerTest, ChangesNoMoreThanWereCounted) {
+  add_jobs(10);
+  BulkRequest request;
+  request.action = BulkAction::cancel;
+  request.filter.type_id = type_id;
+  const Bulk bulk = *store.start(request, 4, 1, BulkRunner::kLease);  // six have come to match since the count
+  runner.take(bulk);
+  run(kNow, runner);
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 4);
+  EXPECT_EQ(database.list({}).size(), 6U);
+}
+
 TEST_F(BulkRunnerTest, WhatNoLongerMatchesIsMissed) {
   add_jobs(10);
   const Bulk bulk = start(BulkAction::cancel);

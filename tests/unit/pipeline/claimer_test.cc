@@ -244,6 +244,23 @@ TEST_F(AsyncClaimerTest, WaitsForTheDiskOnlyAfterASlowClaim) {
   EXPECT_EQ(waits, (std::vector<bool>{false, true}));
 }
 
+TEST_F(ClaimerTest, AfterASlowClaimLateJobsStillDoNotStart) {
+  BizType type = biz_type(1);
+  type.drop_older_than = 5s;
+  set_types({type});
+  store.on_claim = [&](auto, auto, auto&) {
+    now += 400ms;
+    ClaimedJob job = claimed(1, 1);
+    job.fire_at_before = kStart;
+    return std::vector<ClaimedJob>{job};
+  };
+  push_due({{1, 1, kStart}});
+  step();
+  push_due({{1, 1, kStart}});
+  step();
+  EXPECT_EQ(won().at(1).start_by, shared().db_clock.when(kStart + 6s));
+}
+
 TEST_F(ClaimerTest, DrawsAFreshSeedForEveryClaim) {
   std::set<std::int64_t> seeds;
   store.on_claim = [&](auto, auto, const ClaimTicket& ticket) {

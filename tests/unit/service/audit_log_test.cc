@@ -24,5 +24,20 @@ TEST(AuditLog, DropsAndCountsWhatIsBeyondItsBound) {
   EXPECT_EQ(log.lost(), 2) << "calls without a token are not recorded";
 }
 
+TEST(AuditLog, ACallThatChangedManyJobsHasAnEntryOfItsOwn) {
+  ManualClock clock;
+  AuditLog log(SessionConfig{}, clock);
+  AuditEntry entry;
+  entry.kind = Audit::each;
+  entry.caller = {"shop", "producer", "127.0.0.1"};
+  for (int i = 0; i < 10'000; ++i) log.record(entry);
+  entry.kind = Audit::counted;
+  log.record(entry);
+  EXPECT_EQ(log.lost(), 0) << "added up, so it needs no room";
+  entry.filter_json = R"({"biz_id":"many"})";
+  log.record(entry);
+  EXPECT_EQ(log.lost(), 1);
+}
+
 }  // namespace
 }  // namespace tocsin

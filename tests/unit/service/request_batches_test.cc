@@ -245,7 +245,7 @@ class HeldKeys final : public JobDesk {
     return desk_.create(jobs, mode);
   }
   Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override { return desk_.cancel(jobs); }
-  Result<std::vector<CancelReply>> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override {
+  Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override {
     return desk_.cancel_all(biz_id, type);
   }
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override { return desk_.change_together(batch); }
