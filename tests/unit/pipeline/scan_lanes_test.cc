@@ -6,12 +6,12 @@ namespace {
 
 TEST_F(ScannerTest, SearchesEveryLaneOfItsShardsAndReadsThoseWithRows) {
   shards = {3, 9};
-  set_types({biz_type(1), biz_type(2), biz_type(7)});
+  set_types({biz_type(1), biz_type(2), biz_type(3), biz_type(7)});
   insert(kStart + 1s, 2, 9);
   scan();
   EXPECT_TRUE(asked.empty());
   for (const Shard shard : shards)
-    for (const TypeId type : {1, 2, 7}) EXPECT_TRUE(is_searched({shard, type})) << shard << ' ' << type;
+    for (const TypeId type : {1, 2, 3, 7}) EXPECT_TRUE(is_searched({shard, type})) << shard << ' ' << type;
   EXPECT_EQ(searched.walks.size(), 4U) << "consecutive types together";
   scan();
   EXPECT_TRUE(searched.walks.empty()) << "it goes on with what it found";
@@ -21,6 +21,7 @@ TEST_F(ScannerTest, SearchesEveryLaneOfItsShardsAndReadsThoseWithRows) {
   EXPECT_EQ(asked.size(), 2U);
   EXPECT_FALSE(is_searched({9, 2})) << "it is read";
   EXPECT_TRUE(is_searched({9, 1}));
+  EXPECT_TRUE(is_searched({9, 3}));
   EXPECT_TRUE(is_searched({3, 2}));
 }
 
