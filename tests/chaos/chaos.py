@@ -20,7 +20,7 @@ import checker as judge
 import faults
 import history
 import load
-from cluster import FAKETIME, Cluster, free_port
+from cluster import Cluster, free_port
 from receiver import Receiver
 from report import Report
 
@@ -63,7 +63,7 @@ class Run:
         self.part, self.types = 0, {}
         self.judged = collections.Counter()  # rows of earlier parts, by (type, status)
         self.cluster = kind(self.folder, self.events, is_synchronous=is_synchronous, has_small_disk="disk" in names,
-                            has_clocks="clock" in names, heartbeat_timeout=heartbeat_timeout)
+                            has_clocks=bool({"clock", "clock_second"} & set(names)), heartbeat_timeout=heartbeat_timeout)
 
     def start(self):
         self.cluster.start()
@@ -113,7 +113,7 @@ class Run:
         self.note_memory()
         for fault in struck:
             self.events.write("fault", name=fault.name, on=on, off=time.time(), loses_claims=fault.loses_claims,
-                              repeats=fault.repeats)
+                              repeats=fault.repeats, hastens=fault.hastens)
 
     def note_memory(self):
         for node in self.cluster.nodes:
@@ -208,8 +208,8 @@ def arguments():
         for fault in faults.FAULTS.values():
             print(f"{fault.name:<12}{fault.about}")
         sys.exit(0)
-    if "clock" in options.faults and not FAKETIME.exists():
-        parser.error(f"--faults: clock needs {FAKETIME}; scripts/install brings it")
+    if {"clock", "clock_second"} & set(options.faults) and not FAKETIME.exists():
+        parser.error(f"--faults: clocks need {FAKETIME}; scripts/install brings it")
     return options
 
 

@@ -268,7 +268,7 @@ class Checker:
         if job_id not in self.rows or not all_asked:
             return
         earliest = min(earliest_time(asked, self.history.moves.get(job_id, ()), started) for asked in all_asked)
-        if started < earliest:
+        if started < earliest - self.hastened(started, started):
             self.broken("I2", "early", job_id, f"{(earliest - started) * 1000:.1f} ms, {who}")
 
     # ---- I3, I10: what callers were told stays true
@@ -329,7 +329,8 @@ class Checker:
         if before.answer == "fail":
             pause = kind["retry"] if before.pause is None else before.pause
             is_moved = any(move["b"] <= run.at and move["t"] >= before.answered for move in self.history.moves[job_id])
-            if run.claimed < min(before.answered + pause, lease_end) - MARGIN and not lost_claims and not is_moved:
+            early = MARGIN + self.hastened(before.answered, run.claimed)
+            if run.claimed < min(before.answered + pause, lease_end) - early and not lost_claims and not is_moved:
                 self.broken("I2", "retried early", job_id, f"{run.claimed - before.answered:.3f} s after its failure")
             return  # a retry is no duplicate
         if before.given_up is not None and run.claimed >= before.given_up + kind["retry"] - MARGIN:
@@ -363,6 +364,10 @@ class Checker:
             return [fault for fault in self.history.faults if "expired" in fault["repeats"] and
                     fault["on"] <= lease_end + CLAIM_TO_START and fault["off"] >= before.claimed]
         return [fault for fault in self.faults_between(before.at, run.claimed) if "within" in fault["repeats"]]
+
+    def hastened(self, begin, end):
+        """By how much the clock of a database may have been ahead meanwhile (s)."""
+        return max((fault.get("hastens", 0) for fault in self.faults_between(begin, end)), default=0)
 
     def faults_between(self, begin, end):
         return [fault for fault in self.history.faults if fault["on"] <= end and fault["off"] >= begin]

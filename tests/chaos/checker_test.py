@@ -176,6 +176,12 @@ class AnHonestHistory(OneJob):
         late = {**start("1", 14.5, 1), "sent": 10}
         self.assertHonest([create("k", "1"), late, start("1", 13.1, 2)], [row("1", attempts=2)])
 
+    def test_a_database_whose_clock_is_ahead_starts_early_by_no_more(self):
+        ahead = fault(5, 12, "clock_second", hastens=5)
+        self.assertHonest([create("k", "1", at=10.0), start("1", 5.5), ahead], [row("1")])
+        self.assertFinds("I2", "early", [create("k", "1", at=11.0), start("1", 5.5), ahead], [row("1", at=11.0)])
+        self.assertFinds("I2", "early", [create("k", "1", at=10.0), start("1", 4.5), ahead], [row("1")])
+
     def test_an_answer_after_the_senders_time_out_is_none(self):
         late = {**start("1", 11.8, 1), "sent": 10, "takes": 0.3}
         self.assertHonest([create("k", "1"), late, start("1", 13.2, 2)], [row("1", attempts=2)])

@@ -9,10 +9,9 @@ import socket
 import subprocess
 import time
 
-from postgres import Server, eventually
+from postgres import Clock, Server, eventually
 from proxy import Proxy
 
-FAKETIME = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -45,11 +44,9 @@ class Node:
 
     def start(self, options=()):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}
-        if self.clock is not None:
-            self.set_clock("+0")
-            # The monotonic clock stays true, as it does when an operator sets the time.
-            environment |= {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(self.clock),
-                            "FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        if self.clock:
+            self.clock.set("+0")
+            environment |= self.clock.environment()
         with open(self.folder / f"node-{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
                 [binary(), "serve", "--listen", f"127.0.0.1:{self.port}", "--allow-superuser-handlers",
@@ -81,9 +78,6 @@ class Node:
         finally:
             connection.close()
 
-    def set_clock(self, offset):
-        self.clock.write_text(offset + "\n")
-
     def signal(self, number):
         self.process.send_signal(number)
 
@@ -108,7 +102,7 @@ class Cluster:
                  heartbeat_timeout=3):
         self.folder, self.history, self.is_synchronous = pathlib.Path(folder), history, is_synchronous
         self.heartbeat_timeout = heartbeat_timeout
-        self.servers = self.make_servers(has_small_disk)
+        self.servers = self.make_servers(has_small_disk, has_clocks)
         self.primary, self.standby, *self.others = self.servers
         routes = {}
         self.nodes = []
@@ -118,7 +112,7 @@ class Cluster:
                 routes[name, server.port] = (port, server.port)
             # As a user of two servers writes it.
             databases = [f"home={url(ports[:2])}", *(f"second={url([port])}" for port in ports[2:])]
-            clock = self.folder / f"clock-{name}" if has_clocks and name == "abcdefgh"[nodes - 1] else None
+            clock = Clock(self.folder / f"clock-{name}") if has_clocks and name == "abcdefgh"[nodes - 1] else None
             options = ["--heartbeat-timeout", f"{heartbeat_timeout}s"]
             self.nodes.append(Node(name, self.folder, databases, options, clock))
         self.proxy = Proxy(routes)
@@ -137,8 +131,10 @@ class Cluster:
             node.start()
         self.wait_until_well()
 
-    def make_servers(self, has_small_disk):
-        return [Server(self.folder / f"postgres-{i}" / "disk", free_port(), has_small_disk and i < 2) for i in range(3)]
+    def make_servers(self, has_small_disk, has_clocks):
+        clock = Clock(self.folder / "clock-second") if has_clocks else None
+        return [Server(self.folder / f"postgres-{i}" / "disk", free_port(), has_small_disk and i < 2,
+                       clock if i == 2 else None) for i in range(3)]
 
     def primaries(self):
         return [self.primary, *self.others]

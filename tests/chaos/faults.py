@@ -23,6 +23,7 @@ class Fault:
     # way to the database is gone, so the job is due again. `within`: the next attempt begins within the lease, because
     # the sender takes an attempt for failed whose receiver has done it.
     repeats: tuple = ("expired",)
+    hastens: float = 0  # s: a database's clock may be ahead by so much, so its jobs start early
 
 
 FAULTS = {}
@@ -76,10 +77,10 @@ def clock(cluster, rng, seconds):
     node = next(node for node in cluster.nodes if node.clock)
     try:
         for offset in rng.sample(["+3600", "-600", "+86400", "-7200"], 2):
-            node.set_clock(offset)
+            node.clock.set(offset)
             last(seconds / 2)
     finally:
-        node.set_clock("+0")
+        node.clock.set("+0")
 
 
 # ---- wires
@@ -149,6 +150,19 @@ def crash_second(cluster, rng, seconds):
     cluster.others[0].stop("immediate")
     last(rng.uniform(0, seconds))
     cluster.others[0].start()
+
+
+@fault("clock_second", "second", "the clock of the second database steps forward by seconds, and back",
+       repeats=("expired", "within"), hastens=5)
+def clock_second(cluster, rng, seconds):
+    (second,) = cluster.others
+    try:
+        for offset in rng.sample(["+2", "+5", "+1"], 2):
+            second.clock.set(offset)
+            last(1 + seconds / 2)
+    finally:
+        second.clock.set("+0")
+        last(1)
 
 
 @fault("promote", "database", "the primary dies, the standby is promoted", loses_claims=True)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 
+FAKETIME = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 BIN = pathlib.Path(os.environ.get("TOCSIN_PG_BIN", "/usr/lib/postgresql/15/bin"))
 PATIENCE_S = 60
 SETTINGS = """
@@ -37,11 +38,27 @@ def eventually(condition, what, patience=PATIENCE_S):
     return value
 
 
+class Clock:
+    """The wall clock of one process, which may be set. Its monotonic clock stays true, as when an operator does so."""
+
+    def __init__(self, path):
+        self.path = path
+        self.set("+0")
+
+    def set(self, offset):
+        """`offset`: seconds with their sign. Holds for the process within a second."""
+        self.path.write_text(offset + "\n")
+
+    def environment(self):
+        return {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(self.path), "FAKETIME_CACHE_DURATION": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
 class Server:
     """One server in `folder`, whose data lies in `folder`/data. Runs as user postgres when we are root."""
 
-    def __init__(self, folder, port, is_on_small_disk=False):
-        self.folder, self.port, self.process = pathlib.Path(folder), port, None
+    def __init__(self, folder, port, is_on_small_disk=False, clock=None):
+        self.folder, self.port, self.process, self.clock = pathlib.Path(folder), port, None, clock
         self.data = self.folder / "data"
         self.log = self.folder.parent / "log"  # not on a disk that is full
         self.owner = pwd.getpwnam("postgres") if os.geteuid() == 0 else None
@@ -79,9 +96,10 @@ class Server:
 
     def start(self):
         log = open(self.log, "ab")
+        environment = os.environ | (self.clock.environment() if self.clock else {})
         self.process = subprocess.Popen(
             self.command("postgres", ["-D", self.data, "-p", self.port]), cwd="/", stdin=subprocess.DEVNULL, stdout=log,
-            stderr=log)
+            stderr=log, env=environment)
         log.close()
         eventually(self.answers, f"server on port {self.port} starts")
 

@@ -7,7 +7,8 @@ import unittest
 
 from chaos import Run
 from checker import print_violations
-from cluster import FAKETIME, ROOT
+from cluster import ROOT
+from postgres import FAKETIME
 from faults import FAULTS, OF_PATRONI
 from patroni import PatroniCluster
 
