@@ -1,6 +1,6 @@
-// BinaryArray: builds an array parameter in PostgreSQL's binary format, for statements of many rows: the server need
-// not parse text (ADR 0002). The format: array_recv() in the server's arrayfuncs.c, and the receive function of each
-// type. Thread: owner only.
+// BinaryArray: builds an array parameter in PostgreSQL's binary format. PgCreate inserts many rows by one statement
+// with it; the server parses no text. The format is a header, then each element behind its length; numbers are
+// big-endian. Thread: owner only.
 #pragma once
 
 #include <pqxx/pqxx>
@@ -13,21 +13,21 @@ namespace tocsin {
 
 class BinaryArray {
  public:
-  // The element type. REQUIRES: the statement's parameter is an array of exactly this type. Values: OIDs in pg_type.
+  // The element type, by its OID in pg_type. REQUIRES: the statement's parameter is an array of exactly this type.
   enum class Of { int2 = 21, int4 = 23, int8 = 20, text = 25, jsonb = 3802, timestamptz = 1184 };
 
   explicit BinaryArray(Of type);
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
-  // REQUIRES: the value fits the element type: a number in its range, a time, a text (for text or jsonb).
+  // Appends an element. REQUIRES, or the process ends: the type takes such values, and a number is in its range.
   void add(std::int64_t value);
-  void add(WallTime value);
-  void add_text(std::string_view value);
+  void add(WallTime value);               // WallTime::min() and max() are -infinity and infinity
+  void add_text(std::string_view value);  // text or jsonb; the server refuses invalid UTF-8 or JSON
   void add_null();
 
-  pqxx::binarystring parameter() const;
+  pqxx::binarystring parameter() const;  // a copy of the array so far
 
  private:
-  void put(std::uint64_t value, int bytes);
+  void put(std::uint64_t value, int bytes);  // appends an element of that many bytes
 
   const Of type_;
   std::int32_t count_ = 0;

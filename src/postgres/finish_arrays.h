@@ -1,4 +1,5 @@
-// FinishArrays: the parameters of sql/parts/finish_claimed.sql, outcomes as one array per column.
+// FinishArrays: outcomes of attempts as the parameters of a statement that writes them (sql/parts/finish_claimed.sql),
+// one array per column. Used by PgJobStore, PgFunctionStore and PgJobDesk. Thread: owner only.
 #pragma once
 
 #include <span>
@@ -10,7 +11,6 @@
 
 namespace tocsin {
 
-// Thread: owner only.
 class FinishArrays {
  public:
   explicit FinishArrays(std::span<const FinishRequest> requests) {
@@ -24,20 +24,22 @@ class FinishArrays {
     }
   }
 
-  // Runs the statement. Returns a row per outcome that was applied: its ordinal in `requests`, from 1.
+  // Executes the statement. `node`: name of this node, for the jobs' errors. Returns a row per outcome that was
+  // applied: its ordinal in `requests`, from 1. The claims of the others are stale, or their rows locked or
+  // write-frozen.
   pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, const std::string& node) {
     return tocsin::exec(tx, statement, shards_.literal(), jobs_.literal(), tokens_.literal(), kinds_.literal(),
                         delays_.literal(), messages_.literal(), node);
   }
 
-  // The same without preparing it: a SQL function that ran in this session may have touched prepared statements.
+  // The same as text: a user's SQL function that ran in this session may have replaced prepared statements.
   pqxx::result exec_unprepared(pqxx::transaction_base& tx, const std::string& sql, const std::string& node) {
     return tx.exec_params(sql, shards_.literal(), jobs_.literal(), tokens_.literal(), kinds_.literal(),
                           delays_.literal(), messages_.literal(), node);
   }
 
  private:
-  // As finish_claimed.sql knows them.
+  // The kind in the statement: the number of the job's new status, or 1 to release the claim.
   static std::int64_t code_of(FinishRequest::Kind kind) {
     switch (kind) {
       case FinishRequest::Kind::done:
@@ -52,7 +54,7 @@ class FinishArrays {
     return -1;
   }
 
-  PgArray shards_, jobs_, tokens_, kinds_, delays_, messages_;
+  PgArray shards_, jobs_, tokens_, kinds_, delays_, messages_;  // delays in microseconds
 };
 
 }  // namespace tocsin

@@ -1,6 +1,7 @@
-// Repairs ids that two jobs have, after a restore or a failover that set the id sequence back (ADR 0032). When a live
-// job ends whose id a finished job in history has, the statement for the whole batch fails. The finished job then gets
-// a fresh id (its errors say so), and the statement runs again. Thread: that of the session.
+// Repairs ids that two jobs have, after a restore or a failover set the id sequence back. When a live job ends whose id
+// a finished job in history has, the statement that moves its batch to history fails. The finished job then gets a
+// fresh id (an entry in its errors says so), and the statement runs again. Used by all stores that end jobs. Thread:
+// that of the session.
 #pragma once
 
 #include <span>
@@ -10,13 +11,14 @@
 
 namespace tocsin {
 
-// Gives fresh ids to finished jobs whose id a live job has, of the ids in `jobs` and in the message of `error`. False:
-// the error is another unique violation, or there is no such job.
+// Gives fresh ids to finished jobs whose id a live job has, of the ids in `jobs` and in the message of `error`, and
+// calls SessionConfig::on_id_given_twice for each; raises the id sequence beyond all stored ids. REQUIRES: the failed
+// transaction has ended. False: no job has changed; the error is another unique violation.
 bool free_ids(Session& session, pqxx::transaction_base& tx, const pqxx::unique_violation& error,
               std::span<const JobId> jobs);
 
-// Runs `work`, a statement that moves jobs to history, and repeats it after ids were freed. `jobs`: the ids of the
-// jobs, as far as the caller knows them. REQUIRES: each statement of `tx` is a transaction of its own.
+// Runs `work`, one statement in `tx` that moves jobs to history, and repeats it after ids were freed. `jobs`: the ids
+// of the jobs, as far as the caller knows them.
 template <class Work>
 auto with_ids_freed(Session& session, pqxx::nontransaction& tx, std::span<const JobId> jobs, const Work& work) {
   constexpr int kMostRounds = 16;  // without `jobs`, each round frees one id

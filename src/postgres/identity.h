@@ -22,15 +22,17 @@ inline std::string to_string(const DatabaseIdentity& identity) {
   return "server " + std::to_string(identity.server) + ", database " + std::to_string(identity.oid);
 }
 
-// The database that sessions must find at their address. Addresses are reassigned, and sessions connect again by
-// themselves; one that finds another database refuses it. Thread: any.
+// The database that sessions must find at an address; all sessions of a node to it share one object. Addresses are
+// reassigned, and sessions connect again by themselves; one that finds another database there closes the connection
+// (Error unavailable). Thread: any.
 class ExpectedDatabase {
  public:
+  // `name`: as registered; for messages.
   ExpectedDatabase(std::string name, const DatabaseIdentity& identity)
       : name_(std::move(name)), identity_(std::make_shared<const DatabaseIdentity>(identity)) {}
   const std::string& name() const { return name_; }
   DatabaseIdentity identity() const { return *identity_.get(); }
-  // After the database was restored and recorded anew by `tocsin migrate`.
+  // Called by DatabaseCheck after `tocsin migrate` has recorded a restored database anew.
   void set(const DatabaseIdentity& identity) { identity_.set(std::make_shared<const DatabaseIdentity>(identity)); }
 
  private:

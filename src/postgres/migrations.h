@@ -1,4 +1,4 @@
-// The SQL files of migrations/, compiled into the binary.
+// The numbered SQL files of migrations/, compiled into the binary. migrate() applies them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace tocsin {
 
 struct Migration {
   int version;
-  std::string name;
+  std::string name;  // of the file: "0001_baseline"
   std::string sql;
 };
 

@@ -1,4 +1,5 @@
-// AuditStore on PostgreSQL: the table tocsin.audit_log of the control database.
+// AuditStore on PostgreSQL: the table tocsin.audit_log of the control database. AuditLog has one, on a thread of its
+// own. Entries that are appended again after Error in_doubt may be stored twice. Thread: owner only.
 #pragma once
 
 #include <span>
@@ -8,7 +9,6 @@
 
 namespace tocsin {
 
-// Thread: owner only.
 class PgAudit final : public AuditStore {
  public:
   explicit PgAudit(const SessionConfig& config) : session_(config) {}

@@ -1,4 +1,5 @@
-// BulkStore on PostgreSQL: bulk operations (bulk/bulk_store.h). Its tables are in section 13 of the baseline migration.
+// BulkStore on PostgreSQL: bulk operations (cancel, reschedule, run or retry of all jobs that match a filter).
+// BulkService has one for each database. The tables are in section 14 of the baseline migration. Thread: owner only.
 #pragma once
 
 #include <vector>
@@ -9,13 +10,13 @@
 
 namespace tocsin {
 
-// Thread: owner only.
 class PgBulkStore final : public BulkStore {
  public:
-  // `shards`: the installation's shard count. REQUIRES: config.has_pinned_plans = false; a batch may read 20,000 rows
-  // in the order of job_id.
+  // `shards`: the installation's shard count. REQUIRES: config.has_pinned_plans = false, because a batch may read
+  // 20,000 rows in the order of job_id.
   PgBulkStore(const SessionConfig& config, int shards) : session_(config), shards_(shards) {}
 
+  // In the control database only.
   Result<Bulk> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) override;
   Result<std::optional<Bulk>> find(std::int64_t bulk_id) override;
   Result<std::vector<Bulk>> list(int limit) override;
@@ -24,13 +25,16 @@ class PgBulkStore final : public BulkStore {
   Result<std::optional<Bulk>> keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) override;
   Result<bool> finish(const Bulk& bulk, NodeId node) override;
 
+  // In every database.
   Result<std::int64_t> count(const BulkRequest& request) override;
   Result<BulkBatch> progress(std::int64_t bulk_id) override;
   Result<BulkBatch> run_batch(const Bulk& bulk, int limit) override;
 
  private:
   struct Page;
+  // At most `limit` matching jobs with an id beyond `after`, by id.
   Page read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const;
+  // SQL " AND ..." for rows j of the live table (`is_live`) or of the dead jobs in history.
   std::string conditions(const BulkFilter& filter, pqxx::transaction_base& tx, bool is_live) const;
 
   Session session_;
