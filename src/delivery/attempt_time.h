@@ -1,4 +1,5 @@
-// AttemptTime: the mean duration of a type's attempts. WorkerShare: the capacity of workers that follows from it.
+// AttemptTime: the mean duration of one type's attempts. WorkerShare: the number of its jobs that may be claimed at
+// once, computed from it. Used by the handlers that run attempts on worker threads (`cpp`, `sql`), one per type.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +12,13 @@
 
 namespace tocsin {
 
-// A moving mean over about the last 16 samples, at least a microsecond; a millisecond before the first.
+// An exponential mean: each sample counts a sixteenth. It starts at a millisecond and is at least a microsecond.
 // Thread: any.
 class AttemptTime {
  public:
   Duration mean() const { return Duration(mean_us_.load()); }
 
+  // Call when an attempt has ended. `time`: how long it ran, without its wait for a thread.
   void took(Duration time) {
     const std::int64_t mean = mean_us_.load();  // two at once lose one of the samples, which does no harm
     mean_us_ = std::max<std::int64_t>(1, mean + (time.count() - mean) / 16);
@@ -31,11 +33,12 @@ class AttemptTime {
   std::atomic<std::int64_t> mean_us_{1000};
 };
 
-// The start pool of a type on shared workers: its capacity is the number of attempts that they finish within `ahead`.
-// Thread: any.
+// The start pool of one type on worker threads that all types share. Its capacity is the number of attempts that all
+// threads together finish within `ahead`: enough that no thread waits for the next claim, and few enough that claimed
+// jobs do not wait long. Thread: any.
 class WorkerShare final : public StartPool {
  public:
-  // `most`: attempts per worker at most.
+  // `workers`: threads. `most`: bound of the attempts per thread; at least one per thread is allowed.
   WorkerShare(int workers, Duration ahead, std::size_t most) : workers_(workers), ahead_(ahead), most_(most) {}
 
   AttemptTime& time() { return time_; }
@@ -43,7 +46,7 @@ class WorkerShare final : public StartPool {
   double starts_per_s() const override { return workers_ / std::chrono::duration<double>(time_.mean()).count(); }
 
  private:
-  const int workers_;  // threads
+  const int workers_;
   const Duration ahead_;
   const std::size_t most_;
   AttemptTime time_;

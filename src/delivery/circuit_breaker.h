@@ -1,6 +1,6 @@
-// The circuit breaker of an endpoint: after several failures in a row without an answer no attempt begins for a while
-// (the back-off), then one attempt at a time until one is answered. Any HTTP answer is one. Owned by Endpoint; ADR
-// 0014.
+// CircuitBreaker: decides when attempts at one endpoint may begin. After several failures in a row (no HTTP answer of
+// any status) none begins for a while (the back-off); then one at a time, until one is answered. Each Endpoint has one
+// (ADR 0014).
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,15 @@
 namespace tocsin {
 
 struct BreakerOptions {
-  // Failures in a row that open the breaker: more than one bad job causes, fewer than a connection pool has in flight.
+  // Failures in a row that open the breaker, of all types together. Few, so that those of one connection pool open it
+  // at once; more than one, because a single failure may be caused by its job.
   int failures = 8;
-  Duration first_pause = std::chrono::seconds(1);
-  // Each back-off is twice the one before, up to this: a recovery is noticed this late at most.
+  Duration first_pause = std::chrono::seconds(1);  // the first back-off
+  // Each back-off is twice the one before, up to this: an endpoint that answers again may be tried after this time at
+  // the latest. first_pause applies again to a breaker that is closed and whose last back-off ended at least this long
+  // ago.
   Duration longest_pause = std::chrono::seconds(10);
-  // Attempts at once until the first answer: bounds the slots that a dead endpoint can hold.
+  // Attempts at once before the first answer: bounds the slots that an endpoint that never answers can hold.
   std::size_t untried_capacity = 128;
 };
 
@@ -38,9 +41,10 @@ class CircuitBreaker {
   // nullopt: no attempt may begin now.
   std::optional<Permit> admit(MonoTime now);
 
-  // Each returns true if waiting attempts must be looked at again: state() or capacity() changed, or the one attempt of
-  // the half-open state is over. An answer closes the breaker, whenever its attempt began. A failure is ignored if its
-  // attempt began before the last change of state.
+  // End a permit. True: waiting attempts must be looked at again, because state() or capacity() changed or the one
+  // attempt of the half-open state is over. (The end of the back-off changes both without a call; see pause_left().) An
+  // answer closes the breaker, whenever its attempt began. A failure is ignored if its attempt began before the last of
+  // these calls that opened or closed it.
   bool answered();
   bool failed(Permit permit, MonoTime now);
   bool abandoned(Permit permit);  // the attempt ended without a result of the endpoint

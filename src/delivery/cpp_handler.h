@@ -27,18 +27,19 @@ class CppHandlers {
   std::map<std::string, std::shared_ptr<const CppHandler>> by_type_ TOCSIN_GUARDED_BY(mutex_);
 };
 
-// Runs attempts on a worker pool, each type in a worker lane of its own: a type whose function is slow, blocks for ever
-// or fails delays no other. An exception is a retry with its message. A function that overruns its lease is left
-// running; its outcome comes late and is refused by the store. An attempt that no worker begins in time, or that finds
-// the queue full, does not start and does not count.
-// Thread: stop and destructor owner only; the rest any.
+// Runs attempts on a worker pool, each type in a worker lane of its own: as long as the pool has spare threads, a type
+// whose function is slow or blocks for ever delays no other. An exception is a retry with its message. A function that
+// overruns its lease is left running; its outcome comes late and the store refuses it. An attempt that no thread has
+// begun by its start_by or by half of its lease, or whose lane is full, ends as not started and does not count. Thread:
+// stop and destructor owner only; the rest any.
 class CppRunner {
  public:
   CppRunner(WorkerPool& workers, const Clock& clock);
   ~CppRunner();  // stop()
 
-  // Running attempts end with a retry "shutting down", and results of their functions are dropped. Attempts that have
-  // not begun, and later ones, end as not started. REQUIRES: the pool was stopped, with a grace period for functions.
+  // Running attempts end as a retry "shutting down", and what their functions return later is dropped. Attempts that
+  // have not begun, and later ones, end as not started. REQUIRES: the pool was stopped, with a grace period for
+  // functions.
   void stop();
 
   // REQUIRES: the runner outlives the handler's start() calls.
@@ -52,21 +53,23 @@ class CppRunner {
   const std::shared_ptr<InFlight> in_flight_;  // shared with functions that overrun, which may outlive the runner
 };
 
+// The kind as the node uses it: the registered functions, on worker threads of its own.
 class CppKind final : public HandlerKind {
  public:
-  // REQUIRES: `functions` outlives the kind, `clock` the process: a function that overruns may outlive its node.
-  // `queue`: how many attempts may wait for a thread.
+  // `threads`: functions that run at once, without spare threads. `queue`: attempts of one type that may wait for a
+  // thread. REQUIRES: `functions` outlives the kind; `clock` lives as long as the process, because a function that
+  // overruns may outlive its node.
   CppKind(const CppHandlers& functions, int threads, std::size_t queue, const Clock& clock)
       : functions_(functions), workers_(threads, queue, kSpareThreads), runner_(workers_, clock) {}
 
   std::string name() const override { return "cpp"; }
   // A node without the function may still register the type.
   std::optional<Error> check(const BizType& type) const override { return check_bare(type); }
-  std::shared_ptr<Handler> make(const BizType& type) override;
+  std::shared_ptr<Handler> make(const BizType& type) override;  // null: no function is registered for the type
   void stop(Duration grace) override;
 
  private:
-  static constexpr int kSpareThreads = 64;  // types whose functions may block for ever without delaying others
+  static constexpr int kSpareThreads = 64;  // while all `threads` are busy, one for each type that has none running
 
   const CppHandlers& functions_;
   WorkerPool workers_;

@@ -1,4 +1,5 @@
-// The endpoints of webhooks (scheme, host, port): per endpoint a circuit breaker and a start pool.
+// Endpoint: what all webhook types that send to one origin (scheme, host, port) share: a circuit breaker and a start
+// pool. Endpoints: the endpoints of a node. Used by WebhookKind.
 #pragma once
 
 #include <atomic>
@@ -15,17 +16,17 @@
 
 namespace tocsin {
 
-// One endpoint, shared by all types that go there: its breaker, and the capacity for attempts.
-//
-// At most `connections` requests are under way. While answers are quick, as many attempts again may wait for a
-// connection, so that no connection is idle during the next claim. The slower the answers, the fewer may wait: their
-// start window would end first. Before the first answer none may wait.
-// Thread: any.
+// The capacity of the pool: at most `connections` requests are under way. While attempts take at most kQuick on
+// average, as many again may wait for a connection, so that none is idle until the next claim. The longer they take,
+// the fewer may wait, because they would wait past their start_by; none from kSlow on, and none before the first answer
+// or failure. The breaker may allow less. Thread: any.
 class Endpoint final : public StartPool {
  public:
   using Permit = CircuitBreaker::Permit;
   using State = CircuitBreaker::State;
-  // Called after every change of state or capacity, outside the lock. `again_at`: when the pause ends, or the maximum.
+  // Called when more or fewer attempts may begin because of the breaker, by the thread whose call changed it, outside
+  // the lock; not when only the mean or the time has changed the capacity. `again_at`: end of the back-off, when
+  // attempts may begin again without a call; MonoTime::max(): there is none.
   using OnChange = std::function<void(State now, MonoTime again_at)>;
 
   Endpoint(std::string origin, BreakerOptions options, std::size_t connections, const Clock& clock, OnChange on_change)
@@ -37,16 +38,18 @@ class Endpoint final : public StartPool {
 
   const std::string& origin() const { return origin_; }
 
-  // As CircuitBreaker's. `took`: how long the attempt had the connection.
+  // admit: nullopt: no attempt may begin now; else exactly one call of the next three ends the permit. answered: any
+  // HTTP answer; failed: none; abandoned: the attempt ended without a result of the endpoint. `took`: time since
+  // admit().
   std::optional<Permit> admit();
   void answered(Duration took);
   void failed(Permit permit, Duration took);
   void abandoned(Permit permit);
   State state() const;
-  Duration pause_left() const;
+  Duration pause_left() const;  // rest of the back-off; 0: not open
 
-  // Call when an attempt was released because no connection became free in time. No attempt may wait then until answers
-  // are quick again.
+  // Call when an attempt was released because no connection became free in time. None may wait until quick attempts
+  // have lowered the mean again.
   void connection_wait_timed_out();
 
   // For display: what was wrong with the latest attempt that was not a success, answered or not.
@@ -58,14 +61,13 @@ class Endpoint final : public StartPool {
   std::string name() const override { return "its endpoint " + origin_; }
 
  private:
-  void tell(bool is_changed);  // calls on_change_
+  void tell(bool is_changed);  // calls on_change_ if `is_changed`
   void took(Duration time) TOCSIN_REQUIRES(mutex_);
   std::size_t may_wait() const TOCSIN_REQUIRES(mutex_);
 
-  // Attempts may wait for a connection while answers take no longer than this on average: a fifth of the start window.
-  static constexpr Duration kQuick = std::chrono::milliseconds(100);
-  static constexpr Duration kSlow = std::chrono::seconds(1);  // none may wait
-  static constexpr std::size_t kLongestError = 300;           // bytes
+  static constexpr Duration kQuick = std::chrono::milliseconds(100);  // a fifth of EngineConfig::start_window
+  static constexpr Duration kSlow = std::chrono::seconds(1);
+  static constexpr std::size_t kLongestError = 300;  // bytes
 
   const std::string origin_;
   const Clock& clock_;
@@ -73,27 +75,27 @@ class Endpoint final : public StartPool {
   const std::size_t connections_;
   mutable Mutex mutex_;
   CircuitBreaker breaker_ TOCSIN_GUARDED_BY(mutex_);
-  std::optional<Duration> mean_ TOCSIN_GUARDED_BY(mutex_);       // of the last 16 attempts or so
-  std::size_t in_flight_ TOCSIN_GUARDED_BY(mutex_) = 0;          // permits out
+  std::optional<Duration> mean_ TOCSIN_GUARDED_BY(mutex_);       // duration; each attempt counts a sixteenth
+  std::size_t in_flight_ TOCSIN_GUARDED_BY(mutex_) = 0;          // permits not ended
   const char* last_attempt_ TOCSIN_GUARDED_BY(mutex_) = "idle";  // "ok": it was answered; "unavailable": it was not
   bool has_answered_ TOCSIN_GUARDED_BY(mutex_) = false;
   std::string last_error_ TOCSIN_GUARDED_BY(mutex_);
   MonoTime last_error_at_ TOCSIN_GUARDED_BY(mutex_){};
 };
 
-// Thread: any.
+// The endpoints that handlers hold, by origin. Thread: any.
 class Endpoints {
  public:
-  // `connections`: at once, to each endpoint.
+  // Arguments as those of Endpoint. REQUIRES: this object outlives every Endpoint that at() returns.
   Endpoints(BreakerOptions options, std::size_t connections, const Clock& clock, Endpoint::OnChange on_change)
       : options_(options), connections_(connections), clock_(clock), on_change_(std::move(on_change)) {}
 
   // The endpoint of an origin; the same object as long as a reference to it exists.
   std::shared_ptr<Endpoint> at(const std::string& origin);
 
-  std::vector<EndpointInfo> infos() const;
+  std::vector<EndpointInfo> infos() const;       // in no order
   int tripped_breakers() const;                  // endpoints whose breaker is open or half open
-  std::int64_t trips() const { return trips_; }  // how often a breaker has opened
+  std::int64_t trips() const { return trips_; }  // back-offs begun, by all endpoints
 
  private:
   const BreakerOptions options_;

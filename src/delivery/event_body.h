@@ -1,5 +1,5 @@
 // The body that every receiver of a job gets, by webhook or through a broker: {"type","timestamp","data"}. The
-// timestamp is the job's action_time (RFC 3339).
+// timestamp is the job's action_time (RFC 3339, UTC). Written for each attempt; thread: any.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace tocsin {
 
-// `type_json`: the name of the type as a JSON string; `job_json`: the job as a JSON object.
+// `type_json`: the name of the type as a JSON string, with its quotes; `job_json`: `job` as a JSON object, the value of
+// "data". Neither is checked.
 std::string event_body(const std::string& type_json, const Job& job, const std::string& job_json);
 
 }  // namespace tocsin

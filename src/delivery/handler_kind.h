@@ -1,6 +1,7 @@
-// HandlerKind: the interface of a way to deliver jobs (webhook, sql, cpp, pull, noop, brokers). A new kind has its
-// files in this folder and is added in make_handlers() of node/node_parts.cc; a broker has its files in src/<broker>
-// and is added in kinds() of entry/brokers.cc. docs/contributing.md names the other files to change.
+// HandlerKind: the interface of a way to deliver jobs (webhook, sql, cpp, pull, noop, brokers). A node has one object
+// of each kind, in its HandlerRegistry. A new kind has its files in this folder and is added in make_handlers() of
+// node/node_parts.cc; a broker has its files in src/<broker> and is added in kinds() of entry/brokers.cc.
+// docs/contributing.md names the other files to change.
 #pragma once
 
 #include <functional>
@@ -35,15 +36,16 @@ class HandlerKind {
   // at fault, e.g. `handler.url`. Nodes may differ: another one may lack a function or a library.
   virtual std::optional<Error> check(const BizType& type) const = 0;
 
-  // The handler of one type. Null: its jobs cannot run here, and are not claimed. REQUIRES: the kind outlives its
-  // handlers' start() calls.
+  // The handler of one type, which runs its attempts. Null: its jobs cannot run here, and are not claimed. REQUIRES:
+  // the kind outlives the handler's start() calls.
   virtual std::shared_ptr<Handler> make(const BizType& type) = 0;
 
-  // Before the first Handler::start().
+  // Called once, before the first Handler::start(). An Error ends the start of the node.
   virtual Status start() { return Unit{}; }
 
-  // Waits up to `grace` for running attempts (webhook: not at all). Then those still running end as a retry "shutting
-  // down"; attempts that have not begun, and later ones, end as such a retry or as not started. May be called again.
+  // Waits up to `grace` for attempts, running or in a queue (webhook: not at all). Then those still running end as a
+  // retry "shutting down"; attempts that have not begun, and later ones, end as such a retry or as not started. May be
+  // called again.
   virtual void stop(Duration grace) { static_cast<void>(grace); }
 
   virtual std::vector<KindMetric> metrics() { return {}; }
@@ -51,8 +53,8 @@ class HandlerKind {
   // The endpoints that its types deliver to, in no order.
   virtual std::vector<EndpointInfo> endpoints() const { return {}; }
 
-  // `changed` is called when the capacity of a handler's start pool grows by itself, on any thread, never from inside a
-  // call of this kind. REQUIRES: before start().
+  // `changed` is called when the capacity of a handler's start pool may have grown although no attempt ended, on any
+  // thread, never from inside a call of this kind. REQUIRES: before start().
   virtual void on_capacity_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 

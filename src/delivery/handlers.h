@@ -1,4 +1,5 @@
-// The registry of handler kinds: finds the handler of a type.
+// HandlerRegistry: the handler kinds of a node, and the handler of each type. The node adds and stops the kinds; the
+// engines look up the handler of each claimed job; the REST API checks the settings of new types.
 #pragma once
 
 #include <map>
@@ -13,8 +14,8 @@
 
 namespace tocsin {
 
-// A handler is made once per (type_id, handler_json, ttr), so settings are not parsed for each job.
-// Thread: check, find, can_run, forget any; the rest owner only.
+// The handler of a type is kept until its handler_json or ttr changes, so settings are not parsed for each job. Thread:
+// check, find, can_run, forget and endpoints any; the rest owner only.
 class HandlerRegistry {
  public:
   HandlerRegistry();
@@ -23,26 +24,26 @@ class HandlerRegistry {
   // REQUIRES: before start() and before the first check() or find(); no kind of that name was added.
   void add(std::unique_ptr<HandlerKind> kind);
 
-  // Starts every kind, in the order they were added, until one fails.
+  // Starts every kind, in the order in which they were added, until one fails; call stop() then, too.
   Status start();
   // Stops every kind, in that order; the grace is for all of them together.
   void stop(Duration grace, const Clock& clock);
   std::vector<KindMetric> metrics();
-  std::vector<EndpointInfo> endpoints() const;  // of every kind. Thread: any
+  std::vector<EndpointInfo> endpoints() const;  // of every kind, in no order
   void on_capacity_change(const std::function<void()>& changed);
 
   // nullopt: the handler of the type is valid; otherwise Error invalid with the field at fault, e.g. `handler.kind`.
   std::optional<Error> check(const BizType& type) const;
 
   // Null: its jobs cannot run here (unknown kind, wrong settings, no function of that name). The handler is valid as
-  // long as the registry. The next find() after a change of the type gives it the new settings; connections of the
-  // former ones are closed when their attempts have ended.
+  // long as the registry. The next find() after a change of the type gives it the new settings; the connection to the
+  // former broker is closed when the attempts on it have ended.
   Handler* find(const BizType& type);
 
   // A node must not claim jobs of types for which this is false.
   bool can_run(const BizType& type) { return find(type) != nullptr; }
 
-  // Call when the type was removed: connections of its handler are closed when its last attempt has ended. A job
+  // Call when the type was removed: its connection to a broker is closed when the last attempt on it has ended. A job
   // created before still finds a handler, which connects again.
   void forget(const BizType& type);
 

@@ -1,4 +1,5 @@
-// Sends HTTP requests: thousands at once on a few threads, each exactly once and within one total deadline.
+// HttpSender: sends HTTP POSTs, thousands at once on a few threads, each at most once and within one total deadline.
+// Used by WebhookKind.
 //
 // Guarantees
 //  - One send is at most one request on the wire. A closed kept connection is noticed before the request is written and
@@ -11,7 +12,8 @@
 //    at a time.
 //  - Only addresses that the guard allows are connected to, whatever a name resolves to. No proxy is ever used.
 //  - HTTPS peers are verified: certificate chain and host name, TLS 1.2 or later.
-//  - A slow name or a slow peer does not delay requests to other origins.
+//  - A slow peer does not delay requests to other origins; slow names do only when their lookups take all threads of
+//    SystemResolver.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +43,10 @@ struct OutboundRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // besides Host, Content-Length
   std::string body;
   Duration timeout{};                   // counted from its turn for a connection
-  MonoTime deadline{};                  // covers the wait for a connection, too
+  MonoTime deadline{};                  // covers the wait for its turn, too; the earlier of both counts
   MonoTime start_by = MonoTime::max();  // not sent after this: Error conflict
-  // Called when its turn comes, on the sender's thread; false: it is not sent, Error conflict. Must not block or throw.
+  // Called on the sender's thread when its turn comes: fewer than max_connections requests to its origin are under way.
+  // False: it is not sent, Error conflict. Must not block or throw.
   std::function<bool()> may_begin = {};
 };
 
@@ -57,8 +60,9 @@ class Resolver;
 
 struct HttpSenderOptions {
   int threads = 2;
-  int max_connections = 256;  // per origin; further requests wait
-  // Less than the 5 s after which common servers close idle connections: a request must not cross with that.
+  int max_connections = 256;  // per origin; further requests wait in order
+  // Idle connections are closed after this, at most a second late: by 5 s, when common servers close them, because a
+  // request that crosses with that is in doubt.
   Duration idle_timeout = std::chrono::seconds(4);
   std::string ca_file = {};  // PEM, trusted besides the system's own; may be empty
   AddressGuard guard = {};
@@ -71,7 +75,7 @@ struct HttpSenderStats {
   std::int64_t waiting = 0;    // requests that wait for one
   // Since the start:
   std::int64_t requests = 0;  // sent, at least in part
-  std::int64_t connects = 0;  // attempts to connect; the other requests went over kept connections
+  std::int64_t connects = 0;  // attempts to connect; a request over a kept connection makes none
 };
 
 // Every origin belongs to one of the threads, so its connections need no lock.
@@ -79,9 +83,9 @@ struct HttpSenderStats {
 // caller's) and must not block or throw.
 class HttpSender {
  public:
-  // An answer of any status, or an Error. conflict: its turn never came (no free connection in time, may_begin, stop).
-  // unavailable: the peer could not be reached. in_doubt: the request was sent, at least in part, and no answer came.
-  // invalid: the guard allows no address of the host.
+  // An answer of any status, or an Error. conflict: nothing was sent (no connection ready by start_by, refused by
+  // may_begin, stopped before its turn). unavailable: the peer could not be reached. in_doubt: the request was sent, at
+  // least in part, and no answer came. invalid: the guard allows no address of the host.
   using Done = std::function<void(Result<OutboundReply>)>;
 
   HttpSender(HttpSenderOptions options, const Clock& clock);
@@ -89,8 +93,8 @@ class HttpSender {
 
   // Error invalid: ca_file cannot be read.
   Status start();
-  // Ends what is in flight, each `done` with an Error whose message ends in "shutting down"; returns when all have been
-  // called.
+  // Ends what waits or is in flight, each `done` with an Error (code as above) whose message ends in "shutting down";
+  // returns when all have been called. May be called again.
   void stop();
   // Sends a POST. Before start() it waits, after stop() it is refused through `done`.
   void send(OutboundRequest request, Done done);

@@ -1,5 +1,5 @@
-// InFlight: the attempts given to worker threads, which may outlive the node. Each attempt's finish is called exactly
-// once, and in time if no thread begins the attempt.
+// InFlight: the attempts given to worker threads, which may outlive the node. It calls the finish of each attempt
+// exactly once, in time even if no thread begins the attempt. Used by the handlers of `cpp` and `sql`.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace tocsin {
 
-// Holds every attempt that was added and has not ended; removing an attempt calls its finish, so it is called once. An
-// attempt that no thread has begun by `begin_by` ends as not started, so that its job does not lose its lease while it
-// waits. REQUIRES: `clock` outlives it.
+// Holds every attempt that was added and has not ended. Ending it removes it and calls its finish without a lock held,
+// on the thread that calls end() or close() or on the thread of this object. An attempt that no thread has begun by
+// `begin_by` ends as not started, so that its job can be released before its lease ends. REQUIRES: `clock` outlives it.
 // Thread: close and destructor owner only; the rest any.
 class InFlight {
  public:
@@ -29,9 +29,9 @@ class InFlight {
   std::uint64_t add(Handler::Finish& finish, MonoTime begin_by);
   // Call before the attempt runs. False: it has ended as not started and must not run.
   bool begin(std::uint64_t attempt);
-  // Undoes begin(): the attempt waits again.
+  // Undoes begin(), for an attempt whose batch failed: it waits for a thread again. Ignored if it has ended.
   void wait_again(std::uint64_t attempt, MonoTime begin_by);
-  // Ignored if the attempt has ended already.
+  // Ends the attempt with this outcome. Ignored if it has ended already.
   void end(std::uint64_t attempt, Outcome outcome);
   // Ends all attempts: those that have begun as a retry "shutting down", the others as not started. Later ones are
   // refused by add(). May be called again.
@@ -47,7 +47,7 @@ class InFlight {
 
   void watch(std::uint64_t number, MonoTime begin_by) TOCSIN_REQUIRES(mutex_);
   Handler::Finish take(Attempts::iterator attempt) TOCSIN_REQUIRES(mutex_);
-  // Waits for attempts that begin too late, and ends them, until close().
+  // The thread's loop: ends attempts that have not begun by their time, until close().
   void run_watch();
 
   const Clock& clock_;
@@ -55,10 +55,10 @@ class InFlight {
   CondVar has_waiting_;
   Attempts attempts_ TOCSIN_GUARDED_BY(mutex_);
   std::set<std::pair<MonoTime, std::uint64_t>> waiting_
-      TOCSIN_GUARDED_BY(mutex_);  // those that have not begun, by their time
+      TOCSIN_GUARDED_BY(mutex_);  // those that have not begun, by begin_by
   std::uint64_t last_ TOCSIN_GUARDED_BY(mutex_) = 0;
   bool is_closed_ TOCSIN_GUARDED_BY(mutex_) = false;
-  std::thread watch_;  // from the first attempt on
+  std::thread watch_;  // runs run_watch(), from the first attempt on
 };
 
 }  // namespace tocsin

@@ -1,4 +1,6 @@
-// One HTTP request on one connection: TLS, the request, the answer. Used by SenderLoop.
+// OutboundExchange: one HTTP request of HttpSender, from send() to the end of its answer's body. OutboundConnection: a
+// connection, for one request after the other. SenderLoop owns both; from when it has queued a request it uses them on
+// its thread only.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -19,17 +21,15 @@ struct OutboundConnection {
 
   OutboundConnection(boost::asio::io_context& io, boost::asio::ssl::context& tls_context, bool is_https);
 
-  // Whether it can be reused: the peer has not closed it and has sent nothing.
+  // Whether an idle connection can be reused: the peer has not closed it and has sent nothing.
   bool is_fresh();
 
   Socket socket;
   std::optional<boost::asio::ssl::stream<Socket&>> tls;
   boost::beast::flat_buffer buffer;
-  MonoTime idle_since{};
+  MonoTime idle_since{};  // end of the last request
 };
 
-// One request from send() to the end of its answer's body.
-// Thread: its sender's only.
 struct OutboundExchange {
   OutboundExchange(boost::asio::io_context& io, OutboundRequest its_request, HttpSender::Done its_done)
       : request(std::move(its_request)), done(std::move(its_done)), timer(io), lookup_wait(io) {}
@@ -42,25 +42,27 @@ struct OutboundExchange {
   void fail(const std::string& why, std::optional<ErrorCode> code = {});
   // The same with the message of `ec`, or with that of interrupt() if it was called.
   void fail(const boost::system::error_code& ec);
-  // Makes the current wait fail at once.
+  // Makes the lookup, connect, write or read that runs fail at once, with `why` as its message. The first call counts.
+  // A request without its turn is not ended by this: call fail().
   void interrupt(std::string why);
 
   OutboundRequest request;
-  HttpSender::Done done;                  // empty once called
-  boost::asio::steady_timer timer;        // the deadline
-  boost::asio::steady_timer lookup_wait;  // never expires: cancelled when the lookup has its answer
-  OutboundConnection* connection = nullptr;
-  const char* phase = "waiting for a connection";
-  std::string interruption;  // reason given to interrupt(), or empty
-  bool has_begun = false;    // it has its turn: a connection is being made or reused
-  bool is_sent = false;      // the first byte may have left
+  HttpSender::Done done;                     // empty once called
+  boost::asio::steady_timer timer;           // calls interrupt(): at start_by while it waits, then at its deadline
+  boost::asio::steady_timer lookup_wait;     // never expires: cancelled when the lookup has its answer
+  OutboundConnection* connection = nullptr;  // the one in use; null: none
+  const char* phase = "waiting for a connection";  // for error messages
+  std::string interruption;                        // reason given to interrupt(), or empty
+  bool has_begun = false;                          // it has its turn: a connection is being made or reused
+  bool is_sent = false;                            // the first byte may have left
 };
 
-// TLS handshake on a new connection. On an error the exchange may have failed already, with a better message.
+// TLS handshake on a new connection; checks the peer's certificate and host name. On an error the exchange may have
+// failed already, with a better message; a later fail() is ignored.
 boost::asio::awaitable<boost::system::error_code> negotiate_tls(OutboundExchange& exchange);
 
-// Sends the request, ends the exchange with its answer or a failure, and discards the rest of the answer. True: the
-// connection can be reused.
+// Sends the request, or not if start_by has passed; ends the exchange with its answer or a failure, and discards the
+// rest of the answer. True: the connection can be reused. REQUIRES: exchange.connection is connected.
 boost::asio::awaitable<bool> post_request(OutboundExchange& exchange, const Clock& clock);
 
 }  // namespace tocsin

@@ -1,6 +1,6 @@
-// The handler kinds without settings. `noop` jobs are done at once: claimers fire them without a handler. `pull` jobs
-// are claimed for consumers that ask: claimers hand them over without a handler. The handlers made here serve only jobs
-// that were claimed before their type changed to this kind.
+// The handler kinds without settings. Jobs of `noop` types end done as soon as they are claimed, and jobs of `pull`
+// types are leased to consumers that ask; the claimers do both without a handler. The handlers made here serve only
+// jobs that were claimed before their type changed to this kind: `noop` ends them done, `pull` as not started.
 #pragma once
 
 #include "delivery/handler_kind.h"

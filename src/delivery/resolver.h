@@ -1,4 +1,5 @@
-// Resolves host names to addresses without blocking the caller.
+// Resolver: resolves host names to addresses without blocking the caller. Used by the HTTP sender and the broker
+// connections.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
@@ -14,10 +15,12 @@ namespace tocsin {
 class Resolver {
  public:
   using Addresses = std::vector<boost::asio::ip::address>;
+  // `addresses`: in order of preference; empty if `ec` is set.
   using Done = std::function<void(const boost::system::error_code& ec, Addresses addresses)>;
   virtual ~Resolver() = default;
-  // Must not block. `done` is called once, on any thread, perhaps inside this call. A lookup may take for ever: `done`
-  // must own what it touches. Thread: any.
+  // Must not block. `done` is called at most once, on any thread, perhaps inside this call; never if the resolver is
+  // destroyed before the lookup begins. A lookup may take for ever, and outlive the resolver: `done` must own what it
+  // touches. Thread: any.
   virtual void resolve(const std::string& host, Done done) = 0;
 };
 
