@@ -1,9 +1,10 @@
-// FunctionStore on PostgreSQL: calls the SQL functions of `sql` handlers in the sandbox role tocsin_handler.
+// FunctionStore on PostgreSQL: calls the SQL functions of `sql` handlers in the sandbox role tocsin_handler, in the
+// transaction that finishes their jobs. Each thread that runs such handlers has one store for each database.
 //
 // A function runs as that role, called by a SECURITY DEFINER wrapper that exists in this session only (pg_temp). So SET
-// ROLE and RESET ROLE are refused to it, no other session can alter the wrapper, and the store notices if a function
-// did. Nothing that a call leaves in its session is trusted afterwards: settings are reset, statements are not
-// prepared. docs/adr/0016 says what this stops and what it does not. Thread: owner only.
+// ROLE and RESET ROLE are refused to it, no other session can alter the wrapper, and if the function alters it, the
+// store notices before the next call and makes that in a new session. Nothing that a call leaves in its session is
+// trusted afterwards: settings are reset, statements are not prepared. Thread: owner only.
 #pragma once
 
 #include <string>
@@ -15,7 +16,8 @@ namespace tocsin {
 
 class PgFunctionStore final : public FunctionStore {
  public:
-  // REQUIRES: `clock` outlives the store.
+  // `config`: of one database; its statement time-out is replaced. Through a pooler every run() fails. `clock` measures
+  // FunctionReply::took and must outlive the store.
   PgFunctionStore(SessionConfig config, const Clock& clock);
 
   Status check(const FunctionName& function) override;
@@ -24,14 +26,15 @@ class PgFunctionStore final : public FunctionStore {
 
  private:
   void build_sandbox(pqxx::connection& connection);
+  // run() without repetition; throws when the function or the database fails.
   FunctionReply run_in_one(pqxx::connection& connection, const FunctionName& function,
                            std::span<const FunctionCall> calls, Duration timeout, const Judge& judge,
                            const std::string& node);
 
   Session session_;
   const Clock& clock_;
-  std::string sandbox_;                // identity of the wrapper in this session; empty: not built yet
-  bool has_leftover_objects_ = false;  // a function left temporary objects in this session
+  std::string sandbox_;                // the wrapper's row in pg_proc ("oid/xmin"); empty: not built in this session
+  bool has_leftover_objects_ = false;  // a function left temporary objects: the session is closed after the call
 };
 
 }  // namespace tocsin

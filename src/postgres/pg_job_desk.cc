@@ -82,7 +82,7 @@ Result<std::vector<JobId>> PgJobDesk::draw_ids(std::span<const NewJob> jobs) {
   return ids;
 }
 
-Result<bool> PgJobDesk::look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies) {
+Result<bool> PgJobDesk::find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies) {
   return session_.read<bool>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const auto found = find_jobs(session_, tx, created);
@@ -164,30 +164,30 @@ Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJo
     const auto created = create.created_ids();
     if (created.empty()) return error;
     auto replies = create.take_replies();
-    const auto is_there = look_up(created, replies);
+    const auto is_there = find_created(created, replies);
     if (is_there && *is_there) return replies;
     return error;
   }
 }
 
-Status PgJobDesk::cancel_open(std::span<const JobId> open, sql::LockPolicy pass, CancelReplies& replies) {
+Status PgJobDesk::cancel_unanswered(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies) {
   PgArray shards, ids;
-  for (JobId id : open) {
+  for (JobId id : unanswered) {
     shards.add(shard_of(id));
     ids.add(id);
   }
   return session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
-    const std::string name = "cancel_" + std::to_string(static_cast<int>(pass));
-    const auto rows = with_ids_freed(session_, tx, open, [&] {
-      return exec(tx, session_.prepared(name, [=] { return sql::cancel(pass); }), shards.literal(), ids.literal());
+    const std::string name = "cancel_" + std::to_string(static_cast<int>(policy));
+    const auto rows = with_ids_freed(session_, tx, unanswered, [&] {
+      return exec(tx, session_.prepared(name, [=] { return sql::cancel(policy); }), shards.literal(), ids.literal());
     });
     for (const auto& row : rows) {
       CancelReply reply = cancelled(job_from_row(row));
       replies.insert_or_assign(reply.job_id, std::move(reply));
     }
     std::vector<JobId> rest;
-    std::ranges::copy_if(open, std::back_inserter(rest), [&](JobId id) { return !replies.contains(id); });
+    std::ranges::copy_if(unanswered, std::back_inserter(rest), [&](JobId id) { return !replies.contains(id); });
     if (rest.empty()) return Unit{};
     auto found = find_jobs(session_, tx, rest);
     for (JobId id : rest) {
@@ -210,16 +210,16 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
   CancelReplies replies;
   // All at once. If a row is locked, first those that are not, so that one locked row does not delay the others; then
   // the locked ones, waiting for their locks.
-  for (const auto pass : {sql::LockPolicy::together, sql::LockPolicy::skipping, sql::LockPolicy::waiting}) {
-    std::vector<JobId> open;
-    std::ranges::copy_if(all, std::back_inserter(open), [&](JobId id) { return !replies.contains(id); });
-    if (open.empty()) break;
-    const Status done = cancel_open(open, pass, replies);
+  for (const auto policy : {sql::LockPolicy::together, sql::LockPolicy::skipping, sql::LockPolicy::waiting}) {
+    std::vector<JobId> unanswered;
+    std::ranges::copy_if(all, std::back_inserter(unanswered), [&](JobId id) { return !replies.contains(id); });
+    if (unanswered.empty()) break;
+    const Status done = cancel_unanswered(unanswered, policy, replies);
     if (done) continue;
     const ErrorCode why = done.error().code;
     // Earlier passes are committed, so their answers are returned.
     if (why == ErrorCode::unavailable && !replies.empty()) break;
-    if (!is_contention(why) || pass == sql::LockPolicy::skipping) return done.error();
+    if (!is_contention(why) || policy == sql::LockPolicy::skipping) return done.error();
   }
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {

@@ -1,5 +1,5 @@
-// JobDesk on PostgreSQL: client requests for jobs (create, cancel, change, lease). Each thread that serves requests has
-// one, with a session of its own. Thread: owner only.
+// JobDesk on PostgreSQL: client requests for jobs of one database (create, find, cancel, change, lease). Each thread of
+// the service that serves requests has one, with a session of its own. Thread: that of the session.
 #pragma once
 
 #include <chrono>
@@ -35,33 +35,37 @@ class PgJobDesk final : public JobDesk {
   Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions) override;
 
  private:
-  Status reserve_ids(std::size_t n);  // into sequence_
+  Status reserve_ids(std::size_t n);  // makes sequence_ hold n numbers at least
+  // create() in one transaction. `most_tries`: how often it is tried while other transactions hold its keys.
   Result<std::vector<CreateReply>> create_at_once(std::span<const NewJob> jobs, CreateMode mode, int most_tries);
   // CreateMode::each_by_itself: creates all jobs but those whose keys other transactions hold, and adds these to
   // `held`, as indexes into the call. `first`: the index of jobs[0] in the call.
   Status create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
                        std::vector<std::size_t>& held);
-  Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);
+  Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);  // from sequence_, one per job
   // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are
-  // completed from them.
-  Result<bool> look_up(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
+  // completed from them. False: it has not happened.
+  Result<bool> find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
   using CancelReplies = std::unordered_map<JobId, CancelReply>;
-  // One pass over the jobs without an answer; adds answers to `replies`, but not for locked rows. REQUIRES: `open` is
+  // Cancels jobs that have no reply yet, and adds their replies, except for locked rows. REQUIRES: `unanswered` is
   // sorted.
-  Status cancel_open(std::span<const JobId> open, sql::LockPolicy pass, CancelReplies& replies);
-  // pg_retries.cc: adds those of `jobs` that became pending. Jobs that another transaction holds, or whose shard
-  // refuses changes while it moves, are left out.
+  Status cancel_unanswered(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies);
+  // pg_retries.cc: makes dead jobs pending, and adds them to `revived`. Jobs that another transaction holds, or whose
+  // shard is write-frozen, are left out.
   using Revived = std::unordered_map<JobId, Job>;
   Status revive(std::span<const JobId> jobs, Revived& revived);
-  // pg_leases.cc
-  class LeaseWrite;
+  class LeaseWrite;  // pg_leases.cc: one call of finish_leased() or extend()
 
   Session& session_;
   const int shards_;
-  std::deque<std::int64_t> sequence_;                 // numbers for job ids, drawn from the database, not used yet
-  std::chrono::steady_clock::time_point drawn_at_{};  // the first of them
-  std::size_t block_ = 0;                             // how many are drawn at a time
-  std::uint64_t drawn_on_ = 0;  // the connection that drew them; 0: none, or they must not be used
+  // Numbers for job ids, drawn from the database in blocks of block_ (32..4096, about the use of half a second) and not
+  // used yet. After half a second they are thrown away, because ids should follow the order of creation.
+  std::deque<std::int64_t> sequence_;
+  std::chrono::steady_clock::time_point drawn_at_{};  // when the first of them was drawn
+  std::size_t block_ = 0;
+  // Session::connections() when they were drawn. A new connection may reach another server, whose sequence gives the
+  // same numbers again: it draws new ones. 0: those drawn must not be used.
+  std::uint64_t drawn_on_ = 0;
 };
 
 }  // namespace tocsin

@@ -92,7 +92,7 @@ Result<Heard> PgListener::wait(Duration timeout) {
       heard_.is_reconnected = true;
     }
     look_up_due();
-    ask_now_and_then();
+    check_server();
     return heard_;
   } catch (const std::exception& e) {
     receivers_.clear();
@@ -109,7 +109,7 @@ void PgListener::wait_for_more(Duration timeout) {
   ::eventfd_read(interrupt_fd_, &ignored);
 }
 
-void PgListener::ask_now_and_then() {
+void PgListener::check_server() {
   const auto now = std::chrono::steady_clock::now();
   if (now - asked_ < kAskEvery) return;
   asked_ = now;

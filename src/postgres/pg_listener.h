@@ -1,6 +1,6 @@
 // PgListener: receives the notifications (NOTIFY) of one database: jobs due soon, new outbox entries, changes of the
-// type registry and of the membership. A lost notification delays work until the next scan or poll, and loses nothing.
-// Thread: owner only, except interrupt() (any).
+// type registry and of the membership. A thread of DatabaseEngine calls wait() in a loop. A lost notification delays
+// work until the next scan or poll, and loses nothing. Thread: owner only, except interrupt() (any).
 #pragma once
 
 #include <chrono>
@@ -14,23 +14,23 @@
 namespace tocsin {
 
 struct Heard {
-  std::vector<Candidate> due;  // jobs due soon that were created or moved elsewhere, as read from their rows
+  std::vector<Candidate> due;  // live jobs that another node or SQL made due soon, as their rows are now
   bool is_types_changed = false;
   bool is_members_changed = false;
   bool is_outbox_filled = false;  // only with hears_outbox
-  bool cannot_listen = false;     // a pooler shares the session, so LISTEN does not work: notifications never come
+  bool cannot_listen = false;     // a pooler shares the session, so notifications never come: do not call wait() again
   bool is_reconnected = false;    // the session is new: earlier notifications may be lost, read everything again
 };
 
 class PgListener {
  public:
-  // `is_wanted`: whether the jobs of a shard are wanted; others are dropped. `hears_outbox`: listens for outbox
-  // entries, too.
+  // `is_wanted`: whether the jobs of a shard are wanted; others are dropped. wait() calls it. `hears_outbox`: listens
+  // for outbox entries, too.
   PgListener(SessionConfig config, std::function<bool(Shard)> is_wanted, bool hears_outbox = false);
   ~PgListener();
 
-  // The first call connects and returns. Later ones wait for notifications, up to `timeout` and at most about 5 s, and
-  // read the rows of due jobs. Error unavailable: not connected; call again later.
+  // The first call, and the first after an Error, connects and returns. Others wait for notifications, up to `timeout`
+  // and at most about 5 s, and read the rows of due jobs. Error unavailable: not connected; call again later.
   Result<Heard> wait(Duration timeout);
   // Ends the current wait for notifications, or the next one, at once. Thread: any.
   void interrupt();
@@ -38,8 +38,8 @@ class PgListener {
  private:
   class Receiver;
   void wait_for_more(Duration timeout);
-  void look_up_due();
-  void ask_now_and_then();  // sends a statement every 5 s, to notice a dead or demoted server
+  void look_up_due();   // replaces heard_.due by the wanted jobs, read from their rows
+  void check_server();  // sends a statement every 5 s, to notice a dead or demoted server; throws
 
   const SessionConfig config_;
   const std::function<bool(Shard)> is_wanted_;
@@ -48,12 +48,12 @@ class PgListener {
   std::unique_ptr<pqxx::connection> connection_;
   std::vector<std::unique_ptr<Receiver>> receivers_;
   Heard heard_;
-  int backend_ = 0;
-  std::chrono::steady_clock::time_point asked_;
+  int backend_ = 0;                              // id of the server process
+  std::chrono::steady_clock::time_point asked_;  // when check_server() last sent its statement
 };
 
 // Reads the payload of a NOTIFY tocsin_due: "job_id type_id fire_at_us" (since 1970 UTC), several joined by ';'.
-// Malformed parts are skipped: any role may notify.
+// Malformed parts are skipped: any role may notify. Thread: any.
 std::vector<Candidate> parse_due(std::string_view payload);
 
 // Writes such a payload; PostgreSQL takes less than 8,000 bytes. REQUIRES: at most kMaxDuePerNotify jobs.

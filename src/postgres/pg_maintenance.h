@@ -1,5 +1,6 @@
 // PgMaintenance: the statements of housekeeping in one database: history tables, counts for reports, retention, old
-// rows. Each may be repeated, and run on several nodes at once. Used by node/housekeeping. Thread: owner only.
+// rows. Each may be repeated, and run on several nodes at once. The thread of node/housekeeping calls it, every second
+// to every ten minutes. Errors: as of Session. Thread: that of the session.
 #pragma once
 
 #include <array>
@@ -18,8 +19,8 @@ namespace tocsin {
 
 struct TypeState {
   std::string name;
-  std::array<std::int64_t, 5> jobs{};  // by JobStatus
-  double oldest_due_s = 0;             // how long its oldest due job has waited; 0 for a type that is paused
+  std::array<std::int64_t, 5> jobs{};  // how many, by JobStatus
+  double oldest_due_s = 0;             // seconds since its oldest due job became due; 0: none, or the type is paused
 };
 
 class PgMaintenance {
@@ -30,7 +31,7 @@ class PgMaintenance {
   // the database. Also deletes permits that ended an hour ago.
   Status forget_dead_nodes();
 
-  // Deletes rows of types that were removed before the oldest day of kept history: no job can have them any more.
+  // Deletes rows of removed types that no live job, no outbox entry, no kept day of history and no report can name.
   Status forget_removed_types();
 
   // Adds up to 50,000 deltas (rows of job_count_delta) to the counts of jobs and the reports, and deletes them. Returns
@@ -39,19 +40,20 @@ class PgMaintenance {
   // Whether history has a table for today, by the database's clock.
   Result<bool> has_history_today();
 
-  // Adds histograms to the reports. `seq` grows with every flush of a node, so that repeating a flush whose answer was
-  // lost adds nothing. False: a flush with this number was written before.
+  // Adds histograms to the reports. `seq`: number of the flush, from 1, larger with each of this node process. A flush
+  // whose answer was lost is repeated with its number. False: that number, or a larger one, was written before.
   Result<bool> flush_histograms(NodeId node, std::int64_t seq, std::span<const ReportHistogram> all);
 
-  // One per type that is not removed.
+  // One per type that is not removed, by id.
   Result<std::vector<TypeState>> type_states();
 
-  // Updates the horizon (jobs due per slot of time) of the type that was updated longest ago. If that takes more than
-  // two seconds, the next update of the type reads a smaller sample. False: no type is due, or another node does it.
+  // Updates the horizon report (how many jobs are due per minute, hour and day to come) of the type that was updated
+  // longest ago. If that takes more than two seconds, the next update of the type reads a smaller sample. False: all
+  // types were updated within a minute, or another node does it.
   Result<bool> count_horizon();
 
-  // Adds up some days of time zones other than UTC, so that reports need not. False: nothing to do, another node does
-  // it, or it took more than two seconds.
+  // Adds up and stores up to 8 past days, as they begin in the world's time zones, so that reports need not. False:
+  // nothing to do, another node does it, or it took more than two seconds.
   Result<bool> keep_zone_days();
 
   // Deletes report rows and audit records older than 400 days.
@@ -60,15 +62,15 @@ class PgMaintenance {
   // Creates the history tables for today and the seven days after it.
   Status prepare_history();
 
-  // Sets the id sequence beyond all stored ids if it was set back, by a restore or a failover (ADR 0032).
+  // Sets the id sequence beyond all stored ids if a restore or a failover has set it back.
   Status raise_ids();
 
   struct OldDay {
     std::string status;             // done, cancelled or dead
     std::string table;              // without schema
     bool is_attached = false;       // still a partition of the history table
-    bool is_half_detached = false;  // an earlier drop_history() was interrupted
-    PastDay past;
+    bool is_half_detached = false;  // an earlier drop_history() was interrupted; the next one completes it
+    PastDay past;                   // what DayWitness needs
   };
   struct OldDays {
     std::vector<OldDay> days;
@@ -77,7 +79,8 @@ class PgMaintenance {
   // `days`: for each final status ("done", "cancelled", "dead") how many days of history are kept. Returns the older
   // ones, by the database's clock. That may be wrong: drop only what DayWitness confirms.
   Result<OldDays> old_history(const std::map<std::string, int>& days);
-  // Drops the table; waits for its readers. False: another node has dropped it, or does so now.
+  // Drops the table. Waits for its readers; Error conflict (locked) or unavailable (too slow): for longer than the
+  // session allows. False: another node has dropped it, or does so now.
   Result<bool> drop_history(const OldDay& day);
 
  private:

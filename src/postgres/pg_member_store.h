@@ -1,5 +1,5 @@
-// MemberStore on PostgreSQL: membership and shard map, tables of the control database.
-// Thread: owner only.
+// MemberStore on PostgreSQL: heartbeats and the shard map, tables of the control database. Membership has two, for its
+// heartbeat and its shard owner. Thread: that of the session.
 #pragma once
 
 #include "ports/member_store.h"
@@ -9,6 +9,7 @@ namespace tocsin {
 
 class PgMemberStore final : public MemberStore {
  public:
+  // Both must outlive the store. `clock`: for the local times in BeatReply.
   PgMemberStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   Result<BeatReply> beat(const Beat& beat) override;

@@ -54,8 +54,8 @@ std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard) {
 }
 
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
-                 Statements length) {
-  const bool is_long = length == Statements::long_ones;
+                 TimeLimit limit) {
+  const bool is_long = limit == TimeLimit::day;
   return session.write<Unit>(
       [&](pqxx::connection& connection) {
         pqxx::work tx(connection);
@@ -259,7 +259,7 @@ Result<std::int64_t> PgMoveStore::delete_rows(const ShardMove& move, const std::
                             static_cast<int>(move.shard))[0]
                 .as<std::int64_t>();
       },
-      Statements::long_ones);
+      TimeLimit::day);
   if (!done) return done.error();
   return n;
 }
@@ -291,8 +291,7 @@ Status PgMoveStore::thaw(const ShardMove& move) {
 Result<std::string> PgMoveStore::take_counts(const ShardMove& move) {
   std::string counts;
   auto done = as_driver(
-      session_, move, [&](pqxx::work& tx) { counts = tx.exec1(call("take_counts", move))[0].c_str(); },
-      Statements::long_ones);
+      session_, move, [&](pqxx::work& tx) { counts = tx.exec1(call("take_counts", move))[0].c_str(); }, TimeLimit::day);
   if (!done) return done.error();
   return counts;
 }

@@ -1,4 +1,5 @@
-// MoveStore on PostgreSQL: the statements of a shard move, except the copying (pg_shard_copy.h).
+// MoveStore on PostgreSQL: the statements by which a shard moves from one database to another, except the copying
+// (pg_shard_copy.h). ShardMover and MoveWatch have one for each database. Thread: that of the session.
 #pragma once
 
 #include <functional>
@@ -11,11 +12,12 @@
 
 namespace tocsin {
 
-// Thread: owner only.
 class PgMoveStore final : public MoveStore {
  public:
+  // `session` must outlive the store.
   explicit PgMoveStore(Session& session) : session_(session) {}
 
+  // Control database only.
   Result<std::vector<ShardMove>> list() override;
   Result<std::optional<ShardMove>> take(Shard shard, std::optional<DatabaseId> target,
                                         std::optional<std::int64_t> driver) override;
@@ -29,6 +31,7 @@ class PgMoveStore final : public MoveStore {
   Result<std::vector<std::string>> nodes_behind(std::int64_t version) override;
   Status end(const ShardMove& move) override;
   Status recall(const ShardMove& lost) override;
+  // Source and target.
   Result<std::optional<ShardMove>> noted(Shard shard) override;
   Status end_others() override;
   Status note(const ShardMove& move) override;
@@ -36,11 +39,13 @@ class PgMoveStore final : public MoveStore {
   Status forget(const ShardMove& move) override;
   Result<std::vector<std::string>> tables(Shard shard) override;
   Result<std::int64_t> delete_rows(const ShardMove& move, const std::string& table) override;
+  // Source only.
   Status freeze(const ShardMove& move) override;
   Status unfreeze(const ShardMove& move) override;
   Status thaw(const ShardMove& move) override;
   Result<std::string> take_counts(const ShardMove& move) override;
   Status empty_counts(const ShardMove& move) override;
+  // Target only.
   Status can_open(const ShardMove& move) override;
   Status open(const ShardMove& move) override;
   Status add_counts(const ShardMove& move, const std::string& counts) override;
@@ -50,14 +55,14 @@ class PgMoveStore final : public MoveStore {
 };
 
 // Runs `work` in a transaction that first locks the row of the move in this database and checks that `move.driver`
-// drives it. `long_ones`: statements without a time-out, for up to a day. Error superseded: another driver has the
-// move.
-enum class Statements { usual, long_ones };
+// drives it. TimeLimit::day: the statements have no time-out, and the call may take a day; usual: as the session says.
+// Error superseded: another driver has the move; nothing is written.
+enum class TimeLimit { usual, day };
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
-                 Statements length = Statements::usual);
+                 TimeLimit limit = TimeLimit::usual);
 
-// The tables that hold rows of the shard: its live table, the days of history, and tocsin.relayed. Throws what libpqxx
-// throws.
+// The tables that hold rows of the shard, with their schema: its live table, the days of history, and tocsin.relayed.
+// Throws what libpqxx throws.
 std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard);
 
 }  // namespace tocsin

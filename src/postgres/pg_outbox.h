@@ -1,5 +1,6 @@
-// OutboxStore and IntakeStore on PostgreSQL: the statements that relay jobs which SQL callers created for a shard of
-// another database (ports/outbox_store.h).
+// OutboxStore and IntakeStore on PostgreSQL: the statements that relay jobs which SQL created in a database where their
+// shards do not live. OutboxRelay has both for each database. Thread: that of the session, which must outlive the
+// store.
 #pragma once
 
 #include <span>
@@ -10,7 +11,7 @@
 
 namespace tocsin {
 
-// Thread: owner only.
+// In the database where the entries wait.
 class PgOutbox final : public OutboxStore {
  public:
   explicit PgOutbox(Session& session) : session_(session) {}
@@ -26,7 +27,7 @@ class PgOutbox final : public OutboxStore {
   Session& session_;
 };
 
-// Thread: owner only.
+// In the database where the entries become jobs.
 class PgIntake final : public IntakeStore {
  public:
   explicit PgIntake(Session& session) : session_(session) {}

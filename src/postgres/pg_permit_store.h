@@ -1,5 +1,5 @@
-// PermitStore on PostgreSQL: the permits of types with limits, in a table of the control database.
-// Thread: owner only.
+// PermitStore on PostgreSQL: the permits of types with limits, lent to nodes, in a table of the control database. The
+// permit renewer of the node calls it. Thread: that of the session.
 #pragma once
 
 #include "ports/permit_store.h"
@@ -9,6 +9,7 @@ namespace tocsin {
 
 class PgPermitStore final : public PermitStore {
  public:
+  // Both must outlive the store. `clock`: for the local times in PermitReply.
   PgPermitStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   Result<PermitReply> renew(const PermitBeat& beat) override;

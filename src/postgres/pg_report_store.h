@@ -1,4 +1,5 @@
-// ReportStore on PostgreSQL: single jobs, lists, counts and reports. Thread: owner only.
+// ReportStore on PostgreSQL: reads single jobs, lists, counts and reports of one database. Each thread of WorkPool,
+// which serves requests, has one. Thread: that of the session.
 #pragma once
 
 #include "ports/report_store.h"
@@ -8,8 +9,8 @@ namespace tocsin {
 
 class PgReportStore final : public ReportStore {
  public:
-  // `session` must outlive the store. `shards`: the installation's shard count. REQUIRES: the session lets the planner
-  // choose (SessionConfig::has_pinned_plans = false).
+  // `session` must outlive the store. `shards`: the installation's shard count. REQUIRES: the session has
+  // SessionConfig::has_pinned_plans = false, because the best plan of a list depends on its filter.
   PgReportStore(Session& session, int shards) : session_(session), shards_(shards) {}
   Result<std::optional<Job>> find(JobId job) override;
   Result<std::vector<Job>> list(const JobFilter& filter) override;

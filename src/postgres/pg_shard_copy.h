@@ -1,4 +1,5 @@
-// ShardCopy by PostgreSQL's logical replication: copies the rows of a shard that moves. Used by multidb/shard_mover.
+// ShardCopy by PostgreSQL's logical replication: a publication and a slot at the source of a shard move, a subscription
+// at the target. multidb/shard_mover has one for each database. Thread: that of the session.
 #pragma once
 
 #include <string>
@@ -9,11 +10,12 @@
 
 namespace tocsin {
 
-// Thread: owner only.
 class PgShardCopy final : public ShardCopy {
  public:
+  // `session` must outlive the object.
   explicit PgShardCopy(Session& session) : session_(session) {}
 
+  // Source.
   Status publish(const ShardMove& move) override;
   Result<bool> publishes_all(const ShardMove& move) override;
   Status unpublish(const ShardMove& move) override;
@@ -22,6 +24,7 @@ class PgShardCopy final : public ShardCopy {
   Result<bool> has_slots(const std::vector<std::string>& names) override;
   Result<std::string> position() override;
   Result<std::int64_t> behind(const ShardMove& move, const std::string& position) override;
+  // Target.
   Status make_history(const std::vector<std::string>& tables) override;
   Status subscribe(const ShardMove& move, const std::string& source, const std::string& slot) override;
   Result<std::string> why_no_worker(const ShardMove& move) override;

@@ -1,5 +1,6 @@
-// TypeStore on PostgreSQL: the type registry, in the control database or its mirror in another. Changes are notified.
-// Thread: owner only.
+// TypeStore on PostgreSQL: the type registry. In the control database put, remove and set_paused change it and notify
+// the nodes; in another database only mirror() writes the copy, without notification. Used by request threads,
+// housekeeping, the outbox relay and shard moves. Thread: that of the session.
 #pragma once
 
 #include "ports/report_store.h"
@@ -9,6 +10,7 @@ namespace tocsin {
 
 class PgTypeStore final : public TypeStore {
  public:
+  // `session` must outlive the store.
   explicit PgTypeStore(Session& session) : session_(session) {}
   Result<std::vector<BizType>> list(Removed removed) override;
   Result<std::optional<BizType>> find(const std::string& name) override;

@@ -1,8 +1,8 @@
-// Completes statements of sql/: which table of live jobs they work on, and how they treat locked rows.
+// Completes statements of sql/: which table of live jobs they work on, and how they treat locked rows. The stores of
+// src/postgres use them with Session::prepared(). A name without a file ends the process. Thread: any.
 //
 // `table` is tocsin.job_live for a batch over several of its partitions (the executor prunes to one per row), or one
-// partition when the whole batch lies in it. Sessions pin index scans and nested loops (session.h);
-// tests/integration/plan_test.cc checks the plans.
+// partition when the whole batch lies in it. tests/integration/plan_test.cc checks the plans.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ std::string live_table(int table);  // tocsin.job_live_0007
 
 // The statement of sql/<name>.sql over one live table, or over kLive.
 std::string over(const char* name, const std::string& table);
-// The statement of sql/<name>.sql. `is_waiting`: it waits for locked rows, at most the session's lock_timeout;
-// otherwise it skips them.
+// The statement of sql/<name>.sql. `is_waiting`: it waits for locked rows, and fails with a conflict after the
+// session's lock_timeout; otherwise it skips them.
 std::string locking(const char* name, bool is_waiting);
 
 // How a statement that cancels or changes many pending jobs treats rows that another transaction has locked.
@@ -29,7 +29,7 @@ enum class LockPolicy {
   skipping,  // leaves locked rows unchanged
   waiting,   // waits for locked rows; fails with a conflict after the session's lock_timeout
 };
-std::string cancel(LockPolicy policy);
-std::string change_pending(LockPolicy policy);
+std::string cancel(LockPolicy policy);          // parameters: arrays of shards and ids
+std::string change_pending(LockPolicy policy);  // the same, then of new deadlines, and of microseconds from now
 
 }  // namespace tocsin::sql

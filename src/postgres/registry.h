@@ -1,5 +1,7 @@
 // The registry of an installation's databases, in its first database, the control database. A database is recognised by
-// its identity, not by its URL, so that none is mistaken for another or registered twice.
+// its identity, not by its URL, so that none is mistaken for another or registered twice. Used by `tocsin migrate`,
+// when a node starts, and by its regular checks of the databases. Errors: those of Session, besides those named.
+// Thread: that of the session.
 #pragma once
 
 #include <functional>
@@ -28,16 +30,16 @@ Result<DatabaseIdentity> identify(Session& session);
 struct RegisteredDatabase {
   DatabaseId database_id = 0;
   std::string name;
-  std::string address;  // database_name() of the URL last given to `tocsin migrate`
+  std::string address;  // "host:port/dbname" (database_name()) of the URL last given to `tocsin migrate`
   DatabaseIdentity identity;
 };
 
 // The registry as the control database has it.
 struct Registry {
-  std::string installation;
+  std::string installation;                   // its UUID
   std::vector<RegisteredDatabase> databases;  // by id; empty: a sole database that was never registered
   ShardMap map;
-  std::vector<Shard> moving;  // shards with a move under way
+  std::vector<Shard> moving;  // shards with a move under way, in order
 
   // nullptr: not registered.
   const RegisteredDatabase* find(const DatabaseIdentity& identity) const;
@@ -45,8 +47,8 @@ struct Registry {
   // The shards that live in the database, in order. `shards`: the installation's shard count.
   std::vector<Shard> shards_at(DatabaseId database_id, int shards) const;
 };
-// Reads the registry. Error invalid: the session's database is not the control database of its installation, or a copy
-// of one with several databases.
+// Reads the registry. Error invalid: the session's database is not the control database of its installation; or it is a
+// copy of one, and the installation has several databases.
 Result<Registry> read_registry(Session& control);
 
 // Checks that the session's database is the one registered as `wanted`, and has all shards that the map places in it,
@@ -54,10 +56,10 @@ Result<Registry> read_registry(Session& control);
 Status check_place(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards);
 
 struct ServerReport {
-  std::vector<std::string> warnings;  // settings of the server that an operator should change
-  std::string superuser;              // the role of these sessions, if it is a superuser
+  std::vector<std::string> warnings;  // settings that an operator should change, human-readable
+  std::string superuser;              // the session's role if it is a superuser, else empty
 };
-// Inspects a server's settings, on a short connection of its own.
+// Inspects a server's settings, on a short connection of its own, even of a standby.
 Result<ServerReport> server_report(const SessionConfig& config);
 
 // A database given to `tocsin migrate`; the first is the control database.
@@ -67,9 +69,11 @@ struct GivenDatabase {
   std::string address;  // as database_name()
 };
 // Registers new databases in the control database, makes them part of the installation, and assigns shards: spread
-// evenly at the first migration; later databases get none. Safe to repeat: completes what was interrupted. Calls
-// `on_step` with a line of text for each change. REQUIRES: all have this binary's schema and one shard count. Error
-// invalid: a new one is not empty, belongs to another installation, or has another name.
+// evenly at the first migration; later databases get none. One transaction in each database. Safe to repeat: completes
+// what was interrupted. Calls `on_step`, before the commit, with a line of text for each database added or restored.
+// REQUIRES: at least one; all have this binary's schema and one shard count. Error invalid: a new one is not empty, or
+// belongs to another installation; a name is taken, or the database is registered under another; more than
+// kMaxDatabases.
 Status register_databases(std::span<const GivenDatabase> given, int shards,
                           const std::function<void(const std::string&)>& on_step);
 

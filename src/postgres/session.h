@@ -2,17 +2,17 @@
 // of src/postgres use it, but for the listener, which has a bare connection; every thread has its own.
 //
 // Settings travel in the connection string, so a new connection has them: time-outs on everything (connect, statement,
-// lock, idle transaction, TCP), UTC, and synchronous_commit = on. Plans are pinned to index scans and nested loops,
-// which fit small batches against big tables whatever the statistics say. What reads much or rarely (lists, reports,
-// membership, moves, migrations) leaves plans to the planner.
+// lock, idle transaction, TCP), UTC, and synchronous_commit = on. The URL may replace those of connect and TCP. Plans
+// are pinned to index scans and nested loops, which fit small batches against big tables whatever the statistics say;
+// sessions for lists, reports, membership, moves and migrations leave plans to the planner.
 //
 // A pooler that shares sessions between transactions takes no settings and keeps no prepared statements. The session
 // detects it when it connects; statements go as text then, and the role must have the settings (see server_report() in
 // registry.h).
 //
-// After a write in doubt the next connection first ends what the server may still do for it. So what a later call reads
-// is final: a claim that was given up does not win jobs after the node has asked what it won. (Not through a pooler,
-// where the processes are shared.)
+// After a write in doubt the next connection first ends the server process that may still execute it; until that is
+// gone, for 20 s at most, calls end with Error unavailable. So what a later call reads is final: a claim that was given
+// up does not win jobs after the node has asked what it won. (Not through a pooler, where the processes are shared.)
 // Thread: owner only.
 #pragma once
 
@@ -30,29 +30,29 @@
 
 namespace tocsin {
 
-// Thrown inside a transaction to leave it; becomes Error invalid.
+// Thrown by the `work` of a Session to leave its transaction; becomes Error invalid.
 class Refused : public pqxx::data_exception {
  public:
   explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
 };
 
-// Thrown inside a transaction to leave it; becomes Error superseded.
+// As Refused; becomes Error superseded.
 class Superseded : public pqxx::sql_error {
  public:
   static constexpr const char* kState = "TC002";
   explicit Superseded(const std::string& why) : pqxx::sql_error(why, "", kState) {}
 };
 
-// Thrown inside a transaction to leave it because of contention; becomes Error conflict.
+// As Refused, because of contention; becomes Error conflict.
 class Busy : public pqxx::sql_error {
  public:
   explicit Busy(const std::string& why) : pqxx::sql_error(why, "", "40001") {}
 };
 
 struct SessionConfig {
-  std::string url;  // postgresql://... or keyword=value
-  std::string application = "tocsin";
-  int statement_timeout_ms = 15'000;  // 0: none
+  std::string url;                     // postgresql://... or keyword=value
+  std::string application = "tocsin";  // application_name, as pg_stat_activity shows it
+  int statement_timeout_ms = 15'000;   // 0: none
   int lock_timeout_ms = 3'000;
   // Connects to standbys too, and keeps the server's own synchronous_commit: for inspecting a server.
   bool is_any_server = false;
@@ -71,14 +71,16 @@ struct Statement {
   bool is_prepared = true;
 };
 
-// Host, port and database of a URL, for display, without the password. A URL without a database means one named as the
-// user. Error: not a connection string.
+// Host, port and database of a URL, for display, without the password: "db.example:5432/tocsin"; "local/tocsin" without
+// a host. A URL without a database means one named as the user. Error invalid: not a connection string.
 Result<std::string> database_name(const std::string& url);
 
-// The URL with Tocsin's session settings added, for libpqxx. `has_settings`: false for a pooler, which refuses them.
+// The URL, password included, with Tocsin's session settings added, for libpqxx. `has_settings`: false for a pooler,
+// which refuses them. Error invalid: not a connection string.
 Result<std::string> connection_string(const SessionConfig& config, bool has_settings = true);
 
-// The server's process of a session. Numbers are given again, so the time of its start belongs to it.
+// The server's process of a session. A pid is given again after the process ends; the time of its start, as the server
+// writes it, tells two apart.
 struct ServerProcess {
   std::int64_t pid = 0;
   std::string started_at;
@@ -90,34 +92,38 @@ struct Connected {
   ServerProcess process;
 };
 
-// Connects, and finds out whether a pooler answers and, with `expected`, which database. Throws what libpqxx
-// throws, also when another database answers than expected. The connection never reconnects by itself. `at_most`:
-// time-out of these requests.
+// Connects, and finds out whether a pooler answers and, with `expected`, which database. Throws what libpqxx throws,
+// also when another database answers than expected. The connection never reconnects by itself. `at_most`: the longest
+// wait for the answers after the connection is made.
 Connected open_connection(const SessionConfig& config, Duration at_most = Duration::max());
 
 // Whether the server is read-only, as its last answer reported: a demoted primary that stays up must not be read while
 // writes go to its successor. Sends nothing.
 bool is_demoted(const pqxx::connection& connection);
 
-// The time after which an unanswered call is ended (call_watch.h): longer than any statement may take.
+// The time after which an unanswered call is ended (call_watch.h): 3 s longer than a statement may take; a day if that
+// has no limit.
 std::chrono::milliseconds patience(const SessionConfig& config);
 
 class Session {
  public:
   explicit Session(SessionConfig config) : config_(std::move(config)) {}
 
-  // Runs `work` on the connection, connecting first when there is none. read() repeats it once, on a new connection,
-  // if the old one was lost. Exceptions become Errors:
+  // Runs `work` on the connection, connecting first when there is none. `work` makes its own transactions; that of
+  // read() may run twice, on a new connection after a failure that closed an older one. Exceptions become Errors:
+  //   the URL is not a connection string                               invalid
   //   no connection can be made                                        unavailable
-  //   connection lost in read()                                        unavailable
-  //   connection lost, or another exception, in write()                in_doubt
+  //   connection lost or ended by the server, or no SQL error: read()  unavailable
+  //                                                           write() in_doubt
+  //   the server has become read-only, seen after read()               unavailable
   //   statement time-out                                               unavailable, field kTooSlow
   //   lock time-out (field kLocked), deadlock, unique key, Busy        conflict
-  //   the shard lives elsewhere (TC001), Superseded                    moved, superseded
+  //   the shard lives elsewhere (TC001)                                moved
+  //   Superseded                                                       superseded
   //   bad values, broken constraint, Refused                           invalid
   //   other refusals of the server, such as a missing table            unavailable
   //   no partition for a day of history (it is about to be made)       unavailable
-  //   another exception in read()                                      unavailable
+  // After unavailable (but for kTooSlow) and in_doubt the connection is closed; the next call makes a new one.
   template <class T>
   Result<T> read(const std::function<T(pqxx::connection&)>& work) {
     return run<T>(false, work, Duration(0));
@@ -127,7 +133,8 @@ class Session {
   Result<T> write(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0)) {
     return run<T>(true, work, more);
   }
-  // The longest wait for the answer of each call from now on; then the connection is closed.
+  // The longest wait for the answer of each call from now on, and for each connect (whole seconds, at least 2). A call
+  // that reaches it fails as if the connection had broken.
   void answer_within(Duration limit) { limit_ = limit; }
 
   // The statement made by `sql`, prepared once per connection under `name`; through a pooler its text. REQUIRES: called
@@ -182,7 +189,7 @@ pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, Args&&
   return statement.is_prepared ? tx.exec_prepared(statement.text, std::forward<Args>(args)...)
                                : tx.exec_params(statement.text, std::forward<Args>(args)...);
 }
-// The same for a statement that returns exactly one row, or none; throws pqxx::unexpected_rows otherwise.
+// The same for a statement that must return exactly one row (exec1) or none (exec0); else throws pqxx::unexpected_rows.
 template <class... Args>
 pqxx::row exec1(pqxx::transaction_base& tx, const Statement& statement, Args&&... args) {
   return statement.is_prepared ? tx.exec_prepared1(statement.text, std::forward<Args>(args)...)
