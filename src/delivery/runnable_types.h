@@ -1,4 +1,5 @@
-// RunnableTypes: the types that the engines of a node may claim.
+// RunnableTypes: selects the types whose jobs a node can run, for its engines and permits. TypePublisher calls it after
+// every read of the registry.
 #pragma once
 
 #include <memory>
@@ -8,16 +9,17 @@
 
 namespace tocsin {
 
-// An engine sees only types that can run on its node: it does not claim jobs of others, and another node may have their
-// handler. A removed type is given without its mark is_removed: jobs that came in while it was being removed
-// still run. Thread: one caller at a time.
+// An engine claims only jobs of types that it is given; other nodes may have the handlers of the others. A removed type
+// is given without its mark is_removed, because jobs that came in while it was being removed still run. Thread: one
+// caller at a time.
 class RunnableTypes {
  public:
   explicit RunnableTypes(HandlerRegistry& handlers) : handlers_(handlers) {}
 
-  // The types of `all` (removed ones included) that have a handler here, with its start pool (Handler::pool). The same
-  // object as before when nothing changed. Handlers of types that were removed since the last call close their
-  // connections (HandlerRegistry::forget).
+  // The types of `all` (removed ones included) that have a handler here, each with the start pool of its handler.
+  // Returns the same object as before if nothing changed. The result can change although `all` does not: a handler may
+  // have become able to run. Makes the handlers of types that were removed since the last call close their connections
+  // (HandlerRegistry::forget).
   std::shared_ptr<const TypeCatalog> of(const std::shared_ptr<const TypeCatalog>& all);
 
  private:

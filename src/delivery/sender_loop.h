@@ -1,5 +1,5 @@
-// SenderLoop: one thread of HttpSender, with its origins (scheme://host:port), their connections, and the requests that
-// wait for one.
+// SenderLoop: one thread of HttpSender, with the origins (scheme://host:port) assigned to it, their connections, and
+// the requests that wait for one.
 #pragma once
 
 #include <atomic>
@@ -23,13 +23,15 @@
 
 namespace tocsin {
 
-// The data members are the parts of the loop, its origins, its counters, and what send() and stop() share.
-// Thread: send, call_at, stats any; start, stop owner only. All private functions: its own thread only.
+// The data members are the parts of the loop, its origins, its counters, and what send() and stop() share. Thread:
+// send, call_at, add_to any; constructor, start, stop and destructor owner only. All private functions: its own thread
+// only (if start() was not called, that of stop()).
 class SenderLoop {
  public:
+  // REQUIRES: `options` and `clock` outlive the loop.
   SenderLoop(const HttpSenderOptions& options, const Clock& clock, std::shared_ptr<Resolver> resolver);
 
-  // As HttpSender.
+  // As the functions of HttpSender, for the origins of this loop. REQUIRES: stop() before the destructor.
   Status start();
   void stop();
   void send(OutboundRequest request, HttpSender::Done done);
@@ -53,23 +55,24 @@ class SenderLoop {
   };
 
   struct Origin {
-    std::unordered_set<ExchangePtr> active;
-    std::deque<ExchangePtr> waiting;  // until an active one ends
-    std::vector<ConnectionPtr> idle;  // the one used last is at the back
-    std::shared_ptr<Lookup> lookup;   // the last one
+    std::unordered_set<ExchangePtr> active;  // at most max_connections
+    std::deque<ExchangePtr> waiting;         // in order, until an active one ends
+    std::vector<ConnectionPtr> idle;         // the one used last is at the back
+    std::shared_ptr<Lookup> lookup;          // the last one; shared by requests until it is done
 
     bool is_unused() const { return active.empty() && waiting.empty() && idle.empty(); }
   };
 
   void accept(const ExchangePtr& exchange);                 // begins it, or queues it at its origin
-  void begin(Origin& origin, const ExchangePtr& exchange);  // its turn has come
-  void end(Origin& origin, const ExchangePtr& exchange);
-  void arm(const ExchangePtr& exchange, Duration timeout);  // sets its timer
-  void interrupt_all();
-  void sweep_later();  // closes idle connections in a while, and again as long as there are origins
+  void begin(Origin& origin, const ExchangePtr& exchange);  // its turn has come: runs it, unless may_begin refuses
+  void end(Origin& origin, const ExchangePtr& exchange);    // and begins requests that waited
+  void arm(const ExchangePtr& exchange, Duration timeout);  // interrupts it after this, or at its deadline
+  void interrupt_all();                                     // for stop()
+  void sweep_later();  // closes expired idle connections each second, as long as there are origins
 
   awaitable<void> run(Origin& origin, ExchangePtr exchange);
-  ConnectionPtr take_idle(Origin& origin);
+  ConnectionPtr take_idle(Origin& origin);  // null: none can be reused
+  // Resolves the name and connects exchange->connection. On an error the exchange may have failed already.
   awaitable<error_code> open(Origin& origin, const ExchangePtr& exchange);
   awaitable<error_code> resolve(Origin& origin, const ExchangePtr& exchange, Addresses& addresses);
   void start_lookup(const std::shared_ptr<Lookup>& lookup, const std::string& host);

@@ -18,29 +18,31 @@
 
 namespace tocsin {
 
-// Reads a function's answer (JSON text; nullopt: SQL NULL): NULL is done, {"retry_ms":n} another attempt in n ms,
-// {"dead":"why"} dead. Anything else is Error invalid.
+// Reads a function's answer (JSON text; nullopt: SQL NULL): NULL is done, {"retry_ms":n} another attempt in n ms (a
+// whole number, up to a year), {"dead":"why"} dead. Anything else is Error invalid, and the call counts as failed.
 Result<Outcome> outcome_of(const std::optional<std::string>& answer);
 
-// How SqlKind reaches the node's databases, numbered from 0. Thread: any.
+// How SqlKind reaches the node's databases, numbered from 0 to count - 1 (not database ids). Thread: any.
 struct FunctionDatabases {
   int count = 1;
   std::function<int(Shard)> of = [](Shard) { return 0; };                 // where the shard lives; -1: not on this node
-  std::function<std::unique_ptr<FunctionStore>(int database)> connect{};  // the store connects at its first call
+  std::function<std::unique_ptr<FunctionStore>(int database)> connect{};  // needed; connects at the store's first call
   std::function<std::string(int database)> name = [](int) { return std::string(); };  // human-readable
-  // Why this node may not call functions; empty: it may.
+  // Why this node may not call functions (its role is a superuser); empty: it may.
   std::function<std::string()> refusal = [] { return std::string(); };
 };
 
 class SqlKind final : public HandlerKind {
  public:
-  // `threads`: calls at once, each with a session of its own. REQUIRES: `clock` and what `databases` refers to outlive
-  // the process: a call that overruns its node's stop may outlive the node.
+  // `threads`: calls at once, each with a session of its own. `node`: name of this node, for the errors of jobs.
+  // REQUIRES: `clock` and what `connect` refers to live as long as the process, because a call that overruns stop()
+  // uses them after it; what the other functions refer to outlives the kind.
   SqlKind(FunctionDatabases databases, int threads, std::string node, const Clock& clock);
   ~SqlKind() override;
 
   std::string name() const override { return "sql"; }
-  // Asks every database that is up.
+  // Error invalid: the settings are wrong, or refusal() has a reason, or in a database that answers the function is
+  // missing, has another signature, or may not be called by its role. Waits for the databases.
   std::optional<Error> check(const BizType& type) const override;
   std::shared_ptr<Handler> make(const BizType& type) override;
   void stop(Duration grace) override;
@@ -50,10 +52,10 @@ class SqlKind final : public HandlerKind {
   class Lane;
   class TypeHandler;
 
-  static constexpr int kSpareThreads = 8;      // for types without a running call while all threads are busy
+  static constexpr int kSpareThreads = 8;      // while all `threads` are busy, for types without a running call
   static constexpr std::size_t kQueue = 4096;  // tasks that may wait, per type and database
 
-  const std::shared_ptr<Calls> calls_;  // shared with calls that overrun
+  const std::shared_ptr<Calls> calls_;  // shared with calls that overrun stop()
 };
 
 }  // namespace tocsin

@@ -1,10 +1,10 @@
 // The handler kind `webhook`: delivers jobs as HTTP POSTs.
 //
 // The attempt ends done on 2xx and dead on 410. Any other answer, and a request that failed or got no answer, is a
-// retry; Retry-After of 429 and 503 is honoured. An attempt that gets no connection in time, or whose endpoint's
-// circuit breaker is open, is released and does not count. With `async`, 202 hands the job over: its receiver
-// acknowledges it with the lease token that came with the request, or the lease ends. One attempt is at most one
-// request; its limits: http_sender.h. Jobs of an endpoint that does not answer are not claimed for a while
+// retry, not before the time that Retry-After of a 429 or 503 gives (a day at most). An attempt that gets no connection
+// in time, or whose endpoint's circuit breaker is open, is released and does not count. With `async`, 202 hands the job
+// over: its receiver acknowledges it with the lease token that came with the request, or the lease ends. One attempt is
+// at most one request; its limits: http_sender.h. Jobs of an endpoint that does not answer are not claimed for a while
 // (circuit_breaker.h).
 #pragma once
 
@@ -33,7 +33,8 @@ class WebhookKind final : public HandlerKind {
   using JobWriter = std::function<std::string(const Job&)>;
   using WallNow = std::function<WallTime()>;
 
-  // `wall_now`: for the timestamp header and for dates in Retry-After. REQUIRES: `clock` outlives the kind.
+  // `wall_now`: the database's time, for the timestamp header and for dates in Retry-After. REQUIRES: `clock` outlives
+  // the kind.
   WebhookKind(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job);
   ~WebhookKind() override;
 
@@ -41,7 +42,7 @@ class WebhookKind final : public HandlerKind {
   std::optional<Error> check(const BizType& type) const override;
   std::shared_ptr<Handler> make(const BizType& type) override;
   Status start() override;
-  // Cancels what is in flight at once, whatever the grace: the engines have drained before.
+  // Cancels what is in flight at once: the engines have given it its grace period before, so `grace` is not used.
   void stop(Duration grace) override;
   std::vector<KindMetric> metrics() override;
   std::vector<EndpointInfo> endpoints() const override { return endpoints_.infos(); }
@@ -52,8 +53,9 @@ class WebhookKind final : public HandlerKind {
 
   void deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish);
   OutboundRequest request_for(const TypeHandler& handler, const ClaimedJob& claimed) const;
+  // Counts the answer and notes an error at `endpoint`, for display.
   Outcome outcome_of(const Result<OutboundReply>& answer, bool is_async, Endpoint& endpoint);
-  // Calls capacity_changed_ in a few milliseconds, unless such a call is scheduled already.
+  // Calls capacity_changed_ on a sender's thread in 5 ms, once for all changes until then.
   void notify_capacity();
 
   const WebhookOptions options_;
@@ -62,7 +64,7 @@ class WebhookKind final : public HandlerKind {
   const JobWriter write_job_;
   std::function<void()> capacity_changed_;  // of on_capacity_change(); empty: none
   std::atomic<bool> is_notification_scheduled_{false};
-  std::atomic<std::int64_t> handed_over_{0}, unanswered_{0};  // attempts, for metrics
+  std::atomic<std::int64_t> handed_over_{0}, unanswered_{0};  // attempts since the start, for metrics
   HttpSender sender_;
   Endpoints endpoints_;
 };

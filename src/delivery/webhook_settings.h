@@ -1,4 +1,5 @@
-// Parses and checks the handler object of a webhook type (URL, secrets, headers, time-out).
+// Parses and checks the handler object of a webhook type (URL, secrets, headers, time-out). Used by WebhookKind; pure
+// functions, thread: any.
 #pragma once
 
 #include <optional>
@@ -15,15 +16,16 @@ struct WebhookSettings {
   HttpTarget target;
   std::vector<std::string> keys;  // the secrets' bytes; empty: not signed
   Duration timeout = std::chrono::seconds(10);
-  bool has_own_timeout = false;                              // the settings give one
+  bool has_own_timeout = false;                              // the settings give `timeout_ms`
   bool is_async = false;                                     // 202 means: the receiver acknowledges later
   std::vector<std::pair<std::string, std::string>> headers;  // sent besides Tocsin's own
 };
 
-// Error invalid: with the field at fault, as `handler.url`; the message holds no secret.
+// Error invalid: with the field at fault, as `handler.url`; the message holds no secret. Whether the address may be
+// called is not checked here (AddressGuard).
 Result<WebhookSettings> parse_webhook_settings(const std::string& handler_json);
 
-// Checks the same, and that `timeout_ms` does not exceed the ttr. nullopt: valid.
+// Checks the same, and that `timeout_ms`, if given, is not longer than `ttr`, the lease of the type. nullopt: valid.
 std::optional<Error> check_webhook(const std::string& handler_json, Duration ttr);
 
 }  // namespace tocsin

@@ -58,22 +58,25 @@ void AuditLog::run() {
   for (bool is_last = false; !is_last;) {
     // Entries that arrive together share a statement.
     is_last = (is_empty() && !worker_.wait()) || !worker_.pause(kFlushInterval);
-    flush(is_last);
+    while (flush(is_last)) {
+    }
   }
 }
 
-void AuditLog::flush(bool is_last) {
+bool AuditLog::flush(bool is_last) {
   std::vector<AuditEntry> batch;
   std::map<Key, std::int64_t> counts;
+  bool has_more = false;
   {
     MutexLock lock(mutex_);
     while (!entries_.empty() && batch.size() < kEntriesPerFlush) {
       batch.push_back(std::move(entries_.front()));
       entries_.pop_front();
     }
+    has_more = !entries_.empty();
     if (is_last || clock_.now() - counted_since_ >= kCountInterval) counts.swap(counts_);
   }
-  if (batch.empty() && counts.empty()) return;
+  if (batch.empty() && counts.empty()) return false;
   const std::size_t n_each = batch.size();
   for (const auto& [key, n] : counts) {
     const auto& [name, role, address, action] = key;
@@ -81,15 +84,15 @@ void AuditLog::flush(bool is_last) {
     batch.push_back(std::move(entry));
   }
   const Status done = store_.append(batch);
-  if (done) return;
   // An append in doubt counts as written: the log may lack a row, but never has one twice.
-  if (done.error().code == ErrorCode::in_doubt) return;
+  if (done || done.error().code == ErrorCode::in_doubt) return has_more;
   {
     MutexLock lock(mutex_);
     for (auto& [key, n] : counts) counts_[key] += n;
     for (std::size_t i = n_each; i > 0; --i) entries_.push_front(std::move(batch[i - 1]));
   }
   spdlog::warn("the audit log waits: {}", done.error().message);
+  return false;
 }
 
 }  // namespace tocsin

@@ -1,9 +1,11 @@
-// Writes the audit log: which token changed what through the API.
+// AuditLog: writes the audit log of a node: which token changed what through the API. The request threads record
+// entries; a thread of its own writes them to the control database.
 //
 // Entries wait in memory until the next flush, about a second later. Counted calls (Audit::counted) are added up per
 // caller and action and written once a minute; those of an admin on one job, and those that changed many jobs, are
-// entries of their own. Calls without a token are not recorded. Entries that a killed node has not written are lost. While the database is down entries wait,
-// 10,000 at most; further ones are dropped and counted in lost().
+// entries of their own. Calls without a token are not recorded. While the database is down 10,000 entries and 1,000
+// sums wait at most; further calls are dropped and counted in lost(). Not counted there: what a killed node has not
+// written, or one that stops while the database is down, and writes in doubt, which are not repeated.
 // Thread: record and lost any; the rest owner only.
 #pragma once
 
@@ -28,17 +30,17 @@ class AuditLog {
   ~AuditLog() { stop(); }
 
   void start();
-  void stop() { worker_.stop(); }  // after a last flush
+  void stop() { worker_.stop(); }  // after a last flush; later entries are not written
   void record(AuditEntry entry);
-  // Entries dropped since the start; the metric tocsin_audit_entries_lost_total.
+  // Calls dropped since the start; the metric tocsin_audit_entries_lost_total.
   std::int64_t lost() const { return lost_; }
 
  private:
   using Key = std::tuple<std::string, std::string, std::string, std::string>;  // name, role, address, action
   void run();
   bool is_empty() const;
-  // `is_last`: writes the sums of the minute under way, too.
-  void flush(bool is_last);
+  // Writes up to 1,000 entries, and the sums when their minute is over or `is_last`. True: there are more entries.
+  bool flush(bool is_last);
 
   const Clock& clock_;
   PgAudit store_;

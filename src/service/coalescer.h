@@ -1,11 +1,12 @@
-// A queue of requests whose two writer threads take them in batches: requests that arrive while one batch is being
-// written share the next database call.
+// Coalescer: a queue of requests of one kind whose two writer threads take them in batches: requests that arrive while
+// one batch is being written share the next database call. A Database has one for each kind of batched request.
 //
-// While few requests wait, one writer works alone: two that take turns at the disk each wait for the other's flush, and
-// every request pays for two. The second one helps when so many wait that executing statements takes longer than the
-// flush, or when the first waits for another transaction's lock. For the same reason a writer that finds fewer requests
-// than its last batch held waits a little for the others: callers that were just answered are about to come back (the
-// idea of PostgreSQL's commit_delay). It waits for a quarter of the last write at most, and never for a lone caller.
+// While few requests wait, one writer works alone: two would commit one after the other on the same disk, and every
+// request would wait for two commits. The second one helps when so many wait that executing statements takes longer
+// than a commit, or when the first waits for another transaction's lock. For the same reason a writer that finds fewer
+// requests than the last batch held waits a little for the others: callers that were just answered are about to come
+// back (the idea of PostgreSQL's commit_delay). It waits for a quarter of the last write at most, and never for a lone
+// caller.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +27,12 @@ namespace tocsin {
 template <class Item>
 class Coalescer {
  public:
-  // Writes a batch, on the writer's thread and connection, and answers every item of it. Must not throw.
+  // Writes a batch and answers every item of it, also while the database is down. Called on the writer's thread, with
+  // its session. Must not throw.
   using Flush = std::function<void(PgJobDesk&, std::vector<Item>)>;
 
-  // `capacity`: items that may wait. `batch`: items per flush, at most.
+  // Starts the threads. `shards`: of the whole installation. `capacity`: items that may wait. `batch`: items per flush,
+  // at most.
   Coalescer(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity, std::size_t batch,
             Flush flush)
       : clock_(clock), capacity_(capacity), batch_(batch), flush_(std::move(flush)) {
@@ -47,7 +50,7 @@ class Coalescer {
     return true;
   }
 
-  // Writes what has been accepted, then ends the threads.
+  // Writes what has been accepted, then ends the threads. May be called again.
   void stop() {
     {
       MutexLock lock(mutex_);
@@ -62,11 +65,11 @@ class Coalescer {
 
  private:
   static constexpr int kWriters = 2;
-  static constexpr std::size_t kForTwoWriters = 64;  // executing so many takes about as long as a flush of a fast disk
+  static constexpr std::size_t kForTwoWriters = 64;  // executing so many takes about as long as a commit on a fast disk
   static constexpr Duration kStuck = std::chrono::milliseconds(20);
   static constexpr Duration kMostGathering = std::chrono::milliseconds(1);
 
-  // A write this slow is probably blocked: start a second writer.
+  // A write this slow probably waits for a lock: the second writer takes the next batch.
   bool is_stuck() const TOCSIN_REQUIRES(mutex_) { return clock_.now() - started_ > kStuck; }
   bool may_write() const TOCSIN_REQUIRES(mutex_) {
     return !items_.empty() && !is_gathering_ && (writing_ == 0 || items_.size() >= kForTwoWriters || is_stuck());
@@ -142,11 +145,11 @@ class Coalescer {
   CondVar ready_, gathered_;
   std::deque<Item> items_ TOCSIN_GUARDED_BY(mutex_);
   std::size_t last_size_ TOCSIN_GUARDED_BY(mutex_) = 0;  // of the batch taken last
-  Duration last_took_ TOCSIN_GUARDED_BY(mutex_){0};      // to write
-  MonoTime started_ TOCSIN_GUARDED_BY(mutex_){};         // the last write
-  int writing_ TOCSIN_GUARDED_BY(mutex_) = 0;
-  bool is_gathering_ TOCSIN_GUARDED_BY(mutex_) = false;
-  bool is_watching_ TOCSIN_GUARDED_BY(mutex_) = false;  // a writer waits to see whether the current write is stuck
+  Duration last_took_ TOCSIN_GUARDED_BY(mutex_){0};      // duration of the last write
+  MonoTime started_ TOCSIN_GUARDED_BY(mutex_){};         // start of the last write, which may still run
+  int writing_ TOCSIN_GUARDED_BY(mutex_) = 0;            // writers that are in flush_
+  bool is_gathering_ TOCSIN_GUARDED_BY(mutex_) = false;  // a writer waits for more items
+  bool is_watching_ TOCSIN_GUARDED_BY(mutex_) = false;   // a writer waits to see whether the current write is stuck
   bool is_stopping_ TOCSIN_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -1,5 +1,6 @@
-// Sends hints: notifies other nodes (NOTIFY tocsin_due, as tocsin.create_job does) of jobs due soon in shards that they
-// own, so that these jobs need not wait for a scan. Hints that arrive during one notification share the next.
+// HintSender: notifies other nodes (NOTIFY tocsin_due, as tocsin.create_job does) of jobs due soon in shards that they
+// own, so that these jobs need not wait for a scan. A Database has one and pushes jobs that this node has created,
+// changed or released. Hints that arrive during one notification share the next.
 #pragma once
 
 #include <functional>
@@ -19,9 +20,9 @@ class HintSender {
   HintSender(const SessionConfig& session, std::function<void(const Error&)> on_failure);
   ~HintSender() { stop(); }
 
-  // Dropped when 10,000 wait already: the scan finds the job.
+  // Returns at once. Dropped when 10,000 wait already, and after stop(): the scan finds the job.
   void push(const Candidate& job);
-  void stop() { worker_.stop(); }
+  void stop() { worker_.stop(); }  // after sending the hints that wait
 
  private:
   static constexpr std::size_t kCapacity = 10'000;

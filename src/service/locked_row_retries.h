@@ -1,6 +1,7 @@
-// Retries requests whose rows other transactions hold locked (ADR 0040), every 25 ms until a time-out (`patience`), and
-// then answers them as locked. One thread tries all of them together and waits for no lock, so a request delays no
-// other, however many rows are locked and for however long.
+// LockedRowRetries: retries requests whose rows other transactions hold locked (ADR 0040), every 25 ms until a time-out
+// (`patience`), and then answers them as locked. A Database has one for each kind of request that its coalescers find
+// locked. One thread tries all of them together and waits for no lock, so a request delays no other, however many rows
+// are locked and for however long.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +22,12 @@ namespace tocsin {
 template <class Item>
 class LockedRowRetries {
  public:
-  // Answers the items that can be answered and returns the others. `is_last`: answers all. Called on the retry thread
-  // with at most 500 items; must not throw.
+  // Answers the items that can be answered and returns the others. `is_last`: answers all, those whose rows are locked
+  // as locked. Called on the retry thread with at most 500 items; must not wait for locks or throw.
   using Attempt = std::function<std::vector<Item>(PgJobDesk&, std::vector<Item>, bool is_last)>;
 
-  // `capacity`: items that may wait. `patience`: how long an item is retried; 0: it is tried once, without a pause.
+  // Starts the thread. `shards`: of the whole installation. `capacity`: items that may wait, without those being tried.
+  // `patience`: how long an item is retried; 0: it is tried once, without a pause.
   LockedRowRetries(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity,
                    Duration patience, Attempt attempt)
       : clock_(clock), capacity_(capacity), patience_(patience), attempt_(std::move(attempt)) {
@@ -33,7 +35,7 @@ class LockedRowRetries {
   }
   ~LockedRowRetries() { stop(); }
 
-  // Returns the items for which there is no capacity; the caller answers them.
+  // Returns the items for which there is no capacity, and after stop() all of them; the caller answers them.
   std::vector<Item> push(std::vector<Item> items) {
     std::vector<Item> refused;
     {

@@ -1,5 +1,5 @@
-// The batches of the coalescers: requests of many callers, and the functions that write a batch and answer each
-// request.
+// The requests of many callers that Coalescer and LockedRowRetries hold, and the functions that write a batch of them
+// and answer each one. A Database calls these on the threads of both.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,8 @@
 
 namespace tocsin {
 
-// A request and where its reply goes; `done` is called once.
+// A request and where its reply goes. `done` is called once, on the thread that has written the request; it must not
+// throw.
 template <class Request, class Reply>
 struct Asked {
   Request request;
@@ -30,7 +31,7 @@ using GetAsked = Asked<JobId, std::optional<Job>>;
 using ListAsked = Asked<KeyQuery, std::vector<Job>>;
 
 struct CreateItem : CreateAsked {
-  MonoTime until{};  // of LockedRowRetries
+  MonoTime until{};  // set and read by LockedRowRetries
 };
 struct ChangeItem {
   std::variant<CancelAsked, KeyCancelAsked, ChangeAsked, RetryAsked> what;
@@ -44,25 +45,30 @@ struct LeaseItem {
 };
 using ReadItem = std::variant<GetAsked, ListAsked>;
 
-// Every function answers the items that it does not return; rows of returned items are locked by other transactions.
-// When one item makes the statement of all fail, they are written in smaller parts. Called on database threads.
+// Every function answers the items that it does not return; rows of returned items are locked by other transactions, or
+// their shards are moving. When one item makes the statement of all fail, the write_... functions write them in smaller
+// parts; after Error unavailable or in_doubt all items of the statement get that error.
 
 // REQUIRES: no item has an idempotency key.
 void write_creates(JobDesk& desk, std::vector<CreateItem> items);
-// Returns items whose key another transaction holds.
+// Returns items whose key, or the job that has it, another transaction holds.
 std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateItem> items);
-// A first try waits up to 50 ms for locks, a later one for none. A last one answers every item and returns none.
+// first: the first try; a locked row may delay it by some 50 ms. second: every later try but the last; it waits for no
+// lock. Both return locked items. first_and_last, last: the same, but they answer locked items as `locked` and return
+// none.
 enum class Try { first, first_and_last, second, last };
 std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which);
-// Writes acks, nacks and extensions. A returned item has only the leases whose rows are locked; its `done` merges their
-// replies with those of the other leases. `node`: name of the node, stored with the outcome. `may_have_moved`: the
-// items were locked before, maybe because their shards were moving; what is stale here is answered `busy`, because it
-// may hold where its shard lives now.
+// Writes acks, nacks and extensions; waits for no lock. A returned item has only the leases whose rows are locked; its
+// `done` merges their replies with those of the other leases. `node`: name of the node, stored with the outcome.
+// `may_have_moved`: the items were locked before, maybe because their shards were moving. A lease that is stale here
+// may then be valid in another database, so it is answered `busy` instead.
 std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items,
                                     bool may_have_moved = false);
+// After an Error of the gets or of the lists, all of that kind get it.
 void answer_reads(JobDesk& desk, std::vector<ReadItem> items);
 
-// Answers the item with the error; of a call some of whose leases are answered already, the others are `busy`.
+// Answers the item with the error. Of a call some of whose leases are answered already, the others are `in_doubt` if
+// the error is, else `busy`.
 void refuse(ChangeItem& item, const Error& error);
 void refuse(LeaseItem& item, const Error& error);
 

@@ -1,5 +1,6 @@
-// Database threads for requests that are not written in batches: each has its own connections and runs one piece of
-// work after the other.
+// WorkPool: threads for requests to one database that are not written in batches, such as those for types, lists and
+// reports. Each thread has sessions of its own and runs one piece of work after the other. A Database has one pool for
+// writes and short reads, and one for slow reads.
 #pragma once
 
 #include <deque>
@@ -16,12 +17,14 @@ namespace tocsin {
 // Thread: post any; the rest owner only.
 class WorkPool {
  public:
-  using Work = std::function<void(Stores&)>;  // must not throw: the process would end
-  // `capacity`: pieces of work that may wait. `waited`: called with how long each piece of work waited for a thread.
+  // The stores return Errors while the database is down. Must not throw: the process would end.
+  using Work = std::function<void(Stores&)>;
+  // Starts the threads. `database_id`: for Stores. `shards`: of the whole installation. `capacity`: pieces of work that
+  // may wait. `waited`: called on a pool thread with how long each piece of work waited for it.
   WorkPool(DatabaseId database_id, const SessionConfig& session, int shards, int threads, std::size_t capacity,
            const Clock& clock, std::function<void(Duration)> waited);
   ~WorkPool() { stop(); }
-  bool post(Work work);  // false: full or stopped
+  bool post(Work work);  // false: full or stopped, `work` will not run
   void stop();           // after all accepted work is done
 
  private:

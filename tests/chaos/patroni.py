@@ -72,7 +72,7 @@ class PatroniServer(Server):
 
 
 class PatroniCluster(Cluster):
-    def make_servers(self, has_small_disk):
+    def make_servers(self, has_small_disk, has_clocks):
         self.etcd_port = free_port()
         return [PatroniServer(f"server{i}", self.folder / f"patroni-{i}" / "disk", free_port(), self.etcd_port)
                 for i in range(2)]
