@@ -30,7 +30,7 @@ class CircuitBreaker {
  public:
   enum class State {
     closed,     // attempts begin as they come
-    open,       // none begins before the pause ends
+    open,       // none begins before the back-off ends
     half_open,  // one at a time
   };
   // The permission to begin one attempt. REQUIRES: exactly one call of answered, failed or abandoned ends it.

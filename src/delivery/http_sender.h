@@ -83,9 +83,9 @@ struct HttpSenderStats {
 // caller's) and must not block or throw.
 class HttpSender {
  public:
-  // An answer of any status, or an Error. conflict: nothing was sent (no connection ready by start_by, refused by
-  // may_begin, stopped before its turn). unavailable: the peer could not be reached. in_doubt: the request was sent, at
-  // least in part, and no answer came. invalid: the guard allows no address of the host.
+  // An answer of any status, or an Error. conflict: nothing was sent, because its turn or its connection came too late
+  // or not at all (start_by, deadline, may_begin, stop). unavailable: the peer could not be reached. in_doubt: the
+  // request was sent, at least in part, and no answer came. invalid: the guard allows no address of the host.
   using Done = std::function<void(Result<OutboundReply>)>;
 
   HttpSender(HttpSenderOptions options, const Clock& clock);

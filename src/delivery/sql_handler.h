@@ -36,7 +36,7 @@ class SqlKind final : public HandlerKind {
  public:
   // `threads`: calls at once, each with a session of its own. `node`: name of this node, for the errors of jobs.
   // REQUIRES: `clock` and what `connect` refers to live as long as the process, because a call that overruns stop()
-  // uses them after it; what the other functions refer to outlives the kind.
+  // uses them after it; what the other functions refer to is valid in every call of the kind and its handlers.
   SqlKind(FunctionDatabases databases, int threads, std::string node, const Clock& clock);
   ~SqlKind() override;
 

@@ -25,7 +25,8 @@ struct WebhookSettings {
 // called is not checked here (AddressGuard).
 Result<WebhookSettings> parse_webhook_settings(const std::string& handler_json);
 
-// Checks the same, and that `timeout_ms`, if given, is not longer than `ttr`, the lease of the type. nullopt: valid.
+// Checks the same, and that `timeout_ms`, if given, is not longer than `ttr`, the length of the type's lease. nullopt:
+// valid.
 std::optional<Error> check_webhook(const std::string& handler_json, Duration ttr);
 
 }  // namespace tocsin
