@@ -2,9 +2,10 @@
 // callers with one statement per kind.
 //
 // The batch is cut into sub-batches that name each job and each key once; usually there is one. A sub-batch is one
-// transaction. If a row stays locked for 50 ms or its shard is write-frozen, the sub-batch is written again kind by
-// kind, each kind in a transaction of its own (new deadlines in several), without such rows: their requests are
-// answered `locked`. With ChangeBatch::is_retry it is written kind by kind at once. Thread: that of the session.
+// transaction. If a row stays locked for 50 ms, or the shard of a new deadline is write-frozen, the sub-batch is
+// written again kind by kind, each kind in a transaction of its own (new deadlines in several), without such rows:
+// their requests are answered `locked`. With ChangeBatch::is_retry it is written kind by kind at once. Thread: that of
+// the session.
 #pragma once
 
 #include <functional>

@@ -33,7 +33,7 @@ class PgFunctionStore final : public FunctionStore {
 
   Session session_;
   const Clock& clock_;
-  std::string sandbox_;                // the wrapper's row in pg_proc ("oid/xmin"); empty: not built in this session
+  std::string sandbox_;                // row of the wrapper built last, in pg_proc ("oid/xmin"); empty: none
   bool has_leftover_objects_ = false;  // a function left temporary objects: the session is closed after the call
 };
 

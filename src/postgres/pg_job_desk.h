@@ -44,7 +44,7 @@ class PgJobDesk final : public JobDesk {
                        std::vector<std::size_t>& held);
   Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);  // from sequence_, one per job
   // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are
-  // completed from them. False: it has not happened.
+  // completed from them. False: none is there.
   Result<bool> find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
   using CancelReplies = std::unordered_map<JobId, CancelReply>;
   // Cancels jobs that have no reply yet, and adds their replies, except for locked rows. REQUIRES: `unanswered` is
