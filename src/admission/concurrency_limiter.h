@@ -1,9 +1,9 @@
 // ConcurrencyLimiter: bounds how many claimed jobs an engine holds, in all and of each type, and so its memory. A slot
-// is taken before the claim and returned when the outcome is written, when the claim did not win the job, or when the
-// job is handed over to a consumer or receiver (max_running limits those). So the queues between claim and outcome stay
-// bounded even if the database or a handler hangs.
+// counts one job. JobAdmission takes it before the claim. It is returned when the outcome is written, when the claim
+// did not win the job, or when a consumer or webhook receiver takes the job over (max_running limits those). So the
+// queues between claim and outcome stay bounded even if the database or a handler hangs.
 //
-// Rule: a type may hold 2 * free * free / total slots, and one as long as any is free. Alone it reaches half of all.
+// Rule: a type may hold 2 * free * free / total slots, and at least one if any is free. Alone it reaches half of all.
 // The more the node is filled, the less a type may take: types that wait together converge to equal parts, and some
 // slots stay free for types that come later (with 4,096 slots and 200 waiting types about 200).
 //
@@ -21,19 +21,21 @@ namespace tocsin {
 
 class ConcurrencyLimiter {
  public:
+  // REQUIRES: total > 0.
   explicit ConcurrencyLimiter(std::size_t total) : total_(total) {}
 
-  // Called after every release, outside the lock: claimers may wait for a slot. REQUIRES: set before the first release.
+  // `callback` wakes the claimers. It is called after every release, on its thread, outside this object's lock but
+  // perhaps under that of the DueQueue. REQUIRES: set before the first release.
   void on_release(std::function<void()> callback) { on_release_ = std::move(callback); }
 
-  // Takes up to `want` slots; returns how many it got.
+  // Takes up to `want` slots, as far as the rule allows; returns how many. Does not wait.
   std::size_t acquire(TypeId type, std::size_t want);
-  void release(TypeId type, std::size_t n);
+  void release(TypeId type, std::size_t n);  // REQUIRES: the type holds at least n slots
 
   std::size_t running() const;  // slots taken, of all types
   std::size_t running(TypeId type) const;
   std::size_t total() const { return total_; }
-  // How many slots a type may hold at the present fill.
+  // How many slots a type may hold now, by the rule without its minimum of one.
   std::size_t share() const;
 
  private:

@@ -12,7 +12,7 @@ bool is_held(const TypeCatalog& catalog, WallTime now, TypeId type) {
 }
 
 void DueQueue::wake() {
-  for (Waker* consumer : consumers_) consumer->wake();
+  for (Waker* claimer : claimers_) claimer->wake();
 }
 
 void DueQueue::push(std::span<const Candidate> jobs) {

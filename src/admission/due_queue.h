@@ -1,8 +1,9 @@
-// DueQueue: the due work of one engine, by type: single jobs (from the timekeeper), and lanes whose backlog is claimed
-// from the table (from the scanner). JobAdmission decides what is claimed when.
+// DueQueue: the due work of one engine, by type: single jobs (from the timekeeper), and the backlog: lanes (the jobs of
+// one type in one shard) whose overdue rows are not in memory and are claimed from the table (from the scanner and the
+// finisher). JobAdmission takes work from it for the claimers.
 //
 // Invariants: a lane is in the backlog at most once for each pace. A job that the backlog of its lane covers is claimed
-// from the table only. Single jobs are bounded by KnownJobs, lanes by shards x types. Thread: any.
+// from the table only. The timekeeper pushes no more single jobs than EngineConfig::capacity. Thread: any.
 #pragma once
 
 #include <deque>
@@ -20,7 +21,8 @@
 
 namespace tocsin {
 
-// A lane with overdue rows that are not in memory; they lie within `span`.
+// A lane with overdue rows that are not in memory. Their fire_at lies within `span`. A lane with rows of both paces is
+// in the queue twice.
 struct Backlog {
   Lane lane;
   DueSpan span;
@@ -30,29 +32,30 @@ struct Backlog {
 class DueQueue {
  public:
   // Woken by everything that adds work. REQUIRES: set before the first push.
-  void set_consumers(std::vector<Waker*> consumers) { consumers_ = std::move(consumers); }
+  void set_claimers(std::vector<Waker*> claimers) { claimers_ = std::move(claimers); }
 
   // Jobs of a type come out in the order they came in, except that those due before the first go ahead of it, the
   // oldest first.
   void push(std::span<const Candidate> jobs);
-  void push_backlog(const Backlog& backlog);  // extends the span of a lane that is in it already
+  // If the lane is in the backlog already, at this pace, its span is extended to hold both.
+  void push_backlog(const Backlog& backlog);
   bool has_backlog(Lane lane, Pace pace = Pace::fresh) const;
 
-  // A lane that admission or next_lane() took stays in the backlog until one of these is called.
-  void put_back(const Backlog& backlog);  // behind the other lanes of its type
-  void end_backlog(const Backlog& backlog);
-  // Takes another lane of the type's backlog, for consumers that want more jobs; nullopt: there is none.
+  // A lane that admission or next_lane() took counts as backlog until the claimer calls one of these.
+  void put_back(const Backlog& backlog);     // rows may be left: to be taken again, after the other lanes of its type
+  void end_backlog(const Backlog& backlog);  // no unlocked row is left, or the claim failed
+  // Takes another lane of the type's backlog, for a claimer whose consumers want more jobs; nullopt: there is none.
   std::optional<Backlog> next_lane(TypeId type, Pace pace);
 
-  Waiting waiting(TypeId type) const;
-  std::size_t size() const;  // single jobs
+  Waiting waiting(TypeId type) const;  // without lanes that were taken
+  std::size_t size() const;            // single jobs
   std::size_t size(TypeId type) const;
   std::size_t backlog_lanes() const;  // those taken included, once for each pace
 
   struct TypeQueue {
     std::deque<Candidate> jobs;
     std::deque<Backlog> backlog;
-    WallTime asked_at{};  // pull: when consumers were last seen to wait
+    WallTime asked_at{};  // pull: when admission last saw consumers wait, or first saw the jobs
     bool is_empty() const { return jobs.empty() && backlog.empty(); }
   };
   using Types = std::map<TypeId, TypeQueue>;
@@ -67,9 +70,9 @@ class DueQueue {
     void take_front(TypeQueue& from, std::size_t n, std::vector<Candidate>& out) TOCSIN_UNCHECKED;
     // Puts jobs that were taken back to the head.
     void return_front(TypeQueue& to, std::span<const Candidate> jobs) TOCSIN_UNCHECKED;
-    // Moves the job that came last to `out`; its lane becomes backlog over `span`.
+    // Moves the job that came last to `out`; its lane becomes backlog over `span`, so that the job is found there.
     void spill_back(TypeQueue& from, const DueSpan& span, std::vector<Candidate>& out) TOCSIN_UNCHECKED;
-    // Takes a lane of the type's backlog. REQUIRES: an element of `from.backlog`.
+    // Takes a lane of the type's backlog, with its extended span. REQUIRES: an element of `from.backlog`.
     Backlog take_lane(TypeQueue& from, std::deque<Backlog>::iterator lane) TOCSIN_UNCHECKED {
       return queue_.take_lane(from, lane);
     }
@@ -93,14 +96,14 @@ class DueQueue {
   bool extend_locked(const Backlog& backlog) TOCSIN_REQUIRES(mutex_);
   Backlog take_lane(TypeQueue& from, std::deque<Backlog>::iterator lane) TOCSIN_REQUIRES(mutex_);
 
-  std::vector<Waker*> consumers_;
+  std::vector<Waker*> claimers_;
   mutable Mutex mutex_;
   Types types_ TOCSIN_GUARDED_BY(mutex_);
   std::map<std::pair<Lane, Pace>, DueSpan> backlog_ TOCSIN_GUARDED_BY(mutex_);  // lanes that a claimer has taken, too
   std::size_t size_ TOCSIN_GUARDED_BY(mutex_) = 0;
 };
 
-// Whether the type's jobs must not be claimed now: it is unknown, or paused.
+// Whether the type's jobs must not be claimed now: it is unknown, or paused. `now`: by the database's clock.
 bool is_held(const TypeCatalog& catalog, WallTime now, TypeId type);
 
 }  // namespace tocsin

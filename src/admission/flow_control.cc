@@ -225,7 +225,7 @@ Duration FlowControl::wanted_lease(TypeId type, MonoTime now) const {
   return flow->second.wanted_lease;
 }
 
-int FlowControl::pace_since(const BizType& type, Limit limit, MonoTime now) {
+int FlowControl::measure_rate_use(const BizType& type, Limit limit, MonoTime now) {
   MutexLock lock(mutex_);
   Flow& flow = flows_[type.type_id];
   // Fills the bucket at the old part of the rate before the renewer changes the part.

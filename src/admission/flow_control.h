@@ -1,11 +1,11 @@
-// FlowControl: what this node may start of each type now: permits of max_running, a part of each rate, and slots of the
-// start pools (connections to an endpoint, threads of a pool). One per node, shared by the engines of all its
-// databases.
+// FlowControl: counts what this node may start of each type now: permits of max_running, tokens of its part of each
+// rate, and slots of the start pools (connections to an endpoint, threads of a pool). One per node, shared by the
+// engines of all its databases: JobAdmission takes before a claim, the stages return.
 //
-// Permits and parts of rates are lent to the node for a time (PermitRenewer). Before begin_sharing() the node is taken
-// to be alone and has all of them. A token bucket per rate fills at the node's part of it; its capacity is one second
-// of that part, at least one token. An instant (`noop`) type takes rate tokens only: no permit and no slot. Thread:
-// any.
+// The control database lends permits and parts of rates to the node for a time (PermitRenewer). Before begin_sharing()
+// the node is taken to be alone and has all of them. A token bucket per rate fills at the node's part of it; it holds
+// one second of that part, at least one token. An instant (`noop`) type takes rate tokens only: no permit and no slot.
+// Thread: any.
 #pragma once
 
 #include <array>
@@ -23,10 +23,11 @@
 
 namespace tocsin {
 
-// Jobs found long after their time start at a rate of their own (catch-up), so that fresh ones stay on time.
+// Jobs found more than the lookahead after their time start at a rate of their own (catch-up), if their type has one,
+// so that fresh ones stay on time.
 enum class Pace { fresh, catch_up };
 
-// Jobs of one type that are due on this node and not claimed; a lane's backlog counts as a million.
+// Jobs of one type that are due on this node and not claimed. With a backlog, whose size is not known, a million.
 struct Waiting {
   std::size_t fresh = 0;
   std::size_t late = 0;  // at the catch-up pace
@@ -34,23 +35,25 @@ struct Waiting {
 
 class FlowControl {
  public:
-  // `callback` is called outside the lock when more may be started than before. One call per engine. REQUIRES: before
-  // the first take().
+  // `callback` is called outside the lock when a take() that got fewer than wanted may get more now. Each engine calls
+  // this once. REQUIRES: before the first take().
   void on_capacity(std::function<void()> callback) { on_capacity_.push_back(std::move(callback)); }
-  void notify_capacity() const;
+  void notify_capacity() const;  // calls the callbacks: a start pool has more capacity, or slots were put back
 
   struct Taken {
     std::size_t n = 0;
     MonoTime again = MonoTime::max();  // if fewer than wanted: when to call again; max: the callback says so
   };
-  // Takes permits, rate tokens and pool slots to start up to `want` jobs of the type, each for `lease` at most
-  // (default: its ttr). A pool slot is returned by put_back(), release(), end_attempt() or hand_over(); a permit by
-  // put_back(), release(), release_permit() or end_lease(); tokens by put_back() only. `waiting`: the number of types
-  // that wait for the same start pool, this one included.
+  // Takes permits, rate tokens and pool slots to start up to `want` jobs of the type, each with a lease of at most
+  // `lease` (default, and at least, its ttr). A lease longer than that of the grant gets no permit. A pool slot is
+  // returned by put_back(), release(), end_attempt() or hand_over(); a permit by put_back(), release(),
+  // release_permit() or end_lease(); tokens by put_back() only. `waiting`: the number of types that wait for the same
+  // start pool, this one included.
   Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now, std::optional<Duration> lease = {},
              std::size_t waiting = 1);
-  // Returns what take() gave for `n` jobs that do not start: slots, permits and rate tokens. Does not notify waiters.
-  // `is_instant`: as the type was at take().
+  // Returns what take() gave for `n` jobs that do not start: slots, permits and rate tokens. Does not notify: that
+  // would wake the claimer that could not use them. The caller may call notify_capacity(). `is_instant`: as the type
+  // was at take().
   void put_back(TypeId type, std::size_t n, Pace pace, bool is_instant);
   // Returns the permits and slots of `n` jobs that have ended.
   void release(TypeId type, std::size_t n);
@@ -59,7 +62,7 @@ class FlowControl {
   void end_attempt(TypeId type);
   void release_permit(TypeId type) { release_used(type, 1, false); }
 
-  // Jobs leased to consumers and receivers, which keep their permits.
+  // The jobs of types with max_running that are leased to consumers and webhook receivers: each keeps its permit.
   LeaseTable& leases() { return leases_; }
   const LeaseTable& leases() const { return leases_; }
   // Called by the lease table:
@@ -77,21 +80,23 @@ class FlowControl {
     int in_use = 0;     // of these, as the nodes last reported
     int reserved = 0;   // permits that the store holds for this node: more than n while more than n are in use
   };
-  // From now on starts need permits. Wakes `renewer` when permits that other nodes wait for could be returned.
+  // From now on starts need permits. `renewer` is woken when permits that other nodes wait for could be returned.
   void begin_sharing(Waker* renewer);
+  // Replaces the node's grant of a limit. Notifies if it has become larger, valid again, or good for longer leases.
   void grant(TypeId type, Limit limit, const Grant& grant, MonoTime now);
-  // How many permits the node keeps: those granted, or those in use if they are more.
+  // How many permits the node keeps: those granted, or (max_running) those in use if they are more.
   int held(TypeId type, Limit limit) const;
-  std::size_t used(TypeId type) const;               // permits in use
+  std::size_t used(TypeId type) const;  // permits in use; without max_running: jobs that hold what they took
   std::size_t in_pool(const StartPool& pool) const;  // slots of it that are taken
-  // Whether a start pool has a free slot. If not, notify_capacity() follows the next release of one.
+  // Whether a start pool has a free slot. If not, the next release of one notifies.
   bool has_free(const StartPool& pool);
   // Whether the node has several engines.
   bool is_shared_by_engines() const { return on_capacity_.size() > 1; }
-  // The longest lease that take() asked for within a minute, if it is longer than the type's ttr; else 0.
+  // The longest lease over the type's ttr that take() was asked for; forgotten after a minute without one: 0.
   Duration wanted_lease(TypeId type, MonoTime now) const;
-  // Average use since the last call, in thousandths of the cluster's rate. Resets the count.
-  int pace_since(const BizType& type, Limit limit, MonoTime now);
+  // How much of a rate was used since the last call, on average: 0 to 1000 thousandths of the cluster's rate. Begins
+  // the next count. REQUIRES: not Limit::running.
+  int measure_rate_use(const BizType& type, Limit limit, MonoTime now);
 
   // For display -----------------------------------------------------------------------------------------------------
 
@@ -100,19 +105,19 @@ class FlowControl {
   bool is_counted(TypeId type, MonoTime now) const;
   // nullopt: nothing granted, or the grant is over.
   std::optional<Grant> granted(TypeId type, Limit limit, MonoTime now) const;
-  // Whether the next start at this pace must wait for a rate.
+  // Whether the next start at this pace must wait for a rate token.
   bool is_paced(const BizType& type, Pace pace, MonoTime now);
 
  private:
   struct Bucket {
     double tokens = 0;
     std::optional<MonoTime> filled;
-    double taken = 0;  // since the renewer asked last
+    double taken = 0;  // since `asked`, the last measure_rate_use()
     MonoTime asked{};
   };
   struct Flow {
     std::size_t used = 0;
-    std::size_t leased = 0;  // of those used
+    std::size_t leased = 0;  // of those used, by jobs in the lease table
     Duration wanted_lease{0};
     MonoTime wanted_at{};
     bool is_awaited = false;  // take() gave fewer than wanted
@@ -124,6 +129,7 @@ class FlowControl {
   double fill(Flow& flow, const BizType& type, Limit limit, MonoTime now) TOCSIN_REQUIRES(mutex_);
   std::size_t permits(const Flow& flow, const BizType& type, Duration lease, MonoTime now) const
       TOCSIN_REQUIRES(mutex_);
+  // Returns permits. `is_awaited`: notifies even if no take() of the type got fewer than wanted.
   void release_used(TypeId type, std::size_t n, bool is_awaited);
 
   std::vector<std::function<void()>> on_capacity_;

@@ -1,9 +1,9 @@
 // LeaseTable: the leases of types with max_running (jobs that consumers, or receivers of asynchronous webhooks, work
-// on). Each lease keeps a permit of this node until it is over. Acks and nacks that arrive here remove it at once; for
-// all others the lease reaper asks the database.
+// on). Part of FlowControl, one per node. Each lease keeps a permit of this node until it is over. Acks and nacks that
+// arrive here remove it at once; for all others the lease reaper asks the database.
 //
-// A lease may be extended at any node. A lease that another node granted is entered here as a foreign lease,
-// without a permit. When that node is dead, its permits and foreign leases are taken over.
+// A lease may be extended at any node. One that another node granted and this node extended is entered as a foreign
+// lease, without a permit. When that node is dead, the permit renewer gets permits of it for the foreign leases.
 // Invariant: no permit is freed twice: an entry is one lease, by its token, and ends once. Thread: any.
 #pragma once
 
@@ -26,17 +26,19 @@ class LeaseTable {
  public:
   explicit LeaseTable(FlowControl& flow) : flow_(flow) {}
 
-  // `callback` is called outside the lock when a lease enters an empty table. REQUIRES: before the first use.
+  // `callback` is called outside the lock when a lease enters an empty table. Each engine calls this once, to wake its
+  // lease reaper. REQUIRES: before the first use.
   void on_first(std::function<void()> callback) { on_first_.push_back(std::move(callback)); }
 
-  // A job started under a permit of this node is now leased, until `ends`.
+  // A job started under a permit of this node is now leased, until `ends`: frees its slot in the start pool.
   void enter(TypeId type, const Lease& lease, MonoTime ends);
-  // The leases are over: acknowledged, failed or released. Unknown leases are ignored.
+  // The leases are over (acknowledged, failed or released): frees their permits. Unknown leases are ignored.
   void settle(std::span<const Lease> leases);
-  // The lease was extended; an unknown one becomes a foreign lease.
+  // The lease was extended. An unknown one becomes a foreign lease, unless this node has leased the job again since.
   void extend(TypeId type, const Lease& lease, MonoTime ends);
 
-  // For the lease reaper: at most `most` leases of these shards with ids above `after`, in order.
+  // For the lease reaper: at most `most` leases of these shards, of jobs with ids above `after`, by id. REQUIRES:
+  // `shards` ascending.
   std::vector<Lease> next(JobId after, std::size_t most, const std::vector<Shard>& shards) const;
   // The database's answer: the time left; nullopt: the lease is over; 0: unknown, so the lease stays.
   void note(const Lease& lease, std::optional<Duration> left, MonoTime now);
@@ -47,7 +49,7 @@ class LeaseTable {
   MonoTime last_end(TypeId type) const;  // MonoTime::min(): there is none
   // Number of foreign leases.
   std::size_t foreign_leases(TypeId type) const;
-  // Takes over `n` foreign leases: as many permits became this node's.
+  // Makes `n` foreign leases ordinary ones: the control database has transferred as many permits to this node.
   void take_over(TypeId type, std::size_t n);
 
  private:
@@ -58,7 +60,7 @@ class LeaseTable {
     bool is_foreign = false;
   };
   struct Tally {
-    std::size_t held = 0, foreign = 0;
+    std::size_t held = 0, foreign = 0;  // leases with a permit of this node, and without
   };
   using Entries = std::map<JobId, Entry>;
 

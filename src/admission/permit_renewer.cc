@@ -37,7 +37,7 @@ PermitRequest PermitRenewer::request_for(const BizType& type, Limit limit, MonoT
     // A small share for every node, so that a first job need not wait for its part of the rate.
     const int idle = kWholeRate / static_cast<int>(4 * nodes_);
     const bool is_waited_for = limit == Limit::catch_up ? waiting.late > 0 : waiting.fresh + waiting.late > 0;
-    request.used = flow_.pace_since(type, limit, now);
+    request.used = flow_.measure_rate_use(type, limit, now);
     request.need = is_waited_for ? kWholeRate : std::min(kWholeRate, std::max(idle, request.used * 5 / 4));
   }
   const auto target = targets_.find({type.type_id, limit});

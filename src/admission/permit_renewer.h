@@ -1,7 +1,9 @@
-// PermitRenewer: the stage that renews this node's permits of max_running and rates (ADR 0018). It asks for the node's
-// fair share of every limit, returns permits that others need more, and renews the rest before it expires. The store
-// guards the sum only; every node computes the shares from the same rows.
+// PermitRenewer: the stage that renews this node's permits of max_running and rates, twice a second, and gives them to
+// FlowControl. It asks for the node's fair share of every limit, returns permits that others need more, and renews the
+// rest before it expires. The store guards the sum only; every node computes the shares from the same rows.
 //
+// Errors: a request that failed is reported to the event sink and repeated with a higher number after retry_pause. When
+// the grants expire meanwhile, jobs of types with limits do not start.
 // Thread: owner only, except set_catalog() and drain() (any).
 #pragma once
 
@@ -20,21 +22,22 @@ namespace tocsin {
 
 struct PermitConfig {
   NodeId node = 0;
-  Duration ttl = std::chrono::seconds(5);  // length of a grant
+  Duration ttl = std::chrono::seconds(5);  // length of a grant: the heartbeat time-out
   Duration longest_interval = std::chrono::milliseconds(500);
   Duration short_interval = std::chrono::milliseconds(200);  // while other nodes hold permits that this one needs
-  Duration retry_pause = std::chrono::milliseconds(200);
+  Duration retry_pause = std::chrono::milliseconds(200);     // after a request that failed
 
   // Between renewals: several within the length of a grant.
   Duration interval() const { return std::min(longest_interval, ttl / 5); }
-  // How long it takes to take over leases that were extended at another node just before that died.
+  // Added to the lease of a request, so that the permits of a dead node are still reserved when another node, at which
+  // its leases were extended, takes them over.
   Duration takeover_delay() const { return ttl / 2; }
-  // How long a grant is trusted, from before the request: a little less than the store keeps it.
+  // How long a grant is valid here, counted from before the request: a little less than the store keeps it.
   Duration trust() const { return ttl - ttl / 10; }
 };
 
-// Its data members are what it asks (store, flow, waiting jobs) and what the last replies said: one protocol, whose
-// steps share them.
+// A step is one call of the store: a renewal of all grants, or a takeover. Its data members are the objects that it
+// asks and what the last replies said, which the next request depends on.
 class PermitRenewer final : public Stage {
  public:
   // `waiting`: the type's jobs that are due on this node, in all its engines.
@@ -48,7 +51,8 @@ class PermitRenewer final : public Stage {
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // Takes no more permits, and returns those not in use.
   void drain();
-  // The last request: returns all permits except those of leases, which are free when the leases end.
+  // The last request: returns all permits except those of leases, which are free when the leases end. Error: the
+  // store's; the permits expire then.
   // REQUIRES: no step runs.
   Status leave(MonoTime now);
 
@@ -81,13 +85,13 @@ class PermitRenewer final : public Stage {
   const WaitingOf waiting_;
   Waker* self_ = nullptr;
   Latest<TypeCatalog> catalog_{std::make_shared<const TypeCatalog>()};
-  std::map<Key, int> targets_;
-  std::vector<Takeover> orphaned_;       // to be asked for
+  std::map<Key, int> targets_;           // permits that are this node's fair share, by the last reply
+  std::vector<Takeover> orphaned_;       // takeovers to be asked for
   std::map<TypeId, Takeover> in_doubt_;  // the answer was lost; the next renewal tells the result
   std::size_t nodes_ = 1;                // that share a limit, as last seen
-  std::int64_t number_ = 0;
-  bool got_fewer_than_needed_ = false;  // of some limit, in the last reply
-  bool was_repeated_ = false;           // the last step followed at once on the one before
+  std::int64_t number_ = 0;              // of the last request (PermitBeat::number)
+  bool got_fewer_than_needed_ = false;   // of some limit, in the last reply
+  bool was_repeated_ = false;            // the last reply was followed by a step at once: not two in a row
   std::atomic<bool> is_draining_{false};
 };
 

@@ -4,8 +4,8 @@
 // A claimer takes consumers from the head, claims due jobs for them, and either answers them or puts them back at the
 // head. While it claims, no other claimer has these consumers, so no job is claimed without a consumer. A consumer
 // costs an entry here, not a thread. The engines of a node share one queue: a consumer gets what is due in any
-// database. add() refuses at capacity; put_back() may exceed it by what claimers held. Invariant: every poll that was
-// accepted is answered once, unless its consumer has gone. Thread: any.
+// database. add() refuses at capacity; put_back() may exceed it by the polls that claimers had taken. Invariant: every
+// poll that was accepted is answered once, unless its consumer has gone. Thread: any.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,11 @@ struct Poll {
   std::size_t max = 1;  // jobs in the answer, at most
   Duration ttr{0};      // length of their leases
   MonoTime arrived{};
-  // Then it is answered with no jobs, but not within 100 ms of its arrival. A poll whose deadline has passed when it
-  // arrives is non-blocking: answered as soon as every engine has found nothing for it.
+  // When it is answered with no jobs, or 100 ms after its arrival if that is later. A poll whose deadline has passed
+  // when it arrives is non-blocking: answered before that, as soon as every engine has found nothing due since it
+  // arrived.
   MonoTime deadline{};
-  // Both may be called from any thread and must not block.
+  // Both may be called from any thread and must not block. is_gone is called under the queue's lock, `answer` is not.
   std::function<bool()> is_gone;                             // the connection is closed: an answer is useless
   std::function<void(std::vector<ClaimedJob> jobs)> answer;  // called once; no jobs: none was due in time
 };
@@ -44,13 +45,15 @@ struct PollShare {
 
 class PollQueue {
  public:
+  // `capacity`: polls that wait at once.
   explicit PollQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  // Registers an engine and returns its number for answer_non_blocking(). Wakes its `claimers` for a new poll, and
-  // `sweeper` (one engine's is enough) when the next deadline moves ahead. REQUIRES: before the first add.
+  // Registers an engine and returns its number for answer_non_blocking(). From now on its `claimers` are woken for each
+  // poll. `sweeper` replaces that of the engine before: one is enough to call expire(); it is woken for an earlier
+  // deadline. REQUIRES: before the first add.
   std::size_t join(const std::vector<Waker*>& claimers, Waker* sweeper);
 
-  // False: the queue is full. After close() a poll is answered at once, with no jobs.
+  // False: the queue is full. True: the poll will be answered; after close() at once, with no jobs.
   bool add(PollPtr poll);
 
   // How many jobs of a type the waiting consumers ask for.
@@ -60,18 +63,19 @@ class PollQueue {
   // Whether a consumer asked for jobs of the type at `time` or later, or waits now.
   bool was_asked_since(TypeId type, MonoTime time) const;
 
-  // Takes consumers from the head for up to `n` jobs; the last may want more than its share. `one_ttr`: only consumers
-  // with the same lease length as the first. Forgets consumers whose connection is closed.
+  // Takes consumers from the head for up to `n` jobs; the last may want more than its share. `one_ttr`: stops at a
+  // consumer with another lease length than the first. Forgets consumers whose connection is closed.
   std::vector<PollShare> take(TypeId type, std::size_t n, bool one_ttr);
-  // Returns consumers that got no job to the head, in their order.
+  // Returns consumers that got no job to the head, in their order; after close() answers them, with nothing.
   void put_back(const std::vector<PollPtr>& polls);
 
-  // A claimer of this engine found nothing to claim. A non-blocking poll is answered, with nothing, once every engine
-  // has found nothing since it arrived.
+  // The primary claimer of this engine found nothing to claim. A non-blocking poll is answered, with nothing, once
+  // every engine has found nothing since it arrived.
   void answer_non_blocking(std::size_t engine, MonoTime now);
-  // Answers polls past their deadline, forgets those of closed connections. Returns when to call again.
+  // Answers polls past their deadline, forgets those of closed connections. Returns when to call again; max(): no poll
+  // waits.
   MonoTime expire(MonoTime now);
-  // Answers all polls, and every later one, with nothing.
+  // Answers all waiting polls, and every later one, with nothing.
   void close();
 
   std::size_t size() const;
@@ -82,9 +86,9 @@ class PollQueue {
     std::size_t demand = 0;  // sum of max
   };
 
-  // A poll without jobs waits at least this long, because claimers may be busy with other types.
+  // expire() answers no poll earlier than this after its arrival, because claimers may be busy with other types.
   static constexpr Duration kLeastStay = std::chrono::milliseconds(100);
-  static constexpr Duration kGoneCheck = std::chrono::seconds(1);
+  static constexpr Duration kGoneCheck = std::chrono::seconds(1);  // how often expire() looks for closed connections
 
   void wake_claimers();
   // Removes the polls for which `ends` is true, and returns them.

@@ -1,8 +1,10 @@
 // StartPools: how many slots of each start pool (connections to an endpoint, threads of a pool) this node's types hold.
+// Part of FlowControl. A slot counts one attempt.
 //
-// Rules: a pool never holds more attempts than its capacity. Of the free slots a type is given its equal part among the
-// types that wait for that pool, so types that share an endpoint converge to equal parts within one answer time, and a
-// type that waits alone gets all.
+// Rules: no slot is given beyond the capacity of the pool; more are held only after the capacity has fallen, or after a
+// type has changed to this pool with the slots it held. Of the free slots a type is given its equal part, at least one,
+// among the types that wait for that pool. So types that share an endpoint converge to equal parts within the duration
+// of an attempt, and a type that waits alone gets all.
 // Thread: under FlowControl's lock.
 #pragma once
 
@@ -19,9 +21,10 @@ class StartPools {
   // Takes up to `want` slots of the type's pool. `waiting`: types that wait for slots of it, this one included. A type
   // without a pool gets all it wants.
   std::size_t take(const BizType& type, std::size_t want, std::size_t waiting);
-  // Returns slots that were not used; does not report whether types wait for them.
+  // Returns slots that were not used, without a report as release() gives. Both ignore slots beyond those that the type
+  // holds: it may have got its pool while attempts ran.
   void put_back(TypeId type, std::size_t n);
-  // Returns slots. True: a type, here or on another engine, was given fewer slots of this pool than it wanted.
+  // Returns slots. True: since the last such report a type, of any engine, got fewer slots of this pool than it wanted.
   bool release(TypeId type, std::size_t n);
 
   std::size_t used(const StartPool& pool) const;
@@ -31,7 +34,7 @@ class StartPools {
  private:
   struct Use {
     std::size_t slots = 0;
-    bool is_awaited = false;
+    bool is_awaited = false;  // the next release() returns true
   };
   struct Holder {
     std::shared_ptr<const StartPool> pool;

@@ -2,7 +2,7 @@
 // last. JobAdmission has one per load class and kind of handler.
 //
 // Guarantee: of n types that have work, each is served within n servings.
-// Thread: owner only (under JobAdmission's lock).
+// Thread: owner only (JobAdmission uses it under the lock of the DueQueue).
 #pragma once
 
 #include <algorithm>
