@@ -1,13 +1,15 @@
 // Claimer: the stage that claims due jobs. It takes the next batch from JobAdmission, claims it with one store call and
 // passes the jobs won to the runner. A claim is a compare-and-set, so exactly one node wins a job. Jobs not won leave
 // memory; those that may have been claimed a moment too early return to the time wheel.
+//
 //  - Jobs of instant types (handler `noop`) are fired: claimed and finished in that one call.
 //  - Jobs of pull types go to the consumers whose polls the batch took. If the jobs come from a backlog (overdue rows,
 //    claimed from the table lane by lane), several lanes may be claimed until the consumers have what they asked for.
 //  - If the answer to a claim is lost, the claim is in doubt; the next steps ask the store which jobs it won. So is a
-//    claim whose answer does not come in time: its session is closed.
+//    claim whose answer does not come within EngineShared::claim_patience(): its session is closed.
+//  - After any other error the batch leaves memory, and a scan finds its rows. The next step comes after retry_pause.
 //
-// Thread: owner only, except the inputs it shares (EngineShared). Several claimers work side by side on one engine.
+// Thread: owner only, except the inputs it shares (EngineShared). An engine has several claimers, each with a store.
 #pragma once
 
 #include <map>
@@ -25,7 +27,7 @@ namespace tocsin {
 class Claimer final : public Stage {
  public:
   // `seed`: of the random numbers from which claim tokens are made; REQUIRES: it differs between claimers, nodes and
-  // process starts. `role`: all types, or only those with few jobs due (admission.h).
+  // process starts. `role`: all types, or only those with few jobs due.
   Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::primary)
       : shared_(shared), store_(store), answers_(store), random_(seed), role_(role) {}
 
@@ -42,7 +44,7 @@ class Claimer final : public Stage {
   struct Sent {
     DueBatch batch;
     ClaimTicket ticket;
-    MonoTime at{};
+    MonoTime at{};                               // before the first statement; leases are counted from it
     bool is_slow = false;                        // is_slow_ when it was sent
     std::shared_ptr<const TypeCatalog> catalog;  // with the lease lengths asked for; types may change meanwhile
     std::map<TypeId, std::size_t> slots;         // taken from the concurrency limiter, by type
@@ -66,10 +68,11 @@ class Claimer final : public Stage {
   bool must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const;
   MonoTime send(MonoTime now, Sent sent);
   MonoTime resolve(MonoTime now);  // asks what a claim in doubt has won
-  // Processes the answer of a claim. `asked`: before its statement was sent.
+  // Processes the answer of a claim. `asked`: before the statement that was answered: the claim, or the question of
+  // resolve().
   void accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won);
-  // Prepares the claim of another backlog lane for consumers that want more jobs; moves `won` aside for them. False:
-  // no lane can be claimed for them now, or they have waited long enough.
+  // Moves `won` to sent.gathered and prepares the claim of another backlog lane if the consumers want more jobs. False:
+  // they have all, no lane can be claimed for them now, or they have waited for 50 ms.
   bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
   // Gives jobs won to the consumers of the batch; releases those that no consumer takes, or whose lease may be over.
   void deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
@@ -81,9 +84,10 @@ class Claimer final : public Stage {
   // Counts the jobs won. Ends the backlog of a lane that had fewer than asked for; returns the others to be claimed
   // again.
   void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
-  // Forgets jobs that were not won; those that may have been claimed too early return to the wheel.
+  // Removes the batch from KnownJobs; jobs not won that may have been claimed too early return to the wheel instead.
   void forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
-  // Forgets a batch whose store call failed or is in doubt: a scan finds what is still pending.
+  // Removes a batch from memory whose claim failed, or whose fire() failed or is in doubt: a scan finds what is
+  // pending.
   void abandon_batch(const DueBatch& batch);
   void end_backlog(const Backlog& backlog);  // tells the scanner, which reads the lane at once
   template <class Call>
@@ -96,12 +100,12 @@ class Claimer final : public Stage {
   AnswerLimit answers_;
   Random random_;
   const ClaimerRole role_;
-  std::optional<Sent> unresolved_;  // in doubt
-  std::optional<Sent> gathering_;   // prepared by gather(), sent by the next step
-  std::optional<Won> won_;
+  std::optional<Sent> unresolved_;      // in doubt
+  std::optional<Sent> gathering_;       // prepared by gather(), sent by the next step
+  std::optional<Won> won_;              // the next step gives them out
   std::optional<MonoTime> claimed_at_;  // when the previous claim was sent
-  // The previous claim took longer than half of the start window (EngineConfig). The next one waits for the disk, so
-  // its jobs may start until their leases end.
+  // The previous claim took longer than half of EngineConfig::start_window. The next one waits for the disk, so a crash
+  // of the database cannot undo it, and its jobs may start until their leases end.
   bool is_slow_ = false;
 };
 

@@ -1,4 +1,6 @@
-// DbClock: an engine's estimate of the database's clock (core/clock_offset.h), shared by its stages.
+// DbClock: an engine's estimate of the database's clock, shared by its stages. The scanner adds a sample with each
+// scan; the others ask for the time without a call to the database. The estimate is a lower bound, so that no job is
+// claimed before it is due by the database's clock.
 #pragma once
 
 #include <optional>
@@ -11,7 +13,8 @@ namespace tocsin {
 // Thread: any.
 class DbClock {
  public:
-  // `database` was read between the local instants `asked` and `answered`. False: the database's clock has gone back.
+  // `database` was read between the local instants `asked` and `answered`. False: the database's clock has gone back;
+  // the estimate begins anew with this sample, and the scanner then reads everything again.
   bool sample(MonoTime asked, MonoTime answered, WallTime database) {
     MutexLock lock(mutex_);
     return offset_.sample(asked, answered, database);
@@ -22,12 +25,12 @@ class DbClock {
     if (!offset_.is_known()) return {};
     return offset_.at_least(now);
   }
-  // The local instant from which on at_least() has reached `time`; max(): not before the first sample.
+  // The local instant from which on at_least() is `time` or later; max() before the first sample.
   MonoTime when(WallTime time) const {
     MutexLock lock(mutex_);
     return offset_.is_known() ? offset_.when(time) : MonoTime::max();
   }
-  // How far the true time may lie ahead of at_least().
+  // How far the true time may lie ahead of at_least(), by the last sample; 0 before the first.
   Duration uncertainty() const {
     MutexLock lock(mutex_);
     return offset_.uncertainty();

@@ -2,7 +2,8 @@
 // loop thread, the simulator a fiber. Owned by DatabaseEngine (src/node).
 //
 //   scanner -> candidates -> timekeeper -> due -> claimers -> claimed -> runner -> outcomes -> finisher
-//           -> expired -> lease reaper           polls -> claimers -> consumers (pull types), poll-timeout sweeper
+//   scanner -> due (backlog)               consumers -> polls -> claimers -> consumers (pull types)
+//   scanner -> expired, too_late -> lease reaper        polls -> poll-timeout sweeper -> consumers
 #pragma once
 
 #include <memory>
@@ -29,11 +30,12 @@ struct EngineStores {
 
 class Engine {
  public:
-  // `owned`: the shards to scan, in order. `polls`: shared with the node's other engines; nullptr: one of its own.
+  // `owned`: the shards to scan, in order. `find_handler`: called on the runner's thread. `seed`: of claim tokens and
+  // back-offs; random, and new at each start. `polls`: shared with the node's other engines; nullptr: one of its own.
   Engine(EngineConfig config, std::vector<Shard> owned, EngineStores stores, HandlerFinder find_handler,
          EventSink& events, std::uint64_t seed, std::shared_ptr<PollQueue> polls = nullptr);
 
-  // So many stages at the end of stages() work on claimed jobs: runner, finisher, lease reaper.
+  // So many stages at the end of stages() work on claimed jobs: runner, finisher, lease reaper. They are stopped last.
   static constexpr int kStagesAfterClaim = 3;
 
   // Every stage that needs a loop, in the order jobs flow.
@@ -42,9 +44,9 @@ class Engine {
   // The wakers of the stages' loops; one per entry of stages(), in that order. REQUIRES: before the first step.
   void set_wakers(const std::vector<Waker*>& wakers);
 
-  // Puts a job of an owned shard, created or moved to within the lookahead, onto the wheel without waiting for a scan.
-  // False: memory is full, or it is due too late; a scan will find it. REQUIRES: the row is committed with this
-  // fire_at. Thread: any.
+  // Puts a job of an owned shard, created or moved to within the lookahead, onto the time wheel without waiting for a
+  // scan. False: a scan will find it (memory is full, it is due beyond the scan horizon, its type is paused, or the
+  // engine drains). REQUIRES: the row is committed with this fire_at. Thread: any.
   bool hint(const Candidate& job) { return shared_.hint(job); }
 
   // Queues a consumer's request for jobs of a pull type. False: the queue is full. Thread: any.
@@ -53,19 +55,20 @@ class Engine {
   // still reach it. Thread: any.
   void end_polls() { shared_.polls.close(); }
 
-  // Reads every lane again from the beginning with the next scan. Thread: any.
+  // Reads every owned lane again from the beginning, at once: rows may have been missed. Thread: any.
   void request_sweep();
 
   // The shards to scan from now on, in order; gained shards are read from the beginning of time at once. Thread: any.
   void set_shards(std::vector<Shard> owned);
-  // All shards that live in this database, in order. Thread: any.
+  // All shards that live in this database, in order: pull types are read, and leases checked, in all. Thread: any.
   void set_all_shards(std::vector<Shard> all) {
     shared_.all_shards.set(std::make_shared<const std::vector<Shard>>(std::move(all)));
   }
-  // End of the membership lease: scanning and claiming stop then, unless it is extended before. Thread: any.
+  // End of the membership lease: scanning and claiming stop then, until a later end is set. Never called: no end.
+  // Thread: any.
   void trust_until(MonoTime time);
-  // Whether this is the sole member, and whether notifications arrive. While both are true an idle engine scans half as
-  // often. Thread: any.
+  // Whether this is the sole member, and whether the database's notifications arrive. While both are true an idle
+  // engine scans half as often. Thread: any.
   void set_alone(bool is_alone);
   void set_listening(bool is_listening);
 
@@ -78,7 +81,7 @@ class Engine {
   // Jobs due here and not claimed yet. Thread: any.
   Waiting waiting(TypeId type) const { return shared_.due.waiting(type); }
 
-  // Stops scanning and claiming; releases claimed jobs that have not started. Thread: any.
+  // Stops scanning and claiming, ends the polls, and releases claimed jobs that have not started. Thread: any.
   void begin_drain();
   // Whether no claimed job is left in memory; jobs leased to consumers do not count. Thread: any.
   bool is_drained() const { return shared_.limiter.running() == 0; }

@@ -1,5 +1,6 @@
 // EngineShared: what the stages of one engine share: settings, queues, and the thread-safe objects between them. Engine
-// owns it, every stage has a reference. Thread: any.
+// owns it, every stage has a reference. EngineConfig: the settings, made by the node for each of its databases.
+// Thread: any.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +26,11 @@
 namespace tocsin {
 
 struct EngineConfig {
-  std::string node = "node";
-  Duration lookahead = std::chrono::seconds(5);
-  Duration scan_interval = std::chrono::seconds(1);
-  Duration sweep_interval = std::chrono::seconds(30);      // a lane is read from its floor this often
-  Duration audit_interval = std::chrono::minutes(5);       // a lane is read from the beginning of time this often
+  std::string node = "node";                               // name of this node: kept with claims and errors
+  Duration lookahead = std::chrono::seconds(5);            // how far ahead of now scans read
+  Duration scan_interval = std::chrono::seconds(1);        // a lane is read this often, from its low-water mark
+  Duration sweep_interval = std::chrono::seconds(30);      // a lane is read this often from its floor (LaneCursor)
+  Duration audit_interval = std::chrono::minutes(5);       // a lane is read this often from the beginning of time
   Duration late_commit_margin = std::chrono::seconds(5);   // how far the low-water mark stays behind now
   Duration tick = std::chrono::microseconds(500);          // of the time wheel
   Duration retry_pause = std::chrono::milliseconds(200);   // after a store error
@@ -44,11 +45,11 @@ struct EngineConfig {
   std::size_t capacity = 100'000;  // candidates in memory, of this engine
   std::size_t window_page = 512;   // rows of one lane per window read
   std::size_t overdue_page = 64;   // rows of one lane per overdue read
-  std::size_t many_rows = 512;     // a cycle of scans that reads so many is followed by one in scan groups
+  std::size_t many_rows = 512;     // after a cycle that read so many rows, a scan reads a quarter of the shards
   std::size_t claim_batch = 500;   // jobs per claim statement; more makes the last of a batch wait longer than it saves
   std::size_t finish_batch = 500;  // outcomes, or jobs to make dead, per statement
   std::size_t hot_above = 64;  // a type with more jobs due at once is hot; a statement for that many takes about 1 ms
-  std::size_t max_running = 4096;     // claimed jobs of this engine
+  std::size_t max_running = 4096;     // claimed jobs of this engine, of all types; not BizType::max_running
   std::size_t max_polls = 3000;       // waiting consumers; fewer than the connections that the HTTP server takes
   std::shared_ptr<FlowControl> flow;  // shared by the engines of a node; null: one of its own
   // Called with a job in a shard of another node that this node has made due again, to hint it to that node. Empty: the
@@ -62,7 +63,8 @@ struct LateLane {
   WallTime before{};
 };
 
-// A row whose claim was released: pending again at its old time, which may lie before its lane's low-water mark.
+// A row whose claim was released: pending again at its old time. That may lie before its lane's low-water mark, where
+// scans no longer read, so the scanner moves the mark back.
 struct ReturnedRow {
   Lane lane;
   WallTime due{};  // the row is due then or a little later
@@ -83,7 +85,7 @@ struct FinishedRun {
 // runner's.
 using HandlerFinder = std::function<Handler*(const BizType&)>;
 
-// Each queue is named for what it holds; a full one refuses.
+// Each queue is named for what it holds; its stages are noted as producer -> consumer. A full one refuses.
 struct EngineShared {
   EngineShared(EngineConfig settings, std::vector<Shard> owned, EventSink& sink,
                std::shared_ptr<PollQueue> consumers = nullptr)
@@ -112,7 +114,7 @@ struct EngineShared {
   Latest<TypeCatalog> catalog;
   EventSink& events;
   DbClock db_clock;
-  KnownJobs known;  // the candidate index
+  KnownJobs known;  // the unclaimed jobs in memory
   const std::shared_ptr<FlowControl> flow;
   ConcurrencyLimiter limiter;
   const std::shared_ptr<PollQueue> all_polls;  // keeps `polls` alive
@@ -121,7 +123,7 @@ struct EngineShared {
   DueQueue due;                                // timekeeper, scanner -> admission
   JobAdmission admission;                      // -> claimers
   BoundedQueue<Candidate> candidates;          // scanner, hints -> timekeeper
-  BoundedQueue<Lane> ended_backlogs;           // claimers -> scanner
+  BoundedQueue<Lane> ended_backlogs;           // claimers -> scanner, to read the lane
   BoundedQueue<ReturnedRow> returned;          // finisher -> scanner
   BoundedQueue<JobId> expired;                 // scanner -> lease reaper
   BoundedQueue<LateLane> too_late;             // scanner -> lease reaper
@@ -130,18 +132,19 @@ struct EngineShared {
   std::atomic<bool> is_draining{false};
   // End of the membership lease: past it others may scan this node's shards, so it stops scanning and claiming.
   std::atomic<MonoTime::rep> lease_valid_until{MonoTime::max().time_since_epoch().count()};
-  std::atomic<bool> sleeps_without_lease{false};  // a stage sleeps because the lease has ended
+  std::atomic<bool> sleeps_without_lease{false};  // a stage sleeps until the lease is extended
   std::atomic<bool> is_alone{false};              // sole member: no other node uses this database
   std::atomic<bool> is_listening{false};          // notifications of the database arrive
-  // No scan has read beyond this time. While memory is nearly full, hints due later are refused: a scan will read their
-  // rows. max(): no hint is refused for its time.
+  // A scan will still read every row due later than this, so the hint of such a job is refused if its type uses half of
+  // its share of memory. Set by the scanner. max(): no hint is refused for its time.
   std::atomic<WallTime> scan_horizon{WallTime::max()};
-  std::atomic<bool> has_refused{false};  // a hint was refused since the scanner last read this flag
+  std::atomic<bool> has_refused{false};  // memory was full for a hint since the scanner last read this
   std::function<void(const Candidate&)> tell_owner = config.tell_owner;
-  std::function<void()> on_refusal;          // called at the first refusal while the lookahead is not shortened
+  std::function<void()> on_refusal;          // called when has_refused becomes true at full lookahead: scan soon
   std::atomic<MonoTime::rep> scanned_at{0};  // MonoTime: end of the last cycle that read all owned shards; 0: none yet
 
-  // MonoTime: when the finisher sent the first request that the database has not answered yet; else kAnswered.
+  // MonoTime: when the finisher sent the first request that the database has not answered yet; else kAnswered. Set by
+  // the finisher.
   static constexpr MonoTime::rep kAnswered = std::numeric_limits<MonoTime::rep>::min();
   std::atomic<MonoTime::rep> unanswered_since{kAnswered};
 
@@ -153,7 +156,7 @@ struct EngineShared {
     const auto at = scanned_at.load();
     return at == 0 ? std::nullopt : std::optional(now - MonoTime(Duration(at)));
   }
-  // Returns the slots and permits of `n` claimed jobs that have ended.
+  // Returns the slots (of the limiter and the start pool) and permits of `n` claimed jobs that have ended.
   void release(TypeId type, std::size_t n) {
     flow->release(type, n);
     limiter.release(type, n);  // wakes the claimers
@@ -178,6 +181,7 @@ struct EngineShared {
     const Job& job = attempt.job;
     if (job.is_first_start()) events.started(job.type_id, *job.lateness());
   }
+  // Whether the membership lease has ended.
   bool is_lease_lost(MonoTime now) const { return now >= MonoTime(Duration(lease_valid_until.load())); }
   // The same for a stage that returns kWhenWoken while this is true: a new lease wakes it.
   bool stops_without_lease(MonoTime now) {
@@ -198,11 +202,12 @@ struct EngineShared {
     constexpr Duration kLongest = std::chrono::seconds(4);  // more than a claim may wait for the lock of a table: 3 s
     return std::min(outcome_patience(), kLongest);
   }
+  // Whether outcomes have waited so long that the claimers must stop.
   bool has_stuck_outcomes(MonoTime now) const {
     const auto since = unanswered_since.load();
     return since != kAnswered && now - MonoTime(Duration(since)) > outcome_patience();
   }
-  // Nothing is in memory and nothing runs.
+  // No job is in memory and none runs; consumers may wait.
   bool is_idle() const {
     return known.size() == 0 && candidates.size() == 0 && due.size() == 0 && due.backlog_lanes() == 0 &&
            limiter.running() == 0;

@@ -1,10 +1,10 @@
-// KnownJobs, the candidate index: the ids of all unclaimed jobs in memory. It keeps a row from entering twice and
-// bounds the number of jobs.
+// KnownJobs: the ids of all unclaimed jobs in memory, from the scan or hint until they are claimed or dropped. It keeps
+// a row from entering twice and bounds the number of jobs.
 //
 // Rule: with f of n entries free, a type may hold 12 f^2 / n jobs, and one as long as any entry is free. Alone it may
 // fill three quarters; forty types that flood one after the other leave about n / 420 entries to types that come later.
 //
-// Invariants: size() <= capacity. Thread: any.
+// Invariant: size() <= capacity. Thread: any.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +23,17 @@ class KnownJobs {
 
   explicit KnownJobs(std::size_t capacity);
 
-  // moved: the job is known with a later time (such as the end of a lease that was since released); the caller adds it
-  // to the wheel again, for the earlier time.
+  // already_known: with this time or an earlier one. moved: with a later time (such as the end of a lease that was
+  // since released); the caller adds it to the time wheel again, for the earlier one. full: the job was not added.
   enum class Added { yes, already_known, moved, full };
   Added add(JobId job, TypeId type, WallTime fire_at = {});
-  void remove(JobId job);
+  void remove(JobId job);  // an unknown job is ignored
   void remove(std::span<const Candidate> jobs);
   bool contains(JobId job) const;
   std::size_t size() const;
   // How many more jobs of the type fit.
   std::size_t available(TypeId type) const;
-  // Used part of what the type could hold if there were no other, 0..1.
+  // 1 - available(type) / what a type could hold if memory were empty: 0 to 1. Jobs of other types count, too.
   double fill(TypeId type) const;
   double highest_fill() const;  // of the type with the most jobs
   std::size_t capacity() const { return capacity_; }
