@@ -1,6 +1,6 @@
 // DbClock: an engine's estimate of the database's clock, shared by its stages. The scanner adds a sample with each
-// scan; the others ask for the time without a call to the database. The estimate is a lower bound, so that no job is
-// claimed before it is due by the database's clock.
+// scan; the others ask for the time without a call to the database. The estimate is a lower bound, because the database
+// refuses to claim a job that is not due by its own clock.
 #pragma once
 
 #include <optional>

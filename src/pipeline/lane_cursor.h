@@ -1,14 +1,15 @@
 // LaneCursor: how far the scans have read one lane (the jobs of one type in one shard), as positions in fire_at. The
 // scanner reads the rows and reports them here.
 //
-//   ---- floor ---- low ------------- now ----------------- window position ------- horizon
+//   ---- floor ---- low ------------- now ----------------- window position ------- end of the lookahead
 //        |          | overdue: read by every scan |         | window: read next     |
 //        | a sweep reads from here                |         | each row once         |
 //
-// The low-water mark `low` skips the dead index entries of finished jobs. It stays a margin behind now, for
-// transactions that commit late. Rows that commit later still are found by a sweep, which reads from the floor: before
-// it no row can be committed any more (XminWatermark). A row that returns with an earlier fire_at moves low and floor
-// back. An audit reads from the beginning of time and counts the rows before the floor: there should be none.
+// Scans read from the low-water mark `low`, to skip the dead index entries of finished jobs. No live row lies before
+// it, late commits apart: it stays a margin behind now, for transactions that commit late. Rows that commit later still
+// are found by a sweep, which reads from the floor: before it no row can be committed any more (XminWatermark). A row
+// that returns with an earlier fire_at moves low and floor back. An audit reads from the beginning of time and counts
+// the rows before the floor: there should be none.
 //
 // Invariants: floor <= low. Reads no clock. Thread: owner only (the scanner's).
 #pragma once
@@ -29,23 +30,24 @@ class LaneCursor {
   // A search found a row of the lane at `now` (database clock). Nothing has been read yet.
   explicit LaneCursor(WallTime now) : window_at_(now), last_seen_at_(now) {}
 
-  // Window: rows due within the lookahead
-  // ------------------------------------------------------------------------------
+  // Window: rows due within the lookahead -----------------------------------------------------------------------------
 
   // The position: fire_at and job_id of the last row read.
   WallTime window_at() const { return window_at_; }
   JobId window_id() const { return window_id_; }
   // The last page of window rows was full, so more rows follow the position.
   bool is_page_full() const { return is_page_full_; }
+  // Sets the position. id 0: rows due at `at` are still to be read.
   void move_window(WallTime at, JobId id = 0) { window_at_ = at, window_id_ = id; }
-  void end_page(bool is_full) { is_page_full_ = is_full; }
-  // Memory is full: reading ends at the position. True: rows are left after it.
+  void end_page(bool is_full) { is_page_full_ = is_full; }  // a page was read
+  // Reading ends at the position: memory is full, or a sweep begins anew. True: rows are left after it.
   bool stop_page() { return std::exchange(is_page_full_, false); }
 
   // Overdue: rows due from the low-water mark to now ------------------------------------------------------------------
   WallTime low() const { return low_; }
   WallTime floor() const { return floor_; }
-  // Low goes back to the floor and the window to its beginning, so memory is offered every row again.
+  // Low goes back to the floor and the window to its beginning, so memory is offered every row again. Also requests a
+  // search for exhausted rows, as begin_audit() does.
   void begin_sweep();
   // Low and floor go back to the beginning of time.
   void begin_audit();
@@ -59,29 +61,29 @@ class LaneCursor {
   void return_to(WallTime at);
   void note_overdue_page(bool is_full) { is_overdue_page_full_ = is_full; }
 
-  // Exhausted rows: running their last attempt; they become dead when its lease has ended
-  // ------------------------------ Backlog claims and full overdue pages hide them, so every sweep searches for them,
-  // from where the last search ended.
+  // Exhausted rows: running their last attempt; they become dead when its lease has ended -----------------------------
 
+  // Backlog claims and full overdue pages hide them, so every sweep searches for them, from where the last search
+  // ended.
   bool wants_exhausted() const { return wants_exhausted_; }
+  // Whether the last overdue read filled its page, so that exhausted rows may follow it.
   bool is_overdue_page_full() const { return is_overdue_page_full_; }
   WallTime exhausted_from() const { return exhausted_from_; }
   // A search found `rows`, all exhausted, the oldest first. The next search begins with the oldest of them, which may
   // not be dead by then. `is_page_full`: there are more, so the search continues with the next scan.
   void read_exhausted(WallTime read_until, const Rows& rows, bool is_page_full);
 
-  // Life time: a lane whose rows are gone needs no cursor; a search finds its next row
-  // ---------------------------------
+  // Life time: a lane whose rows are gone needs no cursor; a search finds its next row --------------------------------
 
-  // The next statement reads the lane, although its shard may not have its turn.
+  // The next statement reads the lane, although its shard may not have its turn (ScanSchedule). True of a new cursor.
   bool is_read_at_once() const { return is_read_at_once_; }
-  // Requests that. False: the last request is less than `pause` ago; the next scan reads the lane.
+  // Requests that. False: the last request is less than `pause` ago; the next scan of its shard reads the lane.
   bool read_at_once(MonoTime now, Duration pause) {
     if (now - last_request_ < pause) return false;
     last_request_ = now;
     return is_read_at_once_ = true;
   }
-  // A statement reads the lane now. `reads_all`: window and overdue rows.
+  // A statement reads the lane now, in a turn. `reads_all`: the window, too.
   void begin_turn(bool reads_all) { is_read_at_once_ = false, is_empty_ = reads_all; }
   // A read planned at `at` (database clock) found these rows.
   void note_read(WallTime at, const Rows& rows);
@@ -104,7 +106,7 @@ class LaneCursor {
   bool is_read_at_once_ = true;
   bool is_page_full_ = false, is_overdue_page_full_ = false;
   bool wants_exhausted_ = false;
-  bool is_empty_ = false;  // the whole lane was read in its turn, and had no row
+  bool is_empty_ = false;  // the last turn read the whole lane, which had no row
 };
 
 }  // namespace tocsin

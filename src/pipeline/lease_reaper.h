@@ -1,7 +1,8 @@
 // LeaseReaper: the stage that makes jobs dead which cannot be claimed any more: those whose lease ended on their last
-// attempt, and those later than their type allows (drop_older_than_ms). It also asks the database which leases of the
-// lease table (jobs that consumers or webhook receivers work on) are over, so that their permits are free. One store
-// call per step.
+// attempt, and those later than their type allows (drop_older_than_ms). The scanner finds both. It also asks the
+// database which leases of the lease table (jobs that consumers or webhook receivers work on) in its shards are over,
+// so that their permits are free. One store call per step. Errors are reported to the event sink; the next step comes
+// after retry_pause. While the engine drains, only leases are checked.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
@@ -41,7 +42,7 @@ class LeaseReaper final : public Stage {
       return now;
     }
     to_mark_dead_.erase(to_mark_dead_.begin(), to_mark_dead_.begin() + static_cast<std::ptrdiff_t>(n));
-    // Nothing was changed; the next overdue scan finds these rows again.
+    // The next overdue scan finds these rows again.
     if (!marked_dead) return failed(now, marked_dead.error());
     most_ = std::min(most_ * 2, kUnlimited);
     shared_.events.count(Counter::marked_dead, *marked_dead);
@@ -60,7 +61,7 @@ class LeaseReaper final : public Stage {
     shared_.events.count(Counter::dropped_late, *dropped);
     return now;
   }
-  // Checks the next kPiece leases of the table; a table of at most one piece is checked twice a second.
+  // Checks the next kPiece leases of the table; a table of fewer is checked twice a second.
   MonoTime check_leases(MonoTime now) {
     LeaseTable& table = shared_.flow->leases();
     const auto leases = table.next(last_checked_, kPiece, *shared_.all_shards.get());
@@ -86,8 +87,8 @@ class LeaseReaper final : public Stage {
   EngineShared& shared_;
   JobStore& store_;
   MonoTime next_check_{};
-  JobId last_checked_ = 0;  // the next piece of the lease table follows it
-  std::optional<LateLane> late_;
+  JobId last_checked_ = 0;        // the next piece of the lease table follows it
+  std::optional<LateLane> late_;  // its late rows are made dead, finish_batch of them per call
   std::vector<JobId> to_mark_dead_;
   std::size_t most_ = kUnlimited;  // of them in one call
 };

@@ -1,5 +1,5 @@
-// The stage that answers waiting consumers (PollQueue) with no jobs when their deadline has passed, and forgets those
-// whose connection is closed.
+// PollTimeoutSweeper: the stage that answers waiting consumers (PollQueue) with no jobs when their deadline has passed,
+// and forgets those whose connection is closed. Each engine has one; all of a node work on the same queue.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once

@@ -1,8 +1,10 @@
 // Runner: the stage that starts the handler of each claimed job and passes its outcome to the finisher. If the lease or
-// the start window is over, if this node has no handler of the type, or if the node drains, no attempt starts: the job
-// is released and the attempt not counted.
+// the start window (ClaimedJob::start_by) is over, if this node has no handler of the type, or if the node drains, no
+// attempt starts: the finisher releases the claim and the attempt does not count. Without a handler the job is due
+// again after 5 s.
 //
-// Thread: owner only, except the inputs it shares (EngineShared). Handlers report outcomes on threads of their own.
+// Thread: owner only, except the inputs it shares (EngineShared). Starting a handler does not block; it reports its
+// outcome on any thread, and that frees its slot in the start pool.
 #pragma once
 
 #include "base/stage.h"
@@ -18,7 +20,7 @@ class Runner final : public Stage {
   MonoTime step(MonoTime now) override;
 
  private:
-  static constexpr std::size_t kBatch = 256;
+  static constexpr std::size_t kBatch = 256;  // jobs per step
 
   void start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed);
 

@@ -1,9 +1,9 @@
-// ScanOverflow: the lanes with rows that a scan read, or would have read, but that did not fit into memory; for each
-// lane the earliest such fire_at, its overflow watermark.
+// ScanOverflow: the lanes with rows that did not fit into memory when a scan read them, or that follow a page of rows
+// after which a scan stopped reading; for each lane the earliest such fire_at, its overflow watermark.
 //
-// When that time has passed and memory has few due jobs of the type left, all such lanes of the type are promoted at
-// once: they become backlog, which is claimed from the table. No lane waits for the next scan or runs ahead of the
-// others. Thread: owner only (the scanner's).
+// When that time has passed, and memory has few due jobs of the type left or a lane of the type has become backlog, the
+// scanner promotes all such lanes of the type at once: they become backlog, which is claimed from the table. No lane
+// waits for the next scan or runs ahead of the others. Reads no clock. Thread: owner only (the scanner's).
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,14 @@ namespace tocsin {
 
 class ScanOverflow {
  public:
+  // Rows of the lane due at `from` or later are not in memory.
   void note(Lane lane, WallTime from) {
     const auto [it, is_new] = lanes_.try_emplace(lane, from);
     it->second = std::min(it->second, from);
     first_ = std::min(first_, from);
   }
   void forget(Lane lane) { lanes_.erase(lane); }
-  // A scan has read every row due in [from, to).
+  // Forgets a watermark within [from, to): a scan reads these rows now, or the backlog has them.
   void forget_within(Lane lane, WallTime from, WallTime to) {
     const auto it = lanes_.find(lane);
     if (it != lanes_.end() && from <= it->second && it->second < to) lanes_.erase(it);

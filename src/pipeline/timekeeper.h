@@ -1,5 +1,7 @@
-// Timekeeper: the stage that holds candidates (pending jobs due soon) on the time wheel until they are due, then pushes
-// them to the DueQueue. A job for which the wheel or the queue has no capacity leaves memory; a scan finds its row.
+// Timekeeper: the stage that holds candidates (unclaimed jobs due soon) on the time wheel until they are due by
+// DbClock, then pushes them to the DueQueue. A job leaves memory, and a scan finds its row, if the wheel or the queue
+// (bounded by EngineConfig::capacity) is full, or if it is due later than the wheel reaches: a second beyond the
+// lookahead.
 //
 // Thread: owner only, except the inputs it shares (EngineShared).
 #pragma once
@@ -27,7 +29,7 @@ class Timekeeper final : public Stage {
   static constexpr std::size_t kIntake = 8192;  // candidates per step: bounds how long due jobs wait behind new ones
 
   EngineShared& shared_;
-  std::optional<TimeWheel> wheel_;  // from the first known time on
+  std::optional<TimeWheel> wheel_;  // empty until the database's time is known
   std::vector<Candidate> due_;
   std::vector<Candidate> dropped_;
 };

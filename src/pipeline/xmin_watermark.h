@@ -1,8 +1,11 @@
-// XminWatermark: the time before which no row can be committed any more.
+// XminWatermark: no row due before this time can be committed any more. The scanner asks for it to move the floors of
+// lane cursors.
 //
-// A writer gets its transaction id before it reads the clock for its row. A scan sees which ids are in use and which id
-// is next. When all of these transactions have ended, every row committed later is due after that scan began. The
-// watermark is the begin of the latest such scan; it does not advance beyond an open writer.
+// A writer gets its transaction id before it reads the database's clock for its row, and its row is due at that time or
+// later. A scan sees the oldest id in use and the id that is next. When all ids below that one have ended, every row
+// committed later is due after that scan began. The watermark is the begin of the latest such scan; it does not advance
+// beyond an open writer. A claim that is released may restore an older time: LaneCursor::return_to() is for these rows.
+// The scanner keeps a margin for writers that read the clock a moment before they have an id.
 //
 // Reads no clock. Thread: owner only (the scanner's).
 #pragma once
@@ -25,7 +28,7 @@ class XminWatermark {
       marks_.pop_front();
     }
   }
-  // The clock was set, or another server answered.
+  // The clock was set, or another server answered: the watermark is unknown again.
   void reset() { *this = {}; }
 
   // The watermark, by the database's clock; WallTime::min(): not known yet.
