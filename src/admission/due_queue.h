@@ -1,6 +1,7 @@
-// DueQueue: the due work of one engine, by type: single jobs (from the timekeeper), and the backlog: lanes (the jobs of
-// one type in one shard) whose overdue rows are not in memory and are claimed from the table (from the scanner and the
-// finisher). JobAdmission takes work from it for the claimers.
+// DueQueue: the due work of one engine, by type: single jobs, pushed by the timekeeper, and the backlog: lanes (the
+// jobs of one type in one shard) whose overdue rows are not in memory and are claimed from the table. The scanner and
+// the finisher push lanes, and so does JobAdmission when it moves jobs out of memory. JobAdmission takes the work for
+// the claimers.
 //
 // Invariants: a lane is in the backlog at most once for each pace. A job that the backlog of its lane covers is claimed
 // from the table only. The timekeeper pushes no more single jobs than EngineConfig::capacity. Thread: any.
