@@ -1,4 +1,5 @@
-// The REST interface of a node: routes, authentication, dashboard and HTTP server in one.
+// Api: the REST interface of a node: routes, authentication, dashboard and HTTP server in one. The node makes one,
+// starts it when it can take requests, and stops it before its databases.
 #pragma once
 
 #include <chrono>
@@ -17,33 +18,34 @@ class Router;
 
 struct ApiConfig {
   HttpServerConfig http;
-  Tokens tokens;  // none: callers on this machine may do everything; the caller must check that the host is_loopback()
-  std::size_t max_attribute_bytes = 65536;
-  std::string version = "0";
-  bool has_dashboard = true;                                            // GET / and /assets/
-  std::function<void(const std::string& route, int status)> on_answer;  // for the metrics; on a network thread
+  Tokens tokens;  // empty: every request is that of an admin. REQUIRES then: is_loopback(http.host) (auth.h)
+  std::size_t max_attribute_bytes = 65536;  // of a job's attribute, as JSON text; over it: 400
+  std::string version = "0";                // of the program; shown in GET /openapi.json
+  bool has_dashboard = true;                // serve GET / and /assets/
+  // For the metrics: called on a network thread for every answer. `route`: as Admission::route (http.h).
+  std::function<void(const std::string& route, int status)> on_answer;
 };
 
-// Thread: owner only.
+// Used once: bind(), start(), stop(). Thread: owner only (the thread that starts and stops the node).
 class Api {
  public:
   // REQUIRES: `backend` outlives the Api, and calls no callback (`done`) after the Api is destroyed.
   Api(Backend& backend, ApiConfig config);
-  ~Api();
+  ~Api();  // stop(0)
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  // Binds the address; requests are answered from start() on. Error invalid: the address cannot be bound.
+  // Takes the address: callers can connect, and wait until start(). Error invalid: it is wrong or in use.
   Status bind();
-  // Answers; binds first where bind() was not called.
+  // Starts the network threads, which answer requests from now on; calls bind() if that was not done. Errors as bind().
   Status start();
-  // REQUIRES: bound.
+  // The port that bind() took. REQUIRES: bound.
   int port() const;
   // Accepts no more connections, waits up to `grace` for requests in flight to be answered, then closes all
-  // connections.
+  // connections. Handlers are not called after that. Does nothing without start().
   void stop(std::chrono::milliseconds grace);
 
-  // For tests: dispatch without a socket.
+  // For tests, which call its admit() without a socket.
   Router& router();
 
  private:

@@ -1,4 +1,5 @@
-// Authentication and authorisation of REST calls: tokens, their roles, and the gate in front of every route.
+// Authentication and authorisation of REST calls: Tokens (who the caller is), Role and Access (what it may do), and
+// Gate, with which the router checks every request.
 #pragma once
 
 #include <array>
@@ -15,19 +16,20 @@ namespace tocsin {
 
 enum class Role { viewer, producer, consumer, admin };
 
-// What a call needs. Open calls need nothing; every role may read; producers may also write jobs, consumers may
-// also lease and acknowledge; admins may do everything.
+// What a route needs of its caller. Open routes need nothing; every role may read; a producer may also write jobs
+// (produce), a consumer may also lease and acknowledge them (consume); an admin may do everything.
 enum class Access { open, read, produce, consume, manage };
 
 bool allows(Role role, Access access);
 std::string_view to_string(Role role);
 
-// The tokens that the node accepts, kept as SHA-256. A look-up takes the same time whichever token matches.
+// The tokens that the node accepts, kept as SHA-256. A look-up takes the same time whichever token matches, so that its
+// time tells nothing about them.
 // Thread: const after construction.
 class Tokens {
  public:
-  // [[token]] name = "shop", role = "producer", token = "at least 16 characters" (or sha256 = "hex of it").
-  // Error invalid: the mistake; a file without tokens is one, an empty text is not.
+  // [[token]] name = "shop", role = "producer", token = "at least 16 characters" (or sha256 = "hex of it"). Error
+  // invalid, field "token_file": the mistake. A file without tokens is a mistake; from_text("") is empty().
   static Result<Tokens> from_file(const std::string& path);
   static Result<Tokens> from_text(std::string_view toml);
 
@@ -48,14 +50,18 @@ class Tokens {
   std::vector<Entry> tokens_;
 };
 
-// The check in front of every route; open calls always pass. With tokens a call needs a bearer token whose role allows
-// the access. Without tokens the node listens on loopback only and allows everything, but refuses requests that a web
-// page could cause: a Host that is not loopback (DNS rebinding) or an Origin of another site. Thread: any.
+// The check in front of every route; open routes admit every request. With tokens a request needs a bearer token whose
+// role allows the access. Without tokens (the node then listens on loopback only) every request is allowed, but for
+// those that a web page could cause: a Host that is not loopback (DNS rebinding) or an Origin of another site. `head`:
+// the request; its body is not read. Thread: any.
 class Gate {
  public:
   explicit Gate(Tokens tokens) : tokens_(std::move(tokens)) {}
-  std::optional<Problem> check(const HttpRequest& head, Access access) const;  // nullopt: the call may pass
-  // The caller, for the audit log. REQUIRES: check() let the request pass.
+  // nullopt: the request may pass. 401: no token, or an unknown one. 403: its role does not allow the access, or Host
+  // or Origin is refused.
+  std::optional<Problem> check(const HttpRequest& head, Access access) const;
+  // The caller, for the audit log; without a valid token (open routes) name and role are empty. On a node without
+  // tokens the role is admin and the name empty. REQUIRES: check() let the request pass.
   Caller caller_of(const HttpRequest& head) const;
 
  private:
@@ -65,7 +71,7 @@ class Gate {
   Tokens tokens_;
 };
 
-// "localhost", 127.0.0.0/8 or ::1, with or without brackets; no port.
+// Whether `host` is "localhost", in 127.0.0.0/8 or ::1, with or without brackets. It must have no port.
 bool is_loopback(std::string_view host);
 
 }  // namespace tocsin

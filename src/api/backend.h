@@ -1,5 +1,5 @@
-// Backend: the interface through which REST handlers use the node (database threads, consumers, state). Implemented by
-// NodeBackend, and by a fake in tests.
+// Backend: the interface through which REST handlers and entry consumers (entry.h) use the node: jobs, leases, types,
+// the threads of its databases, its state. Implemented by NodeBackend, and by a fake in tests.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace tocsin {
 
-// Error::field of unavailable: a queue of this node is full.
+// Error::field of unavailable: the queue of a database is full on this node. The API answers it 429 instead of 503.
 inline constexpr const char* kFull = "queue";
 inline Error too_many_requests() { return {ErrorCode::unavailable, "too many requests wait for it", kFull}; }
 
@@ -39,23 +39,23 @@ struct BulkAccess {
   BulkRunner& runner;
 };
 
-struct LatencySummary {  // milliseconds; of first starts on this node in the last minutes
+struct LatencySummary {  // lateness in ms of the n first starts on this node in the last four to five minutes
   std::int64_t n = 0;
   double p50 = 0, p90 = 0, p99 = 0, max = 0;
 };
 
 struct Readiness {
-  bool is_ready = false;
-  bool is_degraded = false;                                 // ready, but without one of its databases or entries
-  std::vector<std::pair<std::string, std::string>> checks;  // name -> "ok" or what is wrong
+  bool is_ready = false;                                    // not draining, and at least one database works
+  bool is_degraded = false;                                 // a database, an entry topic or membership has trouble
+  std::vector<std::pair<std::string, std::string>> checks;  // name, and "ok" or what is wrong
   std::vector<std::string> warnings;                        // settings that an operator should change
 };
 
-// A consumer asks for due jobs of a pull type. All functions may be called on any thread.
+// A consumer's request for due jobs of a pull type. Its functions may be called on any thread and must not block.
 struct LeaseCall {
   TypeId type_id = 0;
   std::size_t max = 1;            // jobs in the answer, at most
-  Duration wait{0};               // how long it waits for the first job
+  Duration wait{0};               // for the first job; 0: for those that are due now
   Duration ttr{0};                // length of the leases
   std::function<bool()> is_gone;  // the connection is closed: jobs must not be leased to it
   // Called once, unless the consumer is gone. No jobs: none became due in time, or the node is shutting down.
@@ -69,7 +69,7 @@ struct NodeInfo {
   std::string version;
   Duration heartbeat_age{0};
   std::vector<Shard> shards;             // that it scans, in order
-  std::vector<ScannedDatabase> scanned;  // since it last scanned them, by the database they live in
+  std::vector<ScannedDatabase> scanned;  // by database: how long ago it last scanned its shards there
 };
 
 // A shard that is moving to another database.
@@ -79,15 +79,16 @@ struct MoveInfo {
   std::string state;  // copying, switching, switched, aborting
 };
 
-// Thread: any.
+// No function blocks for a database, except those that take Stores. No `work` and no `done` may throw: the process
+// would end. Thread: any.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Single requests: those that arrive together share statements and commits. True: `done` is called once, on a
-  // database thread, or on the caller's when the database cannot be used. False: the queue is full, `done` will not be
-  // called (answer 429). A row that another transaction holds locked delays its own request by seconds at most, and the
-  // others by 50 ms at most.
+  // Requests for one job or key: create() to list_key(). Those that arrive together share statements and commits. True:
+  // `done` is called once, on another thread, or at once on the caller's when the database cannot be used. False: the
+  // queue is full, `done` will not be called (answer 429). A row that another transaction holds locked delays its own
+  // request by seconds at most, and the others by 50 ms at most.
   virtual bool create(NewJob job, std::function<void(Result<CreateReply>)> done) = 0;
   virtual bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) = 0;
   virtual bool cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) = 0;
@@ -96,62 +97,67 @@ class Backend {
   virtual bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) = 0;
   virtual bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) = 0;
 
-  // What consumers report of leases of one database: `done` gets a reply per lease, in order. False: as above.
+  // What consumers report of leases of one database: `done` gets a reply per lease, in order. True, false: as above.
   // REQUIRES: unavailable_reason() of the database returned nullopt.
   virtual bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                              std::function<void(Result<std::vector<LeaseReply>>)> done) = 0;
   virtual bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                              std::function<void(Result<std::vector<ExtendReply>>)> done) = 0;
 
-  // Lets the consumer wait for jobs. False: too many consumers wait already, `done` will not be called (answer 429).
+  // Adds the consumer to those that wait. False: too many wait already, LeaseCall::done will not be called (answer
+  // 429).
   virtual bool lease(LeaseCall call) = 0;
-  // Leases that ended at this node (ack, nack), and leases that last `ttr` from now: updates the node's table of the
-  // leases that count against max_running.
+  // Update the node's table of the leases that count against max_running: leases that ended at this node (ack, nack),
+  // and leases that last `ttr` from now.
   virtual void note_ended(std::span<const Lease> leases) = 0;
   virtual void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
   // Whether the cluster learns of leases of this type (with max_running) that this node extends. Not while the control
   // database is down: it gives their permits to other nodes when the leases that it knows of have ended.
   virtual bool are_leases_counted(TypeId type) const = 0;
-  // For the metrics: results of leased jobs.
+  // Adds `n` to a counter of the metrics: results of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;
 
-  // Everything else: runs `work` on a thread of that database. False: its queue is full (answer 429).
-  // REQUIRES: unavailable_reason() of the database returned nullopt.
+  // Runs `work` on a thread of that database: writes and short reads. False: its queue is full (answer 429). REQUIRES:
+  // unavailable_reason() of the database returned nullopt.
   virtual bool post(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
-  // The same for reads that may be slow: few at a time, with a time limit, on threads and connections of their own.
+  // The same for reads that may be slow, on two threads of their own. A statement is cancelled after 5 s: Error
+  // unavailable, field kTooSlow.
   virtual bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
 
-  // Runs `work` on the node's thread for bulk operations, between two batches. False: its queue is full (answer 429).
+  // Runs `work` on the node's thread for bulk operations, between two batches; it may block for database calls. False:
+  // its queue is full (answer 429).
   virtual bool post_bulk(std::function<void(BulkAccess&)> work) = 0;
-  // Puts a write that was made with a token into the audit log; stored within about a second, a failure is only logged.
+  // Puts a successful write into the audit log, if it was made with a token. Stored about a second later, sums of
+  // counted writes once a minute; entries that cannot be stored wait, and are lost when too many wait.
   virtual void record(AuditEntry entry) = 0;
 
-  // Reports a job that may be due within the lookahead (5 s), so that its shard's owner need not wait for the next
-  // scan. May be lost: the scan finds the job.
+  // Tells the node that owns the job's shard of a job that may be due within the lookahead (5 s): it need not wait for
+  // the next scan. May be lost: the scan finds the job.
   virtual void hint(JobId job, TypeId type, WallTime fire_at) = 0;
 
   // The types as this node read them last; never null.
   virtual std::shared_ptr<const TypeCatalog> types() const = 0;
-  // After a change of the registry: reads it again. On a thread of another database than the control database it only
-  // requests the read.
+  // Reads the registry of types into types(). On a thread of another database than the control database it only
+  // requests the read, and succeeds.
   virtual Status reload_types(Stores& stores) = 0;
-  // Updates the mirror (the copy of the registry) in every database that answers, then calls `done`, on any thread.
+  // Updates the mirror (the copy of the registry) in every database that answers, then calls `done` once, on any
+  // thread, the caller's included. Failures are repeated later, and not reported.
   virtual void mirror_types(std::function<void()> done) = 0;
-  // Updates the mirror in the database of `stores`; called before jobs are created there.
+  // Updates the mirror in the database of `stores`; call it before jobs are created there.
   virtual Status make_types_known(Stores& stores) = 0;
   // The error in the handler's kind or settings, with its field; nullopt: this node can run it.
   virtual std::optional<Error> check_handler(const BizType& type) const = 0;
 
   virtual int shards() const = 0;
   virtual std::string node_name() const = 0;
-  virtual WallTime now() const = 0;  // a lower bound of the database's clock; WallTime{}: not known yet
-  virtual LatencySummary lateness() const = 0;
+  virtual WallTime now() const = 0;             // a lower bound of the database's clock; WallTime{}: not known yet
+  virtual LatencySummary lateness() const = 0;  // zeros without any start
   virtual Readiness readiness() const = 0;
   virtual std::string metrics_text() const = 0;  // Prometheus exposition format
   // Why a due job does not start on this node now, as a part of a sentence, such as "its type is paused"; "" when
   // nothing is known to hold it. A job_id of 0: what holds any job of the type, in whichever database it is.
   virtual std::string hold_reason(const Job& job) const = 0;
-  // How many jobs of a type with max_running run in the whole cluster, as far as this node knows.
+  // How many jobs of a type run in the whole cluster, as far as this node knows; nullopt: unknown, or no max_running.
   virtual std::optional<int> running(TypeId type) const = 0;
   // All nodes that this node knows of, by name; empty before its first heartbeat was answered.
   virtual std::vector<NodeInfo> nodes() const = 0;
@@ -162,7 +168,7 @@ class Backend {
   // Name of the node that scans this shard, as far as this node knows; "" when none does.
   virtual std::string shard_owner(Shard shard) const = 0;
 
-  // The databases of this node, the control database first.
+  // The databases that this node was started with, the control database (0) first.
   virtual std::vector<DatabaseId> database_ids() const = 0;
   // The database of this shard's jobs, as far as this node knows; it may be one that the node was not started with.
   virtual DatabaseId database_of(Shard shard) const = 0;

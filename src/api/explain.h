@@ -7,7 +7,8 @@
 
 namespace tocsin {
 
-// `type`: null when this node does not know it. `hold`: Backend::hold_reason().
+// `job`: in any state. `type`: null when this node does not know it. `now`: Backend::now(). `hold`:
+// Backend::hold_reason() of the job, used only if the job is due. Thread: any.
 std::string explain_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold);
 
 }  // namespace tocsin

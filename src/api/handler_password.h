@@ -1,4 +1,5 @@
-// Hides and restores passwords of brokers in handler objects: in the field `password`, or in the URL.
+// Hides passwords of brokers when a type is shown, and restores them when it is put back. A handler object has one
+// password at most: in its field `password`, or in its field `url`. Thread: any.
 #pragma once
 
 #include <optional>
@@ -9,12 +10,13 @@
 
 namespace tocsin {
 
-// The handler object with *** in the place of its password; unchanged if it has none.
+// The handler object with *** instead of its password; unchanged if it has none.
 std::string with_hidden_password(const std::string& handler_json);
 
-// Replaces a hidden password (***) in the handler object by that of `stored` (null: there is none), but only if user,
-// address, protocol and login mechanism are the same: otherwise the author of a type could have a password that he does
-// not know sent to a host of his own, or unencrypted. Returns the problem, or nullopt: replaced, or nothing hidden.
+// Replaces a hidden password (***) in the handler of a type that a PUT sends by that of `stored`, the type of this name
+// in the registry (null: there is none). Returns nullopt: replaced, or nothing was hidden; or the problem (400): none
+// is stored, or user, address, protocol or login mechanism differ: an admin who does not know the password could
+// otherwise have it sent to another host, or unencrypted.
 std::optional<Problem> restore_password(BizType& type, const BizType* stored);
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// The interface between the HTTP server and the API: a request, its answer, and the object that admits and answers it.
+// The interface between the HTTP server and the API. For each request the server calls HttpApp::admit() with its head,
+// reads the body, and calls Admission::run, which answers through a Responder.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@ namespace tocsin {
 
 // The parts of a request that the API reads; any other header field is dropped by the server.
 struct HttpRequest {
-  std::string method;  // as sent: "GET". Fields that the request lacks are empty
+  std::string method;  // as sent: "GET". A field that the request lacks is empty
   std::string target;  // path and query, still percent-encoded; begins with '/'
   std::string host;    // of the Host field, or of an absolute target
   std::string origin;
@@ -26,7 +27,7 @@ struct HttpRequest {
   std::string accept_encoding;
   std::string if_none_match;
   int max_age_s = 0;    // max-age of Cache-Control: the caller accepts an answer of this age
-  std::string address;  // of the caller's end of the connection, without the port
+  std::string address;  // IP address of the caller's end of the connection, without the port
   std::string body;     // empty at admission
 };
 
@@ -35,12 +36,12 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>>
-      headers;                                  // further ones; names and values must not come from callers
+      headers;                                  // further ones; not escaped, so none may hold text of a caller
   std::string_view cache_control = "no-store";  // a literal
 };
 
-// Answers one request. Copies share the request: the first answer counts; if the last copy is destroyed without an
-// answer, the caller gets a 500. Thread: any.
+// Answers one request. Copies share the request: later answers than the first are ignored; if the last copy is
+// destroyed without an answer, the caller gets a 500. Thread: any.
 class Responder {
  public:
   using Send = std::function<void(HttpResponse)>;
@@ -57,10 +58,10 @@ class Responder {
 
 // The decision on a request, made from its head alone: a body is read only from callers that may send one.
 struct Admission {
-  std::string route;                    // its path in the API description, such as "/v1/jobs/{job_id}"; empty: none
+  std::string route;                    // such as "/v1/jobs/{job_id}"; empty: none, or refused by admit()
   std::optional<HttpResponse> refusal;  // set: answered with this, and run is not called
-  std::size_t body_limit = 0;           // bytes
-  std::optional<std::chrono::milliseconds> reply_timeout;  // instead of the server's own, for long polls
+  std::size_t body_limit = 0;           // bytes; a larger body is answered 413
+  std::optional<std::chrono::milliseconds> reply_timeout;  // for long polls; otherwise HttpLimits::reply_time
   // Called once with the whole request, on a network thread; must not block. Answers through the Responder.
   std::function<void(HttpRequest, Responder)> run;
 };
@@ -70,10 +71,11 @@ class HttpApp {
  public:
   virtual ~HttpApp() = default;
   virtual Admission admit(const HttpRequest& head) = 0;
-  // An answer was sent to a request admitted as `route`. For the metrics.
+  // An answer to a request admitted as `route` is about to be sent; also one of the server itself, such as a 408, whose
+  // route is empty before admission. For the metrics.
   virtual void answered(const std::string& /*route*/, int /*status*/) {}
 };
 
-std::string_view reason_phrase(int status);
+std::string_view reason_phrase(int status);  // "Not Found"; "Unknown" for a status that this program does not use
 
 }  // namespace tocsin
