@@ -174,8 +174,8 @@ class Backend {
   virtual DatabaseId database_of(Shard shard) const = 0;
   virtual std::string database_name(DatabaseId database_id) const = 0;   // as registered; "number 7" if unknown
   virtual std::string database_title(DatabaseId database_id) const = 0;  // "name (host:port/database)", for messages
-  // Why the database cannot be used: not configured on this node, or not checked yet. nullopt: it can be used (which
-  // does not mean that it answers at the moment).
+  // Error unavailable: the node was not started with this database, it has never answered, or another database answers
+  // at its address. nullopt: it can be used (which does not mean that it answers at the moment).
   virtual std::optional<Error> unavailable_reason(DatabaseId database_id) const = 0;
   // False: the database has not answered lately.
   virtual bool is_answering(DatabaseId database_id) const = 0;

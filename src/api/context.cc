@@ -45,7 +45,7 @@ void ApiContext::with_type(const CallPtr& call, const std::string& name, const s
 void ApiContext::with_any_type(const CallPtr& call, const std::string& name, const std::string& field,
                                std::function<void(const BizType&)> use) {
   if (const auto catalog = backend.types(); const BizType* type = catalog->find_any(name)) return use(*type);
-  lookup.ask({.names = {}, .removed_too = {name}},
+  lookup.ask({.names = {}, .any_names = {name}},
              [this, call, name, field, use = std::move(use)](const std::optional<Problem>& problem) {
                guarded(call, [&] {
                  if (problem) return call->refuse(*problem);
@@ -61,7 +61,7 @@ void ApiContext::with_catalog(const CallPtr& call, std::span<const Job> jobs,
   const auto catalog = backend.types();
   if (std::ranges::all_of(jobs, [&](const Job& job) { return catalog->find(job.type_id) != nullptr; }))
     return use(*catalog);
-  lookup.ask({.names = {}, .removed_too = {}, .has_unknown_ids = true},
+  lookup.ask({.names = {}, .any_names = {}, .has_unknown_ids = true},
              [this, call, use = std::move(use)](const std::optional<Problem>&) {
                guarded(call, [&] { use(*backend.types()); });
              });

@@ -1,5 +1,6 @@
-// One client's connection: reads a request, passes it to the HttpApp, writes the answer, and begins again.
-// Internal to the HTTP server: no other code includes it.
+// The parts of HttpServer; no other code includes this file. HttpConnection serves one client: it reads a request, has
+// the HttpApp admit and run it, writes the answer, and begins again. HttpLoop is a network thread with its connections,
+// HttpShared what the network threads share. The limits and their answers are in http_server.h.
 #pragma once
 
 #include <atomic>
@@ -23,32 +24,32 @@ namespace tocsin {
 class HttpConnection;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// Shared by all network threads of one server.
+// Shared by all network threads of one server. Thread: any.
 struct HttpShared {
   HttpShared(HttpApp& a, const HttpLimits& l) : app(a), limits(l) {}
 
   HttpApp& app;
   const HttpLimits limits;
-  std::atomic<std::size_t> large_body_bytes = 0;  // reserved now; bounded by the limit of that name
+  std::atomic<std::size_t> large_body_bytes = 0;  // reserved now, by all; at most HttpLimits::large_body_bytes
   Mutex mutex;
   CondVar closed;  // notified when a connection has closed
   std::size_t connections TOCSIN_GUARDED_BY(mutex) = 0;
 };
 
 // The event loop of one network thread, and its connections.
-// Thread: the network thread; others may only post to `loop`. Every Responder holds a pointer to this object, so
-// posting an answer is always safe.
+// Thread: the network thread; others may only post to `loop` (HttpServer::stop() calls close_all() after its end).
+// Every Responder holds a pointer to this object, so posting an answer is always safe.
 struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   explicit HttpLoop(std::shared_ptr<HttpShared> s) : shared(std::move(s)) {}
 
-  // One timer serves all deadlines of the thread: few are ever reached, and arming a timer per connection costs more
-  // than a request. It fires up to 250 ms after the earliest deadline and checks every connection.
+  // Has the deadlines of all connections checked soon after `deadline`, 250 ms at most. One timer serves the thread,
+  // because few deadlines are ever reached and a timer per connection would be set anew with every request.
   void sweep_at(SteadyTime deadline);
   void add(const std::shared_ptr<HttpConnection>& connection);
   void forget(HttpConnection* connection);
-  void drain();  // idle connections close now, others after their answer
+  void drain();  // for stop(): idle connections close now, others after their answer
   void close_all();
-  bool close_idlest();                                       // makes place for another; false: none is idle
+  bool close_idlest();  // closes the one that has been idle longest, for a new connection; false: none is idle
   std::vector<std::shared_ptr<HttpConnection>> all() const;  // a copy: closing changes the original
 
   boost::asio::io_context loop{1};
@@ -61,45 +62,47 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   bool is_draining = false;
 };
 
-// A state machine: its data members are the socket, the request being read and the answer being written.
-// Thread: its loop's.
+// A state machine: each completed read, write or answer leads to the next phase, and each phase has a deadline. Socket
+// errors close the connection without an answer. Thread: its loop's.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(std::shared_ptr<HttpLoop> loop, boost::asio::ip::tcp::socket socket);
 
   void start() { next_request(); }
   void refuse(const Problem& problem);  // instead of start(): answers with the problem, then closes
-  void check_deadline(SteadyTime now);
+  void check_deadline(SteadyTime now);  // past it: answers 408 or 503, or closes if idle, writing or lingering
   SteadyTime deadline() const { return deadline_; }
   std::optional<SteadyTime> idle_until() const;  // between two requests: the deadline for the next
-  void close_if_idle();
+  void close_if_idle();                          // or lingering
   void close();
 
  private:
+  // Reads a header (idle until its first byte), reads a body, waits for the app's answer, writes it; lingers: ignores
+  // input after an answer that ends the connection, because closing with unread input could lose the answer.
   enum class Phase { header, body, waiting, writing, lingering };
-  enum class After { keep, close, linger };
+  enum class After { keep, close, linger };  // what follows the answer
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
   void next_request();
   void enter(Phase phase, std::chrono::milliseconds time_allowed);
-  void read_more();
-  void advance();
+  void read_more();  // then advance()
+  void advance();    // works on what has been received
   void advance_header();
   void advance_body();
   void header_done();
   void admit();
-  bool reserve_body(std::size_t bytes);
+  bool reserve_body(std::size_t bytes);  // counts a large body in HttpShared; false: too many at once
   void release_body();
-  void continue_to_body();
+  void continue_to_body();  // sends 100 Continue, then reads the body
   void request_done();
-  void watch_for_end();
-  void watch_for_reset();
+  void watch_for_end();    // with a reply_timeout: closes when the client disconnects while it waits
+  void watch_for_reset();  // the same after the client has closed its sending half
   void reply(HttpResponse response);
-  void fail(const Problem& problem) { send(problem_response(problem), After::linger); }
+  void fail(const Problem& problem) { send(problem_response(problem), After::linger); }  // ends the connection
   void send(HttpResponse response, After after);
   void written();
   void linger();
-  std::string_view received() const;
+  std::string_view received() const;  // input that is not used yet
 
   std::shared_ptr<HttpShared> shared_;
   std::weak_ptr<HttpLoop> loop_;
@@ -115,12 +118,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   After after_ = After::keep;
   SteadyTime deadline_{};
   std::size_t scanned_ = 0;   // bytes of the header already looked at
-  std::size_t reserved_ = 0;  // of shared_->large_body_bytes
+  std::size_t reserved_ = 0;  // of shared_->large_body_bytes, until the answer is written
   bool is_closed_ = false;
   bool is_http10_ = false;
-  bool is_head_ = false;
+  bool is_head_ = false;  // method HEAD: the answer has no body
   bool keep_alive_ = true;
-  bool header_begun_ = false;
+  bool header_begun_ = false;  // false in Phase::header: idle
 };
 
 }  // namespace tocsin

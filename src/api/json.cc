@@ -118,7 +118,7 @@ const json* JsonObject::array(std::string_view name, std::size_t max_items) {
 }
 
 std::optional<std::vector<JsonObject>> JsonObject::objects(std::string_view name, std::size_t max_items,
-                                                           bool may_differ) {
+                                                           bool may_have_others) {
   const json* list = array(name, max_items);
   if (list == nullptr) return {};
   std::vector<JsonObject> items;
@@ -126,7 +126,7 @@ std::optional<std::vector<JsonObject>> JsonObject::objects(std::string_view name
   for (std::size_t i = 0; i < list->size(); ++i) {
     std::string item = std::string(name) + '[' + std::to_string(i) + ']';
     const bool is_one = (*list)[i].is_object();
-    if (!is_one && !may_differ) {
+    if (!is_one && !may_have_others) {
       fail(item, "Must be an object.");
       return {};
     }

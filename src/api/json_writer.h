@@ -12,10 +12,11 @@ namespace tocsin {
 // `text` quoted and escaped. Bytes that are not UTF-8 become U+FFFD, so the result is always JSON.
 void append_json_string(std::string& out, std::string_view text);
 
-// Adds the commas. The caller must balance begin and end, and give every value of an object its key.
-// Thread: owner only.
+// Appends to `out` and adds the commas. The caller must balance begin and end, and give every value of an object its
+// key. Thread: owner only.
 class JsonWriter {
  public:
+  // REQUIRES: `out` outlives the writer.
   explicit JsonWriter(std::string& out) : out_(&out) {}
 
   JsonWriter& begin_object() { return open('{'); }
@@ -39,7 +40,7 @@ class JsonWriter {
   }
   JsonWriter& null() { return raw("null"); }
   JsonWriter& raw(std::string_view json);      // one whole value
-  JsonWriter& members(std::string_view json);  // "key":value pairs without the braces
+  JsonWriter& members(std::string_view json);  // "key":value pairs without the braces, one at least
   JsonWriter& raw_or_null(std::string_view json) { return json.empty() ? null() : raw(json); }
 
   template <class T>

@@ -1,4 +1,5 @@
-// Writes the published description of the API (OpenAPI 3.1) from the table of routes (router.h).
+// Writes the published description of the API (OpenAPI 3.1) from the table of routes (router.h). Api writes it once,
+// when it is made, and serves it as GET /openapi.json.
 #pragma once
 
 #include <string>
@@ -9,10 +10,11 @@
 
 namespace tocsin {
 
-// The whole document as JSON text. `version`: of the program.
+// The whole document, schemas included, as JSON text. `version`: of the program. REQUIRES: a {part} of a path is
+// job_id, bulk_id or name, the only ones that openapi.cc describes.
 std::string openapi_text(const std::vector<Route>& routes, std::string_view version);
 
-// The schemas that routes name, as members of one JSON object (without its braces).
+// The schemas that routes name (Route::request, Reply::schema), as members of one JSON object without its braces.
 std::string_view openapi_schemas();
 
 }  // namespace tocsin

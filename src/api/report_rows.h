@@ -1,4 +1,5 @@
-// The shapes of all reports (GET /v1/reports/...), and the merge of their rows from several databases.
+// The shapes of all reports (GET /v1/reports/...), and the merge of their rows from several databases. Used by the
+// handlers of reports and of /v1/overview. Thread: any.
 #pragma once
 
 #include <optional>
@@ -10,21 +11,23 @@
 
 namespace tocsin {
 
-// How a column's values in rows with the same keys, one per database, become one value.
+// How a column's values in rows with the same keys, one per database, become one value. Nulls are left out. A row's
+// histogram is its member `buckets` (ReportStore::report).
 enum class Merge {
-  key,    // rows with the same keys become one row
+  key,    // rows with the same keys become one row; rows of the report audit never do
   sum,    // of integers
   least,  // the earliest time
   most,   // the largest number or latest time
   first,  // any that is not null
   last,   // that of the row with the latest last_at
   all,    // true when all are
-  p50,    // percentiles of the merged histograms
+  p50,    // percentiles of the merged histograms; without any, the value of the first row
   p90,
   p99,
-  share,   // share of starts within the target, computed from the sums
-  budget,  // part of the allowed misses that is left; negative: overdrawn
-  is_met,  // whether the target is met
+  // Computed from the sums of the columns n and missed, and target_share: the part of starts that must be in time.
+  share,   // part of the n starts that were in time, 0..1; 1 without any
+  budget,  // part of the allowed misses that is left, at most 1; negative: overdrawn
+  is_met,  // whether no more were missed than target_share allows
 };
 
 struct ReportColumn {
@@ -37,20 +40,24 @@ struct ReportShape {
   const char* name;                   // in the path
   const char* summary;                // in the API description
   std::vector<ReportColumn> columns;  // in the order shown; rows are sorted by the keys
-  bool has_range = true;              // the first key is a time: databases return pages of it, by from, to and cursor
-  bool is_newest_first = true;        // with has_range: sorted by falling time
+  bool has_range = true;              // the first key is a time: databases apply from, to and cursor to it
+  bool is_newest_first = true;        // with has_range: sorted by falling time, then by the other keys
 };
 
 const std::vector<ReportShape>& report_shapes();    // of the reports that have a path
 const ReportShape& report_shape_of(Report report);  // of any report, those used by /v1/overview alone included
 
-// Returns an object with "items", "next_cursor", "columns" and "totals" (of the items) as JSON text without its closing
-// brace, so that the caller can add members. `parts`: the rows of each database, each a JSON object. At most `limit`
-// rows are written. `after`: keys of the last row that the caller has; read only for reports without a range.
+// Returns an object as JSON text without its closing brace, so that the caller can add members. It has "items" (`limit`
+// rows at most), "next_cursor" (null if no row is left), "columns", and "totals" of these items if the report has
+// columns that can be added up. `parts`: the rows of each database, as ReportStore::report returns them (JSON objects);
+// with has_range each database must have been asked for one more than `limit`. `after`: keys of the last row of the
+// page before; empty: from the beginning. Read only without has_range: there the parts are whole, and no rows are
+// written if none has these keys. Throws if a row is not JSON.
 std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,
                           const std::vector<std::string>& after);
 
-// Converts keys to an opaque cursor and back; nullopt: not a cursor of this report.
+// Converts keys, as texts in the order of the columns, to an opaque cursor and back; nullopt: not a cursor of this
+// report. Those of the report audit have one more, which tells records of one instant apart.
 std::string report_cursor(const ReportShape& shape, const std::vector<std::string>& keys);
 std::optional<std::vector<std::string>> keys_from_cursor(const ReportShape& shape, const std::string& cursor);
 

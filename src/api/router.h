@@ -1,4 +1,5 @@
-// The table of all routes: handler, required role, and the text of the published API description.
+// Route: an entry of the table of all routes (handler, access, text of the API description). Router: finds the route of
+// each request. Call: an admitted request until it is answered.
 #pragma once
 
 #include <map>
@@ -16,25 +17,27 @@
 namespace tocsin {
 
 // One admitted request until it is answered. The code that works on it shares the pointer and hands it from thread to
-// thread. Thread: any, one at a time.
+// thread; if the last pointer is dropped without an answer, the caller gets a 500. Thread: any, one at a time.
 struct Call {
   HttpRequest request;
   std::vector<std::string> arguments;        // the {parts} of the path, in order, decoded
   std::map<std::string, std::string> query;  // decoded; the router refuses parameters that the route does not have
   Responder respond;
-  bool may_manage = false;  // of routes with Access::read: the caller may see values that only admins may see
-  bool may_read = true;     // of routes with Access::open: whether routes with Access::read would admit the caller
+  bool may_manage = false;  // read by routes with Access::read: show the values that only admins may see
+  bool may_read = true;     // read by routes with Access::open: a route with Access::read would admit the caller
   Caller caller = {};
-  // The entry of this call in the audit log. The router sets caller, action and target; the handler adds the rest.
+  // The entry of this call in the audit log. The router sets kind, caller and action, and, if the handler did not, the
+  // target: the first argument. The handler sets the rest before it answers.
   AuditEntry audit = {};
 
+  // Both answer the call; after the first answer they do nothing.
   void reply(int status, std::string json) const;
   void refuse(const Problem& problem) const;
-  std::optional<std::string> parameter(const std::string& name) const;  // of the query
+  std::optional<std::string> parameter(const std::string& name) const;  // of the query; nullopt: not given
 };
 using CallPtr = std::shared_ptr<Call>;
 
-struct Parameter {
+struct Parameter {  // of the query
   std::string name;
   std::string schema;  // JSON text
   std::string description;
@@ -45,6 +48,7 @@ struct Reply {
   std::string schema;  // a name of openapi_schemas(); empty: no JSON
 };
 
+// `operation_id`, `tag`, `summary` and what has a schema are for the API description.
 struct Route {
   std::string method;
   std::string path;  // "/v1/jobs/{job_id}"
@@ -58,17 +62,21 @@ struct Route {
   bool is_body_optional = false;
   std::size_t body_limit = 16384;  // bytes
   std::vector<Reply> replies = {};
-  std::vector<int> errors = {};                                 // statuses beside those that every route may answer
+  std::vector<int> errors = {};                                 // statuses beside 400, 401, 403, 413 and 415
   std::optional<std::chrono::milliseconds> reply_timeout = {};  // instead of HttpLimits::reply_time, for long polls
-  std::function<void(const CallPtr&)> handler = {};             // must not block; an exception is answered 500
+  // Called on a network thread, so it must not block. An exception is answered 500.
+  std::function<void(const CallPtr&)> handler = {};
 };
 
-// Finds the route of a request, checks the caller, and runs the handler.
+// Finds the route of a request, checks caller, query and body, and runs the handler. Refuses with 400 (path, query or
+// body), 401 and 403 (Gate), 404 (no such path), 405 (no such method) and 415 (the body is no JSON).
 // Thread: const after construction; admit any.
 class Router : public HttpApp {
  public:
-  // Called before a successful call of an audited route is answered, unless AuditEntry::is_left_out.
+  // Called before an audited route answers with a status below 300, on the thread that answers, unless
+  // AuditEntry::is_left_out.
   using OnAudit = std::function<void(AuditEntry)>;
+  // REQUIRES: a fixed path ("/v1/jobs/cancel") stands before a pattern that it matches ("/v1/jobs/{job_id}").
   Router(std::vector<Route> routes, Gate gate, OnAudit on_audit = {});
   Admission admit(const HttpRequest& head) override;
   void answered(const std::string& route, int status) override {
@@ -86,8 +94,8 @@ class Router : public HttpApp {
   OnAudit on_audit_;
 };
 
-// Runs `work`; an exception is answered 500. The router runs handlers in it; work that a handler posts to another
-// thread needs its own.
+// Runs `work`; an exception is answered 500. The router runs handlers in it; a handler that posts work to another
+// thread without ApiContext or scatter.h must call it there, because an exception would end the process.
 template <class Work>
 void guarded(const CallPtr& call, Work work) {
   try {

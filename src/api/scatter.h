@@ -1,4 +1,5 @@
-// Fan-out: asks several databases at once, each on a thread of that database, and collects the answers.
+// gather() and scatter(): ask several databases at once for the answer to one call, and collect the answers. Handlers
+// of lists, reports and batches use them. Thread: any.
 #pragma once
 
 #include <algorithm>
@@ -20,19 +21,20 @@ struct DatabaseAnswer {
   Result<T> result = Error{ErrorCode::unavailable, "was not asked", ""};
 };
 
-// Which of a database's threads do the work: Backend::post or Backend::post_read.
+// Which threads of a database do the work: those of Backend::post or Backend::post_read.
 enum class Pool { writes, slow_reads };
 
-// Sends a request to a database; `reply` is called later, on any thread. False: its queue is full, and `reply` is not
+// Sends a request to a database; `reply` is called once, on any thread. False: its queue is full, and `reply` is not
 // called.
 template <class T>
 using Ask = std::function<bool(DatabaseId, std::function<void(Result<T>)> reply)>;
 
-// Calls `ask` once per database, and `done` once, on the thread of the last answer, with the answers in the order of
-// `database_ids`. A database that cannot be used, and of several one that is down or has a full queue, is not asked:
-// its answer is Error unavailable. If only one is asked and its queue is full, the call is answered 429 and `done` is
-// not called. `of`: how many databases the caller asks in all, if it calls gather() for one after the other. REQUIRES:
-// at least one database.
+// Calls `ask` for each database, and `done` once, with the answers in the order of `database_ids`, on the thread of the
+// last one: maybe the caller's, before gather() returns. The answer is Error unavailable for a database that cannot be
+// used and, if several are asked, for one that does not answer or has a full queue. A single database is asked even if
+// it does not answer; if its queue is full, the call is refused with 429 and `done` is not called. An exception in
+// `done` is answered 500. `of`: how many databases the caller asks in all, if it calls gather() for one after the
+// other; 0: only these. REQUIRES: at least one database.
 template <class T>
 void gather(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
             const Ask<T>& ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0) {
@@ -71,7 +73,7 @@ void gather(const ApiContext& context, const CallPtr& call, const std::vector<Da
   }
 }
 
-// Runs `work` and passes its result to `reply`; an exception becomes an Error.
+// Work for Backend::post: runs `work` and passes its result to `reply`; an exception becomes Error unavailable.
 template <class T>
 std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, std::function<void(Result<T>)> reply) {
   return [work = std::move(work), reply = std::move(reply)](Stores& stores) {
@@ -84,7 +86,7 @@ std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, st
   };
 }
 
-// As gather; `ask` runs on a thread of each database.
+// gather() for `ask` that runs on a thread of each database, of `pool`.
 template <class T>
 void scatter(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
              std::function<Result<T>(DatabaseId, Stores&)> ask,
@@ -98,7 +100,8 @@ void scatter(const ApiContext& context, const CallPtr& call, const std::vector<D
   gather<T>(context, call, database_ids, post, std::move(done), of);
 }
 
-// If no database answered: refuses the call with the first error.
+// If no database answered, refuses the call with the error of the first and returns true. REQUIRES: `answers` not
+// empty.
 template <class T>
 bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseAnswer<T>>& answers) {
   if (std::ranges::any_of(answers, [](const DatabaseAnswer<T>& answer) { return answer.result.ok(); })) return false;
@@ -106,8 +109,8 @@ bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::v
   return true;
 }
 
-// Writes "missing", the names of databases that did not answer, and "in_doubt", those whose answer was lost; nothing
-// when all answered.
+// Writes "in_doubt", the names of the databases with Error in_doubt (the write may have happened), and "missing", those
+// with another error; each only if it has a name.
 template <class T>
 void write_missing(JsonWriter& out, const Backend& backend, const std::vector<DatabaseAnswer<T>>& answers) {
   for (const bool is_in_doubt : {false, true}) {

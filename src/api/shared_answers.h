@@ -1,8 +1,9 @@
-// Lets many readers share one answer (ADR 0050): a page that fifty callers watch costs the database as much as one.
+// SharedAnswers: answers many equal GET requests with one answer (ADR 0050), so that a page open in fifty browsers
+// costs the database as much as one. Api wraps the handlers of GET /v1/... with it, but for /v1/me.
 //
-// Only requests that allow it share answers: `Cache-Control: max-age=N` with N >= 1 accepts an answer that another
-// caller asked for up to N seconds before, 60 at most, or that is under way. All others are answered from the database,
-// so that a caller always reads its own writes.
+// Only requests that allow it share answers: `Cache-Control: max-age=N` with N >= 1 accepts an answer to a request that
+// came up to N seconds before, 60 at most, or that is not answered yet. Others are answered by the handler, so that a
+// caller without max-age reads its own writes.
 #pragma once
 
 #include <chrono>
@@ -22,8 +23,9 @@ class SharedAnswers {
   explicit SharedAnswers(std::function<SteadyTime()> now = std::chrono::steady_clock::now);
 
   // Returns a handler that calls `handler` only if the last answer for this target is too old for the caller, and once
-  // for all calls that wait. Answers other than 200 and those of over 512 KiB are given to the waiting calls and not
-  // kept. REQUIRES: the answer depends on nothing but the target and Call::may_manage.
+  // for all calls that wait, of which each gets this answer. Answers other than 200 and those of over 512 KiB are not
+  // kept; of the others 128 at most, over all handlers. The handler may outlive this object. REQUIRES: the answer
+  // depends on nothing but the target and Call::may_manage.
   Handler share(Handler handler) const;
 
  private:

@@ -1,4 +1,4 @@
-// Parses and writes times and durations, for JSON and for sentences.
+// Parses times of requests, and writes durations for sentences and JSON; core/rfc3339.h writes times. Thread: any.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,11 @@ namespace tocsin {
 
 // RFC 3339 with an offset, years 0000..9999: "2026-03-01T12:00:00.250+01:00". Parts of a microsecond are rounded up, so
 // that nothing fires before the time that was asked for. nullopt: not such a time (second 60 is not, nor are more than
-// nine digits of a second). `is_rounded`: set to whether it was rounded, if the text has a fraction of a second.
+// nine digits of a second). `is_rounded`: set to whether it was rounded if the text has a fraction of a second, else
+// unchanged: initialise it with false.
 std::optional<WallTime> time_from_text(std::string_view text, bool* is_rounded = nullptr);
 
-// For sentences, without the sign: "350 ms", "12.5 s", "15 min 0 s", "3 h 20 min", "4 d 2 h".
+// For sentences, without the sign, rounded down: "350 ms", "12.5 s", "15 min 0 s", "3 h 20 min", "4 d 2 h".
 std::string duration_text(Duration length);
 
 inline double to_ms(Duration length) { return static_cast<double>(length.count()) / 1000; }

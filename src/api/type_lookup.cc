@@ -65,11 +65,11 @@ void TypeLookup::read(Stores& control) {
 }
 
 Status TypeLookup::look_up(Stores& control, const std::vector<Waiting>& waiting) const {
-  std::vector<std::string> names, removed_too;
+  std::vector<std::string> names, any_names;
   bool is_any_there = false;
   for (const Waiting& each : waiting) {
     append(names, each.question.names);
-    append(removed_too, each.question.removed_too);
+    append(any_names, each.question.any_names);
     is_any_there = is_any_there || each.question.has_unknown_ids;
   }
   const auto look = [&](const std::vector<std::string>& list, TypeStore::Removed removed) -> Status {
@@ -80,7 +80,7 @@ Status TypeLookup::look_up(Stores& control, const std::vector<Waiting>& waiting)
     return Unit{};
   };
   if (auto done = look(names, TypeStore::Removed::left_out); !done) return done;
-  if (auto done = look(removed_too, TypeStore::Removed::included); !done) return done;
+  if (auto done = look(any_names, TypeStore::Removed::included); !done) return done;
   return is_any_there ? context_.backend.reload_types(control) : Unit{};
 }
 

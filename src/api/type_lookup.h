@@ -1,4 +1,5 @@
-// Fresh reads of the type registry, for requests that name a type which this node's snapshot lacks.
+// TypeLookup: reads the type registry for requests that name a type which this node's snapshot (Backend::types) lacks.
+// ApiContext has one; handlers use it through with_type() and its like.
 #pragma once
 
 #include <functional>
@@ -14,25 +15,26 @@ namespace tocsin {
 
 class ApiContext;
 
-// Invariants: a request is answered by a read that began after the request arrived, so a type that any node has
-// acknowledged before is found; at most one read is under way, whatever the number of requests. A read costs one index
-// look-up per name; the whole registry is read, and the snapshot replaced, only when it has one of the names or a
-// request has unknown ids.
+// Invariants: a question is answered by a read that began after it was asked, so a type that any node has acknowledged
+// before is found; at most one read is under way, and it takes all questions that wait. A read costs one index look-up
+// per name; the whole registry is read, and the snapshot replaced, only when it has one of the names or a question has
+// unknown ids.
 // Thread: any.
 class TypeLookup {
  public:
   struct Question {
-    std::vector<std::string> names;          // registered types
-    std::vector<std::string> removed_too{};  // registered or removed ones
-    bool has_unknown_ids = false;            // rows hold ids that the snapshot lacks
+    std::vector<std::string> names;        // of types to find unless they were removed
+    std::vector<std::string> any_names{};  // of types to find even if they were removed
+    bool has_unknown_ids = false;          // jobs to be shown have type ids that the snapshot lacks
   };
-  // nullopt: the snapshot (Backend::types) now has every type of the question that the registry had. A problem: the
-  // registry could not be read, or too many requests wait (429).
+  // nullopt: the snapshot now has every type of the question that the registry had. A problem: the registry could not
+  // be read (503), or too many questions or requests wait (429).
   using Done = std::function<void(const std::optional<Problem>& problem)>;
 
   explicit TypeLookup(const ApiContext& context) : context_(context) {}
 
-  // Calls `done` once, on a thread of the control database or of a caller.
+  // Calls `done` once, on a thread of the control database; with a problem maybe on the caller's, or on that of another
+  // caller of ask(). REQUIRES: `done` does not throw.
   void ask(Question question, Done done);
 
  private:
@@ -41,7 +43,7 @@ class TypeLookup {
     Done done;
   };
 
-  // Posts a read while requests wait.
+  // Posts a read if questions wait.
   void post_read();
   void read(Stores& control);
   Status look_up(Stores& control, const std::vector<Waiting>& waiting) const;

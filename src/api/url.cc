@@ -65,8 +65,8 @@ std::optional<Target> target_from_text(std::string_view text) {
     if (!name) return false;
     if (value)
       target.query.emplace_back(std::move(*name), std::move(*value));
-    else if (target.broken.empty())
-      target.broken = std::move(*name);
+    else if (target.malformed.empty())
+      target.malformed = std::move(*name);
     return true;
   };
   if (mark != text.npos && !for_each_piece(text.substr(mark + 1), '&', add_parameter)) return {};

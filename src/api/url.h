@@ -1,4 +1,4 @@
-// Parses request targets ("/v1/jobs?limit=5"): percent-encoding, path, query.
+// Parses request targets ("/v1/jobs?limit=5") into path and query, for the router; base64url for cursors. Thread: any.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,15 @@ namespace tocsin {
 struct Target {
   std::vector<std::string> path;                           // segments, decoded; "/" has none
   std::vector<std::pair<std::string, std::string>> query;  // in order, decoded; '+' is a space
-  std::string broken;  // the first parameter whose value has a broken encoding, bytes that are not UTF-8, or a NUL
+  // Name of the first parameter whose value is malformed: a wrong percent-encoding, no UTF-8, or a NUL. Empty: none.
+  std::string malformed;
 };
 
-// nullopt: the same in the path or in a parameter's name, or no '/' at the start.
+// nullopt: no '/' at the start, or the path or the name of a parameter is malformed.
 std::optional<Target> target_from_text(std::string_view text);
 
 // RFC 4648 base64url without padding, for opaque cursors.
 std::string base64url(std::string_view bytes);
-std::optional<std::string> base64url_decoded(std::string_view text);  // nullopt: a character of no such text
+std::optional<std::string> base64url_decoded(std::string_view text);  // nullopt: it has another character
 
 }  // namespace tocsin

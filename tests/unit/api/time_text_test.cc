@@ -103,7 +103,7 @@ TEST(Url, RefusesBrokenEncodings) {
   for (const char* text : {"/?a=%", "/?a=%00", "/?x=1&a=%ff&b=%", "/?a=%zz&x=1"}) {
     const auto target = target_from_text(text);
     ASSERT_TRUE(target) << text;
-    EXPECT_EQ(target->broken, "a") << text;
+    EXPECT_EQ(target->malformed, "a") << text;
   }
 }
 
