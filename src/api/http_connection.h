@@ -62,8 +62,9 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   bool is_draining = false;
 };
 
-// A state machine: each completed read, write or answer leads to the next phase, and each phase has a deadline. Socket
-// errors close the connection without an answer. Thread: its loop's.
+// A state machine: each completed read, write or answer leads to the next phase, and each phase has a deadline. The
+// data members are the socket, the request being read and the answer being written. Socket errors close the connection
+// without an answer. Thread: its loop's.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(std::shared_ptr<HttpLoop> loop, boost::asio::ip::tcp::socket socket);
