@@ -71,7 +71,7 @@ export function BulkDialog({filter, actions, onClose, rate = ''}) {
   };
   if (id) return html`<${Dialog} title=${`${word}: ${number(matched)} jobs`} onClose=${leave}><${Progress} id=${id} onClose=${leave} /><//>`;
   return html`<${Dialog} title=${actions.length === 1 ? `${word} all that match` : 'Change all that match'} onClose=${onClose}>
-    <div class="chips">${Object.entries(body.filter).map(([name, value]) => html`<span class="chip">${kNames[name] || name}: <${Foreign} text=${/^(from|to)$/.test(name) ? `${moment(value)} ${zoneName()}` : value} mono=${false} /></span>`)}</div>
+    <div class="chips">${Object.entries(body.filter).map(([name, value]) => html`<span class="chip">${kNames[name] || name}: <${Foreign} text=${/^(from|to)$/.test(name) ? `${moment(value)} ${zoneName()}` : value === '' ? 'none given' : value} mono=${false} /></span>`)}</div>
     <div class="form">
       ${actions.length > 1 && html`<${Field} label="Action"><select value=${form.action} onChange=${set('action')}>${actions.map((name) => html`<option value=${name}>${kWords[name][0]}</option>`)}</select><//>`}
       ${form.action === 'reschedule' && html`<${Field} label="Due in (minutes)"><input type="number" min="0" value=${form.delay} onInput=${set('delay')} /><//>

@@ -63,6 +63,27 @@ export async function RetriesADeadJob(stand) {
   await page.end();
 }
 
+export async function RunsAndRetriesWhatIsSelected(stand) {
+  const node = await busy(stand);
+  const ids = [];
+  for (let i = 0; i < 2; ++i) ids.push(await node.job('order.unpaid', 'chosen'));
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=jobs&biz_id=chosen');
+  await page.getByLabel(`Job ${ids[1]}`).check();
+  await page.locator('.buttons', {hasText: '1 selected:'}).getByRole('button', {name: 'Run now'}).click();
+  await eventually('it ran', () => !['pending', 'running'].includes(status(stand, ids[1])));
+  assert.equal(status(stand, ids[0]), 'pending');
+  const [{job_id: dead}] = (await node.call('GET', 'v1/jobs?biz_type=mail.remind&status=dead')).data.items;
+  await node.call('POST', 'v1/types/mail.remind/pause');
+  await visit(page, node.url + '?screen=jobs&biz_type=mail.remind&status=dead');
+  await page.getByLabel(`Job ${dead}`).check();
+  await page.locator('.buttons', {hasText: '1 selected:'}).getByRole('button', {name: 'Retry'}).click();
+  await eventually('it is pending', () => status(stand, dead) === 'pending');
+  await node.call('POST', 'v1/types/mail.remind/resume');
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
 export async function CancelsWhatIsSelected(stand) {
   const node = await busy(stand);
   const ids = [];

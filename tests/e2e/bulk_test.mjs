@@ -87,10 +87,45 @@ export async function ReplaysDeadLettersAtARateAndStops(stand) {
   await page.getByLabel('At most per second').fill('1');
   await page.getByRole('button', {name: 'Preview'}).click();
   await page.getByRole('button', {name: 'Replay 20 jobs'}).click();
+  await page.getByText(/[1-9]\d* of 20 changed/).waitFor();
   await page.getByRole('button', {name: 'Stop', exact: true}).click();
   await page.getByText('Ended: stopped.').waitFor();
+  await page.getByText(/were left as they were/).waitFor();
   const left = count(stand, 'bulk.dead', 'dead');
-  assert.ok(left > 0 && left <= 20, `${left} are left`);
+  assert.ok(left > 0 && left < 20, `${left} are left`);
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function ReplaysTheDeadOfOneReason(stand) {
+  const node = await bulky(stand);
+  const receiver = await refusing();
+  await node.call('PUT', 'v1/types/bulk.reasons', {handler: {kind: 'webhook', url: receiver.url}, max_attempts: 1}, kTokens.admin);
+  await make(node, 'bulk.reasons', 6, {delay_ms: 0});
+  await eventually('all are dead', () => count(stand, 'bulk.reasons', 'dead') === 6);
+  receiver.close();
+  stand.sql("UPDATE tocsin.job_history SET errors = '[]' WHERE job_id IN (SELECT job_id FROM tocsin.job WHERE biz_type = 'bulk.reasons' ORDER BY job_id LIMIT 2)");
+  await node.call('PUT', 'v1/types/bulk.reasons', {handler: {kind: 'noop'}}, kTokens.admin);
+  const page = await openPage(stand, {token: kTokens.admin});
+  await visit(page, node.url + '?screen=dead&type=bulk.reasons');
+  await page.getByRole('button', {name: 'Replay bulk.reasons:', exact: true}).click();
+  await page.getByText('reason: none given').waitFor();
+  await startBulk(page, 'Replay 2 jobs');
+  assert.equal(count(stand, 'bulk.reasons', 'dead'), 4);
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
+export async function RunsAllThatMatch(stand) {
+  const node = await bulky(stand);
+  await node.call('PUT', 'v1/types/bulk.run', {handler: {kind: 'noop'}}, kTokens.admin);
+  await make(node, 'bulk.run', 5);
+  const page = await openPage(stand, {token: kTokens.producer});
+  await visit(page, node.url + '?screen=jobs&biz_type=bulk.run');
+  await page.getByRole('button', {name: 'All that match…'}).click();
+  await page.getByLabel('Action').selectOption('run');
+  await startBulk(page, 'Run now 5 jobs');
+  await eventually('they have run', () => count(stand, 'bulk.run', 'done') === 5);
   assert.deepEqual(page.offences, []);
   await page.end();
 }

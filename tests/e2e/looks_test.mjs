@@ -40,7 +40,7 @@ export async function findings(page) {
 
 async function lookAt(stand, node, addresses, where) {
   const wrong = [];
-  for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 390]]) {
+  for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 390], ['dark', 390], ['light', 1920]]) {
     const page = await openPage(stand, {scheme, width});
     for (const [name, address] of Object.entries(addresses)) {
       await visit(page, node.url + address);
