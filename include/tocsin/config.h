@@ -1,4 +1,6 @@
-// The configuration of a node. The defaults are those of `tocsin serve`; docs/operations.md explains each setting.
+// NodeConfig: the settings of a node, which its program passes to the constructor of Node. The defaults are those of
+// `tocsin serve`. Node::start() fails with Error invalid on texts that it cannot use; counts and time-outs must be
+// positive.
 #pragma once
 
 #include <chrono>
@@ -12,32 +14,34 @@ namespace tocsin {
 
 struct NodeConfig {
   std::vector<std::string> databases;  // URL or NAME=URL each; the first is the control database (members, shard map)
-  std::string listen = "127.0.0.1:7070";  // beyond loopback only with tokens
+  std::string listen = "127.0.0.1:7070";  // HOST:PORT of the REST API; beyond loopback start() requires tokens
   std::string token_file;                 // TOML; empty: no tokens, and only this machine is served
-  std::string node_name;                  // empty: the host's name
-  std::optional<int> shards;              // used by the first migration, which fixes the number
-  bool migrate_first = false;             // start() creates or upgrades the schema before it connects
-  bool has_dashboard = true;              // serve the dashboard at /
-  std::size_t max_attribute_bytes = 65536;
-  std::vector<std::string> allow_webhook;  // CIDRs of private addresses that webhooks and brokers may be at
-  std::string webhook_ca_file;             // PEM, trusted besides the system's own
-  int webhook_connections = 256;           // per endpoint (scheme, host and port), at most
-  // Days for which finished jobs are kept, by final status.
+  std::string node_name;                  // a label in logs and jobs; empty: the host's name
+  std::optional<int> shards;   // 1..1024; fixed by the first migration (empty: 64), then no other is accepted
+  bool migrate_first = false;  // Node::start() creates or upgrades the schema before it connects
+  bool has_dashboard = true;   // serve the dashboard at /
+  std::size_t max_attribute_bytes = 65536;  // of a job's attribute, as JSON; a longer one is refused
+  std::vector<std::string> allow_webhook;   // CIDRs of private addresses that webhooks and brokers may have
+  std::string webhook_ca_file;              // PEM, trusted besides the system's own
+  int webhook_connections = 256;            // per endpoint (scheme, host and port), at most
+  // Days for which finished jobs are kept, by final status; a status that is not named: for ever.
   std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};
   std::vector<std::string> entries;  // topics whose messages become jobs, each a JSON object: docs/brokers.md
   // Call functions of sql handlers although the role of this node is a superuser: their authors can become one.
   bool allow_superuser_handlers = false;
   int api_threads = 1;  // network threads of the REST listener
-  int claimers = 2;  // threads that claim due jobs, divided among the databases; one more for types with few jobs due
-  int db_pool = 4;   // threads for requests that are not written in batches, divided as above; two connections each
+  int claimers = 2;     // threads that claim due jobs, divided among the databases; each has one more
+                        // for types with few jobs due
+  int db_pool = 4;      // threads for requests that are not written in batches, divided as above; two connections each
   bool async_claims = false;  // claims do not wait for the disk: a crash may let a cancelled job start (ADR 0031)
-  int workers = 4;            // threads for C++ handlers; a type with none running gets a spare one while all are busy
-  int sql_workers = 2;        // calls of SQL handlers at once, each with a connection; spare ones as above
+  int workers = 4;  // threads for C++ handlers; while all are busy, a type with none gets a spare one, up to 64 in all
+  int sql_workers = 2;  // calls of SQL handlers at once, each with a connection; spare ones as above, up to 8
   std::size_t queue_capacity = 100000;             // jobs due soon held in memory, divided among the databases
   std::chrono::milliseconds drain_timeout{20000};  // how long a node that stops waits for running handlers
-  std::chrono::milliseconds heartbeat_timeout{
-      5000};  // a node that is silent for longer is dead; the same on every node
-  std::string log_level = "info";
+  // Longest time from the death of a node until others scan its shards; a silence of 4/5 of it counts as death. The
+  // same on every node.
+  std::chrono::milliseconds heartbeat_timeout{5000};
+  std::string log_level = "info";   // trace, debug, info, warn, error, critical or off
   std::string log_format = "text";  // or json
 };
 

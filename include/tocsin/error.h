@@ -1,5 +1,6 @@
-// Errors as values: Result<T> is a T or an Error with a code. For failures of the environment only. An expected answer
-// ("not found", "lost the claim") is part of T; a bug ends the process (TOCSIN_ASSERT).
+// Errors as values: Result<T> is a T or an Error, whose code says whether the call took effect. An Error means that the
+// environment failed or that the input is wrong. An expected answer ("not found", "lost the claim") is part of T; a bug
+// ends the process (TOCSIN_ASSERT).
 #pragma once
 
 #include <optional>
@@ -14,8 +15,8 @@ enum class ErrorCode {
   in_doubt,     // may have happened: the answer to a COMMIT was lost. Read the state before repeating or reporting.
   conflict,     // did not happen: another transaction holds what it needs (lock, deadlock, unique key). Retry or tell
                 // the caller.
-  moved,        // did not happen: the shard lives in another database, or is moving there. Retry there.
-  superseded,   // did not happen: another process drives this operation now. Stop.
+  moved,        // did not happen: the job's shard lives in another database, or is moving there. Retry there.
+  superseded,   // did not happen: another process drives this move of a shard now. Stop.
   invalid,      // did not happen and never will: the input or the configuration is wrong.
 };
 
@@ -25,7 +26,7 @@ inline constexpr bool is_contention(ErrorCode code) { return code == ErrorCode::
 struct Error {
   ErrorCode code;
   std::string message;  // human-readable; one line, no secrets
-  std::string field;    // the input field at fault, or empty
+  std::string field;    // the input field at fault, or a mark such as kLocked that refines the code; else empty
 };
 
 const char* to_string(ErrorCode code);
@@ -36,7 +37,7 @@ inline constexpr const char* kLocked = "lock";
 // Error::field of unavailable: the server answers, but the statement reached its time limit.
 inline constexpr const char* kTooSlow = "statement";
 
-// Either a T or an Error. Read value() only when ok().
+// Either a T or an Error. value() when not ok(), and error() when ok(), throw std::bad_variant_access.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -10,29 +10,30 @@
 
 namespace tocsin {
 
-// Runs attempts of one kind of delivery.
-// Thread: start() from the threads of the runners, one per database; `finish` may be called from any thread, exactly
-// once per start.
+// Runs the attempts of one type; the engines call it for each job that they have claimed.
+// Thread: start() from the threads of the runners, one per database, so several may call at once; the rest any.
+// `finish` may be called from any thread, within start() too, exactly once per start.
 class Handler {
  public:
   using Finish = std::function<void(Outcome)>;
   virtual ~Handler() = default;
 
-  // Begins the attempt and returns without waiting for it. Must not block and must not throw. `job` lives as long as
-  // `finish` does. The attempt should end by job.lease_deadline: after it another node may run the job again.
-  // It should begin by job.start_by, or end as not_started.
+  // Begins the attempt and returns without waiting for it. Must not block and must not throw. `job` lives until
+  // `finish` and its copies are destroyed. The attempt should begin by job.start_by, or end as Outcome::not_started. It
+  // should end by job.lease_deadline: after that another node may run the job again.
   virtual void start(const ClaimedJob& job, Finish finish) = 0;
 
   // The pool whose slots bound its attempts, possibly shared with other types. Null: any number may run at once.
   virtual std::shared_ptr<const StartPool> pool() const { return nullptr; }
 
-  // Why the pool has less capacity than usual, human-readable: "its endpoint http://... does not answer". Empty when
-  // all is well.
+  // Why attempts of the type do not start now, or fewer than usual, for callers that ask why a job waits: "its endpoint
+  // http://... does not answer". Empty when all is well.
   virtual std::string hold_reason() const { return {}; }
 };
 
-// An in-process handler, registered with Node::handle(). Called on a worker thread; may block up to the ttr of its
-// type. An exception counts as Outcome::retry with its message.
+// An in-process handler, registered with Node::handle(). Called on worker threads, for several jobs at once. It may
+// block up to the ttr of its type: after that the job runs again. An exception counts as Outcome::retry with its
+// message.
 using CppHandler = std::function<Outcome(const Job&)>;
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// Which shard a business key belongs to.
+// Which shard a business key belongs to, and the shard in a job id. A shard is a hash slice of all jobs; it lives in
+// one database, and one node scans it.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@ using Shard = std::int16_t;
 // Database id: number of a database in its installation; 0: the control database.
 using DatabaseId = int;
 
-inline constexpr int kMaxDatabases = 64;  // databases; each draws job ids in steps of 64, so no id is drawn twice. DO
+inline constexpr int kMaxDatabases = 64;  // each draws sequence numbers in steps of this, so no id is drawn twice. DO
                                           // NOT CHANGE.
-inline constexpr int kMaxShards = 1024;   // the low 10 bits of a job_id. DO NOT CHANGE.
-inline constexpr int kDefaultShards = 64;
+inline constexpr int kMaxShards = 1024;    // the low 10 bits of a job_id. DO NOT CHANGE.
+inline constexpr int kDefaultShards = 64;  // of an installation whose configuration names no number
 
 // First 4 bytes of SHA-256(biz_id) as big-endian unsigned, modulo `shards` (1..kMaxShards). The SQL function
 // tocsin.shard_of computes the same. DO NOT CHANGE: stored rows sit where this put them.
@@ -23,6 +24,7 @@ Shard shard_of(std::string_view biz_id, int shards);
 
 // The shard that a job_id carries in its low 10 bits.
 constexpr Shard shard_of(JobId id) { return static_cast<Shard>(id & (kMaxShards - 1)); }
+// `sequence`: drawn from the database, 0 to 2^53 - 1.
 constexpr JobId make_job_id(std::int64_t sequence, Shard shard) { return sequence * kMaxShards + shard; }
 
 }  // namespace tocsin

@@ -8,21 +8,23 @@
 
 namespace tocsin {
 
-// Types that share a pool share one object. A job is claimed only when the pool has a free slot for it; the slot is
-// free again when the attempt ends.
+// A pool has slots, and each attempt takes one: a job is claimed only when a slot is free, and the slot is free again
+// when the attempt ends. The claimers count the slots in use; the pool says how many there are. It belongs to a handler
+// (Handler::pool()). Types that share a pool share one object.
 // Thread: any.
 class StartPool {
  public:
   virtual ~StartPool() = default;
 
-  // How many attempts may be under way at once: those that run, and a few that wait so that no slot stands idle. 0:
-  // none may start now. May change at any time.
+  // The number of slots: attempts that run, and a few more that wait in the handler, so that no connection or thread is
+  // idle until the next claim. 0: none may start now. May change at any time.
   virtual std::size_t capacity() const = 0;
 
-  // How many attempts the pool can start per second, as far as is known; infinity: not known.
+  // How many attempts the pool can start per second; infinity: not known. Of types with more jobs due than it can start
+  // soon, only a part is kept in memory.
   virtual double starts_per_s() const { return std::numeric_limits<double>::infinity(); }
 
-  // What it belongs to, for messages: "its endpoint http://shop:80".
+  // What it belongs to, as the subject of a message: "its endpoint http://shop:80".
   virtual std::string name() const { return "its handler"; }
 };
 

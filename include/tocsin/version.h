@@ -3,6 +3,6 @@
 
 namespace tocsin {
 
-inline constexpr const char* kVersion = "0.1.0";  // CMakeLists.txt reads it here
+inline constexpr const char* kVersion = "0.1.0";  // CMakeLists.txt reads this line; keep its form
 
 }  // namespace tocsin

@@ -5,8 +5,9 @@
 // showed at least T, so T - answered bounds the offset from below: the estimate is the largest lower bound of the last
 // samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks drift, so a
 // bound is lowered with its age. The estimate is late by about a round trip, and not early while the database's clock
-// runs slower than the local one by less than kDrift. An early estimate would lose claims. A sample that contradicts
-// the estimate (T - asked is below it: the clock was set back) discards the older samples. Thread: owner only.
+// runs slower than the local one by less than kDrift. With an early estimate a claim would be sent before its job is
+// due by the database, and win nothing. A sample that contradicts the estimate (T - asked is below it: the clock was
+// set back) discards the older samples. Thread: owner only.
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@ namespace tocsin {
 
 class ClockOffset {
  public:
-  // False: the sample contradicts the estimate (the database's clock went back against the local one).
+  // REQUIRES: asked <= answered. False: it contradicted the estimate (the
+  // database's clock went back against the local one); the estimate is now that of this sample.
   bool sample(MonoTime asked, MonoTime answered, WallTime database);
 
   bool is_known() const { return n_ > 0; }
@@ -27,7 +29,7 @@ class ClockOffset {
   WallTime at_least(MonoTime now) const { return WallTime(now.time_since_epoch() + low_); }
   // From this local instant on at_least() has reached `time`. REQUIRES: is_known().
   MonoTime when(WallTime time) const { return MonoTime(time.time_since_epoch() - low_); }
-  // How far the true time may lie ahead of at_least(), by the last sample.
+  // How far the database's clock may be ahead of at_least(), by the last sample; 0 before the first.
   Duration uncertainty() const { return uncertainty_; }
 
  private:

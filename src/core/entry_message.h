@@ -1,4 +1,5 @@
-// A message from an entry topic of a broker; it becomes a job (api/entry.h).
+// EntryMessage: a message from an entry topic, as the reader of its broker (EntrySource) received it. It becomes a job
+// (api/entry.h).
 #pragma once
 
 #include <optional>
@@ -9,9 +10,9 @@
 namespace tocsin {
 
 struct EntryMessage {
-  std::string body;                 // any bytes
-  std::string id;                   // the same when the broker redelivers this message; any bytes, not empty
-  std::string key;                  // business key, or empty; any bytes
+  std::string body;  // any bytes
+  std::string id;    // the same in every delivery of this message: the job's idempotency key; any bytes, not empty
+  std::string key;   // business key, or empty; any bytes
   std::optional<WallTime> sent_at;  // to the millisecond, when the broker knows it
 };
 

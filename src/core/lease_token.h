@@ -1,4 +1,4 @@
-// A claim token as consumers and receivers see it: 64 random bits, which no JSON number holds.
+// A claim token as text, for consumers and webhook receivers: it has 64 bits, more than a JSON number holds exactly.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace tocsin {
 
-std::string lease_token_text(ClaimToken token);  // sixteen hexadecimal digits
+std::string lease_token_text(ClaimToken token);  // sixteen hexadecimal digits, lower case
 
-// nullopt: not sixteen hexadecimal digits.
+// Either case. nullopt: not sixteen hexadecimal digits.
 std::optional<ClaimToken> lease_token_from_text(std::string_view text);
 
 }  // namespace tocsin
