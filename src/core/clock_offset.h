@@ -19,8 +19,8 @@ namespace tocsin {
 
 class ClockOffset {
  public:
-  // REQUIRES: asked <= answered. False: it contradicted the estimate (the
-  // database's clock went back against the local one); the estimate is now that of this sample.
+  // REQUIRES: asked <= answered. False: it contradicted the estimate (the database's clock went back against the local
+  // one); the estimate is now that of this sample.
   bool sample(MonoTime asked, MonoTime answered, WallTime database);
 
   bool is_known() const { return n_ > 0; }

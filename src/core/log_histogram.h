@@ -1,6 +1,6 @@
 // Maps a duration in microseconds to a histogram bucket of at most 1/16 relative width, and back (the idea of
-// HdrHistogram, G. Tene). Rows of report_histogram hold bucket numbers, and histogram_quantiles in SQL knows their
-// values. DO NOT CHANGE.
+// HdrHistogram, G. Tene). Rows of the table report_histogram hold bucket numbers, and the SQL function
+// histogram_quantiles computes the same values from them. DO NOT CHANGE.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@ namespace tocsin {
 inline constexpr int kHistogramSubBits = 4;
 inline constexpr int kHistogramBuckets = (64 - kHistogramSubBits) << kHistogramSubBits;
 
-// REQUIRES: us < 2^63.
+// The bucket of `us` microseconds, 0 to kHistogramBuckets - 1. REQUIRES: us < 2^63.
 constexpr int histogram_bucket(std::uint64_t us) {
   if (us < (1U << kHistogramSubBits)) return static_cast<int>(us);
   const int exponent = static_cast<int>(std::bit_width(us)) - 1 - kHistogramSubBits;

@@ -1,4 +1,5 @@
-// RegistryReader: keeps a copy of the type registry and reads only what changed since.
+// RegistryReader: this node's copy of the type registry of the control database. TypePublisher has one, and refreshes
+// it every few seconds and after changes.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +12,23 @@
 
 namespace tocsin {
 
-// Thread: any; each caller brings its own store.
+// Thread: any; each caller passes a store of its own thread.
 class RegistryReader {
  public:
   RegistryReader() : latest_(std::make_shared<const TypeCatalog>()) {}
 
-  // Afterwards latest() has every change that was committed before the call. Costs what has changed; the whole registry
-  // is read when the changes do not explain its version. Error: of the store; latest() stays.
+  // Afterwards latest() has every change that was committed before the call. Reads the types that have changed since
+  // latest(), or all of them if these changes do not lead to the registry's version. Error: of the store; latest()
+  // stays.
   Status refresh(TypeStore& registry);
-  // Removed types included. The same object as long as nothing changes; empty before the first read.
+  // Has removed types, too. The same object as long as nothing changes; an empty catalog before the first refresh().
   std::shared_ptr<const TypeCatalog> latest() const { return latest_.get(); }
 
  private:
   Latest<TypeCatalog> latest_;
   Mutex mutex_;
-  std::uint64_t begun_ TOCSIN_GUARDED_BY(mutex_) = 0;  // number of reads begun
-  std::uint64_t kept_ TOCSIN_GUARDED_BY(mutex_) = 0;   // the number of the read that latest_ is from
+  std::uint64_t begun_ TOCSIN_GUARDED_BY(mutex_) = 0;  // reads begun so far; gives each its number
+  std::uint64_t kept_ TOCSIN_GUARDED_BY(mutex_) = 0;   // number of the read in latest_; no earlier one replaces it
 };
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// The back-off: how long to wait before the next attempt of a job.
+// The back-off: how long a job waits for its next attempt. The finisher uses it for failed attempts, the REST API for
+// nacks.
 #pragma once
 
 #include "base/random.h"
@@ -8,9 +9,10 @@ namespace tocsin {
 
 inline constexpr Duration kLongestBackoff = std::chrono::hours(24 * 365);
 
-// Delay after the failed attempt number `attempt` (1..). Never negative, at most kLongestBackoff, saturating: any
-// attempt number and any policy gives a value. Exponential growth with a cap and jitter as in "Exponential Backoff And
-// Jitter" (M. Brooker, AWS, 2015), with jitter as a share of the delay, so that the smallest delay stays meaningful.
+// Delay after the failed attempt number `attempt` (1..), from 0 to kLongestBackoff; every attempt number and policy
+// gives a value. Exponential growth with a cap and jitter as in "Exponential Backoff And Jitter" (M. Brooker, AWS,
+// 2015), but the jitter is a share of the delay, so that a small jitter keeps the delay away from zero. A list of
+// delays has none.
 Duration backoff_delay(const Backoff& policy, int attempt, Random& random);
 
 }  // namespace tocsin

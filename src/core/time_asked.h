@@ -1,5 +1,5 @@
-// time_asked(): the requested time of a create in canonical form, part of its idempotency fingerprint. A repeated
-// request gives the same text.
+// time_asked(): the time that a create asked for, in canonical form. It is hashed into the idempotency fingerprint, so
+// a repeated request must give the same text.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace tocsin {
 
-// "at <microseconds since 1970>" or "in <milliseconds>". The same text as in tocsin.create_job. DO NOT CHANGE: hashed
-// and stored.
+// "at <microseconds since 1970>" or, with `asked_in` or `in`, "in <milliseconds>", rounded towards zero. The SQL
+// function tocsin.create_job makes the same text. DO NOT CHANGE: hashed and stored.
 inline std::string time_asked(const When& when) {
   const auto& in = when.asked_in ? when.asked_in : when.in;
   if (!in) return "at " + std::to_string(when.at->time_since_epoch().count());

@@ -1,10 +1,11 @@
-// TimeWheel: a hashed timing wheel of one ring that covers the lookahead; later jobs stay in the database.
+// TimeWheel: a hashed timing wheel of one ring that covers the lookahead; later jobs stay in the database. The
+// timekeeper of each engine has one and takes from it the candidates that are due.
 // Source: G. Varghese, T. Lauck, "Hashed and Hierarchical Timing Wheels" (1987), scheme 4: one revolution is the whole
 // horizon, so no slot ever holds an entry of another round. An occupancy bitmap finds the next busy slot, so an idle
 // wheel needs no ticking.
 //
 // Invariants: an entry never comes out before its fire_at; it comes out at the first advance() at or after the end of
-// its tick; size() <= capacity. Reads no clock. Thread: owner only.
+// its tick; size() <= capacity. Reads no clock: every `now` is the database's clock, as estimated. Thread: owner only.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +18,26 @@ namespace tocsin {
 
 class TimeWheel {
  public:
-  // REQUIRES: tick > 0, lookahead >= tick, capacity < 2^32 - 1. `now`: the database's clock.
+  // REQUIRES: tick > 0, lookahead >= tick, capacity < 2^32 - 1.
   TimeWheel(Duration tick, Duration lookahead, std::size_t capacity, WallTime now);
 
-  // False: full, or later than the wheel reaches. An entry whose time has passed leaves at the end of the next tick.
+  // False: full, or later than the wheel reaches, which is at least the lookahead after position(). An entry whose time
+  // has passed comes out a tick after position().
   bool add(const Candidate& job);
 
-  // Appends every entry whose tick has ended by `now` to `due`, earliest tick first.
+  // Appends every entry whose tick has ended by `now` to `due`, earliest tick first, and sets position(). Does nothing
+  // if `now` is before position().
   void advance(WallTime now, std::vector<Candidate>& due);
 
-  // Call after the clock was set back, to `now`. Entries keep their fire_at; those beyond the wheel's reach are moved
-  // to `dropped`.
+  // Call after the clock was set back, to `now`. Entries keep their fire_at; those that the wheel no longer reaches are
+  // appended to `dropped`.
   void rewind(WallTime now, std::vector<Candidate>& dropped);
 
   // When advance() next has something to do; nullopt when empty.
   std::optional<WallTime> next() const;
 
   std::size_t size() const { return size_; }
-  WallTime position() const;  // every entry due by then has come out
+  WallTime position() const;  // end of the last tick taken out; entries added since may be older
 
  private:
   using Index = std::uint32_t;

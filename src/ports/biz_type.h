@@ -13,8 +13,8 @@
 
 namespace tocsin {
 
-// Delay before attempt n+1: delays[n-1] when a list is given (the last entry repeats), else base * factor^(n-1), at
-// most max, and that times a random factor in [1 - jitter, 1 + jitter].
+// Delay before attempt n+1: delays[n-1] if a list is given (the last entry repeats); else base * factor^(n-1), at most
+// max, and then times a random factor in [1 - jitter, 1 + jitter], so up to max * (1 + jitter).
 struct Backoff {
   Duration base = std::chrono::seconds(1);
   double factor = 2;
@@ -36,24 +36,25 @@ struct Slo {
 struct BizType {
   TypeId type_id = 0;
   std::string name;
-  std::string handler_kind;                 // how its jobs are delivered: "noop", "webhook", "cpp", "pull", ...
-  std::string handler_json;                 // settings of the handler, a JSON object as text, `kind` included
+  std::string handler_kind;  // how its jobs are delivered: "noop", "webhook", "cpp", "sql", "pull", or a broker's
+  std::string handler_json;  // settings of the handler, a JSON object as text, `kind` included
   Duration ttr = std::chrono::seconds(30);  // time to run: length of the lease of an attempt
   int max_attempts = 16;
   Backoff backoff;
-  // Limits of the whole cluster. max_running counts jobs in handlers, and jobs leased to consumers or receivers; it is
-  // ignored for instant types.
+  // Limits of the whole cluster; nullopt: none. max_running counts jobs in handlers, and jobs leased to consumers or
+  // webhook receivers; instant types ignore it.
   std::optional<int> max_running;
   std::optional<double> rate_per_s;           // starts (of pull types: leases), retries included
-  std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: jobs later than this become dead
-  std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs that were found late
+  std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: jobs due longer ago become dead
+  std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs found late (Pace::catch_up)
   std::optional<Slo> slo;                     // for reports only
   bool paused = false;
   std::optional<WallTime> paused_until;  // if paused: when it resumes by itself; empty: not by itself
   bool is_removed = false;               // takes no new jobs; existing ones still run
   WallTime gmt_create{};
   WallTime gmt_modified{};
-  // Not stored: what bounds its attempts on this node, perhaps with those of other types. Null: nothing does.
+  // Not stored: bounds its attempts on this node (Handler::pool()), perhaps with those of other types. Null: nothing
+  // does.
   std::shared_ptr<const StartPool> pool;
 
   bool operator==(const BizType&) const = default;
@@ -67,11 +68,11 @@ struct BizType {
   bool is_too_late(WallTime fire_at, WallTime now) const { return drop_older_than && fire_at < now - *drop_older_than; }
 };
 
-// Differs between any two states of the registry: every change of a type moves its gmt_modified forward, so the sum
-// grows unless the number of types changes.
+// Tells two states of the registry apart without reading the types: every change of a type sets its gmt_modified to a
+// later time, so that the sum grows, and a deletion changes the number.
 struct RegistryVersion {
-  std::int64_t types = 0;
-  std::int64_t sum = 0;  // of gmt_modified in microseconds, modulo 2^62
+  std::int64_t types = 0;  // their number, removed ones included
+  std::int64_t sum = 0;    // of gmt_modified in microseconds, modulo 2^62
 
   bool operator==(const RegistryVersion&) const = default;
 };
@@ -87,8 +88,8 @@ struct TypeCatalog {
   std::unordered_map<TypeId, SharedType> by_id;
   RegistryVersion version;  // of all types, removed ones included
   WallTime newest{};        // the latest gmt_modified of them
-  // The shortest ttr, at most BizType's default, of the types whose outcomes the finisher writes: instant types, pull
-  // types and `sql` types do not count.
+  // The shortest ttr, at most BizType's default, of the types whose outcomes the finisher writes (not of instant, pull
+  // and `sql` types). It limits how long the finisher waits for the database.
   Duration shortest_ttr = BizType{}.ttr;
 
   explicit TypeCatalog(std::vector<BizType> all = {});

@@ -1,5 +1,6 @@
-// Events of the engine: counters, starts, ends and failed calls. The stages report them to an EventSink as they happen;
-// the node's sink makes metrics and log lines of them, the simulator's makes checks.
+// EventSink: takes the events of a node: counters, starts, ends and failed store calls. The stages of the engines, the
+// membership and the REST API report them as they happen; the node's sink makes metrics, reports and log lines of them,
+// the simulator's makes checks.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +12,39 @@
 namespace tocsin {
 
 enum class Counter {
-  candidates,       // scanned rows taken into memory
+  candidates,       // scanned rows taken into memory, to be claimed when they are due
   refused,          // scanned rows or hints that did not fit into memory
-  claims_won,       // jobs, those of backlog claims and fired ones included
-  claims_lost,      // jobs not won: another node claimed it, or it was cancelled or moved
-  claims_in_doubt,  // the answer to a claim was lost
-  backlog_claims,   // of claims_won: claimed straight from the table
-  finished_done,
+  claims_won,       // jobs claimed, those of backlog claims and fired ones included
+  claims_lost,      // candidates not won: claimed by another node, cancelled, or due at another time
+  claims_in_doubt,  // claim statements whose answer was lost
+  backlog_claims,   // jobs of claims_won that were claimed from the table, without a scan
+  finished_done,    // outcomes written, of handlers of this node and of leases that callers reported to it
   finished_retry,
   finished_dead,
   released,        // claims released: the attempt never started
-  set_aside,       // outcomes that failed by themselves: tried again apart from the others
-  stale_finishes,  // outcomes of lost claims: they changed nothing
+  set_aside,       // outcomes that the database refused alone, too: they are tried again one by one
+  stale_finishes,  // outcomes that changed nothing: the claim was lost, or an earlier call had written it
   expired_starts,  // claimed jobs whose lease or start window was over before they could start
   marked_dead,     // jobs made dead because the lease of their last attempt ended
-  audit_found,     // overdue rows that only the audit could find: must stay zero
+  audit_found,     // overdue rows before the floor of their lane, found by an audit: must stay zero
   dropped_late,    // jobs made dead because they were later than their type's catch_up.drop_older_than_ms
-  store_errors,    // failed store calls; counted by the sink in failed()
+  store_errors,    // failed store calls; the sink counts it in failed(), no caller does
 };
-inline constexpr int kCounters = 17;
+inline constexpr int kCounters = 17;  // of the enumerators above
 
 // Thread: any; must not block.
 class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void count(Counter what, std::int64_t n = 1) = 0;
-  // First start of a job. `lateness`: how long after Job::due_at(), not negative.
+  // First start of a job. `lateness`: how long after Job::due_at(); negative if a job was made due before its deadline
+  // and fired.
   virtual void started(TypeId type, Duration lateness) = 0;
-  // An attempt by a handler of this node has ended, after this duration. Not called for leases of consumers.
+  // An attempt by a handler of this node has ended. The duration is from its start until the finisher took its outcome.
+  // Not called for fired jobs, leases, and attempts that did not start.
   enum class Ending { done, dead, retry };
   virtual void ended(TypeId, Ending, Duration) {}
-  // A store call of a stage failed.
+  // A store call failed. `stage`: the part that made it, for metrics and logs: "finisher", "hints".
   virtual void failed(std::string_view stage, const Error& error) = 0;
 };
 

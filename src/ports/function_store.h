@@ -1,4 +1,4 @@
-// FunctionStore: calls the SQL functions of `sql` handlers in the transaction that finishes their jobs. Implemented by
+// FunctionStore: calls the functions of `sql` handlers in the transaction that finishes their jobs. Implemented by
 // PgFunctionStore (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on both.
 #pragma once
 
@@ -28,19 +28,20 @@ struct FunctionReply {
   // One per call, in order: the outcome that was written. nullopt: the claim is stale, or another transaction holds the
   // row locked; the function was not called for it.
   std::vector<std::optional<FinishRequest>> written;
-  // Not empty: one call failed with this message, and the whole transaction was undone.
+  // Not empty: one call failed with this message, and the transaction was undone: `written` is empty, and the jobs are
+  // claimed as before.
   std::string failure;
   bool is_too_slow = false;  // the failure is a time-out
-  Duration took{0};          // duration of the calls alone; 0 when they failed
+  Duration took{0};          // from the first call to the last, without the finish; 0 when one failed
 };
 
-// Thread: owner only (each thread has its own).
+// Thread: one at a time.
 class FunctionStore {
  public:
   virtual ~FunctionStore() = default;
 
   // Whether the function exists, takes one tocsin.job, returns one jsonb, and may be called by the role tocsin_handler.
-  // Error invalid, field handler.function: no, and why.
+  // Error invalid, field handler.function: no, and why. Other Errors: the database did not answer.
   virtual Status check(const FunctionName& function) = 0;
 
   // Turns the function's answer to calls[n] (JSON text; nullopt: SQL NULL) into the outcome to write. An Error fails
@@ -49,8 +50,8 @@ class FunctionStore {
 
   // Calls the function for each job whose claim is valid, and finishes the jobs, in one transaction: all or nothing.
   // Each row is locked before its function is called, so a stale attempt changes nothing, and repeating a written one
-  // calls nothing. `timeout` bounds all calls together. `node`: name of this node, for the job's errors. Error
-  // unavailable: nothing happened. in_doubt: all or nothing happened.
+  // calls nothing. `timeout` bounds each statement: all calls together, then the finish. `node`: name of this node, for
+  // the jobs' errors. Error in_doubt: all or nothing happened; other Errors: nothing happened.
   virtual Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
                                     const Judge& judge, const std::string& node) = 0;
 };
