@@ -1,5 +1,4 @@
-// The back-off: how long a job waits for its next attempt. The finisher uses it for failed attempts, the REST API for
-// nacks.
+// The back-off: how long a job waits for its next attempt, after a failed one and after a consumer's nack.
 #pragma once
 
 #include "base/random.h"

@@ -22,7 +22,7 @@ enum class Counter {
   finished_retry,
   finished_dead,
   released,        // claims released: the attempt never started
-  set_aside,       // outcomes that the database refused alone, too: they are tried again one by one
+  set_aside,       // outcomes that could not be written even alone: tried again apart from the others
   stale_finishes,  // outcomes that changed nothing: the claim was lost, or an earlier call had written it
   expired_starts,  // claimed jobs whose lease or start window was over before they could start
   marked_dead,     // jobs made dead because the lease of their last attempt ended

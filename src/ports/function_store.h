@@ -35,7 +35,7 @@ struct FunctionReply {
   Duration took{0};          // from the first call to the last, without the finish; 0 when one failed
 };
 
-// Thread: one at a time.
+// Thread: one at a time, not always the same.
 class FunctionStore {
  public:
   virtual ~FunctionStore() = default;
@@ -50,8 +50,8 @@ class FunctionStore {
 
   // Calls the function for each job whose claim is valid, and finishes the jobs, in one transaction: all or nothing.
   // Each row is locked before its function is called, so a stale attempt changes nothing, and repeating a written one
-  // calls nothing. `timeout` bounds each statement: all calls together, then the finish. `node`: name of this node, for
-  // the jobs' errors. Error in_doubt: all or nothing happened; other Errors: nothing happened.
+  // calls nothing. `timeout` bounds all calls together. `node`: name of this node, for the jobs' errors. Error
+  // in_doubt: all or nothing happened; other Errors: nothing happened.
   virtual Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
                                     const Judge& judge, const std::string& node) = 0;
 };

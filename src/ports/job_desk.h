@@ -1,7 +1,7 @@
-// JobDesk: the store of client requests for jobs in one database: create, find, cancel, change, lease. A reply is
-// definite; otherwise the call returns an Error, whose code says whether it may have happened (tocsin/error.h).
-// Implemented by PgJobDesk (src/postgres)
-// and FakeDatabase (tests/support); tests/contract runs one suite on both.
+// JobDesk: the store of client requests for jobs in one database: create, find, cancel, change, retry, and reports of
+// leases. The REST API calls it, mostly with the requests of many callers in one call. A reply is definite; otherwise
+// the call returns an Error, whose code says whether it may have happened (tocsin/error.h). Implemented by PgJobDesk
+// (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ namespace tocsin {
 
 // What to do when a job with the same (biz_type, biz_id, idempotency_key) exists.
 enum class OnConflict {
-  keep,      // same body (requested time, attribute, max_attempts): returns the existing job; another body: refused
-  replace,   // new time, attribute and max_attempts for the pending job, attempts 0
+  keep,      // same body (requested time, attribute, own max_attempts): returns the existing job; else refused
+  replace,   // the pending job gets the new time, attribute and max_attempts, and attempts 0
   earliest,  // replace if the new time is earlier
   latest,    // replace if the new time is later
   reject,    // refused
@@ -53,24 +53,24 @@ struct CreateReply {
     key_reused,   // refused: the key's job has another body
     rejected,     // refused: on_conflict = reject
     not_pending,  // refused: replace, earliest or latest of a job that runs or is finished
-    locked,       // each_by_itself only: another transaction holds the key, nothing was created; ask again
+    locked,       // each_by_itself only: another transaction holds the key, and this job was not created; ask again
   };
   Kind kind = Kind::created;
-  JobId job_id = 0;
+  JobId job_id = 0;  // this and the times: of the created or the existing job
   WallTime action_time{};
   WallTime fire_at{};
   WallTime gmt_create{};
-  std::optional<Job> existing;  // all kinds but created
+  std::optional<Job> existing;  // the key's job, as it is now; not for created and locked
 
   bool is_refused() const { return kind >= Kind::key_reused; }
 };
 
 enum class CreateMode {
-  all_or_nothing,  // one refusal undoes the whole call; the replies say which
+  all_or_nothing,  // one refusal undoes the whole call; the replies say which job was refused
   each_by_itself,  // a refusal affects its job only; jobs whose keys other transactions hold come last, and wait for
                    // them a few seconds in all
-  each_if_free,    // as each_by_itself; but if another transaction holds a key or its job: Error conflict at once, and
-                   // nothing was created
+  each_if_free,    // as each_by_itself; but if another transaction holds a key or its job: Error conflict after some
+                   // 5 ms, and nothing was created
 };
 
 struct CancelReply {
@@ -82,14 +82,14 @@ struct CancelReply {
     locked,  // nothing was changed: another transaction holds the row, or its shard is moving; ask again
   };
   Kind kind = Kind::not_found;
-  JobId job_id = 0;
+  JobId job_id = 0;        // that asked for, or that which the job got because two jobs had its id
   std::optional<Job> job;  // as it is now; not for not_found and locked
 };
 
 // Answer to a change of a pending job, and to retry.
 struct ChangeReply {
   // All but `changed`: the job was left unchanged because it is in that state. `locked`: another transaction holds its
-  // row, or its shard is moving; ask again. `type_removed`: only from retry.
+  // row, or its shard is moving; ask again. `pending` and `type_removed`: only from retry.
   enum class Kind { changed, pending, running, finished, not_found, locked, type_removed };
   Kind kind = Kind::not_found;
   std::optional<Job> job;  // as it is now; not for not_found, and not always for locked
@@ -107,12 +107,13 @@ struct KeyCancel {
   std::optional<TypeId> type;
 };
 
-// The jobs of a key by their state at the cancel; lists by id, but `finished` newest first and at most kMostNamed.
+// The jobs of a key by their state at the cancel. The lists are sorted by id; `finished` has the newest first, at most
+// kMostNamed.
 struct KeyCancelReply {
   std::vector<JobId> cancelled, running, finished;
   std::vector<JobId> locked;       // pending and unchanged: another transaction holds them, or they move; ask again
   bool is_too_many = false;        // more than kMostOfOneKeyTogether are live, and none was cancelled: use cancel_all
-  bool has_more_finished = false;  // than `finished` names
+  bool has_more_finished = false;  // more have ended than `finished` names
 };
 
 struct CancelAllReply {
@@ -127,7 +128,8 @@ struct ChangeBatch {
   std::vector<KeyCancel> key_cancels;
   std::vector<PendingChange> changes;
 };
-struct ChangeBatchReply {  // in the order of the batch
+// One reply per request, in the order of the batch.
+struct ChangeBatchReply {
   std::vector<CancelReply> cancels;
   std::vector<KeyCancelReply> key_cancels;
   std::vector<ChangeReply> changes;
@@ -156,7 +158,7 @@ enum class LeaseReply {
   in_doubt,  // the answer was lost; ask again. `stale` then means that it was written, or that the lease has ended
 };
 
-// More time for a leased job: its lease ends `ttr` from now.
+// A new end for a lease: `ttr` from now.
 struct Extension {
   Lease lease;
   Duration ttr{0};
@@ -175,13 +177,14 @@ class JobDesk {
   virtual ~JobDesk() = default;
 
   // One reply per job, in order. One transaction; with each_by_itself more than one if other transactions hold keys.
-  // Durable when it returns. Error in_doubt: some or all may be created (they were looked for by id before). REQUIRES:
-  // at most 10,000 jobs.
+  // Durable when it returns. Error in_doubt: some or all may be created, and a look-up by id did not settle it.
+  // REQUIRES: at most 10,000 jobs.
   virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
 
-  // Pending jobs become cancelled; one reply per id, in order. Of an id given twice one reply is `cancelled`. Durable
-  // when it returns. Locked rows come last and are waited for, a few seconds at most; then they answer `locked`, and so
-  // do jobs that were not reached before the connection was lost. Error in_doubt: some may be cancelled.
+  // Pending jobs become cancelled; one reply per id, in order. Of an id given twice one reply is `cancelled`, the other
+  // `finished`. Durable when it returns. Locked rows come last and are waited for, a few seconds at most; then they
+  // answer `locked`, and so do jobs that were not reached before the connection was lost. Error in_doubt: some may be
+  // cancelled.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) = 0;
 
   // cancel() for the jobs of a business key, of one type or of every type: first the pending ones, then those that
@@ -189,10 +192,10 @@ class JobDesk {
   static constexpr std::size_t kMostOfOneKey = 10'000;
   virtual Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
 
-  // Cancels, cancels by key, and changes, in this order; requests that repeat a job or a key follow in further rounds
-  // and see what earlier ones did. A round is one transaction, or several if rows of it are locked. Durable when it
-  // returns. A locked row delays its round by some 50 ms; its own request answers `locked`. Error in_doubt: some may be
-  // written. REQUIRES: at most 1,000 requests.
+  // Cancels, cancels by key, and changes, in this order. Changes and cancels by key that repeat a job or a key follow
+  // in further rounds and see what earlier ones did; a repeated cancel answers as in cancel(). A round is one
+  // transaction, or several if rows of it are locked. Durable when it returns. A locked row delays its round by some 50
+  // ms; its own request answers `locked`. Error in_doubt: some may be written. REQUIRES: at most 1,000 requests.
   static constexpr std::size_t kMostOfOneKeyTogether = 100;
   static constexpr std::size_t kMostNamed = 1'000;
   virtual Result<ChangeBatchReply> change_together(const ChangeBatch& batch) = 0;
@@ -212,8 +215,8 @@ class JobDesk {
     return std::move(replies->front());
   }
 
-  // Dead jobs of a type that died in [from, to) become pending, oldest first. With rate_per_s they become due at that
-  // rate, else now. At most `limit` (1..10,000). Returns how many.
+  // Dead jobs of a type that died in [from, to) become pending, those that died first in front. With rate_per_s they
+  // become due at that rate, else now. At most `limit` (1..10,000). Skips locked rows. Returns how many.
   struct RetryMany {
     TypeId type_id = 0;
     std::optional<WallTime> from, to;
@@ -222,10 +225,10 @@ class JobDesk {
   };
   virtual Result<int> retry_many(const RetryMany& request) = 0;
 
-  // Leases, whichever node granted them. One reply per lease, in order; a lease past its end is stale, even if no other
-  // claim followed. REQUIRES: at most 10,000 leases in a call. finish_leased and extend wait for no lock and write the
-  // leases that they can; each reply holds although others fail. Of a lease given twice one is written. Error: nothing
-  // is known of any lease.
+  // The rest is about leases, whichever node granted them. One reply per lease, in order; a lease past its end is
+  // stale, even if no other claim followed. finish_leased and extend wait for no lock and write the leases that they
+  // can; each reply holds although others fail. Of a lease given twice one is written. Error: it is not known of any
+  // lease whether it was written. REQUIRES: at most 10,000 leases in a call.
 
   // The jobs of these leases; nullopt: stale. Changes nothing.
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
@@ -234,7 +237,7 @@ class JobDesk {
   virtual Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
                                                         const std::string& node) = 0;
 
-  // A lease that is applied ends `ttr` from now, by the database's clock.
+  // Lets each lease end its `ttr` from now, by the database's clock, be that later or earlier than before.
   virtual Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions) = 0;
 };
 

@@ -1,6 +1,6 @@
-// JobStore: the engine's store in one database: scan, claim, fire, finish. Every call that writes is one transaction
-// and a compare-and-set: a row in another state stays as it is, and the reply shows it. Implemented by PgJobStore
-// (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
+// JobStore: the store of the engine's stages in one database: scan, claim, fire, finish. Every call that writes is one
+// transaction and a compare-and-set: a row in another state stays as it is, and the reply shows it. Implemented by
+// PgJobStore (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Candidate {
   JobId job_id = 0;
   TypeId type_id = 0;
   WallTime fire_at{};
-  std::uint8_t retries = 0;  // claims that may have come too early by the database's clock
+  std::uint8_t retries = 0;  // claims that did not win it, perhaps because they came early by the database's clock
   Lane lane() const { return {shard_of(job_id), type_id}; }
 };
 
@@ -48,9 +48,10 @@ struct ScanRange {
   bool only_exhausted = false;  // only rows that run their last attempt (ScanReply::Row)
 };
 
-// Finds the lanes that have a row with fire_at < before: in each shard named, of the types from first to last. Returns
-// at most `limit` lanes. Two methods give the same answer: a walk takes one index probe for each lane that has rows;
-// reading the whole index costs a 60th of that for each entry, so it is faster where lanes have few rows.
+// Finds the lanes that have a row with fire_at < before: for each walk in its shard, of the types from first to last.
+// Returns at most `limit` lanes, in any order. Two methods give the same answer. A walk takes one index probe for each
+// lane that has rows. Reading the whole index costs about a 60th of a probe for each row, so it is faster where lanes
+// have few rows.
 struct LaneSearch {
   struct Walk {
     Shard shard = 0;
@@ -59,7 +60,7 @@ struct LaneSearch {
   std::vector<Walk> walks;
   WallTime before{};
   int limit = 0;
-  std::int64_t most_bytes = 0;  // an index up to this size is read as a whole; a larger one is walked
+  std::int64_t most_bytes = 0;  // the index is read as a whole up to this size, else walked; 0: walked
 };
 
 struct ScanReply {
@@ -68,20 +69,23 @@ struct ScanReply {
     bool is_exhausted = false;  // running its last attempt: to be made dead, not claimed, once the lease has ended
   };
   std::vector<std::vector<Row>> rows;  // one list per range asked, in the order asked
-  std::vector<Lane> lanes;             // that the search found
-  std::optional<std::size_t> walked;   // how many lanes with rows the walk met; nullopt: the whole index was read
+  std::vector<Lane> lanes;             // found by the search
+  std::optional<std::size_t> walked;   // lanes with rows that the walk met; nullopt: the whole index was read
   WallTime db_now{};                   // the database's clock, read between `asked` and `answered`
   MonoTime asked{}, answered{};        // the local clock before the request and after the reply
-  std::uint64_t connection = 0;  // number of the connection: a new one may reach a server without the last commits
-  // For XminWatermark. The scan did not see changes of transactions numbered oldest_writer or above. At `began`, by the
-  // database's clock, no transaction numbered next_writer or above had changed anything.
+  // Number of the session's connection. Another number than before may mean another server, without the last commits.
+  std::uint64_t connection = 0;
+  // For XminWatermark, as transaction ids. All transactions before oldest_writer had ended when the scan began, so it
+  // saw what they committed. At `began`, by the database's clock, no transaction from next_writer on had changed
+  // anything.
   WallTime began{};
   std::int64_t oldest_writer = 0;
   std::int64_t next_writer = std::numeric_limits<std::int64_t>::max();
 };
 
-// Who claims, and the claim seed: the tokens of one claim are hash(job_id, seed). REQUIRES: a fresh random seed for
-// every claim; otherwise a claim lost in a crash could issue the same token twice.
+// Who claims, and the claim seed: the tokens of one claim statement are hash(job_id, seed), so they are known without
+// its answer. REQUIRES: a fresh random seed for every statement; otherwise two attempts of a job could have the same
+// token.
 struct ClaimTicket {
   std::int64_t seed = 0;
   std::string node;  // name of the claiming node, only a label
@@ -131,9 +135,9 @@ class JobStore {
  public:
   virtual ~JobStore() = default;
 
-  // The longest wait for the answer of each call from now on. A call that gets none ends, in doubt if it writes, and
-  // its session is closed; what the server still did for it is over before a later call begins. Without a limit a call
-  // waits as long as its session may.
+  // Limits how long each later call waits for its answer. A call that reaches the limit returns an Error (in_doubt if
+  // it writes, else unavailable), and its connection is closed. What the server still does for it ends before a later
+  // call begins, but not through a pooler. Without this call the limit is that of the session.
   virtual void answer_within(Duration /*limit*/) {}
 
   // Reads the ranges and searches for lanes, in one statement. Locks and changes nothing.
@@ -149,18 +153,19 @@ class JobStore {
   virtual Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                                 const ClaimTicket& ticket) = 0;
 
-  // The same for the oldest due rows of a lane with fire_at in the span: the backlog, claimed straight from the table.
-  // Fewer than `limit` won means that nothing else was due and unlocked.
+  // The same for the oldest due rows of a lane with fire_at in the span, at most `limit`: the backlog, claimed without
+  // a scan. Fewer than `limit` won means that nothing else was due and unlocked.
   virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                     const ClaimTicket& ticket) = 0;
 
-  // After the answer of a claim was lost: the jobs that the claim with this seed won and still holds, each once,
-  // without fire_at_before. With `jobs` after claim(), with `lane` after claim_due().
+  // After a claim returned Error in_doubt: the jobs that the claim with this seed won and still holds, each once,
+  // without fire_at_before. Pass the `jobs` of claim(), or the `lane` of claim_due().
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) = 0;
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) = 0;
 
   // Claims, counts the attempt and finishes as done, in one statement: for instant types. Conditions as for claim() and
-  // claim_due(). fire() may wait some milliseconds for locked rows before it skips them. Returns the jobs fired.
+  // claim_due(). fire() may wait 20 ms for locked rows before it skips them. Returns the jobs fired. After Error
+  // in_doubt nothing needs to be asked: jobs that were fired are finished, and the others are as before.
   virtual Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) = 0;
   virtual Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) = 0;
 
@@ -172,7 +177,8 @@ class JobStore {
   // live here (it is moving). Changes nothing. REQUIRES: at most 10,000 leases.
   virtual Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) = 0;
 
-  // Makes dead those of `jobs` that are running, whose lease has ended and whose attempts are spent. Returns how many.
+  // Makes dead those of `jobs` that are running, whose lease has ended and whose attempts are spent. Skips locked rows.
+  // Returns how many.
   virtual Result<int> mark_dead(std::span<const JobId> jobs) = 0;
 
   // Makes dead the oldest rows of a lane, at most `limit`, whose fire_at is before `before` and, by the database's

@@ -1,6 +1,6 @@
-// MemberStore: the cluster's membership and the shard map (which node scans which shard), in the control database.
-// Implemented by PgMemberStore (src/postgres) and FakeMemberStore (tests/support); tests/contract runs one suite on
-// both.
+// MemberStore: the cluster's membership and the shard map (which node scans which shard), in the control database. The
+// heartbeat calls beat(), the shard owner replace_map(), a node that stops leave(). Implemented by PgMemberStore
+// (src/postgres) and FakeMemberStore (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,11 @@ struct Member {
   NodeId id = 0;
   std::string name;  // only a label
   std::string version;
-  bool is_draining = false;              // leaving: takes no shards, and loses those it has
+  bool is_draining = false;              // leaving: gets no shards, and loses those it has
   WallTime heartbeat_at{};               // by the database's clock; changes with every heartbeat
   Duration heartbeat_age{0};             // not negative
   std::vector<ScannedDatabase> scanned;  // from its last heartbeat; ages include the time since then
-  bool is_connected = true;              // the session of its last heartbeat is still there
+  bool is_connected = true;              // the session of its last heartbeat still exists, as far as is known
 };
 
 // Replaced as a whole; `version` grows by one each time.
@@ -50,6 +50,7 @@ struct ShardMap {
   }
 };
 
+// What a node reports with a heartbeat; see Member.
 struct Beat {
   NodeId id = 0;
   std::string name;
@@ -57,25 +58,26 @@ struct Beat {
   bool is_draining = false;
   std::vector<ScannedDatabase> scanned;
   std::int64_t known_map = -1;  // version of the map that the node has read; -1: none
-  std::int64_t used_map = -1;   // oldest version that a part of the node still works with; -1: none
-  bool wakes_others = false;    // notify the other nodes: this node is new, or its state has changed
+  std::int64_t used_map = -1;   // version that the node works with: a shard move waits for it; -1: none
+  bool wakes_others = false;    // notify the other nodes at once: this node is new, or begins to drain
 };
 
 struct BeatReply {
   std::vector<Member> members;   // this node's own row included, by id
-  std::optional<ShardMap> map;   // if its version differs from known_map
+  std::optional<ShardMap> map;   // if its version differs from known_map; of the same moment as members
   MonoTime asked{}, answered{};  // the local clock before the request and after the reply
-  std::uint64_t connection = 0;  // number of the connection: a new one may reach a server without the last commits
+  // Number of the session's connection. Another number than before may mean another server, without the last commits.
+  std::uint64_t connection = 0;
 };
 
 // Thread: owner only (each thread has its own).
 class MemberStore {
  public:
   virtual ~MemberStore() = default;
-  // Writes this node's heartbeat and reads all members.
+  // Writes this node's heartbeat and reads all members. Safe to repeat.
   virtual Result<BeatReply> beat(const Beat& beat) = 0;
   // If `known` is the stored version: stores `owners` as version known + 1, keeps the shards' databases, and notifies
-  // the other nodes. False: another version is stored; nothing was changed.
+  // the other nodes. False: another version is stored; nothing was changed. Error in_doubt: read the map again.
   virtual Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) = 0;
   // Removes this node's row and notifies the others. Safe to repeat.
   virtual Status leave(NodeId id) = 0;

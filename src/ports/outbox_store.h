@@ -2,8 +2,8 @@
 // side that entries leave, IntakeStore the side where they become jobs. Used by multidb/outbox_relay; implemented by
 // PgOutbox and PgIntake (src/postgres) and by FakeOutbox (tests/support).
 //
-// A relay (one per node process) claims an entry before it relays it: a claimed entry cannot be cancelled in its outbox
-// any more. take_over() inserts the job and a record of that in one transaction, so any node may repeat it; then the
+// A relay (one per node process) claims an entry before it relays it: a claimed entry can no longer be cancelled in its
+// outbox. take_over() inserts the job and a record of that in one transaction, so any node may repeat it; then the
 // entry is deleted. No node relays an entry that it read longer ago than kHandOver, and the record is kept for longer
 // than that.
 #pragma once
@@ -20,26 +20,26 @@
 
 namespace tocsin {
 
-// A job to be created; see NewJob.
+// A job to be created, as the SQL caller asked for it.
 struct OutboxEntry {
   JobId job_id = 0;
   TypeId type_id = 0;
   int max_attempts = 0;
-  bool is_cancelled = false;  // it becomes a cancelled job
+  bool is_cancelled = false;  // was cancelled before it was claimed: it becomes a cancelled job
   WallTime action_time{}, gmt_create{};
   std::string biz_id;
   std::optional<std::string> idempotency_key;
-  std::optional<std::int64_t> body_hash;  // idempotency fingerprint; with a key
+  std::optional<std::int64_t> body_hash;  // idempotency fingerprint; only with a key
   std::optional<std::string> attribute_json;
 };
 
-// What became of an entry: a new job, unless `error` or `existing` is set.
+// What became of an entry: a new job, unless `existing` or `error` is set.
 struct TakenOver {
   JobId job_id = 0;
   TypeId type_id = 0;
   std::optional<WallTime> fire_at;  // of the new job, if it is pending
-  std::optional<JobId> existing;    // the job that had the idempotency key
-  std::string error;                // refused, and why
+  std::optional<JobId> existing;    // the job that had its idempotency key
+  std::string error;                // why the entry was refused; empty: it was not
 };
 
 struct OutboxSize {
@@ -55,16 +55,17 @@ class OutboxStore {
   virtual ~OutboxStore() = default;
 
   virtual Result<bool> is_empty() = 0;  // no entry waits
-  // Claims up to `limit` entries for `relay` (the caller's number): of the shards `mine`, and of `others` entries older
-  // than 10 s; the soonest due first, but entries that were claimed before come last. Leaves out entries that another
-  // relay has claimed within 10 s, or `relay` itself within a second, and locked ones.
+  // Claims up to `limit` entries for `relay` (the caller's number) and returns them in any order: of the shards `mine`,
+  // and of the shards `others` those older than 10 s. The soonest due are chosen first, but entries that were claimed
+  // before last. Leaves out entries that another relay has claimed within 10 s, or `relay` itself within a second, and
+  // locked ones.
   virtual Result<std::vector<OutboxEntry>> claim(std::span<const Shard> mine, std::span<const Shard> others,
                                                  std::int64_t relay, int limit) = 0;
-  // Deletes entries that became jobs; keeps the others, with the reason. Safe to repeat.
+  // Deletes the entries that became jobs; the others no longer wait, and stay with the reason. Safe to repeat.
   virtual Status settle(std::span<const TakenOver> entries) = 0;
   // Which of these jobs have no entry in the outbox any more.
   virtual Result<std::vector<JobId>> gone(std::span<const JobId> jobs) = 0;
-  // Deletes entries whose idempotency key had a job already, a week after that was found.
+  // Deletes entries whose idempotency key had a job already, a week after settle() recorded that.
   virtual Status forget_existing() = 0;
   virtual Result<OutboxSize> size() = 0;
 };
