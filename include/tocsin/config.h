@@ -30,8 +30,7 @@ struct NodeConfig {
   // Call functions of sql handlers although the role of this node is a superuser: their authors can become one.
   bool allow_superuser_handlers = false;
   int api_threads = 1;  // network threads of the REST listener
-  int claimers = 2;     // threads that claim due jobs, divided among the databases; each has one more
-                        // for types with few jobs due
+  int claimers = 2;     // claiming threads, divided among the databases; one more in each, for types with few jobs due
   int db_pool = 4;      // threads for requests that are not written in batches, divided as above; two connections each
   bool async_claims = false;  // claims do not wait for the disk: a crash may let a cancelled job start (ADR 0031)
   int workers = 4;  // threads for C++ handlers; while all are busy, a type with none gets a spare one, up to 64 in all

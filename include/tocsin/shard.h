@@ -13,8 +13,8 @@ using Shard = std::int16_t;
 // Database id: number of a database in its installation; 0: the control database.
 using DatabaseId = int;
 
-inline constexpr int kMaxDatabases = 64;  // each draws sequence numbers in steps of this, so no id is drawn twice. DO
-                                          // NOT CHANGE.
+inline constexpr int kMaxDatabases = 64;   // each draws sequence numbers in steps of this, so no id is drawn twice. DO
+                                           // NOT CHANGE.
 inline constexpr int kMaxShards = 1024;    // the low 10 bits of a job_id. DO NOT CHANGE.
 inline constexpr int kDefaultShards = 64;  // of an installation whose configuration names no number
 

@@ -5,11 +5,11 @@
 //   1. Shards without an owner that can scan them go one by one to the peer that has the fewest: shards without an
 //      owner, of a node that is not among `peers`, or of a peer out of reach of their database while another may get
 //      them.
-//   2. Sharing peers are then balanced: while one has two more, or more, than another that may get one of its shards,
-//      one shard moves. If every peer reaches every database, their counts then differ by at most one. Otherwise they
-//      may differ by more, because exchanges by way of a third peer are not searched.
-// Both steps move as few shards as possible. The result does not depend on the order of `peers`. If the counts of all
-// sharing peers are balanced, so are those of any part of them: a node for which fewer peers share changes nothing.
+//   2. Peers with Standing::shares are then balanced: while one has two more, or more, than another that may get one of
+//      its shards, one shard moves. If every peer reaches every database, their counts then differ by at most one.
+//      Otherwise they may differ by more, because exchanges by way of a third peer are not searched.
+// Both steps move as few shards as possible. The result does not depend on the order of `peers`. If all peers that
+// share are balanced, so is any part of them: a node for which fewer of them share changes nothing.
 #pragma once
 
 #include <map>

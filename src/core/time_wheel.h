@@ -37,7 +37,7 @@ class TimeWheel {
   std::optional<WallTime> next() const;
 
   std::size_t size() const { return size_; }
-  WallTime position() const;  // end of the last tick taken out; entries added since may be older
+  WallTime position() const;  // end of the last tick taken out; an entry added since may be older
 
  private:
   using Index = std::uint32_t;

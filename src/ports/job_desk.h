@@ -53,7 +53,8 @@ struct CreateReply {
     key_reused,   // refused: the key's job has another body
     rejected,     // refused: on_conflict = reject
     not_pending,  // refused: replace, earliest or latest of a job that runs or is finished
-    locked,       // each_by_itself only: another transaction holds the key, and this job was not created; ask again
+    locked,       // each_by_itself of several jobs: another transaction holds the key, this one was not created; ask
+                  // again (for a single job the call returns Error conflict)
   };
   Kind kind = Kind::created;
   JobId job_id = 0;  // this and the times: of the created or the existing job
