@@ -46,7 +46,7 @@ struct BizType {
   std::optional<int> max_running;
   std::optional<double> rate_per_s;           // starts (of pull types: leases), retries included
   std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: jobs due longer ago become dead
-  std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs found late (Pace::catch_up)
+  std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs found over a lookahead late
   std::optional<Slo> slo;                     // for reports only
   bool paused = false;
   std::optional<WallTime> paused_until;  // if paused: when it resumes by itself; empty: not by itself
