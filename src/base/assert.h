@@ -1,5 +1,5 @@
-// TOCSIN_ASSERT(condition): ends the process with a message if the condition is false, in release builds too. For bugs
-// only; failures of the environment are Errors (tocsin/error.h). Thread: any.
+// TOCSIN_ASSERT(condition): if the condition is false, writes it to standard error with its file and line, and aborts,
+// in release builds too. For bugs only; failures of the environment are Errors (tocsin/error.h). Thread: any.
 #pragma once
 
 namespace tocsin {

@@ -1,5 +1,5 @@
-// LoopThread: gives a stage (base/stage.h) a thread. It calls step(), then waits until the time that step() returned,
-// or until it is woken.
+// LoopThread: the thread of one stage (base/stage.h). It calls step(), then waits until the time that step() returned
+// or until wake(), and so on until stop(). Owned by the part of the node that has the stage; the simulator uses fibers.
 #pragma once
 
 #include <atomic>
@@ -10,21 +10,22 @@
 
 namespace tocsin {
 
-// Thread: start, stop and destructor owner only; wake any.
+// Thread: start, stop and destructor owner only; the rest any.
 class LoopThread final : public Waker {
  public:
-  // Called after each step, on this thread, with the duration of the step.
+  // Called after each step, on the stage's thread, with the duration of the step. Not empty.
   using OnStep = std::function<void(const char* stage, Duration took)>;
+  // REQUIRES: `stage` and `clock` outlive it; `clock` reads the steady clock, by which the thread waits (SystemClock).
   LoopThread(Stage& stage, const Clock& clock, OnStep on_step)
       : stage_(stage), clock_(clock), on_step_(std::move(on_step)) {}
   ~LoopThread() override { stop(); }
 
-  void start();
-  void stop() { worker_.stop(); }  // after the step that runs now
+  void start();                    // once
+  void stop() { worker_.stop(); }  // waits for the step that runs now; may be repeated
   void wake() override { worker_.wake(); }
 
   const char* name() const { return stage_.name(); }
-  // How long the step that runs now has been running; zero between steps. For readiness: a stage that hangs.
+  // How long the step that runs now has been running; zero between steps. /readyz reports a stage that hangs.
   Duration stuck_for(MonoTime now) const;
 
  private:

@@ -1,5 +1,5 @@
-// The only source of randomness: Random, a seeded generator, so that a run can be repeated, and true_random(), which
-// makes the seeds. Random is not for secrets.
+// The randomness of a node: Random, a seeded generator, so that a run can be repeated, and true_random(), which makes
+// the seeds and the ids of nodes and relays. Random is not for secrets.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ void set_fatal_handler(FatalHandler handler);
 // Calls the fatal handler and aborts.
 [[noreturn]] void end_process(const char* thread, const char* why);
 
-// Sets the name of the calling thread, as `top` and debuggers show it. A name of more than 15 characters is ignored.
+// Sets the name of the calling thread, as `top` and debuggers show it. With more than 15 characters it has no effect.
 void name_thread(const char* name);
 
 // Runs `work`. An exception that escapes it is a bug: reports it and ends the process, because a process without one of

@@ -1,4 +1,5 @@
-// Checks and repairs UTF-8 as RFC 3629 defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Checks and repairs UTF-8 as RFC 3629 defines it: no overlong forms, no surrogates, nothing above U+10FFFF. NUL is
+// valid. Thread: any.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@ std::size_t utf8_sequence(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
-// A prefix of at most `most` bytes that PostgreSQL accepts, cut between characters. Each NUL or invalid byte becomes
-// '?'.
+// Makes text from outside (handlers, brokers) one that PostgreSQL accepts: its longest prefix of at most `most` bytes,
+// cut between characters, with '?' for each NUL or invalid byte.
 std::string storable(std::string_view text, std::size_t most);
 
 }  // namespace tocsin

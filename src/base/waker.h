@@ -1,5 +1,5 @@
-// Wakes a loop that waits, because it has work. Implemented by WorkerThread and LoopThread (base), and by the fibers of
-// the simulator.
+// Waker: wakes the loop that serves a stage or queue, because there is work. Called by whatever adds the work;
+// implemented by WorkerThread and LoopThread (base), and by the fibers of the simulator.
 #pragma once
 
 namespace tocsin {
@@ -8,7 +8,7 @@ namespace tocsin {
 class Waker {
  public:
   virtual ~Waker() = default;
-  virtual void wake() = 0;
+  virtual void wake() = 0;  // does not block; kept for the next wait if the loop works now; several count as one
 };
 
 }  // namespace tocsin

@@ -1,4 +1,4 @@
-// WorkerPool: threads for tasks that may block, shared fairly between worker lanes.
+// WorkerPool: threads for tasks that may block (C++ and SQL handlers, name resolution), shared fairly between lanes.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace tocsin {
 
 // Each task belongs to a lane, a number that the caller chooses (such as the type of the job). Tasks of a lane start in
 // the order given, and lanes take turns. A lane without a running task need not wait for lanes that block: when all
-// threads are busy it gets a spare thread, if one is left. A task must not throw. Thread: try_run any; the rest owner
-// only.
+// threads are busy it gets a spare thread, if one is left. A task must not throw: the process would end.
+// Thread: try_run any; the rest owner only.
 class WorkerPool {
  public:
   // REQUIRES: threads > 0. `capacity` counts waiting tasks of one lane, not running ones. Spare threads are started
-  // when they are needed.
+  // when they are needed, and stay.
   WorkerPool(int threads, std::size_t capacity, int spare_threads = 0);
   ~WorkerPool();  // stop(0)
   WorkerPool(const WorkerPool&) = delete;
@@ -25,7 +25,7 @@ class WorkerPool {
 
   std::size_t threads() const;  // without spare ones
 
-  // False: the lane is full or the pool is stopped; `task` will not run.
+  // Does not block. False: the lane is full or the pool is stopped; `task` will not run.
   bool try_run(std::int64_t lane, std::function<void()> task);
   bool try_run(std::function<void()> task) { return try_run(0, std::move(task)); }
 

@@ -39,7 +39,7 @@ class WorkerThread final : public Waker {
   // Returns after this time, or when the thread must stop. A wake does not shorten it and counts for the next wait.
   // False: it must stop.
   bool pause(std::chrono::microseconds length);
-  // Discards wakes until now, because the caller now does the work they announced. False: the thread must stop.
+  // Discards earlier wakes, because the caller now does the work that they announced. False: the thread must stop.
   bool forget_wakes();
 
  private:

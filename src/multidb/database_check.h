@@ -1,5 +1,7 @@
-// Checks whether the registered database answers at an address (ADR 0013): another one may have been promoted or
-// restored there. Called on the housekeeping thread of the database, at every new connection and regularly.
+// DatabaseCheck: checks whether the registered database answers at an address (ADR 0013), because another one may have
+// been promoted or restored there. Housekeeping of the database calls it at the start, after a new connection or a
+// failure, and every 30 s (every 3 s through a pooler). While it fails with `invalid`, the node does not use the
+// database.
 #pragma once
 
 #include <functional>
@@ -14,13 +16,14 @@ namespace tocsin {
 class DatabaseCheck {
  public:
   using OnReport = std::function<void(const ServerReport&)>;
-  // `on_report`: called with the server's settings that an operator should know, after each check that passed.
-  // REQUIRES: `open` outlives it.
+  // `on_report`: called inside run() after a check that passed, with the server's settings that an operator should
+  // know, if they could be read. REQUIRES: `open` outlives it.
   DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnReport on_report);
 
-  // Opens a connection of its own. A restored database that `migrate` has registered again becomes the expected one.
-  // Error invalid: another database answers, or a schema that this binary does not know; unavailable: none answers, or
-  // it is read-only.
+  // Opens a connection of its own, and compares the identity. At the first call, and when the identity has changed, it
+  // also checks schema and registration: a restored database that `migrate` has registered again becomes the expected
+  // one for all sessions. Error invalid: another database answers, or a schema that this binary does not know;
+  // unavailable: none answers, or a standby.
   Status run();
 
  private:
@@ -32,7 +35,7 @@ class DatabaseCheck {
   const std::shared_ptr<ExpectedDatabase> expected_;
   const SessionConfig session_;
   const OnReport on_report_;
-  bool is_met_ = false;  // a check has passed
+  bool is_met_ = false;  // a check has passed: schema and registration fit
 };
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// The sessions with PostgreSQL and the clock that ShardMover uses in `tocsin shard`; the simulator has its own.
+// What ShardMover works with in `tocsin shard`: databases, sessions with PostgreSQL, and the machine's clock. The
+// simulator has its own.
 #pragma once
 
 #include <vector>
@@ -8,11 +9,13 @@
 
 namespace tocsin {
 
-// Both are arguments of ShardMover.
+// The ids, names and URLs of the databases.
 std::vector<MoveDatabase> move_databases(const std::vector<OpenDatabase>& databases);
+// Makes a function that opens a session with one of `databases` (REQUIRES: by its id). The session connects at its
+// first call, so opening does not fail.
 OpenMoveSession move_sessions(std::vector<OpenDatabase> databases);
 
-// Sleeps in the thread that calls it. Thread: any.
+// The steady clock; sleep() blocks the calling thread. Thread: any.
 class ThreadClock final : public PacingClock {
  public:
   MonoTime now() const override;

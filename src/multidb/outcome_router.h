@@ -1,6 +1,6 @@
-// The JobStore of a finisher (the stage that writes outcomes) on a node with several databases: writes outcomes where
-// their jobs live, because a shard may have moved since the claim. The token moves with the row, so it guards the
-// outcome there as well.
+// OutcomeRouter: the JobStore of a finisher (the stage that writes outcomes) on a node with several databases. It
+// writes each outcome in the database where the job's shard lives by the shard map, because the shard may have moved
+// since the claim. The token moves with the row, so it guards the outcome there as well.
 #pragma once
 
 #include <functional>
@@ -12,19 +12,21 @@ namespace tocsin {
 
 struct OtherDatabases {
   DatabaseId own = 0;                            // the database of the finisher's engine
-  std::map<DatabaseId, SessionConfig> sessions;  // of the others
-  std::function<DatabaseId(Shard)> database_of;  // by the shard map
+  std::map<DatabaseId, SessionConfig> sessions;  // of the others that this node was started with
+  std::function<DatabaseId(Shard)> database_of;  // by the shard map; the finishers of all databases call it
 };
 
 // Thread: owner only.
 class OutcomeRouter : public PgJobStore {
  public:
+  // REQUIRES: all arguments outlive it.
   OutcomeRouter(Session& own, const Clock& clock, const OtherDatabases& others)
       : PgJobStore(own, clock), clock_(clock), others_(others) {}
 
-  // Writes to the own database first; its failure is the Error of the call. Outcomes of another database that fails
-  // answer `busy`: the finisher tries them again. That database is not called for twice the duration of the failed call
-  // (at least 2 s), so at most a third of the time is spent waiting for it.
+  // Replies in the order of `requests`. Writes to the own database first, also outcomes of shards that live in none of
+  // `sessions`; its failure is the Error of the call, and no other is called. Outcomes of another database that fails
+  // are answered `busy`: the finisher tries them again. That database is not called for twice the duration of the
+  // failed call (at least 2 s), so at most a third of the time is spent waiting for it.
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   // Bounds the call to each database.
   void answer_within(Duration limit) override {

@@ -1,5 +1,5 @@
-// The retry queue of requests that a moving shard has refused: each is repeated 20 ms later, when the node may have
-// read the new shard map.
+// RetryQueue: the retry queue of requests that a moving shard has refused. NodeBackend pushes them; a round repeats all
+// that wait, 20 ms after the first of them was pushed, when the node may have read the new shard map.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,14 @@
 
 namespace tocsin {
 
-// Thread: push any; the rest owner only. Attempts run on the queue's own thread.
+// Attempts run on the queue's own thread, one after the other: they must neither block nor throw. An attempt that is
+// refused again may push another. Thread: push any; the rest owner only.
 class RetryQueue {
  public:
-  RetryQueue();
+  RetryQueue();  // starts the thread
   ~RetryQueue() { stop(); }
 
-  // False: the queue is full or stopped; `attempt` will not be called.
+  // False: the queue is full (20,000 wait) or stopped; `attempt` will not be called.
   bool push(std::function<void()> attempt);
   // Runs all waiting attempts once more and ends the thread.
   void stop() { worker_.stop(); }
