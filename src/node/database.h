@@ -1,8 +1,9 @@
-// One database of this node: its engine, the threads that serve requests with it, and its housekeeping.
+// Database: one database of this node, with its engine, its housekeeping, and the threads that execute requests in it.
+// The node makes one per database, and NodeBackend sends requests to it.
 //
 // A database other than the control database may be down when the node starts, and another database may answer at any
 // address. Until the right one has answered, its engine scans nothing and takes no job, and unavailable_reason() says
-// why.
+// why; housekeeping repeats the check until it passes.
 #pragma once
 
 #include <atomic>
@@ -31,15 +32,15 @@ struct DatabaseConfig {
   std::string address;       // host, port and database
   bool is_alone = true;      // the only database of the node
   bool is_answering = true;  // it answered at the start
-  SessionConfig session;
+  SessionConfig session;     // of all but the engine's sessions
   DatabaseEngineConfig engine;
-  int shards = 0;
-  int db_pool = 4;
-  std::map<std::string, int> retain_days;
-  NodeId node_id = 0;
+  int shards = 0;                          // of the installation
+  int db_pool = 4;                         // threads of post(), each with a connection
+  std::map<std::string, int> retain_days;  // days for which history is kept, by final status
+  NodeId node_id = 0;                      // of this node
 };
 
-// Passes events on to the metrics and the reports. Failures get the name of the database where there are several.
+// Passes events of one database on to the metrics and the reports. `prefix`: put before the messages of failures.
 // Thread: any.
 class DatabaseEvents final : public EventSink {
  public:
@@ -64,22 +65,28 @@ class DatabaseEvents final : public EventSink {
   const std::string prefix_;
 };
 
-// The data members are the parts of a database, in the order in which they start, and its state.
-// Thread: any; the constructor, start, stop and the destructor owner only.
+// Its many data members are its state, and its parts with their threads. Thread: any; the constructor, start,
+// stop_engine, stop and the destructor owner only.
 class Database {
  public:
   struct Hooks {
-    HandlerFinder find_handler;                                 // of the engine
-    std::function<Status()> check;                              // as Housekeeping::Callbacks
-    std::function<Status(Database&, TypeStore&)> reload_types;  // as Housekeeping::Callbacks
-    std::function<void()> members_changed;                      // a notification of the control database said so
+    HandlerFinder find_handler;  // called on the engine's runner thread
+    // The next two are called by start() and on the housekeeping thread. `check`: Error invalid: another database
+    // answers than the registered one. `reload_types`: reads the types of the control database, or mirrors them into
+    // this one.
+    std::function<Status()> check;
+    std::function<Status(Database&, TypeStore&)> reload_types;
+    // Called on the listener's thread, for the control database only: members or map have changed, or may have.
+    std::function<void()> members_changed;
   };
+  // `polls`: the waiting consumers of the whole node. REQUIRES: `clock` and `metrics` outlive it.
   Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, std::shared_ptr<PollQueue> polls, Hooks hooks);
   ~Database();
 
-  // Error, for the control database only: it does not answer, or another database does.
+  // Starts housekeeping and engine. Error, for the control database only: it does not answer, or another one does.
   Status start();
-  // Stops scanning and claiming; then stop_engine() ends the engine as DatabaseEngine::stop() says.
+  // Stops scanning and claiming. Then stop_engine() ends the engine: it waits up to `grace` for running attempts, calls
+  // `abandon`, which must end them, if any is left, and writes the outcomes. False: not all were written in time.
   void begin_drain() { engine_.engine().begin_drain(); }
   bool stop_engine(Duration grace, const std::function<void()>& abandon) { return engine_.stop(grace, abandon); }
   void stop();  // answers accepted requests first. Call after stop_engine(): otherwise the engine gets no grace
@@ -92,37 +99,43 @@ class Database {
   const DatabaseEngine& engine() const { return engine_; }
   const EngineShared& shared() const { return engine_.engine().shared(); }
 
-  // As Backend::unavailable_reason: why the database cannot be used; nullopt: it can.
+  // Why the database cannot be used: it was not checked yet, or another one answers. nullopt: it can be used, but may
+  // not answer at the moment.
   std::optional<Error> unavailable_reason() const;
   // It can be used, and has answered within the last five seconds.
   bool is_answering() const;
   // `mine`: this node's shards in this database, scanned as soon as it may be used. `all`: all shards in it.
   void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
   std::size_t shards() const;  // how many of this node's
-  // Numbers of jobs by type, some seconds old; for the metrics.
+  // Numbers of jobs by type, read every 10 s; for the metrics.
   std::vector<TypeState> type_states() const {
     MutexLock lock(mutex_);
     return type_states_;
   }
 
-  // Whether the type was mirrored here; the control database has all types.
+  // Whether mirror() has written the type here since the last failure or new connection; the control database: always.
   bool has_type(TypeId type) const;
-  // Updates the mirror of the registry if it is older than `catalog`.
+  // Writes the types of `catalog` that differ from those written before through `store`, a store of this database. Not
+  // for the control database. Error: of the store; nothing counts as written.
   Status mirror(TypeStore& store, const TypeCatalog& catalog);
-  // Number of history tables that are past their retention by the database's clock alone, and therefore kept.
+  // Number of history tables that are past their retention by the database's clock alone. They are kept until a second
+  // source of time agrees.
   std::int64_t withheld_history() const { return withheld_history_; }
   void reload_types() { housekeeping_.reload_types(); }
 
-  // Requests that arrive together share statements and commits. False: the queue is full, `done` will not be called.
+  // Requests that arrive together share statements and commits; `done` is called on a thread of this database. False:
+  // the queue is full, `done` will not be called.
   bool create(NewJob job, std::function<void(Result<CreateReply>)> done);
-  // `is_retry`: the request was answered as locked before. It goes past the coalescer, so that it delays no other.
+  // `is_retry`: the request was answered as locked before. It bypasses the queue of first attempts, and delays none.
   bool change(ChangeItem item, bool is_retry);
   bool read(ReadItem item) { return reads_.push(std::move(item)); }
   bool write_lease(LeaseItem item) { return leases_.push(std::move(item)); }
-  // Runs `work` on a database thread. post: writes and short reads; post_read: slow reads. Neither waits for the other.
+  // Runs `work` on a database thread; false: the queue is full. post: writes and short reads; post_read: slow reads,
+  // two at a time, at most 5 s per statement. Neither waits for the other.
   bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
   bool post_read(std::function<void(Stores&)> work) { return readers_.post(std::move(work)); }
-  // Passes a hint to this node's engine if it owns the shard, else to the shard's owner.
+  // Passes a hint to this node's engine if it owns the shard, else to the shard's owner. Jobs due later than the
+  // lookahead and a second are left to the scan.
   void hint(const Candidate& job);
 
  private:

@@ -1,4 +1,4 @@
-// Prometheus gauges: sizes of the engines' queues, and the state of each database.
+// Prometheus gauges of a node's databases: jobs by type, sizes of the engines' queues, state of each database.
 #pragma once
 
 #include "metrics/metrics.h"
@@ -6,6 +6,7 @@
 
 namespace tocsin {
 
+// Called once, at the start: registers functions that read the values at each Metrics::text(), on its caller's thread.
 // REQUIRES: both outlive the last Metrics::text().
 void add_gauges_of(const Databases& databases, Metrics& metrics);
 

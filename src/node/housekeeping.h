@@ -1,6 +1,8 @@
-// The housekeeping thread of one database. Every one to three seconds it reads the types, adds up counts, writes report
-// histograms, creates the history tables of the next days, drops old ones, and checks that the right database answers
-// (DatabaseCheck). Every node has one per database; their work may overlap. Owned by Database.
+// Housekeeping: the thread of a node that maintains one database. Every second while there are counts to add up or the
+// last round failed, else every 3 s, it runs a round of the tasks that are due: read the types (3 s), write report
+// histograms and count jobs by type (10 s), check that the right database answers (DatabaseCheck; 30 s, or 3 s through
+// a pooler), create the history tables of the next days and drop an old one (10 min). The tasks of several nodes may
+// overlap. Owned by Database.
 #pragma once
 
 #include <atomic>
@@ -23,8 +25,8 @@ namespace tocsin {
 
 struct HousekeepingConfig {
   SessionConfig session;
-  std::map<std::string, int> retain_days;
-  NodeId node_id = 0;
+  std::map<std::string, int> retain_days;  // days for which history is kept, by final status: done, cancelled, dead
+  NodeId node_id = 0;                      // of this node
 };
 
 // Most data members tell when each task was done last, or is due. Thread: owner only, except reload_types() (any).
@@ -37,10 +39,10 @@ class Housekeeping {
     std::function<void()> checked;
     std::function<void(const Error&)> refused;       // after a check that failed with Error invalid
     std::function<Status(TypeStore&)> reload_types;  // reads the registry, or mirrors it into this database
-    std::function<void()> answered;                  // the database has answered: at least every three seconds
-    std::function<void(const Error&)> failed;        // a task failed: the rest of the round is left out
+    std::function<void()> answered;                  // the database has answered: at least every 3 s if no task fails
+    std::function<void(const Error&)> failed;        // a task failed: the rest is left to the next round
     std::function<std::vector<ReportHistogram>()> take_histograms;  // removes and returns the histograms to write
-    std::function<void(std::vector<TypeState>)> counted;
+    std::function<void(std::vector<TypeState>)> counted;            // numbers of jobs by type, newly read
     // When it changes: the number of history tables that are past their retention by the database's clock alone. They
     // are kept until a second source of time agrees (DayWitness).
     std::function<void(std::size_t days)> withheld = [](std::size_t) {};
@@ -53,7 +55,8 @@ class Housekeeping {
   Status start();
   // Starts the thread at once; it checks and reads when the database answers.
   void start_later();
-  void reload_types();  // soon, on the housekeeping thread
+  void reload_types();  // after the round that runs now, on the housekeeping thread
+  // Ends the thread after the round that runs now, and writes the last histograms unless the last round failed.
   void stop() { worker_.stop(); }
 
  private:
@@ -80,10 +83,10 @@ class Housekeeping {
   std::size_t withheld_ = 0;
   MonoTime checked_at_{};
   std::uint64_t prepared_connection_ = 0;
-  MonoTime next_slow_round_;
-  MonoTime next_flush_;
-  MonoTime next_horizon_;
-  MonoTime next_zone_days_;
+  MonoTime next_slow_round_;                // history tables, and deletion of what is old
+  MonoTime next_flush_;                     // of histograms
+  MonoTime next_horizon_;                   // the horizon: jobs due per slot of time
+  MonoTime next_zone_days_;                 // days of time zones other than UTC, for reports
   std::vector<ReportHistogram> unflushed_;  // sent, but the answer was lost: they are sent again under the same number
   std::int64_t flushes_ = 0;
   WorkerThread worker_;

@@ -1,5 +1,5 @@
-// NodeBackend: the Backend of the REST handlers. Sends each request to the database of its shard, and answers questions
-// about the node from its databases, membership and permits.
+// NodeBackend: the Backend of the REST handlers and entry consumers. Sends each request to the database of its shard,
+// and answers questions about the node from its databases, membership and permits. One per node.
 #pragma once
 
 #include <array>
@@ -27,13 +27,14 @@ namespace tocsin {
 struct NodeState {
   std::string node_name;
   NodeId node_id = 0;
-  Duration heartbeat_timeout{0};
-  int shards = 0;
+  Duration heartbeat_timeout{0};                     // nodes() calls a member lost that is silent for longer
+  int shards = 0;                                    // of the installation
   std::map<DatabaseId, std::string> database_names;  // of all that are registered, this node's or not
 };
 
-// The data members that are references are parts of the node that requests need; they must outlive this object.
-// Thread: any; the constructor, watch_entries(), stop_retries() and the destructor owner only.
+// The overrides are described in api/backend.h. The data members that are references are parts of the node that
+// requests need; they must outlive this object. Thread: any; the constructor, watch_entries(), stop_retries() and the
+// destructor owner only.
 class NodeBackend final : public Backend {
  public:
   // `map`: the shard map, as read from the control database at the start.
@@ -41,19 +42,19 @@ class NodeBackend final : public Backend {
               const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits, BulkService& bulk,
               AuditLog& audit, const ShardMap& map);
 
-  // Sets this node's shards, and the map that says where all shards live. Starts and stops their scans.
+  // Sets this node's shards, and the map that says where all shards live; engines scan only the former from now on.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
-  // The time since the last scan of this node's shards, by database.
+  // The time since the last scan of this node's shards, by database; the heartbeat reports it.
   std::vector<ScannedDatabase> scanned(MonoTime now) const;
-  // Reads the registry and publishes it to engines and API; see TypePublisher.
+  // Reads the registry (of the control database) and publishes the types to engines and API. Error: of the read.
   Status refresh_types(TypeStore& registry) { return types_.refresh(registry); }
-  // Due jobs of the type that have not been claimed on this node, of all databases, for the permit renewer; of a pull
-  // type no more than the waiting consumers ask for.
+  // How many due jobs of the type wait for a claim on this node, in all databases, for the permit renewer. Of a pull
+  // type at most as many as its waiting consumers ask for, all as `fresh`.
   Waiting waiting(TypeId type) const;
-  void start_draining() { is_draining_ = true; }
+  void start_draining() { is_draining_ = true; }  // from now on readiness() says not ready
   // Replaces the warnings of a database: /readyz shows them, and the log has each change.
   void warn_of(DatabaseId database_id, const std::vector<std::string>& warnings);
-  // Sets the entry topics that readiness() reports. REQUIRES: before the first request.
+  // Sets the entry topics that readiness() and endpoints() report. REQUIRES: before the first request.
   void watch_entries(std::vector<std::shared_ptr<const EntryState>> entries) { entries_ = std::move(entries); }
   // Repeats requests that wait for a moving shard a last time. Call before the databases stop.
   void stop_retries() {
@@ -130,7 +131,8 @@ class NodeBackend final : public Backend {
                     bool is_retry);
   template <class Request, class Reply>
   bool post_lookup(Shard shard, Request request, std::function<void(Result<Reply>)> done);
-  // Queues another attempt, and has the shard map read again. False: `until` has passed, or the queue is full.
+  // Queues another attempt in about 20 ms, and has the shard map read again. False: `until` has passed, or the queue is
+  // full.
   bool queue_retry(MonoTime until, std::function<void()> attempt);
   void check_databases(Readiness& out) const;
   void check_map(Readiness& out) const;
@@ -152,7 +154,7 @@ class NodeBackend final : public Backend {
   std::map<DatabaseId, std::vector<std::string>> warnings_ TOCSIN_GUARDED_BY(warnings_mutex_);
   Latest<ShardDatabases> database_ids_;
   std::atomic<bool> is_draining_{false};
-  std::optional<RetryQueue> retry_queue_;  // where shards may move
+  std::optional<RetryQueue> retry_queue_;  // with several databases, between which shards may move
 };
 
 }  // namespace tocsin

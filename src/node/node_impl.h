@@ -1,5 +1,5 @@
-// Node::Impl: the parts of a node, and the order in which they start and stop. Included only by node.cc, which starts
-// and stops the parts, and by node_parts.cc, which makes them.
+// Node::Impl: the parts of a node. Included only by node.cc, which starts and stops the parts in order, and by
+// node_parts.cc, which makes them.
 #pragma once
 
 #include <map>
@@ -31,23 +31,23 @@ namespace tocsin {
 // Lives as long as the process, because handlers that overrun may outlive their node.
 inline const SystemClock process_clock;
 
-// Thread: owner only. Its data members are the parts of a node, one each, in the order in which they are made.
+// Thread: owner only. Its many data members are the parts of a node, one each.
 class Node::Impl {
  public:
   explicit Impl(NodeConfig config);
   ~Impl() { stop(); }
 
   CppHandlers& functions() { return functions_; }
-  Status start();
-  void stop();
-  int port() const { return api_->port(); }
+  Status start();                            // as Node::start(); after an Error it has called stop()
+  void stop();                               // as Node::stop(); also after a start() that failed half-way
+  int port() const { return api_->port(); }  // REQUIRES: started
 
  private:
-  static constexpr std::size_t kWorkQueue = 4096;  // attempts waiting for a C++ handler: as many as an engine may claim
+  static constexpr std::size_t kWorkQueue = 4096;  // waiting attempts per C++ handler: as many as an engine may claim
 
   Result<ApiConfig> api_config();
-  Status open();
-  Status bring_up();
+  Status open();      // migrates the databases if configured, and opens them
+  Status bring_up();  // makes and starts all parts; start() without the cleaning up
   Status make_entries();
   void make_handlers(const AddressGuard& guard);
   FunctionDatabases function_databases() const;
@@ -56,7 +56,7 @@ class Node::Impl {
   void make_permits();
   void make_relay();
   void make_bulk();
-  void end_handlers(Duration grace);  // every attempt still in flight then ends with a retry
+  void end_handlers(Duration grace);  // attempts in flight after `grace` end: retry or not started
   bool stop_engines();                // false: some claimed jobs could not be released
   void add_gauges();
 

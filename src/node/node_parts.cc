@@ -52,7 +52,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.max_running = part(engine.max_running, std::size_t{64});
   const auto check =
       std::make_shared<DatabaseCheck>(open_, open, [this, database_id = open.database_id](const ServerReport& report) {
-        backend_->warn_of(database_id, superusers_.take(database_id, report));
+        backend_->warn_of(database_id, superusers_.note_report(database_id, report));
       });
   const auto reload = [this](Database& database, TypeStore& store) {
     return database.is_control() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());

@@ -1,5 +1,6 @@
-// Runs the permit renewer (the stage that borrows this node's part of the cluster-wide limits of types) with its thread
-// and connection, and answers questions about limits for explain and the metrics.
+// Permits: runs the permit renewer (the stage that borrows this node's part of the cluster-wide limits of types) with a
+// thread and a connection to the control database, and answers questions about limits for explain and the metrics. One
+// per node, which stops it after the engines.
 #pragma once
 
 #include <memory>
@@ -12,9 +13,11 @@
 
 namespace tocsin {
 
-// Thread: owner only, except set_catalog(), drain(), hold_reason(), running() and values() (any).
+// Thread: owner only, except flow(), set_catalog(), drain(), hold_reason(), running() and values() (any).
 class Permits {
  public:
+  // `session`: with the control database. `waiting`: returns the type's jobs that are due on this node, in all its
+  // engines. `waiting` and `on_step` are called on the renewer's thread; `events` gets failed database calls.
   Permits(const PermitConfig& config, const SessionConfig& session, const Clock& clock, EventSink& events,
           PermitRenewer::WaitingOf waiting, LoopThread::OnStep on_step);
   ~Permits() { stop(false); }
@@ -22,18 +25,19 @@ class Permits {
   // What this node may start of each type; shared by the engines of all databases.
   const std::shared_ptr<FlowControl>& flow() const { return flow_; }
 
-  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
+  void set_catalog(std::shared_ptr<const TypeCatalog> catalog);  // the types whose jobs this node can run
   void start() { loop_.start(); }
-  // Returns unused permits, and takes no more.
+  // From now on the renewer returns unused permits and takes no more.
   void drain() { renewer_.drain(); }
-  // `is_clean`: no claimed job is left except leases of consumers, so all other permits are returned at once; otherwise
-  // they expire.
+  // Ends the thread. `is_clean`: no claimed job is left except leases of consumers, so all other permits are returned
+  // at once, in this call; otherwise, and if that fails, they expire. A second call does nothing.
   void stop(bool is_clean);
 
-  // Why no job of this type starts here now, as a part of a sentence; "" when none of the limits is the reason.
-  // `is_late`: a job that waits at the catch-up pace.
+  // Why no job of this type starts here now, as a part of a sentence; "" when neither a limit nor a full start pool is
+  // the reason. `is_late`: asks for a job that waits at the catch-up pace.
   std::string hold_reason(const BizType& type, bool is_late) const;
-  // How many jobs of a type with max_running run in the cluster, as far as this node knows.
+  // How many jobs of a type with max_running run in the cluster, as far as this node knows; nullopt: the type has no
+  // max_running, or this node has no valid permits of it.
   std::optional<int> running(const BizType& type) const;
 
   // For the metrics: the value of each grant, labelled with type and limit.

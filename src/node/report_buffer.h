@@ -1,5 +1,5 @@
-// Collects lateness and durations of this node's attempts in histograms, until housekeeping writes them to the report
-// tables of one database (every ten seconds).
+// ReportBuffer: collects lateness and durations of this node's attempts in histograms, one per type, kind of event and
+// quarter of an hour, until housekeeping writes them to the report tables of one database (every ten seconds).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class ReportBuffer {
     WallTime now{};  // of the database
     std::shared_ptr<const TypeCatalog> catalog;
   };
-  // `context`: nullopt while the database's clock is unknown; nothing is recorded then.
+  // `context`: called for each event, on its thread; nullopt while the database's clock is unknown: the event is lost.
   explicit ReportBuffer(std::function<std::optional<Context>()> context) : context_(std::move(context)) {}
 
   void started(TypeId type, Duration lateness);
@@ -32,11 +32,12 @@ class ReportBuffer {
   // Removes and returns the histograms of all events since the last call.
   std::vector<ReportHistogram> take();
 
-  // While the database does not answer, at most this many histograms wait here; events that need a further one are
-  // dropped.
+  // At most this many histograms wait here, which can happen while the database does not answer; events that need a
+  // further one are dropped.
   static constexpr std::size_t kMost = 20'000;
 
  private:
+  // `is_missed`: the attempt started later than the type's target.
   void add(ReportKind kind, WallTime at, TypeId type, Duration value, bool is_missed);
 
   const std::function<std::optional<Context>()> context_;

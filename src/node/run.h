@@ -1,5 +1,5 @@
-// The commands that speak to the databases themselves: serve, migrate and shard. Each prints errors to standard error
-// and returns the exit code: 0 done, 1 failed.
+// The commands that connect to the databases themselves: serve, migrate and shard. The command line calls them on the
+// main thread. Each prints errors to standard error and returns the exit code: 0 done, 1 failed.
 #pragma once
 
 #include <chrono>
@@ -9,19 +9,23 @@
 
 namespace tocsin {
 
-int run_node(const NodeConfig& config);
-int run_migrate(const NodeConfig& config);
+int run_node(const NodeConfig& config);     // serves until SIGTERM or SIGINT, then drains
+int run_migrate(const NodeConfig& config);  // creates or upgrades the schema in all databases
 
 struct ShardCommand {
-  enum class Kind { move, abort, rebalance, show };
-  NodeConfig config;
+  enum class Kind { move, abort, rebalance, show };  // abort: roll a move back; show: print the moves under way
+  NodeConfig config;                                 // all databases; each must answer
   Kind kind = Kind::show;
-  int shard = 0;
+  int shard = 0;       // move and abort
   std::string target;  // move: name of a database
+  // The URL by which the target's server reaches the source (empty: that of config), and a file on the target's machine
+  // with its password (empty: the target stores the URL's).
   std::string source_url, source_passfile;
-  bool json = false;                                                // show: as JSON
-  std::chrono::milliseconds longest_pause{1000}, patience{60'000};  // these and source_...: as MoveOptions
+  bool json = false;                              // show: as JSON
+  std::chrono::milliseconds longest_pause{1000};  // longest write-freeze of a shard at a time; 50 ms to 30 s
+  std::chrono::milliseconds patience{60'000};     // how long failing steps are repeated without progress; 1 s to 1 d
 };
+// Returns when the moves are complete, possibly after hours.
 int run_shard(const ShardCommand& command);
 
 }  // namespace tocsin

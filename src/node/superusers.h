@@ -1,5 +1,5 @@
-// Decides whether this node may call sql handlers: not while its role is a superuser in one of the databases, because a
-// function that escapes its sandbox has the role's rights (docs/security.md).
+// Superusers: decides whether this node may call sql handlers: not while its role is a superuser in one of the
+// databases, because a function that escapes its sandbox has the role's rights (docs/security.md).
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,10 @@ class Superusers {
   // `are_allowed`: NodeConfig::allow_superuser_handlers. REQUIRES: it outlives this object.
   explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
 
-  // Takes the facts found about a database's server; returns warnings for the operator.
-  std::vector<std::string> take(DatabaseId database_id, const ServerReport& report) {
+  // Records whether the node's role is a superuser in this database, until the next report; returns all warnings of the
+  // report, and one about that, for the operator. Called after each DatabaseCheck that passed. REQUIRES: database_id <
+  // kMaxDatabases.
+  std::vector<std::string> note_report(DatabaseId database_id, const ServerReport& report) {
     is_superuser_[static_cast<std::size_t>(database_id)] = !report.superuser.empty();
     auto warnings = report.warnings;
     if (!report.superuser.empty()) {
@@ -32,7 +34,7 @@ class Superusers {
     return warnings;
   }
 
-  // Why no sql handler may run here; empty: they may.
+  // Why no sql handler may run here, for the end of a sentence; empty: they may, also before the first report.
   std::string refusal() const {
     if (are_allowed_ || std::ranges::none_of(is_superuser_, [](const auto& each) { return each.load(); })) return "";
     return "needs a node whose role is no superuser (scripts/roles.sql makes one), or --allow-superuser-handlers";

@@ -1,4 +1,5 @@
-// SystemClock: the machine's monotonic clock, as Clock for all threads of the node.
+// SystemClock: the machine's monotonic (steady) clock, as Clock for all threads of a node. Not the wall clock: wall
+// time is that of the databases.
 #pragma once
 
 #include "tocsin/clock.h"
