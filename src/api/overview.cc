@@ -121,7 +121,8 @@ class Overview {
     add_recent_of_all(recent_of_all);
     add_recent(recent);
     add_backlog(backlog);
-    // The horizon is counted once a minute: it may lack jobs that were created since and are due within the next minute.
+    // The horizon is counted once a minute: it may lack jobs that were created since and are due within the next
+    // minute.
     for (const json& row : items(Report::next, next_hour))
       if (row.at("n").is_number()) due_next_hour_ = std::max(row["n"].get<std::int64_t>(), due_next_minute_);
   }

@@ -34,7 +34,8 @@ MonoTime BulkRunner::step(MonoTime now) {
     return bulk_ ? retry_later(now) : now;
   if (bulk_->is_stop_requested) return finish(BulkState::stopped, "") ? now : retry_later(now);
   // Jobs may have come to match meanwhile: no more are changed than were counted.
-  if (database_ == databases_.size() || changed() >= bulk_->matched) return finish(BulkState::done, "") ? now : retry_later(now);
+  if (database_ == databases_.size() || changed() >= bulk_->matched)
+    return finish(BulkState::done, "") ? now : retry_later(now);
   if (now < next_batch_) return std::min(next_batch_, *extended_at_ + kKeepInterval);
   return run_batch(now);
 }

@@ -21,6 +21,7 @@ import faults
 import history
 import load
 from cluster import Cluster, free_port
+from job_history import History
 from receiver import Receiver
 from report import Report
 
@@ -63,7 +64,8 @@ class Run:
         self.part, self.types = 0, {}
         self.judged = collections.Counter()  # rows of earlier parts, by (type, status)
         self.cluster = kind(self.folder, self.events, is_synchronous=is_synchronous, has_small_disk="disk" in names,
-                            has_clocks=bool({"clock", "clock_second"} & set(names)), heartbeat_timeout=heartbeat_timeout)
+                            has_clocks="clock" in names or "clock_second" in names,
+                            heartbeat_timeout=heartbeat_timeout)
 
     def start(self):
         self.cluster.start()
@@ -159,7 +161,7 @@ class Run:
                 booked[job_id] += int(n)
             server.psql(CLOSE_BOOKS)
         counts.subtract(self.judged)
-        checker = judge.Checker(judge.History(history.read(self.home)), rows, counts, witnessed, booked,
+        checker = judge.Checker(History(history.read(self.home)), rows, counts, witnessed, booked,
                                 self.cluster.heartbeat_timeout)
         checker.check()
         self.judged.update((row.type, row.status) for row in checker.rows.values())

@@ -6,8 +6,9 @@ import unittest
 from unittest import mock
 
 import checker
-from checker import Checker, History, Row
+from checker import Checker, Row
 from faults import FAULTS
+from job_history import History
 
 TYPES = [{"e": "type", "name": "noop", "kind": "noop", "ttr": 5.0, "retry": 1.0, "max_attempts": 3},
          {"e": "type", "name": "hook", "kind": "webhook", "ttr": 5.0, "retry": 1.0, "max_attempts": 3},

@@ -167,9 +167,9 @@ TEST_P(StoreContract, CancelAllSaysThatLiveJobsAreLeft) {
   const Ids jobs = create(std::vector<NewJob>(JobDesk::kMostOfOneKey + 1, later("same")));
   const CancelAllReply first = must(db->desk().cancel_all("same", type_id));
   EXPECT_TRUE(first.has_more);
-  EXPECT_TRUE(std::ranges::all_of(
-      first.jobs, [](const CancelReply& reply) { return reply.kind == CancelReply::Kind::cancelled; }))
-      << "pending ones come first";
+  EXPECT_TRUE(std::ranges::all_of(first.jobs, [](const CancelReply& reply) {
+    return reply.kind == CancelReply::Kind::cancelled;
+  })) << "pending ones come first";
   const CancelAllReply second = must(db->desk().cancel_all("same", type_id));
   EXPECT_FALSE(second.has_more);
   EXPECT_EQ(second.jobs[0].job_id, std::ranges::max(jobs));

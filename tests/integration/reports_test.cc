@@ -98,8 +98,7 @@ TEST_F(Reports, TomorrowIsRightWhenTheClocksChange) {
   for (const auto& [now, nine] : changes) {
     database.query("INSERT INTO tocsin.horizon_slot SELECT 'hour', '" + nine +
                    "', type_id, 5, 4, 6, false, now() FROM tocsin.biz_type");
-    const std::string sql =
-        std::regex_replace(tomorrow->second, std::regex(R"(now\(\))"), "timestamptz '" + now + "'");
+    const std::string sql = std::regex_replace(tomorrow->second, std::regex(R"(now\(\))"), "timestamptz '" + now + "'");
     EXPECT_EQ(database.query(sql).size(), 1) << now;
   }
 }

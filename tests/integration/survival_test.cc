@@ -49,6 +49,18 @@ class Survival : public LiveNode {
   int last_ = 0;
 };
 
+TEST_F(Survival, ANodeWhoseScansCannotKeepUpSaysSo) {
+  ASSERT_TRUE(node().is_ready());
+  pqxx::connection stranger(database.url());
+  pqxx::work lock(stranger);
+  lock.exec("LOCK TABLE tocsin.job_live_0000 IN ACCESS EXCLUSIVE MODE");
+  const auto readiness = [&] { return rest().get("/readyz"); };
+  EXPECT_TRUE(eventually([&] { return readiness().text.find("scans are behind") != std::string::npos; }));
+  EXPECT_EQ(readiness().status, 200) << "others would be later still";
+  lock.abort();
+  EXPECT_TRUE(eventually([&] { return readiness().body["status"] == "ready"; })) << readiness().text;
+}
+
 TEST_F(Survival, ATerminatedNodeLetsItsHandlersFinish) {
   receiver.hold();
   put_type("slow", {{"handler", receiver.handler()}});

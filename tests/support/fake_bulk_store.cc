@@ -80,8 +80,8 @@ std::vector<Job> FakeBulkStore::matching(const BulkRequest& request) const {
   filter.limit = 1000;
   auto jobs = database_.list(filter);
   if (const auto& reason = request.filter.reason)
-    std::erase_if(
-        jobs, [&](const Job& job) { return (job.errors.empty() ? "" : job.errors.back().message) != *reason; });
+    std::erase_if(jobs,
+                  [&](const Job& job) { return (job.errors.empty() ? "" : job.errors.back().message) != *reason; });
   std::ranges::sort(jobs, {}, &Job::job_id);
   return jobs;
 }

@@ -101,8 +101,8 @@ Result<std::vector<CancelReply>> FakeJobDesk::cancel(std::span<const JobId> jobs
 }
 
 Result<CancelAllReply> FakeJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
-  return call<CancelAllReply>(
-      "cancel_all", true, [=, &db = database_](WallTime now) { return db.cancel_all(biz_id, type, now); });
+  return call<CancelAllReply>("cancel_all", true,
+                              [=, &db = database_](WallTime now) { return db.cancel_all(biz_id, type, now); });
 }
 
 Result<ChangeBatchReply> FakeJobDesk::change_together(const ChangeBatch& batch) {

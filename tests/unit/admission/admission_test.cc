@@ -182,7 +182,8 @@ TEST_F(AdmissionTest, AQuickEndpointKeepsItsJobsInMemory) {
 TEST_F(AdmissionTest, WhatComesBackOlderThanAllThatWaitGoesFirst) {
   catalog = TypeCatalog({biz_type(1)});
   push(1, 5);
-  const std::vector<Candidate> back{{77, 1, kStart - 2s}, {78, 1, kStart - 1s}, {79, 1, kStart - 1s}, {80, 1, kStart + 1s}};
+  const std::vector<Candidate> back{
+      {77, 1, kStart - 2s}, {78, 1, kStart - 1s}, {79, 1, kStart - 1s}, {80, 1, kStart + 1s}};
   queue.push(back);
   const auto jobs = next().jobs;
   ASSERT_GE(jobs.size(), 4U);

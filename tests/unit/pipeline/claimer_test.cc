@@ -314,7 +314,8 @@ TEST_F(ClaimerTest, AsksWhatItWonWhenTheAnswerWasLost) {
   ASSERT_EQ(jobs.size(), 1U);
   EXPECT_EQ(jobs[0].lease_deadline, sent + 30s - config.lease_margin)
       << "counted from the claim, not from the question";
-  EXPECT_EQ(jobs[0].start_by, sent + config.start_window) << "too late: it is given back and claimed with a whole lease";
+  EXPECT_EQ(jobs[0].start_by, sent + config.start_window)
+      << "too late: it is given back and claimed with a whole lease";
   EXPECT_EQ(running(), 1U);
   EXPECT_EQ(shared().known.size(), 1U) << "the one that was lost right at its time is tried once more";
   EXPECT_EQ(events[Counter::claims_in_doubt], 1);

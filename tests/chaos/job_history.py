@@ -1,0 +1,126 @@
+"""The events of a run, ordered by job: what was asked for, what started, what callers and consumers were told."""
+import collections
+import dataclasses
+
+# s: a receiver that had no processor for so long handles requests whose senders have given up (after 2 s, and the stamp
+# has whole seconds); they started when they were sent, and failed.
+HANDLED_LATE = 3.0
+TIMEOUT = 2.0  # s: of webhooks; an answer that comes later counts as none
+
+
+@dataclasses.dataclass(slots=True)
+class Asked:
+    """A job that was asked for: all requests for one biz_id together."""
+    type: str
+    at: float
+    first_sent: float
+    job_id: str | None = None  # when acknowledged
+    is_unknown: bool = False
+    acknowledged: float | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class Run:
+    """One start of a handler, or one lease of a consumer. `claimed`: the latest moment its claim can have been made."""
+    attempt: int
+    at: float
+    claimed: float
+    answer: str | None = None  # done, fail, dead; None: none was given, or it is not known whether it arrived
+    answered: float | None = None
+    is_unknown: bool = False  # a consumer's answer that may have arrived
+    pause: float | None = None  # asked for before the retry
+    token: str | None = None
+    until: float | None = None  # the latest end that the lease can have
+    slack: float = 0.0  # how much earlier it may end
+    given_up: float | None = None  # the answer came so late that the sender may have given up since this moment
+
+
+class History:
+    """The events of a run, ordered by job."""
+
+    def __init__(self, events):
+        self.types, self.asked = {}, {}
+        self.keys = collections.defaultdict(set)  # of an id: several when a failover lost ids, which came again
+        self.cancels, self.moves, self.seen = (collections.defaultdict(list) for _ in range(3))
+        self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
+        self.faults, self.memory = [], []
+        self.busy = collections.defaultdict(list)  # by job, [begin, end] of what its handler did
+        self.refused = 0
+        for event in events:
+            getattr(self, "on_" + event["e"])(event)
+        for runs in self.runs.values():
+            runs.sort(key=lambda run: run.at)
+        self.faults.sort(key=lambda fault: fault["on"])
+        self.give_answers()
+
+    def on_type(self, event):
+        self.types[event["name"]] = event
+
+    def on_create(self, event):
+        ids = event.get("ids") or [None] * len(event["keys"])
+        for key, at, job_id in zip(event["keys"], event["at"], ids):
+            asked = self.asked.get(key)
+            if asked is None:
+                asked = self.asked[key] = Asked(event["type"], at, event["b"])
+            asked.first_sent = min(asked.first_sent, event["b"])
+            if event["answer"] == "ok":
+                if asked.job_id not in (None, job_id):
+                    self.on_seen({"id": job_id, "status": "twin of " + asked.job_id, "b": event["b"], "t": event["t"]})
+                self.keys[job_id].add(key)
+                asked.job_id, asked.acknowledged = job_id, min(event["t"], asked.acknowledged or event["t"])
+            elif event["answer"] == "unknown":
+                asked.is_unknown = True
+            else:
+                self.refused += 1
+
+    def on_cancel(self, event):
+        self.cancels[event["id"]].append(event)
+
+    def on_move(self, event):
+        self.moves[event["id"]].append(event)
+
+    def on_seen(self, event):
+        self.seen[event["id"]].append(event)
+
+    def on_start(self, event):
+        at, answer, given_up = event["t"], event["answer"], None
+        sent = event.get("sent", at)
+        if HANDLED_LATE < at - sent < 60:  # more: the node's clock was set
+            at, answer = sent + 1, "fail"
+        elif TIMEOUT <= at + event.get("takes", 0.0) - sent < 60:
+            given_up = sent + TIMEOUT
+        self.runs[event["id"]].append(Run(event["attempt"], at, at, answer, at, given_up=given_up))
+        self.busy[event["id"]].append((event["t"], event["t"] + event.get("takes", 0.0)))
+
+    def on_lease(self, event):
+        ttr = self.types[event["type"]]["ttr"]
+        for job_id, token, until, attempt in event["items"]:
+            self.runs[job_id].append(Run(attempt, event["t"], until - ttr, token=token, until=until))
+
+    def on_settle(self, event):
+        for job_id, token, result in event["items"]:
+            self.settles[job_id].append({**event, "token": token, "result": result})
+
+    def on_fault(self, event):
+        self.faults.append(event)
+
+    def on_memory(self, event):
+        self.memory.append(event)
+
+    def on_note(self, event):
+        pass
+
+    def give_answers(self):
+        """What consumers said belongs to the run whose token they named."""
+        for job_id, settles in self.settles.items():
+            runs = {run.token: run for run in self.runs[job_id]}
+            for settle in sorted(settles, key=lambda settle: settle["t"]):
+                run = runs.get(settle["token"])
+                if run is None or settle["result"] == "stale":
+                    continue
+                if settle["kind"] == "extend":
+                    run.until = max(run.until, settle["until"])
+                    run.slack += run.until - settle["b"] if settle["result"] == "unknown" else settle["t"] - settle["b"]
+                else:
+                    run.answer, run.answered = ("done" if settle["kind"] == "ack" else "fail"), settle["b"]
+                    run.is_unknown, run.pause = settle["result"] == "unknown", settle.get("delay")
