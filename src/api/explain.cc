@@ -96,8 +96,10 @@ std::string running_reason(const Job& job, const BizType* type, WallTime now, co
   if (job.fire_at > now)
     return attempt + " is running" + where + "; its lease lasts until " + rfc3339(job.fire_at) + ", another " +
            duration_text(job.fire_at - now) + ".";
+  const bool is_paused = type != nullptr && type->is_paused(now);
   const std::string next = job.attempts >= job.max_attempts
-                               ? "It was the last attempt, so the job is about to be dead."
+                               ? is_paused ? "It was the last attempt: the job will be dead when its type is resumed."
+                                           : "It was the last attempt, so the job is about to be dead."
                                : "The job is due again, and counts as running until it is claimed. " +
                                      due_reason(type, now, hold, claim_expected(now - job.fire_at));
   return attempt + " started" + where + ", and its lease ended " + duration_text(now - job.fire_at) +

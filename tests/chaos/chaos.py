@@ -22,6 +22,7 @@ import history
 import load
 from cluster import Cluster, free_port
 from job_history import History
+from postgres import FAKETIME
 from receiver import Receiver
 from report import Report
 

@@ -184,6 +184,18 @@ TEST_F(Explain, SaysWhyAJobHasNotFired) {
   EXPECT_NE(reason().find("Dead at"), std::string::npos);
 }
 
+TEST_F(Explain, SaysThatAnExhaustedJobOfAPausedTypeIsDeadWhenTheTypeIsResumed) {
+  call("PUT", "/v1/types/order.unpaid", R"({"handler":{"kind":"noop"},"max_attempts":1})");
+  const std::string id = make_job();
+  const auto reason = [&] { return get("/v1/jobs/" + id + "/explain").body.at("reason").get<std::string>(); };
+  backend.time += 1min;
+  backend.claim(std::stoll(id));
+  backend.time += 1min;
+  EXPECT_NE(reason().find("about to be dead"), std::string::npos) << reason();
+  post("/v1/types/order.unpaid/pause");
+  EXPECT_NE(reason().find("will be dead when its type is resumed"), std::string::npos) << reason();
+}
+
 TEST_F(Explain, SaysThatAJobWaitsForItsAcknowledgement) {
   backend.add_type("pulled", R"({"kind":"pull"})");
   backend.add_type("sent", R"({"kind":"webhook","url":"http://127.0.0.1/","async":true})");
