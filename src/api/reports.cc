@@ -30,6 +30,11 @@ std::optional<Problem> read_report_query(const Call& call, const ReportShape& sh
     if (text->empty() || text->size() > 64) return Problem{422, "There is no such time zone.", "tz"};
     query.tz = *text == "UTC" ? "" : *text;
   }
+  if (const auto text = call.parameter("width")) {
+    if (*text != "minute" && *text != "hour" && *text != "day")
+      return Problem{400, "Must be minute, hour or day.", "width"};
+    query.width = *text;
+  }
   if (const auto text = call.parameter("cursor")) {
     const auto keys = keys_from_cursor(shape, *text);
     if (!keys || (shape.has_range && !time_from_text(keys->front())))
@@ -97,6 +102,8 @@ std::vector<Parameter> parameters_of(const ReportShape& shape) {
        shape.report == Report::day
            ? "Days of this time zone; without from, the last 31"
            : "A time zone that exists; ignored: the rows are hours or days of UTC, and the answer has \"tz\":\"UTC\""});
+  if (shape.report == Report::horizon)
+    all.push_back({"width", R"({"type":"string","enum":["minute","hour","day"]})", "Only slots of this width"});
   all.push_back({"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", "Rows per page"});
   all.push_back({"cursor", R"({"type":"string"})", "next_cursor of the page before"});
   return all;

@@ -4,19 +4,20 @@ import {number} from './format.js';
 import {query, useGet} from './rest.js';
 
 const kHour = 3_600_000;
-const kPages = 12; // of 1,000 rows: 30 types have 11,000 slots ahead
+const kPages = 12; // of 1,000 rows: 70 types with each hour of a week
 const kWidths = {minute: 60_000, hour: kHour, day: 24 * kHour};
 const kSlow = 12; // intervals between two reads of long lists: the node counts the horizon once a minute
 const kParts = 5; // types with a colour of their own
 
 /**
  * The slots of `width` of all types, or of one, from now on: {items: [{at, n, low, high, isExact, parts}], names,
- * countedAt}. Each type is counted about once a minute; countedAt is the time of the oldest count, or ''.
+ * countedAt, isCut}. Each type is counted about once a minute; countedAt is the time of the oldest count, or ''. isCut:
+ * there are more rows than are read, so the far end is left out.
  */
 export function useHorizon(width, type) {
-  const answer = useGet('v1/reports/horizon' + query({type, limit: '1000'}), {every: kSlow, pages: kPages});
+  const answer = useGet('v1/reports/horizon' + query({type, width, limit: '1000'}), {every: kSlow, pages: kPages});
   const slots = useMemo(() => slotsOf(answer.data, width), [answer.data, width]);
-  return {answer, ...slots};
+  return {answer, ...slots, isCut: Boolean(answer.data && answer.data.next_cursor)};
 }
 
 // In order, none left out; the types with most due have parts of their own, the others one together.

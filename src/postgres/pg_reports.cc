@@ -74,6 +74,9 @@ Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query)
     if (is_of_zone)
       take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1), after(2),
                 query.tz, query.is_alone));
+    else if (query.report == Report::horizon)
+      take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1), after(2),
+                query.width.empty() ? nullptr : query.width.c_str()));
     else
       take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1),
                 after(2)));

@@ -279,6 +279,15 @@ TEST_F(ReportTables, WhatIsDueNextIsOneSumHoweverManyMinutesAndTypes) {
       "length), "
       "generate_series(0, 119) i");
   EXPECT_NE(must(reports.report(query)).at(0).find("\"n\": 3600"), std::string::npos);
+
+  query = {};
+  query.report = Report::horizon;
+  query.limit = 10'000;
+  EXPECT_EQ(must(reports.report(query)).size(), 2U * 120 * 30) << "of every width";
+  query.width = "hour";
+  const auto hours = must(reports.report(query));
+  EXPECT_EQ(hours.size(), 120U * 30);
+  EXPECT_NE(hours.front().find("\"hour\""), std::string::npos);
 }
 
 TEST_F(ReportTables, TheHorizonOfALargeTypeIsASampleWithItsBounds) {

@@ -37,20 +37,20 @@ const Cell = ({item, type, until, ends, name, isNow, capacity}) => {
 
 const Unused = ({width}) => html`<p class="muted small-text">Nothing is due in this time, as far as it has been counted; new jobs appear after a minute or two. Each field is ${width === 'hour' ? 'an hour' : 'a day'}: the more is due, the stronger its colour, and a click lists the jobs.</p>`;
 
-const counted = (at) => (at ? `, counted ${away(at)}` : '');
+const counted = (at, isCut) => (at ? `, counted ${away(at)}` : '') + (isCut ? '; the far end is left out: choose a type' : '');
 
 const rowsOf = (items, width) => [[`${width} (${width === 'hour' ? zoneName() : 'UTC'})`, 'due', 'low', 'high', 'exact'],
   ...items.map((item) => [item.at.toISOString(), item.n, item.low, item.high, item.isExact])];
 
 function Hours({type, capacity}) {
-  const {answer, items, countedAt} = useHorizon('hour', type);
+  const {answer, items, countedAt, isCut} = useHorizon('hour', type);
   const first = startOfDay(new Date()), today = dayOf(new Date()), hourNow = hourOf(new Date());
   const rows = useMemo(() => {
     const by = new Map(items.map((item) => [`${dayOf(item.at)} ${hourOf(item.at)}`, item]));
     return Array.from({length: 8}, (_, n) => plusDays(first, n)).map((day) => ({day, cells: Array.from({length: 24}, (_each, hour) => by.get(`${dayOf(day)} ${hour}`))}));
   }, [items, Number(first)]);
   const ends = steps(items.map((item) => item.n)), limit = capacityOf('hour', capacity);
-  return html`<${Panel} title="The next seven days" note=${`by hour, ${zoneName()}${counted(countedAt)}`} actions=${items.length > 0 && html`<${Csv} name="Due by hour" rows=${() => rowsOf(items, 'hour')} />`}>
+  return html`<${Panel} title="The next seven days" note=${`by hour, ${zoneName()}${counted(countedAt, isCut)}`} actions=${items.length > 0 && html`<${Csv} name="Due by hour" rows=${() => rowsOf(items, 'hour')} />`}>
     ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall />` : html`<${Stale} answer=${answer} /><div class="scroll" tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption class="visually-hidden">Jobs due by hour (${zoneName()})</caption>
     <thead><tr><th scope="col" class="day">Day</th>${Array.from({length: 24}, (_, hour) => html`<th scope="col" class="num">${String(hour).padStart(2, '0')}</th>`)}</tr></thead>
     <tbody>${rows.map(({day, cells}) => html`<tr><th scope="row" class="day">${weekday(day)} ${dayOf(day).slice(5)}</th>${cells.map((item, hour) =>
@@ -59,12 +59,12 @@ function Hours({type, capacity}) {
 }
 
 function Days({type, capacity}) {
-  const {answer, items, countedAt} = useHorizon('day', type);
+  const {answer, items, countedAt, isCut} = useHorizon('day', type);
   const today = startOfDay(new Date());
   const monday = plusDays(today, -kDays.indexOf(weekday(today)));
   const by = new Map(items.map((item) => [item.at.toISOString().slice(0, 10), item])); // days are counted in UTC
   const ends = steps(items.map((item) => item.n)), limit = capacityOf('day', capacity);
-  return html`<${Panel} title="The next twelve weeks" note=${`by day of UTC${counted(countedAt)}`} actions=${items.length > 0 && html`<${Csv} name="Due by day" rows=${() => rowsOf(items, 'day')} />`}>
+  return html`<${Panel} title="The next twelve weeks" note=${`by day of UTC${counted(countedAt, isCut)}`} actions=${items.length > 0 && html`<${Csv} name="Due by day" rows=${() => rowsOf(items, 'day')} />`}>
     ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall />` : html`<div class="scroll" tabindex="0" role="group" aria-label="Jobs due by day"><table class="heat wide-cells"><caption class="visually-hidden">Jobs due by day (days of UTC)</caption>
     <thead><tr><th scope="col" class="day">Week of</th>${kDays.map((day) => html`<th scope="col" class="num">${day}</th>`)}</tr></thead>
     <tbody>${Array.from({length: 13}, (_, week) => plusDays(monday, 7 * week)).map((start) => html`<tr><th scope="row" class="day">${dayOf(start).slice(5)}</th>${Array.from({length: 7}, (_, n) => {

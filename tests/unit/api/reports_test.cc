@@ -105,6 +105,12 @@ TEST_F(ReportsApi, ASoleDatabaseGivesPercentilesOfDaysOfZonesItself) {
   EXPECT_EQ(answer.body["totals"]["p99_ms"], nullptr) << "percentiles are not added up";
 }
 
+TEST_F(ReportsApi, OnlyTheHorizonHasWidths) {
+  EXPECT_EQ(get("/v1/reports/horizon?width=day").status, 200);
+  EXPECT_EQ(get("/v1/reports/horizon?width=week").field(), "width");
+  EXPECT_EQ(get("/v1/reports/hour?width=day").field(), "width");
+}
+
 TEST_F(ReportsApi, WhatIsWrongIsNamed) {
   for (const char* name : {"hour", "day", "lateness", "duration", "slo", "dead", "dead_now", "outcome", "delay",
                            "horizon", "backlog", "audit", "recent"}) {
