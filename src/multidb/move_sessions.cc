@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/system_clock.h"
 #include "postgres/pg_move_store.h"
 #include "postgres/pg_shard_copy.h"
 #include "postgres/pg_type_store.h"
@@ -48,9 +49,7 @@ OpenMoveSession move_sessions(std::vector<OpenDatabase> databases) {
       };
 }
 
-MonoTime ThreadClock::now() const {
-  return MonoTime(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
-}
+MonoTime ThreadClock::now() const { return SystemClock().now(); }
 
 void ThreadClock::sleep(Duration time) { std::this_thread::sleep_for(time); }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/api.h"
+#include "base/system_clock.h"
 #include "delivery/address_guard.h"
 #include "delivery/cpp_handler.h"
 #include "delivery/handlers.h"
@@ -23,7 +24,6 @@
 #include "node/node_backend.h"
 #include "node/permits.h"
 #include "node/superusers.h"
-#include "node/system_clock.h"
 #include "tocsin/node.h"
 
 namespace tocsin {

@@ -1,6 +1,7 @@
 // The contract, on PostgreSQL.
 #include <pqxx/pqxx>
 
+#include "base/system_clock.h"
 #include "contract/postgres_database.h"
 #include "postgres/pg_bulk_store.h"
 #include "postgres/pg_function_store.h"
@@ -15,13 +16,6 @@
 
 namespace tocsin {
 namespace {
-
-class SteadyClock final : public Clock {
- public:
-  MonoTime now() const override {
-    return MonoTime(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
-  }
-};
 
 class PostgresBusiness final : public Business {
  public:
@@ -185,7 +179,7 @@ class PostgresFixture final : public StoreFixture {
   SessionConfig report_config() const { return {database_.url(), "contract", 15'000, kLockTimeoutMs, false}; }
 
   PostgresDatabase& database_;
-  SteadyClock clock_;
+  SystemClock clock_;
   pqxx::connection watch_;
   Session session_{config()}, other_session_{config()}, desk_session_{config()}, other_desk_session_{config()},
       report_session_{report_config()};

@@ -9,19 +9,13 @@
 #include <map>
 #include <set>
 
+#include "base/system_clock.h"
 #include "support/process.h"
 
 namespace tocsin {
 namespace {
 
 using namespace std::chrono_literals;
-
-class SteadyClock final : public Clock {
- public:
-  MonoTime now() const override {
-    return MonoTime(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
-  }
-};
 
 // A broker in memory: says what the test tells it to.
 // Thread: any.
@@ -114,7 +108,7 @@ class PublisherTest : public testing::Test {
     return !outcomes_.contains(id);
   }
 
-  SteadyClock clock_;
+  SystemClock clock_;
   FakeBroker broker_;
   std::mutex mutex_;
   std::map<std::string, Outcome> outcomes_;

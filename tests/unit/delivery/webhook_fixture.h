@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/system_clock.h"
 #include "delivery/webhook.h"
 #include "unit/delivery/scripted_server.h"
 
@@ -18,13 +19,6 @@ namespace tocsin {
 using namespace std::chrono_literals;
 using nlohmann::json;
 using Kind = Outcome::Kind;
-
-class SteadyClock final : public Clock {
- public:
-  MonoTime now() const override {
-    return MonoTime(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
-  }
-};
 
 inline const char kOk[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 inline const WallTime kNow{std::chrono::seconds(1700000000) + 900ms};
@@ -40,7 +34,7 @@ inline ClaimedJob a_job(Duration lease = 30s) {
   claimed.job.biz_type = "order.unpaid";
   claimed.job.action_time = WallTime(std::chrono::seconds(1772366400) + 250ms);  // 2026-03-01T12:00:00.250Z
   claimed.job.attempts = 3;
-  claimed.lease_deadline = SteadyClock().now() + lease;
+  claimed.lease_deadline = SystemClock().now() + lease;
   return claimed;
 }
 
@@ -81,7 +75,7 @@ class Webhook : public testing::Test {
     return "http://127.0.0.1:" + std::to_string(server.port()) + "/hook?a=b";
   }
 
-  SteadyClock clock_;
+  SystemClock clock_;
   WebhookKind client_;
   std::vector<std::shared_ptr<Handler>> handlers_;
 };

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <latch>
 
-#include "node/system_clock.h"
+#include "base/system_clock.h"
 #include "support/manual_clock.h"
 
 namespace tocsin {
