@@ -50,9 +50,8 @@ class CircuitBreaker {
   bool abandoned(Permit permit);  // the attempt ended without a result of the endpoint
 
   State state(MonoTime now) const;
-  std::size_t capacity(MonoTime now) const;          // attempts at once; the maximum of size_t: any number
-  Duration pause_left(MonoTime now) const;           // 0 unless open
-  MonoTime pause_end() const { return pause_end_; }  // of the last pause
+  std::size_t capacity(MonoTime now) const;  // attempts at once; the maximum of size_t: any number
+  Duration pause_left(MonoTime now) const;   // 0 unless open
 
  private:
   void open(MonoTime now);

@@ -34,11 +34,6 @@ class Claimer final : public Stage {
   const char* name() const override { return "claimer"; }
   MonoTime step(MonoTime now) override;
 
-  // Whether a claim is in doubt: its answer was lost.
-  bool has_unresolved() const { return unresolved_.has_value(); }
-  // Whether jobs wait for the next step to be given to their consumers.
-  bool has_answers() const { return won_.has_value(); }
-
  private:
   // A claim that was sent. Kept while it is in doubt: it may have won the rows.
   struct Sent {

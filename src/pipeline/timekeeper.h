@@ -22,9 +22,6 @@ class Timekeeper final : public Stage {
   const char* name() const override { return "timekeeper"; }
   MonoTime step(MonoTime now) override;
 
-  // The number of candidates on the wheel.
-  std::size_t on_wheel() const { return wheel_ ? wheel_->size() : 0; }
-
  private:
   static constexpr std::size_t kIntake = 8192;  // candidates per step: bounds how long due jobs wait behind new ones
 

@@ -17,7 +17,7 @@ class Breaker : public testing::Test {
   }
   // Fails the one attempt that is allowed after the pause; the pause that follows.
   Duration fail_probe() {
-    now_ = std::max(now_, breaker_.pause_end());
+    now_ += breaker_.pause_left(now_);
     breaker_.failed(*breaker_.admit(now_), now_);
     return breaker_.pause_left(now_);
   }
@@ -78,12 +78,12 @@ TEST_F(Breaker, PausesLongerAndLongerWhileItStaysSilent) {
 TEST_F(Breaker, RemembersItsPauseThroughAShortRecovery) {
   fail(3);
   fail_probe();
-  now_ = breaker_.pause_end();
+  now_ += breaker_.pause_left(now_);
   breaker_.admit(now_);
   breaker_.answered();
   fail(3);
   EXPECT_EQ(breaker_.pause_left(now_), 4s);
-  now_ = breaker_.pause_end();
+  now_ += breaker_.pause_left(now_);
   breaker_.admit(now_);
   breaker_.answered();
   now_ += 5s;

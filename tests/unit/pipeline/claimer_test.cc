@@ -282,7 +282,6 @@ TEST_F(ClaimerTest, ForgetsItsCandidatesWhenTheStoreIsUnavailable) {
   EXPECT_EQ(shared().known.size(), 0U) << "their rows are pending: the next scan finds them";
   EXPECT_TRUE(won().empty());
   EXPECT_EQ(events.failures(), 1);
-  EXPECT_FALSE(claimer().has_unresolved());
 }
 
 TEST_F(ClaimerTest, AsksWhatItWonWhenTheAnswerWasLost) {
@@ -293,7 +292,6 @@ TEST_F(ClaimerTest, AsksWhatItWonWhenTheAnswerWasLost) {
     return in_doubt();
   };
   EXPECT_EQ(step(), now + config.retry_pause);
-  EXPECT_TRUE(claimer().has_unresolved());
   EXPECT_EQ(running(), 2U);
   EXPECT_EQ(shared().known.size(), 2U);
 
@@ -301,7 +299,6 @@ TEST_F(ClaimerTest, AsksWhatItWonWhenTheAnswerWasLost) {
   now += 1s;
   store.on_claimed_with = [](auto&, auto) { return unavailable(); };
   EXPECT_EQ(step(), now + config.retry_pause) << "asks until it knows";
-  EXPECT_TRUE(claimer().has_unresolved());
 
   store.on_claimed_with = [&](const ClaimTicket& ticket, auto jobs) {
     EXPECT_EQ(ticket.seed, seed);
@@ -309,7 +306,6 @@ TEST_F(ClaimerTest, AsksWhatItWonWhenTheAnswerWasLost) {
     return std::vector<ClaimedJob>{claimed(2, 1)};
   };
   EXPECT_LE(step(), now);
-  EXPECT_FALSE(claimer().has_unresolved());
   const auto jobs = won();
   ASSERT_EQ(jobs.size(), 1U);
   EXPECT_EQ(jobs[0].lease_deadline, sent + 30s - config.lease_margin)
@@ -409,7 +405,6 @@ TEST_F(ClaimerTest, ForgetsInstantJobsWhateverWentWrong) {
     store.on_fire = [&](auto) { return error; };
     EXPECT_EQ(step(), now + config.retry_pause);
     EXPECT_EQ(shared().known.size(), 0U) << "done, or pending and scanned again";
-    EXPECT_FALSE(claimer().has_unresolved());
   }
   shared().due.push_backlog({{0, 3}, kStart});
   store.on_fire_due = [](auto, auto, auto) { return in_doubt(); };

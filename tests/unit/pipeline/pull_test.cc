@@ -20,7 +20,7 @@ class Pull : public StageBench {
   // To the answers of the consumers for whom it claims something.
   MonoTime step() {
     const MonoTime next = claimer_->step(now);
-    return claimer_->has_answers() ? claimer_->step(now) : next;
+    return next <= now ? claimer_->step(now) : next;
   }
   std::size_t running() { return shared().limiter.running(); }
 

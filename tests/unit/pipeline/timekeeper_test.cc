@@ -67,7 +67,6 @@ TEST_F(TimekeeperTest, ForgetsAndCountsWhatTheWheelRefuses) {
   know_time();
   give(1, kStart + 1h);
   step();
-  EXPECT_EQ(timekeeper().on_wheel(), 0U);
   EXPECT_FALSE(shared().known.contains(1));
   EXPECT_EQ(events[Counter::refused], 1);
 }
@@ -81,8 +80,7 @@ TEST_F(TimekeeperTest, ReachesTheWholeLookaheadAfterALongIdleTime) {
   now += 1h;
   give(2, db_now() + config.lookahead);
   step();
-  EXPECT_EQ(timekeeper().on_wheel(), 1U);
-  EXPECT_TRUE(shared().known.contains(2));
+  EXPECT_TRUE(shared().known.contains(2)) << "the wheel has refused nothing";
 }
 
 TEST_F(TimekeeperTest, ComesBackAtOnceWhenMoreCandidatesWait) {
@@ -90,7 +88,7 @@ TEST_F(TimekeeperTest, ComesBackAtOnceWhenMoreCandidatesWait) {
   for (JobId id = 1; id <= 10'000; ++id) give(id, kStart + 1s);
   EXPECT_LE(step(), now);
   EXPECT_GT(step(), now);
-  EXPECT_EQ(timekeeper().on_wheel(), 10'000U);
+  EXPECT_EQ(shared().known.size(), 10'000U) << "the wheel has refused nothing";
 }
 
 TEST_F(TimekeeperTest, NothingFiresEarlyWhenTheClockIsSetBack) {
@@ -104,7 +102,7 @@ TEST_F(TimekeeperTest, NothingFiresEarlyWhenTheClockIsSetBack) {
   know_time();
   step();
   EXPECT_TRUE(due().empty());
-  EXPECT_EQ(timekeeper().on_wheel(), 1U) << "four seconds away, within reach";
+  EXPECT_TRUE(shared().known.contains(1)) << "four seconds away, within reach";
   while (db_now() < fire_at) {
     ASSERT_TRUE(due().empty());
     now += 100ms;
@@ -123,7 +121,6 @@ TEST_F(TimekeeperTest, ForgetsWhatIsOutOfReachAfterTheClockWasSetBack) {
   step_database_clock(-1h);
   know_time();
   step();
-  EXPECT_EQ(timekeeper().on_wheel(), 0U);
   EXPECT_FALSE(shared().known.contains(1));
 }
 
