@@ -205,14 +205,10 @@ void add_bench_command(CLI::App& root, Chosen& chosen) {
                                   "Creates jobs of the type tocsin.bench, whose handler does nothing.\n"
                                   "Example:\n"
                                   "  tocsin bench --jobs 100000 --over 30s --lanes 8");
-  command->add_option("--jobs", options->jobs, "How many (10000)")->check(CLI::Range(1, 100'000'000))->option_text("N");
-  command->add_option("--over", options->over, "Their deadlines spread over it (10s)")
-      ->check(not_a_duration)
-      ->option_text("TIME");
-  command->add_option("--batch", options->batch, "Jobs per request (500)")
-      ->check(CLI::Range(1, 10'000))
-      ->option_text("N");
-  command->add_option("--lanes", options->lanes, "Connections (4)")->check(CLI::Range(1, 256))->option_text("N");
+  add_number(*command, "--jobs", options->jobs, "How many (10000)", 1, 100'000'000);
+  add_duration(*command, "--over", options->over, "Their deadlines spread over it (10s)");
+  add_number(*command, "--batch", options->batch, "Jobs per request (500)", 1, 10'000);
+  add_number(*command, "--lanes", options->lanes, "Connections (4)", 1, 256);
   command->add_option("--type", options->type, "An existing type instead of a noop one")->option_text("NAME");
   add_client_options(*command, *options);
   on_run(command, chosen, options, bench);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "cli/rest_client.h"
 
@@ -28,6 +29,22 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
 // Adds --url, --token, --timeout, --config and --json.
 void add_client_options(CLI::App& command, ClientOptions& options);
 
+// For ->check() of an option: the error message, or "" when the value is right.
+std::string not_a_duration(const std::string& text);
+std::string not_a_job_id(const std::string& text);
+
+// An option that takes a number from `least` to `most`.
+template <class T>
+CLI::Option* add_number(CLI::App& command, const char* name, T& value, const char* what, std::type_identity_t<T> least,
+                        std::type_identity_t<T> most) {
+  return command.add_option(name, value, what)->check(CLI::Range(least, most))->option_text("N");
+}
+
+// An option that takes a duration, kept as text.
+inline CLI::Option* add_duration(CLI::App& command, const char* name, std::string& value, const char* what) {
+  return command.add_option(name, value, what)->check(not_a_duration)->option_text("TIME");
+}
+
 // Makes `run` the function of the command. It shares ownership of `options`, so they live until it has run.
 template <class Options>
 void on_run(CLI::App* command, Chosen& chosen, std::shared_ptr<Options> options, int (*run)(Options&)) {
@@ -47,10 +64,6 @@ void add_top_command(CLI::App& root, Chosen& chosen);
 
 // The whole command line; `chosen` must outlive it.
 std::unique_ptr<CLI::App> make_app(Chosen& chosen);
-
-// For ->check() of an option: the error message, or "" when the value is right.
-std::string not_a_duration(const std::string& text);
-std::string not_a_job_id(const std::string& text);
 
 // The text of a JSON argument: itself, the file behind "@path", or standard input for "-". Throws BadUsage when the
 // file cannot be read, or the text is no JSON; the message names `option`.

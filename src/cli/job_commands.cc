@@ -29,9 +29,7 @@ struct WhenOptions {
 
 void add_when_options(CLI::App& command, WhenOptions& when) {
   command.add_option("--at", when.at, "Due at 2026-03-01T12:00:00Z (RFC 3339)")->option_text("TIME");
-  command.add_option("--in", when.in, "Due after this time: 500ms, 15m, 24h, 7d")
-      ->check(not_a_duration)
-      ->option_text("TIME");
+  add_duration(command, "--in", when.in, "Due after this time: 500ms, 15m, 24h, 7d");
 }
 
 struct JobOptions : ClientOptions {
@@ -109,9 +107,7 @@ void add_create(CLI::App& jobs, Chosen& chosen) {
   command->add_option("--on-conflict", options->on_conflict, "keep, replace, earliest, latest or reject")
       ->check(CLI::IsMember({"keep", "replace", "earliest", "latest", "reject"}))
       ->option_text("RULE");
-  command->add_option("--max-attempts", options->max_attempts, "Instead of the type's limit, 1 to 1000")
-      ->check(CLI::Range(1, 1000))
-      ->option_text("N");
+  add_number(*command, "--max-attempts", options->max_attempts, "Instead of the type's limit, 1 to 1000", 1, 1000);
   add_client_options(*command, *options);
   on_run(command, chosen, options, create);
 }
@@ -221,9 +217,7 @@ void add_list(CLI::App& jobs, Chosen& chosen) {
       ->option_text("STATUS");
   command->add_option("--from", options->from, "Action time not before (RFC 3339)")->option_text("TIME");
   command->add_option("--to", options->to, "Action time before (RFC 3339)")->option_text("TIME");
-  command->add_option("--limit", options->limit, "Jobs per page, 1 to 1000 (100)")
-      ->check(CLI::Range(1, 1000))
-      ->option_text("N");
+  add_number(*command, "--limit", options->limit, "Jobs per page, 1 to 1000 (100)", 1, 1000);
   command->add_option("--cursor", options->cursor, "Continue an earlier list")->option_text("CURSOR");
   command->add_flag("--all", options->all, "Every page, not only the first");
   add_client_options(*command, *options);
@@ -332,12 +326,8 @@ void add_retry(CLI::App& jobs, Chosen& chosen) {
   command->add_option("--type", options->type, "Dead jobs of this type, oldest first")->option_text("NAME");
   command->add_option("--from", options->from, "Died not before (RFC 3339)")->option_text("TIME");
   command->add_option("--to", options->to, "Died before (RFC 3339)")->option_text("TIME");
-  command->add_option("--limit", options->limit, "At most so many, 1 to 10000 (1000)")
-      ->check(CLI::Range(1, 10'000))
-      ->option_text("N");
-  command->add_option("--rate", options->rate_per_s, "So many become due per second")
-      ->check(CLI::Range(0.001, 1e6))
-      ->option_text("N");
+  add_number(*command, "--limit", options->limit, "At most so many, 1 to 10000 (1000)", 1, 10'000);
+  add_number(*command, "--rate", options->rate_per_s, "So many become due per second", 0.001, 1e6);
   add_client_options(*command, *options);
   on_run(command, chosen, options, retry);
 }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
+#include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/duration.h"
 
@@ -25,18 +26,14 @@ void add_capacity_options(CLI::App& command, NodeConfig& config) {
   count("--db-pool", config.db_pool, "Database connections for the API (4)");
   count("--workers", config.workers, "Threads for in-process handlers (4)");
   count("--sql-workers", config.sql_workers, "Connections for functions of sql handlers (2)");
-  command.add_option("--webhook-connections", config.webhook_connections, "Webhooks at once per endpoint (256)")
-      ->check(CLI::Range(1, 4096))
-      ->option_text("N")
+  add_number(command, "--webhook-connections", config.webhook_connections, "Webhooks at once per endpoint (256)", 1,
+             4096)
       ->group("Capacity");
   command.add_flag("--async-claims", config.async_claims, "Claims do not wait for the disk")->group("Capacity");
-  command.add_option("--queue-capacity", config.queue_capacity, "Candidates held in memory (100000)")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}))
-      ->option_text("N")
+  add_number(command, "--queue-capacity", config.queue_capacity, "Candidates held in memory (100000)", 1, 10'000'000)
       ->group("Capacity");
-  command.add_option("--max-attribute-bytes", config.max_attribute_bytes, "Largest attribute of a job (65536)")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{16} << 20))
-      ->option_text("N")
+  add_number(command, "--max-attribute-bytes", config.max_attribute_bytes, "Largest attribute of a job (65536)", 1,
+             std::size_t{16} << 20)
       ->group("Capacity");
 }
 

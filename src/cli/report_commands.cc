@@ -129,9 +129,7 @@ void add_report_command(CLI::App& root, Chosen& chosen) {
   command->add_option("--from", options->from, "Not before (RFC 3339)")->option_text("TIME");
   command->add_option("--to", options->to, "Before (RFC 3339)")->option_text("TIME");
   command->add_option("--tz", options->tz, "Days of this time zone, like Europe/Berlin")->option_text("ZONE");
-  command->add_option("--limit", options->limit, "At most so many rows (100; with --csv all)")
-      ->check(CLI::Range(1, kAll))
-      ->option_text("N");
+  add_number(*command, "--limit", options->limit, "At most so many rows (100; with --csv all)", 1, kAll);
   CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");
   add_client_options(*command, *options);
   csv->excludes("--json");

@@ -128,9 +128,7 @@ int top(TopOptions& options) {
 void add_top_command(CLI::App& root, Chosen& chosen) {
   auto options = std::make_shared<TopOptions>();
   CLI::App* command = add_command(root, "top", "Watch the cluster: what is due, late and failing", "q quits.");
-  command->add_option("--every", options->every_s, "Seconds between updates")
-      ->check(CLI::Range(0.5, 3600.0))
-      ->option_text("N");
+  add_number(*command, "--every", options->every_s, "Seconds between updates", 0.5, 3600.0);
   command->add_flag("--once", options->is_once, "Print once and exit");
   add_client_options(*command, *options);
   on_run(command, chosen, options, top);

@@ -78,25 +78,13 @@ void add_put(CLI::App& types, Chosen& chosen) {
   command->add_option("--handler", options->handler, "webhook, sql, pull, cpp, noop, ...")->option_text("KIND");
   command->add_option("--webhook", options->url, "webhook: where to POST")->option_text("URL");
   command->add_option("--secret", options->secret, "webhook: signing key (whsec_...)")->option_text("SECRET");
-  command->add_option("--handler-timeout", options->timeout, "webhook: wait for its answer")
-      ->check(not_a_duration)
-      ->option_text("TIME");
+  add_duration(*command, "--handler-timeout", options->timeout, "webhook: wait for its answer");
   command->add_option("--function", options->function, "sql: function to call")->option_text("NAME");
-  command->add_option("--ttr", options->ttr, "Time to run: length of a lease")
-      ->check(not_a_duration)
-      ->option_text("TIME");
-  command->add_option("--max-attempts", options->max_attempts, "Then the job is dead; 1 to 1000 (16)")
-      ->check(CLI::Range(1, 1000))
-      ->option_text("N");
-  command->add_option("--max-running", options->max_running, "Jobs that run at once in the cluster")
-      ->check(CLI::Range(1, 1'000'000))
-      ->option_text("N");
-  command->add_option("--rate", options->rate_per_s, "Starts per second")
-      ->check(CLI::Range(0.001, 1e6))
-      ->option_text("N");
-  command->add_option("--slo-lateness", options->slo_lateness, "Target: latest start after the deadline")
-      ->check(not_a_duration)
-      ->option_text("TIME");
+  add_duration(*command, "--ttr", options->ttr, "Time to run: length of a lease");
+  add_number(*command, "--max-attempts", options->max_attempts, "Then the job is dead; 1 to 1000 (16)", 1, 1000);
+  add_number(*command, "--max-running", options->max_running, "Jobs that run at once in the cluster", 1, 1'000'000);
+  add_number(*command, "--rate", options->rate_per_s, "Starts per second", 0.001, 1e6);
+  add_duration(*command, "--slo-lateness", options->slo_lateness, "Target: latest start after the deadline");
   command->add_option("--slo-share", options->slo_share, "Target: for this share of the jobs, like 0.999")
       ->check(CLI::Range(0.0, 1.0))
       ->option_text("SHARE");
