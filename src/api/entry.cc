@@ -119,7 +119,7 @@ EntryAnswer answer_of(const ApiContext& context, const NewJob& job, const Create
 
 Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<const EntryMessage> messages) {
   struct Create {
-    std::size_t place;  // among the messages
+    std::size_t index;  // among the messages
     NewJob job;
     std::future<Result<CreateReply>> reply;
   };
@@ -146,9 +146,9 @@ Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<co
   for (Create& each : asked) {
     const auto reply = each.reply.get();
     if (reply)
-      answers[each.place] = answer_of(context, each.job, *reply);
+      answers[each.index] = answer_of(context, each.job, *reply);
     else if (reply.error().code == ErrorCode::invalid)
-      answers[each.place] = {EntryAnswer::Kind::refused, reply.error().message};
+      answers[each.index] = {EntryAnswer::Kind::refused, reply.error().message};
     else
       failure = reply.error();
   }

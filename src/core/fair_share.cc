@@ -7,7 +7,7 @@
 namespace tocsin {
 namespace {
 
-// Distributes `left` permits over the nodes `open` (indexes), to each at most what it lacks. Returns the remainder.
+// Distributes `left` permits over the nodes `open` (indices), to each at most what it lacks. Returns the remainder.
 int deal(int left, std::span<const int> needs, std::vector<int>& shares, std::vector<std::size_t> open,
          std::uint64_t turn) {
   while (left > 0) {

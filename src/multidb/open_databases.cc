@@ -161,7 +161,7 @@ Status check_database(Session& session, const Registry& registry, DatabaseId dat
         ErrorCode::invalid,
         "it has " + std::to_string(installed->shards) + " shards, the control database has " + std::to_string(shards),
         ""};
-  return check_place(session, registry, *registry.at(database_id), shards);
+  return check_registered(session, registry, *registry.at(database_id), shards);
 }
 
 Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& on_step) {

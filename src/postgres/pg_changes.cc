@@ -156,7 +156,7 @@ Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base
 }
 
 // A shard that is moving to another database refuses changes: halving finds its rows, and the others are written.
-Status PgChanges::write_changes(const Indexes& items) {
+Status PgChanges::write_changes(const Indices& items) {
   if (items.empty()) return Unit{};
   const Status done = session_.write<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
@@ -171,7 +171,7 @@ Status PgChanges::write_changes(const Indexes& items) {
   return write_changes({middle, items.end()});
 }
 
-void PgChanges::cancel(pqxx::transaction_base& tx, const Indexes& items, LockPolicy policy) {
+void PgChanges::cancel(pqxx::transaction_base& tx, const Indices& items, LockPolicy policy) {
   if (items.empty()) return;
   PgArray shards, ids;
   std::unordered_map<JobId, std::size_t> index;
@@ -190,12 +190,12 @@ void PgChanges::cancel(pqxx::transaction_base& tx, const Indexes& items, LockPol
   }
 }
 
-void PgChanges::cancel_keys(pqxx::transaction_base& tx, const Indexes& items) {
+void PgChanges::cancel_keys(pqxx::transaction_base& tx, const Indices& items) {
   if (items.empty()) return;
   answer_keys(tx, session_.prepared("cancel_keys_together"), items);
 }
 
-void PgChanges::cancel_free_keys(pqxx::transaction_base& tx, const Indexes& items) {
+void PgChanges::cancel_free_keys(pqxx::transaction_base& tx, const Indices& items) {
   const KeyArrays keys = arrays_of(items);
   const auto& statement = session_.prepared("cancel_keys");
   for (const auto& row : exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),
@@ -203,7 +203,7 @@ void PgChanges::cancel_free_keys(pqxx::transaction_base& tx, const Indexes& item
     reply_.key_cancels[items[row[0].as<std::size_t>() - 1]].cancelled.push_back(row[1].as<JobId>());
 }
 
-void PgChanges::change(pqxx::transaction_base& tx, const Indexes& items, LockPolicy policy) {
+void PgChanges::change(pqxx::transaction_base& tx, const Indices& items, LockPolicy policy) {
   if (items.empty()) return;
   PgArray shards, ids, at, in;
   std::unordered_map<JobId, std::size_t> index;
@@ -282,7 +282,7 @@ void PgChanges::answer_unchanged_jobs(pqxx::transaction_base& tx, const SubBatch
   }
 }
 
-PgChanges::KeyArrays PgChanges::arrays_of(const Indexes& key_cancels) const {
+PgChanges::KeyArrays PgChanges::arrays_of(const Indices& key_cancels) const {
   KeyArrays keys;
   for (const std::size_t i : key_cancels) {
     const KeyCancel& key = batch_.key_cancels[i];
@@ -293,14 +293,14 @@ PgChanges::KeyArrays PgChanges::arrays_of(const Indexes& key_cancels) const {
   return keys;
 }
 
-void PgChanges::answer_keys_by_state(pqxx::transaction_base& tx, const Indexes& items) {
+void PgChanges::answer_keys_by_state(pqxx::transaction_base& tx, const Indices& items) {
   if (items.empty()) return;
   const auto& statement = session_.prepared("state_of_keys");
   answer_keys(tx, statement, items);
 }
 
 // Rows (ordinal of the key, job, status), those that this call cancelled first.
-void PgChanges::answer_keys(pqxx::transaction_base& tx, const Statement& statement, const Indexes& items) {
+void PgChanges::answer_keys(pqxx::transaction_base& tx, const Statement& statement, const Indices& items) {
   const KeyArrays keys = arrays_of(items);
   for (const auto& row :
        exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),

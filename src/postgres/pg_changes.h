@@ -28,11 +28,11 @@ class PgChanges {
   Result<ChangeBatchReply> run();
 
  private:
-  using Indexes = std::vector<std::size_t>;
+  using Indices = std::vector<std::size_t>;
   struct KeyArrays;
-  // Indexes into the batch, by job id or key: sub-batches lock rows in this order, so two cannot deadlock.
+  // Indices into the batch, by job id or key: sub-batches lock rows in this order, so two cannot deadlock.
   struct SubBatch {
-    Indexes cancels, key_cancels, changes;
+    Indices cancels, key_cancels, changes;
     bool is_empty() const { return cancels.empty() && key_cancels.empty() && changes.empty(); }
     int kinds() const { return !cancels.empty() + !key_cancels.empty() + !changes.empty(); }
   };
@@ -44,18 +44,18 @@ class PgChanges {
   // Ok also after contention; then nothing of the kind is written.
   Status write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement);
   // After contention again in halves, each a transaction: jobs of a write-frozen shard delay no others.
-  Status write_changes(const Indexes& items);
-  void cancel(pqxx::transaction_base& tx, const Indexes& items, sql::LockPolicy policy);
-  void cancel_keys(pqxx::transaction_base& tx, const Indexes& items);  // all or none; fills the whole replies
+  Status write_changes(const Indices& items);
+  void cancel(pqxx::transaction_base& tx, const Indices& items, sql::LockPolicy policy);
+  void cancel_keys(pqxx::transaction_base& tx, const Indices& items);  // all or none; fills the whole replies
   // Skips locked rows; fills only the ids cancelled.
-  void cancel_free_keys(pqxx::transaction_base& tx, const Indexes& items);
-  void change(pqxx::transaction_base& tx, const Indexes& items, sql::LockPolicy policy);
+  void cancel_free_keys(pqxx::transaction_base& tx, const Indices& items);
+  void change(pqxx::transaction_base& tx, const Indices& items, sql::LockPolicy policy);
   // Reads the state of the jobs and keys that the statements did not change, and answers with it.
   Status answer_unchanged(const SubBatch& part);
   void answer_unchanged_jobs(pqxx::transaction_base& tx, const SubBatch& part);
-  void answer_keys_by_state(pqxx::transaction_base& tx, const Indexes& items);
-  void answer_keys(pqxx::transaction_base& tx, const Statement& statement, const Indexes& items);
-  KeyArrays arrays_of(const Indexes& key_cancels) const;
+  void answer_keys_by_state(pqxx::transaction_base& tx, const Indices& items);
+  void answer_keys(pqxx::transaction_base& tx, const Statement& statement, const Indices& items);
+  KeyArrays arrays_of(const Indices& key_cancels) const;
   void answer_repeated_cancels();  // of a job named again: as the first, but `finished` if that is `cancelled`
   // A caller may name an outbox entry (a job created through SQL for another database) whose idempotency key had a job
   // already. Writes such requests with the id of that job.
@@ -68,7 +68,7 @@ class PgChanges {
   std::vector<bool> has_cancelled_, has_changed_;     // by index in the batch: the request is written
   std::vector<bool> is_taken_key_, is_taken_change_;  // by index in the batch: a sub-batch has it
   ChangeBatch existing_;                              // for change_existing()
-  Indexes existing_cancels_, existing_changes_;       // their indexes in batch_
+  Indices existing_cancels_, existing_changes_;       // their indices in batch_
   bool is_by_kind_ = false;   // the last sub-batch was written kind by kind: key replies have only what was cancelled
   bool has_begun_ = false;    // the first sub-batch is made: it has all cancels
   bool has_written_ = false;  // a transaction was committed

@@ -39,7 +39,7 @@ class PgJobDesk final : public JobDesk {
   // create() in one transaction. `most_tries`: how often it is tried while other transactions hold its keys.
   Result<std::vector<CreateReply>> create_at_once(std::span<const NewJob> jobs, CreateMode mode, int most_tries);
   // CreateMode::each_by_itself: creates all jobs but those whose keys other transactions hold, and adds these to
-  // `held`, as indexes into the call. `first`: the index of jobs[0] in the call.
+  // `held`, as indices into the call. `first`: the index of jobs[0] in the call.
   Status create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
                        std::vector<std::size_t>& held);
   Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);  // from sequence_, one per job

@@ -42,9 +42,9 @@ Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const 
 // A call that writes many leases: those that cannot be written do not keep others from it.
 class PgJobDesk::LeaseWrite {
  public:
-  using Places = std::span<const std::size_t>;  // in the call
-  // Runs one statement for the leases at `places`, which skips locked rows. True: the lease at `places[i]` is written.
-  using Statement = std::function<Result<std::vector<bool>>(Places places)>;
+  using Indices = std::span<const std::size_t>;  // in the call
+  // Runs one statement for the leases at `indices`, skipping locked rows. True: the lease at `indices[i]` is written.
+  using Statement = std::function<Result<std::vector<bool>>(Indices indices)>;
 
   LeaseWrite(PgJobDesk& desk, std::vector<Lease> leases, Statement statement)
       : desk_(desk), leases_(std::move(leases)), statement_(std::move(statement)) {}
@@ -69,21 +69,21 @@ class PgJobDesk::LeaseWrite {
   }
 
   // False: the database does not answer.
-  bool write(Places places) {
-    const auto written = statement_(places);
+  bool write(Indices indices) {
+    const auto written = statement_(indices);
     if (written) {
-      for (std::size_t i = 0; i < places.size(); ++i)
-        if ((*written)[i]) replies_[places[i]] = LeaseReply::applied;
+      for (std::size_t i = 0; i < indices.size(); ++i)
+        if ((*written)[i]) replies_[indices[i]] = LeaseReply::applied;
       return true;
     }
     trouble_ = written.error();
-    if (trouble_->code == ErrorCode::moved && shard(places.front()) != shard(places.back())) {
+    if (trouble_->code == ErrorCode::moved && shard(indices.front()) != shard(indices.back())) {
       // One shard is write-frozen: the others are written without it.
-      const std::size_t half = places.size() / 2;
-      return write(places.first(half)) && write(places.subspan(half));
+      const std::size_t half = indices.size() / 2;
+      return write(indices.first(half)) && write(indices.subspan(half));
     }
     if (trouble_->code == ErrorCode::in_doubt)
-      for (const std::size_t i : places) replies_[i] = LeaseReply::in_doubt;
+      for (const std::size_t i : indices) replies_[i] = LeaseReply::in_doubt;
     return is_contention(trouble_->code);
   }
 
@@ -115,13 +115,13 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
                                                          const std::string& node) {
   std::vector<Lease> leases;
   for (const FinishRequest& request : requests) leases.push_back({request.job_id, request.token});
-  const auto statement = [&](LeaseWrite::Places places) {
+  const auto statement = [&](LeaseWrite::Indices indices) {
     std::vector<FinishRequest> some;
-    for (const std::size_t i : places) some.push_back(requests[i]);
+    for (const std::size_t i : indices) some.push_back(requests[i]);
     return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
       pqxx::nontransaction tx(connection);
       const auto& name = session_.prepared("finish_leased");
-      std::vector<bool> written(places.size());
+      std::vector<bool> written(indices.size());
       std::vector<JobId> ids;
       for (const FinishRequest& request : some) ids.push_back(request.job_id);
       const auto applied = with_ids_freed(session_, tx, ids, [&] { return FinishArrays(some).exec(tx, name, node); });
@@ -136,10 +136,10 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> ex
   std::vector<ExtendReply> replies(extensions.size());
   std::vector<Lease> leases;
   for (const Extension& extension : extensions) leases.push_back(extension.lease);
-  const auto statement = [&](LeaseWrite::Places places) {
+  const auto statement = [&](LeaseWrite::Indices indices) {
     std::vector<Lease> some;
     PgArray ttrs;
-    for (const std::size_t i : places) {
+    for (const std::size_t i : indices) {
       some.push_back(leases[i]);
       ttrs.add(extensions[i].ttr.count());
     }
@@ -147,12 +147,12 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> ex
       pqxx::nontransaction tx(connection);
       const auto& name = session_.prepared("extend");
       const LeaseArrays keys(some);
-      std::vector<bool> written(places.size());
+      std::vector<bool> written(indices.size());
       for (const auto& row :
            exec(tx, name, keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal(), ttrs.literal())) {
         const std::size_t i = row[0].as<std::size_t>() - 1;
         written[i] = true;
-        replies[places[i]].type_id = row[1].as<TypeId>();
+        replies[indices[i]].type_id = row[1].as<TypeId>();
       }
       return written;
     });

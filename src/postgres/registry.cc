@@ -125,7 +125,7 @@ class ControlStep {
   std::string free_name(const std::string& wanted) const;
   void insert(const RegisteredDatabase& database);
   void update(const RegisteredDatabase& database);
-  void place_shards(int shards, const std::vector<DatabaseId>& database_ids);
+  void spread_shards(int shards, const std::vector<DatabaseId>& database_ids);
 
   pqxx::transaction_base& tx_;
   const std::span<const GivenDatabase> given_;
@@ -222,7 +222,7 @@ DatabaseId ControlStep::database_of(std::size_t i) {
 }
 
 // Whole ranges of shards: the tables of live jobs go by the remainder, and each database uses them all.
-void ControlStep::place_shards(int shards, const std::vector<DatabaseId>& database_ids) {
+void ControlStep::spread_shards(int shards, const std::vector<DatabaseId>& database_ids) {
   if (!registry_.map.database_ids.empty()) return;
   PgArray array;
   for (int shard = 0; shard < shards; ++shard) {
@@ -231,7 +231,7 @@ void ControlStep::place_shards(int shards, const std::vector<DatabaseId>& databa
     registry_.map.database_ids.push_back(database_id);
     array.add(static_cast<std::int64_t>(database_id));
   }
-  const auto done = tx_.exec_params(sql::statement("place_shards"), array.literal());
+  const auto done = tx_.exec_params(sql::statement("spread_shards"), array.literal());
   TOCSIN_ASSERT(done.affected_rows() == 1);
   tx_.exec0("NOTIFY tocsin_member");
 }
@@ -242,7 +242,7 @@ std::pair<Registry, std::vector<DatabaseId>> ControlStep::run(int shards) {
   record_control();
   std::vector<DatabaseId> database_ids{0};
   for (std::size_t i = 1; i < given_.size(); ++i) database_ids.push_back(database_of(i));
-  place_shards(shards, database_ids);
+  spread_shards(shards, database_ids);
   return {std::move(registry_), std::move(database_ids)};
 }
 
@@ -328,7 +328,7 @@ Result<Registry> read_registry(Session& control) {
   });
 }
 
-Status check_place(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards) {
+Status check_registered(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards) {
   return session.read<Unit>([&](pqxx::connection& connection) {
     pqxx::nontransaction tx(connection);
     const Local local = read_local(tx);

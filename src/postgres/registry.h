@@ -53,7 +53,7 @@ Result<Registry> read_registry(Session& control);
 
 // Checks that the session's database is the one registered as `wanted`, and has all shards that the map places in it,
 // except moving ones. Not for the control database itself. Error invalid: it is not, and why.
-Status check_place(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards);
+Status check_registered(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards);
 
 struct ServerReport {
   std::vector<std::string> warnings;  // settings that an operator should change, human-readable

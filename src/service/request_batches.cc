@@ -60,25 +60,25 @@ LeaseReply& kind_of(ExtendReply& reply) { return reply.kind; }
 template <class Request, class Reply>
 bool answered(Asked<std::vector<Request>, std::vector<Reply>>& asked, std::vector<Reply> replies, bool may_have_moved) {
   std::vector<Request> locked;
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < replies.size(); ++i) {
     LeaseReply& kind = kind_of(replies[i]);
     if (kind == LeaseReply::busy) {
       locked.push_back(asked.request[i]);
-      places.push_back(i);
+      indices.push_back(i);
     }
     if (kind == LeaseReply::stale && may_have_moved) kind = LeaseReply::busy;
   }
-  if (places.empty()) return asked.done(std::move(replies)), true;
-  if (places.size() == replies.size()) return false;
+  if (indices.empty()) return asked.done(std::move(replies)), true;
+  if (indices.size() == replies.size()) return false;
   asked.request = std::move(locked);
-  asked.done = [all = std::move(replies), places, done = std::move(asked.done)](Result<std::vector<Reply>> rest) {
+  asked.done = [all = std::move(replies), indices, done = std::move(asked.done)](Result<std::vector<Reply>> rest) {
     std::vector<Reply> merged = all;
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::size_t i = 0; i < indices.size(); ++i) {
       if (rest) {
-        merged[places[i]] = (*rest)[i];
+        merged[indices[i]] = (*rest)[i];
       } else if (rest.error().code == ErrorCode::in_doubt) {
-        kind_of(merged[places[i]]) = LeaseReply::in_doubt;
+        kind_of(merged[indices[i]]) = LeaseReply::in_doubt;
       }
     }
     done(std::move(merged));

@@ -58,7 +58,7 @@ class Node:
 
     def is_ready(self):
         if self.process.poll() is not None:
-            # Without its home database a node does not start; a service manager would try again.
+            # Without its control database a node does not start; a service manager would try again.
             if self.process.returncode != 1:
                 raise RuntimeError(f"node {self.name} ended with {self.process.returncode}")
             self.start()
@@ -111,7 +111,7 @@ class Cluster:
             for server, port in zip(self.servers, ports):
                 routes[name, server.port] = (port, server.port)
             # As a user of two servers writes it.
-            databases = [f"home={url(ports[:2])}", *(f"second={url([port])}" for port in ports[2:])]
+            databases = [f"control={url(ports[:2])}", *(f"second={url([port])}" for port in ports[2:])]
             clock = Clock(self.folder / f"clock-{name}") if has_clocks and name == "abcdefgh"[nodes - 1] else None
             options = ["--heartbeat-timeout", f"{heartbeat_timeout}s"]
             self.nodes.append(Node(name, self.folder, databases, options, clock))
@@ -176,7 +176,7 @@ class Cluster:
 
     def command(self, *words):
         """Runs a command of the program, on the databases directly. False: it failed, and the log says why."""
-        databases = [f"home={url([self.primary.port, self.standby.port])}",
+        databases = [f"control={url([self.primary.port, self.standby.port])}",
                      *(f"second={url([server.port])}" for server in self.others)]
         options = [word for database in databases for word in ("--database", database)]
         with open(self.folder / "commands.log", "ab") as log:

@@ -202,9 +202,9 @@ def disk(cluster, rng, seconds):
 @fault("move", "database", "no fault: a shard moves to the other database, under load", repeats=())
 def move(cluster, rng, seconds):
     shard = rng.randrange(cluster.SHARDS)
-    place = int(cluster.primary.psql(f"SELECT places[{shard + 1}] FROM tocsin.shard_map"))
+    database = int(cluster.primary.psql(f"SELECT places[{shard + 1}] FROM tocsin.shard_map"))
     # What strikes beside it may end the command: it is run again until the shard has moved.
-    eventually(lambda: cluster.command("shard", "move", str(shard), "--to", ["second", "home"][place]),
+    eventually(lambda: cluster.command("shard", "move", str(shard), "--to", ["second", "control"][database]),
                f"shard {shard} has moved", 120)
 
 

@@ -73,7 +73,9 @@ class FakeFixture final : public StoreFixture {
   FunctionStore& functions() override { return functions_; }
   int noted(const std::string& biz_id) override { return business_.effects[biz_id]; }
   void end_members_session(NodeId last_beat) override { database_.members.end_session(last_beat); }
-  void place_shards(const std::vector<DatabaseId>& database_ids) override { database_.members.place(database_ids); }
+  void set_database_ids(const std::vector<DatabaseId>& database_ids) override {
+    database_.members.set_database_ids(database_ids);
+  }
   int shards() const override { return database_.shards(); }
   WallTime now() override { return now_ += Duration(1); }  // time passes, as on a real database
   void wait_until(WallTime time) override { now_ = std::max(now_, time); }

@@ -109,8 +109,8 @@ TEST_P(StoreContract, OfTwoProposalsForOneVersionOneWins) {
   EXPECT_EQ(reply.map->owners, (std::vector<NodeId>{2, 2}));
 }
 
-TEST_P(StoreContract, ANewMapOfOwnersLeavesThePlacesAsTheyAre) {
-  db->place_shards({0, 1, 1, 5});
+TEST_P(StoreContract, ANewMapOfOwnersLeavesShardsInTheirDatabases) {
+  db->set_database_ids({0, 1, 1, 5});
   const ShardMap placed = *must(db->members().beat(beat_of(1))).map;
   EXPECT_EQ(placed.database_ids, (std::vector<DatabaseId>{0, 1, 1, 5}));
   ASSERT_TRUE(must(db->members().replace_map(placed.version, {1, 1, 1, 1})));
@@ -118,7 +118,7 @@ TEST_P(StoreContract, ANewMapOfOwnersLeavesThePlacesAsTheyAre) {
   EXPECT_EQ(owned.owners.size(), 4U);
   EXPECT_EQ(owned.database_ids, placed.database_ids);
   EXPECT_EQ(owned.database_of(3), 5);
-  EXPECT_EQ(owned.database_of(4), 0) << "what is not said lives at home";
+  EXPECT_EQ(owned.database_of(4), 0) << "what is not said lives in the control database";
 }
 
 TEST_P(StoreContract, DueSoonCountsPendingJobsByShard) {

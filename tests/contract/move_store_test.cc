@@ -57,7 +57,7 @@ TEST_F(MoveStoreTest, TheLastWhoTookItDrivesIt) {
   EXPECT_FALSE(must(store.take(3, DatabaseId{0}, {}))) << "it is there already";
 }
 
-TEST_F(MoveStoreTest, WhatHomeHasLostGoesOnAsTheMapSaysUnderAHigherNumber) {
+TEST_F(MoveStoreTest, WhatTheControlDatabaseLostContinuesAsTheMapSays) {
   EXPECT_FALSE(must(store.noted(3)));
   const ShardMove lost{3, DatabaseId{0}, DatabaseId{1}, 7, State::copying, false, false};
   must(store.recall(lost));
@@ -221,12 +221,12 @@ TEST_F(MoveStoreTest, NodesTellWhichDatabasesTheyHaveAndWhichMapTheyUse) {
         ", " + map + ")");
   };
   node(1, "both", "'{0,1}'", "2", "1 s");
-  node(2, "home-only", "'{0}'", "1", "1 s");
+  node(2, "control-only", "'{0}'", "1", "1 s");
   node(3, "old", "NULL", "NULL", "1 s");
   node(4, "dead", "'{0}'", "1", "1 hour");
-  EXPECT_EQ(must(store.nodes_without(1)), (std::vector<std::string>{"home-only", "old"}));
+  EXPECT_EQ(must(store.nodes_without(1)), (std::vector<std::string>{"control-only", "old"}));
   EXPECT_EQ(must(store.nodes_without(0)), (std::vector<std::string>{"old"}));
-  EXPECT_EQ(must(store.nodes_behind(2)), (std::vector<std::string>{"home-only", "old"}));
+  EXPECT_EQ(must(store.nodes_behind(2)), (std::vector<std::string>{"control-only", "old"}));
   EXPECT_EQ(must(store.nodes_behind(1)), (std::vector<std::string>{"old"}));
 }
 

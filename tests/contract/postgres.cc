@@ -79,7 +79,7 @@ class PostgresFixture final : public StoreFixture {
       tx.exec("SELECT pg_stat_clear_snapshot()");
     }
   }
-  void place_shards(const std::vector<DatabaseId>& database_ids) override {
+  void set_database_ids(const std::vector<DatabaseId>& database_ids) override {
     std::string list;
     for (const DatabaseId database_id : database_ids) list += (list.empty() ? "" : ",") + std::to_string(database_id);
     pqxx::nontransaction(watch_).exec("UPDATE tocsin.shard_map SET version = version + 1, places = '{" + list + "}'");

@@ -291,7 +291,7 @@ TEST_P(StoreContract, AMirrorTakesTypesAsTheyAreAndNeverAnOlderVersion) {
   EXPECT_EQ(stored(db->types(), "foreign").ttr, std::chrono::seconds(2));
 }
 
-TEST_P(StoreContract, AMirrorTakesANameThatHasAnotherIdAtHomeByNow) {
+TEST_P(StoreContract, AMirrorTakesANameThatHasAnotherIdInTheControlDatabase) {
   BizType foreign = rich_type("foreign");
   foreign.type_id = 4000;
   foreign.gmt_create = foreign.gmt_modified = db->now();

@@ -48,29 +48,29 @@ std::int64_t number(const std::string& url, const std::string& sql) {
 class NodeOn {
  public:
   explicit NodeOn(Urls urls, std::vector<std::string> options = {}) {
-    const std::string home = urls.front();
+    const std::string control = urls.front();
     urls.erase(urls.begin());
     for (const std::string& option : options_of(urls)) options.push_back(option);
     options.insert(options.end(), {"--heartbeat-timeout", "2s"});
-    node_ = std::make_unique<NodeProcess>(home, options);
+    node_ = std::make_unique<NodeProcess>(control, options);
   }
   Rest& rest() { return node_->rest(); }
   NodeProcess& process() { return *node_; }
 
   void put_noop() { ASSERT_LT(rest().put("/v1/types/noop", {{"handler", {{"kind", "noop"}}}}).status, 300); }
   // The name of each shard's database.
-  std::map<int, std::string> places() {
-    std::map<int, std::string> places;
+  std::map<int, std::string> database_of_shards() {
+    std::map<int, std::string> databases;
     for (std::string cursor;;) {
       const Reply page = rest().get("/v1/shards?limit=1000" + cursor);
-      for (const Json& item : page.body["items"]) places[item["shard"]] = item["database"];
-      if (!page.body["next_cursor"].is_string()) return places;
+      for (const Json& item : page.body["items"]) databases[item["shard"]] = item["database"];
+      if (!page.body["next_cursor"].is_string()) return databases;
       cursor = "&cursor=" + page.body["next_cursor"].get<std::string>();
     }
   }
   // Business keys that live in this database.
   std::vector<std::string> keys_at(const std::string& database, std::size_t n) {
-    const auto where = places();
+    const auto where = database_of_shards();
     std::vector<std::string> keys;
     for (int i = 0; keys.size() < n; ++i) {
       const std::string key = "k-" + std::to_string(i);
@@ -166,7 +166,7 @@ TEST(Databases, OneDiesHardAndTheOthersFireAndItsJobsFireWhenItIsBack) {
   EXPECT_TRUE(eventually([&] { return done_in(b.url()) == 9; }));
 }
 
-TEST(Databases, WithoutHomeTheOthersGoOnAndNothingIsReassigned) {
+TEST(Databases, WithoutTheControlDatabaseTheOthersContinue) {
   PrivateCluster a, b;
   const Urls urls{"a=" + a.url(), "b=" + b.url()};
   ASSERT_EQ(migrate(urls, {"--shards", "8"}).exit_code, 0);
@@ -216,7 +216,7 @@ TEST(Databases, EightWithAThousandShardsShareTheWorkOfOneNode) {
   NodeOn node(urls);
   node.put_noop();
   std::map<std::string, int> loads;
-  for (const auto& [shard, name] : node.places()) ++loads[name];
+  for (const auto& [shard, name] : node.database_of_shards()) ++loads[name];
   EXPECT_EQ(loads.size(), 8U);
   for (const auto& [name, n] : loads) EXPECT_EQ(n, 128) << name;
 
@@ -332,7 +332,7 @@ TEST(Databases, ADatabaseThatIsAddedLaterGetsNoShardsAndOtherNumbers) {
   EXPECT_EQ(b.number("SELECT nextval('tocsin.job_seq')") % kMaxDatabases, 1);
   EXPECT_GT(b.number("SELECT last_value FROM tocsin.job_seq"), first + 1);
   NodeOn node(urls);
-  for (const auto& [shard, name] : node.places()) EXPECT_EQ(name, "a");
+  for (const auto& [shard, name] : node.database_of_shards()) EXPECT_EQ(name, "a");
 }
 
 TEST(Databases, WhatDoesNotFitTogetherIsRefused) {
@@ -437,7 +437,7 @@ TEST(Databases, AnotherOneOfTheInstallationAtTheAddressOfOneIsLeftAlone) {
   EXPECT_EQ(node.create(at_b[1], 1).status, 201);
 }
 
-TEST(Databases, AnotherInstallationAtTheAddressOfALoneHomeIsLeftAlone) {
+TEST(Databases, AnotherInstallationAtTheAddressOfASoleDatabaseIsLeftAlone) {
   TestDatabase a(8), b(0);
   ASSERT_EQ(migrate({b.url()}, {"--shards", "8"}).exit_code, 0);
   execute(b.url(),

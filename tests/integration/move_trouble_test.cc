@@ -225,12 +225,12 @@ TEST(MoveTrouble, ADriverThatWakesAfterItsPauseWasEndedTakesTheMoveAgain) {
 }
 
 TEST(MoveTrouble, ADatabaseThatDiesMeanwhileDelaysItAndNothingElse) {
-  LogicalCluster home, b, c;
+  LogicalCluster control, b, c;
   const std::vector<std::string> more = {"--database", "b=" + b.url(), "--database", "c=" + c.url()};
-  std::vector<std::string> migrate = {"migrate", "--shards", "9", "--database", "a=" + home.url()};
+  std::vector<std::string> migrate = {"migrate", "--shards", "9", "--database", "a=" + control.url()};
   migrate.insert(migrate.end(), more.begin(), more.end());
   ASSERT_EQ(run_tocsin(migrate).exit_code, 0);
-  const NodeProcess node("a=" + home.url(), more);
+  const NodeProcess node("a=" + control.url(), more);
   Rest rest(node.port());
   put(rest, "noop");
   std::set<std::string> ids;
@@ -239,7 +239,7 @@ TEST(MoveTrouble, ADatabaseThatDiesMeanwhileDelaysItAndNothingElse) {
       ids.insert(create(rest, "noop", key, 3'600'000));
   const auto command = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {required_env("TOCSIN_BINARY"), "shard", "move", "4"});
-    words.insert(words.end(), {"--database", "a=" + home.url()});
+    words.insert(words.end(), {"--database", "a=" + control.url()});
     words.insert(words.end(), more.begin(), more.end());
     return std::make_unique<Process>(words);
   };
@@ -249,11 +249,12 @@ TEST(MoveTrouble, ADatabaseThatDiesMeanwhileDelaysItAndNothingElse) {
     for (const auto& row : pqxx::nontransaction(connection).exec("SELECT job_id FROM tocsin.job_live WHERE shard = 4"))
       found.insert(row[0].c_str());
     EXPECT_EQ(found, ids) << what;
-    EXPECT_EQ(text_of(home.url(), "SELECT count(*) FROM tocsin.move"), "0") << what;
+    EXPECT_EQ(text_of(control.url(), "SELECT count(*) FROM tocsin.move"), "0") << what;
   };
   bool is_at_b = true;
-  for (const auto& [name, victim] :
-       {std::pair<std::string, LogicalCluster*>("the source", &b), {"the source", &c}, {"home", &home}}) {
+  for (const auto& [name, victim] : {std::pair<std::string, LogicalCluster*>("the source", &b),
+                                     {"the source", &c},
+                                     {"the control database", &control}}) {
     const auto mover = command({"--to", is_at_b ? "c" : "b"});
     ASSERT_TRUE(eventually([&] { return says(*mover, kSomeCopied) || !mover->is_running(); }));
     victim->crash();
@@ -293,7 +294,7 @@ TEST(MoveTrouble, IsRefusedWhileANodeWasNotGivenTheTarget) {
   EXPECT_EQ(moved.exit_code, 0) << moved.out << moved.err;
 }
 
-// A failover of home that lost the last commits.
+// A failover of the control database that lost the last commits.
 TEST(MoveTrouble, AMoveUnknownToTheControlDatabaseIsResumedOrRolledBack) {
   LogicalCluster server;
   execute(server.url(), "CREATE DATABASE second");

@@ -47,14 +47,14 @@ TEST(Outbox, OneDatabaseThatIsAwayHoldsUpNoOther) {
   const OutboxDatabases all({a.url(), b.url(), c.url()});
   const auto node = all.node();
   all.put_noop(*node);
-  std::map<std::string, std::vector<int>> places;
+  std::map<std::string, std::vector<int>> shards_of;
   const Reply shards = node->rest().get("/v1/shards");
-  for (const Json& item : shards.body["items"]) places[item["database"]].push_back(item["shard"]);
-  ASSERT_EQ(places.size(), 3U) << shards.text;
+  for (const Json& item : shards.body["items"]) shards_of[item["database"]].push_back(item["shard"]);
+  ASSERT_EQ(shards_of.size(), 3U) << shards.text;
   b.crash();
   Ids at_b, at_c;
-  for (int i = 0; i < 300; ++i) at_b.insert(all.number(0, create_statement(outbox_key(places["b"][0]))));
-  for (int i = 0; i < 20; ++i) at_c.insert(all.number(0, create_statement(outbox_key(places["c"][0]))));
+  for (int i = 0; i < 300; ++i) at_b.insert(all.number(0, create_statement(outbox_key(shards_of["b"][0]))));
+  for (int i = 0; i < 20; ++i) at_c.insert(all.number(0, create_statement(outbox_key(shards_of["c"][0]))));
   EXPECT_TRUE(eventually([&] { return all.ids(2, "done") == at_c; }));
   EXPECT_EQ(all.waiting(0), 300);
   EXPECT_TRUE(eventually([&] {
@@ -106,7 +106,7 @@ TEST(Outbox, UnderFaultsEveryCommittedJobRunsOnceAndNoOther) {
   for (int i = 0; i < 4000; ++i) keys.push_back(outbox_key(i % kOutboxShards));
   std::atomic<bool> is_over{false};
   std::atomic<int> created{0};
-  const auto call = [&](std::size_t place) { call_until(is_over, both.url(place), keys, place, created); };
+  const auto call = [&](std::size_t database) { call_until(is_over, both.url(database), keys, database, created); };
   std::thread callers[] = {std::thread(call, 0), std::thread(call, 1)};
   const auto wait_for_more = [&] {
     const int before = created;

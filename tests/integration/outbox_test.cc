@@ -139,9 +139,9 @@ TEST(Outbox, TheIdOfARepeatedCreateNamesTheJobToEveryVerb) {
   all.put_noop(*node);
   const std::string repeated = create_statement(outbox_key(7), "'2040-01-01', '{\"n\": 1}', 'once'");
   std::vector<std::int64_t> ids;
-  for (const std::size_t place : {2U, 0U, 1U}) {
-    ids.push_back(all.number(place, repeated));
-    ASSERT_TRUE(eventually([&] { return all.waiting(place) == 0; }));
+  for (const std::size_t database : {2U, 0U, 1U}) {
+    ids.push_back(all.number(database, repeated));
+    ASSERT_TRUE(eventually([&] { return all.waiting(database) == 0; }));
   }
   const std::string first = std::to_string(ids[0]);
   const auto path = [](std::int64_t id) { return "/v1/jobs/" + std::to_string(id); };

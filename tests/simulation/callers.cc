@@ -28,8 +28,8 @@ Callers::Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<Typ
       lookahead_(lookahead) {}
 
 template <class Work>
-auto Callers::ask(DatabaseId place, int session, Work work) {
-  SimDatabase& database = world_.databases.at(place);
+auto Callers::ask(DatabaseId database_id, int session, Work work) {
+  SimDatabase& database = world_.databases.at(database_id);
   const auto generation = database.data.generation();
   FakeJobDesk desk(database.data, &world_.scheduler, &database.faults, session);
   auto reply = work(desk);
@@ -89,10 +89,10 @@ NewJob Callers::any_job() {
   return job;
 }
 
-NewJob Callers::any_job_in(std::optional<DatabaseId> place, std::optional<DatabaseId> away) {
+NewJob Callers::any_job_in(std::optional<DatabaseId> database_id, std::optional<DatabaseId> away) {
   NewJob job = any_job();
   job.idempotency_key.reset();
-  while ((place && database_of(job).place != *place) || (away && database_of(job).place == *away))
+  while ((database_id && database_of(job).id != *database_id) || (away && database_of(job).id == *away))
     job.biz_id = "order-" + std::to_string(100 + ++last_biz_);
   return job;
 }
@@ -116,10 +116,10 @@ void Callers::run_business() {
       if (!reply) return;  // it would wait for another one
       if (!reply->is_refused()) made.push_back(reply->job_id);
       world_.scheduler.sleep(up_to(world_.random, world_.random.below(4) == 0 ? 8 * kSecond : 50 * kMillisecond));
-      job = any_job_in(database.place, {});
+      job = any_job_in(database.id, {});
     }
     if (const JobId other = known_.empty() ? 0 : any_known();
-        other != 0 && world_.databases.of(other).place == database.place) {
+        other != 0 && world_.databases.of(other).id == database.id) {
       cancelled = transaction.cancel(other, database.data.now());
       world_.scheduler.sleep(up_to(world_.random, 100 * kMillisecond));
     }
@@ -138,17 +138,17 @@ void Callers::create(int session) {
   const auto n = world_.random.below(10) == 0 ? 20 : 1 + world_.random.below(3);
   for (std::uint64_t i = 0; i < n; ++i) {
     const NewJob job = any_job();
-    batches[database_of(job).place].push_back(job);
+    batches[database_of(job).id].push_back(job);
   }
   const auto mode = world_.random.below(2) == 0 ? CreateMode::all_or_nothing : CreateMode::each_by_itself;
   const bool is_rest = world_.random.below(3) != 0;
-  for (const auto& [place, jobs] : batches) {
+  for (const auto& [database_id, jobs] : batches) {
     const auto replies =
-        ask(place, session, [&, batch = std::span(jobs)](FakeJobDesk& desk) { return desk.create(batch, mode); });
+        ask(database_id, session, [&, batch = std::span(jobs)](FakeJobDesk& desk) { return desk.create(batch, mode); });
     if (!replies) continue;
     if (mode == CreateMode::all_or_nothing && std::ranges::any_of(*replies, &CreateReply::is_refused)) continue;
     for (std::size_t i = 0; i < replies->size(); ++i) note_created(jobs[i], (*replies)[i], is_rest);
-    if (!is_rest && world_.random.below(2) == 0) notify(place);
+    if (!is_rest && world_.random.below(2) == 0) notify(database_id);
   }
 }
 
@@ -172,16 +172,16 @@ void Callers::cancel(int session) {
   jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
   if (world_.random.below(5) > 0) return cancel_these(jobs, session);
   const std::string biz_id = "keyed-" + std::to_string(world_.random.below(5));
-  const DatabaseId place = world_.databases.database_of(shard_of(biz_id, world_.databases.shards()));
-  const auto reply = ask(place, session, [&](FakeJobDesk& desk) { return desk.cancel_all(biz_id, std::nullopt); });
+  const DatabaseId database_id = world_.databases.database_of(shard_of(biz_id, world_.databases.shards()));
+  const auto reply = ask(database_id, session, [&](FakeJobDesk& desk) { return desk.cancel_all(biz_id, std::nullopt); });
   if (reply) note_cancelled(reply->jobs);
 }
 
 void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {
   std::map<DatabaseId, std::vector<JobId>> batches;
-  for (const JobId job : jobs) batches[world_.databases.of(job).place].push_back(job);
-  for (const auto& [place, batch] : batches)
-    note_cancelled(ask(place, session, [ids = std::span(batch)](FakeJobDesk& desk) { return desk.cancel(ids); }));
+  for (const JobId job : jobs) batches[world_.databases.of(job).id].push_back(job);
+  for (const auto& [database_id, batch] : batches)
+    note_cancelled(ask(database_id, session, [ids = std::span(batch)](FakeJobDesk& desk) { return desk.cancel(ids); }));
 }
 
 void Callers::note_cancelled(const Result<std::vector<CancelReply>>& replies) {
@@ -204,23 +204,23 @@ void Callers::change(int session) {
   const When when = any_time(database);
   ChangeBatch batch;
   batch.changes.push_back({job, is_move ? std::optional(when) : std::nullopt});
-  const auto replies = ask(database.place, session, [&](FakeJobDesk& desk) { return desk.change_together(batch); });
+  const auto replies = ask(database.id, session, [&](FakeJobDesk& desk) { return desk.change_together(batch); });
   const ChangeReply* reply = replies ? &replies->changes.front() : nullptr;
   if (reply && reply->kind == ChangeReply::Kind::changed) hint(candidate(*reply->job));
 }
 
 void Callers::repair(int session) {
   const JobId job = any_known();
-  const DatabaseId place = world_.databases.of(job).place;
+  const DatabaseId database_id = world_.databases.of(job).id;
   if (world_.random.below(3) == 0) {
     JobDesk::RetryMany request;
     request.type_id = types_[world_.random.below(types_.size())];
     request.limit = 3;
     request.rate_per_s = 2;
-    static_cast<void>(ask(place, session, [&](FakeJobDesk& desk) { return desk.retry_many(request); }));
+    static_cast<void>(ask(database_id, session, [&](FakeJobDesk& desk) { return desk.retry_many(request); }));
     return;
   }
-  const auto reply = ask(place, session, [&](FakeJobDesk& desk) { return desk.retry(job); });
+  const auto reply = ask(database_id, session, [&](FakeJobDesk& desk) { return desk.retry(job); });
   if (reply && reply->kind == ChangeReply::Kind::changed) hint(candidate(*reply->job));
 }
 
@@ -230,8 +230,8 @@ void Callers::hint(const Candidate& job) {
   for (SimNode* node : nodes_) node->hint(job);
 }
 
-void Callers::notify(DatabaseId place) {
-  for (SimNode* node : nodes_) node->sweep(place);
+void Callers::notify(DatabaseId database_id) {
+  for (SimNode* node : nodes_) node->sweep(database_id);
 }
 
 void Callers::probe(int n, Duration on_time, Duration scan_interval, std::optional<DatabaseId> away) {
@@ -240,7 +240,7 @@ void Callers::probe(int n, Duration on_time, Duration scan_interval, std::option
       world_.scheduler.sleep(up_to(world_.random, 4 * kSecond));
       NewJob job = any_prompt_job(away);
       job.when = {{}, up_to(world_.random, 10 * kSecond)};
-      const auto replies = ask(database_of(job).place, 99, [&](FakeJobDesk& desk) {
+      const auto replies = ask(database_of(job).id, 99, [&](FakeJobDesk& desk) {
         return desk.create({&job, 1}, CreateMode::all_or_nothing);
       });
       if (!replies) return world_.checker.fail("calm", "a create failed without any fault: " + replies.error().message);
@@ -281,8 +281,8 @@ void Callers::commit_ahead(Duration in, Duration on_time) {
   world_.checker.expect_within(commit(job, Duration(0)).job_id, on_time);
 }
 
-void Callers::rush(int n, std::optional<TypeId> type, std::optional<DatabaseId> place) {
-  for (int i = 0; i < n; ++i) create_now(type, place);
+void Callers::rush(int n, std::optional<TypeId> type, std::optional<DatabaseId> database_id) {
+  for (int i = 0; i < n; ++i) create_now(type, database_id);
 }
 
 void Callers::rush_at(Duration from_now, int n, TypeId type) {
@@ -298,8 +298,8 @@ JobId Callers::create_at(Duration from_now, TypeId type) {
   return reply.job_id;
 }
 
-void Callers::create_overdue(Duration age, DatabaseId place) {
-  NewJob job = any_job_in(place, {});
+void Callers::create_overdue(Duration age, DatabaseId database_id) {
+  NewJob job = any_job_in(database_id, {});
   job.type_id = prompt_[world_.random.below(prompt_.size())];
   job.when = {{}, Duration(0)};
   world_.has_foreign_writer = true;  // its clock was read long before its transaction had an id
@@ -307,8 +307,8 @@ void Callers::create_overdue(Duration age, DatabaseId place) {
   hint({reply.job_id, job.type_id, reply.fire_at});
 }
 
-JobId Callers::create_now(std::optional<TypeId> type, std::optional<DatabaseId> place) {
-  NewJob job = any_job_in(place, {});
+JobId Callers::create_now(std::optional<TypeId> type, std::optional<DatabaseId> database_id) {
+  NewJob job = any_job_in(database_id, {});
   job.type_id = type.value_or(job.type_id);
   job.when = {{}, Duration(0)};
   const CreateReply reply = commit(job, Duration(0));

@@ -29,13 +29,13 @@ class Callers {
   // Likewise, in good time: the scanner finds it before it is due.
   void commit_ahead(Duration in, Duration on_time);
   // Many jobs that are due now; of one type, or of all; in one database, or in all.
-  void rush(int n, std::optional<TypeId> type = {}, std::optional<DatabaseId> place = {});
+  void rush(int n, std::optional<TypeId> type = {}, std::optional<DatabaseId> database_id = {});
   // Jobs that were due so long ago, of types that nothing holds back; their nodes hear of them.
   // Due so long from now.
   void rush_at(Duration from_now, int n, TypeId type);
-  void create_overdue(Duration age, DatabaseId place);
+  void create_overdue(Duration age, DatabaseId database_id);
   JobId create_at(Duration from_now, TypeId type);  // known to its owner at once
-  JobId create_now(std::optional<TypeId> type, std::optional<DatabaseId> place);
+  JobId create_now(std::optional<TypeId> type, std::optional<DatabaseId> database_id);
 
  private:
   void act(int session);
@@ -47,11 +47,11 @@ class Callers {
   void run_business();
   // Calls `work` with a session to that database; its answer is dropped when a standby has taken over meanwhile.
   template <class Work>
-  auto ask(DatabaseId place, int session, Work work);
+  auto ask(DatabaseId database_id, int session, Work work);
   SimDatabase& database_of(const NewJob& job);
   NewJob any_job();
   NewJob any_prompt_job(std::optional<DatabaseId> away = {});
-  NewJob any_job_in(std::optional<DatabaseId> place, std::optional<DatabaseId> away);  // without a key
+  NewJob any_job_in(std::optional<DatabaseId> database_id, std::optional<DatabaseId> away);  // without a key
   When any_time(const SimDatabase& database);
   CreateReply commit(const NewJob& job, Duration age);
   void note_created(const NewJob& asked, const CreateReply& reply, bool is_rest);
@@ -59,7 +59,7 @@ class Callers {
   void cancel_these(const std::vector<JobId>& jobs, int session);
   JobId any_known();
   void hint(const Candidate& job);
-  void notify(DatabaseId place);
+  void notify(DatabaseId database_id);
 
   SimContext& world_;
   std::vector<SimNode*> nodes_;

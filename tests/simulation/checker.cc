@@ -28,16 +28,16 @@ void Checker::fail(const std::string& promise, const std::string& what) {
 
 // Commits -------------------------------------------------------------------------------------------------------------
 
-void Checker::on_change(DatabaseId place, const FakeDatabase::Change& change) {
+void Checker::on_change(DatabaseId database_id, const FakeDatabase::Change& change) {
   const Job& job = change.job;
   trace_.line(scheduler_.now(), std::string("db ") + to_string(change.kind) + " job " + std::to_string(job.job_id) +
                                     " attempts " + std::to_string(job.attempts) + '/' +
                                     std::to_string(job.max_attempts) + " token " + std::to_string(change.token) +
                                     " fire_at " + in_ms(job.fire_at - change.db_now));
   ++changes_;
-  Watched& its = watched_[static_cast<std::size_t>(place)];
+  Watched& its = watched_[static_cast<std::size_t>(database_id)];
   its.high = std::max(its.high, change.db_now);
-  if (databases_.of(job.job_id).place != place)
+  if (databases_.of(job.job_id).id != database_id)
     return fail("I10", "job " + std::to_string(job.job_id) + " does not live where it was written");
   const auto found = records_.find(job.job_id);
   if ((change.kind == Kind::created) != (found == records_.end()))
@@ -75,7 +75,7 @@ void Checker::on_change(DatabaseId place, const FakeDatabase::Change& change) {
   attempt.node = job.node.value_or("");
   attempt.lease_end = scheduler_.now() + (job.fire_at - change.db_now);
   attempt.clock_steps = its.clock_steps;
-  attempt.home_shocks = home_shocks_;
+  attempt.control_shocks = control_shocks_;
   attempt.change = changes_;
   attempt.is_hastened = record.is_hastened;
   attempt.claimed = scheduler_.now();

@@ -51,10 +51,10 @@ class Checker {
       : scheduler_(scheduler), trace_(trace), databases_(databases), may_lose_(may_lose), watched_(databases.size()) {}
 
   // What happened.
-  void on_change(DatabaseId place, const FakeDatabase::Change& change);  // committed
-  void on_start(const std::string& node, const ClaimedJob& claimed);     // a handler began
-  void on_lease(const std::string& node, const ClaimedJob& claimed);     // a consumer was handed it, and began
-  void on_answer(const ClaimedJob& claimed, const Outcome& outcome);     // and gave its outcome
+  void on_change(DatabaseId database_id, const FakeDatabase::Change& change);  // committed
+  void on_start(const std::string& node, const ClaimedJob& claimed);           // a handler began
+  void on_lease(const std::string& node, const ClaimedJob& claimed);           // a consumer was handed it, and began
+  void on_answer(const ClaimedJob& claimed, const Outcome& outcome);           // and gave its outcome
   // A consumer that had given its answer heard of its ack or nack.
   void on_lease_reply(const ClaimedJob& claimed, LeaseReply reply);
   void on_lease_left(const ClaimedJob& claimed);   // it gives up: no outcome of the attempt will come
@@ -62,11 +62,11 @@ class Checker {
   void on_drained(const std::string& node);        // it had time to hand over, without faults
   void on_created(JobId job);                      // a caller was told so
   void on_cancel_reply(const CancelReply& reply);  // likewise
-  void on_clock_step(DatabaseId place);
+  void on_clock_step(DatabaseId database_id);
   // The standby of a database hears no more.
-  void on_standby_lags(DatabaseId place);
+  void on_standby_lags(DatabaseId database_id);
   // And takes over. Returns the jobs whose claims are gone with what it had not heard.
-  std::vector<JobId> on_failover(DatabaseId place);
+  std::vector<JobId> on_failover(DatabaseId database_id);
   // The limits that hold from now on; `hold`: what a dead node had is kept for it so long.
   void on_types(const std::vector<BizType>& types, Duration hold);
 
@@ -102,7 +102,7 @@ class Checker {
     std::string node;
     MonoTime lease_end{};  // by a clock that does not step
     int clock_steps = 0;   // of its database before the claim
-    int home_shocks = 0;
+    int control_shocks = 0;
     std::uint64_t change = 0;  // the number of the claim among all changes
     bool is_hastened = false;
     bool is_started = false;
@@ -136,8 +136,8 @@ class Checker {
     std::uint64_t standby_at = 0;
   };
 
-  Watched& watched(JobId job) { return watched_[static_cast<std::size_t>(databases_.of(job).place)]; }
-  void shake_home() { ++home_shocks_, home_shaken_ = scheduler_.now(); }
+  Watched& watched(JobId job) { return watched_[static_cast<std::size_t>(databases_.of(job).id)]; }
+  void shake_control() { ++control_shocks_, control_shaken_ = scheduler_.now(); }
   void begin(const std::string& node, const ClaimedJob& claimed, bool is_leased);
   void check_lease(const FakeDatabase::Change& change, const Record& before);
   void go_back(Record& now, const Record& then);
@@ -158,7 +158,7 @@ class Checker {
   Trace& trace_;
   const SimDatabases& databases_;
   const bool may_lose_;
-  std::vector<Watched> watched_;  // by place
+  std::vector<Watched> watched_;  // by database id
   std::uint64_t changes_ = 0;
   std::map<JobId, Record> records_;
   std::map<ClaimToken, Attempt> attempts_;
@@ -168,9 +168,10 @@ class Checker {
   std::optional<MonoTime> faults_ended_;
   std::optional<Duration> overdue_bound_;
   bool is_calm_ = false;
-  // Steps of home's clock and failovers there: they end permits before their time, or bring back old ones.
-  int home_shocks_ = 0;
-  MonoTime home_shaken_{};
+  // Steps of the control database's clock and failovers there: they end permits before their time, or bring back old
+  // ones.
+  int control_shocks_ = 0;
+  MonoTime control_shaken_{};
   struct Released {
     MonoTime at;
     JobId job;

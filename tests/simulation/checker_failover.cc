@@ -3,29 +3,29 @@
 
 namespace tocsin {
 
-void Checker::on_clock_step(DatabaseId place) {
-  Watched& its = watched_[static_cast<std::size_t>(place)];
+void Checker::on_clock_step(DatabaseId database_id) {
+  Watched& its = watched_[static_cast<std::size_t>(database_id)];
   ++its.clock_steps;
   its.clock_stepped = scheduler_.now();
-  if (place == 0) shake_home();
+  if (database_id == 0) shake_control();
 }
 
-void Checker::on_standby_lags(DatabaseId place) {
-  Watched& its = watched_[static_cast<std::size_t>(place)];
+void Checker::on_standby_lags(DatabaseId database_id) {
+  Watched& its = watched_[static_cast<std::size_t>(database_id)];
   its.standby.clear();
   its.standby_at = changes_;
   for (const auto& [id, record] : records_)
-    if (databases_.of(id).place == place) its.standby.emplace(id, record);
+    if (databases_.of(id).id == database_id) its.standby.emplace(id, record);
 }
 
-std::vector<JobId> Checker::on_failover(DatabaseId place) {
-  Watched& its = watched_[static_cast<std::size_t>(place)];
-  if (place == 0) shake_home();
+std::vector<JobId> Checker::on_failover(DatabaseId database_id) {
+  Watched& its = watched_[static_cast<std::size_t>(database_id)];
+  if (database_id == 0) shake_control();
   std::vector<JobId> unclaimed;
   for (auto it = records_.begin(); it != records_.end();) {
     auto& [id, record] = *it;
     const auto then = its.standby.find(id);
-    if (databases_.of(id).place != place) {
+    if (databases_.of(id).id != database_id) {
       ++it;
     } else if (then == its.standby.end()) {
       lose_job(record);
@@ -39,9 +39,9 @@ std::vector<JobId> Checker::on_failover(DatabaseId place) {
   }
   // Attempts whose claims are gone: their numbers will be given again. Their handlers may go on, or start yet.
   for (auto& [token, attempt] : attempts_) {
-    if (databases_.of(attempt.job).place == place && attempt.is_leased)
+    if (databases_.of(attempt.job).id == database_id && attempt.is_leased)
       attempt.clock_steps = -1;  // extensions are gone
-    if (databases_.of(attempt.job).place != place || attempt.change <= its.standby_at || attempt.is_lost) continue;
+    if (databases_.of(attempt.job).id != database_id || attempt.change <= its.standby_at || attempt.is_lost) continue;
     attempt.is_lost = attempt.is_lost_to_standby = true;
     const auto record = records_.find(attempt.job);
     if (record != records_.end()) record->second.started.erase({attempt.life, attempt.number});

@@ -48,7 +48,7 @@ void Checker::on_lease_reply(const ClaimedJob& claimed, LeaseReply reply) {
   const auto record = records_.find(claimed.job.job_id);
   if (record == records_.end() || record->second.token != claimed.token) return;
   // The database may have judged by another clock than it shows now.
-  if (watched_[static_cast<std::size_t>(databases_.of(claimed.job.job_id).place)].clock_stepped >= attempt.answered)
+  if (watched_[static_cast<std::size_t>(databases_.of(claimed.job.job_id).id)].clock_stepped >= attempt.answered)
     return;
   // Nothing makes a lease longer but its consumer, who is listening.
   if (record->second.row.fire_at > databases_.of(claimed.job.job_id).data.now())

@@ -25,10 +25,11 @@ void Checker::check_running(const BizType& type) {
     // A lease is over when its database says so, whatever its clock did, and whatever a standby has not heard of.
     const bool is_shaken =
         attempt.is_leased && (attempt.is_lost || attempt.clock_steps != watched(attempt.job).clock_steps);
-    return attempt.answer || scheduler_.now() >= attempt.ends || attempt.home_shocks != home_shocks_ || is_shaken;
+    return attempt.answer || scheduler_.now() >= attempt.ends || attempt.control_shocks != control_shocks_ || is_shaken;
   });
-  // A step of home's clock ends grants before their time, as it does leases; a standby may have those of before.
-  if (home_shocks_ > 0 && scheduler_.now() < home_shaken_ + hold_) return;
+  // A step of the control database's clock ends grants before their time, as it does leases; a standby may have those
+  // of before.
+  if (control_shocks_ > 0 && scheduler_.now() < control_shaken_ + hold_) return;
   if (running.size() > static_cast<std::size_t>(*type.max_running))
     fail("limit", std::to_string(running.size()) + " jobs of " + type.name + " run, max_running is " +
                       std::to_string(*type.max_running));
@@ -83,7 +84,7 @@ void Checker::check_fairness(const FakeDatabase::Change& change, const Record& b
   for (auto& [job, left] : may_overtake_) {
     const Job& waiting = records_.at(job).row;
     const bool is_overtaken = waiting.type_id != change.job.type_id && before.row.fire_at > waiting.fire_at &&
-                              databases_.of(job).place == databases_.of(change.job.job_id).place;
+                              databases_.of(job).id == databases_.of(change.job.job_id).id;
     if (is_overtaken && left-- == 0)
       return fail("fair", "job " + std::to_string(job) + " waits while jobs of another type start that were due later");
   }

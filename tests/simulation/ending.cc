@@ -79,7 +79,7 @@ void Ending::calm_down() {
   const EngineConfig& config = world_.config;
   settle();
   check_owners("without faults");
-  const auto& members = world_.databases.home().data.members;
+  const auto& members = world_.databases.control().data.members;
   const auto map = members.map().version;
   world_.checker.calm_begins();
   callers.probe(10, kOnTime, world_.longest_scan_interval());
@@ -184,13 +184,13 @@ void Ending::crowd_out() {
 void Ending::lose_one_database() {
   if (world_.databases.size() == 1) return;
   SimDatabase& lost = world_.any_database();
-  const auto& members = world_.databases.home().data.members;
+  const auto& members = world_.databases.control().data.members;
   const auto map = members.map().version;
-  world_.callers->rush(6, {}, lost.place);
+  world_.callers->rush(6, {}, lost.id);
   world_.pass(world_.up_to(20ms));
   world_.trace.line(world_.scheduler.now(), lost.name() + " is away");
   lost.faults.set_down_until(world_.scheduler.now() + 16s);
-  world_.callers->probe(8, kOnTime, world_.longest_scan_interval(), lost.place);
+  world_.callers->probe(8, kOnTime, world_.longest_scan_interval(), lost.id);
   world_.pass(17s);
   world_.pass(world_.config.sweep_interval + 5s);
   if (!world_.is_sound()) return;
@@ -202,8 +202,8 @@ void Ending::lose_one_database() {
   check_owners("after a database was away");
 }
 
-// One node alone does not reach home: others scan its shards, and all there is fires within a takeover. Where it still
-// reaches a database, both scan.
+// One node alone does not reach the control database: others scan its shards, and all there is fires within a takeover.
+// Where it still reaches a database, both scan.
 void Ending::cut_one_off() {
   if (!world_.is_shared || world_.nodes.size() == 1) return;
   world_.any_node().cut_off(0, world_.scheduler.now() + 16s);
@@ -215,17 +215,18 @@ void Ending::cut_one_off() {
   check_at_rest();
 }
 
-// One node alone does not reach a database other than home: others scan its shards there, all jobs are on time again,
-// and when it reaches it again there is nothing to mend.
+// One node alone does not reach a database other than the control one: others scan its shards there, all jobs are on
+// time again, and when it reaches it again there is nothing to mend.
 void Ending::cut_one_off_elsewhere() {
   if (!world_.is_shared || world_.nodes.size() == 1 || world_.databases.size() == 1) return;
   SimNode& node = world_.any_node();
-  const auto place = static_cast<DatabaseId>(1 + world_.random.below(world_.databases.size() - 1));
-  world_.trace.line(world_.scheduler.now(), node.name() + " reaches " + world_.databases.at(place).name() + " no more");
-  node.cut_off(place, world_.scheduler.now() + 30s);
+  const auto database_id = static_cast<DatabaseId>(1 + world_.random.below(world_.databases.size() - 1));
+  world_.trace.line(world_.scheduler.now(),
+                    node.name() + " reaches " + world_.databases.at(database_id).name() + " no more");
+  node.cut_off(database_id, world_.scheduler.now() + 30s);
   world_.pass(kUnreached);
   for (const Shard shard : node.shards())
-    if (world_.databases.database_of(shard) == place)
+    if (world_.databases.database_of(shard) == database_id)
       world_.checker.fail("owner", node.name() + " has shard " + std::to_string(shard) + ", which it does not reach");
   world_.callers->probe(8, kOnTime, world_.longest_scan_interval());
   world_.pass(35s);
@@ -238,12 +239,12 @@ void Ending::cut_one_off_elsewhere() {
 // pending again, behind every mark, and must run.
 void Ending::fail_over_quickly() {
   SimDatabase& database = world_.any_database();
-  for (int i = 0; i < 6; ++i) world_.callers->create_overdue(15s, database.place);
-  world_.checker.on_standby_lags(database.place);
+  for (int i = 0; i < 6; ++i) world_.callers->create_overdue(15s, database.id);
+  world_.checker.on_standby_lags(database.id);
   const auto standby = database.data.snapshot();
   world_.pass(3s);
   world_.trace.line(world_.scheduler.now(), database.name() + "'s standby takes over in no time");
-  world_.checker.on_failover(database.place);
+  world_.checker.on_failover(database.id);
   database.data.restore(standby);
   world_.pass(world_.config.sweep_interval + 4s);
   if (world_.is_sound() && world_.databases.live() > 0)
@@ -263,10 +264,10 @@ void Ending::pass_permits_on() {
   world_.pass(2s);
   for (int i = 0; i < 8 && world_.is_sound(); ++i) {
     SimDatabase& first = world_.any_database();
-    SimDatabase& second = world_.databases.at((first.place + 1) % static_cast<DatabaseId>(world_.databases.size()));
-    world_.callers->create_now(hasty.type_id, first.place);
+    SimDatabase& second = world_.databases.at((first.id + 1) % static_cast<DatabaseId>(world_.databases.size()));
+    world_.callers->create_now(hasty.type_id, first.id);
     world_.pass(3ms);
-    const JobId next = world_.callers->create_now(hasty.type_id, second.place);
+    const JobId next = world_.callers->create_now(hasty.type_id, second.id);
     const auto waits = [&] { return second.data.find(next)->status == JobStatus::pending; };
     for (int ms = 0; ms < 2000 && !first.data.live().empty(); ++ms) world_.pass(1ms);
     world_.pass(kAtOnce);
@@ -280,7 +281,7 @@ void Ending::pause_one() {
   BizType& type = world_.types[0];
   type.paused = true;
   // By the clock of each database, and they do not agree.
-  WallTime first = world_.databases.home().wall.now(), last = first;
+  WallTime first = world_.databases.control().wall.now(), last = first;
   for (const SimDatabase& database : world_.databases) {
     first = std::min(first, database.wall.now());
     last = std::max(last, database.wall.now());

@@ -19,7 +19,7 @@ using Kind = FakeDatabase::Change::Kind;
 namespace {
 
 constexpr int kMoveShards = 4;
-constexpr DatabaseId kMovePlaces = 3;
+constexpr DatabaseId kMoveDatabases = 3;
 constexpr auto kTroubled = 150s;  // then nothing fails any more
 constexpr auto kMoveEnd = 600s;
 
@@ -42,15 +42,15 @@ class MoveLife {
     for (double FaultRates::*rate :
          {&FaultRates::unavailable, &FaultRates::conflict, &FaultRates::late, &FaultRates::lost, &FaultRates::delay})
       if (chance(0.6)) faults_.rates.*rate = random_.unit() * most;
-    for (DatabaseId place = 0; place < kMovePlaces; ++place) add_place(place);
-    std::vector<DatabaseId> places;
+    for (DatabaseId database_id = 0; database_id < kMoveDatabases; ++database_id) add_database(database_id);
+    std::vector<DatabaseId> database_ids;
     for (Shard shard = 0; shard < kMoveShards; ++shard) {
-      places.push_back(static_cast<DatabaseId>(shard % kMovePlaces));
-      at(places.back()).settle_in(shard);
+      database_ids.push_back(static_cast<DatabaseId>(shard % kMoveDatabases));
+      at(database_ids.back()).settle_in(shard);
     }
-    home().data().members.place(places);
-    map_ = home().data().members.map();
-    home().nodes_behind = [this](std::int64_t version) {
+    control().data().members.set_database_ids(database_ids);
+    map_ = control().data().members.map();
+    control().nodes_behind = [this](std::int64_t version) {
       return map_.version < version ? std::vector<std::string>{"node"} : std::vector<std::string>();
     };
   }
@@ -60,7 +60,7 @@ class MoveLife {
     for (int i = 0; i < 2; ++i) scheduler_.spawn([this] { act_as_business(); });
     scheduler_.spawn([this] { act_as_node(); });
     scheduler_.spawn([this] { read_map(); });
-    for (FakeMoves& place : places_) scheduler_.spawn([this, &place] { replicate(place); });
+    for (FakeMoves& database : moves_) scheduler_.spawn([this, &database] { replicate(database); });
     scheduler_.spawn([this] { act_as_operator(); });
     if (chance(0.3)) scheduler_.spawn([this] { act_as_operator(); });
     scheduler_.run_until(MonoTime{} + kMoveEnd);
@@ -79,8 +79,8 @@ class MoveLife {
   Duration up_to(Duration most) {
     return Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most.count()))));
   }
-  FakeMoves& at(DatabaseId place) { return places_.at(static_cast<std::size_t>(place)); }
-  FakeMoves& home() { return at(0); }
+  FakeMoves& at(DatabaseId database_id) { return moves_.at(static_cast<std::size_t>(database_id)); }
+  FakeMoves& control() { return at(0); }
   WallTime wall() const {
     return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)) + scheduler_.now().time_since_epoch();
   }
@@ -92,18 +92,18 @@ class MoveLife {
     scheduler_.stop();
   }
 
-  void add_place(DatabaseId place) {
+  void add_database(DatabaseId database_id) {
     FakeDatabase& database = databases_.emplace_back([this] { return wall(); }, kMoveShards);
-    database.begin_ids_at(place * 1'000'000);
-    places_.emplace_back(database, places_).on_change = [this, place](const FakeDatabase::Change& change) {
-      check(place, change);
+    database.begin_ids_at(database_id * 1'000'000);
+    moves_.emplace_back(database, moves_).on_change = [this, database_id](const FakeDatabase::Change& change) {
+      check(database_id, change);
     };
   }
 
   // What every change of a job must respect.
-  void check(DatabaseId place, const FakeDatabase::Change& change) {
+  void check(DatabaseId database_id, const FakeDatabase::Change& change) {
     const JobId id = change.job.job_id;
-    if (home().data().members.map().database_of(shard_of(id)) != place)
+    if (control().data().members.map().database_of(shard_of(id)) != database_id)
       breaks("owner: job " + std::to_string(id) + " changed where its shard does not live");
     Known& known = jobs_[id];
     switch (change.kind) {
@@ -189,26 +189,26 @@ class MoveLife {
   // The node's view of the map, and its watch over freezes.
   void read_map() {
     std::map<DatabaseId, std::unique_ptr<MoveSession>> ends;
-    for (DatabaseId place = 0; place < kMovePlaces; ++place)
-      ends[place] = fake_move_end(at(place), std::nullopt, scheduler_, faults_);
+    for (DatabaseId database_id = 0; database_id < kMoveDatabases; ++database_id)
+      ends[database_id] = fake_move_end(at(database_id), std::nullopt, scheduler_, faults_);
     while (true) {
       scheduler_.sleep(up_to(2s));
-      map_ = home().data().members.map();
+      map_ = control().data().members.map();
       const auto moves = ends.at(0)->store().list();
       if (!moves) continue;
       for (const ShardMove& move : *moves) {
         if (!move.is_overdue) continue;
-        const auto done = end_freeze(move, [&](DatabaseId place) { return &ends.at(place)->store(); });
+        const auto done = end_freeze(move, [&](DatabaseId database_id) { return &ends.at(database_id)->store(); });
         if (done && *done) ++report_.rescued, say("a node ends the freeze of shard " + std::to_string(move.shard));
       }
     }
   }
 
-  void replicate(FakeMoves& place) {
+  void replicate(FakeMoves& database) {
     while (true) {
       scheduler_.sleep(chance(0.1) ? up_to(3s) : up_to(100ms));
       for (Shard shard = 0; shard < kMoveShards; ++shard)
-        for (int most = 30; most > 0 && place.replicate(shard); --most) {
+        for (int most = 30; most > 0 && database.replicate(shard); --most) {
         }
     }
   }
@@ -218,7 +218,7 @@ class MoveLife {
     while (!is_over()) {
       scheduler_.sleep(up_to(8s));
       const bool is_troubled = scheduler_.now() < MonoTime{} + kTroubled;
-      if (!is_troubled && home().list(wall()).empty()) return;
+      if (!is_troubled && control().list(wall()).empty()) return;
       bool is_ended = false;
       const auto command = scheduler_.spawn([this, &is_ended] {
         run_command();
@@ -237,19 +237,19 @@ class MoveLife {
   void run_command() {
     FiberClock clock(scheduler_);
     std::vector<MoveDatabase> databases;
-    for (DatabaseId place = 0; place < kMovePlaces; ++place)
-      databases.push_back({place, std::string(1, static_cast<char>('a' + place)), ""});
-    const auto open_session = [this](DatabaseId place, std::optional<Shard> shard) {
-      return fake_move_end(at(place), shard, scheduler_, faults_);
+    for (DatabaseId database_id = 0; database_id < kMoveDatabases; ++database_id)
+      databases.push_back({database_id, std::string(1, static_cast<char>('a' + database_id)), ""});
+    const auto open_session = [this](DatabaseId database_id, std::optional<Shard> shard) {
+      return fake_move_end(at(database_id), shard, scheduler_, faults_);
     };
     ShardMover mover(databases, open_session, clock,
                      {"", "", std::chrono::milliseconds(1000), std::chrono::milliseconds(20'000)},
                      [this](const std::string& step) { say("mover: " + step); });
-    const auto pending = home().list(wall());
+    const auto pending = control().list(wall());
     Status done = Unit{};
     if (pending.empty() || chance(0.1)) {
       const auto shard = static_cast<Shard>(random_.below(kMoveShards));
-      const auto target = static_cast<DatabaseId>(random_.below(kMovePlaces));
+      const auto target = static_cast<DatabaseId>(random_.below(kMoveDatabases));
       say("command: move shard " + std::to_string(shard) + " to " + std::to_string(target));
       done = mover.move(shard, target);
       if (done) ++report_.switched;
@@ -267,17 +267,17 @@ class MoveLife {
 
   // Everything has had its time.
   void check_at_rest() {
-    const ShardMap& map = home().data().members.map();
+    const ShardMap& map = control().data().members.map();
     std::map<JobId, int> copies;
-    for (DatabaseId place = 0; place < kMovePlaces; ++place) {
-      FakeMoves& here = at(place);
-      const std::string name = "database " + std::to_string(place);
+    for (DatabaseId database_id = 0; database_id < kMoveDatabases; ++database_id) {
+      FakeMoves& here = at(database_id);
+      const std::string name = "database " + std::to_string(database_id);
       if (!here.is_clean()) breaks(name + " is not clean: a move left something behind");
       if (here.counted() != here.rows())
         breaks("I11: " + name + " counts " + std::to_string(here.counted()) + " jobs and has " +
                std::to_string(here.rows()));
       for (Shard shard = 0; shard < kMoveShards; ++shard)
-        if (here.lives_here(shard) != (map.database_of(shard) == place))
+        if (here.lives_here(shard) != (map.database_of(shard) == database_id))
           breaks("owner: shard " + std::to_string(shard) + " and " + name);
       for (const auto* table : {&here.data().live(), &here.data().history()})
         for (const auto& [id, row] : *table) ++copies[id];
@@ -292,7 +292,7 @@ class MoveLife {
 
   Random random_;
   std::deque<FakeDatabase> databases_;
-  FakeMovePlaces places_;  // outlive calls that are under way
+  FakeMoveDatabases moves_;  // outlive calls that are under way
   Scheduler scheduler_;
   Trace trace_;
   Faults faults_{scheduler_, random_, trace_};

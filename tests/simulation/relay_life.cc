@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kRelayShards = 6;
-constexpr DatabaseId kRelayPlaces = 3;
+constexpr DatabaseId kRelayDatabases = 3;
 constexpr auto kRelayTroubled = 200s;  // then nothing fails any more
 constexpr auto kRelayEnd = 420s;
 
@@ -33,11 +33,11 @@ class RelayLife {
     for (double FaultRates::*rate :
          {&FaultRates::unavailable, &FaultRates::conflict, &FaultRates::late, &FaultRates::lost, &FaultRates::delay})
       if (chance(0.6)) faults_.rates.*rate = random_.unit() * 0.3;
-    for (DatabaseId place = 0; place < kRelayPlaces; ++place) add_place(place, bugs);
-    std::vector<DatabaseId> places;
+    for (DatabaseId database_id = 0; database_id < kRelayDatabases; ++database_id) add_database(database_id, bugs);
+    std::vector<DatabaseId> database_ids;
     for (Shard shard = 0; shard < kRelayShards; ++shard)
-      places.push_back(static_cast<DatabaseId>(shard % kRelayPlaces));
-    map_ = {1, std::vector<NodeId>(kRelayShards, 1), places};
+      database_ids.push_back(static_cast<DatabaseId>(shard % kRelayDatabases));
+    map_ = {1, std::vector<NodeId>(kRelayShards, 1), database_ids};
     nodes_.resize(2 + random_.below(2));
   }
   ~RelayLife() { scheduler_.kill_all(); }
@@ -70,8 +70,8 @@ class RelayLife {
   Duration up_to(Duration most) {
     return Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most.count()))));
   }
-  FakeOutbox& at(DatabaseId place) { return places_.at(static_cast<std::size_t>(place)); }
-  WallTime wall(DatabaseId place) const { return clocks_.at(static_cast<std::size_t>(place)).now(); }
+  FakeOutbox& at(DatabaseId database_id) { return outboxes_.at(static_cast<std::size_t>(database_id)); }
+  WallTime wall(DatabaseId database_id) const { return clocks_.at(static_cast<std::size_t>(database_id)).now(); }
   void say(const std::string& text) { trace_.line(scheduler_.now(), text); }
   void breaks(const std::string& promise) {
     say(promise);
@@ -79,41 +79,42 @@ class RelayLife {
     scheduler_.stop();
   }
 
-  void add_place(DatabaseId place, const FakeOutboxBugs& bugs) {
+  void add_database(DatabaseId database_id, const FakeOutboxBugs& bugs) {
     clocks_.emplace_back(scheduler_).step(up_to(4s) - 2s);
-    FakeDatabase& database = databases_.emplace_back([this, place] { return wall(place); }, kRelayShards);
+    FakeDatabase& database = databases_.emplace_back([this, database_id] { return wall(database_id); }, kRelayShards);
     database.on_change = [this](const FakeDatabase::Change& change) {
       const auto known = jobs_.find(change.job.job_id);
       if (known == jobs_.end() || change.kind != FakeDatabase::Change::Kind::created) return;
       if (++known->second.created > 1) breaks("job " + std::to_string(known->first) + " was created twice");
     };
     std::set<Shard> here;
-    for (auto shard = static_cast<Shard>(place); shard < kRelayShards; shard = static_cast<Shard>(shard + kRelayPlaces))
+    for (auto shard = static_cast<Shard>(database_id); shard < kRelayShards;
+         shard = static_cast<Shard>(shard + kRelayDatabases))
       here.insert(shard);
-    places_.emplace_back(place, database, here).bugs = bugs;
+    outboxes_.emplace_back(database_id, database, here).bugs = bugs;
   }
 
   // As node/node.cc wires it, with fibers for threads.
   void start(Node& node) {
     node.metrics = std::make_unique<Metrics>(scheduler_);
     std::vector<RelayDatabase> databases;
-    for (DatabaseId place = 0; place < kRelayPlaces; ++place)
-      databases.push_back({place, std::string(1, static_cast<char>('a' + place)),
-                           [this, place] { return fake_relay_end(at(place), scheduler_, faults_); }});
+    for (DatabaseId database_id = 0; database_id < kRelayDatabases; ++database_id)
+      databases.push_back({database_id, std::string(1, static_cast<char>('a' + database_id)),
+                           [this, database_id] { return fake_relay_end(at(database_id), scheduler_, faults_); }});
     RelayHooks hooks;
-    hooks.time_at_least = [this](DatabaseId place) -> std::optional<WallTime> { return wall(place) - 5ms; };
+    hooks.time_at_least = [this](DatabaseId database_id) -> std::optional<WallTime> { return wall(database_id) - 5ms; };
     hooks.make_types_known = [](DatabaseId, TypeStore&) -> Status { return Unit{}; };
     hooks.hint = [](const Candidate&) {};
     hooks.moved = [] {};
     node.relay = std::make_unique<OutboxRelay>(std::move(databases), scheduler_, *node.metrics, std::move(hooks));
     share_out();
-    for (DatabaseId place = 0; place < kRelayPlaces; ++place) {
+    for (DatabaseId database_id = 0; database_id < kRelayDatabases; ++database_id) {
       OutboxRelay& relay = *node.relay;
-      node.fibers.push_back(scheduler_.spawn([this, &relay, place] {
-        while (true) relay.step_outbox(place), scheduler_.sleep(up_to(1s) + 1ms);
+      node.fibers.push_back(scheduler_.spawn([this, &relay, database_id] {
+        while (true) relay.step_outbox(database_id), scheduler_.sleep(up_to(1s) + 1ms);
       }));
-      node.fibers.push_back(scheduler_.spawn([this, &relay, place] {
-        while (true) relay.step_intake(place), scheduler_.sleep(up_to(50ms) + 1ms);
+      node.fibers.push_back(scheduler_.spawn([this, &relay, database_id] {
+        while (true) relay.step_intake(database_id), scheduler_.sleep(up_to(50ms) + 1ms);
       }));
     }
   }
@@ -155,7 +156,7 @@ class RelayLife {
     int n = 0;
     while (scheduler_.now() < MonoTime{} + kRelayTroubled) {
       scheduler_.sleep(up_to(700ms));
-      const auto source = static_cast<DatabaseId>(random_.below(kRelayPlaces));
+      const auto source = static_cast<DatabaseId>(random_.below(kRelayDatabases));
       if (chance(0.75)) {
         const bool has_key = chance(0.3);
         const std::string biz_id =
@@ -179,14 +180,14 @@ class RelayLife {
   void act_as_retention() {
     while (true) {
       scheduler_.sleep(up_to(3s));
-      for (FakeOutbox& place : places_) {
+      for (FakeOutbox& outbox : outboxes_) {
         std::vector<JobId> ended;
-        for (const auto& [id, row] : place.data().live()) {
+        for (const auto& [id, row] : outbox.data().live()) {
           const auto known = jobs_.find(id);
           if (known != jobs_.end() && known->second.is_cancelled) breaks("I3: a cancelled entry became a pending job");
           if (known != jobs_.end() && !known->second.key && chance(0.2)) ended.push_back(id);
         }
-        for (const JobId id : ended) place.drop(id);
+        for (const JobId id : ended) outbox.drop(id);
       }
     }
   }
@@ -204,7 +205,7 @@ class RelayLife {
   Faults faults_{scheduler_, random_, trace_};
   std::deque<WallClock> clocks_;
   std::deque<FakeDatabase> databases_;
-  std::deque<FakeOutbox> places_;
+  std::deque<FakeOutbox> outboxes_;
   ShardMap map_;
   std::deque<Node> nodes_;
   std::map<JobId, Known> jobs_;

@@ -41,11 +41,11 @@ class WallClock {
 // Thread: owner only.
 struct SimDatabase {
   SimDatabase(DatabaseId number, int shards, Scheduler& scheduler, Random& random, Trace& trace)
-      : place(number), wall(scheduler), data([this] { return wall.now(); }, shards), faults(scheduler, random, trace) {}
+      : id(number), wall(scheduler), data([this] { return wall.now(); }, shards), faults(scheduler, random, trace) {}
 
-  std::string name() const { return place == 0 ? "home" : "database " + std::to_string(place); }
+  std::string name() const { return id == 0 ? "control" : "database " + std::to_string(id); }
 
-  const DatabaseId place;
+  const DatabaseId id;
   WallClock wall;
   FakeDatabase data;
   Faults faults;
@@ -86,21 +86,21 @@ class Wire final : public FaultPoint {
 // Thread: owner only.
 class SimDatabases {
  public:
-  // `places`: by shard, where it lives; every database has at least one.
-  SimDatabases(std::vector<DatabaseId> places, Scheduler& scheduler, Random& random, Trace& trace)
-      : places_(std::move(places)) {
-    const int n = 1 + *std::ranges::max_element(places_);
-    for (DatabaseId place = 0; place < n; ++place)
-      all_.emplace_back(place, static_cast<int>(places_.size()), scheduler, random, trace);
-    all_.front().data.members.place(places_);
+  // `database_ids`: by shard, where it lives; every database has at least one.
+  SimDatabases(std::vector<DatabaseId> database_ids, Scheduler& scheduler, Random& random, Trace& trace)
+      : database_ids_(std::move(database_ids)) {
+    const int n = 1 + *std::ranges::max_element(database_ids_);
+    for (DatabaseId database_id = 0; database_id < n; ++database_id)
+      all_.emplace_back(database_id, static_cast<int>(database_ids_.size()), scheduler, random, trace);
+    all_.front().data.members.set_database_ids(database_ids_);
   }
 
-  SimDatabase& home() { return all_.front(); }
-  SimDatabase& at(DatabaseId place) { return all_.at(static_cast<std::size_t>(place)); }
+  SimDatabase& control() { return all_.front(); }
+  SimDatabase& at(DatabaseId database_id) { return all_.at(static_cast<std::size_t>(database_id)); }
   SimDatabase& of(JobId job) { return at(database_of(shard_of(job))); }
   const SimDatabase& of(JobId job) const { return all_.at(static_cast<std::size_t>(database_of(shard_of(job)))); }
-  DatabaseId database_of(Shard shard) const { return places_.at(static_cast<std::size_t>(shard)); }
-  int shards() const { return static_cast<int>(places_.size()); }
+  DatabaseId database_of(Shard shard) const { return database_ids_.at(static_cast<std::size_t>(shard)); }
+  int shards() const { return static_cast<int>(database_ids_.size()); }
   std::size_t size() const { return all_.size(); }
   auto begin() { return all_.begin(); }
   auto end() { return all_.end(); }
@@ -115,7 +115,7 @@ class SimDatabases {
   }
 
  private:
-  const std::vector<DatabaseId> places_;
+  const std::vector<DatabaseId> database_ids_;
   std::deque<SimDatabase> all_;
 };
 

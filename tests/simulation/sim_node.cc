@@ -36,7 +36,7 @@ class SimNode::Loop final : public Waker {
     Scheduler& scheduler = node_.world_.scheduler;
     while (true) {
       if (node_.frozen_until_ > scheduler.now()) scheduler.wait_until(node_.frozen_until_);
-      node_.world_.databases.home().faults.before_step();
+      node_.world_.databases.control().faults.before_step();
       is_woken_ = false;
       const MonoTime next = stage_.step(scheduler.now());
       if (part_) node_.check_bounds(*part_);
@@ -71,8 +71,8 @@ class SimNode::SimHandler final : public Handler {
 struct SimNode::Cluster {
   Cluster(SimContext& world, const ClusterConfig& c, SimNode& node)
       : config(c),
-        heartbeat_store(world.databases.home().data, &world.scheduler, &node.parts_.front().wire, 20),
-        owner_store(world.databases.home().data, &world.scheduler, &node.parts_.front().wire, 21),
+        heartbeat_store(world.databases.control().data, &world.scheduler, &node.parts_.front().wire, 20),
+        owner_store(world.databases.control().data, &world.scheduler, &node.parts_.front().wire, 21),
         heartbeat(
             config, heartbeat_store, view, node,
             {[&node](MonoTime now) {
@@ -111,7 +111,7 @@ SimNode::SimNode(SimContext& world, std::string name, EngineConfig config, Owner
         for (SimDatabase& database : world.databases) parts.emplace_back(database, world, claimers);
         return parts;
       }()),
-      permit_store_(world.databases.home().data, &world.scheduler, &parts_.front().wire, 22) {}
+      permit_store_(world.databases.control().data, &world.scheduler, &parts_.front().wire, 22) {}
 
 SimNode::~SimNode() {
   if (is_up()) crash();
@@ -147,7 +147,7 @@ void SimNode::start_engine(Part& part) {
   };
   std::vector<Shard> shards;
   for (Shard shard = 0; ownership_ == Ownership::everything && shard < world_.databases.shards(); ++shard)
-    if (world_.databases.database_of(shard) == part.database.place) shards.push_back(shard);
+    if (world_.databases.database_of(shard) == part.database.id) shards.push_back(shard);
   EngineConfig config = config_;
   config.flow = flow_;
   part.engine = std::make_unique<Engine>(config, shards, stores, find_handler, *this,
@@ -159,7 +159,7 @@ void SimNode::start_engine(Part& part) {
   part.engine->set_listening(world_.hears_notifications);
   std::vector<Shard> all;
   for (Shard shard = 0; shard < world_.databases.shards(); ++shard)
-    if (world_.databases.database_of(shard) == part.database.place) all.push_back(shard);
+    if (world_.databases.database_of(shard) == part.database.id) all.push_back(shard);
   part.engine->set_all_shards(std::move(all));
 }
 
@@ -183,7 +183,7 @@ void SimNode::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
   for (Part& part : parts_) {
     std::vector<Shard> here;
     for (const Shard shard : mine)
-      if (map.database_of(shard) == part.database.place) here.push_back(shard);
+      if (map.database_of(shard) == part.database.id) here.push_back(shard);
     part.engine->set_shards(here);
   }
 }
@@ -212,8 +212,8 @@ void SimNode::hint(const Candidate& job) {
                     name_ + (is_taken ? " takes" : " refuses") + " the hint of job " + std::to_string(job.job_id));
 }
 
-void SimNode::sweep(DatabaseId place) {
-  Part& part = parts_[static_cast<std::size_t>(place)];
+void SimNode::sweep(DatabaseId database_id) {
+  Part& part = parts_[static_cast<std::size_t>(database_id)];
   if (is_up() && !part.wire.is_cut()) part.engine->request_sweep();
 }
 
@@ -222,7 +222,7 @@ void SimNode::crash() {
   world_.checker.on_crash(name_);
   for (Part& part : parts_) part.runs.clear();
   loops_.clear();
-  if (cluster_) world_.databases.home().data.members.end_session(cluster_->config.id);
+  if (cluster_) world_.databases.control().data.members.end_session(cluster_->config.id);
   cluster_.reset();
   for (Part& part : parts_) part.engine.reset();
   keeper_.reset();
@@ -246,12 +246,12 @@ void SimNode::poll_drain(std::uint64_t process, MonoTime give_up) {
   if (is_drained() && world_.checker.is_calm()) world_.checker.on_drained(name_);
   if (is_drained() || world_.scheduler.now() >= give_up) {
     // It leaves last; that may be lost on the way like everything else.
-    FakeDatabase& home = world_.databases.home().data;
+    FakeDatabase& control = world_.databases.control().data;
     const NodeId left = cluster_ ? id_ : 0;
     const bool gives_back = is_drained() && (world_.checker.is_calm() || world_.random.below(4) > 0);
     if (gives_back) give_back_permits();
     crash();
-    if (left != 0 && (world_.checker.is_calm() || world_.random.below(4) > 0)) home.members.leave(left);
+    if (left != 0 && (world_.checker.is_calm() || world_.random.below(4) > 0)) control.members.leave(left);
     return;
   }
   world_.scheduler.after(std::chrono::milliseconds(20), [this, process, give_up] { poll_drain(process, give_up); });

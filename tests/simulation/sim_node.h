@@ -66,17 +66,19 @@ class SimNode final : public EventSink {
   void freeze_until(MonoTime time) { frozen_until_ = time; }
 
   // It reaches this database no more until then.
-  void cut_off(DatabaseId place, MonoTime until) { parts_[static_cast<std::size_t>(place)].wire.cut_until(until); }
+  void cut_off(DatabaseId database_id, MonoTime until) {
+    parts_[static_cast<std::size_t>(database_id)].wire.cut_until(until);
+  }
 
   bool is_up() const { return keeper_ != nullptr; }
-  bool reaches_home() const { return is_up() && !parts_.front().wire.is_cut(); }
+  bool reaches_control() const { return is_up() && !parts_.front().wire.is_cut(); }
   bool is_draining() const { return is_up() && parts_.front().engine->shared().is_draining; }
   std::vector<Shard> shards() const;  // that it scans, in order
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // What it hears of the NOTIFYs tocsin_member, tocsin_due, and of one that a transaction sent for its jobs.
   void members_changed();
   void hint(const Candidate& job);
-  void sweep(DatabaseId place);
+  void sweep(DatabaseId database_id);
   // A poll of a consumer. False: it accepts none.
   bool lease(Poll poll);
   // What it hears of them, as its API does: a lease is over, or goes on.
@@ -118,7 +120,7 @@ class SimNode final : public EventSink {
 
   void start_engine(Part& part);
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
-  Part& part_of(JobId job) { return parts_[static_cast<std::size_t>(world_.databases.of(job).place)]; }
+  Part& part_of(JobId job) { return parts_[static_cast<std::size_t>(world_.databases.of(job).id)]; }
   void begin(const ClaimedJob& job, Handler::Finish finish);
   void answer(Part& part, std::uint64_t run);
   Outcome any_outcome();
@@ -140,7 +142,7 @@ class SimNode final : public EventSink {
   NodeId id_ = 0;  // of the process
   std::shared_ptr<FlowControl> flow_;
   std::shared_ptr<PollQueue> polls_;
-  std::deque<Part> parts_;  // by place
+  std::deque<Part> parts_;  // by database id
   FakePermitStore permit_store_;
   std::unique_ptr<PermitRenewer> keeper_;
   std::unique_ptr<Cluster> cluster_;

@@ -11,7 +11,7 @@ void Troubles::begin() {
   for (SimDatabase& database : world_.databases) {
     database.faults.rates = {rate(0.1), rate(0.05), rate(0.05), rate(0.1), rate(0.05), rate(0.02)};
     database.data.on_change = [this, &database](const FakeDatabase::Change& change) {
-      world_.checker.on_change(database.place, change);
+      world_.checker.on_change(database.id, change);
       if (crash_armed_ == &database && change.kind == FakeDatabase::Change::Kind::claimed) crash_after_claim(database);
     };
   }
@@ -33,7 +33,7 @@ void Troubles::boot(SimNode& node) {
     // More hints than fit, before the node knows the time.
     if (world_.chance(0.2)) {
       world_.scheduler.after(world_.up_to(1s), [this, &slow] {
-        world_.callers->rush(static_cast<int>(2 * world_.config.capacity), {}, slow.place);
+        world_.callers->rush(static_cast<int>(2 * world_.config.capacity), {}, slow.id);
       });
     }
   }
@@ -75,7 +75,7 @@ void Troubles::stop_node(SimNode& node) {
 
 void Troubles::cut_off(SimNode& node, SimDatabase& database) {
   world_.trace.line(world_.scheduler.now(), node.name() + " is cut off from " + database.name());
-  node.cut_off(database.place, until(12s));
+  node.cut_off(database.id, until(12s));
 }
 
 // Databases -----------------------------------------------------------------------------------------------------------
@@ -122,19 +122,19 @@ void Troubles::crash_after_claim(SimDatabase& database) {
 // The primary dies, and its standby takes over. One that is synchronous has everything; another may have heard nothing
 // for a while.
 void Troubles::fail_over(SimDatabase& database) {
-  if (!lagging_.insert(database.place).second) return;
+  if (!lagging_.insert(database.id).second) return;
   const Duration lag = world_.chance(0.3) ? 0ms : world_.chance(0.7) ? world_.up_to(500ms) : world_.up_to(5s);
   world_.trace.line(world_.scheduler.now(), "the standby of " + database.name() + " hears no more");
-  world_.checker.on_standby_lags(database.place);
+  world_.checker.on_standby_lags(database.id);
   world_.scheduler.after(lag, [this, &database, standby = database.data.snapshot()] { promote(database, standby); });
 }
 
 void Troubles::promote(SimDatabase& database, const FakeDatabase::Snapshot& standby) {
   if (world_.scheduler.now() >= end_) return;
-  lagging_.erase(database.place);
+  lagging_.erase(database.id);
   const Duration length = world_.config.start_window + world_.up_to(2s);
   down(database, length, "'s standby takes over");
-  const auto unclaimed = world_.checker.on_failover(database.place);
+  const auto unclaimed = world_.checker.on_failover(database.id);
   database.data.restore(standby);
   world_.callers->cancel_later(unclaimed, length + world_.up_to(8s));
   if (world_.chance(0.3)) step_clock(database);  // another host
@@ -146,7 +146,7 @@ void Troubles::step_clock(SimDatabase& database) {
   world_.trace.line(world_.scheduler.now(),
                     "the clock of " + database.name() + " is set by " + std::to_string(by.count()) + " us");
   database.wall.step(by);
-  world_.checker.on_clock_step(database.place);
+  world_.checker.on_clock_step(database.id);
 }
 
 void Troubles::lock_some_row(SimDatabase& database) {

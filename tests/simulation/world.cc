@@ -10,7 +10,7 @@ World::World(std::uint64_t seed, const LifeOptions& options)
     : random(seed),
       scheduler(seed ^ 0x5eed),
       trace(options.is_printed),
-      databases(draw_places(), scheduler, random, trace),
+      databases(draw_database_ids(), scheduler, random, trace),
       checker(scheduler, trace, databases, options.may_lose) {
   for (SimDatabase& database : databases) {
     database.data.bugs = options.bugs;
@@ -24,11 +24,11 @@ World::World(std::uint64_t seed, const LifeOptions& options)
 }
 
 // A few shards, and up to three databases.
-std::vector<DatabaseId> World::draw_places() {
+std::vector<DatabaseId> World::draw_database_ids() {
   const std::uint64_t n = 1 + random.below(3);
-  std::vector<DatabaseId> places;
-  for (std::uint64_t shard = 0; shard < 3 + n; ++shard) places.push_back(static_cast<DatabaseId>(shard % n));
-  return places;
+  std::vector<DatabaseId> database_ids;
+  for (std::uint64_t shard = 0; shard < 3 + n; ++shard) database_ids.push_back(static_cast<DatabaseId>(shard % n));
+  return database_ids;
 }
 
 // Small, so that every bound is reached.
@@ -81,7 +81,7 @@ void World::draw_types() {
     BizType& pulled = add_type("pulled", "pull", 300ms + up_to(6s));
     if (chance(0.5)) pulled.max_running = 1 + static_cast<int>(random.below(5));
   }
-  databases.home().data.permits.total_of = [this](TypeId id, Limit limit) {
+  databases.control().data.permits.total_of = [this](TypeId id, Limit limit) {
     return permits_of(types[static_cast<std::size_t>(id - 1)], limit);
   };
   publish_types();
@@ -91,7 +91,7 @@ void World::draw_nodes() {
   const int n = 1 + static_cast<int>(random.below(3));
   is_shared = chance(0.7);
   context.has_rivals = !is_shared && n > 1;
-  databases.home().data.members.on_notify = [this] {
+  databases.control().data.members.on_notify = [this] {
     for (const auto& node : nodes)
       if (checker.is_calm() || !chance(0.1)) node->members_changed();
   };

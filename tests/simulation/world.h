@@ -25,7 +25,7 @@ class World {
   void pass(Duration time) { scheduler.run_until(scheduler.now() + time); }
   // Within which every lane is scanned: a lone node that hears notifications rests.
   Duration longest_scan_interval() const {
-    const auto members = std::ranges::count_if(nodes, [](const auto& node) { return node->reaches_home(); });
+    const auto members = std::ranges::count_if(nodes, [](const auto& node) { return node->reaches_control(); });
     return (context.hears_notifications && members == 1 ? 2 : 1) * config.scan_interval;
   }
   bool is_sound() const { return checker.failures().empty(); }
@@ -48,7 +48,7 @@ class World {
   std::unique_ptr<Consumers> consumers;  // null: no type is pulled
 
  private:
-  std::vector<DatabaseId> draw_places();
+  std::vector<DatabaseId> draw_database_ids();
   void draw_config();
   void draw_types();
   void draw_nodes();

@@ -59,7 +59,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<JobId> ended_leases;
   bool forgets_leases = false;  // what it is told of leases fails
   std::vector<std::pair<TypeId, JobId>> extended_leases;
-  FakeDatabase database;  // home
+  FakeDatabase database;  // the control database
   std::vector<AuditEntry> recorded;
   FakeBulkStore bulks{database};
   BulkRunner bulk_runner{1, {{0, &bulks}}, [](const Candidate&) {}};

@@ -47,7 +47,7 @@ class FakeMembers {
     row->second.member.is_connected = false;
     ++row->second.connections;
   }
-  void place(std::vector<DatabaseId> database_ids) {
+  void set_database_ids(std::vector<DatabaseId> database_ids) {
     map_ = {map_.version + 1, map_.owners, std::move(database_ids)};
     notify();
   }

@@ -13,7 +13,7 @@ Error driven_by_another() { return {ErrorCode::superseded, "another driver has t
 
 }  // namespace
 
-FakeMoves::FakeMoves(FakeDatabase& database, FakeMovePlaces& all) : database_(database), all_(all) {
+FakeMoves::FakeMoves(FakeDatabase& database, FakeMoveDatabases& all) : database_(database), all_(all) {
   database_.lives_here = [this](Shard shard) { return here_.contains(shard); };
   database_.on_change = [this](const FakeDatabase::Change& change) {
     if (change.kind == FakeDatabase::Change::Kind::created) ++counted_;
@@ -119,9 +119,9 @@ Status FakeMoves::flip(const ShardMove& move, WallTime now) {
   if (own.move.state != State::switching || database_of(move.shard) != move.source) return driven_by_another();
   own.move.state = State::switched;
   own.thaw_at = now + kThawLease;
-  std::vector<DatabaseId> places = database_.members.map().database_ids;
-  places.at(static_cast<std::size_t>(move.shard)) = move.target;
-  database_.members.place(std::move(places));
+  std::vector<DatabaseId> database_ids = database_.members.map().database_ids;
+  database_ids.at(static_cast<std::size_t>(move.shard)) = move.target;
+  database_.members.set_database_ids(std::move(database_ids));
   return Unit{};
 }
 
@@ -132,14 +132,14 @@ Status FakeMoves::end(const ShardMove& move) {
 }
 
 Status FakeMoves::recall(const ShardMove& lost, WallTime now) {
-  const DatabaseId place = database_of(lost.shard);
+  const DatabaseId database_id = database_of(lost.shard);
   if (moves_.contains(lost.shard)) return Unit{};
-  if (place != lost.source && place != lost.target)
+  if (database_id != lost.source && database_id != lost.target)
     return Error{ErrorCode::invalid, "databases remember a move between others", ""};
   Record& record = moves_[lost.shard];
   record.move = lost;
   ++record.move.driver;
-  record.move.state = place == lost.source ? State::copying : State::switched;
+  record.move.state = database_id == lost.source ? State::copying : State::switched;
   record.thaw_at = now + kThawLease;
   return Unit{};
 }

@@ -18,14 +18,14 @@ namespace tocsin {
 
 class FakeMoves;
 
-// All databases of an installation, by place; the control database is the first. Thread: owner only.
-using FakeMovePlaces = std::deque<FakeMoves>;
+// All databases of an installation, by id; the control database is the first. Thread: owner only.
+using FakeMoveDatabases = std::deque<FakeMoves>;
 
 // What one database has of moves. Methods are transactions; `now` is its clock. The data members are its tables, its
 // log and its locks. Thread: owner only.
 class FakeMoves {
  public:
-  FakeMoves(FakeDatabase& database, FakeMovePlaces& all);
+  FakeMoves(FakeDatabase& database, FakeMoveDatabases& all);
 
   std::function<void(const FakeDatabase::Change&)> on_change;  // of jobs
   std::function<std::vector<std::string>(std::int64_t version)> nodes_behind;
@@ -114,7 +114,7 @@ class FakeMoves {
   DatabaseId database_of(Shard shard) const { return database_.members.map().database_of(shard); }
 
   FakeDatabase& database_;
-  FakeMovePlaces& all_;
+  FakeMoveDatabases& all_;
   std::set<Shard> here_;
   std::map<Shard, Record> moves_;
   std::int64_t counted_ = 0;

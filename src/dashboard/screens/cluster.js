@@ -50,7 +50,7 @@ function Databases({shards, ready}) {
   }, [shards.data]);
   const missing = (shards.data && shards.data.missing) || [];
   return html`${rows.length > 0 && html`<${Table} caption="Databases" rows=${rows} rowKey=${(r) => r.name} columns=${[
-      {label: 'Database', cell: (r) => r.name || 'home'},
+      {label: 'Database', cell: (r) => r.name},
       {label: 'State', cell: (r) => html`<${Good} is=${!missing.includes(r.name) && !shards.error} yes="answers" no="unavailable" />`},
       {label: 'Shards', isNumber: true, cell: (r) => number(r.shards)},
       {label: 'Due within 5 s', isNumber: true, cell: (r) => number(r.dueSoon)},

@@ -54,7 +54,7 @@ class StoreFixture {
   // The session behind members() ends; the next call makes another.
   virtual void end_members_session(NodeId last_beat) = 0;
   // As a migration with several databases does.
-  virtual void place_shards(const std::vector<DatabaseId>& database_ids) = 0;
+  virtual void set_database_ids(const std::vector<DatabaseId>& database_ids) = 0;
   virtual int shards() const = 0;
   virtual WallTime now() = 0;
   // Returns when the database's clock shows `time` or later; at most a few milliseconds away.

@@ -120,7 +120,7 @@ TEST_F(DatabasesApi, AListIsNewestFirstHoweverFarEachDatabaseHasDrawnItsIds) {
     backend.time += std::chrono::seconds(1);
     wanted.insert(wanted.begin(), make_job(key_at(database_id, n)));
   };
-  for (int i = 0; i < 9; ++i) make(0, i);  // ids of home run ahead
+  for (int i = 0; i < 9; ++i) make(0, i);  // ids of the control database run ahead
   for (int i = 0; i < 3; ++i) make(1, i);
   make(2, 0);
   make(0, 9);

@@ -36,7 +36,7 @@ TEST_F(UnheardTypes, AreUnavailableNotUnknownWhileTheRegistryCannotBeRead) {
   EXPECT_EQ(post("/v1/types/new.type/lease", R"({"max":1})").status, 404);
 }
 
-TEST_F(UnheardTypes, AreUnavailableAtOnceWhileHomeIsKnownToBeAway) {
+TEST_F(UnheardTypes, AreUnavailableAtOnceWhileTheControlDatabaseIsKnownToBeDown) {
   backend.silent = {0};
   EXPECT_EQ(create("new.type").status, 503);
   EXPECT_EQ(backend.posted, 0);

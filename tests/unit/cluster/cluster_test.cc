@@ -148,10 +148,10 @@ TEST_F(Cluster, ALoneNodeTellsOfItselfHalfAsOftenUntilAnotherComes) {
   EXPECT_GT(node(1).lease_valid_until, clock.time);
   std::vector<DatabaseId> database_ids(kShards, 0);
   database_ids[7] = 3;
-  database.members.place(database_ids);
+  database.members.set_database_ids(database_ids);
   pass(3s);
   EXPECT_EQ(beats_in_ten_seconds(), 10) << "it also tells which databases it reaches";
-  database.members.place(std::vector<DatabaseId>(kShards, 0));
+  database.members.set_database_ids(std::vector<DatabaseId>(kShards, 0));
   pass(3s);
   EXPECT_EQ(beats_in_ten_seconds(), 5);
   add(2);
@@ -345,12 +345,12 @@ TEST_F(Cluster, WhoIsNotHeardGetsNothingThoughItsRowIsStillThere) {
   EXPECT_EQ(loads(), (Loads{{4, 60}}));
 }
 
-TEST_F(Cluster, APlaceThatChangesIsHeardOfAndOutlivesEveryNewMapOfOwners) {
+TEST_F(Cluster, AShardThatMovesIsHeardOfAndStaysMovedInEveryNewMapOfOwners) {
   add(1), add(2);
   pass(10s);
   std::vector<DatabaseId> database_ids(kShards, 0);
   database_ids[7] = 3;
-  database.members.place(database_ids);
+  database.members.set_database_ids(database_ids);
   pass(2s);
   for (const auto& [id, each] : nodes) EXPECT_EQ(each->database_ids, database_ids);
   kill(2);
@@ -365,7 +365,7 @@ class TwoDatabases : public Cluster {
   void SetUp() override {
     std::vector<DatabaseId> database_ids(kShards, 0);
     std::fill(database_ids.begin() + kShards / 2, database_ids.end(), DatabaseId{1});
-    database.members.place(database_ids);
+    database.members.set_database_ids(database_ids);
     for (NodeId id = 1; id <= 3; ++id) scanning(add(id));
     pass(12s);
     ASSERT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {3, 20}}));
