@@ -36,8 +36,7 @@ void refuse_other_shards(int installed, std::optional<int> wanted) {
 // Hundreds of new catalog rows would start autovacuum just when the first jobs arrive. Nothing depends on this analyze,
 // so its failure is not reported.
 void analyze_catalog(Session& session) {
-  static_cast<void>(session.write<Unit>([](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  static_cast<void>(session.write<Unit>([](pqxx::nontransaction& tx) {
     if (tx.exec1("SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()")[0]
             .as<bool>()) {
       // The installation's own changes must be counted first. Behind a pooler they may still be counted later.
@@ -55,8 +54,7 @@ Result<int> migrate(Session& session, std::optional<int> shards,
   if (shards && (*shards < 1 || *shards > kMaxShards)) {
     return Error{ErrorCode::invalid, "must be between 1 and " + std::to_string(kMaxShards), "shards"};
   }
-  auto migrated = session.write<int>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  auto migrated = session.transact<int>([&](pqxx::work& tx) {
     tx.exec0("SET LOCAL statement_timeout = 0");
     tx.exec0("SET LOCAL lock_timeout = '60s'");
     tx.exec("SELECT pg_advisory_xact_lock(hashtextextended('tocsin.migrate', 0))");
@@ -80,7 +78,6 @@ Result<int> migrate(Session& session, std::optional<int> shards,
       on_step(migration.name);
       ++applied;
     }
-    tx.commit();
     return applied;
   });
   const bool is_new = migrated && *migrated == static_cast<int>(migrations().size());
@@ -89,8 +86,7 @@ Result<int> migrate(Session& session, std::optional<int> shards,
 }
 
 Result<Installation> check_installation(Session& session, std::optional<int> expected_shards) {
-  return session.read<Installation>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session.read<Installation>([&](pqxx::nontransaction& tx) {
     if (tx.exec1("SELECT to_regclass('tocsin.migration')")[0].is_null()) {
       throw Refused("the database has no Tocsin schema: run `tocsin migrate`, or serve with --migrate");
     }

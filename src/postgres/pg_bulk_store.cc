@@ -135,26 +135,15 @@ struct Applied {
 // REQUIRES: the rows are locked by this transaction.
 Applied apply(pqxx::transaction_base& tx, const Bulk& bulk, const std::vector<JobId>& ids) {
   const std::string array = id_array(ids);
-  switch (bulk.request.action) {
-    case BulkAction::cancel: {
-      const auto row = tx.exec_params1(sql::statement("bulk_cancel"), array);
-      return {row[0].as<std::int64_t>(), {}};
-    }
-    case BulkAction::reschedule: {
-      const std::string deadline = new_deadline(bulk.request, bulk.started_at);
-      auto due = candidates_in(tx.exec_params(sql::statement("bulk_reschedule", {{"deadline", deadline}}), array));
-      return {static_cast<std::int64_t>(due.size()), due};
-    }
-    case BulkAction::run: {
-      auto due = candidates_in(tx.exec_params(sql::statement("bulk_run"), array));
-      return {static_cast<std::int64_t>(due.size()), due};
-    }
-    case BulkAction::retry: {
-      auto due = candidates_in(tx.exec_params(sql::statement("bulk_retry"), array));
-      return {static_cast<std::int64_t>(due.size()), due};
-    }
-  }
-  return {};
+  const BulkAction action = bulk.request.action;
+  if (action == BulkAction::cancel)
+    return {tx.exec_params1(sql::statement("bulk_cancel"), array)[0].as<std::int64_t>(), {}};
+  const std::string statement =
+      action == BulkAction::reschedule
+          ? sql::statement("bulk_reschedule", {{"deadline", new_deadline(bulk.request, bulk.started_at)}})
+          : sql::statement(action == BulkAction::run ? "bulk_run" : "bulk_retry");
+  auto due = candidates_in(tx.exec_params(statement, array));
+  return {static_cast<std::int64_t>(due.size()), std::move(due)};
 }
 
 }  // namespace
@@ -168,8 +157,7 @@ struct PgBulkStore::Page {
 // ---- control database
 
 Result<Bulk> PgBulkStore::start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) {
-  return session_.write<Bulk>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Bulk>([&](pqxx::nontransaction& tx) {
     const BulkFilter& filter = request.filter;
     return bulk_from(tx.exec_params1(sql::statement("bulk_start"), std::string(to_string(request.action)),
                                      request.filter_json, filter.biz_id, filter.type_id, pg_time(filter.from),
@@ -180,15 +168,12 @@ Result<Bulk> PgBulkStore::start(const BulkRequest& request, std::int64_t matched
 }
 
 Result<std::optional<Bulk>> PgBulkStore::find(std::int64_t bulk_id) {
-  return session_.read<std::optional<Bulk>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    return bulk_of(tx.exec_params(sql::statement("bulk_find"), bulk_id));
-  });
+  return session_.read<std::optional<Bulk>>(
+      [&](pqxx::nontransaction& tx) { return bulk_of(tx.exec_params(sql::statement("bulk_find"), bulk_id)); });
 }
 
 Result<std::vector<Bulk>> PgBulkStore::list(int limit) {
-  return session_.read<std::vector<Bulk>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<Bulk>>([&](pqxx::nontransaction& tx) {
     std::vector<Bulk> bulks;
     for (const auto& row : tx.exec_params(sql::statement("bulk_list"), limit)) bulks.push_back(bulk_from(row));
     return bulks;
@@ -196,8 +181,7 @@ Result<std::vector<Bulk>> PgBulkStore::list(int limit) {
 }
 
 Result<std::optional<Bulk>> PgBulkStore::request_stop(std::int64_t bulk_id) {
-  auto stopped = session_.write<int>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  auto stopped = session_.write<int>([&](pqxx::nontransaction& tx) {
     tx.exec_params0(sql::statement("bulk_request_stop"), bulk_id);
     return 0;
   });
@@ -206,26 +190,22 @@ Result<std::optional<Bulk>> PgBulkStore::request_stop(std::int64_t bulk_id) {
 }
 
 Result<std::optional<Bulk>> PgBulkStore::take_over(NodeId node, Duration lease) {
-  return session_.write<std::optional<Bulk>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::optional<Bulk>>([&](pqxx::nontransaction& tx) {
     return bulk_of(tx.exec_params(sql::statement("bulk_take_over"), node, lease.count()));
   });
 }
 
 Result<std::optional<Bulk>> PgBulkStore::keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) {
-  return session_.write<std::optional<Bulk>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::optional<Bulk>>([&](pqxx::nontransaction& tx) {
     return bulk_of(tx.exec_params(sql::statement("bulk_keep"), bulk_id, node, changed, lease.count()));
   });
 }
 
 Result<bool> PgBulkStore::finish(const Bulk& bulk, NodeId node) {
-  return session_.write<bool>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<bool>([&](pqxx::work& tx) {
     const auto ended = tx.exec_params(sql::statement("bulk_finish"), bulk.bulk_id, node,
                                       std::string(to_string(bulk.state)), bulk.changed, bulk.error);
     tx.exec0("DELETE FROM tocsin.bulk WHERE finished_at < clock_timestamp() - interval '400 days'");
-    tx.commit();
     return ended.affected_rows() == 1;
   });
 }
@@ -246,8 +226,7 @@ std::string PgBulkStore::conditions(const BulkFilter& filter, pqxx::transaction_
 }
 
 Result<std::int64_t> PgBulkStore::count(const BulkRequest& request) {
-  return session_.read<std::int64_t>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::int64_t>([&](pqxx::nontransaction& tx) {
     const BulkFilter& filter = request.filter;
     const std::string status = std::to_string(static_cast<int>(status_changed_by(request.action)));
     if (filter.type_id && !filter.biz_id && !filter.from && !filter.to && !filter.reason) {
@@ -263,8 +242,7 @@ Result<std::int64_t> PgBulkStore::count(const BulkRequest& request) {
 }
 
 Result<BulkBatch> PgBulkStore::progress(std::int64_t bulk_id) {
-  return session_.read<BulkBatch>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<BulkBatch>([&](pqxx::nontransaction& tx) {
     const auto rows =
         tx.exec_params("SELECT changed, is_done FROM tocsin.bulk_progress WHERE bulk_id = $1::bigint", bulk_id);
     if (rows.empty()) return BulkBatch{};
@@ -313,8 +291,7 @@ PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk&
 }
 
 Result<BulkBatch> PgBulkStore::run_batch(const Bulk& bulk, int limit) {
-  return session_.write<BulkBatch>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<BulkBatch>([&](pqxx::work& tx) {
     StoredProgress progress = lock_progress(tx, bulk.bulk_id);
     if (progress.is_done) return BulkBatch{progress.changed, true, {}};
     Page page = read_page(tx, bulk, progress.last_job_id, limit);
@@ -337,7 +314,6 @@ Result<BulkBatch> PgBulkStore::run_batch(const Bulk& bulk, int limit) {
     progress.last_job_id = page.last_job_id;
     progress.is_done = page.is_last && progress.locked.empty();
     write_progress(tx, bulk.bulk_id, progress);
-    tx.commit();
     return BulkBatch{progress.changed, progress.is_done, applied.due};
   });
 }

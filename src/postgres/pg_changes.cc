@@ -112,22 +112,13 @@ Status PgChanges::write(const SubBatch& part) {
 
 Status PgChanges::write_together(const SubBatch& part) {
   is_by_kind_ = false;
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    const auto all = [&](pqxx::transaction_base& tx) {
-      cancel(tx, part.cancels, LockPolicy::together);
-      cancel_keys(tx, part.key_cancels);
-      change(tx, part.changes, LockPolicy::together);
-    };
-    if (part.kinds() == 1) {
-      pqxx::nontransaction tx(connection);  // one statement commits by itself
-      all(tx);
-    } else {
-      pqxx::work tx(connection);
-      all(tx);
-      tx.commit();
-    }
+  const auto all = [&](pqxx::transaction_base& tx) {
+    cancel(tx, part.cancels, LockPolicy::together);
+    cancel_keys(tx, part.key_cancels);
+    change(tx, part.changes, LockPolicy::together);
     return Unit{};
-  });
+  };
+  return part.kinds() == 1 ? session_.write<Unit>(all) : session_.transact<Unit>(all);
 }
 
 // write_together() failed on a locked row and changed nothing.
@@ -145,8 +136,7 @@ Status PgChanges::write_by_kind(const SubBatch& part) {
 
 // After a conflict the rows are still pending; answer_unchanged() says `locked`.
 Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement) {
-  const Status done = session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  const Status done = session_.write<Unit>([&](pqxx::nontransaction& tx) {
     with_ids_freed(session_, tx, {}, [&] { statement(tx); });
     return Unit{};
   });
@@ -158,8 +148,7 @@ Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base
 // A shard that is moving to another database refuses changes: halving finds its rows, and the others are written.
 Status PgChanges::write_changes(const Indices& items) {
   if (items.empty()) return Unit{};
-  const Status done = session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  const Status done = session_.write<Unit>([&](pqxx::nontransaction& tx) {
     change(tx, items, LockPolicy::skipping);
     return Unit{};
   });
@@ -226,8 +215,7 @@ void PgChanges::change(pqxx::transaction_base& tx, const Indices& items, LockPol
 }
 
 Status PgChanges::answer_unchanged(const SubBatch& part) {
-  return session_.read<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<Unit>([&](pqxx::nontransaction& tx) {
     answer_unchanged_jobs(tx, part);
     if (is_by_kind_) answer_keys_by_state(tx, part.key_cancels);
     return Unit{};

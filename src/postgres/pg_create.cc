@@ -65,14 +65,13 @@ Status PgCreate::run() {
   if (!has_keys()) {
     // If the answer of the single statement is lost, the replies are not known: these are the ids to look for.
     for (std::size_t i = 0; i < jobs_.size(); ++i) replies_[i].job_id = ids_[i];
-    return session_.write<Unit>([&](pqxx::connection& connection) {
+    return session_.write<Unit>([&](pqxx::nontransaction& tx) {
       refuse_old_ids();
-      pqxx::nontransaction tx(connection);
       insert(tx, false);
       return Unit{};
     });
   }
-  return session_.write<Unit>([&](pqxx::connection& connection) {
+  return session_.write_on_connection<Unit>([&](pqxx::connection& connection) {
     refuse_old_ids();
     pqxx::work tx(connection);
     insert(tx, false);

@@ -95,8 +95,7 @@ PgFunctionStore::PgFunctionStore(SessionConfig config, const Clock& clock)
 
 Status PgFunctionStore::check(const FunctionName& function) {
   using Found = std::optional<Error>;
-  auto checked = session_.read<Found>([&](pqxx::connection& connection) -> Found {
-    pqxx::nontransaction tx(connection);
+  auto checked = session_.read<Found>([&](pqxx::nontransaction& tx) -> Found {
     if (tx.exec1("SELECT to_regrole('tocsin_handler')")[0].is_null())
       return wrong(function,
                    "cannot be called: this server has no role tocsin_handler yet; docs/operations.md says how "
@@ -197,7 +196,7 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
   // Twice: the session may be a new one, without the sandbox.
   for (int round = 0, freed = 0; round < 2; ++round) {
     bool is_altered = false, is_freed = false;
-    auto reply = session_.write<FunctionReply>(
+    auto reply = session_.write_on_connection<FunctionReply>(
         [&](pqxx::connection& connection) -> FunctionReply {
           try {
             if (session_.is_pooled())

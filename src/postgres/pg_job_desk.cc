@@ -32,8 +32,7 @@ CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_i
 
 Status PgJobDesk::warm_up() {
   if (auto done = reserve_ids(1); !done) return done;
-  return session_.read<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<Unit>([&](pqxx::nontransaction& tx) {
     const char* none = "{}";
     exec(tx, session_.prepared("create"), none, none, none, none, none, none, none, none, none);
     find_jobs(session_, tx, {});
@@ -54,8 +53,7 @@ Status PgJobDesk::reserve_ids(std::size_t n) {
   else
     block_ = std::min(2 * block_, kMostIds);
   // The numbers come before the insert, so that a commit whose answer is lost can be looked up by id.
-  return session_.read<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<Unit>([&](pqxx::nontransaction& tx) {
     if (drawn_on_ != session_.connections()) {
       // Another server may answer now, or an older state of it, whose sequence gives the same numbers to others.
       sequence_.clear();
@@ -83,8 +81,7 @@ Result<std::vector<JobId>> PgJobDesk::draw_ids(std::span<const NewJob> jobs) {
 }
 
 Result<bool> PgJobDesk::find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies) {
-  return session_.read<bool>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<bool>([&](pqxx::nontransaction& tx) {
     const auto found = find_jobs(session_, tx, created);
     if (found.empty()) return false;
     for (CreateReply& reply : replies) {
@@ -176,8 +173,7 @@ Status PgJobDesk::cancel_unanswered(std::span<const JobId> unanswered, sql::Lock
     shards.add(shard_of(id));
     ids.add(id);
   }
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
     const std::string name = "cancel_" + std::to_string(static_cast<int>(policy));
     const auto rows = with_ids_freed(session_, tx, unanswered, [&] {
       return exec(tx, session_.prepared(name, [=] { return sql::cancel(policy); }), shards.literal(), ids.literal());
@@ -243,8 +239,7 @@ Result<ChangeBatchReply> PgJobDesk::change_together(const ChangeBatch& batch) {
 // First the live tables. Jobs that are not there are read again in one snapshot of live and history tables, so a job
 // that moves to history meanwhile is never missed.
 Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> jobs) {
-  return session_.read<std::vector<std::optional<Job>>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<std::optional<Job>>>([&](pqxx::nontransaction& tx) {
     PgArray shards, ids;
     for (const JobId id : jobs) {
       shards.add(shard_of(id));
@@ -269,8 +264,7 @@ Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> j
 }
 
 Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQuery> queries) {
-  return session_.read<std::vector<std::vector<Job>>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<std::vector<Job>>>([&](pqxx::nontransaction& tx) {
     PgArray shards, biz_ids, types, below, most;
     for (const KeyQuery& query : queries) {
       shards.add(shard_of(query.biz_id, shards_));
@@ -292,8 +286,7 @@ Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQu
 
 Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
   CancelAllReply reply;
-  const auto ids = session_.read<std::vector<JobId>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  const auto ids = session_.read<std::vector<JobId>>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("ids_of_key");
     std::vector<JobId> found;
     const int shard = shard_of(biz_id, shards_);
@@ -312,8 +305,7 @@ Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::opt
 
 Result<int> PgJobDesk::retry_many(const RetryMany& request) {
   const std::int64_t gap_us = request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0;
-  return session_.write<int>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<int>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("retry_many");
     const auto rows = exec(tx, name, request.type_id, request.from ? to_pg(*request.from) : "-infinity",
                            request.to ? to_pg(*request.to) : "infinity", request.limit, gap_us);

@@ -110,8 +110,7 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
     first_types.add(walk.first);
     last_types.add(walk.last);
   }
-  return session_.read<ScanReply>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<ScanReply>([&](pqxx::nontransaction& tx) {
     const Statement& name = session_.prepared("scan");
     ScanReply reply;
     reply.connection = session_.connections();
@@ -153,8 +152,7 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const Candidate> job
   for (Duration length : ttr) ttrs.add(length.count());
   const auto ids = ids_of(jobs);
   const Keys keys = keys_of(ids, jobs);
-  return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
     const auto rows = exec(tx, statement(session_, "claim", ids), keys.shards, keys.jobs, ttrs.literal(), ticket.seed,
                            ticket.node, commit_of(ticket), keys.types);
     TOCSIN_ASSERT(rows.size() <= jobs.size());
@@ -164,8 +162,7 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const Candidate> job
 
 Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                       const ClaimTicket& ticket) {
-  return session_.write<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
     const auto rows = exec(tx, lane_statement(session_, "claim_due", lane), lane.shard, lane.type_id, to_pg(span.from),
                            to_pg(span.to), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket));
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
@@ -175,16 +172,14 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, i
 
 Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) {
   const Keys keys = keys_of(jobs);
-  return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
     return claimed_from(exec(tx, statement(session_, "claimed_with", jobs), keys.shards, keys.jobs, ticket.seed),
                         /*has_due=*/false);
   });
 }
 
 Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& ticket, Lane lane) {
-  return session_.read<std::vector<ClaimedJob>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
     return claimed_from(
         exec(tx, lane_statement(session_, "claimed_with_lane", lane), lane.shard, lane.type_id, ticket.seed),
         /*has_due=*/false);
@@ -205,8 +200,7 @@ Result<std::vector<Fired>> PgJobStore::fire_by(const char* statement_name, std::
                                                const std::string& node) {
   const auto ids = ids_of(jobs);
   const Keys keys = keys_of(ids, jobs);
-  return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::vector<Fired>>([&](pqxx::nontransaction& tx) {
     const auto rows = with_ids_freed(session_, tx, ids, [&] {
       return exec(tx, statement(session_, statement_name, ids), keys.shards, keys.jobs, node, keys.types);
     });
@@ -216,8 +210,7 @@ Result<std::vector<Fired>> PgJobStore::fire_by(const char* statement_name, std::
 }
 
 Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
-  return session_.write<std::vector<Fired>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::vector<Fired>>([&](pqxx::nontransaction& tx) {
     const auto rows = with_ids_freed(session_, tx, {}, [&] {
       return exec(tx, lane_statement(session_, "fire_due", lane), lane.shard, lane.type_id, to_pg(span.from),
                   to_pg(span.to), limit, node);
@@ -230,9 +223,8 @@ Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int lim
 Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishRequest> requests, const std::string& node) {
   std::vector<JobId> ids;
   for (const FinishRequest& request : requests) ids.push_back(request.job_id);
-  const auto work = [&](pqxx::connection& connection) {
+  return session_.write<std::vector<FinishReply>>([&](pqxx::nontransaction& tx) {
     std::vector<FinishReply> replies(requests.size(), FinishReply::stale);
-    pqxx::nontransaction tx(connection);
     const auto applied = with_ids_freed(
         session_, tx, ids, [&] { return FinishArrays(requests).exec(tx, statement(session_, "finish", ids), node); });
     for (const auto& row : applied) replies[row[0].as<std::size_t>() - 1] = FinishReply::applied;
@@ -250,8 +242,7 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
     const auto busy = exec(tx, session_.prepared("still_claimed"), shards.literal(), jobs.literal(), tokens.literal());
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
-  };
-  return session_.write<std::vector<FinishReply>>(work);
+  });
 }
 
 Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<const Lease> leases) {
@@ -261,8 +252,7 @@ Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<c
     jobs.add(lease.job_id);
     tokens.add(lease.token);
   }
-  return session_.read<std::vector<std::optional<Duration>>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<std::optional<Duration>>>([&](pqxx::nontransaction& tx) {
     std::vector<std::optional<Duration>> left(leases.size());
     for (const auto& row :
          exec(tx, session_.prepared("leases_left"), shards.literal(), jobs.literal(), tokens.literal()))
@@ -273,8 +263,7 @@ Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<c
 
 Result<int> PgJobStore::mark_dead(std::span<const JobId> jobs) {
   const Keys keys = keys_of(jobs);
-  return session_.write<int>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<int>([&](pqxx::nontransaction& tx) {
     return with_ids_freed(session_, tx, jobs, [&] {
       return exec1(tx, session_.prepared("mark_dead"), keys.shards, keys.jobs)[0].as<int>();
     });
@@ -282,8 +271,7 @@ Result<int> PgJobStore::mark_dead(std::span<const JobId> jobs) {
 }
 
 Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, const std::string& node) {
-  return session_.write<int>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<int>([&](pqxx::nontransaction& tx) {
     return with_ids_freed(session_, tx, {}, [&] {
       return exec1(tx, lane_statement(session_, "drop_late", lane), lane.shard, lane.type_id, to_pg(before), limit,
                    node)[0]

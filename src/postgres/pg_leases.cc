@@ -27,8 +27,7 @@ struct LeaseArrays {
 
 Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const Lease> leases) {
   using Reply = std::vector<std::optional<LeasedJob>>;
-  return session_.read<Reply>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<Reply>([&](pqxx::nontransaction& tx) {
     LeaseArrays keys(leases);
     Reply reply(leases.size());
     for (const auto& row :
@@ -118,8 +117,7 @@ Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishR
   const auto statement = [&](LeaseWrite::Indices indices) {
     std::vector<FinishRequest> some;
     for (const std::size_t i : indices) some.push_back(requests[i]);
-    return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
-      pqxx::nontransaction tx(connection);
+    return session_.write<std::vector<bool>>([&](pqxx::nontransaction& tx) {
       const auto& name = session_.prepared("finish_leased");
       std::vector<bool> written(indices.size());
       std::vector<JobId> ids;
@@ -143,8 +141,7 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> ex
       some.push_back(leases[i]);
       ttrs.add(extensions[i].ttr.count());
     }
-    return session_.write<std::vector<bool>>([&](pqxx::connection& connection) {
-      pqxx::nontransaction tx(connection);
+    return session_.write<std::vector<bool>>([&](pqxx::nontransaction& tx) {
       const auto& name = session_.prepared("extend");
       const LeaseArrays keys(some);
       std::vector<bool> written(indices.size());

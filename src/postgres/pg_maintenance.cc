@@ -13,8 +13,7 @@ constexpr int kReasonsADay = 200;  // reasons of dead jobs per type; later ones 
 }  // namespace
 
 Result<std::vector<TypeState>> PgMaintenance::type_states() {
-  return session_.read<std::vector<TypeState>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<TypeState>>([&](pqxx::nontransaction& tx) {
     const auto& statement = session_.prepared("type_states");
     std::vector<TypeState> states;
     for (const auto& row : exec(tx, statement)) {
@@ -29,40 +28,31 @@ Result<std::vector<TypeState>> PgMaintenance::type_states() {
   });
 }
 
+Result<bool> PgMaintenance::run_briefly(const char* statement) {
+  return session_.transact<bool>([&](pqxx::work& tx) {
+    tx.exec0("SET LOCAL statement_timeout = '2s'");
+    return tx.exec1(statement)[0].as<bool>();
+  });
+}
+
 Result<bool> PgMaintenance::count_horizon() {
-  return session_.write<bool>([&](pqxx::connection& connection) {
-    try {
-      pqxx::work tx(connection);
-      tx.exec0("SET LOCAL statement_timeout = '2s'");
-      const bool is_counted = tx.exec1("SELECT tocsin.count_horizon()")[0].as<bool>();
-      tx.commit();
-      return is_counted;
-    } catch (const pqxx::sql_error& error) {
-      if (error.sqlstate() != "57014") throw;  // the time-out
-    }
-    pqxx::nontransaction(connection).exec("SELECT tocsin.shrink_horizon()");
+  const auto counted = run_briefly("SELECT tocsin.count_horizon()");
+  if (counted || counted.error().field != kTooSlow) return counted;
+  return session_.write<bool>([](pqxx::nontransaction& tx) {
+    tx.exec("SELECT tocsin.shrink_horizon()");
     return true;
   });
 }
 
 Result<bool> PgMaintenance::keep_zone_days() {
-  return session_.write<bool>([&](pqxx::connection& connection) {
-    try {
-      pqxx::work tx(connection);
-      tx.exec0("SET LOCAL statement_timeout = '2s'");
-      const bool is_kept = tx.exec1("SELECT tocsin.keep_zone_days()")[0].as<bool>();
-      tx.commit();
-      return is_kept;
-    } catch (const pqxx::sql_error& error) {
-      if (error.sqlstate() != "57014") throw;  // the time-out: reports add these days up when they are read
-    }
-    return false;
-  });
+  const auto kept = run_briefly("SELECT tocsin.keep_zone_days()");
+  // If it takes too long, reports add these days up when they are read.
+  if (!kept && kept.error().field == kTooSlow) return false;
+  return kept;
 }
 
 Status PgMaintenance::forget_old_reports() {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
     for (const char* const rows :
          {"report_slot WHERE slot", "report_zone_start WHERE slot", "report_zone_day WHERE slot",
           "report_histogram WHERE slot", "report_duration_hour WHERE slot", "report_death WHERE slot",
@@ -86,8 +76,7 @@ Result<bool> PgMaintenance::flush_histograms(NodeId node, std::int64_t seq, std:
     for (const auto& [bucket, n] : each.buckets) counts.add((static_cast<std::int64_t>(bucket) << 44) + n);
     buckets.add_text(counts.literal());
   }
-  return session_.write<bool>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<bool>([&](pqxx::nontransaction& tx) {
     const auto row = exec1(tx, session_.prepared("flush_histograms"), node, seq, kinds.literal(), slots.literal(),
                            types.literal(), ns.literal(), missed.literal(), max_ms.literal(), buckets.literal());
     return row[0].as<int>() > 0;
@@ -95,8 +84,7 @@ Result<bool> PgMaintenance::flush_histograms(NodeId node, std::int64_t seq, std:
 }
 
 Status PgMaintenance::forget_dead_nodes() {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
     tx.exec0(sql::statement("forget_dead_nodes"));
     // No node renews permits of removed types, so no renewal deletes them.
     tx.exec0("DELETE FROM tocsin.permit WHERE renewed_at + ttl + lease < clock_timestamp() - interval '1 hour'");
@@ -105,45 +93,38 @@ Status PgMaintenance::forget_dead_nodes() {
 }
 
 Status PgMaintenance::forget_removed_types() {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
     tx.exec0(sql::statement("forget_removed_types"));
     return Unit{};
   });
 }
 
 Result<int> PgMaintenance::fold_counts() {
-  return session_.write<int>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    return exec1(tx, session_.prepared("fold_counts"), kReasonsADay)[0].as<int>();
-  });
+  return session_.write<int>(
+      [&](pqxx::nontransaction& tx) { return exec1(tx, session_.prepared("fold_counts"), kReasonsADay)[0].as<int>(); });
 }
 
 Status PgMaintenance::prepare_history() {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
     tx.exec(sql::statement("prepare_history"));
     return Unit{};
   });
 }
 
 Result<bool> PgMaintenance::has_history_today() {
-  return session_.read<bool>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    return exec1(tx, session_.prepared("has_history_today"))[0].as<bool>();
-  });
+  return session_.read<bool>(
+      [&](pqxx::nontransaction& tx) { return exec1(tx, session_.prepared("has_history_today"))[0].as<bool>(); });
 }
 
 Status PgMaintenance::raise_ids() {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction(connection).exec("SELECT tocsin.raise_ids()");
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+    tx.exec("SELECT tocsin.raise_ids()");
     return Unit{};
   });
 }
 
 Result<PgMaintenance::OldDays> PgMaintenance::old_history(const std::map<std::string, int>& days) {
-  return session_.read<OldDays>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<OldDays>([&](pqxx::nontransaction& tx) {
     const auto day_of = [](const pqxx::field& field) {
       return std::chrono::sys_days(std::chrono::days(field.as<int>()));
     };
@@ -161,8 +142,7 @@ Result<PgMaintenance::OldDays> PgMaintenance::old_history(const std::map<std::st
 }
 
 Result<bool> PgMaintenance::drop_history(const OldDay& day) {
-  return session_.write<bool>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<bool>([&](pqxx::nontransaction& tx) {
     try {
       // Detached first, without the lock that would stop every finish; then no statement reads the table any more.
       if (day.is_attached) {

@@ -84,6 +84,9 @@ class PgMaintenance {
   Result<bool> drop_history(const OldDay& day);
 
  private:
+  // Runs `statement`, which answers true or false. Error field kTooSlow: it took longer than two seconds.
+  Result<bool> run_briefly(const char* statement);
+
   Session& session_;
 };
 

@@ -21,8 +21,7 @@ std::vector<ScannedDatabase> scanned_from(const pqxx::field& database_ids, const
 }  // namespace
 
 Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
-  return session_.write<BeatReply>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<BeatReply>([&](pqxx::nontransaction& tx) {
     const Statement& statement = session_.prepared("beat");
     BeatReply reply;
     reply.connection = session_.connections();
@@ -58,22 +57,18 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
 Result<bool> PgMemberStore::replace_map(std::int64_t known, const std::vector<NodeId>& owners) {
   PgArray array;
   for (const NodeId owner : owners) array.add(owner);
-  return session_.write<bool>([&](pqxx::connection& connection) {
+  return session_.transact<bool>([&](pqxx::work& tx) {
     const Statement& replace = session_.prepared("replace_map");
-    pqxx::work tx(connection);
     const bool is_replaced = exec(tx, replace, known, array.literal()).affected_rows() == 1;
     if (is_replaced) tx.exec0("NOTIFY tocsin_member");
-    tx.commit();
     return is_replaced;
   });
 }
 
 Status PgMemberStore::leave(NodeId id) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<Unit>([&](pqxx::work& tx) {
     tx.exec_params0("DELETE FROM tocsin.node WHERE node_id = $1", id);
     tx.exec0("NOTIFY tocsin_member");
-    tx.commit();
     return Unit{};
   });
 }

@@ -56,14 +56,12 @@ std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard) {
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
                  TimeLimit limit) {
   const bool is_long = limit == TimeLimit::day;
-  return session.write<Unit>(
-      [&](pqxx::connection& connection) {
-        pqxx::work tx(connection);
+  return session.transact<Unit>(
+      [&](pqxx::work& tx) {
         const auto mine = tx.exec_params(sql::statement("move_lock"), static_cast<int>(move.shard), move.driver);
         if (mine.size() != 1) throw MoveTakenOver();
         if (is_long) tx.exec0("SET LOCAL statement_timeout = 0");
         work(tx);
-        tx.commit();
         return Unit{};
       },
       is_long ? kVeryLong : Duration(0));
@@ -72,9 +70,8 @@ Status as_driver(Session& session, const ShardMove& move, const std::function<vo
 // ---- the control database
 
 Result<std::vector<ShardMove>> PgMoveStore::list() {
-  return session_.read<std::vector<ShardMove>>([&](pqxx::connection& connection) {
+  return session_.read<std::vector<ShardMove>>([&](pqxx::nontransaction& tx) {
     std::vector<ShardMove> moves;
-    pqxx::nontransaction tx(connection);
     for (const auto& row : tx.exec(sql::statement("moves"))) moves.push_back(move_from(row));
     return moves;
   });
@@ -83,8 +80,7 @@ Result<std::vector<ShardMove>> PgMoveStore::list() {
 Result<std::optional<ShardMove>> PgMoveStore::take(Shard shard, std::optional<DatabaseId> target,
                                                    std::optional<std::int64_t> driver) {
   using Taken = std::optional<ShardMove>;
-  return session_.write<Taken>([&](pqxx::connection& connection) -> Taken {
-    pqxx::work tx(connection);
+  return session_.transact<Taken>([&](pqxx::work& tx) -> Taken {
     const int number = shard;
     auto rows = tx.exec_params(sql::statement("move_take"), number, driver);
     if (rows.empty()) {
@@ -98,20 +94,17 @@ Result<std::optional<ShardMove>> PgMoveStore::take(Shard shard, std::optional<Da
     if (target && move.target != *target)
       throw Refused("shard " + std::to_string(shard) +
                     " is on its way to another database: let that end, or roll it back with --abort");
-    tx.commit();
     return move;
   });
 }
 
 Result<bool> PgMoveStore::take_over(ShardMove& move) {
-  return session_.write<bool>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
-    const auto rows = tx.exec_params(freezing("move_rescue"), static_cast<int>(move.shard), move.driver);
-    if (rows.empty()) return false;
-    tx.commit();
-    move = move_from(rows[0]);
-    return true;
+  const auto taken = session_.transact<pqxx::result>([&](pqxx::work& tx) {
+    return tx.exec_params(freezing("move_rescue"), static_cast<int>(move.shard), move.driver);
   });
+  if (!taken) return taken.error();
+  if (!taken->empty()) move = move_from(taken->front());
+  return !taken->empty();
 }
 
 Status PgMoveStore::set_state(ShardMove& move, ShardMove::State state) {
@@ -141,20 +134,19 @@ Status PgMoveStore::set_writable(ShardMove& move) {
 }
 
 Result<std::vector<std::string>> PgMoveStore::nodes_without(DatabaseId database_id) {
-  return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
-    return names_from(pqxx::nontransaction(connection).exec_params(sql::statement("move_nodes_without"), database_id));
+  return session_.read<std::vector<std::string>>([&](pqxx::nontransaction& tx) {
+    return names_from(tx.exec_params(sql::statement("move_nodes_without"), database_id));
   });
 }
 
 Result<std::int64_t> PgMoveStore::map_version() {
-  return session_.read<std::int64_t>([](pqxx::connection& connection) {
-    return pqxx::nontransaction(connection).exec1("SELECT version FROM tocsin.shard_map")[0].as<std::int64_t>();
-  });
+  return session_.read<std::int64_t>(
+      [](pqxx::nontransaction& tx) { return tx.exec1("SELECT version FROM tocsin.shard_map")[0].as<std::int64_t>(); });
 }
 
 Result<std::vector<std::string>> PgMoveStore::nodes_behind(std::int64_t version) {
-  return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
-    return names_from(pqxx::nontransaction(connection).exec_params(sql::statement("move_nodes_behind"), version));
+  return session_.read<std::vector<std::string>>([&](pqxx::nontransaction& tx) {
+    return names_from(tx.exec_params(sql::statement("move_nodes_behind"), version));
   });
 }
 
@@ -178,15 +170,13 @@ Status PgMoveStore::end(const ShardMove& move) {
 
 // The new driver's number is larger than the earlier one's. The shard may be write-frozen.
 Status PgMoveStore::recall(const ShardMove& lost) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<Unit>([&](pqxx::work& tx) {
     const int number = lost.shard;
     const auto made = tx.exec_params(freezing("move_recall"), number, lost.source, lost.target, lost.driver);
     if (made.affected_rows() == 0 && tx.exec_params("SELECT FROM tocsin.move WHERE shard = $1", number).empty())
       throw Refused("databases remember a move of shard " + std::to_string(number) +
                     " between others than the one it lives in: delete what they have of it in tocsin.move, in "
                     "pg_publication and in pg_subscription");
-    tx.commit();
     return Unit{};
   });
 }
@@ -195,16 +185,14 @@ Status PgMoveStore::recall(const ShardMove& lost) {
 
 Result<std::optional<ShardMove>> PgMoveStore::noted(Shard shard) {
   using Noted = std::optional<ShardMove>;
-  return session_.read<Noted>([&](pqxx::connection& connection) -> Noted {
-    pqxx::nontransaction tx(connection);
+  return session_.read<Noted>([&](pqxx::nontransaction& tx) -> Noted {
     const auto rows = tx.exec_params(sql::statement("move_of_shard"), static_cast<int>(shard));
     return rows.empty() ? Noted() : Noted(move_from(rows[0]));
   });
 }
 
 Status PgMoveStore::end_others() {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
     const auto ended = tx.exec_params(sql::statement("move_end_sessions"), session_.config().application);
     if (ended[0][0].as<int>() > 0) throw Busy("a session of the command before does not end");
     return Unit{};
@@ -212,42 +200,33 @@ Status PgMoveStore::end_others() {
 }
 
 Status PgMoveStore::note(const ShardMove& move) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<Unit>([&](pqxx::work& tx) {
     const auto noted = tx.exec_params(sql::statement("move_note"), static_cast<int>(move.shard), move.source,
                                       move.target, move.driver);
     if (noted.affected_rows() != 1) throw MoveTakenOver();
-    tx.commit();
     return Unit{};
   });
 }
 
 Status PgMoveStore::note_successor(const ShardMove& move) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<Unit>([&](pqxx::work& tx) {
     const auto noted = tx.exec_params(sql::statement("move_note_successor"), static_cast<int>(move.shard), move.source,
                                       move.target, move.driver);
     if (noted.affected_rows() != 1) throw MoveTakenOver();
-    tx.commit();
     return Unit{};
   });
 }
 
 Status PgMoveStore::forget(const ShardMove& move) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<Unit>([&](pqxx::work& tx) {
     tx.exec_params0("DELETE FROM tocsin.move WHERE shard = $1 AND driver <= $2", static_cast<int>(move.shard),
                     move.driver);
-    tx.commit();
     return Unit{};
   });
 }
 
 Result<std::vector<std::string>> PgMoveStore::tables(Shard shard) {
-  return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    return job_tables(tx, shard);
-  });
+  return session_.read<std::vector<std::string>>([&](pqxx::nontransaction& tx) { return job_tables(tx, shard); });
 }
 
 Result<std::int64_t> PgMoveStore::delete_rows(const ShardMove& move, const std::string& table) {

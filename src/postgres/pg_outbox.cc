@@ -53,8 +53,7 @@ void add_text(PgArray& array, const std::optional<std::string>& text) {
 }  // namespace
 
 Result<bool> PgOutbox::is_empty() {
-  return session_.read<bool>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<bool>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("outbox_is_empty");
     return exec1(tx, name)[0].as<bool>();
   });
@@ -62,8 +61,7 @@ Result<bool> PgOutbox::is_empty() {
 
 Result<std::vector<OutboxEntry>> PgOutbox::claim(std::span<const Shard> mine, std::span<const Shard> others,
                                                  std::int64_t relay, int limit) {
-  return session_.write<std::vector<OutboxEntry>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::vector<OutboxEntry>>([&](pqxx::nontransaction& tx) {
     std::vector<OutboxEntry> entries;
     const auto& name = session_.prepared("outbox_claim");
     for (const auto& row : exec(tx, name, array_of(mine), relay, limit, array_of(others)))
@@ -83,8 +81,7 @@ Status PgOutbox::settle(std::span<const TakenOver> entries) {
     existing.add(entry.existing);
     add_text(errors, entry.error.empty() ? std::nullopt : std::optional(entry.error));
   }
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("outbox_settle");
     exec0(tx, name, made.literal(), ended.literal(), existing.literal(), errors.literal());
     return Unit{};
@@ -92,8 +89,7 @@ Status PgOutbox::settle(std::span<const TakenOver> entries) {
 }
 
 Result<std::vector<JobId>> PgOutbox::gone(std::span<const JobId> jobs) {
-  return session_.read<std::vector<JobId>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<JobId>>([&](pqxx::nontransaction& tx) {
     std::vector<JobId> gone;
     for (const auto& row : tx.exec_params(sql::statement("outbox_gone"), array_of(jobs)))
       gone.push_back(row[0].as<JobId>());
@@ -102,16 +98,15 @@ Result<std::vector<JobId>> PgOutbox::gone(std::span<const JobId> jobs) {
 }
 
 Status PgOutbox::forget_existing() {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction(connection)
-        .exec0("DELETE FROM tocsin.outbox WHERE settled_at < clock_timestamp() - interval '7 days' AND error IS NULL");
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+    tx.exec0("DELETE FROM tocsin.outbox WHERE settled_at < clock_timestamp() - interval '7 days' AND error IS NULL");
     return Unit{};
   });
 }
 
 Result<OutboxSize> PgOutbox::size() {
-  return session_.read<OutboxSize>([&](pqxx::connection& connection) {
-    const auto row = pqxx::nontransaction(connection).exec1(sql::statement("outbox_size"));
+  return session_.read<OutboxSize>([&](pqxx::nontransaction& tx) {
+    const auto row = tx.exec1(sql::statement("outbox_size"));
     const auto oldest = static_cast<std::int64_t>(row[2].as<double>());
     return OutboxSize{row[0].as<std::int64_t>(), row[1].as<std::int64_t>(), std::chrono::microseconds(oldest)};
   });
@@ -132,8 +127,7 @@ Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime v
     hashes.add(entry.body_hash);
     add_text(attributes, entry.attribute_json);
   }
-  return session_.write<std::vector<TakenOver>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::vector<TakenOver>>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("take_over");
     const auto rows = exec(tx, name, source, to_pg(valid_until), jobs.literal(), types.literal(),
                            max_attempts.literal(), cancelled.literal(), action_times.literal(), created.literal(),
@@ -154,8 +148,7 @@ Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime v
 }
 
 Result<std::vector<JobId>> PgIntake::remembered(DatabaseId source, std::span<const Shard> shards, int limit) {
-  return session_.write<std::vector<JobId>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::vector<JobId>>([&](pqxx::nontransaction& tx) {
     // Long after any node can still relay an entry. Both times are this database's, unless the shard has moved.
     tx.exec0("DELETE FROM tocsin.relayed WHERE gone_at < clock_timestamp() - interval '10 minutes'");
     std::vector<JobId> jobs;
@@ -166,8 +159,8 @@ Result<std::vector<JobId>> PgIntake::remembered(DatabaseId source, std::span<con
 }
 
 Status PgIntake::note_gone(std::span<const JobId> jobs) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction(connection).exec_params0(sql::statement("relayed_gone"), array_of(jobs));
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+    tx.exec_params0(sql::statement("relayed_gone"), array_of(jobs));
     return Unit{};
   });
 }

@@ -16,8 +16,7 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
     useds.add(request.used);
     leases.add(request.lease.count());
   }
-  return session_.write<PermitReply>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<PermitReply>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("renew_permits");
     PermitReply reply;
     reply.asked = clock_.now();
@@ -38,19 +37,16 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
 }
 
 Result<int> PgPermitStore::take_over(NodeId node, std::int64_t number, TypeId type, int n) {
-  return session_.write<int>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<int>([&](pqxx::work& tx) {
     // As in renew_permits: the next statement has a snapshot from after the lock.
     tx.exec_params("SELECT FROM tocsin.biz_type t WHERE t.type_id = $1 FOR NO KEY UPDATE", type);
     const auto row = tx.exec_params1(sql::statement("take_over_permits"), type, node, n, number);
-    tx.commit();
     return row[0].as<int>();
   });
 }
 
 Status PgPermitStore::return_all(NodeId node) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
     tx.exec_params0("DELETE FROM tocsin.permit WHERE node_id = $1", node);
     return Unit{};
   });

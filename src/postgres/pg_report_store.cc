@@ -59,8 +59,7 @@ std::string list_statement(const JobFilter& filter, pqxx::transaction_base& tx, 
 }  // namespace
 
 Result<std::optional<Job>> PgReportStore::find(JobId job) {
-  return session_.read<std::optional<Job>>([&](pqxx::connection& connection) -> std::optional<Job> {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::optional<Job>>([&](pqxx::nontransaction& tx) -> std::optional<Job> {
     const JobId ids[] = {job};
     auto found = find_jobs(session_, tx, ids);
     if (found.empty()) return {};
@@ -73,8 +72,7 @@ Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
   // table, without relying on the planner, which knows nothing of a day's table before it is analyzed. Only for a rare
   // type all rows are read.
   constexpr int kWindow = 2'000;
-  return session_.read<std::vector<Job>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<Job>>([&](pqxx::nontransaction& tx) {
     std::vector<Job> jobs;
     const auto read = [&](std::optional<int> window) {
       jobs.clear();
@@ -87,8 +85,7 @@ Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
 }
 
 Result<std::vector<TypeCount>> PgReportStore::counts() {
-  return session_.read<std::vector<TypeCount>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<TypeCount>>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("counts");
     std::vector<TypeCount> counts;
     for (const auto& row : exec(tx, name)) {
@@ -99,8 +96,7 @@ Result<std::vector<TypeCount>> PgReportStore::counts() {
 }
 
 Result<std::int64_t> PgReportStore::overdue(int at_most) {
-  return session_.read<std::int64_t>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::int64_t>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("overdue");
     return exec1(tx, name, at_most)[0].as<std::int64_t>();
   });
@@ -110,8 +106,7 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
                                                           bool is_overdue_counted) {
   PgArray array;
   for (const Shard shard : shards) array.add(shard);
-  return session_.read<std::vector<std::int64_t>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<std::int64_t>>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("due_soon");
     std::vector<std::int64_t> counts;
     for (const auto& row : exec(tx, name, array.literal(), within.count(), at_most, is_overdue_counted))
@@ -121,17 +116,14 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
 }
 
 Result<bool> PgReportStore::has_live_jobs(TypeId type) {
-  return session_.read<bool>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    return tx.exec_params1(sql::statement("has_live_jobs"), type)[0].as<bool>();
-  });
+  return session_.read<bool>(
+      [&](pqxx::nontransaction& tx) { return tx.exec_params1(sql::statement("has_live_jobs"), type)[0].as<bool>(); });
 }
 
 Result<DatabaseInfo> PgReportStore::info() {
   auto name = database_name(session_.config().url);
   if (!name) return name.error();
-  return session_.read<DatabaseInfo>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<DatabaseInfo>([&](pqxx::nontransaction& tx) {
     const auto row =
         tx.exec1("SELECT tocsin.shard_count(), (SELECT max(version) FROM tocsin.migration), clock_timestamp()");
     return DatabaseInfo{*name, row[0].as<int>(), row[1].as<int>(), wall_time_from_pg({row[2].c_str(), row[2].size()})};

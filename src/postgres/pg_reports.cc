@@ -59,8 +59,7 @@ Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query)
   const std::string from = query.from ? to_pg(*query.from) : "", to = query.to ? to_pg(*query.to) : "";
   const auto after = [&](std::size_t i) { return i < query.after.size() ? query.after[i].c_str() : nullptr; };
   bool is_zone_unknown = false;
-  auto rows = session_.read<std::vector<std::string>>([&](pqxx::connection& connection) -> std::vector<std::string> {
-    pqxx::nontransaction tx(connection);
+  auto rows = session_.read<std::vector<std::string>>([&](pqxx::nontransaction& tx) -> std::vector<std::string> {
     is_zone_unknown = !query.tz.empty() && !is_time_zone(tx, query.tz);
     if (is_zone_unknown) return {};
     const bool is_of_zone = query.report == Report::day && !query.tz.empty();

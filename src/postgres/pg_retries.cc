@@ -28,8 +28,7 @@ struct LookUp {
 
 Status PgJobDesk::revive(std::span<const JobId> jobs, Revived& revived) {
   if (jobs.empty()) return Unit{};
-  const Status done = session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  const Status done = session_.write<Unit>([&](pqxx::nontransaction& tx) {
     PgArray ids;
     for (const JobId id : jobs) ids.add(id);
     for (const auto& row : exec(tx, session_.prepared("retry"), ids.literal())) {
@@ -57,8 +56,7 @@ Result<std::vector<ChangeReply>> PgJobDesk::retry_each(std::span<const JobId> jo
   std::ranges::copy_if(asked, std::back_inserter(rest), [&](JobId id) { return !revived.contains(id); });
   LookUp now;
   if (!rest.empty()) {
-    auto looked_up = session_.read<LookUp>([&](pqxx::connection& connection) {
-      pqxx::nontransaction tx(connection);
+    auto looked_up = session_.read<LookUp>([&](pqxx::nontransaction& tx) {
       LookUp seen{find_jobs(session_, tx, rest), {}};
       for (const auto& row : tx.exec("SELECT type_id FROM tocsin.biz_type WHERE removed_at IS NOT NULL"))
         seen.removed.insert(row[0].as<TypeId>());

@@ -64,8 +64,7 @@ Status PgShardCopy::publish(const ShardMove& move) {
   // ever, because a new slot waits for every transaction that has written, its own included. Outside of a transaction
   // the driver cannot be checked; end_others() ends such calls.
   return session_.write<Unit>(
-      [&](pqxx::connection& connection) {
-        pqxx::nontransaction tx(connection);
+      [&](pqxx::nontransaction& tx) {
         const std::string slot = slot_name(tx, move);
         if (!tx.exec("SELECT FROM pg_replication_slots WHERE slot_name = '" + slot + "'").empty()) return Unit{};
         tx.exec0("SET statement_timeout = 0");
@@ -77,10 +76,7 @@ Status PgShardCopy::publish(const ShardMove& move) {
 }
 
 Result<bool> PgShardCopy::publishes_all(const ShardMove& move) {
-  return session_.read<bool>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    return unpublished(tx, move.shard).empty();
-  });
+  return session_.read<bool>([&](pqxx::nontransaction& tx) { return unpublished(tx, move.shard).empty(); });
 }
 
 Status PgShardCopy::unpublish(const ShardMove& move) {
@@ -89,17 +85,13 @@ Status PgShardCopy::unpublish(const ShardMove& move) {
 }
 
 Result<std::string> PgShardCopy::slot(const ShardMove& move) {
-  return session_.read<std::string>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
-    return slot_name(tx, move);
-  });
+  return session_.read<std::string>([&](pqxx::nontransaction& tx) { return slot_name(tx, move); });
 }
 
 // Creating a slot waits for every transaction that has written, also for one that drops the subscription, which would
 // wait for the slot. So the sessions that create or read slots are ended first, and no transaction is open meanwhile.
 Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copies) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
     const std::string slot = slot_name(tx, move);
     const char* const copies = of_copies.empty() ? nullptr : of_copies.c_str();
     const auto busy = tx.exec_params1(sql::statement("copy_end_users_of_slots"), slot, copies);
@@ -112,8 +104,7 @@ Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copi
 }
 
 Result<bool> PgShardCopy::has_slots(const std::vector<std::string>& names) {
-  return session_.read<bool>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<bool>([&](pqxx::nontransaction& tx) {
     return std::ranges::none_of(names, [&](const std::string& name) {
       return tx.exec_params("SELECT FROM pg_replication_slots WHERE slot_name = $1", name).empty();
     });
@@ -121,14 +112,12 @@ Result<bool> PgShardCopy::has_slots(const std::vector<std::string>& names) {
 }
 
 Result<std::string> PgShardCopy::position() {
-  return session_.read<std::string>([](pqxx::connection& connection) -> std::string {
-    return pqxx::nontransaction(connection).exec1("SELECT pg_current_wal_flush_lsn()")[0].c_str();
-  });
+  return session_.read<std::string>(
+      [](pqxx::nontransaction& tx) -> std::string { return tx.exec1("SELECT pg_current_wal_flush_lsn()")[0].c_str(); });
 }
 
 Result<std::int64_t> PgShardCopy::behind(const ShardMove& move, const std::string& position) {
-  return session_.read<std::int64_t>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::int64_t>([&](pqxx::nontransaction& tx) {
     const auto rows = tx.exec_params(sql::statement("copy_bytes_behind"), position, slot_name(tx, move));
     if (rows.empty())
       throw Refused("the replication slot of the move is gone from the source: roll the move back with --abort");
@@ -139,13 +128,11 @@ Result<std::int64_t> PgShardCopy::behind(const ShardMove& move, const std::strin
 // ---- target
 
 Status PgShardCopy::make_history(const std::vector<std::string>& tables) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<Unit>([&](pqxx::work& tx) {
     std::set<std::string> days;
     for (const std::string& table : tables)
       if (table.find("job_history_") != std::string::npos) days.insert(table.substr(table.rfind('_') + 1));
     for (const std::string& day : days) tx.exec_params("SELECT tocsin.ensure_history($1::date, $1::date)", day);
-    tx.commit();
     return Unit{};
   });
 }
@@ -172,15 +159,14 @@ Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source, 
       throw Refused("the URL by which its server reaches the source leads to another database: see --source-url");
   });
   if (!made || !is_known) return made;
-  return session_.write<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction(connection).exec0("ALTER SUBSCRIPTION " + name + " REFRESH PUBLICATION");
+  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+    tx.exec0("ALTER SUBSCRIPTION " + name + " REFRESH PUBLICATION");
     return Unit{};
   });
 }
 
 Result<std::string> PgShardCopy::why_no_worker(const ShardMove& move) {
-  return session_.read<std::string>([&](pqxx::connection& connection) -> std::string {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::string>([&](pqxx::nontransaction& tx) -> std::string {
     // One worker applies changes; during the initial copy there is at least one more.
     const auto row = tx.exec1(of_subscription("copy_workers", link_name(move.shard)));
     if (!row[1].as<bool>() || row[2].as<int>() > 1) return "";
@@ -191,25 +177,21 @@ Result<std::string> PgShardCopy::why_no_worker(const ShardMove& move) {
 }
 
 Result<std::int64_t> PgShardCopy::failures(const ShardMove& move) {
-  return session_.read<std::int64_t>([&](pqxx::connection& connection) {
-    return pqxx::nontransaction(connection)
-        .exec1(of_subscription("copy_failures", link_name(move.shard)))[0]
-        .as<std::int64_t>();
+  return session_.read<std::int64_t>([&](pqxx::nontransaction& tx) {
+    return tx.exec1(of_subscription("copy_failures", link_name(move.shard)))[0].as<std::int64_t>();
   });
 }
 
 Result<std::pair<int, int>> PgShardCopy::copied(const ShardMove& move) {
-  return session_.read<std::pair<int, int>>([&](pqxx::connection& connection) {
-    const auto row =
-        pqxx::nontransaction(connection).exec1(of_subscription("copy_subscribed_tables", link_name(move.shard)));
+  return session_.read<std::pair<int, int>>([&](pqxx::nontransaction& tx) {
+    const auto row = tx.exec1(of_subscription("copy_subscribed_tables", link_name(move.shard)));
     return std::pair(row[0].as<int>(), row[1].as<int>());
   });
 }
 
 Result<std::vector<std::string>> PgShardCopy::slots_needed(const ShardMove& move) {
-  return session_.read<std::vector<std::string>>([&](pqxx::connection& connection) {
+  return session_.read<std::vector<std::string>>([&](pqxx::nontransaction& tx) {
     std::vector<std::string> names;
-    pqxx::nontransaction tx(connection);
     for (const auto& row : tx.exec(of_subscription("copy_slots_needed", link_name(move.shard))))
       names.emplace_back(row[0].c_str());
     return names;
@@ -222,8 +204,7 @@ Result<std::string> PgShardCopy::stop_workers(const ShardMove& move) {
     if (is_subscribed(tx, name)) tx.exec0("ALTER SUBSCRIPTION " + name + " DISABLE");
   });
   if (!off) return off.error();
-  return session_.write<std::string>([&](pqxx::connection& connection) -> std::string {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::string>([&](pqxx::nontransaction& tx) -> std::string {
     // A worker that starts now finds it disabled; one that was about to end may have started another.
     for (int tries = 0;; ++tries) {
       const auto workers = tx.exec(of_subscription("copy_end_workers", name));

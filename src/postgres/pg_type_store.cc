@@ -85,8 +85,7 @@ BizType type_from(const pqxx::row& row) {
 }  // namespace
 
 Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
-  return session_.read<std::vector<BizType>>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::vector<BizType>>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("types");
     std::vector<BizType> types;
     for (const auto& row : exec(tx, name)) {
@@ -98,8 +97,7 @@ Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
 }
 
 Result<std::optional<BizType>> PgTypeStore::find(const std::string& name) {
-  return session_.read<std::optional<BizType>>([&](pqxx::connection& connection) -> std::optional<BizType> {
-    pqxx::nontransaction tx(connection);
+  return session_.read<std::optional<BizType>>([&](pqxx::nontransaction& tx) -> std::optional<BizType> {
     const auto& statement = session_.prepared("type_named");
     const auto rows = exec(tx, statement, name);
     if (rows.empty()) return {};
@@ -108,8 +106,7 @@ Result<std::optional<BizType>> PgTypeStore::find(const std::string& name) {
 }
 
 Result<TypeStore::Changes> PgTypeStore::changed_since(WallTime time) {
-  return session_.read<Changes>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<Changes>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("types_changed");
     Changes changes;
     for (const auto& row : exec(tx, name, to_pg(time))) {
@@ -123,16 +120,14 @@ Result<TypeStore::Changes> PgTypeStore::changed_since(WallTime time) {
 Result<bool> PgTypeStore::has_any(std::span<const std::string> names, Removed removed) {
   PgArray array;
   for (const std::string& name : names) array.add_text(name);
-  return session_.read<bool>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.read<bool>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("has_any_type");
     return exec1(tx, name, array.literal(), removed == Removed::included)[0].as<bool>();
   });
 }
 
 Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
-  return session_.write<PutReply>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session_.write<PutReply>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("put_type");
     const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
@@ -146,8 +141,7 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
 }
 
 Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
-  return session_.write<RemoveReply>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  return session_.transact<RemoveReply>([&](pqxx::work& tx) {
     const auto found =
         tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 AND removed_at IS NULL FOR UPDATE", name);
     if (found.empty()) return RemoveReply::not_found;
@@ -156,15 +150,13 @@ Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
     if (tx.exec_params1(sql::statement("has_live_jobs"), type_id)[0].as<bool>()) return RemoveReply::has_live_jobs;
     tx.exec_params0(sql::statement("remove_type"), type_id);
     tx.exec("NOTIFY tocsin_type");
-    tx.commit();
     return RemoveReply::removed;
   });
 }
 
 Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, bool paused,
                                                        std::optional<WallTime> until) {
-  return session_.write<std::optional<BizType>>([&](pqxx::connection& connection) -> std::optional<BizType> {
-    pqxx::nontransaction tx(connection);
+  return session_.write<std::optional<BizType>>([&](pqxx::nontransaction& tx) -> std::optional<BizType> {
     const auto& statement = session_.prepared("set_paused");
     const std::string end = until ? to_pg(*until) : "";
     const auto rows = exec(tx, statement, name, paused, until ? end.c_str() : nullptr);
@@ -175,9 +167,8 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
 }
 
 Status PgTypeStore::mirror(std::span<const BizType> types) {
-  return session_.write<Unit>([&](pqxx::connection& connection) {
+  return session_.transact<Unit>([&](pqxx::work& tx) {
     const auto& name = session_.prepared("mirror_type");
-    pqxx::work tx(connection);
     // The control database forgets a removed type when its last job is gone, and the name may come back with another
     // id.
     PgArray names, ids, versions;
@@ -202,7 +193,6 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
             to_text(type->backoff), or_null(running), or_null(rate), catch_up_text(*type), type->paused, or_null(until),
             type->is_removed, to_pg(type->gmt_create), to_pg(type->gmt_modified), or_null(slo));
     }
-    tx.commit();
     return Unit{};
   });
 }

@@ -279,17 +279,15 @@ Result<DatabaseUrl> parse_database(const std::string& text) {
 }
 
 Result<DatabaseIdentity> identify(Session& session) {
-  auto identity = session.read<DatabaseIdentity>([](pqxx::connection& connection) {
-    return identity_from(pqxx::nontransaction(connection).exec1(sql::statement("identity")));
-  });
+  auto identity = session.read<DatabaseIdentity>(
+      [](pqxx::nontransaction& tx) { return identity_from(tx.exec1(sql::statement("identity"))); });
   if (identity || identity.error().code != ErrorCode::unavailable) return identity;
   // Sessions connect only to a server that can be written to, so a standby looks like one that is down.
   SessionConfig any = session.config();
   any.is_any_server = true;
   Session probe(any);
-  const auto is_standby = probe.read<bool>([](pqxx::connection& connection) {
-    return pqxx::nontransaction(connection).exec1("SELECT pg_is_in_recovery()")[0].as<bool>();
-  });
+  const auto is_standby =
+      probe.read<bool>([](pqxx::nontransaction& tx) { return tx.exec1("SELECT pg_is_in_recovery()")[0].as<bool>(); });
   if (is_standby && *is_standby)
     return Error{ErrorCode::invalid, "it is a standby, which cannot be written to: name the primary (or both)",
                  "database"};
@@ -314,8 +312,7 @@ std::vector<Shard> Registry::shards_at(DatabaseId database_id, int shards) const
 }
 
 Result<Registry> read_registry(Session& control) {
-  return control.read<Registry>([](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return control.read<Registry>([](pqxx::nontransaction& tx) {
     const Local local = read_local(tx);
     refuse_unless_control(local);
     Registry registry = registry_from(tx);
@@ -329,8 +326,7 @@ Result<Registry> read_registry(Session& control) {
 }
 
 Status check_registered(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards) {
-  return session.read<Unit>([&](pqxx::connection& connection) {
-    pqxx::nontransaction tx(connection);
+  return session.read<Unit>([&](pqxx::nontransaction& tx) {
     const Local local = read_local(tx);
     if (local.identity != wanted.identity)
       throw Refused("it calls itself '" + local.name + "' and is not the database that is registered as '" +
@@ -353,10 +349,9 @@ Result<ServerReport> server_report(const SessionConfig& config) {
   SessionConfig as_caller = config;
   as_caller.is_any_server = true;
   Session probe(as_caller);
-  return probe.read<ServerReport>([&](pqxx::connection& connection) {
+  return probe.read<ServerReport>([&](pqxx::nontransaction& tx) {
     ServerReport report;
     std::vector<std::string>& warnings = report.warnings;
-    pqxx::nontransaction tx(connection);
     for (const auto& row : tx.exec("SELECT rolname FROM pg_roles WHERE rolname = session_user AND rolsuper"))
       report.superuser = row[0].c_str();
     if (tx.exec1("SHOW fsync")[0].as<std::string>() == "off")
@@ -382,17 +377,13 @@ Status register_databases(std::span<const GivenDatabase> given, int shards,
                           const std::function<void(const std::string&)>& on_step) {
   std::vector<Local> locals;
   for (const GivenDatabase& each : given) {
-    auto local = each.session.read<Local>([](pqxx::connection& connection) {
-      pqxx::nontransaction tx(connection);
-      return read_local(tx);
-    });
+    auto local = each.session.read<Local>([](pqxx::nontransaction& tx) { return read_local(tx); });
     if (!local) return about(each, local);
     locals.push_back(std::move(*local));
   }
   std::vector<DatabaseId> database_ids;
   std::int64_t drawn_at_control = 0;
-  auto registry = given.front().session.write<Registry>([&](pqxx::connection& connection) {
-    pqxx::work tx(connection);
+  auto registry = given.front().session.transact<Registry>([&](pqxx::work& tx) {
     auto [all, placed] = ControlStep(tx, given, locals, on_step).run(shards);
     // A control database that is alone has no ownership constraint.
     const auto here = all.shards_at(0, shards);
@@ -400,16 +391,13 @@ Status register_databases(std::span<const GivenDatabase> given, int shards,
     // While a shard is moving, its mover says where it lives.
     if (locals.front().shards != shards_here && all.moving.empty()) set_shards_here(tx, shards_here);
     drawn_at_control = drawn_so_far(tx);
-    tx.commit();
     database_ids = std::move(placed);
     return all;
   });
   if (!registry) return registry.error();
   for (std::size_t i = 1; i < given.size(); ++i) {
-    auto joined = given[i].session.write<Unit>([&](pqxx::connection& connection) {
-      pqxx::work tx(connection);
+    auto joined = given[i].session.transact<Unit>([&](pqxx::work& tx) {
       join(tx, locals[i], *registry->at(database_ids[i]), *registry, drawn_at_control, shards);
-      tx.commit();
       return Unit{};
     });
     if (!joined) return about(given[i], joined);

@@ -109,12 +109,13 @@ class Session {
  public:
   explicit Session(SessionConfig config) : config_(std::move(config)) {}
 
-  // Runs `work` on the connection, connecting first when there is none. `work` makes its own transactions; that of
-  // read() may run twice, on a new connection after a failure that closed an older one. Exceptions become Errors:
+  // Runs `work` on the connection, connecting first when there is none. Each statement of read() and write() commits by
+  // itself; those of transact() commit together, if `work` throws nothing. The work of read() may run twice, on a new
+  // connection after a failure that closed an older one. Exceptions become Errors:
   //   the URL is not a connection string                               invalid
   //   no connection can be made                                        unavailable
   //   connection lost or ended by the server, or no SQL error: read()  unavailable
-  //                                                           write() in_doubt
+  //                                                           others   in_doubt
   //   the server has become read-only, seen after read()               unavailable
   //   statement time-out                                               unavailable, field kTooSlow
   //   lock time-out (field kLocked), deadlock, unique key, Busy        conflict
@@ -125,12 +126,27 @@ class Session {
   //   no partition for a day of history (it is about to be made)       unavailable
   // After unavailable (but for kTooSlow) and in_doubt the connection is closed; the next call makes a new one.
   template <class T>
-  Result<T> read(const std::function<T(pqxx::connection&)>& work) {
-    return run<T>(false, work, Duration(0));
+  Result<T> read(const std::function<T(pqxx::nontransaction&)>& work) {
+    return run<T>(false, by_statement(work), Duration(0));
   }
   // `more`: added to the usual time limit of a call (patience()).
   template <class T>
-  Result<T> write(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0)) {
+  Result<T> write(const std::function<T(pqxx::nontransaction&)>& work, Duration more = Duration(0)) {
+    return run<T>(true, by_statement(work), more);
+  }
+  template <class T>
+  Result<T> transact(const std::function<T(pqxx::work&)>& work, Duration more = Duration(0)) {
+    const auto together = [&](pqxx::connection& connection) {
+      pqxx::work tx(connection);
+      T value = work(tx);
+      tx.commit();
+      return value;
+    };
+    return run<T>(true, together, more);
+  }
+  // For work that begins and ends transactions itself.
+  template <class T>
+  Result<T> write_on_connection(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0)) {
     return run<T>(true, work, more);
   }
   // The longest wait for the answer of each call from now on, and for each connect (whole seconds, at least 2). A call
@@ -157,6 +173,13 @@ class Session {
     ServerProcess process;
     std::chrono::steady_clock::time_point until;  // when it is not waited for any more
   };
+  template <class T>
+  static auto by_statement(const std::function<T(pqxx::nontransaction&)>& work) {
+    return [&](pqxx::connection& connection) {
+      pqxx::nontransaction tx(connection);
+      return work(tx);
+    };
+  }
   template <class T>
   Result<T> run(bool is_write, const std::function<T(pqxx::connection&)>& work, Duration more) {
     std::optional<T> value;

@@ -175,8 +175,8 @@ TEST(SurvivalOfTheDatabase, APrimaryThatWasDemotedAndStaysUpIsNotReadAnyLonger) 
   PrivateCluster cluster;
   Session session({cluster.url()});
   const auto reads = [&] {
-    return session.read<bool>([](pqxx::connection& connection) {
-      pqxx::nontransaction(connection).exec("SELECT 1");
+    return session.read<bool>([](pqxx::nontransaction& tx) {
+      tx.exec("SELECT 1");
       return true;
     });
   };
