@@ -36,14 +36,13 @@ void refuse_other_shards(int installed, std::optional<int> wanted) {
 // Hundreds of new catalog rows would start autovacuum just when the first jobs arrive. Nothing depends on this analyze,
 // so its failure is not reported.
 void analyze_catalog(Session& session) {
-  static_cast<void>(session.write<Unit>([](pqxx::nontransaction& tx) {
+  static_cast<void>(session.write([](pqxx::nontransaction& tx) {
     if (tx.exec1("SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()")[0]
             .as<bool>()) {
       // The installation's own changes must be counted first. Behind a pooler they may still be counted later.
       tx.exec("SELECT pg_stat_force_next_flush()");
       tx.exec0("ANALYZE (SKIP_LOCKED) pg_attribute, pg_class, pg_constraint, pg_depend, pg_index, pg_proc, pg_type");
     }
-    return Unit{};
   }));
 }
 

@@ -23,11 +23,10 @@ Status PgAudit::append(std::span<const AuditEntry> entries) {
     changed.add(entry.changed);
     add_or_null(reasons, entry.reason);
   }
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.write([&](pqxx::nontransaction& tx) {
     tx.exec_params0(sql::statement("append_audit"), actors.literal(), roles.literal(), addresses.literal(),
                     actions.literal(), targets.literal(), filters.literal(), matched.literal(), changed.literal(),
                     reasons.literal());
-    return Unit{};
   });
 }
 

@@ -116,9 +116,8 @@ Status PgChanges::write_together(const SubBatch& part) {
     cancel(tx, part.cancels, LockPolicy::together);
     cancel_keys(tx, part.key_cancels);
     change(tx, part.changes, LockPolicy::together);
-    return Unit{};
   };
-  return part.kinds() == 1 ? session_.write<Unit>(all) : session_.transact<Unit>(all);
+  return part.kinds() == 1 ? session_.write(all) : session_.transact(all);
 }
 
 // write_together() failed on a locked row and changed nothing.
@@ -136,10 +135,8 @@ Status PgChanges::write_by_kind(const SubBatch& part) {
 
 // After a conflict the rows are still pending; answer_unchanged() says `locked`.
 Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement) {
-  const Status done = session_.write<Unit>([&](pqxx::nontransaction& tx) {
-    with_ids_freed(session_, tx, {}, [&] { statement(tx); });
-    return Unit{};
-  });
+  const Status done =
+      session_.write([&](pqxx::nontransaction& tx) { with_ids_freed(session_, tx, {}, [&] { statement(tx); }); });
   has_written_ = has_written_ || done;
   if (!done && is_contention(done.error().code)) return Unit{};
   return done;
@@ -148,10 +145,7 @@ Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base
 // A shard that is moving to another database refuses changes: halving finds its rows, and the others are written.
 Status PgChanges::write_changes(const Indices& items) {
   if (items.empty()) return Unit{};
-  const Status done = session_.write<Unit>([&](pqxx::nontransaction& tx) {
-    change(tx, items, LockPolicy::skipping);
-    return Unit{};
-  });
+  const Status done = session_.write([&](pqxx::nontransaction& tx) { change(tx, items, LockPolicy::skipping); });
   has_written_ = has_written_ || done;
   if (done || !is_contention(done.error().code)) return done;
   if (items.size() == 1) return Unit{};  // still pending: answer_unchanged() says `locked`
@@ -186,9 +180,8 @@ void PgChanges::cancel_keys(pqxx::transaction_base& tx, const Indices& items) {
 
 void PgChanges::cancel_free_keys(pqxx::transaction_base& tx, const Indices& items) {
   const KeyArrays keys = arrays_of(items);
-  const auto& statement = session_.prepared("cancel_keys");
-  for (const auto& row : exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),
-                              static_cast<int>(JobDesk::kMostOfOneKeyTogether)))
+  for (const auto& row : exec(tx, session_.prepared("cancel_keys"), keys.shards.literal(), keys.biz_ids.literal(),
+                              keys.types.literal(), static_cast<int>(JobDesk::kMostOfOneKeyTogether)))
     reply_.key_cancels[items[row[0].as<std::size_t>() - 1]].cancelled.push_back(row[1].as<JobId>());
 }
 
@@ -215,10 +208,9 @@ void PgChanges::change(pqxx::transaction_base& tx, const Indices& items, LockPol
 }
 
 Status PgChanges::answer_unchanged(const SubBatch& part) {
-  return session_.read<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.read([&](pqxx::nontransaction& tx) {
     answer_unchanged_jobs(tx, part);
     if (is_by_kind_) answer_keys_by_state(tx, part.key_cancels);
-    return Unit{};
   });
 }
 

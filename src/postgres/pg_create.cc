@@ -65,10 +65,9 @@ Status PgCreate::run() {
   if (!has_keys()) {
     // If the answer of the single statement is lost, the replies are not known: these are the ids to look for.
     for (std::size_t i = 0; i < jobs_.size(); ++i) replies_[i].job_id = ids_[i];
-    return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+    return session_.write([&](pqxx::nontransaction& tx) {
       refuse_old_ids();
       insert(tx, false);
-      return Unit{};
     });
   }
   return session_.write_on_connection<Unit>([&](pqxx::connection& connection) {
@@ -239,8 +238,8 @@ void PgCreate::update_existing(pqxx::transaction_base& tx, std::vector<Update> u
     }
     std::unordered_set<JobId> pending;
     if (!round.empty()) {
-      const auto& still = session_.prepared("still_pending");
-      for (const auto& row : exec(tx, still, shards.literal(), ids.literal())) pending.insert(row[0].as<JobId>());
+      for (const auto& row : exec(tx, session_.prepared("still_pending"), shards.literal(), ids.literal()))
+        pending.insert(row[0].as<JobId>());
     }
     for (auto& [id, update] : round)
       settle(update.item, pending.contains(id) ? Kind::existing : Kind::not_pending, std::move(update.existing));

@@ -32,11 +32,10 @@ CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_i
 
 Status PgJobDesk::warm_up() {
   if (auto done = reserve_ids(1); !done) return done;
-  return session_.read<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.read([&](pqxx::nontransaction& tx) {
     const char* none = "{}";
     exec(tx, session_.prepared("create"), none, none, none, none, none, none, none, none, none);
     find_jobs(session_, tx, {});
-    return Unit{};
   });
 }
 
@@ -53,19 +52,18 @@ Status PgJobDesk::reserve_ids(std::size_t n) {
   else
     block_ = std::min(2 * block_, kMostIds);
   // The numbers come before the insert, so that a commit whose answer is lost can be looked up by id.
-  return session_.read<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.read([&](pqxx::nontransaction& tx) {
     if (drawn_on_ != session_.connections()) {
       // Another server may answer now, or an older state of it, whose sequence gives the same numbers to others.
       sequence_.clear();
       tx.exec("SELECT tocsin.raise_ids()");
       drawn_on_ = session_.connections();
     }
-    if (sequence_.size() >= n) return Unit{};
+    if (sequence_.size() >= n) return;
     const auto& name = session_.prepared(
         "reserve_ids", [] { return "SELECT nextval('tocsin.job_seq') FROM generate_series(1, $1::integer)"; });
     for (const auto& row : exec(tx, name, static_cast<int>(std::max(n, block_))))
       sequence_.push_back(row[0].as<std::int64_t>());
-    return Unit{};
   });
 }
 
@@ -173,7 +171,7 @@ Status PgJobDesk::cancel_unanswered(std::span<const JobId> unanswered, sql::Lock
     shards.add(shard_of(id));
     ids.add(id);
   }
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.write([&](pqxx::nontransaction& tx) {
     const std::string name = "cancel_" + std::to_string(static_cast<int>(policy));
     const auto rows = with_ids_freed(session_, tx, unanswered, [&] {
       return exec(tx, session_.prepared(name, [=] { return sql::cancel(policy); }), shards.literal(), ids.literal());
@@ -184,7 +182,7 @@ Status PgJobDesk::cancel_unanswered(std::span<const JobId> unanswered, sql::Lock
     }
     std::vector<JobId> rest;
     std::ranges::copy_if(unanswered, std::back_inserter(rest), [&](JobId id) { return !replies.contains(id); });
-    if (rest.empty()) return Unit{};
+    if (rest.empty()) return;
     auto found = find_jobs(session_, tx, rest);
     for (JobId id : rest) {
       auto it = found.find(id);
@@ -197,7 +195,6 @@ Status PgJobDesk::cancel_unanswered(std::span<const JobId> unanswered, sql::Lock
         replies[id] = {kind, id, std::move(it->second)};
       }
     }
-    return Unit{};
   });
 }
 
@@ -246,8 +243,7 @@ Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> j
       ids.add(id);
     }
     std::unordered_map<JobId, Job> found;
-    const auto& live = session_.prepared("find_live");
-    for (const auto& row : exec(tx, live, shards.literal(), ids.literal())) {
+    for (const auto& row : exec(tx, session_.prepared("find_live"), shards.literal(), ids.literal())) {
       Job job = job_from_row(row);
       found.insert_or_assign(job.job_id, std::move(job));
     }
@@ -274,9 +270,8 @@ Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQu
       most.add(query.limit);
     }
     std::vector<std::vector<Job>> lists(queries.size());
-    const auto& statement = session_.prepared("list_keys");
-    for (const auto& row :
-         exec(tx, statement, shards.literal(), biz_ids.literal(), types.literal(), below.literal(), most.literal()))
+    for (const auto& row : exec(tx, session_.prepared("list_keys"), shards.literal(), biz_ids.literal(),
+                                types.literal(), below.literal(), most.literal()))
       lists[row["ord"].as<std::size_t>() - 1].push_back(job_from_row(row));
     // The rows come in the order of the join.
     for (auto& list : lists) std::ranges::sort(list, std::greater(), &Job::job_id);
@@ -287,10 +282,10 @@ Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQu
 Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
   CancelAllReply reply;
   const auto ids = session_.read<std::vector<JobId>>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("ids_of_key");
     std::vector<JobId> found;
     const int shard = shard_of(biz_id, shards_);
-    for (const auto& row : exec(tx, name, biz_id, shard, type, static_cast<int>(kMostOfOneKey))) {
+    for (const auto& row :
+         exec(tx, session_.prepared("ids_of_key"), biz_id, shard, type, static_cast<int>(kMostOfOneKey))) {
       found.push_back(row[0].as<JobId>());
       reply.has_more = found.size() == kMostOfOneKey && row[1].as<bool>();
     }
@@ -306,9 +301,9 @@ Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::opt
 Result<int> PgJobDesk::retry_many(const RetryMany& request) {
   const std::int64_t gap_us = request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0;
   return session_.write<int>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("retry_many");
-    const auto rows = exec(tx, name, request.type_id, request.from ? to_pg(*request.from) : "-infinity",
-                           request.to ? to_pg(*request.to) : "infinity", request.limit, gap_us);
+    const auto rows =
+        exec(tx, session_.prepared("retry_many"), request.type_id, request.from ? to_pg(*request.from) : "-infinity",
+             request.to ? to_pg(*request.to) : "infinity", request.limit, gap_us);
     return static_cast<int>(rows.size());
   });
 }

@@ -142,11 +142,10 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> ex
       ttrs.add(extensions[i].ttr.count());
     }
     return session_.write<std::vector<bool>>([&](pqxx::nontransaction& tx) {
-      const auto& name = session_.prepared("extend");
       const LeaseArrays keys(some);
       std::vector<bool> written(indices.size());
-      for (const auto& row :
-           exec(tx, name, keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal(), ttrs.literal())) {
+      for (const auto& row : exec(tx, session_.prepared("extend"), keys.shards.literal(), keys.jobs.literal(),
+                                  keys.tokens.literal(), ttrs.literal())) {
         const std::size_t i = row[0].as<std::size_t>() - 1;
         written[i] = true;
         replies[indices[i]].type_id = row[1].as<TypeId>();

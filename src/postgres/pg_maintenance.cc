@@ -14,9 +14,8 @@ constexpr int kReasonsADay = 200;  // reasons of dead jobs per type; later ones 
 
 Result<std::vector<TypeState>> PgMaintenance::type_states() {
   return session_.read<std::vector<TypeState>>([&](pqxx::nontransaction& tx) {
-    const auto& statement = session_.prepared("type_states");
     std::vector<TypeState> states;
-    for (const auto& row : exec(tx, statement)) {
+    for (const auto& row : exec(tx, session_.prepared("type_states"))) {
       TypeState state;
       state.name = row[0].c_str();
       const auto jobs = numbers_from_array<std::int64_t>(row[1].c_str());
@@ -52,14 +51,13 @@ Result<bool> PgMaintenance::keep_zone_days() {
 }
 
 Status PgMaintenance::forget_old_reports() {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.write([&](pqxx::nontransaction& tx) {
     for (const char* const rows :
          {"report_slot WHERE slot", "report_zone_start WHERE slot", "report_zone_day WHERE slot",
           "report_histogram WHERE slot", "report_duration_hour WHERE slot", "report_death WHERE slot",
           "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at",
           "report_flush WHERE flushed_at"})
       tx.exec0("DELETE FROM tocsin." + std::string(rows) + " < statement_timestamp() - interval '400 days'");
-    return Unit{};
   });
 }
 
@@ -84,19 +82,15 @@ Result<bool> PgMaintenance::flush_histograms(NodeId node, std::int64_t seq, std:
 }
 
 Status PgMaintenance::forget_dead_nodes() {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.write([&](pqxx::nontransaction& tx) {
     tx.exec0(sql::statement("forget_dead_nodes"));
     // No node renews permits of removed types, so no renewal deletes them.
     tx.exec0("DELETE FROM tocsin.permit WHERE renewed_at + ttl + lease < clock_timestamp() - interval '1 hour'");
-    return Unit{};
   });
 }
 
 Status PgMaintenance::forget_removed_types() {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
-    tx.exec0(sql::statement("forget_removed_types"));
-    return Unit{};
-  });
+  return session_.write([&](pqxx::nontransaction& tx) { tx.exec0(sql::statement("forget_removed_types")); });
 }
 
 Result<int> PgMaintenance::fold_counts() {
@@ -105,10 +99,7 @@ Result<int> PgMaintenance::fold_counts() {
 }
 
 Status PgMaintenance::prepare_history() {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
-    tx.exec(sql::statement("prepare_history"));
-    return Unit{};
-  });
+  return session_.write([&](pqxx::nontransaction& tx) { tx.exec(sql::statement("prepare_history")); });
 }
 
 Result<bool> PgMaintenance::has_history_today() {
@@ -117,10 +108,7 @@ Result<bool> PgMaintenance::has_history_today() {
 }
 
 Status PgMaintenance::raise_ids() {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
-    tx.exec("SELECT tocsin.raise_ids()");
-    return Unit{};
-  });
+  return session_.write([&](pqxx::nontransaction& tx) { tx.exec("SELECT tocsin.raise_ids()"); });
 }
 
 Result<PgMaintenance::OldDays> PgMaintenance::old_history(const std::map<std::string, int>& days) {

@@ -58,18 +58,16 @@ Result<bool> PgMemberStore::replace_map(std::int64_t known, const std::vector<No
   PgArray array;
   for (const NodeId owner : owners) array.add(owner);
   return session_.transact<bool>([&](pqxx::work& tx) {
-    const Statement& replace = session_.prepared("replace_map");
-    const bool is_replaced = exec(tx, replace, known, array.literal()).affected_rows() == 1;
+    const bool is_replaced = exec(tx, session_.prepared("replace_map"), known, array.literal()).affected_rows() == 1;
     if (is_replaced) tx.exec0("NOTIFY tocsin_member");
     return is_replaced;
   });
 }
 
 Status PgMemberStore::leave(NodeId id) {
-  return session_.transact<Unit>([&](pqxx::work& tx) {
+  return session_.transact([&](pqxx::work& tx) {
     tx.exec_params0("DELETE FROM tocsin.node WHERE node_id = $1", id);
     tx.exec0("NOTIFY tocsin_member");
-    return Unit{};
   });
 }
 

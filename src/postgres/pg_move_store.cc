@@ -56,13 +56,12 @@ std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard) {
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
                  TimeLimit limit) {
   const bool is_long = limit == TimeLimit::day;
-  return session.transact<Unit>(
+  return session.transact(
       [&](pqxx::work& tx) {
         const auto mine = tx.exec_params(sql::statement("move_lock"), static_cast<int>(move.shard), move.driver);
         if (mine.size() != 1) throw MoveTakenOver();
         if (is_long) tx.exec0("SET LOCAL statement_timeout = 0");
         work(tx);
-        return Unit{};
       },
       is_long ? kVeryLong : Duration(0));
 }
@@ -170,14 +169,13 @@ Status PgMoveStore::end(const ShardMove& move) {
 
 // The new driver's number is larger than the earlier one's. The shard may be write-frozen.
 Status PgMoveStore::recall(const ShardMove& lost) {
-  return session_.transact<Unit>([&](pqxx::work& tx) {
+  return session_.transact([&](pqxx::work& tx) {
     const int number = lost.shard;
     const auto made = tx.exec_params(freezing("move_recall"), number, lost.source, lost.target, lost.driver);
     if (made.affected_rows() == 0 && tx.exec_params("SELECT FROM tocsin.move WHERE shard = $1", number).empty())
       throw Refused("databases remember a move of shard " + std::to_string(number) +
                     " between others than the one it lives in: delete what they have of it in tocsin.move, in "
                     "pg_publication and in pg_subscription");
-    return Unit{};
   });
 }
 
@@ -192,36 +190,32 @@ Result<std::optional<ShardMove>> PgMoveStore::noted(Shard shard) {
 }
 
 Status PgMoveStore::end_others() {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.write([&](pqxx::nontransaction& tx) {
     const auto ended = tx.exec_params(sql::statement("move_end_sessions"), session_.config().application);
     if (ended[0][0].as<int>() > 0) throw Busy("a session of the command before does not end");
-    return Unit{};
   });
 }
 
 Status PgMoveStore::note(const ShardMove& move) {
-  return session_.transact<Unit>([&](pqxx::work& tx) {
+  return session_.transact([&](pqxx::work& tx) {
     const auto noted = tx.exec_params(sql::statement("move_note"), static_cast<int>(move.shard), move.source,
                                       move.target, move.driver);
     if (noted.affected_rows() != 1) throw MoveTakenOver();
-    return Unit{};
   });
 }
 
 Status PgMoveStore::note_successor(const ShardMove& move) {
-  return session_.transact<Unit>([&](pqxx::work& tx) {
+  return session_.transact([&](pqxx::work& tx) {
     const auto noted = tx.exec_params(sql::statement("move_note_successor"), static_cast<int>(move.shard), move.source,
                                       move.target, move.driver);
     if (noted.affected_rows() != 1) throw MoveTakenOver();
-    return Unit{};
   });
 }
 
 Status PgMoveStore::forget(const ShardMove& move) {
-  return session_.transact<Unit>([&](pqxx::work& tx) {
+  return session_.transact([&](pqxx::work& tx) {
     tx.exec_params0("DELETE FROM tocsin.move WHERE shard = $1 AND driver <= $2", static_cast<int>(move.shard),
                     move.driver);
-    return Unit{};
   });
 }
 

@@ -53,18 +53,15 @@ void add_text(PgArray& array, const std::optional<std::string>& text) {
 }  // namespace
 
 Result<bool> PgOutbox::is_empty() {
-  return session_.read<bool>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("outbox_is_empty");
-    return exec1(tx, name)[0].as<bool>();
-  });
+  return session_.read<bool>(
+      [&](pqxx::nontransaction& tx) { return exec1(tx, session_.prepared("outbox_is_empty"))[0].as<bool>(); });
 }
 
 Result<std::vector<OutboxEntry>> PgOutbox::claim(std::span<const Shard> mine, std::span<const Shard> others,
                                                  std::int64_t relay, int limit) {
   return session_.write<std::vector<OutboxEntry>>([&](pqxx::nontransaction& tx) {
     std::vector<OutboxEntry> entries;
-    const auto& name = session_.prepared("outbox_claim");
-    for (const auto& row : exec(tx, name, array_of(mine), relay, limit, array_of(others)))
+    for (const auto& row : exec(tx, session_.prepared("outbox_claim"), array_of(mine), relay, limit, array_of(others)))
       entries.push_back(entry_from(row));
     return entries;
   });
@@ -81,10 +78,9 @@ Status PgOutbox::settle(std::span<const TakenOver> entries) {
     existing.add(entry.existing);
     add_text(errors, entry.error.empty() ? std::nullopt : std::optional(entry.error));
   }
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("outbox_settle");
-    exec0(tx, name, made.literal(), ended.literal(), existing.literal(), errors.literal());
-    return Unit{};
+  return session_.write([&](pqxx::nontransaction& tx) {
+    exec0(tx, session_.prepared("outbox_settle"), made.literal(), ended.literal(), existing.literal(),
+          errors.literal());
   });
 }
 
@@ -98,9 +94,8 @@ Result<std::vector<JobId>> PgOutbox::gone(std::span<const JobId> jobs) {
 }
 
 Status PgOutbox::forget_existing() {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.write([&](pqxx::nontransaction& tx) {
     tx.exec0("DELETE FROM tocsin.outbox WHERE settled_at < clock_timestamp() - interval '7 days' AND error IS NULL");
-    return Unit{};
   });
 }
 
@@ -128,10 +123,10 @@ Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime v
     add_text(attributes, entry.attribute_json);
   }
   return session_.write<std::vector<TakenOver>>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("take_over");
-    const auto rows = exec(tx, name, source, to_pg(valid_until), jobs.literal(), types.literal(),
-                           max_attempts.literal(), cancelled.literal(), action_times.literal(), created.literal(),
-                           biz_ids.literal(), keys.literal(), hashes.literal(), attributes.literal());
+    const auto rows =
+        exec(tx, session_.prepared("take_over"), source, to_pg(valid_until), jobs.literal(), types.literal(),
+             max_attempts.literal(), cancelled.literal(), action_times.literal(), created.literal(), biz_ids.literal(),
+             keys.literal(), hashes.literal(), attributes.literal());
     TOCSIN_ASSERT(rows.size() == entries.size());
     std::vector<TakenOver> taken;
     for (const auto& row : rows) {
@@ -159,10 +154,8 @@ Result<std::vector<JobId>> PgIntake::remembered(DatabaseId source, std::span<con
 }
 
 Status PgIntake::note_gone(std::span<const JobId> jobs) {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
-    tx.exec_params0(sql::statement("relayed_gone"), array_of(jobs));
-    return Unit{};
-  });
+  return session_.write(
+      [&](pqxx::nontransaction& tx) { tx.exec_params0(sql::statement("relayed_gone"), array_of(jobs)); });
 }
 
 }  // namespace tocsin

@@ -46,10 +46,8 @@ Result<int> PgPermitStore::take_over(NodeId node, std::int64_t number, TypeId ty
 }
 
 Status PgPermitStore::return_all(NodeId node) {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
-    tx.exec_params0("DELETE FROM tocsin.permit WHERE node_id = $1", node);
-    return Unit{};
-  });
+  return session_.write(
+      [&](pqxx::nontransaction& tx) { tx.exec_params0("DELETE FROM tocsin.permit WHERE node_id = $1", node); });
 }
 
 }  // namespace tocsin

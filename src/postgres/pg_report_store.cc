@@ -86,9 +86,8 @@ Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
 
 Result<std::vector<TypeCount>> PgReportStore::counts() {
   return session_.read<std::vector<TypeCount>>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("counts");
     std::vector<TypeCount> counts;
-    for (const auto& row : exec(tx, name)) {
+    for (const auto& row : exec(tx, session_.prepared("counts"))) {
       counts.push_back({row[0].as<TypeId>(), static_cast<JobStatus>(row[1].as<int>()), row[2].as<std::int64_t>()});
     }
     return counts;
@@ -96,10 +95,8 @@ Result<std::vector<TypeCount>> PgReportStore::counts() {
 }
 
 Result<std::int64_t> PgReportStore::overdue(int at_most) {
-  return session_.read<std::int64_t>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("overdue");
-    return exec1(tx, name, at_most)[0].as<std::int64_t>();
-  });
+  return session_.read<std::int64_t>(
+      [&](pqxx::nontransaction& tx) { return exec1(tx, session_.prepared("overdue"), at_most)[0].as<std::int64_t>(); });
 }
 
 Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard> shards, Duration within, int at_most,
@@ -107,9 +104,9 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
   PgArray array;
   for (const Shard shard : shards) array.add(shard);
   return session_.read<std::vector<std::int64_t>>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("due_soon");
     std::vector<std::int64_t> counts;
-    for (const auto& row : exec(tx, name, array.literal(), within.count(), at_most, is_overdue_counted))
+    for (const auto& row :
+         exec(tx, session_.prepared("due_soon"), array.literal(), within.count(), at_most, is_overdue_counted))
       counts.push_back(row[0].as<std::int64_t>());
     return counts;
   });

@@ -28,14 +28,13 @@ struct LookUp {
 
 Status PgJobDesk::revive(std::span<const JobId> jobs, Revived& revived) {
   if (jobs.empty()) return Unit{};
-  const Status done = session_.write<Unit>([&](pqxx::nontransaction& tx) {
+  const Status done = session_.write([&](pqxx::nontransaction& tx) {
     PgArray ids;
     for (const JobId id : jobs) ids.add(id);
     for (const auto& row : exec(tx, session_.prepared("retry"), ids.literal())) {
       Job job = job_from_row(row);
       revived.emplace(job.job_id, std::move(job));
     }
-    return Unit{};
   });
   if (done || !is_contention(done.error().code)) return done;
   if (jobs.size() == 1) return Unit{};  // still dead: answered as locked

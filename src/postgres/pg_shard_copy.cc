@@ -63,14 +63,13 @@ Status PgShardCopy::publish(const ShardMove& move) {
   // The slot is created here, and not by CREATE SUBSCRIPTION: if both databases are of one server, that would wait for
   // ever, because a new slot waits for every transaction that has written, its own included. Outside of a transaction
   // the driver cannot be checked; end_others() ends such calls.
-  return session_.write<Unit>(
+  return session_.write(
       [&](pqxx::nontransaction& tx) {
         const std::string slot = slot_name(tx, move);
-        if (!tx.exec("SELECT FROM pg_replication_slots WHERE slot_name = '" + slot + "'").empty()) return Unit{};
+        if (!tx.exec("SELECT FROM pg_replication_slots WHERE slot_name = '" + slot + "'").empty()) return;
         tx.exec0("SET statement_timeout = 0");
         tx.exec("SELECT pg_create_logical_replication_slot('" + slot + "', 'pgoutput')");
         tx.exec0("RESET statement_timeout");
-        return Unit{};
       },
       kCopyTime);
 }
@@ -91,7 +90,7 @@ Result<std::string> PgShardCopy::slot(const ShardMove& move) {
 // Creating a slot waits for every transaction that has written, also for one that drops the subscription, which would
 // wait for the slot. So the sessions that create or read slots are ended first, and no transaction is open meanwhile.
 Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copies) {
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
+  return session_.write([&](pqxx::nontransaction& tx) {
     const std::string slot = slot_name(tx, move);
     const char* const copies = of_copies.empty() ? nullptr : of_copies.c_str();
     const auto busy = tx.exec_params1(sql::statement("copy_end_users_of_slots"), slot, copies);
@@ -99,7 +98,6 @@ Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copi
     if (!tx.exec_params("SELECT FROM pg_replication_slots WHERE slot_name = $1 OR slot_name LIKE $2", slot, copies)
              .empty())
       throw Busy("a replication slot of the move is still in use");
-    return Unit{};
   });
 }
 
@@ -128,12 +126,11 @@ Result<std::int64_t> PgShardCopy::behind(const ShardMove& move, const std::strin
 // ---- target
 
 Status PgShardCopy::make_history(const std::vector<std::string>& tables) {
-  return session_.transact<Unit>([&](pqxx::work& tx) {
+  return session_.transact([&](pqxx::work& tx) {
     std::set<std::string> days;
     for (const std::string& table : tables)
       if (table.find("job_history_") != std::string::npos) days.insert(table.substr(table.rfind('_') + 1));
     for (const std::string& day : days) tx.exec_params("SELECT tocsin.ensure_history($1::date, $1::date)", day);
-    return Unit{};
   });
 }
 
@@ -159,10 +156,8 @@ Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source, 
       throw Refused("the URL by which its server reaches the source leads to another database: see --source-url");
   });
   if (!made || !is_known) return made;
-  return session_.write<Unit>([&](pqxx::nontransaction& tx) {
-    tx.exec0("ALTER SUBSCRIPTION " + name + " REFRESH PUBLICATION");
-    return Unit{};
-  });
+  return session_.write(
+      [&](pqxx::nontransaction& tx) { tx.exec0("ALTER SUBSCRIPTION " + name + " REFRESH PUBLICATION"); });
 }
 
 Result<std::string> PgShardCopy::why_no_worker(const ShardMove& move) {

@@ -86,9 +86,8 @@ BizType type_from(const pqxx::row& row) {
 
 Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
   return session_.read<std::vector<BizType>>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("types");
     std::vector<BizType> types;
-    for (const auto& row : exec(tx, name)) {
+    for (const auto& row : exec(tx, session_.prepared("types"))) {
       BizType type = type_from(row);
       if (!type.is_removed || removed == Removed::included) types.push_back(std::move(type));
     }
@@ -98,8 +97,7 @@ Result<std::vector<BizType>> PgTypeStore::list(Removed removed) {
 
 Result<std::optional<BizType>> PgTypeStore::find(const std::string& name) {
   return session_.read<std::optional<BizType>>([&](pqxx::nontransaction& tx) -> std::optional<BizType> {
-    const auto& statement = session_.prepared("type_named");
-    const auto rows = exec(tx, statement, name);
+    const auto rows = exec(tx, session_.prepared("type_named"), name);
     if (rows.empty()) return {};
     return type_from(rows[0]);
   });
@@ -107,9 +105,8 @@ Result<std::optional<BizType>> PgTypeStore::find(const std::string& name) {
 
 Result<TypeStore::Changes> PgTypeStore::changed_since(WallTime time) {
   return session_.read<Changes>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("types_changed");
     Changes changes;
-    for (const auto& row : exec(tx, name, to_pg(time))) {
+    for (const auto& row : exec(tx, session_.prepared("types_changed"), to_pg(time))) {
       changes.version = {row["types"].as<std::int64_t>(), row["sum"].as<std::int64_t>()};
       if (!row["type_id"].is_null()) changes.types.push_back(type_from(row));
     }
@@ -121,8 +118,7 @@ Result<bool> PgTypeStore::has_any(std::span<const std::string> names, Removed re
   PgArray array;
   for (const std::string& name : names) array.add_text(name);
   return session_.read<bool>([&](pqxx::nontransaction& tx) {
-    const auto& name = session_.prepared("has_any_type");
-    return exec1(tx, name, array.literal(), removed == Removed::included)[0].as<bool>();
+    return exec1(tx, session_.prepared("has_any_type"), array.literal(), removed == Removed::included)[0].as<bool>();
   });
 }
 
@@ -157,9 +153,8 @@ Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
 Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, bool paused,
                                                        std::optional<WallTime> until) {
   return session_.write<std::optional<BizType>>([&](pqxx::nontransaction& tx) -> std::optional<BizType> {
-    const auto& statement = session_.prepared("set_paused");
     const std::string end = until ? to_pg(*until) : "";
-    const auto rows = exec(tx, statement, name, paused, until ? end.c_str() : nullptr);
+    const auto rows = exec(tx, session_.prepared("set_paused"), name, paused, until ? end.c_str() : nullptr);
     if (rows.empty()) return {};
     tx.exec("NOTIFY tocsin_type");
     return type_from(rows[0]);
@@ -167,7 +162,7 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
 }
 
 Status PgTypeStore::mirror(std::span<const BizType> types) {
-  return session_.transact<Unit>([&](pqxx::work& tx) {
+  return session_.transact([&](pqxx::work& tx) {
     const auto& name = session_.prepared("mirror_type");
     // The control database forgets a removed type when its last job is gone, and the name may come back with another
     // id.
@@ -177,8 +172,7 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
       ids.add(static_cast<std::int64_t>(type.type_id));
       versions.add(type.gmt_modified);
     }
-    const auto& forget = session_.prepared("forget_mirrored_type");
-    exec0(tx, forget, names.literal(), ids.literal(), versions.literal());
+    exec0(tx, session_.prepared("forget_mirrored_type"), names.literal(), ids.literal(), versions.literal());
     // In the same order in every call, so that two calls cannot deadlock.
     std::vector<const BizType*> ordered;
     for (const BizType& type : types) ordered.push_back(&type);
@@ -193,7 +187,6 @@ Status PgTypeStore::mirror(std::span<const BizType> types) {
             to_text(type->backoff), or_null(running), or_null(rate), catch_up_text(*type), type->paused, or_null(until),
             type->is_removed, to_pg(type->gmt_create), to_pg(type->gmt_modified), or_null(slo));
     }
-    return Unit{};
   });
 }
 

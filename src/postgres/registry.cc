@@ -326,7 +326,7 @@ Result<Registry> read_registry(Session& control) {
 }
 
 Status check_registered(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards) {
-  return session.read<Unit>([&](pqxx::nontransaction& tx) {
+  return session.read([&](pqxx::nontransaction& tx) {
     const Local local = read_local(tx);
     if (local.identity != wanted.identity)
       throw Refused("it calls itself '" + local.name + "' and is not the database that is registered as '" +
@@ -341,7 +341,6 @@ Status check_registered(Session& session, const Registry& registry, const Regist
       throw Refused(
           "it does not know all the shards that the shard map places in it: run `tocsin migrate` with all "
           "databases");
-    return Unit{};
   });
 }
 
@@ -396,9 +395,8 @@ Status register_databases(std::span<const GivenDatabase> given, int shards,
   });
   if (!registry) return registry.error();
   for (std::size_t i = 1; i < given.size(); ++i) {
-    auto joined = given[i].session.transact<Unit>([&](pqxx::work& tx) {
+    auto joined = given[i].session.transact([&](pqxx::work& tx) {
       join(tx, locals[i], *registry->at(database_ids[i]), *registry, drawn_at_control, shards);
-      return Unit{};
     });
     if (!joined) return about(given[i], joined);
   }

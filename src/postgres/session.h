@@ -134,6 +134,15 @@ class Session {
   Result<T> write(const std::function<T(pqxx::nontransaction&)>& work, Duration more = Duration(0)) {
     return run<T>(true, by_statement(work), more);
   }
+  Status read(const std::function<void(pqxx::nontransaction&)>& work) {
+    return read<Unit>([&](pqxx::nontransaction& tx) { return work(tx), Unit{}; });
+  }
+  Status write(const std::function<void(pqxx::nontransaction&)>& work, Duration more = Duration(0)) {
+    return write<Unit>([&](pqxx::nontransaction& tx) { return work(tx), Unit{}; }, more);
+  }
+  Status transact(const std::function<void(pqxx::work&)>& work, Duration more = Duration(0)) {
+    return transact<Unit>([&](pqxx::work& tx) { return work(tx), Unit{}; }, more);
+  }
   template <class T>
   Result<T> transact(const std::function<T(pqxx::work&)>& work, Duration more = Duration(0)) {
     const auto together = [&](pqxx::connection& connection) {

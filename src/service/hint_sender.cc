@@ -34,13 +34,12 @@ void HintSender::run() {
 }
 
 void HintSender::send(const std::vector<Candidate>& jobs) {
-  const auto sent = session_.transact<Unit>([&](pqxx::work& tx) {
+  const auto sent = session_.transact([&](pqxx::work& tx) {
     for (std::span<const Candidate> rest(jobs); !rest.empty();) {
       const auto some = rest.first(std::min(rest.size(), kMaxDuePerNotify));
       tx.exec_params("SELECT pg_notify('tocsin_due', $1)", due_payload(some));
       rest = rest.subspan(some.size());
     }
-    return Unit{};
   });
   if (!sent) on_failure_(sent.error());
 }
