@@ -10,17 +10,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/names.h"
+
 namespace tocsin {
 namespace {
 
 constexpr std::size_t kShortestToken = 16;
-
-std::optional<Role> role_from(std::string_view name) {
-  for (const Role role : {Role::viewer, Role::producer, Role::consumer, Role::admin}) {
-    if (to_string(role) == name) return role;
-  }
-  return {};
-}
+constexpr const char* kRoles[] = {"viewer", "producer", "consumer", "admin"};
 
 std::array<unsigned char, 32> sha256(std::string_view text) {
   std::array<unsigned char, 32> digest;
@@ -77,19 +73,7 @@ bool allows(Role role, Access access) {
   return false;
 }
 
-std::string_view to_string(Role role) {
-  switch (role) {
-    case Role::viewer:
-      return "viewer";
-    case Role::producer:
-      return "producer";
-    case Role::consumer:
-      return "consumer";
-    case Role::admin:
-      return "admin";
-  }
-  return "?";
-}
+std::string_view to_string(Role role) { return name_of(kRoles, role); }
 
 Result<Tokens> Tokens::from_file(const std::string& path) {
   std::ifstream file(path);
@@ -121,7 +105,7 @@ Result<Tokens> Tokens::from_text(std::string_view text) {
       }
       const auto secret = entry["token"].value<std::string>();
       const auto hex = entry["sha256"].value<std::string>();
-      const auto role = role_from(entry["role"].value_or(std::string()));
+      const auto role = value_named<Role>(kRoles, entry["role"].value_or(std::string()));
       const auto name = entry["name"].value<std::string>();
       if (!name || name->empty()) return bad_token(i + 1, "needs a name");
       if (!role) return bad_token(i + 1, "role must be admin, producer, consumer or viewer");

@@ -7,6 +7,7 @@
 #include "api/resources.h"
 #include "api/scatter.h"
 #include "api/type_json.h"
+#include "base/names.h"
 #include "base/utf8.h"
 #include "core/lease_token.h"
 #include "core/retry_policy.h"
@@ -276,19 +277,7 @@ LeaseParts parts_of(const ApiContext& context, Items items) {
   return parts;
 }
 
-const char* result_of(LeaseReply reply) {
-  switch (reply) {
-    case LeaseReply::applied:
-      return "ok";
-    case LeaseReply::stale:
-      return "stale";
-    case LeaseReply::busy:
-      return "busy";
-    case LeaseReply::in_doubt:
-      return "in_doubt";
-  }
-  return "";
-}
+constexpr const char* kResults[] = {"ok", "stale", "busy", "in_doubt"};  // of LeaseReply
 
 // "ok" or "stale"; "busy" where another transaction holds the row; of a database that did not answer "unavailable", and
 // of one whose answer was lost "in_doubt": ask again, what was finished answers "stale" then.
@@ -300,7 +289,7 @@ void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& pa
   for (const auto& [database_id, settled] : answers) {
     const LeasePart& part = parts.at(database_id);
     for (std::size_t i = 0; i < part.items.size(); ++i) {
-      const char* result = settled ? (*settled)[i] ? result_of(*(*settled)[i]) : "unavailable"
+      const char* result = settled ? (*settled)[i] ? name_of(kResults, *(*settled)[i]) : "unavailable"
                            : settled.error().code == ErrorCode::in_doubt ? "in_doubt"
                                                                          : "unavailable";
       stale += settled && (*settled)[i] == LeaseReply::stale;

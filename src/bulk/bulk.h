@@ -5,7 +5,6 @@
 // another transaction held locked are visited once more, at the end.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,10 +16,6 @@ namespace tocsin {
 
 enum class BulkAction { cancel, reschedule, run, retry };
 enum class BulkState { running, done, stopped, failed };
-
-inline constexpr std::array kBulkActions{BulkAction::cancel, BulkAction::reschedule, BulkAction::run,
-                                         BulkAction::retry};
-inline constexpr std::array kBulkStates{BulkState::running, BulkState::done, BulkState::stopped, BulkState::failed};
 
 std::string_view to_string(BulkAction action);
 std::string_view to_string(BulkState state);

@@ -10,6 +10,8 @@
 namespace tocsin {
 namespace {
 
+using std::chrono::milliseconds;
+
 std::string no_host_port(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
@@ -17,24 +19,31 @@ std::string no_host_port(const std::string& text) {
   return is_number && colon > 0 && std::stoi(port) <= 65535 ? "" : "'" + text + "' is not HOST:PORT";
 }
 
-void add_capacity_options(CLI::App& command, NodeConfig& config) {
-  const auto count = [&](const char* name, int& value, const char* what) {
-    command.add_option(name, value, what)->check(CLI::Range(1, 256))->option_text("N")->group("Capacity");
+// An option that takes a duration from `least` to `most`; `which` says so in the error message.
+void add_length(CLI::App& command, const std::string& name, milliseconds& value, const std::string& what,
+                milliseconds least, milliseconds most, const std::string& which) {
+  const auto read = [=, &value](const std::string& text) {
+    const auto length = parse_duration(text);
+    if (!length || *length < least || *length > most)
+      throw CLI::ValidationError(name, "'" + text + "' is no duration " + which);
+    value = *length;
   };
-  count("--api-threads", config.api_threads, "Threads that speak HTTP (1)");
-  count("--claimers", config.claimers, "Claiming threads, one priority claimer more (2)");
-  count("--db-pool", config.db_pool, "Database connections for the API (4)");
-  count("--workers", config.workers, "Threads for in-process handlers (4)");
-  count("--sql-workers", config.sql_workers, "Connections for functions of sql handlers (2)");
-  add_number(command, "--webhook-connections", config.webhook_connections, "Webhooks at once per endpoint (256)", 1,
-             4096)
-      ->group("Capacity");
+  command.add_option_function<std::string>(name, read, what)->option_text("TIME");
+}
+
+void add_capacity_options(CLI::App& command, NodeConfig& config) {
+  const auto number = [&]<class T>(const char* name, T& value, const char* what, std::type_identity_t<T> most) {
+    add_number(command, name, value, what, 1, most)->group("Capacity");
+  };
+  number("--api-threads", config.api_threads, "Threads that speak HTTP (1)", 256);
+  number("--claimers", config.claimers, "Claiming threads, one priority claimer more (2)", 256);
+  number("--db-pool", config.db_pool, "Database connections for the API (4)", 256);
+  number("--workers", config.workers, "Threads for in-process handlers (4)", 256);
+  number("--sql-workers", config.sql_workers, "Connections for functions of sql handlers (2)", 256);
+  number("--webhook-connections", config.webhook_connections, "Webhooks at once per endpoint (256)", 4096);
   command.add_flag("--async-claims", config.async_claims, "Claims do not wait for the disk")->group("Capacity");
-  add_number(command, "--queue-capacity", config.queue_capacity, "Candidates held in memory (100000)", 1, 10'000'000)
-      ->group("Capacity");
-  add_number(command, "--max-attribute-bytes", config.max_attribute_bytes, "Largest attribute of a job (65536)", 1,
-             std::size_t{16} << 20)
-      ->group("Capacity");
+  number("--queue-capacity", config.queue_capacity, "Candidates held in memory (100000)", 10'000'000);
+  number("--max-attribute-bytes", config.max_attribute_bytes, "Largest attribute of a job (65536)", 16 << 20);
 }
 
 }  // namespace
@@ -112,27 +121,10 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
           },
           "History kept (done=7d,cancelled=7d,dead=30d)")
       ->option_text("DAYS");
-  command
-      .add_option_function<std::string>(
-          "--drain-timeout",
-          [&config](const std::string& text) {
-            const auto length = parse_duration(text);
-            if (!length) throw CLI::ValidationError("--drain-timeout", "'" + text + "' is no duration like 20s");
-            config.drain_timeout = *length;
-          },
-          "Time for running jobs to end at shutdown (20s)")
-      ->option_text("TIME");
-  command
-      .add_option_function<std::string>(
-          "--heartbeat-timeout",
-          [&config](const std::string& text) {
-            const auto length = parse_duration(text);
-            if (!length || *length < std::chrono::milliseconds(500) || *length > std::chrono::minutes(5))
-              throw CLI::ValidationError("--heartbeat-timeout", "'" + text + "' is no duration from 500ms to 5m");
-            config.heartbeat_timeout = *length;
-          },
-          "Silence until a node is dead, same on all (5s)")
-      ->option_text("TIME");
+  add_length(command, "--drain-timeout", config.drain_timeout, "Time for running jobs to end at shutdown (20s)",
+             milliseconds(0), milliseconds::max(), "like 20s");
+  add_length(command, "--heartbeat-timeout", config.heartbeat_timeout, "Silence until a node is dead, same on all (5s)",
+             milliseconds(500), std::chrono::minutes(5), "from 500ms to 5m");
   add_capacity_options(command, config);
 }
 

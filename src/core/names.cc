@@ -1,48 +1,22 @@
+#include "base/names.h"
+
+#include "ports/move_store.h"
 #include "tocsin/error.h"
 #include "tocsin/job_status.h"
 
 namespace tocsin {
+namespace {
 
-const char* to_string(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::unavailable:
-      return "unavailable";
-    case ErrorCode::in_doubt:
-      return "in doubt";
-    case ErrorCode::conflict:
-      return "conflict";
-    case ErrorCode::moved:
-      return "moved";
-    case ErrorCode::superseded:
-      return "superseded";
-    case ErrorCode::invalid:
-      return "invalid";
-  }
-  return "?";
-}
+constexpr const char* kErrorCodes[] = {"unavailable", "in doubt", "conflict", "moved", "superseded", "invalid"};
+constexpr const char* kJobStatuses[] = {"pending", "running", "done", "cancelled", "dead"};
+constexpr const char* kMoveStates[] = {"copying", "switching", "switched", "aborting"};
 
-std::string_view to_string(JobStatus status) {
-  switch (status) {
-    case JobStatus::pending:
-      return "pending";
-    case JobStatus::running:
-      return "running";
-    case JobStatus::done:
-      return "done";
-    case JobStatus::cancelled:
-      return "cancelled";
-    case JobStatus::dead:
-      return "dead";
-  }
-  return "?";
-}
+}  // namespace
 
-std::optional<JobStatus> job_status_from(std::string_view name) {
-  for (JobStatus status :
-       {JobStatus::pending, JobStatus::running, JobStatus::done, JobStatus::cancelled, JobStatus::dead}) {
-    if (to_string(status) == name) return status;
-  }
-  return {};
-}
+const char* to_string(ErrorCode code) { return name_of(kErrorCodes, code); }
+const char* to_string(ShardMove::State state) { return name_of(kMoveStates, state); }
+
+std::string_view to_string(JobStatus status) { return name_of(kJobStatuses, status); }
+std::optional<JobStatus> job_status_from(std::string_view name) { return value_named<JobStatus>(kJobStatuses, name); }
 
 }  // namespace tocsin

@@ -52,35 +52,22 @@ double seconds(Duration length) { return std::chrono::duration<double>(length).c
 
 Metrics::Metrics(const Clock& clock)
     : clock_(clock), registry_(std::make_shared<prometheus::Registry>()), catalog_(std::make_shared<TypeCatalog>()) {
-  for (const CounterText& text : kTexts) {
-    auto& family = prometheus::BuildCounter().Name(text.name).Help(text.help).Register(*registry_);
-    counters_[static_cast<std::size_t>(text.what)] = &family.Add({});
-  }
-  lateness_family_ = &prometheus::BuildHistogram()
-                          .Name("tocsin_lateness_seconds")
-                          .Help("First start of a job after its action_time")
-                          .Register(*registry_);
-  call_family_ = &prometheus::BuildHistogram()
-                      .Name("tocsin_step_seconds")
-                      .Help("Duration of the steps of a stage, database call included")
-                      .Register(*registry_);
-  error_family_ = &prometheus::BuildCounter()
-                       .Name("tocsin_stage_errors_total")
-                       .Help("Failed database calls by stage and kind")
-                       .Register(*registry_);
-  attempt_family_ = &prometheus::BuildHistogram()
-                         .Name("tocsin_attempt_seconds")
-                         .Help("Duration of attempts by handlers of this node, by type and outcome")
-                         .Register(*registry_);
-  request_family_ = &prometheus::BuildCounter()
-                         .Name("tocsin_http_requests_total")
-                         .Help("Answers over HTTP by route and status code")
-                         .Register(*registry_);
-  pool_wait_ = &prometheus::BuildHistogram()
-                    .Name("tocsin_pool_wait_seconds")
-                    .Help("How long requests waited for a database thread")
-                    .Register(*registry_)
-                    .Add({}, kSeconds);
+  const auto counters = [&](const char* name, const char* help) {
+    return &prometheus::BuildCounter().Name(name).Help(help).Register(*registry_);
+  };
+  const auto histograms = [&](const char* name, const char* help) {
+    return &prometheus::BuildHistogram().Name(name).Help(help).Register(*registry_);
+  };
+  for (const CounterText& text : kTexts)
+    counters_[static_cast<std::size_t>(text.what)] = &counters(text.name, text.help)->Add({});
+  lateness_family_ = histograms("tocsin_lateness_seconds", "First start of a job after its action_time");
+  call_family_ = histograms("tocsin_step_seconds", "Duration of the steps of a stage, database call included");
+  error_family_ = counters("tocsin_stage_errors_total", "Failed database calls by stage and kind");
+  attempt_family_ =
+      histograms("tocsin_attempt_seconds", "Duration of attempts by handlers of this node, by type and outcome");
+  request_family_ = counters("tocsin_http_requests_total", "Answers over HTTP by route and status code");
+  pool_wait_ =
+      &histograms("tocsin_pool_wait_seconds", "How long requests waited for a database thread")->Add({}, kSeconds);
 }
 
 Metrics::~Metrics() = default;

@@ -47,10 +47,7 @@ struct ShardMove {
   bool may_be_frozen = false;  // `thaw_at` is set: a freeze was announced, and set_writable() not called since
   bool is_overdue = false;     // `thaw_at` was past when this was read
 };
-inline const char* to_string(ShardMove::State state) {
-  constexpr const char* kNames[] = {"copying", "switching", "switched", "aborting"};
-  return kNames[static_cast<int>(state)];
-}
+const char* to_string(ShardMove::State state);
 
 // How far ahead `thaw_at` is set: how long a freeze lasts unless its driver extends it.
 inline constexpr std::chrono::milliseconds kThawLease{2000};

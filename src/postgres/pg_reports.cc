@@ -1,46 +1,16 @@
 // PgReportStore::report(): the reports, with histograms where the views have percentiles.
+#include "base/names.h"
 #include "postgres/pg_report_store.h"
 #include "postgres/text.h"
 
 namespace tocsin {
 namespace {
 
-// The file of sql/ with the report.
-const char* file_of(Report report, bool is_of_zone) {
-  switch (report) {
-    case Report::hour:
-      return "report_hour";
-    case Report::day:
-      return is_of_zone ? "report_day_of_zone" : "report_day";
-    case Report::lateness:
-      return "report_lateness";
-    case Report::duration:
-      return "report_duration";
-    case Report::slo:
-      return "report_slo";
-    case Report::dead:
-      return "report_dead";
-    case Report::dead_now:
-      return "report_dead_now";
-    case Report::outcome:
-      return "report_outcome";
-    case Report::delay:
-      return "report_delay";
-    case Report::horizon:
-      return "report_horizon";
-    case Report::backlog:
-      return "report_backlog";
-    case Report::audit:
-      return "report_audit";
-    case Report::recent:
-      return "report_recent";
-    case Report::recent_of_all:
-      return "report_recent_of_all";
-    case Report::next:
-      return "report_next";
-  }
-  return "";
-}
+// The files of sql/, in the order of Report.
+constexpr const char* kReportFiles[] = {"report_hour",   "report_day",           "report_lateness", "report_duration",
+                                        "report_slo",    "report_dead",          "report_dead_now", "report_outcome",
+                                        "report_delay",  "report_horizon",       "report_backlog",  "report_audit",
+                                        "report_recent", "report_recent_of_all", "report_next"};
 
 bool is_time_zone(pqxx::transaction_base& tx, const std::string& name) {
   try {
@@ -63,7 +33,7 @@ Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query)
     is_zone_unknown = !query.tz.empty() && !is_time_zone(tx, query.tz);
     if (is_zone_unknown) return {};
     const bool is_of_zone = query.report == Report::day && !query.tz.empty();
-    const auto& statement = session_.prepared(file_of(query.report, is_of_zone));
+    const auto& statement = session_.prepared(is_of_zone ? "report_day_of_zone" : name_of(kReportFiles, query.report));
     const std::string biz_type = query.biz_type.value_or("");
     const char* const of_type = query.biz_type ? biz_type.c_str() : nullptr;
     std::vector<std::string> found;
