@@ -34,7 +34,6 @@ class ConcurrencyLimiter {
 
   std::size_t running() const;  // slots taken, of all types
   std::size_t running(TypeId type) const;
-  std::size_t total() const { return total_; }
   // How many slots a type may hold now, by the rule without its minimum of one.
   std::size_t share() const;
 

@@ -210,11 +210,6 @@ class JobDesk {
   // Dead jobs of types that are not removed become pending, due now, with attempts 0 and their errors. One reply per
   // id, in order. Of an id given twice one reply is `changed`. Waits for no lock. Error in_doubt: some may be changed.
   virtual Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) = 0;
-  Result<ChangeReply> retry(JobId job) {
-    auto replies = retry_each({&job, 1});
-    if (!replies) return replies.error();
-    return std::move(replies->front());
-  }
 
   // Dead jobs of a type that died in [from, to) become pending, those that died first in front. With rate_per_s they
   // become due at that rate, else now. At most `limit` (1..10,000). Skips locked rows. Returns how many.

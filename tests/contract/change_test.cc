@@ -219,7 +219,7 @@ TEST_P(StoreContract, RescheduleRunNowAndRetrySayWhyTheyRefuse) {
       {jobs[2], ChangeReply::Kind::finished},
       {make_job_id(424'242, 1), ChangeReply::Kind::not_found}};
   for (const auto& [id, kind] : refused) {
-    for (const ChangeReply& reply : {reschedule(id, in(kLong)), run_now(id), must(db->desk().retry(id))}) {
+    for (const ChangeReply& reply : {reschedule(id, in(kLong)), run_now(id), retry(id)}) {
       EXPECT_EQ(reply.kind, kind);
       EXPECT_EQ(reply.job.has_value(), kind != ChangeReply::Kind::not_found);
       if (reply.job) {
@@ -227,7 +227,7 @@ TEST_P(StoreContract, RescheduleRunNowAndRetrySayWhyTheyRefuse) {
       }
     }
   }
-  EXPECT_EQ(must(db->desk().retry(jobs[3])).kind, ChangeReply::Kind::pending);
+  EXPECT_EQ(retry(jobs[3]).kind, ChangeReply::Kind::pending);
   EXPECT_EQ(find(jobs[0]).status, JobStatus::running);
   EXPECT_EQ(find(jobs[1]).status, JobStatus::done);
   EXPECT_EQ(find(jobs[2]).status, JobStatus::cancelled);
@@ -263,7 +263,7 @@ TEST_P(StoreContract, RetryMakesADeadJobPendingAgain) {
   const JobId id = create(wanted);
   kill(id, "first death");
   const WallTime before = db->now();
-  const ChangeReply reply = must(db->desk().retry(id));
+  const ChangeReply reply = retry(id);
   EXPECT_EQ(reply.kind, ChangeReply::Kind::changed);
   ASSERT_TRUE(reply.job);
   for (const Job& job : {*reply.job, find(id)}) {
@@ -278,7 +278,7 @@ TEST_P(StoreContract, RetryMakesADeadJobPendingAgain) {
     ASSERT_EQ(job.errors.size(), 1u);
     EXPECT_EQ(job.errors[0].message, "first death");
   }
-  EXPECT_EQ(must(db->desk().retry(id)).kind, ChangeReply::Kind::pending);
+  EXPECT_EQ(retry(id).kind, ChangeReply::Kind::pending);
   kill(id, "second death");
   const Job dead = find(id);
   EXPECT_EQ(dead.attempts, 1);
@@ -307,7 +307,7 @@ TEST_P(StoreContract, RetryEachWaitsForNobodysRow) {
   EXPECT_EQ(replies[0].kind, ChangeReply::Kind::locked);
   EXPECT_EQ(replies[1].kind, ChangeReply::Kind::changed);
   db->unlock();
-  EXPECT_EQ(must(db->desk().retry(held)).kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(retry(held).kind, ChangeReply::Kind::changed);
 }
 
 TEST_P(StoreContract, RetryManyTakesTheOldestDeadOfATypeUpToItsLimit) {

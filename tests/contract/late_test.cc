@@ -98,7 +98,7 @@ TEST_P(StoreContract, ADroppedJobThatIsRetriedIsDueNowAndNotLateAnyMore) {
   let_pass(3 * kShort);
   const WallTime before = db->now();
   ASSERT_EQ(must(db->store().drop_late(lane_of(id), before, 10, "node-a")), 1);
-  ASSERT_EQ(must(db->desk().retry(id)).kind, ChangeReply::Kind::changed);
+  ASSERT_EQ(retry(id).kind, ChangeReply::Kind::changed);
   EXPECT_EQ(must(db->store().drop_late(lane_of(id), before, 10, "node-a")), 0);
   EXPECT_LT(find(id).action_time, before) << "the deadline stays what it was";
   EXPECT_EQ(claim({id}).size(), 1U);

@@ -77,7 +77,7 @@ class ReportTables : public testing::Test {
     must(desk.cancel({&cancelled, 1}));
     const JobId dead = create("d");
     kill(dead, "order 4711 is broken");
-    must(desk.retry(dead));
+    must(desk.retry_each({&dead, 1}));
     claim(dead, Duration(1));
     database.query("SELECT pg_sleep(0.002)");
     finish(claim(dead), FinishRequest::Kind::done);  // its lease had ended: another attempt

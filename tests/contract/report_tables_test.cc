@@ -112,7 +112,7 @@ TEST_F(ReportTables, WhatIsDeadNowIsGroupedByReasonAndLeavesWhenItIsRevived) {
   query.biz_type = "another";
   EXPECT_TRUE(rows().empty());
   query.biz_type.reset();
-  must(desk.retry(first));
+  must(desk.retry_each({&first, 1}));
   EXPECT_EQ(rows().at("http://#.#.#.#:# answered 500 Internal Server Error"), "1 true " + std::to_string(second));
 }
 

@@ -33,7 +33,7 @@ TEST_P(StoreContract, FindSeesAJobInEveryState) {
   EXPECT_EQ(find(id).status, JobStatus::running);
   finish({id, claimed.token, FinishRequest::Kind::dead, {}, "over"});
   EXPECT_EQ(find(id).status, JobStatus::dead);
-  must(db->desk().retry(id));
+  retry(id);
   EXPECT_EQ(find(id).status, JobStatus::pending);
   cancel(id);
   EXPECT_EQ(find(id).status, JobStatus::cancelled);
@@ -129,7 +129,7 @@ TEST_P(StoreContract, CountsFollowEveryChange) {
   expect({{S::pending, 3}, {S::done, 1}, {S::cancelled, 1}});
   kill(jobs[4]);
   expect({{S::pending, 2}, {S::done, 1}, {S::cancelled, 1}, {S::dead, 1}});
-  must(db->desk().retry(jobs[4]));
+  retry(jobs[4]);
   expect({{S::pending, 3}, {S::done, 1}, {S::cancelled, 1}});
   must(db->store().fire_due(lane_of(jobs[4]), WallTime{}, 100, "node-a"));
   expect_counts_agree();
@@ -420,14 +420,14 @@ TEST_P(StoreContract, DeadJobsOfARemovedTypeStayDead) {
   const ClaimedJob claimed = claim_one(dead);
   finish({dead, claimed.token, FinishRequest::Kind::dead, {}, "no"});
   must(db->types().remove("t"));
-  const ChangeReply refused = must(db->desk().retry(dead));
+  const ChangeReply refused = retry(dead);
   EXPECT_EQ(refused.kind, ChangeReply::Kind::type_removed);
   ASSERT_TRUE(refused.job);
   EXPECT_EQ(refused.job->status, JobStatus::dead);
   EXPECT_EQ(must(db->desk().retry_many({.type_id = id, .from = {}, .to = {}, .limit = 10, .rate_per_s = {}})), 0);
   EXPECT_EQ(find(dead).status, JobStatus::dead);
   must(db->types().put(rich_type("t")));
-  EXPECT_EQ(must(db->desk().retry(dead)).kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(retry(dead).kind, ChangeReply::Kind::changed);
 }
 
 }  // namespace

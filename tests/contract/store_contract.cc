@@ -115,6 +115,8 @@ CancelReply StoreContract::cancel(JobId job) {
   return replies[0];
 }
 
+ChangeReply StoreContract::retry(JobId job) { return must(db->desk().retry_each({&job, 1})).at(0); }
+
 std::map<JobStatus, std::int64_t> StoreContract::counts_of(TypeId type) {
   std::map<JobStatus, std::int64_t> counts;
   for (const TypeCount& count : must(db->reports().counts()))

@@ -220,8 +220,8 @@ void Callers::repair(int session) {
     static_cast<void>(ask(database_id, session, [&](FakeJobDesk& desk) { return desk.retry_many(request); }));
     return;
   }
-  const auto reply = ask(database_id, session, [&](FakeJobDesk& desk) { return desk.retry(job); });
-  if (reply && reply->kind == ChangeReply::Kind::changed) hint(candidate(*reply->job));
+  const auto reply = ask(database_id, session, [&](FakeJobDesk& desk) { return desk.retry_each({&job, 1}); });
+  if (reply && reply->front().kind == ChangeReply::Kind::changed) hint(candidate(*reply->front().job));
 }
 
 void Callers::hint(const Candidate& job) {

@@ -112,7 +112,11 @@ bool FakeBackend::cancel_key(KeyCancel key, std::function<void(Result<KeyCancelR
 }
 
 bool FakeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
-  return ask<ChangeReply>(shard_of(job), done, [job](JobDesk& desk) { return desk.retry(job); });
+  return ask<ChangeReply>(shard_of(job), done, [&](JobDesk& desk) -> Result<ChangeReply> {
+    auto replies = desk.retry_each({&job, 1});
+    if (!replies) return replies.error();
+    return std::move(replies->front());
+  });
 }
 
 bool FakeBackend::change(PendingChange change, std::function<void(Result<ChangeReply>)> done) {

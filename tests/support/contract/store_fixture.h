@@ -118,6 +118,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   void kill(JobId job, const std::string& why = "broken");
   FinishReply finish(const FinishRequest& request);
   CancelReply cancel(JobId job);
+  ChangeReply retry(JobId job);
   void let_pass(Duration time) { db->wait_until(db->now() + time); }
 
   // created = pending + running + done + cancelled + dead, and each is what the rows say.

@@ -76,7 +76,7 @@ TEST(ConcurrencyLimiter, OneTypeAloneGetsHalf) {
 TEST(ConcurrencyLimiter, TypesThatComeOneAfterTheOtherLeaveSlotsForThoseThatFollow) {
   ConcurrencyLimiter limiter(4096);
   for (TypeId type = 1; type <= 40; ++type) EXPECT_GT(limiter.acquire(type, 256), 0U) << type;
-  EXPECT_GE(limiter.total() - limiter.running(), 50U);
+  EXPECT_LE(limiter.running(), 4046U);
   EXPECT_GT(limiter.acquire(1000, 1), 0U) << "for a healthy type, however many came before";
 }
 
@@ -89,7 +89,7 @@ TEST(ConcurrencyLimiter, AllThatWaitConvergeToEqualParts) {
     }
   }
   for (TypeId type = 1; type <= 20; ++type) EXPECT_NEAR(static_cast<double>(limiter.running(type)), 175, 25) << type;
-  EXPECT_GT(limiter.total() - limiter.running(), 400U);
+  EXPECT_LT(limiter.running(), 3696U);
 }
 
 TEST(ConcurrencyLimiter, TheLastSlotsGoToTypesThatHaveNone) {
