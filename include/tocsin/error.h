@@ -3,7 +3,6 @@
 // ends the process (TOCSIN_ASSERT).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>

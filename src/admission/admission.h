@@ -16,9 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <mutex>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "admission/concurrency_limiter.h"

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "broker/peer.h"
-#include "tocsin/clock.h"
 #include "tocsin/error.h"
 
 namespace tocsin {

@@ -1,5 +1,4 @@
 // /v1/bulk: one action applied to every job that matches a filter.
-#include <numeric>
 
 #include "api/job_json.h"
 #include "api/json_writer.h"

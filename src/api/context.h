@@ -5,7 +5,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "api/backend.h"
 #include "api/router.h"

@@ -8,7 +8,6 @@
 // delayTime counts from EntryMessage::sent_at; without it from the creation of the job.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

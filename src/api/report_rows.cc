@@ -1,7 +1,6 @@
 #include "api/report_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -7,7 +7,6 @@
 #include "api/page.h"
 #include "api/resources.h"
 #include "api/scatter.h"
-#include "api/time_text.h"
 #include "api/type_json.h"
 
 namespace tocsin {

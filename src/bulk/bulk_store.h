@@ -6,7 +6,6 @@
 // bulk that another node takes over continues after the last batch, and its numbers are exact.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <type_traits>
 
 #include "cli/rest_client.h"

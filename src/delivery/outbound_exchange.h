@@ -8,7 +8,6 @@
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <memory>
 #include <optional>
 #include <string>
 

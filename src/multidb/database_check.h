@@ -5,8 +5,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "multidb/open_databases.h"
 

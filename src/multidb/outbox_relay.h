@@ -10,20 +10,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "base/latest.h"
 #include "metrics/metrics.h"
-#include "ports/biz_type.h"
 #include "ports/job_store.h"
 #include "ports/outbox_store.h"
 #include "ports/report_store.h"

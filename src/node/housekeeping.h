@@ -14,7 +14,6 @@
 #include "base/worker_thread.h"
 #include "core/day_witness.h"
 #include "core/report_histogram.h"
-#include "ports/biz_type.h"
 #include "ports/member_store.h"
 #include "ports/report_store.h"
 #include "postgres/pg_maintenance.h"

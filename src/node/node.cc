@@ -11,7 +11,6 @@
 #include "base/thread_guard.h"
 #include "node/log.h"
 #include "node/node_impl.h"
-#include "node/run.h"
 #include "tocsin/version.h"
 
 namespace tocsin {

@@ -2,11 +2,8 @@
 // node_parts.cc, which makes them.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "api/api.h"

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "ports/job_desk.h"

@@ -4,10 +4,8 @@
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <set>
 
-#include "base/assert.h"
 #include "postgres/id_clash.h"
 #include "postgres/job_rows.h"
 #include "postgres/pg_changes.h"

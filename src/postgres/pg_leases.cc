@@ -3,11 +3,9 @@
 #include <functional>
 #include <utility>
 
-#include "base/assert.h"
 #include "postgres/finish_arrays.h"
 #include "postgres/id_clash.h"
 #include "postgres/pg_job_desk.h"
-#include "postgres/queries.h"
 
 namespace tocsin {
 namespace {

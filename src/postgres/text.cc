@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "base/assert.h"
-
 namespace tocsin {
 
 std::string to_pg(WallTime time) {
