@@ -1,37 +1,20 @@
 // /v1/nodes, /v1/shards and /v1/endpoints: who belongs to the cluster, who scans what, and how the peers of this node
 // are doing.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <vector>
 
 #include "api/json_writer.h"
 #include "api/page.h"
+#include "api/query.h"
 #include "api/resources.h"
 #include "api/scatter.h"
-#include "api/url.h"
 
 namespace tocsin {
 namespace {
 
 constexpr int kDueSoonCap = 10'000;  // counted exactly up to here
 constexpr Duration kSoon = std::chrono::seconds(5);
-
-constexpr std::string_view kShardCursorMark =
-    "shard:";  // so that a cursor of another list is not taken for one of this
-
-std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-std::string cursor_text(int next) { return base64url(std::string(kShardCursorMark) + std::to_string(next)); }
-std::optional<int> shard_from_cursor(const std::string& cursor) {
-  const auto text = base64url_decoded(cursor);
-  return text && text->starts_with(kShardCursorMark) ? number(std::string_view(*text).substr(kShardCursorMark.size()))
-                                                     : std::nullopt;
-}
 
 std::int64_t milliseconds(Duration length) { return length.count() / 1000; }
 
@@ -91,25 +74,6 @@ void endpoints(const ApiContext& context, const CallPtr& call) {
   call->reply(200, std::move(text));
 }
 
-struct Page {
-  int first = 0;  // shard
-  int limit = 100;
-};
-
-std::optional<Problem> read_page(const Call& call, int shards, Page& page) {
-  if (const auto text = call.parameter("cursor")) {
-    const auto first = shard_from_cursor(*text);
-    if (!first || *first < 0 || *first >= shards) return Problem{400, "Must be a next_cursor of this list.", "cursor"};
-    page.first = *first;
-  }
-  if (const auto text = call.parameter("limit")) {
-    const auto limit = number(*text);
-    if (!limit || *limit < 1 || *limit > kMostPerPage) return Problem{400, "Must be 1 to 1000.", "limit"};
-    page.limit = *limit;
-  }
-  return {};
-}
-
 using DueSoon = std::vector<std::pair<Shard, std::int64_t>>;  // of one database
 
 std::optional<std::int64_t> due_soon(const std::vector<DatabaseAnswer<DueSoon>>& answers, Shard shard) {
@@ -154,26 +118,25 @@ std::string shards_text(const Backend& backend, const std::vector<Shard>& page,
   }
   out.end_array().key("next_cursor");
   const bool has_more = !page.empty() && page.back() + 1 < backend.shards();
-  has_more ? out.value(cursor_text(page.back() + 1)) : out.null();
+  has_more ? out.value(page_cursor("shard", std::to_string(page.back()))) : out.null();
   write_missing(out, backend, answers);
   out.end_object();
   return text;
 }
 
 void shards(ApiContext& context, const CallPtr& call) {
-  Page asked;
-  const int n = context.backend.shards();
-  if (const auto problem = read_page(*call, n, asked)) return call->refuse(*problem);
+  PageRequest asked;
+  if (const auto problem = read_page_request(*call, "shard", asked)) return call->refuse(*problem);
+  const std::int64_t n = context.backend.shards(),
+                     last = asked.after.empty() ? -1 : number_from(asked.after).value_or(n);
+  if (last < -1 || last >= n - 1) return call->refuse({400, "Must be a next_cursor of this list.", "cursor"});
   std::vector<Shard> page;
-  for (int shard = asked.first; shard < std::min(n, asked.first + asked.limit); ++shard)
+  for (std::int64_t shard = last + 1; shard < std::min(n, last + 1 + asked.limit); ++shard)
     page.push_back(static_cast<Shard>(shard));
   std::map<DatabaseId, std::vector<Shard>> by_database;
   for (const Shard shard : page) by_database[context.backend.database_of(shard)].push_back(shard);
-  std::vector<DatabaseId> database_ids;
-  database_ids.reserve(by_database.size());
-  for (const auto& [database_id, some] : by_database) database_ids.push_back(database_id);
   scatter<DueSoon>(
-      context, call, database_ids,
+      context, call, databases_of(by_database),
       [by_database](DatabaseId database_id, Stores& stores) -> Result<DueSoon> {
         const std::vector<Shard>& shards_there = by_database.at(database_id);
         const auto counts = stores.reports.due_soon(shards_there, kSoon, kDueSoonCap, true);
@@ -216,8 +179,7 @@ std::vector<Route> cluster_routes(ApiContext& context) {
        .operation_id = "listShards",
        .tag = "Operations",
        .summary = "The shards, and who scans them",
-       .query = {{"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", "Shards per page"},
-                 {"cursor", R"({"type":"string"})", "next_cursor of the page before"}},
+       .query = page_parameters("Shards"),
        .replies = {{200, "ShardPage"}},
        .errors = {429, 503},
        .handler = [&context](const CallPtr& call) { shards(context, call); }},

@@ -91,22 +91,21 @@ void answer_change(const ApiContext& context, const CallPtr& call, JobId id, con
   }
 }
 
+// Answers a change of one job when its reply comes.
+auto answering_change(const ApiContext& context, const CallPtr& call, JobId id) {
+  return [&context, call, id](const Result<ChangeReply>& result) {
+    guarded(call, [&] { answer_change(context, call, id, result); });
+  };
+}
+
 void change(ApiContext& context, const CallPtr& call, const std::optional<When>& when) {
   const JobId id = context.job_id_of(call);
-  if (id == 0) return;
-  const bool is_taken = context.backend.change({id, when}, [&context, call, id](const Result<ChangeReply>& result) {
-    guarded(call, [&] { answer_change(context, call, id, result); });
-  });
-  if (!is_taken) ApiContext::too_busy(call);
+  if (id != 0 && !context.backend.change({id, when}, answering_change(context, call, id))) ApiContext::too_busy(call);
 }
 
 void retry(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
-  if (id == 0) return;
-  const bool is_taken = context.backend.retry(id, [&context, call, id](const Result<ChangeReply>& result) {
-    guarded(call, [&] { answer_change(context, call, id, result); });
-  });
-  if (!is_taken) ApiContext::too_busy(call);
+  if (id != 0 && !context.backend.retry(id, answering_change(context, call, id))) ApiContext::too_busy(call);
 }
 
 void reschedule(ApiContext& context, const CallPtr& call) {
@@ -136,7 +135,6 @@ struct Unanswered {
 };
 
 void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids) {
-  if (ids.empty()) return;
   out.key(name).begin_array();
   for (const JobId id : ids) out.value(std::to_string(id));
   out.end_array();
@@ -162,8 +160,8 @@ void answer_cancelled(const CallPtr& call, const std::vector<CancelReply>& repli
       for (const std::string& given : unanswered.impossible) out.value(given);
     out.end_array();
   }
-  write_ids(out, "unavailable", unanswered.unavailable);
-  write_ids(out, "in_doubt", unanswered.in_doubt);
+  if (!unanswered.unavailable.empty()) write_ids(out, "unavailable", unanswered.unavailable);
+  if (!unanswered.in_doubt.empty()) write_ids(out, "in_doubt", unanswered.in_doubt);
   if (has_more) out.field("more", true);
   out.end_object();
   // Those in doubt may have been cancelled.
@@ -205,12 +203,10 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
       known[context.database_of(id)].push_back(id);
     }
   }
-  std::vector<DatabaseId> database_ids;
-  for (const auto& [database_id, some] : known) database_ids.push_back(database_id);
-  if (database_ids.empty())
+  if (known.empty())
     return answer_cancelled(call, {}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible});
   scatter<CancelReplies>(
-      context, call, database_ids,
+      context, call, databases_of(known),
       [known](DatabaseId database_id, Stores& stores) { return stores.desk.cancel(known.at(database_id)); },
       [&context, call, known, impossible](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
         answer_cancels(context, call, known, impossible, answers);
@@ -230,16 +226,11 @@ std::string cancelled_key_text(const KeyCancelReply& reply) {
   std::string text;
   JsonWriter out(text);
   out.begin_object();
-  const auto write = [&](const char* name, const std::vector<JobId>& ids) {
-    out.key(name).begin_array();
-    for (const JobId id : ids) out.value(std::to_string(id));
-    out.end_array();
-  };
-  write("cancelled", reply.cancelled);
-  write("running", reply.running);
-  write("finished", reply.finished);
-  write("not_found", {});
-  if (!reply.locked.empty()) write("locked", reply.locked);
+  write_ids(out, "cancelled", reply.cancelled);
+  write_ids(out, "running", reply.running);
+  write_ids(out, "finished", reply.finished);
+  write_ids(out, "not_found", {});
+  if (!reply.locked.empty()) write_ids(out, "locked", reply.locked);
   if (reply.has_more_finished) out.field("more_finished", true);
   out.end_object();
   return text;

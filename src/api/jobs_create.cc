@@ -309,9 +309,7 @@ void create_known(ApiContext& context, const CallPtr& call, const std::shared_pt
     answers.front() = {here->database_id, ask(here->database_id, *here)};
     return done(answers);
   }
-  std::vector<DatabaseId> database_ids;
-  for (const auto& [database_id, part] : *parts) database_ids.push_back(database_id);
-  scatter<Replies>(context, call, database_ids, ask, done);
+  scatter<Replies>(context, call, databases_of(*parts), ask, done);
 }
 
 void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool is_partial) {

@@ -1,15 +1,14 @@
 // GET /v1/jobs and /v1/jobs/{job_id}.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <tuple>
 
 #include "api/job_json.h"
 #include "api/page.h"
+#include "api/query.h"
 #include "api/resources.h"
 #include "api/scatter.h"
-#include "api/time_text.h"
 #include "api/url.h"
 
 namespace tocsin {
@@ -34,13 +33,6 @@ std::string cursor_text(const std::string& mark, const Position& position) {
   return base64url(text);
 }
 
-// -1: it is no number.
-std::int64_t number_of(std::string_view text) {
-  std::int64_t number = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-  return end.ec == std::errc() && end.ptr == text.data() + text.size() ? number : -1;
-}
-
 std::optional<Position> position_from_cursor(const std::string& mark, const std::string& cursor) {
   const auto decoded = base64url_decoded(cursor);
   if (!decoded || !decoded->starts_with(mark)) return {};
@@ -50,18 +42,12 @@ std::optional<Position> position_from_cursor(const std::string& mark, const std:
     const std::string_view one = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
     const std::size_t equals = std::min(one.find('='), one.size());
-    const std::int64_t database_id = number_of(one.substr(0, equals));
-    const std::int64_t id = equals < one.size() ? number_of(one.substr(equals + 1)) : -1;
+    const std::int64_t database_id = number_from(one.substr(0, equals)).value_or(-1);
+    const std::int64_t id = equals < one.size() ? number_from(one.substr(equals + 1)).value_or(-1) : -1;
     if (database_id < 0 || database_id >= kMaxDatabases || id <= 0) return {};
     position[static_cast<DatabaseId>(database_id)] = id;
   }
   return position.empty() ? std::nullopt : std::optional(position);
-}
-
-// In a query an unencoded "+01:00" arrives as " 01:00".
-std::optional<WallTime> time_of(std::string text) {
-  std::replace(text.begin(), text.end(), ' ', '+');
-  return time_from_text(text);
 }
 
 // Reads the query parameters except biz_type, whose name must be looked up first.
@@ -70,23 +56,15 @@ std::optional<Problem> read_filter(const Call& call, JobFilter& filter, Position
     return Problem{400, "Must have 1 to 128 bytes.", "biz_id"};
   if (const auto name = call.parameter("status"); name && !(filter.status = job_status_from(*name)))
     return Problem{400, "Must be pending, running, done, cancelled or dead.", "status"};
-  if (const auto text = call.parameter("from"); text && !(filter.from = time_of(*text)))
-    return Problem{400, "Must be an RFC 3339 time with an offset.", "from"};
-  if (const auto text = call.parameter("to"); text && !(filter.to = time_of(*text)))
-    return Problem{400, "Must be an RFC 3339 time with an offset.", "to"};
+  if (auto problem = read_time(call, "from", filter.from)) return problem;
+  if (auto problem = read_time(call, "to", filter.to)) return problem;
   if (filter.from && filter.to && *filter.from > *filter.to) return Problem{400, "Must not lie after to.", "from"};
   if (const auto text = call.parameter("cursor")) {
     const auto from = position_from_cursor(cursor_mark(call), *text);
     if (!from) return Problem{400, "Must be a next_cursor of this list, with the same filters.", "cursor"};
     position = *from;
   }
-  if (const auto text = call.parameter("limit")) {
-    const auto end = std::from_chars(text->data(), text->data() + text->size(), filter.limit);
-    if (end.ec != std::errc() || end.ptr != text->data() + text->size() || filter.limit < 1 ||
-        filter.limit > kMostPerPage)
-      return Problem{400, "Must be 1 to 1000.", "limit"};
-  }
-  return {};
+  return read_limit(call, filter.limit);
 }
 
 // One page, and where the next one begins; nothing at the end.
@@ -233,13 +211,12 @@ std::vector<Route> job_read_routes(ApiContext& context) {
        .operation_id = "listJobs",
        .tag = "Jobs",
        .summary = "List jobs, newest first",
-       .query = {{"biz_id", R"({"type":"string","minLength":1,"maxLength":128})", "Only of this key"},
-                 {"biz_type", R"({"type":"string"})", "Only of this type"},
-                 {"status", R"({"$ref":"#/components/schemas/JobStatus"})", "Only in this state"},
-                 {"from", time, "action_time not before"},
-                 {"to", time, "action_time before"},
-                 {"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", "Jobs per page"},
-                 {"cursor", R"({"type":"string"})", "next_cursor of the page before"}},
+       .query = with_page_parameters(
+           "Jobs", {{"biz_id", R"({"type":"string","minLength":1,"maxLength":128})", "Only of this key"},
+                    {"biz_type", R"({"type":"string"})", "Only of this type"},
+                    {"status", R"({"$ref":"#/components/schemas/JobStatus"})", "Only in this state"},
+                    {"from", time, "action_time not before"},
+                    {"to", time, "action_time before"}}),
        .replies = {{200, "JobPage"}},
        .errors = {422, 429, 503},
        .handler = [&context](const CallPtr& call) { list(context, call); }},

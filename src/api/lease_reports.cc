@@ -308,10 +308,8 @@ void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& pa
 
 void settle(const ApiContext& context, const CallPtr& call, Items items, const Settle& how) {
   const auto parts = std::make_shared<const LeaseParts>(parts_of(context, std::move(items)));
-  std::vector<DatabaseId> database_ids;
-  for (const auto& [database_id, part] : *parts) database_ids.push_back(database_id);
   gather<LeaseReplies>(
-      context, call, database_ids,
+      context, call, databases_of(*parts),
       [&context, parts, how](DatabaseId database_id, const OnSettled& reply) {
         // The items live until the reply.
         return how(context, database_id, parts->at(database_id).items,

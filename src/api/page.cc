@@ -1,7 +1,9 @@
 #include "api/page.h"
 
-#include <charconv>
+#include <algorithm>
+#include <iterator>
 
+#include "api/query.h"
 #include "api/url.h"
 
 namespace tocsin {
@@ -18,18 +20,17 @@ std::optional<Problem> read_page_request(const Call& call, std::string_view list
       return Problem{400, "Must be a next_cursor of this list.", "cursor"};
     request.after = text->substr(mark.size());
   }
-  if (const auto text = call.parameter("limit")) {
-    const auto end = std::from_chars(text->data(), text->data() + text->size(), request.limit);
-    if (end.ec != std::errc() || end.ptr != text->data() + text->size() || request.limit < 1 ||
-        request.limit > kMostPerPage)
-      return Problem{400, "Must be 1 to 1000.", "limit"};
-  }
-  return {};
+  return read_limit(call, request.limit);
 }
 
 std::vector<Parameter> page_parameters(const std::string& items) {
   return {{"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", items + " per page"},
           {"cursor", R"({"type":"string"})", "next_cursor of the page before"}};
+}
+
+std::vector<Parameter> with_page_parameters(const std::string& items, std::vector<Parameter> others) {
+  std::ranges::move(page_parameters(items), std::back_inserter(others));
+  return others;
 }
 
 void end_page(JsonWriter& out, std::string_view list, const std::optional<std::string>& after) {

@@ -27,6 +27,7 @@ std::optional<Problem> read_page_request(const Call& call, std::string_view list
 std::string page_cursor(std::string_view list, std::string_view after);
 // The parameters for Route::query. `items`: what the list has, such as "Nodes"; for the API description.
 std::vector<Parameter> page_parameters(const std::string& items);
+std::vector<Parameter> with_page_parameters(const std::string& items, std::vector<Parameter> others);
 
 // Ends the array "items", writes "next_cursor", and ends the object. `after`: key of the last item written if more
 // follow; nullopt: none do, and next_cursor is null.

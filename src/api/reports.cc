@@ -1,7 +1,6 @@
 // GET /v1/reports/...: the report views of all databases, added up.
-#include <algorithm>
-#include <charconv>
-
+#include "api/page.h"
+#include "api/query.h"
 #include "api/report_rows.h"
 #include "api/resources.h"
 #include "api/scatter.h"
@@ -10,21 +9,12 @@
 namespace tocsin {
 namespace {
 
-constexpr int kMostRows = 1000;
 using Rows = std::vector<std::string>;
-
-// In a query an unencoded "+01:00" arrives as " 01:00".
-std::optional<WallTime> query_time(std::string text) {
-  std::replace(text.begin(), text.end(), ' ', '+');
-  return time_from_text(text);
-}
 
 std::optional<Problem> read_report_query(const Call& call, const ReportShape& shape, ReportQuery& query) {
   query.report = shape.report;
-  if (const auto text = call.parameter("from"); text && !(query.from = query_time(*text)))
-    return Problem{400, "Must be an RFC 3339 time with an offset.", "from"};
-  if (const auto text = call.parameter("to"); text && !(query.to = query_time(*text)))
-    return Problem{400, "Must be an RFC 3339 time with an offset.", "to"};
+  if (auto problem = read_time(call, "from", query.from)) return problem;
+  if (auto problem = read_time(call, "to", query.to)) return problem;
   if (query.from && query.to && *query.to < *query.from) return Problem{400, "Must not lie before from.", "to"};
   if (const auto text = call.parameter("tz")) {
     if (text->empty() || text->size() > 64) return Problem{422, "There is no such time zone.", "tz"};
@@ -41,12 +31,7 @@ std::optional<Problem> read_report_query(const Call& call, const ReportShape& sh
       return Problem{400, "Must be a next_cursor of this report.", "cursor"};
     query.after = *keys;
   }
-  if (const auto text = call.parameter("limit")) {
-    const auto end = std::from_chars(text->data(), text->data() + text->size(), query.limit);
-    if (end.ec != std::errc() || end.ptr != text->data() + text->size() || query.limit < 1 || query.limit > kMostRows)
-      return Problem{400, "Must be 1 to 1000.", "limit"};
-  }
-  return {};
+  return read_limit(call, query.limit);
 }
 
 // Deaths and outcomes are kept by UTC day, the rest by hour: only days can be those of another zone.
@@ -93,20 +78,17 @@ void report(ApiContext& context, const CallPtr& call, const ReportShape& shape) 
 
 std::vector<Parameter> parameters_of(const ReportShape& shape) {
   const std::string time = R"({"type":"string","format":"date-time"})";
-  std::vector<Parameter> all;
-  all.push_back({"type", R"({"type":"string"})", "Only of this type"});
-  all.push_back({"from", time, "Not before"});
-  all.push_back({"to", time, "Before"});
-  all.push_back(
-      {"tz", R"({"type":"string","default":"UTC","examples":["Europe/Berlin"]})",
-       shape.report == Report::day
-           ? "Days of this time zone; without from, the last 31"
-           : "A time zone that exists; ignored: the rows are hours or days of UTC, and the answer has \"tz\":\"UTC\""});
+  const char* const zone =
+      shape.report == Report::day
+          ? "Days of this time zone; without from, the last 31"
+          : "A time zone that exists; ignored: the rows are hours or days of UTC, and the answer has \"tz\":\"UTC\"";
+  std::vector<Parameter> own = {{"type", R"({"type":"string"})", "Only of this type"},
+                                {"from", time, "Not before"},
+                                {"to", time, "Before"},
+                                {"tz", R"({"type":"string","default":"UTC","examples":["Europe/Berlin"]})", zone}};
   if (shape.report == Report::horizon)
-    all.push_back({"width", R"({"type":"string","enum":["minute","hour","day"]})", "Only slots of this width"});
-  all.push_back({"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})", "Rows per page"});
-  all.push_back({"cursor", R"({"type":"string"})", "next_cursor of the page before"});
-  return all;
+    own.push_back({"width", R"({"type":"string","enum":["minute","hour","day"]})", "Only slots of this width"});
+  return with_page_parameters("Rows", std::move(own));
 }
 
 }  // namespace

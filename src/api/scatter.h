@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -19,6 +20,14 @@ struct DatabaseAnswer {
   DatabaseId database_id = 0;
   Result<T> result = Error{ErrorCode::unavailable, "was not asked", ""};
 };
+
+// The databases that have a part of a request.
+template <class Part>
+std::vector<DatabaseId> databases_of(const std::map<DatabaseId, Part>& parts) {
+  std::vector<DatabaseId> database_ids;
+  for (const auto& [database_id, part] : parts) database_ids.push_back(database_id);
+  return database_ids;
+}
 
 // Which threads of a database do the work: those of Backend::post or Backend::post_read.
 enum class Pool { writes, slow_reads };
