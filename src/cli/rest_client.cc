@@ -34,22 +34,17 @@ std::string encode(const std::string& text) {
 }
 
 std::string reason(httplib::Error error) {
-  switch (error) {
-    case httplib::Error::Connection:
-      return "no connection";
-    case httplib::Error::ConnectionTimeout:
-      return "connecting took too long";
-    case httplib::Error::Read:
-      return "no answer in time, or the connection broke";
-    case httplib::Error::Write:
-      return "the connection broke while sending";
-    case httplib::Error::SSLServerVerification:
-      return "its certificate cannot be verified";
-    case httplib::Error::SSLConnection:
-      return "no TLS connection";
-    default:
-      return httplib::to_string(error);
-  }
+  using httplib::Error;
+  constexpr std::pair<Error, const char*> kReasons[] = {
+      {Error::Connection, "no connection"},
+      {Error::ConnectionTimeout, "connecting took too long"},
+      {Error::Read, "no answer in time, or the connection broke"},
+      {Error::Write, "the connection broke while sending"},
+      {Error::SSLServerVerification, "its certificate cannot be verified"},
+      {Error::SSLConnection, "no TLS connection"}};
+  for (const auto& [known, why] : kReasons)
+    if (known == error) return why;
+  return httplib::to_string(error);
 }
 
 // "http://host:7070/base/" is its origin and "/base".

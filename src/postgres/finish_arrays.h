@@ -18,7 +18,7 @@ class FinishArrays {
       shards_.add(shard_of(request.job_id));
       jobs_.add(request.job_id);
       tokens_.add(request.token);
-      kinds_.add(code_of(request.kind));
+      kinds_.add(kCodes[static_cast<std::size_t>(request.kind)]);
       delays_.add(request.delay.count());
       messages_.add_text(request.message);
     }
@@ -39,20 +39,9 @@ class FinishArrays {
   }
 
  private:
-  // The kind in the statement: the number of the job's new status, or 1 to release the claim.
-  static std::int64_t code_of(FinishRequest::Kind kind) {
-    switch (kind) {
-      case FinishRequest::Kind::done:
-        return 2;
-      case FinishRequest::Kind::dead:
-        return 4;
-      case FinishRequest::Kind::retry:
-        return 0;
-      case FinishRequest::Kind::release_claim:
-        return 1;
-    }
-    return -1;
-  }
+  // The kind in the statement, in the order of FinishRequest::Kind: the number of the job's new status, or 1 to release
+  // the claim.
+  static constexpr std::int64_t kCodes[] = {2, 4, 0, 1};
 
   PgArray shards_, jobs_, tokens_, kinds_, delays_, messages_;  // delays in microseconds
 };

@@ -9,17 +9,6 @@
 namespace tocsin {
 namespace {
 
-const char* history_table(JobStatus status) {
-  switch (status) {
-    case JobStatus::done:
-      return "tocsin.job_history_done";
-    case JobStatus::cancelled:
-      return "tocsin.job_history_cancelled";
-    default:
-      return "tocsin.job_history_dead";
-  }
-}
-
 // The conditions of a filter as SQL with literal values; every value goes through quote() or is a number.
 std::string conditions(const JobFilter& filter, pqxx::transaction_base& tx, bool is_live, int shards) {
   std::string sql = "true";
@@ -50,7 +39,8 @@ std::string list_statement(const JobFilter& filter, pqxx::transaction_base& tx, 
   };
   if (!filter.status || !is_final(*filter.status)) add(sql::statement("parts/live_columns"), "tocsin.job_live", true);
   if (!filter.status || is_final(*filter.status)) {
-    const std::string table = !filter.status ? "tocsin.job_history" : history_table(*filter.status);
+    const std::string table =
+        "tocsin.job_history" + (filter.status ? "_" + std::string(to_string(*filter.status)) : "");
     add(sql::statement("parts/history_columns"), table, false);
   }
   return "SELECT * FROM (" + sql + ") j" + order + std::to_string(filter.limit);
