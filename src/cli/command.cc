@@ -26,13 +26,7 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
   command.add_option("--token", connection.token, "Bearer token; better in TOCSIN_TOKEN")
       ->option_text("TOKEN")
       ->group(kGroup);
-  command
-      .add_option_function<std::string>(
-          "--timeout", [&connection](const std::string& text) { connection.timeout = *parse_duration(text); },
-          "How long to wait for an answer (30s)")
-      ->check(not_a_duration)
-      ->option_text("TIME")
-      ->group(kGroup);
+  add_duration(command, "--timeout", connection.timeout, "How long to wait for an answer (30s)")->group(kGroup);
   command.add_option("--config", "TOML file with url, token or timeout")
       ->option_text("FILE")
       ->expected(1)
@@ -41,6 +35,22 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
 
 std::string not_a_duration(const std::string& text) {
   return parse_duration(text) ? "" : "'" + text + "' is no duration like 500ms, 15s, 15m, 24h or 7d";
+}
+
+CLI::Option* add_duration(CLI::App& command, const char* name, std::chrono::milliseconds& value, const char* what) {
+  const auto keep = [&value](const std::string& text) { value = *parse_duration(text); };
+  return command.add_option_function<std::string>(name, keep, what)->check(not_a_duration)->option_text("TIME");
+}
+
+CLI::Option* add_duration(CLI::App& command, const char* name, std::chrono::milliseconds& value, const char* what,
+                          const char* shortest, const char* longest) {
+  const auto keep = [&value](const std::string& text) { value = *parse_duration(text); };
+  const auto check = [=](const std::string& text) -> std::string {
+    const auto length = parse_duration(text);
+    if (length && *length >= *parse_duration(shortest) && *length <= *parse_duration(longest)) return "";
+    return "'" + text + "' is no duration from " + shortest + " to " + longest;
+  };
+  return command.add_option_function<std::string>(name, keep, what)->check(check)->option_text("TIME");
 }
 
 std::string not_a_job_id(const std::string& text) {

@@ -39,10 +39,14 @@ CLI::Option* add_number(CLI::App& command, const char* name, T& value, const cha
   return command.add_option(name, value, what)->check(CLI::Range(least, most))->option_text("N");
 }
 
-// An option that takes a duration, kept as text.
+// Options that take a duration; the first keeps it as text.
 inline CLI::Option* add_duration(CLI::App& command, const char* name, std::string& value, const char* what) {
   return command.add_option(name, value, what)->check(not_a_duration)->option_text("TIME");
 }
+CLI::Option* add_duration(CLI::App& command, const char* name, std::chrono::milliseconds& value, const char* what);
+// From `shortest` to `longest`, each written like 500ms.
+CLI::Option* add_duration(CLI::App& command, const char* name, std::chrono::milliseconds& value, const char* what,
+                          const char* shortest, const char* longest);
 
 // Makes `run` the function of the command. It shares ownership of `options`, so they live until it has run.
 template <class Options>

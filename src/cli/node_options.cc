@@ -10,25 +10,11 @@
 namespace tocsin {
 namespace {
 
-using std::chrono::milliseconds;
-
 std::string no_host_port(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
   const bool is_number = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
   return is_number && colon > 0 && std::stoi(port) <= 65535 ? "" : "'" + text + "' is not HOST:PORT";
-}
-
-// An option that takes a duration from `least` to `most`; `which` says so in the error message.
-void add_length(CLI::App& command, const std::string& name, milliseconds& value, const std::string& what,
-                milliseconds least, milliseconds most, const std::string& which) {
-  const auto read = [=, &value](const std::string& text) {
-    const auto length = parse_duration(text);
-    if (!length || *length < least || *length > most)
-      throw CLI::ValidationError(name, "'" + text + "' is no duration " + which);
-    value = *length;
-  };
-  command.add_option_function<std::string>(name, read, what)->option_text("TIME");
 }
 
 void add_capacity_options(CLI::App& command, NodeConfig& config) {
@@ -121,10 +107,9 @@ void add_node_options(CLI::App& command, NodeConfig& config) {
           },
           "History kept (done=7d,cancelled=7d,dead=30d)")
       ->option_text("DAYS");
-  add_length(command, "--drain-timeout", config.drain_timeout, "Time for running jobs to end at shutdown (20s)",
-             milliseconds(0), milliseconds::max(), "like 20s");
-  add_length(command, "--heartbeat-timeout", config.heartbeat_timeout, "Silence until a node is dead, same on all (5s)",
-             milliseconds(500), std::chrono::minutes(5), "from 500ms to 5m");
+  add_duration(command, "--drain-timeout", config.drain_timeout, "Time for running jobs to end at shutdown (20s)");
+  add_duration(command, "--heartbeat-timeout", config.heartbeat_timeout,
+               "Silence until a node is dead, same on all (5s)", "500ms", "5m");
   add_capacity_options(command, config);
 }
 

@@ -1,7 +1,6 @@
 // tocsin shard move, rebalance and moves: which database each shard lives in. They speak to the databases themselves.
 #include "cli/command.h"
 #include "cli/config_file.h"
-#include "cli/duration.h"
 #include "cli/node_options.h"
 #include "node/run.h"
 
@@ -23,21 +22,6 @@ int run(ShardOptions& options) {
   return run_shard(options);
 }
 
-void add_time(CLI::App& command, const std::string& name, std::chrono::milliseconds& time, const std::string& shortest,
-              const std::string& longest, const std::string& summary) {
-  command
-      .add_option_function<std::string>(
-          name,
-          [name, &time, shortest, longest](const std::string& text) {
-            const auto length = parse_duration(text);
-            if (!length || *length < *parse_duration(shortest) || *length > *parse_duration(longest))
-              throw CLI::ValidationError(name, "'" + text + "' is no duration from " + shortest + " to " + longest);
-            time = std::chrono::duration_cast<std::chrono::milliseconds>(*length);
-          },
-          summary)
-      ->option_text("TIME");
-}
-
 std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* name, const char* summary,
                                   const char* footer, ShardCommand::Kind kind) {
   auto options = std::make_shared<ShardOptions>();
@@ -56,9 +40,9 @@ std::shared_ptr<ShardOptions> add(CLI::App& parent, Chosen& chosen, const char* 
     command
         ->add_option("--source-passfile", options->source_passfile, "Its password, in a file on the target's machine")
         ->option_text("FILE");
-    add_time(*command, "--longest-pause", options->longest_pause, "50ms", "30s",
-             "The shard is write-frozen no longer than this (1s)");
-    add_time(*command, "--patience", options->patience, "1s", "1d", "How long failing steps are tried again (1m)");
+    add_duration(*command, "--longest-pause", options->longest_pause,
+                 "The shard is write-frozen no longer than this (1s)", "50ms", "30s");
+    add_duration(*command, "--patience", options->patience, "How long failing steps are tried again (1m)", "1s", "1d");
   }
   if (kind == ShardCommand::Kind::show) command->add_flag("--json", options->json, "Print JSON");
   add_database_options(*command, options->config);
