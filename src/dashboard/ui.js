@@ -157,4 +157,3 @@ export const Problem = ({text}) => text && html`<div class="note bad" role="aler
 
 export const JobLink = ({id, children}) => html`<a class="mono nowrap" href=${link('job', {id})}>${children || id}</a>`;
 export const TypeLink = ({name}) => (name ? html`<a href=${link('types', {type: name})}><${Foreign} text=${name} mono=${false} clip /></a>` : html`<span class="muted">unknown</span>`);
-export const Capped = ({n, is}) => html`${is ? 'more than ' : ''}${number(n)}`;
