@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "api/time_text.h"
+#include "base/names.h"
 #include "core/rfc3339.h"
 
 namespace tocsin {
@@ -11,14 +12,7 @@ namespace {
 
 constexpr std::string_view kAttribute = "attribute";
 
-std::optional<OnConflict> on_conflict_from(std::string_view name) {
-  if (name == "keep") return OnConflict::keep;
-  if (name == "replace") return OnConflict::replace;
-  if (name == "earliest") return OnConflict::earliest;
-  if (name == "latest") return OnConflict::latest;
-  if (name == "reject") return OnConflict::reject;
-  return {};
-}
+constexpr const char* kConflictRules[] = {"keep", "replace", "earliest", "latest", "reject"};  // of OnConflict
 
 void write_time(JsonWriter& out, std::string_view name, const std::optional<WallTime>& time) {
   out.key(name);
@@ -115,7 +109,7 @@ JobRequest read_job(JsonObject& in, WallTime now, std::size_t max_attribute_byte
                             std::to_string(max_attribute_bytes) + ".");
   job.idempotency_key = in.string("idempotency_key", 1, kMaxKeyBytes);
   if (const auto name = in.string("on_conflict", 0, 64)) {
-    const auto rule = on_conflict_from(*name);
+    const auto rule = value_named<OnConflict>(kConflictRules, *name);
     if (!rule) in.fail("on_conflict", "Must be keep, replace, earliest, latest or reject.");
     if (!job.idempotency_key)
       in.fail("on_conflict", "Needs an idempotency_key: without one nothing can be in conflict.");
