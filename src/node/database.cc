@@ -72,7 +72,7 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                [&metrics](Duration time) { metrics.waited(time); }),
       held_keys_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
                  [](PgJobDesk& desk, std::vector<CreateItem> items, bool is_last) {
-                   auto held = write_keyed_creates(desk, std::move(items));
+                   auto held = write_creates(desk, std::move(items));
                    if (!is_last) return held;
                    for (const CreateItem& item : held)
                      item.done(Error{ErrorCode::conflict, "another transaction creates a job with its key", ""});
@@ -97,7 +97,7 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                [](PgJobDesk& desk, std::vector<CreateItem> items) { write_creates(desk, std::move(items)); }),
       keyed_creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
                      [this](PgJobDesk& desk, std::vector<CreateItem> items) {
-                       for (const CreateItem& item : held_keys_.push(write_keyed_creates(desk, std::move(items))))
+                       for (const CreateItem& item : held_keys_.push(write_creates(desk, std::move(items))))
                          item.done(too_many_requests());
                      }),
       changes_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,

@@ -136,37 +136,21 @@ void refuse(LeaseItem& item, const Error& error) {
   std::visit([&](auto& asked) { asked.done(error); }, item.what);
 }
 
-void write_creates(JobDesk& desk, std::vector<CreateItem> items) {
-  auto replies = create_all(desk, items);
-  if (replies) {
-    for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
-    return;
-  }
-  const Error& error = replies.error();
-  if (items.size() == 1 || concerns_all(error)) {
-    for (const CreateItem& item : items) item.done(error);
-    return;
-  }
-  std::vector<CreateItem> rest = second_half(items);
-  write_creates(desk, std::move(items));
-  write_creates(desk, std::move(rest));
-}
-
-std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateItem> items) {
+std::vector<CreateItem> write_creates(JobDesk& desk, std::vector<CreateItem> items) {
   auto replies = create_all(desk, items);
   if (replies) {
     for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
     return {};
   }
   const Error& error = replies.error();
-  if (items.size() == 1 && error.code == ErrorCode::conflict) return items;
+  if (items.size() == 1 && error.code == ErrorCode::conflict && items.front().request.idempotency_key) return items;
   if (items.size() == 1 || concerns_all(error)) {
     for (const CreateItem& item : items) item.done(error);
     return {};
   }
   std::vector<CreateItem> rest = second_half(items);
-  std::vector<CreateItem> held = write_keyed_creates(desk, std::move(items));
-  std::ranges::move(write_keyed_creates(desk, std::move(rest)), std::back_inserter(held));
+  std::vector<CreateItem> held = write_creates(desk, std::move(items));
+  std::ranges::move(write_creates(desk, std::move(rest)), std::back_inserter(held));
   return held;
 }
 

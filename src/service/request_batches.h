@@ -48,10 +48,8 @@ using ReadItem = std::variant<GetAsked, ListAsked>;
 // their shards are moving. When one item makes the statement of all fail, the write_... functions write them in smaller
 // parts; after Error unavailable or in_doubt all items of the statement get that error.
 
-// REQUIRES: no item has an idempotency key.
-void write_creates(JobDesk& desk, std::vector<CreateItem> items);
-// Returns items whose key, or the job that has it, another transaction holds.
-std::vector<CreateItem> write_keyed_creates(JobDesk& desk, std::vector<CreateItem> items);
+// Returns items whose idempotency key, or the job that has it, another transaction holds.
+std::vector<CreateItem> write_creates(JobDesk& desk, std::vector<CreateItem> items);
 // first: the first try; a locked row may delay it by some 50 ms. second: every later try but the last; it waits for no
 // lock. Both return locked items. first_and_last, last: the same, but they answer locked items as `locked` and return
 // none.

@@ -279,7 +279,7 @@ TEST_F(Gathered, AHeldKeyFailsNoNeighbour) {
     const std::string key = i == 5 || i == 20 ? "held-" + std::to_string(i) : std::to_string(i);
     items.push_back({{job("o", key), [&replies, key](Result<CreateReply> r) { replies.emplace(key, std::move(r)); }}});
   }
-  const auto held = write_keyed_creates(held_keys, std::move(items));
+  const auto held = write_creates(held_keys, std::move(items));
   ASSERT_EQ(held.size(), 2u);
   EXPECT_EQ(held[0].request.idempotency_key, "held-5");
   EXPECT_EQ(held[1].request.idempotency_key, "held-20");
