@@ -39,8 +39,8 @@ class FinishArrays {
   }
 
  private:
-  // The kind in the statement, in the order of FinishRequest::Kind: the number of the job's new status, or 1 to release
-  // the claim.
+  // The kind in parts/finish_claimed.sql, in the order of FinishRequest::Kind: the number of the job's new status, or 1
+  // to release the claim.
   static constexpr std::int64_t kCodes[] = {2, 4, 0, 1};
 
   PgArray shards_, jobs_, tokens_, kinds_, delays_, messages_;  // delays in microseconds

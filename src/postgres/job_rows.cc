@@ -2,21 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 
 namespace {
-
-std::optional<std::string> optional_text(const pqxx::field& field) {
-  if (field.is_null()) return {};
-  return std::string(field.c_str(), field.size());
-}
-
-std::optional<WallTime> optional_time(const pqxx::field& field) {
-  if (field.is_null()) return {};
-  return wall_time_from_pg({field.c_str(), field.size()});
-}
 
 std::vector<JobError> errors_of(const pqxx::field& field) {
   std::vector<JobError> errors;
@@ -31,13 +21,9 @@ std::vector<JobError> errors_of(const pqxx::field& field) {
 
 // In one snapshot of live and history tables.
 std::unordered_map<JobId, Job> find_rows(Session& session, pqxx::transaction_base& tx, std::span<const JobId> ids) {
-  PgArray shards, jobs;
-  for (JobId id : ids) {
-    shards.add(shard_of(id));
-    jobs.add(id);
-  }
+  const JobArrays keys(ids);
   std::unordered_map<JobId, Job> found;
-  for (const auto& row : exec(tx, session.prepared("find"), shards.literal(), jobs.literal())) {
+  for (const auto& row : exec(tx, session.prepared("find"), keys.shards.literal(), keys.jobs.literal())) {
     Job job = job_from_row(row);
     found.insert_or_assign(job.job_id, std::move(job));
   }
@@ -53,20 +39,20 @@ Job job_from_row(const pqxx::row& row, int first) {
   job.biz_id = std::string(at(1).c_str(), at(1).size());
   job.type_id = at(2).as<TypeId>();
   job.status = static_cast<JobStatus>(at(3).as<int>());
-  job.action_time = *optional_time(at(4));
-  job.fire_at = *optional_time(at(5));
+  job.action_time = time_of(at(4));
+  job.fire_at = time_of(at(5));
   job.attempts = at(6).as<int>();
   job.max_attempts = at(7).as<int>();
-  job.attribute_json = optional_text(at(8)).value_or("");
-  job.idempotency_key = optional_text(at(9));
-  job.node = optional_text(at(10));
-  job.traceparent = optional_text(at(11));
-  job.gmt_create = *optional_time(at(12));
-  job.gmt_modified = *optional_time(at(13));
-  job.started_at = optional_time(at(14));
-  job.finished_at = optional_time(at(15));
+  job.attribute_json = optional_of<std::string>(at(8)).value_or("");
+  job.idempotency_key = optional_of<std::string>(at(9));
+  job.node = optional_of<std::string>(at(10));
+  job.traceparent = optional_of<std::string>(at(11));
+  job.gmt_create = time_of(at(12));
+  job.gmt_modified = time_of(at(13));
+  job.started_at = optional_of<WallTime>(at(14));
+  job.finished_at = optional_of<WallTime>(at(15));
   job.errors = errors_of(at(16));
-  job.late_from = optional_time(at(17));
+  job.late_from = optional_of<WallTime>(at(17));
   return job;
 }
 

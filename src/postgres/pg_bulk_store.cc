@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "postgres/sql_text.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -12,21 +12,6 @@ constexpr int kPageRows = 20'000;            // read per batch at most, in some 
 constexpr std::size_t kMostLocked = 10'000;  // remembered for a second visit; the rest is missed
 
 const char* bulk_table(bool is_live) { return is_live ? "tocsin.job_live" : "tocsin.job_history_dead"; }
-
-std::optional<WallTime> maybe_time(const pqxx::field& field) {
-  if (field.is_null()) return {};
-  return wall_time_from_pg({field.c_str(), field.size()});
-}
-
-std::optional<std::string> maybe_text(const pqxx::field& field) {
-  if (field.is_null()) return {};
-  return std::string(field.c_str(), field.size());
-}
-
-std::optional<Duration> maybe_duration(const pqxx::field& field) {
-  if (field.is_null()) return {};
-  return Duration(field.as<std::int64_t>());
-}
 
 std::optional<std::string> pg_time(const std::optional<WallTime>& time) {
   if (!time) return {};
@@ -45,22 +30,22 @@ Bulk bulk_from(const pqxx::row& row) {
   request.action = bulk_action_from(row[1].c_str()).value();
   bulk.state = bulk_state_from(row[2].c_str()).value();
   request.filter_json = row[3].c_str();
-  request.filter.biz_id = maybe_text(row[4]);
-  if (!row[5].is_null()) request.filter.type_id = row[5].as<TypeId>();
-  request.filter.from = maybe_time(row[6]);
-  request.filter.to = maybe_time(row[7]);
-  request.filter.reason = maybe_text(row[8]);
-  request.action_time = maybe_time(row[9]);
-  request.delay = maybe_duration(row[10]);
-  request.spread = maybe_duration(row[11]);
-  if (!row[12].is_null()) request.rate_per_s = row[12].as<double>();
+  request.filter.biz_id = optional_of<std::string>(row[4]);
+  request.filter.type_id = optional_of<TypeId>(row[5]);
+  request.filter.from = optional_of<WallTime>(row[6]);
+  request.filter.to = optional_of<WallTime>(row[7]);
+  request.filter.reason = optional_of<std::string>(row[8]);
+  request.action_time = optional_of<WallTime>(row[9]);
+  request.delay = optional_of<Duration>(row[10]);
+  request.spread = optional_of<Duration>(row[11]);
+  request.rate_per_s = optional_of<double>(row[12]);
   request.reason = row[13].c_str();
   request.actor = row[14].c_str();
   bulk.matched = row[15].as<std::int64_t>();
   bulk.changed = row[16].as<std::int64_t>();
   bulk.is_stop_requested = row[17].as<bool>();
-  bulk.started_at = *maybe_time(row[18]);
-  bulk.finished_at = maybe_time(row[19]);
+  bulk.started_at = time_of(row[18]);
+  bulk.finished_at = optional_of<WallTime>(row[19]);
   bulk.error = row[20].c_str();
   return bulk;
 }
@@ -68,12 +53,6 @@ Bulk bulk_from(const pqxx::row& row) {
 std::optional<Bulk> bulk_of(const pqxx::result& rows) {
   if (rows.empty()) return {};
   return bulk_from(rows[0]);
-}
-
-std::string id_array(const std::vector<JobId>& ids) {
-  PgArray array;
-  for (const JobId id : ids) array.add(id);
-  return array.literal();
 }
 
 std::vector<JobId> ids_in(const pqxx::result& rows) {
@@ -101,7 +80,7 @@ StoredProgress lock_progress(pqxx::transaction_base& tx, std::int64_t bulk_id) {
 
 void write_progress(pqxx::transaction_base& tx, std::int64_t bulk_id, const StoredProgress& progress) {
   const auto written = tx.exec_params(sql::statement("bulk_progress_write"), bulk_id, progress.last_job_id,
-                                      progress.changed, progress.is_done, id_array(progress.locked));
+                                      progress.changed, progress.is_done, array_of(progress.locked));
   if (written.affected_rows() != 1) throw Refused("the progress of the bulk operation is gone");
 }
 
@@ -109,12 +88,12 @@ void write_progress(pqxx::transaction_base& tx, std::int64_t bulk_id, const Stor
 std::vector<JobId> lock_jobs(pqxx::transaction_base& tx, BulkAction action, const std::vector<JobId>& ids) {
   const std::string status = std::to_string(static_cast<int>(status_changed_by(action)));
   const char* const name = action == BulkAction::retry ? "bulk_lock_dead" : "bulk_lock_live";
-  return ids_in(tx.exec_params(sql::statement(name, {{"status", status}}), id_array(ids)));
+  return ids_in(tx.exec_params(sql::statement(name, {{"status", status}}), array_of(ids)));
 }
 
 std::vector<Candidate> candidates_in(const pqxx::result& rows) {
   std::vector<Candidate> jobs;
-  for (const auto& row : rows) jobs.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), *maybe_time(row[2])});
+  for (const auto& row : rows) jobs.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), time_of(row[2])});
   return jobs;
 }
 
@@ -134,7 +113,7 @@ struct Applied {
 
 // REQUIRES: the rows are locked by this transaction.
 Applied apply(pqxx::transaction_base& tx, const Bulk& bulk, const std::vector<JobId>& ids) {
-  const std::string array = id_array(ids);
+  const std::string array = array_of(ids);
   const BulkAction action = bulk.request.action;
   if (action == BulkAction::cancel)
     return {tx.exec_params1(sql::statement("bulk_cancel"), array)[0].as<std::int64_t>(), {}};

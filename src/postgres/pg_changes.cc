@@ -10,7 +10,7 @@
 #include "postgres/id_clash.h"
 #include "postgres/job_rows.h"
 #include "postgres/pg_job_desk.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -156,16 +156,14 @@ Status PgChanges::write_changes(const Indices& items) {
 
 void PgChanges::cancel(pqxx::transaction_base& tx, const Indices& items, LockPolicy policy) {
   if (items.empty()) return;
-  PgArray shards, ids;
+  JobArrays keys;
   std::unordered_map<JobId, std::size_t> index;
   for (const std::size_t i : items) {
-    const JobId id = batch_.cancels[i];
-    index.emplace(id, i);
-    shards.add(shard_of(id));
-    ids.add(id);
+    index.emplace(batch_.cancels[i], i);
+    keys.add(batch_.cancels[i]);
   }
   const auto& statement = session_.prepared(name_of("cancel", policy), [=] { return sql::cancel(policy); });
-  for (const auto& row : exec(tx, statement, shards.literal(), ids.literal())) {
+  for (const auto& row : exec(tx, statement, keys.shards.literal(), keys.jobs.literal())) {
     Job job = job_from_row(row);
     const std::size_t i = index.at(job.job_id);
     has_cancelled_[i] = true;
@@ -187,19 +185,19 @@ void PgChanges::cancel_free_keys(pqxx::transaction_base& tx, const Indices& item
 
 void PgChanges::change(pqxx::transaction_base& tx, const Indices& items, LockPolicy policy) {
   if (items.empty()) return;
-  PgArray shards, ids, at, in;
+  JobArrays keys;
+  PgArray at, in;
   std::unordered_map<JobId, std::size_t> index;
   for (const std::size_t i : items) {
     const PendingChange& change = batch_.changes[i];
     index.emplace(change.job, i);
-    shards.add(shard_of(change.job));
-    ids.add(change.job);
+    keys.add(change.job);
     at.add(change.when ? change.when->at : std::nullopt);
     in.add(change.when && change.when->in ? std::optional(change.when->in->count()) : std::nullopt);
   }
   const auto& statement =
       session_.prepared(name_of("change_pending", policy), [=] { return sql::change_pending(policy); });
-  for (const auto& row : exec(tx, statement, shards.literal(), ids.literal(), at.literal(), in.literal())) {
+  for (const auto& row : exec(tx, statement, keys.shards.literal(), keys.jobs.literal(), at.literal(), in.literal())) {
     Job job = job_from_row(row);
     const std::size_t i = index.at(job.job_id);
     has_changed_[i] = true;

@@ -8,7 +8,7 @@
 #include "core/time_asked.h"
 #include "postgres/binary_array.h"
 #include "postgres/job_rows.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -142,13 +142,12 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
     replies_[i] = {CreateReply::Kind::created, ids_[i], due, std::max(due, now), now, {}};
     is_settled_[i] = true;
   };
-  const auto time = [](const pqxx::field& field) { return wall_time_from_pg({field.c_str(), field.size()}); };
   if (keyed) {
-    for (const auto& row : rows) created(index.at(row[0].as<JobId>()), time(row[1]));
+    for (const auto& row : rows) created(index.at(row[0].as<JobId>()), time_of(row[1]));
     return;
   }
   TOCSIN_ASSERT(rows.size() == 1 && rows[0][1].as<std::size_t>() == index.size());
-  for (const auto& [id, i] : index) created(i, time(rows[0][0]));
+  for (const auto& [id, i] : index) created(i, time_of(rows[0][0]));
 }
 
 void PgCreate::settle_keys(pqxx::transaction_base& tx) {
@@ -231,14 +230,11 @@ void PgCreate::update_existing(pqxx::transaction_base& tx, std::vector<Update> u
       settle(done.mapped().item, Kind::updated, std::move(job));
     }
     // The others were not changed: their time wins already, or they are not pending any more.
-    PgArray shards, ids;
-    for (const auto& [id, update] : round) {
-      shards.add(shard_of(id));
-      ids.add(id);
-    }
+    JobArrays keys;
+    for (const auto& [id, update] : round) keys.add(id);
     std::unordered_set<JobId> pending;
     if (!round.empty()) {
-      for (const auto& row : exec(tx, session_.prepared("still_pending"), shards.literal(), ids.literal()))
+      for (const auto& row : exec(tx, session_.prepared("still_pending"), keys.shards.literal(), keys.jobs.literal()))
         pending.insert(row[0].as<JobId>());
     }
     for (auto& [id, update] : round)

@@ -6,6 +6,7 @@
 #include "postgres/id_clash.h"
 #include "postgres/queries.h"
 #include "postgres/sql_text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -142,16 +143,12 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   const auto sandbox = tx.exec(unbounded + bounded + sql::statement("function_sandbox_identity"));
   if (sandbox.size() != 1 || sandbox[0][0].as<std::string>() != sandbox_) throw SandboxChanged();
 
-  PgArray shards, jobs, tokens;
-  for (const FunctionCall& call : calls) {
-    shards.add(shard_of(call.job_id));
-    jobs.add(call.job_id);
-    tokens.add(call.token);
-  }
+  LeaseArrays keys;
+  for (const FunctionCall& call : calls) keys.add(call.job_id, call.token);
   const MonoTime began = clock_.now();
   const auto answers = guarded([&] {
-    return tx.exec_params(sql::over("call_function", table), shards.literal(), jobs.literal(), tokens.literal(),
-                          function.schema, function.name);
+    return tx.exec_params(sql::over("call_function", table), keys.shards.literal(), keys.jobs.literal(),
+                          keys.tokens.literal(), function.schema, function.name);
   });
   // Resets all settings: a search_path of the function would change the meaning of the next statement, and its
   // synchronous_commit the durability of the commit.

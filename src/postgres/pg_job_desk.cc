@@ -11,7 +11,7 @@
 #include "postgres/pg_changes.h"
 #include "postgres/pg_create.h"
 #include "postgres/queries.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -164,15 +164,12 @@ Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJo
 }
 
 Status PgJobDesk::cancel_unanswered(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies) {
-  PgArray shards, ids;
-  for (JobId id : unanswered) {
-    shards.add(shard_of(id));
-    ids.add(id);
-  }
+  const JobArrays keys(unanswered);
   return session_.write([&](pqxx::nontransaction& tx) {
     const std::string name = "cancel_" + std::to_string(static_cast<int>(policy));
     const auto rows = with_ids_freed(session_, tx, unanswered, [&] {
-      return exec(tx, session_.prepared(name, [=] { return sql::cancel(policy); }), shards.literal(), ids.literal());
+      return exec(tx, session_.prepared(name, [=] { return sql::cancel(policy); }), keys.shards.literal(),
+                  keys.jobs.literal());
     });
     for (const auto& row : rows) {
       CancelReply reply = cancelled(job_from_row(row));
@@ -235,13 +232,9 @@ Result<ChangeBatchReply> PgJobDesk::change_together(const ChangeBatch& batch) {
 // that moves to history meanwhile is never missed.
 Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> jobs) {
   return session_.read<std::vector<std::optional<Job>>>([&](pqxx::nontransaction& tx) {
-    PgArray shards, ids;
-    for (const JobId id : jobs) {
-      shards.add(shard_of(id));
-      ids.add(id);
-    }
+    const JobArrays keys(jobs);
     std::unordered_map<JobId, Job> found;
-    for (const auto& row : exec(tx, session_.prepared("find_live"), shards.literal(), ids.literal())) {
+    for (const auto& row : exec(tx, session_.prepared("find_live"), keys.shards.literal(), keys.jobs.literal())) {
       Job job = job_from_row(row);
       found.insert_or_assign(job.job_id, std::move(job));
     }

@@ -7,27 +7,12 @@
 #include "postgres/id_clash.h"
 #include "postgres/job_rows.h"
 #include "postgres/queries.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
 
 constexpr Duration kSkipsLockedFor = std::chrono::seconds(5);
-
-struct Keys {
-  std::string shards, jobs, types;
-};
-
-Keys keys_of(std::span<const JobId> ids) {
-  PgArray shards, jobs;
-  shards.reserve(ids.size() * 4);
-  jobs.reserve(ids.size() * 16);
-  for (JobId id : ids) {
-    shards.add(shard_of(id));
-    jobs.add(id);
-  }
-  return {shards.literal(), jobs.literal(), ""};
-}
 
 std::vector<JobId> ids_of(std::span<const Candidate> candidates) {
   std::vector<JobId> ids;
@@ -36,13 +21,11 @@ std::vector<JobId> ids_of(std::span<const Candidate> candidates) {
   return ids;
 }
 
-Keys keys_of(std::span<const JobId> ids, std::span<const Candidate> candidates) {
-  Keys keys = keys_of(ids);
+std::string types_of(std::span<const Candidate> candidates) {
   PgArray types;
   types.reserve(candidates.size() * 4);
   for (const Candidate& each : candidates) types.add(each.type_id);
-  keys.types = types.literal();
-  return keys;
+  return types.literal();
 }
 
 // The statement for a batch: over one partition if all its jobs lie in it, else over tocsin.job_live.
@@ -72,10 +55,7 @@ std::vector<ClaimedJob> claimed_from(const pqxx::result& rows, bool has_due) {
     ClaimedJob job;
     job.job = job_from_row(row);
     job.token = row["claim_token"].as<ClaimToken>();
-    if (has_due) {
-      const auto due = row["due"];
-      job.fire_at_before = wall_time_from_pg({due.c_str(), due.size()});
-    }
+    if (has_due) job.fire_at_before = time_of(row["due"]);
     claimed.push_back(std::move(job));
   }
   return claimed;
@@ -84,10 +64,8 @@ std::vector<ClaimedJob> claimed_from(const pqxx::result& rows, bool has_due) {
 std::vector<Fired> fired_from(const pqxx::result& rows) {
   std::vector<Fired> fired;
   fired.reserve(rows.size());
-  const auto time = [](const pqxx::field& field) { return wall_time_from_pg({field.c_str(), field.size()}); };
-  for (const auto& row : rows) {
-    fired.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), time(row[2]), time(row[3])});
-  }
+  for (const auto& row : rows)
+    fired.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), time_of(row[2]), time_of(row[3])});
   return fired;
 }
 
@@ -132,7 +110,7 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
         reply.walked = row[1].as<std::size_t>();
         continue;
       }
-      const WallTime time = wall_time_from_pg({row[2].c_str(), row[2].size()});
+      const WallTime time = time_of(row[2]);
       if (ordinal <= 0) {
         (ordinal == 0 ? reply.db_now : reply.began) = time;
         (ordinal == 0 ? reply.oldest_writer : reply.next_writer) = row[1].as<std::int64_t>();
@@ -151,10 +129,10 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const Candidate> job
   PgArray ttrs;
   for (Duration length : ttr) ttrs.add(length.count());
   const auto ids = ids_of(jobs);
-  const Keys keys = keys_of(ids, jobs);
+  const JobArrays keys(ids);
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
-    const auto rows = exec(tx, statement(session_, "claim", ids), keys.shards, keys.jobs, ttrs.literal(), ticket.seed,
-                           ticket.node, commit_of(ticket), keys.types);
+    const auto rows = exec(tx, statement(session_, "claim", ids), keys.shards.literal(), keys.jobs.literal(),
+                           ttrs.literal(), ticket.seed, ticket.node, commit_of(ticket), types_of(jobs));
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return claimed_from(rows, /*has_due=*/true);
   });
@@ -171,10 +149,10 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, i
 }
 
 Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) {
-  const Keys keys = keys_of(jobs);
+  const JobArrays keys(jobs);
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
-    return claimed_from(exec(tx, statement(session_, "claimed_with", jobs), keys.shards, keys.jobs, ticket.seed),
-                        /*has_due=*/false);
+    const Statement& name = statement(session_, "claimed_with", jobs);
+    return claimed_from(exec(tx, name, keys.shards.literal(), keys.jobs.literal(), ticket.seed), /*has_due=*/false);
   });
 }
 
@@ -199,10 +177,11 @@ Result<std::vector<Fired>> PgJobStore::fire(std::span<const Candidate> jobs, con
 Result<std::vector<Fired>> PgJobStore::fire_by(const char* statement_name, std::span<const Candidate> jobs,
                                                const std::string& node) {
   const auto ids = ids_of(jobs);
-  const Keys keys = keys_of(ids, jobs);
+  const JobArrays keys(ids);
   return session_.write<std::vector<Fired>>([&](pqxx::nontransaction& tx) {
     const auto rows = with_ids_freed(session_, tx, ids, [&] {
-      return exec(tx, statement(session_, statement_name, ids), keys.shards, keys.jobs, node, keys.types);
+      return exec(tx, statement(session_, statement_name, ids), keys.shards.literal(), keys.jobs.literal(), node,
+                  types_of(jobs));
     });
     TOCSIN_ASSERT(rows.size() <= jobs.size());
     return fired_from(rows);
@@ -231,41 +210,35 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
     if (applied.size() == requests.size()) return replies;
 
     std::vector<std::size_t> open;
-    PgArray shards, jobs, tokens;
+    LeaseArrays keys;
     for (std::size_t i = 0; i < requests.size(); ++i) {
       if (replies[i] == FinishReply::applied) continue;
       open.push_back(i);
-      shards.add(shard_of(requests[i].job_id));
-      jobs.add(requests[i].job_id);
-      tokens.add(requests[i].token);
+      keys.add(requests[i].job_id, requests[i].token);
     }
-    const auto busy = exec(tx, session_.prepared("still_claimed"), shards.literal(), jobs.literal(), tokens.literal());
+    const auto busy = exec(tx, session_.prepared("still_claimed"), keys.shards.literal(), keys.jobs.literal(),
+                           keys.tokens.literal());
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
   });
 }
 
 Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<const Lease> leases) {
-  PgArray shards, jobs, tokens;
-  for (const Lease& lease : leases) {
-    shards.add(shard_of(lease.job_id));
-    jobs.add(lease.job_id);
-    tokens.add(lease.token);
-  }
+  const LeaseArrays keys(leases);
   return session_.read<std::vector<std::optional<Duration>>>([&](pqxx::nontransaction& tx) {
     std::vector<std::optional<Duration>> left(leases.size());
     for (const auto& row :
-         exec(tx, session_.prepared("leases_left"), shards.literal(), jobs.literal(), tokens.literal()))
+         exec(tx, session_.prepared("leases_left"), keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal()))
       left[row[0].as<std::size_t>() - 1] = Duration(std::max<std::int64_t>(0, row[1].as<std::int64_t>()));
     return left;
   });
 }
 
 Result<int> PgJobStore::mark_dead(std::span<const JobId> jobs) {
-  const Keys keys = keys_of(jobs);
+  const JobArrays keys(jobs);
   return session_.write<int>([&](pqxx::nontransaction& tx) {
     return with_ids_freed(session_, tx, jobs, [&] {
-      return exec1(tx, session_.prepared("mark_dead"), keys.shards, keys.jobs)[0].as<int>();
+      return exec1(tx, session_.prepared("mark_dead"), keys.shards.literal(), keys.jobs.literal())[0].as<int>();
     });
   });
 }

@@ -6,22 +6,9 @@
 #include "postgres/finish_arrays.h"
 #include "postgres/id_clash.h"
 #include "postgres/pg_job_desk.h"
+#include "postgres/values.h"
 
 namespace tocsin {
-namespace {
-
-struct LeaseArrays {
-  explicit LeaseArrays(std::span<const Lease> leases) {
-    for (const Lease& lease : leases) {
-      shards.add(shard_of(lease.job_id));
-      jobs.add(lease.job_id);
-      tokens.add(lease.token);
-    }
-  }
-  PgArray shards, jobs, tokens;
-};
-
-}  // namespace
 
 Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const Lease> leases) {
   using Reply = std::vector<std::optional<LeasedJob>>;

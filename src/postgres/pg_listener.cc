@@ -10,7 +10,7 @@
 
 #include "postgres/call_watch.h"
 #include "postgres/sql_text.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -122,19 +122,13 @@ void PgListener::check_server() {
 void PgListener::look_up_due() {
   std::erase_if(heard_.due, [this](const Candidate& job) { return !is_wanted_(shard_of(job.job_id)); });
   if (heard_.due.empty()) return;
-  PgArray shards, jobs;
-  for (const Candidate& job : heard_.due) {
-    shards.add(shard_of(job.job_id));
-    jobs.add(job.job_id);
-  }
+  JobArrays keys;
+  for (const Candidate& job : heard_.due) keys.add(job.job_id);
   heard_.due.clear();
   WatchedCall call(connection_->sock(), patience(config_));
   pqxx::nontransaction tx(*connection_);
-  const auto rows = tx.exec_params(sql::statement("due_by_id"), shards.literal(), jobs.literal());
-  for (const auto& row : rows) {
-    const WallTime fire_at = wall_time_from_pg({row[2].c_str(), row[2].size()});
-    heard_.due.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), fire_at});
-  }
+  const auto rows = tx.exec_params(sql::statement("due_by_id"), keys.shards.literal(), keys.jobs.literal());
+  for (const auto& row : rows) heard_.due.push_back({row[0].as<JobId>(), row[1].as<TypeId>(), time_of(row[2])});
 }
 
 std::vector<Candidate> parse_due(std::string_view payload) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -11,8 +11,8 @@ namespace {
 std::vector<ScannedDatabase> scanned_from(const pqxx::field& database_ids, const pqxx::field& ages) {
   std::vector<ScannedDatabase> scanned;
   if (database_ids.is_null() || ages.is_null()) return scanned;
-  const auto of = numbers_from_array<DatabaseId>({database_ids.c_str(), database_ids.size()});
-  const auto age = numbers_from_array<std::int64_t>({ages.c_str(), ages.size()});
+  const auto of = numbers_from_array<DatabaseId>(text_of(database_ids));
+  const auto age = numbers_from_array<std::int64_t>(text_of(ages));
   for (std::size_t i = 0; i < std::min(of.size(), age.size()); ++i)
     scanned.push_back({of[i], age[i] < 0 ? std::nullopt : std::optional(Duration(age[i]))});
   return scanned;
@@ -39,13 +39,13 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
       member.name = row[1].c_str();
       member.version = row[2].c_str();
       member.is_draining = row[3].as<bool>();
-      member.heartbeat_at = wall_time_from_pg({row[4].c_str(), row[4].size()});
+      member.heartbeat_at = time_of(row[4]);
       member.heartbeat_age = Duration(row[5].as<std::int64_t>());
       member.scanned = scanned_from(row[6], row[7]);
       member.is_connected = row[8].as<bool>();
       if (!row[9].is_null()) {
-        reply.map = ShardMap{row[9].as<std::int64_t>(), numbers_from_array<NodeId>({row[10].c_str(), row[10].size()}),
-                             numbers_from_array<DatabaseId>({row[11].c_str(), row[11].size()})};
+        reply.map = ShardMap{row[9].as<std::int64_t>(), numbers_from_array<NodeId>(text_of(row[10])),
+                             numbers_from_array<DatabaseId>(text_of(row[11]))};
       }
     }
     if (beat.wakes_others) tx.exec0("NOTIFY tocsin_member");
@@ -55,10 +55,8 @@ Result<BeatReply> PgMemberStore::beat(const Beat& beat) {
 }
 
 Result<bool> PgMemberStore::replace_map(std::int64_t known, const std::vector<NodeId>& owners) {
-  PgArray array;
-  for (const NodeId owner : owners) array.add(owner);
   return session_.transact<bool>([&](pqxx::work& tx) {
-    const bool is_replaced = exec(tx, session_.prepared("replace_map"), known, array.literal()).affected_rows() == 1;
+    const bool is_replaced = exec(tx, session_.prepared("replace_map"), known, array_of(owners)).affected_rows() == 1;
     if (is_replaced) tx.exec0("NOTIFY tocsin_member");
     return is_replaced;
   });

@@ -2,30 +2,10 @@
 
 #include "base/assert.h"
 #include "postgres/sql_text.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
-
-std::string_view view_of(const pqxx::field& field) { return {field.c_str(), field.size()}; }
-
-template <class T>
-std::optional<T> optional_of(const pqxx::field& field) {
-  if (field.is_null()) return {};
-  return field.as<T>();
-}
-
-std::string array_of(std::span<const JobId> jobs) {
-  PgArray array;
-  for (const JobId job : jobs) array.add(job);
-  return array.literal();
-}
-
-std::string array_of(std::span<const Shard> shards) {
-  PgArray array;
-  for (const Shard shard : shards) array.add(static_cast<std::int64_t>(shard));
-  return array.literal();
-}
 
 OutboxEntry entry_from(const pqxx::row& row) {
   OutboxEntry entry;
@@ -33,8 +13,8 @@ OutboxEntry entry_from(const pqxx::row& row) {
   entry.type_id = row["type_id"].as<TypeId>();
   entry.max_attempts = row["max_attempts"].as<int>();
   entry.is_cancelled = row["is_cancelled"].as<bool>();
-  entry.action_time = wall_time_from_pg(view_of(row["action_time"]));
-  entry.gmt_create = wall_time_from_pg(view_of(row["gmt_create"]));
+  entry.action_time = time_of(row["action_time"]);
+  entry.gmt_create = time_of(row["gmt_create"]);
   entry.biz_id = row["biz_id"].c_str();
   entry.idempotency_key = optional_of<std::string>(row["idempotency_key"]);
   entry.body_hash = optional_of<std::int64_t>(row["body_hash"]);
@@ -134,7 +114,7 @@ Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime v
       one.job_id = row[0].as<JobId>();
       one.type_id = entries[taken.size() - 1].type_id;
       TOCSIN_ASSERT(one.job_id == entries[taken.size() - 1].job_id);
-      if (!row[1].is_null()) one.fire_at = wall_time_from_pg(view_of(row[1]));
+      one.fire_at = optional_of<WallTime>(row[1]);
       one.existing = optional_of<JobId>(row[2]);
       one.error = row[3].c_str();
     }

@@ -1,7 +1,7 @@
 #include "postgres/pg_permit_store.h"
 
 #include "postgres/sql_text.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 
@@ -27,7 +27,7 @@ Result<PermitReply> PgPermitStore::renew(const PermitBeat& beat) {
     for (const auto& row : rows) {
       PermitReply::Item& item = reply.items.at(row[0].as<std::size_t>() - 1);
       item.total = row[1].as<int>();
-      reply.db_now = wall_time_from_pg({row[7].c_str(), row[7].size()});
+      reply.db_now = time_of(row[7]);
       if (row[2].is_null()) continue;  // the type is gone, and no node had a grant
       item.shares.push_back(
           {row[2].as<NodeId>(), row[3].as<int>(), row[4].as<int>(), row[5].as<int>(), row[6].as<bool>()});

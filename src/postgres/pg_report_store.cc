@@ -4,7 +4,7 @@
 
 #include "postgres/job_rows.h"
 #include "postgres/sql_text.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -91,12 +91,10 @@ Result<std::int64_t> PgReportStore::overdue(int at_most) {
 
 Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard> shards, Duration within, int at_most,
                                                           bool is_overdue_counted) {
-  PgArray array;
-  for (const Shard shard : shards) array.add(shard);
   return session_.read<std::vector<std::int64_t>>([&](pqxx::nontransaction& tx) {
     std::vector<std::int64_t> counts;
     for (const auto& row :
-         exec(tx, session_.prepared("due_soon"), array.literal(), within.count(), at_most, is_overdue_counted))
+         exec(tx, session_.prepared("due_soon"), array_of(shards), within.count(), at_most, is_overdue_counted))
       counts.push_back(row[0].as<std::int64_t>());
     return counts;
   });
@@ -113,7 +111,7 @@ Result<DatabaseInfo> PgReportStore::info() {
   return session_.read<DatabaseInfo>([&](pqxx::nontransaction& tx) {
     const auto row =
         tx.exec1("SELECT tocsin.shard_count(), (SELECT max(version) FROM tocsin.migration), clock_timestamp()");
-    return DatabaseInfo{*name, row[0].as<int>(), row[1].as<int>(), wall_time_from_pg({row[2].c_str(), row[2].size()})};
+    return DatabaseInfo{*name, row[0].as<int>(), row[1].as<int>(), time_of(row[2])};
   });
 }
 

@@ -6,7 +6,7 @@
 
 #include "postgres/job_rows.h"
 #include "postgres/pg_job_desk.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -29,9 +29,7 @@ struct LookUp {
 Status PgJobDesk::revive(std::span<const JobId> jobs, Revived& revived) {
   if (jobs.empty()) return Unit{};
   const Status done = session_.write([&](pqxx::nontransaction& tx) {
-    PgArray ids;
-    for (const JobId id : jobs) ids.add(id);
-    for (const auto& row : exec(tx, session_.prepared("retry"), ids.literal())) {
+    for (const auto& row : exec(tx, session_.prepared("retry"), array_of(jobs))) {
       Job job = job_from_row(row);
       revived.emplace(job.job_id, std::move(job));
     }

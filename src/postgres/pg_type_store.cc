@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "postgres/sql_text.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -53,8 +53,6 @@ Backoff backoff_from(const char* text) {
   return backoff;
 }
 
-WallTime time_of(const pqxx::field& field) { return wall_time_from_pg({field.c_str(), field.size()}); }
-
 BizType type_from(const pqxx::row& row) {
   BizType type;
   type.type_id = row["type_id"].as<TypeId>();
@@ -64,8 +62,8 @@ BizType type_from(const pqxx::row& row) {
   type.ttr = ms(row["ttr_ms"].as<std::int64_t>());
   type.max_attempts = row["max_attempts"].as<int>();
   type.backoff = backoff_from(row["backoff"].c_str());
-  if (!row["max_running"].is_null()) type.max_running = row["max_running"].as<int>();
-  if (!row["rate_per_s"].is_null()) type.rate_per_s = row["rate_per_s"].as<double>();
+  type.max_running = optional_of<int>(row["max_running"]);
+  type.rate_per_s = optional_of<double>(row["rate_per_s"]);
   const json catch_up = json::parse(row["catch_up"].c_str());
   if (catch_up.contains("drop_older_than_ms"))
     type.drop_older_than = ms(catch_up["drop_older_than_ms"].get<std::int64_t>());
@@ -75,7 +73,7 @@ BizType type_from(const pqxx::row& row) {
     type.slo = Slo{ms(slo.value("lateness_ms", std::int64_t{0})), slo.value("share", 1.0)};
   }
   type.paused = row["paused"].as<bool>();
-  if (!row["paused_until"].is_null()) type.paused_until = time_of(row["paused_until"]);
+  type.paused_until = optional_of<WallTime>(row["paused_until"]);
   type.is_removed = !row["removed_at"].is_null();
   type.gmt_create = time_of(row["gmt_create"]);
   type.gmt_modified = time_of(row["gmt_modified"]);

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "postgres/sql_text.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -24,8 +24,6 @@ struct Local {
 };
 
 DatabaseIdentity identity_from(const pqxx::row& row) { return {row[0].as<std::int64_t>(), row[1].as<std::int64_t>()}; }
-
-std::string_view text_of(const pqxx::field& field) { return {field.c_str(), field.size()}; }
 
 Local read_local(pqxx::transaction_base& tx) {
   Local local;

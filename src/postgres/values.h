@@ -1,0 +1,67 @@
+// Values of rows and parameters of statements: fields as values of C++, and jobs and leases as arrays of SQL.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <pqxx/pqxx>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "ports/job_store.h"
+#include "postgres/text.h"
+
+namespace tocsin {
+
+inline std::string_view text_of(const pqxx::field& field) { return {field.c_str(), field.size()}; }
+inline WallTime time_of(const pqxx::field& field) { return wall_time_from_pg(text_of(field)); }
+
+// nullopt: NULL. Durations are microseconds.
+template <class T>
+std::optional<T> optional_of(const pqxx::field& field) {
+  if (field.is_null()) return {};
+  if constexpr (std::is_same_v<T, WallTime>)
+    return time_of(field);
+  else if constexpr (std::is_same_v<T, Duration>)
+    return Duration(field.as<std::int64_t>());
+  else
+    return field.as<T>();
+}
+
+// Of whole numbers.
+template <class Numbers>
+std::string array_of(const Numbers& numbers) {
+  PgArray array;
+  for (const auto number : numbers) array.add(static_cast<std::int64_t>(number));
+  return array.literal();
+}
+
+// Jobs by shard and id.
+struct JobArrays {
+  JobArrays() = default;
+  explicit JobArrays(std::span<const JobId> ids) {
+    shards.reserve(ids.size() * 4);
+    jobs.reserve(ids.size() * 16);
+    for (const JobId id : ids) add(id);
+  }
+  void add(JobId id) {
+    shards.add(shard_of(id));
+    jobs.add(id);
+  }
+  PgArray shards, jobs;
+};
+
+struct LeaseArrays : JobArrays {
+  LeaseArrays() = default;
+  explicit LeaseArrays(std::span<const Lease> leases) {
+    for (const Lease& lease : leases) add(lease.job_id, lease.token);
+  }
+  void add(JobId id, ClaimToken token) {
+    JobArrays::add(id);
+    tokens.add(token);
+  }
+  PgArray tokens;
+};
+
+}  // namespace tocsin
