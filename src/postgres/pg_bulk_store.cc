@@ -55,12 +55,6 @@ std::optional<Bulk> bulk_of(const pqxx::result& rows) {
   return bulk_from(rows[0]);
 }
 
-std::vector<JobId> ids_in(const pqxx::result& rows) {
-  std::vector<JobId> ids;
-  for (const auto& row : rows) ids.push_back(row[0].as<JobId>());
-  return ids;
-}
-
 // The progress row, locked for this transaction, so that two nodes that both believe they run the bulk take turns.
 struct StoredProgress {
   JobId last_job_id = 0;
@@ -88,7 +82,7 @@ void write_progress(pqxx::transaction_base& tx, std::int64_t bulk_id, const Stor
 std::vector<JobId> lock_jobs(pqxx::transaction_base& tx, BulkAction action, const std::vector<JobId>& ids) {
   const std::string status = std::to_string(static_cast<int>(status_changed_by(action)));
   const char* const name = action == BulkAction::retry ? "bulk_lock_dead" : "bulk_lock_live";
-  return ids_in(tx.exec_params(sql::statement(name, {{"status", status}}), array_of(ids)));
+  return column_of<JobId>(tx.exec_params(sql::statement(name, {{"status", status}}), array_of(ids)));
 }
 
 std::vector<Candidate> candidates_in(const pqxx::result& rows) {

@@ -273,14 +273,10 @@ Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQu
 Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
   CancelAllReply reply;
   const auto ids = session_.read<std::vector<JobId>>([&](pqxx::nontransaction& tx) {
-    std::vector<JobId> found;
     const int shard = shard_of(biz_id, shards_);
-    for (const auto& row :
-         exec(tx, session_.prepared("ids_of_key"), biz_id, shard, type, static_cast<int>(kMostOfOneKey))) {
-      found.push_back(row[0].as<JobId>());
-      reply.has_more = found.size() == kMostOfOneKey && row[1].as<bool>();
-    }
-    return found;
+    const auto rows = exec(tx, session_.prepared("ids_of_key"), biz_id, shard, type, static_cast<int>(kMostOfOneKey));
+    reply.has_more = rows.size() == static_cast<int>(kMostOfOneKey) && rows.back()[1].as<bool>();
+    return column_of<JobId>(rows);
   });
   if (!ids) return ids.error();
   auto cancelled = cancel(*ids);

@@ -216,8 +216,8 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
       open.push_back(i);
       keys.add(requests[i].job_id, requests[i].token);
     }
-    const auto busy = exec(tx, session_.prepared("still_claimed"), keys.shards.literal(), keys.jobs.literal(),
-                           keys.tokens.literal());
+    const auto busy =
+        exec(tx, session_.prepared("still_claimed"), keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal());
     for (const auto& row : busy) replies[open[row[0].as<std::size_t>() - 1]] = FinishReply::busy;
     return replies;
   });

@@ -1,7 +1,7 @@
 #include "postgres/pg_move_store.h"
 
 #include "postgres/sql_text.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -31,12 +31,6 @@ ShardMove move_from(const pqxx::row& row) {
       state_from(row[4].c_str()),           row[5].as<bool>(),       row[6].as<bool>()};
 }
 
-std::vector<std::string> names_from(const pqxx::result& rows) {
-  std::vector<std::string> names;
-  for (const auto& row : rows) names.emplace_back(row[0].c_str());
-  return names;
-}
-
 // Writers queue behind this lock request, so it gives up early.
 void wait_briefly(pqxx::transaction_base& tx) { tx.exec0("SET LOCAL lock_timeout = '300ms'"); }
 
@@ -47,10 +41,7 @@ std::string call(const char* function, const ShardMove& move) {
 }  // namespace
 
 std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard) {
-  std::vector<std::string> tables;
-  for (const auto& row : tx.exec_params(sql::statement("job_tables_of_shard"), static_cast<int>(shard)))
-    tables.emplace_back(row[0].c_str());
-  return tables;
+  return column_of<std::string>(tx.exec_params(sql::statement("job_tables_of_shard"), static_cast<int>(shard)));
 }
 
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
@@ -134,7 +125,7 @@ Status PgMoveStore::set_writable(ShardMove& move) {
 
 Result<std::vector<std::string>> PgMoveStore::nodes_without(DatabaseId database_id) {
   return session_.read<std::vector<std::string>>([&](pqxx::nontransaction& tx) {
-    return names_from(tx.exec_params(sql::statement("move_nodes_without"), database_id));
+    return column_of<std::string>(tx.exec_params(sql::statement("move_nodes_without"), database_id));
   });
 }
 
@@ -145,7 +136,7 @@ Result<std::int64_t> PgMoveStore::map_version() {
 
 Result<std::vector<std::string>> PgMoveStore::nodes_behind(std::int64_t version) {
   return session_.read<std::vector<std::string>>([&](pqxx::nontransaction& tx) {
-    return names_from(tx.exec_params(sql::statement("move_nodes_behind"), version));
+    return column_of<std::string>(tx.exec_params(sql::statement("move_nodes_behind"), version));
   });
 }
 

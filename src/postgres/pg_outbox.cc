@@ -66,10 +66,7 @@ Status PgOutbox::settle(std::span<const TakenOver> entries) {
 
 Result<std::vector<JobId>> PgOutbox::gone(std::span<const JobId> jobs) {
   return session_.read<std::vector<JobId>>([&](pqxx::nontransaction& tx) {
-    std::vector<JobId> gone;
-    for (const auto& row : tx.exec_params(sql::statement("outbox_gone"), array_of(jobs)))
-      gone.push_back(row[0].as<JobId>());
-    return gone;
+    return column_of<JobId>(tx.exec_params(sql::statement("outbox_gone"), array_of(jobs)));
   });
 }
 
@@ -126,10 +123,7 @@ Result<std::vector<JobId>> PgIntake::remembered(DatabaseId source, std::span<con
   return session_.write<std::vector<JobId>>([&](pqxx::nontransaction& tx) {
     // Long after any node can still relay an entry. Both times are this database's, unless the shard has moved.
     tx.exec0("DELETE FROM tocsin.relayed WHERE gone_at < clock_timestamp() - interval '10 minutes'");
-    std::vector<JobId> jobs;
-    for (const auto& row : tx.exec_params(sql::statement("relayed_to_check"), source, array_of(shards), limit))
-      jobs.push_back(row[0].as<JobId>());
-    return jobs;
+    return column_of<JobId>(tx.exec_params(sql::statement("relayed_to_check"), source, array_of(shards), limit));
   });
 }
 

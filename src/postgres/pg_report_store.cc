@@ -92,11 +92,8 @@ Result<std::int64_t> PgReportStore::overdue(int at_most) {
 Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard> shards, Duration within, int at_most,
                                                           bool is_overdue_counted) {
   return session_.read<std::vector<std::int64_t>>([&](pqxx::nontransaction& tx) {
-    std::vector<std::int64_t> counts;
-    for (const auto& row :
-         exec(tx, session_.prepared("due_soon"), array_of(shards), within.count(), at_most, is_overdue_counted))
-      counts.push_back(row[0].as<std::int64_t>());
-    return counts;
+    return column_of<std::int64_t>(
+        exec(tx, session_.prepared("due_soon"), array_of(shards), within.count(), at_most, is_overdue_counted));
   });
 }
 

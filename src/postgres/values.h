@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "ports/job_store.h"
 #include "postgres/text.h"
@@ -27,6 +28,14 @@ std::optional<T> optional_of(const pqxx::field& field) {
     return Duration(field.as<std::int64_t>());
   else
     return field.as<T>();
+}
+
+// The first column of rows.
+template <class T>
+std::vector<T> column_of(const pqxx::result& rows) {
+  std::vector<T> values;
+  for (const auto& row : rows) values.push_back(row[0].as<T>());
+  return values;
 }
 
 // Of whole numbers.
