@@ -1,7 +1,7 @@
 // PgReportStore::report(): the reports, with histograms where the views have percentiles.
 #include "base/names.h"
 #include "postgres/pg_report_store.h"
-#include "postgres/text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -36,20 +36,13 @@ Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query)
     const auto& statement = session_.prepared(is_of_zone ? "report_day_of_zone" : name_of(kReportFiles, query.report));
     const std::string biz_type = query.biz_type.value_or("");
     const char* const of_type = query.biz_type ? biz_type.c_str() : nullptr;
-    std::vector<std::string> found;
-    const auto take = [&](const pqxx::result& result) {
-      for (const auto& row : result) found.emplace_back(row[0].c_str());
+    const char *const begin = text_or_null(from), *const end = text_or_null(to);
+    const auto ask = [&](const auto&... more) {
+      return exec(tx, statement, of_type, begin, end, query.limit, after(0), after(1), after(2), more...);
     };
-    if (is_of_zone)
-      take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1), after(2),
-                query.tz, query.is_alone));
-    else if (query.report == Report::horizon)
-      take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1), after(2),
-                query.width.empty() ? nullptr : query.width.c_str()));
-    else
-      take(exec(tx, statement, of_type, text_or_null(from), text_or_null(to), query.limit, after(0), after(1),
-                after(2)));
-    return found;
+    if (is_of_zone) return column_of<std::string>(ask(query.tz, query.is_alone));
+    if (query.report == Report::horizon) return column_of<std::string>(ask(text_or_null(query.width)));
+    return column_of<std::string>(ask());
   });
   if (is_zone_unknown) return Error{ErrorCode::invalid, "There is no such time zone.", "tz"};
   return rows;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "postgres/sql_text.h"
+#include "postgres/values.h"
 
 namespace tocsin {
 namespace {
@@ -186,10 +187,7 @@ Result<std::pair<int, int>> PgShardCopy::copied(const ShardMove& move) {
 
 Result<std::vector<std::string>> PgShardCopy::slots_needed(const ShardMove& move) {
   return session_.read<std::vector<std::string>>([&](pqxx::nontransaction& tx) {
-    std::vector<std::string> names;
-    for (const auto& row : tx.exec(of_subscription("copy_slots_needed", link_name(move.shard))))
-      names.emplace_back(row[0].c_str());
-    return names;
+    return column_of<std::string>(tx.exec(of_subscription("copy_slots_needed", link_name(move.shard))));
   });
 }
 

@@ -184,7 +184,7 @@ TEST_F(Explain, SaysWhyAJobHasNotFired) {
   EXPECT_NE(reason().find("Dead at"), std::string::npos);
 }
 
-TEST_F(Explain, SaysThatAnExhaustedJobOfAPausedTypeIsDeadWhenTheTypeIsResumed) {
+TEST_F(Explain, SaysWhenAnExhaustedJobOfAPausedTypeIsDead) {
   call("PUT", "/v1/types/order.unpaid", R"({"handler":{"kind":"noop"},"max_attempts":1})");
   const std::string id = make_job();
   const auto reason = [&] { return get("/v1/jobs/" + id + "/explain").body.at("reason").get<std::string>(); };
