@@ -173,7 +173,8 @@ void Callers::cancel(int session) {
   if (world_.random.below(5) > 0) return cancel_these(jobs, session);
   const std::string biz_id = "keyed-" + std::to_string(world_.random.below(5));
   const DatabaseId database_id = world_.databases.database_of(shard_of(biz_id, world_.databases.shards()));
-  const auto reply = ask(database_id, session, [&](FakeJobDesk& desk) { return desk.cancel_all(biz_id, std::nullopt); });
+  const auto reply =
+      ask(database_id, session, [&](FakeJobDesk& desk) { return desk.cancel_all(biz_id, std::nullopt); });
   if (reply) note_cancelled(reply->jobs);
 }
 
