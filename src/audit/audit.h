@@ -1,4 +1,5 @@
-// The audit log: which token changed what through the API. Its entries and its store; service/audit_log.h writes it.
+// The audit log: which token changed what through the API. The router (api/router.h) makes an entry per successful
+// call; AuditLog (service/audit_log.h) gathers the entries of a node and stores them on its thread.
 #pragma once
 
 #include <cstdint>
@@ -30,21 +31,21 @@ struct AuditEntry {
   Audit kind = Audit::each;
   Caller caller;
   std::string action;                   // operationId of the API: "pauseType"
-  std::string target;                   // the job, type or bulk operation that the path names
-  std::string filter_json;              // of a bulk operation or of a call that changed many jobs, or the body of a
-                                        // change; empty: none
+  std::string target;                   // first argument of the path (a job, type, ...), or a bulk that began; or empty
+  std::string filter_json;              // of a bulk operation that began, or a call that changed many jobs; empty: none
   std::optional<std::int64_t> matched;  // jobs that the filter of a bulk operation matched when it began
   std::optional<std::int64_t> changed;  // jobs; nullopt of a counted call: one
-  std::string reason;                   // in the caller's words
-  bool is_left_out = false;             // do not record: the call changed nothing (a dry run)
+  std::string reason;                   // of a bulk operation, in the caller's words
+  bool is_left_out = false;             // set by a handler whose call changed nothing (a dry run): not recorded
 };
 
 // Where the audit log is kept. Implemented by PgAudit (src/postgres).
-// Thread: owner only.
+// Thread: owner only (AuditLog's).
 class AuditStore {
  public:
   virtual ~AuditStore() = default;
-  // All entries in one transaction. Error in_doubt: they may be stored.
+  // Stores all entries in one transaction; waits for the database. Error in_doubt: they may be stored; any other: none
+  // is.
   virtual Status append(std::span<const AuditEntry> entries) = 0;
 };
 

@@ -1,4 +1,4 @@
-// One attempt of a job as a message for a broker.
+// One attempt of a job as a message for a broker: made by the type's handler (BrokerKind), sent by a Link.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 namespace tocsin {
 
 struct BrokerMessage {
-  std::string id;                 // the job_id: the same for every attempt, so that receivers can drop repeats
-  std::string key;                // biz_id
-  std::string type;               // name of the type
-  std::string attempt;            // its number as text, from 1
-  std::int64_t timestamp_ms = 0;  // action_time, since 1970 UTC
-  std::optional<std::string> traceparent;
-  std::string body;  // JSON: delivery/event_body.h
+  std::string id;                          // the job_id: the same for every attempt, so that receivers can drop repeats
+  std::string key;                         // biz_id: the record key in Kafka, a field in Redis; AMQP messages lack it
+  std::string type;                        // name of the type
+  std::string attempt;                     // its number as text, from 1
+  std::int64_t timestamp_ms = 0;           // action_time, in milliseconds since 1970 UTC
+  std::optional<std::string> traceparent;  // W3C trace context of the job
+  std::string body;                        // JSON {"type","timestamp","data"}: delivery/event_body.h
 };
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// Dialer: connects to a broker. It resolves the name, checks the addresses, and tries one after the other.
+// Dialer: connects to a broker. It resolves the name, checks the addresses, and tries one after the other. Each link
+// and entry source whose library takes an address (AMQP, Redis) has one; Kafka's library connects by itself.
 #pragma once
 
 #include <sys/time.h>
@@ -16,8 +17,8 @@
 
 namespace tocsin {
 
-// Null: any address. Brokers of types have one, because the author of a type chooses the address; those of entries,
-// which the operator has configured, have none.
+// The addresses that may be connected to; null: any. A type's broker has a guard, because the author of the type
+// chooses the address; a broker of an entry topic, which the operator has configured, has none.
 using GuardPtr = std::shared_ptr<const AddressGuard>;
 
 struct BrokerPeer {
@@ -26,6 +27,7 @@ struct BrokerPeer {
   GuardPtr guard;
 };
 
+// End of the error text for a broker that the guard refuses.
 inline constexpr const char* kForbiddenPeer = "it is at no address that jobs may go to (see --allow-webhook)";
 
 // Resolves names for threads that wait. At most one look-up per name runs at a time, however many threads wait for it
@@ -33,10 +35,11 @@ inline constexpr const char* kForbiddenPeer = "it is at no address that jobs may
 class PeerNames {
  public:
   explicit PeerNames(std::shared_ptr<Resolver> resolver);
-  static const std::shared_ptr<PeerNames>& of_system();
+  static const std::shared_ptr<PeerNames>& of_system();  // that of the process: asks the system's resolver
 
   using Flag = std::atomic<bool>;
-  // Waits up to `timeout`, or until `is_interrupted` is set by interrupt(). Error unavailable: no address, and why.
+  // The addresses of a name. Waits up to `timeout`, or until interrupt() sets `is_interrupted`. Error unavailable: no
+  // address, and why.
   Result<Resolver::Addresses> find(const std::string& host, std::chrono::milliseconds timeout,
                                    const Flag& is_interrupted);
   void interrupt(Flag& is_interrupted);
@@ -47,25 +50,28 @@ class PeerNames {
   const std::shared_ptr<Resolver> resolver_;
 };
 
+// The longest wait for each step of connecting: resolving the name, connecting, each answer.
 inline constexpr std::chrono::milliseconds kConnectTimeout{5000};
 
-// The form of time that the broker libraries take.
+// A time-out as hiredis and rabbitmq-c take it.
 inline timeval timeval_of(std::chrono::milliseconds time) {
   return {time.count() / 1000, static_cast<suseconds_t>(time.count() % 1000 * 1000)};
 }
 
-// Connects to a broker once. Thread: owner only, except interrupt() (any).
+// Thread: owner only, except interrupt() (any).
 class Dialer {
  public:
   explicit Dialer(std::shared_ptr<PeerNames> names = PeerNames::of_system()) : names_(std::move(names)) {}
 
   using Connect = std::function<Status(const std::string& address, std::chrono::milliseconds timeout)>;
   // Calls `connect` with each allowed address of the peer until one succeeds. The look-up gets `timeout` at most, then
-  // the addresses share another `timeout`. The address that was checked is the one connected to, so a name that changes
-  // gains nothing. Error unavailable: no address, none allowed, or why the last one failed.
+  // the addresses share another `timeout` equally. The name is not resolved again after the check, so a DNS answer
+  // that changes cannot lead to a forbidden address. Error unavailable: no address, none allowed, or why the last one
+  // failed.
   Status dial(const BrokerPeer& peer, std::chrono::milliseconds timeout, const Connect& connect);
 
-  // Makes the current and every later dial() fail; a `connect` under way is not interrupted.
+  // Makes every later dial() fail, and the current one before its next `connect`. A `connect` under way continues; if
+  // it succeeds, so does its dial(): the caller asks interruption() then.
   void interrupt() { names_->interrupt(is_interrupted_); }
   // Error unavailable: it was interrupted.
   Status interruption() const;

@@ -1,15 +1,18 @@
-// Publisher: publishes the jobs of one type on a connection and a thread of its own, many at a time. An attempt ends
-// when the broker has confirmed its message, or with a failure.
+// Publisher: publishes the jobs of one type to a broker, on a connection and a thread of its own, many at a time. Made
+// and stopped by BrokerKind; the type's handler calls publish() for each attempt. An attempt ends as done when the
+// broker has confirmed its message, else as a retry with the reason or as not started.
 //
 // Guarantees
-//  - Done only after the broker's confirmation. Refused, not confirmed in nine tenths of the lease, or sent on a
-//    connection that broke: retry, with the reason. What is retried may have arrived; its id is the same then.
-//  - Nothing is sent after the start_by of its attempt. An attempt that could not be sent by then has not started and
-//    does not count, unless no connection could be made or the broker takes no messages.
-//  - Bounds: kMostInFlight messages are unconfirmed, kMostWaiting wait for the thread; more are not started.
+//  - Done only after the broker's confirmation. Refused, not confirmed in nine tenths of the lease (of what is left of
+//    it at publish()), or sent on a connection that broke: retry. The message may have arrived; the next attempt's has
+//    the same id.
+//  - Nothing is sent after the start_by of its attempt: an attempt that waited until then is not started and does not
+//    count. If no connection can be made or the broker takes no messages, waiting attempts are retried, which counts.
+//  - At most kMostInFlight messages are unconfirmed. At most kMostWaiting wait for the thread to take them; more are
+//    not started. Those that the thread has taken and not sent have no bound in number: their start_by ends the wait.
 //  - The connection is made when there is a message to send, and early enough before the lease ends that a failure can
-//    still be recorded. While it cannot be made, attempts fail at once with the reason, and new tries come 0.1 s to 5 s
-//    apart.
+//    still be recorded. While it cannot be made, attempts fail at once with the reason. The first new try may come at
+//    once, later ones 0.1 s to 5 s apart, until a message is confirmed.
 #pragma once
 
 #include <atomic>
@@ -29,54 +32,57 @@
 
 namespace tocsin {
 
-// Counters shared by all publishers of a kind.
+// Shared by all publishers of a broker kind, for the metrics.
 struct PublisherCounts {
-  std::atomic<std::int64_t> confirmed = 0, refused = 0, connections = 0;
+  std::atomic<std::int64_t> confirmed = 0, refused = 0;  // attempts since the start: done, retry
+  std::atomic<std::int64_t> connections = 0;             // open now
 };
 
 // The data members stand in three groups: shared under the lock, for display, and the thread's own.
-// Thread: publish, retire, has_ended and info any; the rest owner only.
+// Thread: publish, retire, has_ended and info any; the rest owner only (BrokerKind's).
 class Publisher {
  public:
   static constexpr std::size_t kMostInFlight = 1024;
   static constexpr std::size_t kMostWaiting = 4096;
 
-  // `target` names the broker in errors, without secrets.
+  // `target` names the broker in errors, without secrets. REQUIRES: `clock` outlives it.
   Publisher(std::string target, LinkMaker make_link, const Clock& clock, std::shared_ptr<PublisherCounts> counts);
   ~Publisher();  // stop(0)
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  // Returns at once; `finish` is called once, on any thread. Times: as ClaimedJob's.
+  // Returns at once; `finish` is called once, here or on the publisher's thread. `lease_deadline`: end of the attempt's
+  // lease.
   void publish(BrokerMessage message, MonoTime lease_deadline, MonoTime start_by, Handler::Finish finish);
 
-  // The thread ends after the messages it has. REQUIRES: publish() is not called any more.
+  // Called when the type's handler is destroyed: the thread ends after the messages it has. REQUIRES: publish() is not
+  // called any more.
   void retire();
   bool has_ended() const { return has_ended_; }  // the thread has ended, or none was started before retire()
   EndpointInfo info() const;                     // `kind` is left empty
 
-  // Waits up to `grace` for messages under way; then every attempt ends with a retry "shutting down", as does every
-  // later one.
+  // Waits up to `grace` for messages under way; then ends the thread and every attempt that is left with a retry
+  // "shutting down", as every later one.
   void stop(Duration grace);
 
  private:
   struct Item {
     BrokerMessage message;
-    MonoTime deadline{}, start_by{};
+    MonoTime deadline{}, start_by{};  // latest time of the confirmation; of sending
     Handler::Finish finish;
   };
 
   bool start_thread() TOCSIN_REQUIRES(mutex_);  // false: the machine has no more threads
   void run();
-  bool take();  // false: the thread's work is over
-  bool connect();
+  bool take();     // moves accepted_ to waiting_; false: the thread's work is over
+  bool connect();  // false: it failed, and all that waits is retried; or stopping
   std::chrono::milliseconds time_to_connect(MonoTime now) const;  // REQUIRES: something waits
   void send();
   void poll();
   void settle(const std::vector<Verdict>& verdicts);
-  void lose(const Error& error);
-  void expire(MonoTime now);
-  void refuse(const Handler::Finish& finish, const std::string& why);
+  void lose(const Error& error);  // the connection broke or could not be made: retries all that is in flight
+  void expire(MonoTime now);      // retries what was not confirmed in time, and drops the connection then
+  void refuse(const Handler::Finish& finish, const std::string& why);  // ends an attempt as a retry
   void refuse_waiting(const std::string& why);
   void end_all(const std::string& why);
   void wait_for_work(Duration timeout) const;
@@ -115,8 +121,8 @@ class Publisher {
   std::uint64_t last_ticket_ = 0;
   MonoTime next_expiry_ = MonoTime::max();  // no deadline in flight is earlier
   MonoTime next_try_{};                     // to connect
-  bool is_open_ = false;
-  int failures_ = 0;  // since the last confirmation
+  bool is_open_ = false;                    // link_ is counted in PublisherCounts::connections
+  int failures_ = 0;                        // since the last confirmation
   std::string last_failure_;
 };
 

@@ -1,5 +1,6 @@
-// Settings: reads the JSON settings of a broker strictly. A field that is misspelt, missing or out of range is an error
-// that names the field and shows no secret.
+// Settings: reads the JSON settings of a broker (of a type's handler or of an entry topic) strictly. A field that is
+// unknown, missing or out of range is an Error invalid that names the field and shows no secret. Used by the readers of
+// the broker kinds, such as read_kafka_exit().
 #pragma once
 
 #include <cstdint>
@@ -18,23 +19,25 @@ struct BrokerUrl {
   std::uint16_t port = 0;
   std::string user, password;  // decoded; may be empty
   std::string path;            // decoded, without the slash in front
-  bool has_path = false;       // a path of more than a slash was given
+  bool has_path = false;       // `path` was given and is not empty
   std::string shown;           // scheme://host:port, for logs and errors
 };
 
-// Keeps the first mistake; after it every field reads as absent. So a caller reads all fields and calls end() once.
+// Keeps the first mistake; after it every field reads as absent. So a caller reads all fields and calls end() once,
+// last. The field `kind`, which has chosen the reader, is always allowed.
 // Thread: owner only.
 class Settings {
  public:
-  // `json`: an object as text; `path`: prefix of Error::field, as "handler.".
+  // `json`: an object as text, else that is the first mistake; `path`: prefix of Error::field, as "handler.".
   Settings(const std::string& json, std::string path);
   ~Settings();
 
-  // nullopt: the field is absent or null, or wrong (see end()). Texts: UTF-8 without control characters.
+  // nullopt: the field is absent or null, or wrong (see end()). Texts: UTF-8 without control characters. `least` and
+  // `most` are allowed.
   std::optional<std::string> text(const std::string& name, std::size_t most_bytes = 255);
   std::optional<std::int64_t> integer(const std::string& name, std::int64_t least, std::int64_t most);
   std::optional<bool> boolean(const std::string& name);
-  // scheme://[user[:password]@]host[:port][/path]
+  // scheme://[user[:password]@]host[:port][/path], 2048 bytes at most
   std::optional<BrokerUrl> url(const std::string& name, const std::string& scheme, std::uint16_t default_port);
 
   // The field must be there and not be empty.

@@ -1,8 +1,9 @@
-// A bulk operation: one action applied to every job that matches a filter, in small batches, with its progress stored.
+// A bulk operation ("bulk"): one action applied to every job that matches a filter, in small batches, with its progress
+// stored. Started by POST /v1/bulk, run by a node's BulkRunner, kept in a BulkStore. Plain values.
 //
 // A bulk matches jobs that were created before it began; a retry matches jobs that died before it began. It visits them
-// in the order of job_id, so it does not visit a job again that it has moved within its own filter. Only jobs that
-// another transaction held locked are visited once more, at the end.
+// in the order of job_id, each once, also a job whose change leaves it matching the filter. Only jobs that another
+// transaction held locked are visited once more, at the end.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace tocsin {
 
-enum class BulkAction { cancel, reschedule, run, retry };
-enum class BulkState { running, done, stopped, failed };
+enum class BulkAction { cancel, reschedule, run, retry };  // run: due now; retry: a dead job becomes pending
+enum class BulkState { running, done, stopped, failed };   // stopped: on request; failed: a database refused its values
 
 std::string_view to_string(BulkAction action);
 std::string_view to_string(BulkState state);
@@ -31,19 +32,19 @@ struct BulkFilter {
   std::optional<std::string> biz_id;
   std::optional<TypeId> type_id;
   std::optional<WallTime> from, to;   // action_time in [from, to)
-  std::optional<std::string> reason;  // of dead jobs: the normalised text of the last error, as in report_dead
+  std::optional<std::string> reason;  // retry only: the normalised last error, as in table report_dead
 };
 
 struct BulkRequest {
   BulkAction action = BulkAction::cancel;
   BulkFilter filter;
-  std::string filter_json;              // the filter as the caller sent it
-  std::optional<WallTime> action_time;  // reschedule: the new deadline
+  std::string filter_json;              // the filter as JSON, for display; types by name
+  std::optional<WallTime> action_time;  // reschedule: the new deadline; not with `delay`
   std::optional<Duration> delay;        // reschedule: the new deadline, counted from the start of the bulk
   std::optional<Duration> spread;       // reschedule: deadlines are spread evenly over this time after the new one
   std::optional<double> rate_per_s;     // jobs changed per second, at most; nullopt: as fast as batches go
   std::string reason;                   // why, in the caller's words
-  std::string actor;                    // name of the caller's token
+  std::string actor;                    // name of the caller's token; empty: the node has no tokens
 };
 
 struct Bulk {

@@ -8,7 +8,8 @@
 
 namespace tocsin {
 
-// Whole numbers with a unit each (ms, s, m, h, d); nullopt for anything else and for more than 100 years.
+// The sum of whole numbers with a unit each (ms, s, m, h, d), not negative; nullopt for anything else and for more than
+// 100 years.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 // "12.3ms", "4.2s", "14m 59s", "3d 4h": below a minute with a fraction, else in the two largest units.

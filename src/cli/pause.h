@@ -1,4 +1,4 @@
-// Sleeps between two polls of a server.
+// Sleeps between two requests to a server, or two looks at a process.
 #pragma once
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-// Shows the progress of a long run on standard error: a bar that redraws itself on a terminal, a line every few seconds
+// Shows the progress of a long run on standard error: a bar, redrawn each 0.1 s, on a terminal; a line each 5 s
 // elsewhere.
 #pragma once
 
@@ -11,12 +11,12 @@ namespace tocsin {
 // Thread: owner only.
 class Progress {
  public:
-  explicit Progress(std::string what);
-  ~Progress();
+  explicit Progress(std::string what);  // `what`: stands before the numbers, as "creating"
+  ~Progress();                          // removes the bar
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Cheap when nothing is to be drawn yet. `note` is shown behind the numbers.
+  // Call as often as there is news: most calls draw nothing. `total` 0 shows 0%. `note` is shown behind the numbers.
   void show(std::int64_t done, std::int64_t total, const std::string& note = "");
 
  private:

@@ -1,4 +1,5 @@
-// The REST client of the commands.
+// RestClient: the REST client of the commands. Wrong arguments are thrown as BadUsage (cli/config_file.h, exit code 2),
+// calls that failed as Failure (exit code 1).
 #pragma once
 
 #include <chrono>
@@ -15,22 +16,22 @@ namespace tocsin {
 // Keeps the fields of objects in the server's order.
 using Json = nlohmann::ordered_json;
 
-// The command failed; the message is human-readable. Exit code 1.
+// The command failed; the message is human-readable.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 struct Connection {
   std::string url = "http://127.0.0.1:7070";  // http or https, with an optional path in front of /v1
-  std::string token;
-  std::chrono::milliseconds timeout{30'000};  // for a reply; connecting takes at most 5 s of it
+  std::string token;                          // empty: none is sent
+  std::chrono::milliseconds timeout{30'000};  // of each wait for data; connecting: 5 s if that is less
 };
 
 struct RestReply {
   int status = 0;
-  Json body;
-  std::string text;  // the body as the server wrote it
-  std::optional<std::chrono::seconds> retry_after;
+  Json body;                                        // null: there is none
+  std::string text;                                 // the body as the server wrote it
+  std::optional<std::chrono::seconds> retry_after;  // the header, if it is whole seconds
   bool ok() const { return status >= 200 && status < 300; }
 };
 
@@ -44,20 +45,21 @@ std::string with_query(const std::string& path, const Query& query);
 // One part of a path, percent-encoded: a type name may hold any character.
 std::string path_part(const std::string& text);
 
-// "detail (field: x)" of a problem+json body, for the user.
+// "detail (field: x)" of a problem+json body, made printable; after a 401 also how to give a token.
 std::string problem_text(const RestReply& reply);
 
 // A list, of one page or of several put together.
 struct Pages {
   Json items = Json::array();
-  Json missing = Json::array();  // databases that did not answer
+  Json missing = Json::array();  // names of databases that did not answer, of the last page that has some
   std::string next_cursor;       // empty at the end
   std::string text;              // the list as JSON text, with numbers as the server wrote them
 };
-// `query` may have a cursor. `are_all`: reads every page from there on, else one. Throws Failure.
+// Reads a list. `query` may have a cursor to begin at. `are_all`: reads every page from there on, else one. Throws
+// Failure.
 Pages read_pages(const Connection& connection, const std::string& path, Query query, bool are_all);
 
-// Keeps its connection open between calls.
+// Keeps its connection open between calls. A path begins with /v1 and is encoded (with_query(), path_part()).
 // Thread: owner only.
 class RestClient {
  public:
@@ -66,12 +68,13 @@ class RestClient {
   ~RestClient();
   RestClient(const RestClient&) = delete;
 
-  // Any answer of the server is a RestReply. Throws Failure when there is none, or one that is not JSON.
+  // Any answer of the server is a RestReply. `body`: null for none. Throws Failure when no answer comes in time, or one
+  // that is not JSON.
   RestReply call(const std::string& method, const std::string& path, const Json* body = nullptr);
   RestReply call_text(const std::string& method, const std::string& path,
                       const std::string& json);  // no body when empty
 
-  // A 2xx answer; any other is thrown as Failure.
+  // A 2xx answer; any other is thrown as Failure. `body`: a JSON null sends none.
   RestReply get_reply(const std::string& path);
   RestReply send_reply(const std::string& method, const std::string& path, const Json& body);
   // Its body.
@@ -80,7 +83,8 @@ class RestClient {
     return send_reply(method, path, body).body;
   }
 
-  // POST, for a 2xx answer; waits and asks again while the server answers 429, as often as needed.
+  // POST, for a 2xx answer; while the server answers 429, waits for its Retry-After (1 s without) and asks again, as
+  // often as needed.
   Json post_patiently(const std::string& path, const Json& body);
 
  private:

@@ -16,12 +16,11 @@ struct Column {
   bool may_shrink = false;
 };
 
-// Cells are made printable as they come in.
 // Thread: owner only.
 class Table {
  public:
   explicit Table(std::vector<Column> columns);
-  // REQUIRES: one cell per column.
+  // Escapes what is not safe on a terminal. REQUIRES: one cell per column.
   void add(std::vector<std::string> cells);
   void print(std::ostream& out, std::size_t width) const;  // `width`: columns of the screen
   bool empty() const { return rows_.empty(); }
@@ -35,7 +34,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Columns of the terminal behind standard output, between 40 and 200; 80 when it is none.
+// Columns of the terminal behind standard output, between 40 and 200; 80 when standard output is no terminal.
 std::size_t screen_width();
 
 }  // namespace tocsin

@@ -14,7 +14,7 @@ std::string printable(std::string_view text);
 // Columns taken by valid UTF-8: East Asian wide characters and emoji count two, combining marks none.
 std::size_t display_width(std::string_view text);
 
-// At most `width` columns, with an ellipsis where something was cut.
+// The beginning of valid UTF-8 in at most `width` columns, those of the ellipsis included that ends a cut text.
 std::string clip(std::string_view text, std::size_t width);
 
 }  // namespace tocsin

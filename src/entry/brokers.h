@@ -1,5 +1,5 @@
 // The broker kinds (amqp, kafka, redis) that this build has, for jobs that are published (handlers) and for messages
-// that become jobs (entry topics).
+// that become jobs (entry topics). The node calls both functions while it starts.
 #pragma once
 
 #include "broker/broker_kind.h"
@@ -8,12 +8,13 @@
 
 namespace tocsin {
 
-// Adds a handler kind for each broker kind. Handlers connect only to addresses that `guard` allows; `write_job` makes
-// the text of the message.
+// Adds a handler kind for each broker kind. Handlers connect only to addresses that `guard` (copied) allows;
+// `write_job` makes the JSON of a job for its message. REQUIRES: `clock` outlives the registry.
 void add_broker_kinds(HandlerRegistry& registry, const AddressGuard& guard, const Clock& clock,
                       const BrokerKind::JobWriter& write_job);
 
-// Reads NodeConfig::entries[index]: an entry topic as JSON. Error invalid: names the field at fault, as "entry[0].url".
+// Reads NodeConfig::entries[index], an entry topic as JSON, without connecting. Error invalid: its field is the one at
+// fault, as "entry[0].url".
 Result<Entry> read_entry(const std::string& settings_json, std::size_t index);
 
 }  // namespace tocsin

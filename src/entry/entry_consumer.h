@@ -1,9 +1,10 @@
-// Turns the messages of one entry topic (a broker's topic whose messages become jobs) into jobs.
+// EntryConsumer: turns the messages of one entry topic (a broker's topic whose messages become jobs) into jobs, on a
+// thread of its own. The node has one per entry topic of its configuration.
 //
-// A message is acknowledged to its broker after the commit that created its job, or when it can never become one. So no
-// message is lost, and a redelivered one finds its job. While the database does not answer nothing is received; the
-// broker's prefetch limit bounds what has arrived. The connection to a broker that is down is retried, 0.1 s to 5 s
-// apart.
+// A message is acknowledged to its broker after the commit that created its job, and rejected (to the dead letters) if
+// it can never become one. So no message is lost, and a redelivered one finds its job. While the database does not
+// answer nothing is received; the broker's prefetch limit bounds what has arrived. The connection to a broker that is
+// down is retried, 0.1 s to 5 s apart, as is the transaction of messages that have been received.
 #pragma once
 
 #include <atomic>
@@ -31,10 +32,10 @@ struct EntryState {
   Latest<std::string> trouble{std::make_shared<const std::string>("not consuming yet")};
 };
 
-// Thread: owner only, except state() (any). The consumer has a thread of its own.
+// Thread: owner only (the node's), except state() (any).
 class EntryConsumer {
  public:
-  // REQUIRES: `context`, its backend and `counts` outlive it.
+  // `context`: the backend to create jobs with, and its limits. REQUIRES: it, its backend and `counts` outlive this.
   EntryConsumer(Entry entry, ApiContext& context, EntryCounts& counts);
   ~EntryConsumer();  // stop()
 
@@ -45,11 +46,11 @@ class EntryConsumer {
 
  private:
   void run();
-  Status consume(EntrySource& source);
+  Status consume(EntrySource& source);  // until the connection breaks (Error) or stop()
   // Creates the jobs of the messages and returns their results; repeats until the database answers. nullopt: stopping.
   std::optional<std::vector<EntryAnswer>> take(const std::vector<EntryMessage>& messages);
   void count(const std::vector<EntryMessage>& messages, const std::vector<EntryAnswer>& answers);
-  bool pause(int failures);  // false: stopping
+  bool pause(int failures);  // waits, longer after more failures in a row; false: stopping
 
   void set_trouble(std::string why) { state_->trouble.set(std::make_shared<const std::string>(std::move(why))); }
 

@@ -1,4 +1,6 @@
-// Kafka topics as exits and entries.
+// Reads the settings of Kafka topics: of exits (topics that the jobs of a type are published to, by its handler) and of
+// entry topics (whose messages become jobs). Called through entry/brokers.h when settings are checked and when a
+// handler or a consumer is made. Nothing connects here. Thread: any.
 #pragma once
 
 #include "broker/broker_kind.h"
@@ -6,15 +8,18 @@
 
 namespace tocsin {
 
-// Settings of a handler: bootstrap_servers ("host:port,host:port"), topic, and to log in security_protocol,
-// sasl_mechanism, username and password. Error invalid with the field at fault. The guard judges every address that is
-// connected to, those that the cluster names included.
+// Reads type.handler_json, a JSON object: bootstrap_servers ("host:port,host:port") and topic, both required;
+// security_protocol (plaintext, ssl, sasl_plaintext or sasl_ssl); with the last two, and only then, sasl_mechanism
+// (PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512), username and password. Error invalid: names the field at fault, as
+// "handler.topic". `guard`: judges every address that is connected to, those that the cluster names included; null
+// allows any.
 //
 // The producer is idempotent and waits for all in-sync replicas: done means that they have the message.
 Result<Exit> read_kafka_exit(const BizType& type, const GuardPtr& guard);
 
-// Settings of an entry: those, and group ("tocsin" by default), dead_letter_topic (none by default: bad messages are
-// logged and skipped). Fields at fault begin with `path`.
+// Reads an entry topic, a JSON object as text: the fields above, group ("tocsin" by default), dead_letter_topic (for
+// messages that can never become jobs; none by default: they are logged and skipped). Error invalid as above; the field
+// begins with `path`, as "entry[0].". The operator sets the addresses, so every address is allowed.
 Result<Entry> read_kafka_entry(const std::string& settings_json, const std::string& path);
 
 }  // namespace tocsin

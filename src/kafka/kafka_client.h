@@ -17,9 +17,11 @@ namespace tocsin {
 // Properties of librdkafka that say how to reach and log in to a cluster.
 using KafkaProperties = std::vector<std::pair<std::string, std::string>>;
 
-// Reads bootstrap_servers, security_protocol, sasl_mechanism, username and password; mistakes are kept in `settings`.
+// Reads bootstrap_servers, security_protocol, sasl_mechanism, username and password; mistakes are kept in `settings`
+// (Settings::end()). The first property is bootstrap.servers.
 KafkaProperties read_kafka_cluster(Settings& settings);
 
+// Owns an object of librdkafka.
 struct KafkaDestroy {
   void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
   void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
@@ -35,10 +37,11 @@ Result<KafkaPtr<rd_kafka_conf_t>> make_kafka_conf(const KafkaProperties& propert
 // Error invalid: the configuration is refused.
 Result<KafkaPtr<rd_kafka_t>> make_kafka_client(rd_kafka_type_t type, KafkaPtr<rd_kafka_conf_t> conf);
 
-// Error unavailable: the cluster does not answer within `timeout`, or has no such topic.
+// Asks the cluster for the topic, and waits for its answer. Error unavailable: none comes within `timeout`, or there is
+// no such topic.
 Status check_kafka_topic(rd_kafka_t* client, const std::string& topic, std::chrono::milliseconds timeout);
 
-// Error unavailable with the library's text for `code`, and `more` in parentheses.
+// An Error unavailable with the library's text for `code`, and `more` in parentheses.
 Error kafka_error(rd_kafka_resp_err_t code, const std::string& more = "");
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// Publishes to one Kafka topic with the idempotent producer: a verdict comes when all in-sync replicas have the
-// message.
+// KafkaLink: the Link of an exit of kind kafka. It publishes to one topic with the idempotent producer of librdkafka: a
+// message is confirmed when all in-sync replicas have it, and refused when the library gives it up.
 #pragma once
 
 #include <set>
@@ -12,24 +12,27 @@
 
 namespace tocsin {
 
-// Thread: as Link.
+// Thread: owner only (the publisher's), except interrupt() (any, while the link lives).
 class KafkaLink final : public Link {
  public:
-  // `guard`: null allows any address. `message_timeout`: after this the library fails a message; at least a second.
+  // `guard`: null allows any address. `message_timeout`: the library gives a message up after this, or after 1 s if
+  // that is longer.
   KafkaLink(KafkaProperties cluster, std::string topic, GuardPtr guard, Duration message_timeout);
-  ~KafkaLink() override;
+  ~KafkaLink() override;  // messages that were not sent yet are dropped
 
   Status open(int wake, std::chrono::milliseconds timeout) override;
+  // Never fails: what the library does not take is refused by the next poll().
   Status send(std::uint64_t ticket, const BrokerMessage& message) override;
   Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;
   std::string trouble() const override;
-  void interrupt() override {}  // nothing waits for longer than open() may
+  void interrupt() override {}  // every wait has a time-out, and `wake` ends poll()
 
  private:
-  std::string with_trouble() const;  // after an error; empty when there is none
+  std::string with_trouble() const;  // ": " and trouble(), to end an error text; empty if there is no trouble
+  // The library calls both in poll(), on the owner's thread.
   static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
   static void on_error(rd_kafka_t*, int code, const char* why, void* self);
-  // Thread: any, the library's own.
+  // Called by the library in place of ::connect(); EACCES if the guard forbids the address. Thread: the library's own.
   static int connect(int socket, const sockaddr* address, int size, const char* id, void* self);
 
   const KafkaProperties cluster_;
@@ -37,10 +40,9 @@ class KafkaLink final : public Link {
   const GuardPtr guard_;  // null: any address
   const Duration message_timeout_;
   mutable Mutex mutex_;
-  std::set<std::string> forbidden_
-      TOCSIN_GUARDED_BY(mutex_);  // brokers that the cluster names and the guard does not allow
+  std::set<std::string> forbidden_ TOCSIN_GUARDED_BY(mutex_);  // brokers that the guard does not allow; at most 8
   int wake_ = -1;
-  std::vector<Verdict>* verdicts_ = nullptr;  // during poll()
+  std::vector<Verdict>* verdicts_ = nullptr;  // where on_delivery() appends; null outside poll()
   std::vector<Verdict> refused_;              // by send(), for the next poll()
   std::string broken_;                        // why the producer cannot be used any more; empty: it can
   KafkaPtr<rd_kafka_t> client_;

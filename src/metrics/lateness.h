@@ -1,5 +1,5 @@
-// Percentiles of the lateness of first starts on this node in the last five minutes, for GET /v1/stats and
-// `tocsin stats`.
+// LatenessWindow: percentiles of the lateness of jobs (first start minus due time) on this node in the last minutes,
+// for GET /v1/stats and `tocsin stats`. A part of Metrics.
 #pragma once
 
 #include <array>
@@ -12,19 +12,19 @@
 
 namespace tocsin {
 
-// A histogram for each of the last five clock minutes, so the summary covers four to five minutes. Its buckets
+// A histogram for each of the last five minutes of the clock, so the summary covers four to five minutes. Its buckets
 // (core/log_histogram.h) are logarithmic, so percentiles are approximate; the maximum is exact. Thread: any.
 class LatenessWindow {
  public:
-  // Counts one start. A negative lateness counts as 0.
+  // Counts one start. A negative lateness counts as 0. `now`: of one monotonic clock in all calls.
   void record(Duration lateness, MonoTime now);
-  LatencySummary summary(MonoTime now) const;
+  LatencySummary summary(MonoTime now) const;  // times in milliseconds; all 0 without starts
 
  private:
   static constexpr int kSlices = 5;  // minutes
   static constexpr int kBuckets = kHistogramBuckets;
   struct Slice {
-    std::int64_t minute = -1;
+    std::int64_t minute = -1;  // which minute of the clock; -1: none yet
     std::int64_t max_us = 0;
     std::array<std::uint32_t, kBuckets> counts{};
   };

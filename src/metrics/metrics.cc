@@ -60,8 +60,8 @@ Metrics::Metrics(const Clock& clock)
   };
   for (const CounterText& text : kTexts)
     counters_[static_cast<std::size_t>(text.what)] = &counters(text.name, text.help)->Add({});
-  lateness_family_ = histograms("tocsin_lateness_seconds", "First start of a job after its action_time");
-  call_family_ = histograms("tocsin_step_seconds", "Duration of the steps of a stage, database call included");
+  lateness_family_ = histograms("tocsin_lateness_seconds", "First start of a job after it was due");
+  step_family_ = histograms("tocsin_step_seconds", "Duration of the steps of a stage, database call included");
   error_family_ = counters("tocsin_stage_errors_total", "Failed database calls by stage and kind");
   attempt_family_ =
       histograms("tocsin_attempt_seconds", "Duration of attempts by handlers of this node, by type and outcome");
@@ -139,7 +139,7 @@ void Metrics::stepped(std::string_view stage, Duration took) {
     MutexLock lock(mutex_);
     auto it = by_stage_.find(stage);
     if (it == by_stage_.end())
-      it = by_stage_.emplace(stage, &call_family_->Add({{"stage", std::string(stage)}}, kSeconds)).first;
+      it = by_stage_.emplace(stage, &step_family_->Add({{"stage", std::string(stage)}}, kSeconds)).first;
     histogram = it->second;
   }
   histogram->Observe(seconds(took));

@@ -1,5 +1,5 @@
-// The node's EventSink (ports/event.h): turns the events of the engine into Prometheus metrics, the percentiles of
-// /v1/stats, and one log line per stage and second for failures.
+// Metrics: the node's EventSink (ports/event.h, which explains the events). It turns the events of the engine into
+// Prometheus metrics, the percentiles of /v1/stats, and one log line per stage and second for failures. A node has one.
 #pragma once
 
 #include <array>
@@ -33,22 +33,22 @@ struct LabelledValue {
 // The data members are the families of metrics, and the label sets of each that were seen. Thread: any.
 class Metrics final : public EventSink {
  public:
-  explicit Metrics(const Clock& clock);
+  explicit Metrics(const Clock& clock);  // REQUIRES: `clock` outlives it
   ~Metrics() override;
 
   void count(Counter what, std::int64_t n) override;
   void started(TypeId type, Duration lateness) override;
   void ended(TypeId type, Ending ending, Duration took) override;
-  void answered(const std::string& route, int status);  // an HTTP request; `route`: its path template; empty: none
+  void answered(const std::string& route, int status);  // an HTTP request; `route`: its path template; empty: unknown
   void waited(Duration time);                           // how long a request waited for a database thread
-  // One step of a stage, with its database call if it made one.
+  // One step of a stage: how long it took, with its database calls.
   void stepped(std::string_view stage, Duration took);
   void failed(std::string_view stage, const Error& error) override;
 
-  // Names for the label biz_type.
+  // Names for the label biz_type of types first seen from now on; the number of a type that is not in it. Not null.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
-  // Adds a gauge whose value `read` returns whenever the metrics are read; `read` must not call this object.
-  // REQUIRES: before the first text().
+  // Adds a gauge whose value `read` returns. text() calls `read` on its thread, under a lock of this object, so `read`
+  // must not call this object, nor wait long. REQUIRES: before the first text().
   using Labels = std::map<std::string, std::string>;
   void add_gauge(const std::string& name, const std::string& help, std::function<double()> read, const Labels& = {});
   // The same for a value per label set; label sets that `read` no longer returns are removed.
@@ -56,7 +56,7 @@ class Metrics final : public EventSink {
   // The same for a value that only grows.
   void add_counter(const std::string& name, const std::string& help, std::function<double()> read);
 
-  LatencySummary lateness() const;  // of the last minutes
+  LatencySummary lateness() const;  // of the last four to five minutes, in milliseconds
   std::string text() const;         // Prometheus text exposition format
 
  private:
@@ -68,7 +68,7 @@ class Metrics final : public EventSink {
   std::shared_ptr<prometheus::Registry> registry_;
   std::array<prometheus::Counter*, kCounters> counters_{};
   prometheus::Family<prometheus::Histogram>* lateness_family_;
-  prometheus::Family<prometheus::Histogram>* call_family_;
+  prometheus::Family<prometheus::Histogram>* step_family_;
   prometheus::Family<prometheus::Counter>* error_family_;
   prometheus::Family<prometheus::Histogram>* attempt_family_;
   prometheus::Family<prometheus::Counter>* request_family_;
@@ -89,7 +89,7 @@ class Metrics final : public EventSink {
   };
   std::vector<GaugeFamily> gauge_families_ TOCSIN_GUARDED_BY(mutex_);
   std::vector<std::pair<prometheus::Counter*, std::function<double()>>> read_counters_ TOCSIN_GUARDED_BY(mutex_);
-  std::map<std::string, MonoTime, std::less<>> last_logged_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<std::string, MonoTime, std::less<>> last_logged_ TOCSIN_GUARDED_BY(mutex_);  // by stage
 };
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// Publishes to one Redis stream with pipelined XADDs: a verdict comes with the server's answer.
+// RedisLink: the Link of an exit of kind redis. It publishes to one Redis stream with pipelined XADD commands. The
+// server's answer to a command is the verdict of its message; an error answer refuses it.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -25,7 +26,7 @@ struct RedisStream {
   std::optional<std::int64_t> maxlen;  // the stream is trimmed to about this number of entries; empty: never
 };
 
-// Thread: as Link.
+// Thread: owner only (the publisher's), except interrupt() (any, while the link lives).
 class RedisLink final : public Link {
  public:
   RedisLink(RedisServer server, RedisStream stream) : server_(std::move(server)), stream_(std::move(stream)) {}
@@ -43,16 +44,16 @@ class RedisLink final : public Link {
   };
   using Reply = std::unique_ptr<redisReply, Free>;
 
-  Status ask(const std::vector<std::string>& words);
-  Status flush(bool& is_flushed);
-  Error failure() const;
+  Status ask(const std::vector<std::string>& words);  // for open(): sends a command and waits for its answer
+  Status flush(bool& is_flushed);                     // writes what the socket takes now; `is_flushed`: that was all
+  Error failure() const;                              // of context_
 
   const RedisServer server_;
   const RedisStream stream_;
   int wake_ = -1;
   std::unique_ptr<redisContext, Free> context_;
   Dialer dialer_;
-  std::atomic<int> shut_fd_{-1};
+  std::atomic<int> shut_fd_{-1};    // the socket that interrupt() shuts down; -1: none
   std::deque<std::uint64_t> sent_;  // tickets in the order of the answers
 };
 
