@@ -1,6 +1,5 @@
-// AmqpLink: the Link of an exit of kind amqp. It publishes to one exchange with publisher confirms: the broker's ack or
-// nack of a message is its verdict. Messages are sent as mandatory: the broker returns one that no queue gets, and acks
-// it then; its verdict is a refusal.
+// AmqpLink: the Link of AMQP brokers. It publishes to one exchange with publisher confirms: the verdict comes with the
+// broker's ack or nack. Messages are mandatory: one that no queue gets is returned, then acked, and counts as refused.
 #pragma once
 
 #include <deque>
@@ -10,13 +9,12 @@
 
 namespace tocsin {
 
-// Where every message of a link goes.
 struct AmqpRoute {
   std::string exchange;  // "": the default one, which routes to the queue that the key names
   std::string routing_key;
 };
 
-// Thread: owner only (the publisher's), except interrupt() (any, while the link lives).
+// Thread: owner only (the publisher's), except interrupt() (any).
 class AmqpLink final : public Link {
  public:
   AmqpLink(AmqpServer server, AmqpRoute route) : server_(std::move(server)), route_(std::move(route)) {}
@@ -31,16 +29,16 @@ class AmqpLink final : public Link {
  private:
   struct Sent {
     std::uint64_t ticket = 0;
-    std::string id;           // BrokerMessage::id: names the message when the broker returns it
+    std::string id;           // by which a returned message is found
     std::string refusal;      // why the broker returned it; empty: it did not
     bool is_settled = false;  // confirmed out of order
   };
 
   void cork(bool is_on);              // TCP_CORK: while it is on, messages gather in the kernel and leave together
-  void wait(Duration timeout) const;  // for data from the broker or wake_; 5 s at most, half a heartbeat interval
+  void wait(Duration timeout) const;  // for the broker or wake_; 5 s at most, for heartbeats
   Status read(const amqp_frame_t& frame, std::vector<Verdict>& verdicts);
-  void returned(const amqp_frame_t& frame);  // the header of a returned message: stores why; its ack makes the verdict
-  // An ack (`refusal` is empty) or nack of the message `tag`; if `is_multiple`, of all up to it.
+  void returned(const amqp_frame_t& frame);  // stores the refusal; the verdict comes with the ack that follows
+  // The verdict on `tag`; if `is_multiple`, on all up to it. `refusal`: empty after an ack.
   void settle(std::uint64_t tag, bool is_multiple, const std::string& refusal, std::vector<Verdict>& verdicts);
 
   const AmqpServer server_;
@@ -48,10 +46,10 @@ class AmqpLink final : public Link {
   AmqpConnection connection_;
   int wake_ = -1;
   bool is_corked_ = false;
-  std::deque<Sent> sent_;        // not settled, or behind such a one; in the order of their delivery tags
+  std::deque<Sent> sent_;        // in the order of their delivery tags
   std::uint64_t first_tag_ = 1;  // of sent_.front()
-  std::string return_reason_;    // of the last basic.return; the header of its message is the next frame
-  std::string hold_;             // why the broker blocks publishers (connection.blocked); empty: it does not
+  std::string return_reason_;    // of the last basic.return; the next frame says of which message
+  std::string hold_;             // from connection.blocked; empty: the broker takes messages
 };
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// The audit log: which token changed what through the API. The router (api/router.h) makes an entry per successful
-// call; AuditLog (service/audit_log.h) gathers the entries of a node and stores them on its thread.
+// The audit log: which token changed what through the API. The router (api/router.h) makes an entry for each
+// successful call that is recorded; AuditLog (service/audit_log.h) gathers a node's entries and stores them.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,7 @@ struct AuditEntry {
 class AuditStore {
  public:
   virtual ~AuditStore() = default;
-  // Stores all entries in one transaction; waits for the database. Error in_doubt: they may be stored; any other: none
-  // is.
+  // Stores all entries in one transaction; waits for the database. Error in_doubt: they may be stored; else none is.
   virtual Status append(std::span<const AuditEntry> entries) = 0;
 };
 

@@ -24,11 +24,11 @@ class EntrySource {
   virtual Status open() = 0;
 
   // Waits up to `timeout` for the first message, and returns those that have arrived, at most `most` and about 8 MiB;
-  // empty after the time-out. REQUIRES: the messages of the call before are settled. Error: the connection is broken.
+  // empty after the time-out. REQUIRES: earlier messages are settled. Error: the connection is broken.
   virtual Result<std::vector<EntryMessage>> receive(std::size_t most, Duration timeout) = 0;
 
-  // Settles the messages of the last receive(), with one value for each, in order: nullopt acknowledges it; a reason
-  // rejects it, so that it goes to the dead letters if the broker has any. Error: the connection is broken.
+  // Settles each message of the last receive(), in order: nullopt acknowledges it; a reason rejects it, so that it goes
+  // to the dead letters, if the broker has any. Error: as above.
   virtual Status settle(const std::vector<std::optional<std::string>>& refusals) = 0;
 
   // Makes the current call and later ones fail. The default does nothing, for sources whose every wait is bounded.

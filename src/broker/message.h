@@ -11,7 +11,7 @@ namespace tocsin {
 
 struct BrokerMessage {
   std::string id;                          // the job_id: the same for every attempt, so that receivers can drop repeats
-  std::string key;                         // biz_id: the record key in Kafka, a field in Redis; AMQP messages lack it
+  std::string key;                         // biz_id, the record key in Kafka; AMQP messages lack it
   std::string type;                        // name of the type
   std::string attempt;                     // its number as text, from 1
   std::int64_t timestamp_ms = 0;           // action_time, in milliseconds since 1970 UTC

@@ -65,9 +65,8 @@ class Dialer {
 
   using Connect = std::function<Status(const std::string& address, std::chrono::milliseconds timeout)>;
   // Calls `connect` with each allowed address of the peer until one succeeds. The look-up gets `timeout` at most, then
-  // the addresses share another `timeout` equally. The name is not resolved again after the check, so a DNS answer
-  // that changes cannot lead to a forbidden address. Error unavailable: no address, none allowed, or why the last one
-  // failed.
+  // the addresses share another `timeout` equally. The address that was checked is the one connected to, even if DNS
+  // answers something else by then. Error unavailable: no address, none allowed, or why the last one failed.
   Status dial(const BrokerPeer& peer, std::chrono::milliseconds timeout, const Connect& connect);
 
   // Makes every later dial() fail, and the current one before its next `connect`. A `connect` under way continues; if

@@ -4,12 +4,11 @@
 //
 // Guarantees
 //  - Done only after the broker's confirmation. Refused, not confirmed in nine tenths of the lease (of what is left of
-//    it at publish()), or sent on a connection that broke: retry. The message may have arrived; the next attempt's has
-//    the same id.
+//    it at publish()), or sent on a connection that broke: retry. What is retried may have arrived; its id is the same.
 //  - Nothing is sent after the start_by of its attempt: an attempt that waited until then is not started and does not
 //    count. If no connection can be made or the broker takes no messages, waiting attempts are retried, which counts.
 //  - At most kMostInFlight messages are unconfirmed. At most kMostWaiting wait for the thread to take them; more are
-//    not started. Those that the thread has taken and not sent have no bound in number: their start_by ends the wait.
+//    not started. How many the thread has taken and not sent is bounded by the caller's start pool only.
 //  - The connection is made when there is a message to send, and early enough before the lease ends that a failure can
 //    still be recorded. While it cannot be made, attempts fail at once with the reason. The first new try may come at
 //    once, later ones 0.1 s to 5 s apart, until a message is confirmed.
@@ -51,12 +50,10 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  // Returns at once; `finish` is called once, here or on the publisher's thread. `lease_deadline`: end of the attempt's
-  // lease.
+  // Returns at once; `finish` is called once, here or on the publisher's thread. Times: as ClaimedJob's.
   void publish(BrokerMessage message, MonoTime lease_deadline, MonoTime start_by, Handler::Finish finish);
 
-  // Called when the type's handler is destroyed: the thread ends after the messages it has. REQUIRES: publish() is not
-  // called any more.
+  // For the end of the type's handler: the thread ends after the messages it has. REQUIRES: no publish() any more.
   void retire();
   bool has_ended() const { return has_ended_; }  // the thread has ended, or none was started before retire()
   EndpointInfo info() const;                     // `kind` is left empty

@@ -55,9 +55,9 @@ class BulkStore {
   // The progress of earlier batches in this database, whichever node ran them; without due_soon.
   virtual Result<BulkBatch> progress(std::int64_t bulk_id) = 0;
   // Changes at most `limit` matching jobs and stores the progress, in one transaction. Jobs that another transaction
-  // holds locked are visited again after all others, once; over 10,000 of them in a database are left unchanged.
-  // After an error, call again: a batch that was stored is not repeated. Error invalid: the database refuses the bulk's
-  // values, for ever. REQUIRES: limit in 1..1000.
+  // holds locked are visited again after all others, once; over 10,000 of them in a database are left unchanged. After
+  // an error call again: a batch that was stored is not repeated. Error invalid: repeating does not help. REQUIRES:
+  // limit in 1..1000.
   virtual Result<BulkBatch> run_batch(const Bulk& bulk, int limit) = 0;
 };
 

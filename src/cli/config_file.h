@@ -33,8 +33,7 @@ ConfigFile read_config_file(const std::string& path);
 ConfigFile parse_config(const std::string& toml, const std::string& path);
 
 // Whether an option (its name without dashes in front) is a setting: one of a fixed list, without --json or
-// --dashboard. Its variable is TOCSIN_ and its name in capitals:
-// --node-name, TOCSIN_NODE_NAME.
+// --dashboard. Its variable is TOCSIN_ and its name in capitals: --node-name, TOCSIN_NODE_NAME.
 bool is_setting(const std::string& option);
 std::string variable_of(const std::string& option);
 

@@ -5,8 +5,8 @@
 
 namespace tocsin {
 
-// The items of a page (its member "items"), separated by commas, with every number as it stands in `page`.
-// Without brackets; empty if there is no item. REQUIRES: `page` is JSON.
+// The items of a page (its member "items"), separated by commas, with every number as it stands in `page`. Without
+// brackets; empty if there is no item. REQUIRES: `page` is JSON.
 std::string raw_items(const std::string& page);
 
 }  // namespace tocsin

@@ -1,5 +1,4 @@
-// RestClient: the REST client of the commands. Wrong arguments are thrown as BadUsage (cli/config_file.h, exit code 2),
-// calls that failed as Failure (exit code 1).
+// RestClient: the REST client of the commands. Wrong arguments throw BadUsage (cli/config_file.h).
 #pragma once
 
 #include <chrono>
@@ -16,7 +15,7 @@ namespace tocsin {
 // Keeps the fields of objects in the server's order.
 using Json = nlohmann::ordered_json;
 
-// The command failed; the message is human-readable.
+// The command failed; the message is human-readable. Exit code 1.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -24,7 +23,7 @@ struct Failure : std::runtime_error {
 struct Connection {
   std::string url = "http://127.0.0.1:7070";  // http or https, with an optional path in front of /v1
   std::string token;                          // empty: none is sent
-  std::chrono::milliseconds timeout{30'000};  // of each wait for data; connecting: 5 s if that is less
+  std::chrono::milliseconds timeout{30'000};  // of each wait for data; for connecting 5 s at most
 };
 
 struct RestReply {
@@ -68,13 +67,12 @@ class RestClient {
   ~RestClient();
   RestClient(const RestClient&) = delete;
 
-  // Any answer of the server is a RestReply. `body`: null for none. Throws Failure when no answer comes in time, or one
-  // that is not JSON.
+  // Any answer of the server is a RestReply. Throws Failure when none comes in time, or one that is not JSON.
   RestReply call(const std::string& method, const std::string& path, const Json* body = nullptr);
   RestReply call_text(const std::string& method, const std::string& path,
                       const std::string& json);  // no body when empty
 
-  // A 2xx answer; any other is thrown as Failure. `body`: a JSON null sends none.
+  // A 2xx answer; any other is thrown as Failure. A `body` of null sends none.
   RestReply get_reply(const std::string& path);
   RestReply send_reply(const std::string& method, const std::string& path, const Json& body);
   // Its body.

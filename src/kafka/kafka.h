@@ -1,6 +1,5 @@
-// Reads the settings of Kafka topics: of exits (topics that the jobs of a type are published to, by its handler) and of
-// entry topics (whose messages become jobs). Called through entry/brokers.h when settings are checked and when a
-// handler or a consumer is made. Nothing connects here. Thread: any.
+// Reads the settings of Kafka topics: of exits (a type's handler publishes its jobs there) and of entry topics (their
+// messages become jobs). Called through entry/brokers.h. Nothing connects here. Thread: any.
 #pragma once
 
 #include "broker/broker_kind.h"
@@ -19,7 +18,7 @@ Result<Exit> read_kafka_exit(const BizType& type, const GuardPtr& guard);
 
 // Reads an entry topic, a JSON object as text: the fields above, group ("tocsin" by default), dead_letter_topic (for
 // messages that can never become jobs; none by default: they are logged and skipped). Error invalid as above; the field
-// begins with `path`, as "entry[0].". The operator sets the addresses, so every address is allowed.
+// begins with `path`, as "entry[0].". Every address is allowed.
 Result<Entry> read_kafka_entry(const std::string& settings_json, const std::string& path);
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// KafkaLink: the Link of an exit of kind kafka. It publishes to one topic with the idempotent producer of librdkafka: a
-// message is confirmed when all in-sync replicas have it, and refused when the library gives it up.
+// KafkaLink: the Link of Kafka. It publishes to one topic with the idempotent producer: a message is confirmed when all
+// in-sync replicas have it.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace tocsin {
 
-// Thread: owner only (the publisher's), except interrupt() (any, while the link lives).
+// Thread: owner only (the publisher's), except interrupt() (any).
 class KafkaLink final : public Link {
  public:
   // `guard`: null allows any address. `message_timeout`: the library gives a message up after this, or after 1 s if
@@ -28,11 +28,11 @@ class KafkaLink final : public Link {
   void interrupt() override {}  // every wait has a time-out, and `wake` ends poll()
 
  private:
-  std::string with_trouble() const;  // ": " and trouble(), to end an error text; empty if there is no trouble
+  std::string with_trouble() const;  // ": " and trouble(), or empty: the end of an error text
   // The library calls both in poll(), on the owner's thread.
   static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
   static void on_error(rd_kafka_t*, int code, const char* why, void* self);
-  // Called by the library in place of ::connect(); EACCES if the guard forbids the address. Thread: the library's own.
+  // In place of ::connect(); EACCES if the guard forbids the address. Thread: any, the library's own.
   static int connect(int socket, const sockaddr* address, int size, const char* id, void* self);
 
   const KafkaProperties cluster_;

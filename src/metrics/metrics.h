@@ -45,7 +45,7 @@ class Metrics final : public EventSink {
   void stepped(std::string_view stage, Duration took);
   void failed(std::string_view stage, const Error& error) override;
 
-  // Names for the label biz_type of types first seen from now on; the number of a type that is not in it. Not null.
+  // Names for the label biz_type, of types first seen from now on; a type that is not in it has its number. Not null.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // Adds a gauge whose value `read` returns. text() calls `read` on its thread, under a lock of this object, so `read`
   // must not call this object, nor wait long. REQUIRES: before the first text().

@@ -1,5 +1,5 @@
-// RedisLink: the Link of an exit of kind redis. It publishes to one Redis stream with pipelined XADD commands. The
-// server's answer to a command is the verdict of its message; an error answer refuses it.
+// RedisLink: the Link of Redis. It publishes to one stream with pipelined XADDs: a verdict comes with the server's
+// answer; an error answer is a refusal.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -26,7 +26,7 @@ struct RedisStream {
   std::optional<std::int64_t> maxlen;  // the stream is trimmed to about this number of entries; empty: never
 };
 
-// Thread: owner only (the publisher's), except interrupt() (any, while the link lives).
+// Thread: owner only (the publisher's), except interrupt() (any).
 class RedisLink final : public Link {
  public:
   RedisLink(RedisServer server, RedisStream stream) : server_(std::move(server)), stream_(std::move(stream)) {}
@@ -44,8 +44,8 @@ class RedisLink final : public Link {
   };
   using Reply = std::unique_ptr<redisReply, Free>;
 
-  Status ask(const std::vector<std::string>& words);  // for open(): sends a command and waits for its answer
-  Status flush(bool& is_flushed);                     // writes what the socket takes now; `is_flushed`: that was all
+  Status ask(const std::vector<std::string>& words);  // for open(): waits for the answer
+  Status flush(bool& is_flushed);                     // false: the socket takes no more now
   Error failure() const;                              // of context_
 
   const RedisServer server_;
