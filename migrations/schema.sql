@@ -62,7 +62,9 @@ BEGIN
     RAISE EXCEPTION 'job_id must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   FOR tries IN 1..3 LOOP
-    DELETE FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0 RETURNING * INTO job;
+    -- Not the copy of a shard that moves here: it is replaced, or goes on, with what the source has.
+    DELETE FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0
+       AND coalesce(shard_ = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true) RETURNING * INTO job;
     IF FOUND THEN
       IF to_regclass('tocsin.job_history_cancelled_' || to_char(now_, 'YYYYMMDD')) IS NULL THEN
         PERFORM tocsin.ensure_history(now_::date, now_::date);

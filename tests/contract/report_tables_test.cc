@@ -178,7 +178,7 @@ TEST_F(ReportTables, ATargetThatIsUsedUpExactlyIsMet) {
   all.slot = WallTime(Duration(database.number("SELECT (extract(epoch FROM now()) * 1000000)::bigint")));
   must(maintenance.flush_histograms(1, 1, {&all, 1}));
   for (const char* share : {"0.9", "0.8"}) {
-    database.exec("UPDATE tocsin.biz_type SET slo = jsonb_build_object('lateness_ms', 1000, 'share', " +
+    database.query("UPDATE tocsin.biz_type SET slo = jsonb_build_object('lateness_ms', 1000, 'share', " +
                   std::string(share) + ")");
     const auto row = database.query("SELECT is_met, budget_left FROM tocsin.report_slo")[0];
     EXPECT_TRUE(row[0].as<bool>()) << share;

@@ -53,6 +53,30 @@ class SqlVerbs : public ::testing::Test {
   TestDatabase database{16};
 };
 
+// A shard that moves here has its rows here before it lives here.
+TEST_F(SqlVerbs, ACopyOfAMovingShardIsNeitherCancelledNorRescheduled) {
+  const std::int64_t id = create("moving");
+  const std::string job = std::to_string(id);
+  database.query("SELECT tocsin.set_shards_here(array_remove(ARRAY(SELECT generate_series(0, 15)::smallint), " +
+                 std::to_string(id & 1023) + "::smallint))");
+  EXPECT_EQ(state_of("SELECT tocsin.cancel_job(" + job + ")"), "TC001");
+  EXPECT_EQ(state_of("SELECT tocsin.reschedule_job(" + job + ", '2040-01-02')"), "TC001");
+  EXPECT_EQ(state_of("SELECT * FROM tocsin.cancel_jobs('moving')"), "TC001");
+  Session session{SessionConfig{database.url(), "test", 15'000, 50, false}};
+  PgJobDesk desk(session, 16);
+  const JobId ids[] = {id};
+  const auto by_id = desk.cancel(ids);
+  EXPECT_TRUE(!by_id || by_id->front().kind == CancelReply::Kind::locked);
+  ChangeBatch batch;
+  batch.cancels = {id};
+  batch.key_cancels = {{"moving", {}}};
+  const auto together = desk.change_together(batch);
+  EXPECT_TRUE(!together || (together->cancels.front().kind != CancelReply::Kind::cancelled &&
+                            together->key_cancels.front().cancelled.empty()));
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job_live WHERE job_id = " + job + " AND status = 0"), 1);
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job_history"), 0);
+}
+
 TEST_F(SqlVerbs, CancelJobsTakesAllOfAKeyOrRefuses) {
   database.query("SELECT count(tocsin.create_job('noop', 'o', '2040-01-01')) FROM generate_series(1, 10000)");
   create("o", "other");

@@ -317,7 +317,7 @@ TEST_F(ClaimerTest, AsksWhatItWonWhenTheAnswerWasLost) {
   EXPECT_EQ(events[Counter::claims_in_doubt], 1);
 
   push_due({{3, 1, kStart}});
-  store.on_claim = [](auto, auto, auto&) { return std::vector<ClaimedJob>{claimed(3, 1)}; };
+  store.on_claim = [&](auto, auto, auto&) { return std::vector<ClaimedJob>{claimed(3, 1)}; };
   step();
   EXPECT_EQ(won().at(0).start_by, MonoTime::max()) << "the claim before was slow; or nothing would ever start";
 }
