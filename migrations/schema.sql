@@ -2514,12 +2514,13 @@ CREATE OR REPLACE VIEW tocsin.report_slo AS
             WHEN (s.n > 0) THEN ((1)::double precision - ((s.missed)::double precision / (s.n)::double precision))
             ELSE (1)::double precision
         END AS share,
+    (
         CASE
-            WHEN (s.missed = 0) THEN (1)::double precision
-            WHEN (s.target_share < (1)::double precision) THEN ((1)::double precision - ((s.missed)::double precision / ((s.n)::double precision * ((1)::double precision - s.target_share))))
-            ELSE (0)::double precision
-        END AS budget_left,
-    ((s.missed)::double precision <= ((s.n)::double precision * ((1)::double precision - s.target_share))) AS is_met
+            WHEN (s.missed = 0) THEN (1)::numeric
+            WHEN (s.target_share < (1)::double precision) THEN ((1)::numeric - ((s.missed)::numeric / ((s.n)::numeric * ((1)::numeric - (s.target_share)::numeric))))
+            ELSE (0)::numeric
+        END)::double precision AS budget_left,
+    ((s.missed)::numeric <= ((s.n)::numeric * ((1)::numeric - (s.target_share)::numeric))) AS is_met
    FROM ( SELECT t.name AS biz_type,
             ((t.slo ->> 'lateness_ms'::text))::double precision AS target_ms,
             ((t.slo ->> 'share'::text))::double precision AS target_share,
