@@ -203,8 +203,7 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
       known[context.database_of(id)].push_back(id);
     }
   }
-  if (known.empty())
-    return answer_cancelled(call, {}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible});
+  if (known.empty()) return answer_cancelled(call, {}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible});
   scatter<CancelReplies>(
       context, call, databases_of(known),
       [known](DatabaseId database_id, Stores& stores) { return stores.desk.cancel(known.at(database_id)); },

@@ -179,7 +179,7 @@ TEST_F(ReportTables, ATargetThatIsUsedUpExactlyIsMet) {
   must(maintenance.flush_histograms(1, 1, {&all, 1}));
   for (const char* share : {"0.9", "0.8"}) {
     database.query("UPDATE tocsin.biz_type SET slo = jsonb_build_object('lateness_ms', 1000, 'share', " +
-                  std::string(share) + ")");
+                   std::string(share) + ")");
     const auto row = database.query("SELECT is_met, budget_left FROM tocsin.report_slo")[0];
     EXPECT_TRUE(row[0].as<bool>()) << share;
     EXPECT_DOUBLE_EQ(row[1].as<double>(), share == std::string("0.9") ? 0 : 0.5);
