@@ -95,7 +95,8 @@ class History:
     def on_lease(self, event):
         ttr = self.types[event["type"]]["ttr"]
         for job_id, token, until, attempt in event["items"]:
-            self.runs[job_id].append(Run(attempt, event["t"], until - ttr, token=token, until=until))
+            claimed = min(event["t"], until - ttr)  # `until` is of a clock that may be ahead
+            self.runs[job_id].append(Run(attempt, event["t"], claimed, token=token, until=until))
 
     def on_settle(self, event):
         for job_id, token, result in event["items"]:

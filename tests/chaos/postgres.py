@@ -96,10 +96,11 @@ class Server:
 
     def start(self):
         log = open(self.log, "ab")
-        environment = os.environ | (self.clock.environment() if self.clock else {})
+        # As its own user: libfaketime makes a semaphore that no other user may open.
+        clock = ["env", *(f"{name}={value}" for name, value in self.clock.environment().items())] if self.clock else []
         self.process = subprocess.Popen(
-            self.command("postgres", ["-D", self.data, "-p", self.port]), cwd="/", stdin=subprocess.DEVNULL, stdout=log,
-            stderr=log, env=environment)
+            [*self.become, *clock, str(BIN / "postgres"), "-D", str(self.data), "-p", str(self.port)], cwd="/",
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         eventually(self.answers, f"server on port {self.port} starts")
 
