@@ -127,9 +127,9 @@ std::string shards_text(const Backend& backend, const std::vector<Shard>& page,
 void shards(ApiContext& context, const CallPtr& call) {
   PageRequest asked;
   if (const auto problem = read_page_request(*call, "shard", asked)) return call->refuse(*problem);
-  const std::int64_t n = context.backend.shards(),
-                     last = asked.after.empty() ? -1 : number_from(asked.after).value_or(n);
-  if (last < -1 || last >= n - 1) return call->refuse({400, "Must be a next_cursor of this list.", "cursor"});
+  const std::int64_t n = context.backend.shards(), last = number_from(asked.after).value_or(-1);
+  if (!asked.after.empty() && (last < 0 || last >= n - 1))
+    return call->refuse({400, "Must be a next_cursor of this list.", "cursor"});
   std::vector<Shard> page;
   for (std::int64_t shard = last + 1; shard < std::min(n, last + 1 + asked.limit); ++shard)
     page.push_back(static_cast<Shard>(shard));

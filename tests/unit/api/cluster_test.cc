@@ -95,7 +95,8 @@ TEST_F(ClusterApi, PagesShards) {
   }
   ASSERT_EQ(seen.size(), 64U);
   for (int i = 0; i < 64; ++i) EXPECT_EQ(seen[static_cast<std::size_t>(i)], i);
-  for (const char* query : {"limit=0", "limit=1001", "limit=x", "cursor=x", "cursor=am9iOjE"})
+  for (const char* query : {"limit=0", "limit=1001", "limit=x", "cursor=x", "cursor=am9iOjE" /* job:1 */,
+                            "cursor=c2hhcmQ6NjM" /* shard:63 */, "cursor=c2hhcmQ6LTE" /* shard:-1 */})
     EXPECT_EQ(get(std::string("/v1/shards?") + query).status, 400) << query;
 }
 

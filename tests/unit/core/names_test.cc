@@ -50,6 +50,7 @@ TEST(ErrorCode, HasANameForEveryValue) {
   EXPECT_STREQ(to_string(ErrorCode::moved), "moved");
   EXPECT_STREQ(to_string(ErrorCode::superseded), "superseded");
   EXPECT_STREQ(to_string(ErrorCode::invalid), "invalid");
+  EXPECT_STREQ(to_string(static_cast<ErrorCode>(99)), "?");
 }
 
 BizType type_named(TypeId id, const std::string& name) {
