@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <ranges>
 
 namespace tocsin {
 
@@ -26,7 +25,7 @@ void DueQueue::push(std::span<const Candidate> jobs) {
       is_oldest ? older.push_back(job) : waiting.push_back(job);
     }
     std::ranges::stable_sort(older, {}, &Candidate::fire_at);
-    for (const Candidate& job : older | std::views::reverse) types_[job.type_id].jobs.push_front(job);
+    for (auto job = older.rbegin(); job != older.rend(); ++job) types_[job->type_id].jobs.push_front(*job);
     size_ += jobs.size();
   }
   wake();
