@@ -25,6 +25,7 @@ struct DatabaseAnswer {
 template <class Part>
 std::vector<DatabaseId> databases_of(const std::map<DatabaseId, Part>& parts) {
   std::vector<DatabaseId> database_ids;
+  database_ids.reserve(parts.size());
   for (const auto& [database_id, part] : parts) database_ids.push_back(database_id);
   return database_ids;
 }
