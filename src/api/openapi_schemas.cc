@@ -58,11 +58,11 @@ std::string_view openapi_schemas() {
   "biz_id":{"$ref":"#/components/schemas/NewBizId"},"biz_type":{"type":"string"},
   "job_ids":{"type":"array","maxItems":10000,"items":{"$ref":"#/components/schemas/JobId"}}}},
 "JobIds":{"type":"array","items":{"$ref":"#/components/schemas/JobId"}},
-"CancelledJobs":{"type":"object","required":["cancelled","running","finished","not_found"],"properties":{
+"CancelledJobs":{"type":"object","description":"By result; all empty: the key has no job","required":["cancelled","running","finished","not_found"],"properties":{
   "cancelled":{"$ref":"#/components/schemas/JobIds"},"running":{"$ref":"#/components/schemas/JobIds"},
   "finished":{"$ref":"#/components/schemas/JobIds"},"not_found":{"$ref":"#/components/schemas/JobIds"},
   "locked":{"$ref":"#/components/schemas/JobIds","description":"Locked by another transaction: not cancelled, ask again; absent when there is none"},
-  "more":{"const":true,"description":"With biz_id: it has more jobs than one call takes, ask again; absent otherwise"},
+  "more":{"const":true,"description":"With biz_id: live jobs of it may be left, ask again; absent otherwise"},
   "more_finished":{"const":true,"description":"With biz_id: more have ended than the 1,000 newest that are named; absent otherwise"},
   "unavailable":{"$ref":"#/components/schemas/JobIds","description":"Their database did not answer: not cancelled; absent when there is none"},
   "in_doubt":{"$ref":"#/components/schemas/JobIds","description":"The answer of their database was lost; absent when there is none"}}},
