@@ -119,11 +119,24 @@ void reschedule(ApiContext& context, const CallPtr& call) {
 
 // ---- many jobs
 
-// What the audit log says of a call that changed `changed` jobs. Call before the reply.
-void note_changed(const CallPtr& call, std::size_t changed) {
-  call->audit.changed = static_cast<std::int64_t>(changed);
-  call->audit.is_left_out = changed == 0;
-  if (changed <= kManyChanged) call->audit.filter_json.clear();
+// What was asked to be cancelled: the jobs of a key, or (null) so many ids.
+struct CancelFilter {
+  const KeyCancel* key = nullptr;
+  std::size_t ids = 0;
+};
+
+// For the audit log. Call before the reply.
+void note_cancelled(const ApiContext& context, const CallPtr& call, std::size_t cancelled, const CancelFilter& filter) {
+  call->audit.changed = static_cast<std::int64_t>(cancelled);
+  call->audit.is_left_out = cancelled == 0;
+  if (cancelled <= kManyChanged) return;
+  const auto catalog = context.backend.types();
+  const BizType* type = filter.key && filter.key->type ? catalog->find(*filter.key->type) : nullptr;
+  JsonWriter out(call->audit.filter_json);
+  out.begin_object();
+  filter.key ? out.field("biz_id", filter.key->biz_id) : out.field("job_ids", filter.ids);
+  if (type) out.field("biz_type", type->name);
+  out.end_object();
 }
 
 bool is_locked(const CancelReply& reply) { return reply.kind == CancelReply::Kind::locked; }
@@ -140,7 +153,8 @@ void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids)
   out.end_array();
 }
 
-void answer_cancelled(const CallPtr& call, const std::vector<CancelReply>& replies, const Unanswered& unanswered = {},
+void answer_cancelled(const ApiContext& context, const CallPtr& call, const CancelFilter& filter,
+                      const std::vector<CancelReply>& replies, const Unanswered& unanswered = {},
                       bool has_more = false) {
   constexpr std::array kNames{
       std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
@@ -166,7 +180,7 @@ void answer_cancelled(const CallPtr& call, const std::vector<CancelReply>& repli
   out.end_object();
   // Those in doubt may have been cancelled.
   const auto cancelled = std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind);
-  note_changed(call, static_cast<std::size_t>(cancelled) + unanswered.in_doubt.size());
+  note_cancelled(context, call, static_cast<std::size_t>(cancelled) + unanswered.in_doubt.size(), filter);
   call->reply(200, std::move(text));
 }
 
@@ -186,7 +200,9 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByD
     auto& list = result.error().code == ErrorCode::in_doubt ? unanswered.in_doubt : unanswered.unavailable;
     list.insert(list.end(), ids.at(database_id).begin(), ids.at(database_id).end());
   }
-  answer_cancelled(call, replies, unanswered);
+  std::size_t asked = unanswered.impossible.size();
+  for (const auto& [database_id, some] : ids) asked += some.size();
+  answer_cancelled(context, call, {.ids = asked}, replies, unanswered);
 }
 
 // `texts`: ids as they were given. One that is given twice is answered once.
@@ -203,7 +219,8 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
       known[context.database_of(id)].push_back(id);
     }
   }
-  if (known.empty()) return answer_cancelled(call, {}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible});
+  if (known.empty())
+    return answer_cancelled(context, call, {}, {}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible});
   scatter<CancelReplies>(
       context, call, databases_of(known),
       [known](DatabaseId database_id, Stores& stores) { return stores.desk.cancel(known.at(database_id)); },
@@ -217,7 +234,7 @@ void cancel_large_key(const ApiContext& context, const CallPtr& call, const KeyC
   context.on_database(call, context.database_of(key.biz_id), [&context, call, key](Stores& stores) {
     const auto reply = stores.desk.cancel_all(key.biz_id, key.type);
     if (!reply) return call->refuse(context.problem_of(reply.error(), stores.database_id));
-    answer_cancelled(call, reply->jobs, {}, reply->has_more);
+    answer_cancelled(context, call, {.key = &key}, reply->jobs, {}, reply->has_more);
   });
 }
 
@@ -242,7 +259,7 @@ void cancel_key(const ApiContext& context, const CallPtr& call, const std::strin
     guarded(call, [&] {
       if (!result) return call->refuse(context.problem_of(result.error(), context.database_of(key.biz_id)));
       if (result->is_too_many) return cancel_large_key(context, call, key);
-      note_changed(call, result->cancelled.size());
+      note_cancelled(context, call, result->cancelled.size(), {.key = &key});
       call->reply(200, cancelled_key_text(*result));
     });
   });
@@ -255,19 +272,6 @@ void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz
   context.with_type(call, *biz_type, "biz_type", [&context, call, biz_id](const BizType& type) {
     cancel_key(context, call, biz_id, std::optional(type.type_id));
   });
-}
-
-// For the audit log: the key, or how many ids were given.
-std::string cancel_filter_text(const std::optional<std::string>& biz_id, const std::optional<std::string>& biz_type,
-                               std::size_t ids) {
-  std::string text;
-  JsonWriter out(text);
-  out.begin_object();
-  if (biz_id) out.field("biz_id", *biz_id);
-  if (biz_type) out.field("biz_type", *biz_type);
-  if (!biz_id) out.field("job_ids", ids);
-  out.end_object();
-  return text;
 }
 
 void cancel_many(ApiContext& context, const CallPtr& call) {
@@ -283,7 +287,6 @@ void cancel_many(ApiContext& context, const CallPtr& call) {
       in.fail("job_ids[" + std::to_string(i) + ']', "A job_id is a string of digits.");
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
-  call->audit.filter_json = cancel_filter_text(biz_id, biz_type, texts ? texts->size() : 0);
   biz_id ? cancel_key(context, call, *biz_id, biz_type) : cancel_ids(context, call, *texts);
 }
 

@@ -1,6 +1,7 @@
 // BulkRunner: the stage that runs bulk operations ("bulks": one action on every job that matches a filter) on this
 // node. It runs one bulk at a time, one database after the other, in batches, at most at the rate that the bulk's
-// caller asked for. After an error it repeats the call a second later; the bulk fails if a database refuses its values.
+// caller asked for. It changes no more jobs than matched when the bulk began. After an error it repeats the call a
+// second later; the bulk fails if a database refuses its values.
 //
 // The node that accepted a bulk runs it under a lease, kept in the control database and extended each second. If that
 // node dies, another one takes the bulk over when the lease has expired. A node that has lost the lease stops working

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration kSecondaryLooksAgain = std::chrono::milliseconds(50);
 // After a slow claim: how much later than its type's drop_older_than a job may start.
-constexpr Duration kLatest = std::chrono::seconds(1);
+constexpr Duration kDropMargin = std::chrono::seconds(1);
 constexpr Duration kGatherTime = std::chrono::milliseconds(50);  // how long a consumer waits for more jobs
 
 std::vector<JobId> ids_of(const std::vector<Candidate>& jobs) {
@@ -180,7 +180,7 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     if (!sent.is_slow)
       claimed.start_by = sent.at + shared_.config.start_window;
     else if (known && known->drop_older_than && claimed.fire_at_before)
-      claimed.start_by = shared_.db_clock.when(*claimed.fire_at_before + *known->drop_older_than + kLatest);
+      claimed.start_by = shared_.db_clock.when(*claimed.fire_at_before + *known->drop_older_than + kDropMargin);
     claimed.is_catch_up = sent.batch.pace() == Pace::catch_up;
     TOCSIN_ASSERT(unused[type] > 0);
     --unused[type];

@@ -56,7 +56,7 @@ class Claimer final : public Stage {
   MonoTime fire(MonoTime now, DueBatch batch);
   // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
-  // Sets is_slow_ from the duration of the previous claim that was answered.
+  // Sets is_slow_ from the duration of the previous claim, the time in doubt included. Not after one that failed.
   void note_duration(MonoTime now);
   MonoTime claim(MonoTime now, DueBatch batch);
   // Whether the claim waits for the disk (ClaimTicket::is_durable).
@@ -98,7 +98,7 @@ class Claimer final : public Stage {
   std::optional<Sent> unresolved_;      // in doubt
   std::optional<Sent> gathering_;       // prepared by gather(), sent by the next step
   std::optional<Won> won_;              // the next step gives them out
-  std::optional<MonoTime> claimed_at_;  // when the previous claim was sent
+  std::optional<MonoTime> claimed_at_;  // when the previous claim was sent; empty: it failed, or was noted already
   // The previous claim took longer than half of EngineConfig::start_window. The next one waits for the disk, so a crash
   // of the database cannot undo it, and its jobs may start until their leases end.
   bool is_slow_ = false;

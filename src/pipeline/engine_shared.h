@@ -202,7 +202,7 @@ struct EngineShared {
     constexpr Duration kLongest = std::chrono::seconds(4);  // more than a claim may wait for the lock of a table: 3 s
     return std::min(outcome_patience(), kLongest);
   }
-  // Whether outcomes have waited so long that the claimers must stop.
+  // True: outcomes have waited for an answer longer than outcome_patience(). Claimers claim nothing then.
   bool has_stuck_outcomes(MonoTime now) const {
     const auto since = unanswered_since.load();
     return since != kAnswered && now - MonoTime(Duration(since)) > outcome_patience();

@@ -63,13 +63,20 @@ export async function RetriesADeadJob(stand) {
   await page.end();
 }
 
+/** The list of `n` new jobs of a key, some of them selected by their index: {page, ids}. */
+async function selected(stand, node, key, n, chosen) {
+  const ids = [];
+  for (let i = 0; i < n; ++i) ids.push(await node.job('order.unpaid', key));
+  const page = await openPage(stand);
+  await visit(page, `${node.url}?screen=jobs&biz_id=${key}`);
+  for (const i of chosen) await page.getByLabel(`Job ${ids[i]}`).check();
+  await page.getByText(`${chosen.length} selected:`).waitFor();
+  return {page, ids};
+}
+
 export async function RunsAndRetriesWhatIsSelected(stand) {
   const node = await busy(stand);
-  const ids = [];
-  for (let i = 0; i < 2; ++i) ids.push(await node.job('order.unpaid', 'chosen'));
-  const page = await openPage(stand);
-  await visit(page, node.url + '?screen=jobs&biz_id=chosen');
-  await page.getByLabel(`Job ${ids[1]}`).check();
+  const {page, ids} = await selected(stand, node, 'chosen', 2, [1]);
   await page.locator('.buttons', {hasText: '1 selected:'}).getByRole('button', {name: 'Run now'}).click();
   await eventually('it ran', () => !['pending', 'running'].includes(status(stand, ids[1])));
   assert.equal(status(stand, ids[0]), 'pending');
@@ -86,13 +93,7 @@ export async function RunsAndRetriesWhatIsSelected(stand) {
 
 export async function CancelsWhatIsSelected(stand) {
   const node = await busy(stand);
-  const ids = [];
-  for (let i = 0; i < 3; ++i) ids.push(await node.job('order.unpaid', 'selected'));
-  const page = await openPage(stand);
-  await visit(page, node.url + '?screen=jobs&biz_id=selected');
-  await page.getByLabel(`Job ${ids[0]}`).check();
-  await page.getByLabel(`Job ${ids[2]}`).check();
-  await page.getByText('2 selected:').waitFor();
+  const {page, ids} = await selected(stand, node, 'selected', 3, [0, 2]);
   await press(page, 'Cancel');
   await eventually('two are cancelled', () => status(stand, ids[0]) === 'cancelled' && status(stand, ids[2]) === 'cancelled');
   assert.equal(status(stand, ids[1]), 'pending');

@@ -12,6 +12,37 @@ async function bulky(stand) {
 const make = (node, type, n, more = {}) => node.call('POST', 'v1/jobs/batch', {jobs: Array.from({length: n}, (_, i) => ({biz_type: type, biz_id: `${type}-${i}`, delay_ms: 3_600_000, ...more}))}, kTokens.admin);
 const count = (stand, type, status) => Number(stand.sql(`SELECT count(*) FROM tocsin.job WHERE biz_type = '${type}' AND status = '${status}'`));
 
+const putNoop = (node, type) => node.call('PUT', `v1/types/${type}`, {handler: {kind: 'noop'}}, kTokens.admin);
+
+/** The page with the dialog for all jobs of a new type, of which there are `n`. */
+async function allThatMatch(stand, node, type, n, {token = kTokens.admin, status = '', ...more} = {}) {
+  await putNoop(node, type);
+  await make(node, type, n);
+  const page = await openPage(stand, {token, ...more});
+  await visit(page, `${node.url}?screen=jobs&biz_type=${type}${status && `&status=${status}`}`);
+  await page.getByRole('button', {name: 'All that match…'}).click();
+  return page;
+}
+
+/** The page of dead letters of a new type, of which `n` are dead; replayed they will be done. `prepare`: called before. */
+async function deadLetters(stand, node, type, n, prepare = () => {}) {
+  const receiver = await refusing();
+  await node.call('PUT', `v1/types/${type}`, {handler: {kind: 'webhook', url: receiver.url}, max_attempts: 1}, kTokens.admin);
+  await make(node, type, n, {delay_ms: 0});
+  await eventually('all are dead', () => count(stand, type, 'dead') === n);
+  receiver.close();
+  prepare();
+  await putNoop(node, type);
+  const page = await openPage(stand, {token: kTokens.admin});
+  await visit(page, `${node.url}?screen=dead&type=${type}`);
+  return page;
+}
+
+async function endWell(page) {
+  assert.deepEqual(page.offences, []);
+  await page.end();
+}
+
 async function startBulk(page, text) {
   await page.getByRole('button', {name: 'Preview'}).click();
   await page.getByRole('button', {name: text}).click();
@@ -20,11 +51,7 @@ async function startBulk(page, text) {
 
 export async function CancelsAllThatMatch(stand) {
   const node = await bulky(stand);
-  await node.call('PUT', 'v1/types/bulk.cancel', {handler: {kind: 'noop'}}, kTokens.admin);
-  await make(node, 'bulk.cancel', 70);
-  const page = await openPage(stand, {token: kTokens.admin});
-  await visit(page, node.url + '?screen=jobs&biz_type=bulk.cancel');
-  await page.getByRole('button', {name: 'All that match…'}).click();
+  const page = await allThatMatch(stand, node, 'bulk.cancel', 70);
   await page.getByLabel('Reason, for the audit log').fill('<b>wrong</b> import');
   await page.getByRole('button', {name: 'Preview'}).click();
   await page.getByText('As a command').click();
@@ -41,28 +68,19 @@ export async function CancelsAllThatMatch(stand) {
 
 export async function SpreadsAPeak(stand) {
   const node = await bulky(stand);
-  await node.call('PUT', 'v1/types/bulk.spread', {handler: {kind: 'noop'}}, kTokens.admin);
-  await make(node, 'bulk.spread', 30);
-  const page = await openPage(stand, {token: kTokens.producer});
-  await visit(page, node.url + '?screen=jobs&biz_type=bulk.spread&status=pending');
-  await page.getByRole('button', {name: 'All that match…'}).click();
+  const page = await allThatMatch(stand, node, 'bulk.spread', 30, {token: kTokens.producer, status: 'pending'});
   await page.getByLabel('Action').selectOption('reschedule');
   await page.getByLabel('Due in (minutes)').fill('120');
   await page.getByLabel('Spread over (minutes)').fill('60');
   await startBulk(page, 'Reschedule 30 jobs');
   const spread = stand.sql("SELECT count(DISTINCT action_time), max(action_time) - min(action_time) > interval '50 min', min(action_time) > now() + interval '100 min' FROM tocsin.job WHERE biz_type = 'bulk.spread'");
   assert.equal(spread, '30|t|t');
-  assert.deepEqual(page.offences, []);
-  await page.end();
+  await endWell(page);
 }
 
 export async function NothingIsDoneWhenTheCountHasChanged(stand) {
   const node = await bulky(stand);
-  await node.call('PUT', 'v1/types/bulk.more', {handler: {kind: 'noop'}}, kTokens.admin);
-  await make(node, 'bulk.more', 5);
-  const page = await openPage(stand, {token: kTokens.admin, mayRefuse: true});
-  await visit(page, node.url + '?screen=jobs&biz_type=bulk.more');
-  await page.getByRole('button', {name: 'All that match…'}).click();
+  const page = await allThatMatch(stand, node, 'bulk.more', 5, {mayRefuse: true});
   await page.getByRole('button', {name: 'Preview'}).click();
   await page.getByRole('button', {name: 'Cancel 5 jobs'}).waitFor();
   await node.job('bulk.more', 'one-more', {}, kTokens.admin);
@@ -75,14 +93,7 @@ export async function NothingIsDoneWhenTheCountHasChanged(stand) {
 
 export async function ReplaysDeadLettersAtARateAndStops(stand) {
   const node = await bulky(stand);
-  const receiver = await refusing();
-  await node.call('PUT', 'v1/types/bulk.dead', {handler: {kind: 'webhook', url: receiver.url}, max_attempts: 1}, kTokens.admin);
-  await make(node, 'bulk.dead', 20, {delay_ms: 0});
-  await eventually('all are dead', () => count(stand, 'bulk.dead', 'dead') === 20);
-  receiver.close();
-  await node.call('PUT', 'v1/types/bulk.dead', {handler: {kind: 'noop'}}, kTokens.admin);
-  const page = await openPage(stand, {token: kTokens.admin});
-  await visit(page, node.url + '?screen=dead&type=bulk.dead');
+  const page = await deadLetters(stand, node, 'bulk.dead', 20);
   await page.getByRole('button', {name: 'Replay all of this type…'}).click();
   await page.getByLabel('At most per second').fill('1');
   await page.getByRole('button', {name: 'Preview'}).click();
@@ -93,50 +104,32 @@ export async function ReplaysDeadLettersAtARateAndStops(stand) {
   await page.getByText(/were left as they were/).waitFor();
   const left = count(stand, 'bulk.dead', 'dead');
   assert.ok(left > 0 && left < 20, `${left} are left`);
-  assert.deepEqual(page.offences, []);
-  await page.end();
+  await endWell(page);
 }
 
 export async function ReplaysTheDeadOfOneReason(stand) {
   const node = await bulky(stand);
-  const receiver = await refusing();
-  await node.call('PUT', 'v1/types/bulk.reasons', {handler: {kind: 'webhook', url: receiver.url}, max_attempts: 1}, kTokens.admin);
-  await make(node, 'bulk.reasons', 6, {delay_ms: 0});
-  await eventually('all are dead', () => count(stand, 'bulk.reasons', 'dead') === 6);
-  receiver.close();
-  stand.sql("UPDATE tocsin.job_history SET errors = '[]' WHERE job_id IN (SELECT job_id FROM tocsin.job WHERE biz_type = 'bulk.reasons' ORDER BY job_id LIMIT 2)");
-  await node.call('PUT', 'v1/types/bulk.reasons', {handler: {kind: 'noop'}}, kTokens.admin);
-  const page = await openPage(stand, {token: kTokens.admin});
-  await visit(page, node.url + '?screen=dead&type=bulk.reasons');
+  const forgetTwo = () => stand.sql("UPDATE tocsin.job_history SET errors = '[]' WHERE job_id IN (SELECT job_id FROM tocsin.job WHERE biz_type = 'bulk.reasons' ORDER BY job_id LIMIT 2)");
+  const page = await deadLetters(stand, node, 'bulk.reasons', 6, forgetTwo);
   await page.getByRole('button', {name: 'Replay bulk.reasons:', exact: true}).click();
   await page.getByText('reason: none given').waitFor();
   await startBulk(page, 'Replay 2 jobs');
   assert.equal(count(stand, 'bulk.reasons', 'dead'), 4);
-  assert.deepEqual(page.offences, []);
-  await page.end();
+  await endWell(page);
 }
 
 export async function RunsAllThatMatch(stand) {
   const node = await bulky(stand);
-  await node.call('PUT', 'v1/types/bulk.run', {handler: {kind: 'noop'}}, kTokens.admin);
-  await make(node, 'bulk.run', 5);
-  const page = await openPage(stand, {token: kTokens.producer});
-  await visit(page, node.url + '?screen=jobs&biz_type=bulk.run');
-  await page.getByRole('button', {name: 'All that match…'}).click();
+  const page = await allThatMatch(stand, node, 'bulk.run', 5, {token: kTokens.producer});
   await page.getByLabel('Action').selectOption('run');
   await startBulk(page, 'Run now 5 jobs');
   await eventually('they have run', () => count(stand, 'bulk.run', 'done') === 5);
-  assert.deepEqual(page.offences, []);
-  await page.end();
+  await endWell(page);
 }
 
 export async function ABulkChangeIsWatchedAfterItsDialogIsClosed(stand) {
   const node = await bulky(stand);
-  await node.call('PUT', 'v1/types/bulk.slow', {handler: {kind: 'noop'}}, kTokens.admin);
-  await make(node, 'bulk.slow', 40);
-  const page = await openPage(stand, {token: kTokens.admin});
-  await visit(page, node.url + '?screen=jobs&biz_type=bulk.slow');
-  await page.getByRole('button', {name: 'All that match…'}).click();
+  const page = await allThatMatch(stand, node, 'bulk.slow', 40);
   await page.getByLabel('At most per second').fill('1');
   await page.getByRole('button', {name: 'Preview'}).click();
   await page.getByRole('button', {name: 'Cancel 40 jobs'}).click();
@@ -150,6 +143,5 @@ export async function ABulkChangeIsWatchedAfterItsDialogIsClosed(stand) {
   await page.getByRole('button', {name: 'Close', exact: true}).click();
   await page.getByText(/is running|has ended/).waitFor({state: 'hidden'});
   assert.ok(count(stand, 'bulk.slow', 'pending') > 0);
-  assert.deepEqual(page.offences, []);
-  await page.end();
+  await endWell(page);
 }
